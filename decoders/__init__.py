@@ -1,0 +1,1 @@
+"""Bytes to events: containers, link, IP and transport layers, one decoder a protocol (design 2)."""

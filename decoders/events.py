@@ -1,0 +1,83 @@
+"""The event contract: what every decoder emits and every engine reads (design 4.1).
+
+One row is one message, or one *run* of messages: consecutive seqnos of one stream, in order, that
+differ in nothing an engine looks at. Only signed integers, strings and binary, because Spark takes
+no unsigned and no dictionary columns and its timestamps lose nanoseconds.
+"""
+
+from enum import IntEnum, IntFlag
+from typing import Final
+
+import pyarrow as pa
+
+#: ``frame`` inside a job is ``split << FRAME_BITS | number in the split``, the number from 1; splits
+#: are numbered over the whole job in the order of the files (design 3.2).
+FRAME_BITS: Final = 40
+
+#: ``conversation`` of rows that no engine replays: accounts of pieces and names of members.
+NO_CONVERSATION: Final = ""
+
+
+class Kind(IntEnum):
+    """What an event is, one word for all protocols; ``wire_kind`` keeps the protocol's own."""
+
+    DATA = 1  # a numbered message or a run of them
+    RETRANSMISSION = 2  # the same, where the wire itself says that it is a repair (XMIT_RSP, RDATA)
+    ACK = 3  # everything up to ``seqno`` (inclusive) is delivered at ``source``
+    REQUEST = 4  # NAK, xmit-req, query: ``detail`` is a JSON list of half-open ranges
+    SYNC = 5  # send-first-seqno
+    HIGHEST = 6  # the sender says that ``seqno`` is its highest
+    CLOSE = 7
+    VIEW = 8  # membership; with a seqno it is a numbered message as well (a view sent by multicast)
+    DIGEST = 9  # delivered and received seqnos per member
+    SUBSCRIBE = 10
+    NOTICE = 11  # anything else an engine wants to see; ``wire_kind`` says what
+    MEMBER = 12  # a member was seen: its address, version and, where the wire has it, its name
+    SEGMENT = 13  # bytes that the second stage puts together; ``carrier`` is set, ``payload`` holds them
+    ACCOUNT = 14  # one row a piece: how far it read, frames by outcome, what was skipped
+    PROBLEM = 15  # a damaged stretch, an incomplete fragment: one row, ``detail`` says what
+
+
+class Flag(IntFlag):
+    """Bits of ``flags``. Two messages whose flags differ are never in one run."""
+
+    OOB = 1  # delivered on arrival, out of order by design
+    FIRST = 2  # first message of a connection
+    NETWORK_DUPLICATE = 4  # the same datagram (IP id and bytes) was captured shortly before
+    UNRELIABLE = 8  # carries no seqno by the sender's choice
+    MULTICAST = 16  # the datagram went to a group, not to one member
+    CUT = 32  # the capture holds only the beginning of the datagram (snap length)
+
+
+#: Kinds that neither end a run nor are ordered against one.
+UNORDERED_KINDS: Final = frozenset({Kind.MEMBER, Kind.ACCOUNT, Kind.PROBLEM, Kind.SEGMENT})
+
+EVENTS: Final = pa.schema(
+    [
+        pa.field("capture", pa.int64(), nullable=False),  # vantage, from 0; rotated files share one
+        pa.field("frame", pa.int64(), nullable=False),  # of the first message; see FRAME_BITS
+        pa.field("index", pa.int64(), nullable=False),  # of the message in its frame, from 0; -1 MEMBER
+        pa.field("last_frame", pa.int64(), nullable=False),  # of the last message of a run
+        pa.field("at_ns", pa.int64(), nullable=False),  # capture clock, ns since the epoch
+        pa.field("last_at_ns", pa.int64(), nullable=False),
+        pa.field("system", pa.string(), nullable=False),  # nakack4, unicast3, jgroups, capture ...
+        pa.field("carrier", pa.string()),  # whose history decoding needs (SEGMENT); else null
+        pa.field("conversation", pa.string(), nullable=False),  # what one engine instance replays
+        pa.field("stream", pa.string()),  # null: the event concerns all streams of its conversation
+        pa.field("source", pa.string()),  # member identity; null if the protocol has none here
+        pa.field("destination", pa.string()),  # null: all members
+        pa.field("kind", pa.int16(), nullable=False),  # Kind
+        pa.field("wire_kind", pa.string(), nullable=False),
+        pa.field("seqno", pa.int64()),  # first of a run; null for a message that has none
+        pa.field("stop_seqno", pa.int64()),  # one past the last of a run; null with seqno
+        pa.field("count", pa.int64(), nullable=False),  # messages in the row
+        pa.field("conn_id", pa.int64()),
+        pa.field("stamp", pa.int64()),  # the protocol's own timestamp counter or embedded time
+        pa.field("flags", pa.int64(), nullable=False),  # Flag
+        pa.field("size", pa.int64(), nullable=False),  # bytes of the messages, headers included
+        pa.field("fresh_id", pa.int64()),  # IP id of the first datagram; null where it has none
+        pa.field("last_fresh_id", pa.int64()),  # IP id of the last datagram of the run
+        pa.field("detail", pa.string()),  # compact JSON of rare rows
+        pa.field("payload", pa.binary()),  # SEGMENT only
+    ]
+)

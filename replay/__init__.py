@@ -1,0 +1,1 @@
+"""Sans-I/O engines, rules, findings, windows and summaries (design 2)."""
