@@ -1,0 +1,63 @@
+"""What the replay stage emits: one row per stream, gap, finding, member, account and judged rule."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+STREAM: Final = "STREAM"
+GAP: Final = "GAP"
+FINDING: Final = "FINDING"
+VIEW: Final = "VIEW"
+MEMBER: Final = "MEMBER"
+ACCOUNT: Final = "ACCOUNT"
+JUDGED: Final = "JUDGED"  # a rule that was judged on a conversation, or why it could not be
+PARAMETER: Final = "PARAMETER"
+
+RESULTS: Final = pa.schema(
+    [
+        pa.field("capture", pa.int64(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("conversation", pa.string(), nullable=False),
+        pa.field("system", pa.string(), nullable=False),
+        pa.field("stream", pa.string()),
+        pa.field("frame", pa.int64()),  # job frame; null where the row has none
+        pa.field("at_ns", pa.int64()),
+        pa.field("rule", pa.string()),
+        # JSON. Values under a key "frame", "frames" or "*_frame" are job frames, which the report
+        # turns into Wireshark's numbers; everything else is as the report prints it.
+        pa.field("detail", pa.string(), nullable=False),
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One row of RESULTS; ``detail`` is still a dict."""
+
+    capture: int
+    kind: str
+    conversation: str
+    system: str
+    detail: dict[str, Any]
+    stream: str | None = None
+    frame: int | None = None
+    at_ns: int | None = None
+    rule: str | None = None
+
+
+def compact(value: object) -> str:
+    """JSON with sorted keys and no spaces: the same value gives the same bytes."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
+def to_batch(results: list[Result]) -> pa.RecordBatch:
+    """Rows as one batch of RESULTS."""
+    columns = {
+        name: [getattr(result, name) for result in results]
+        for name in RESULTS.names
+        if name != "detail"
+    }
+    columns["detail"] = [compact(result.detail) for result in results]
+    return pa.RecordBatch.from_pydict(columns, schema=RESULTS)
