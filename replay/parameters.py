@@ -1,0 +1,195 @@
+"""Parameters of the engines: names, meaning, defaults, and where values come from (design 4.8).
+
+A value's *origin* travels with it to the report: ``given`` (``--param``, ``--params``, a stack
+file), ``wire``, ``learned`` or ``default``. A finding that rests on a default says so.
+"""
+
+import re
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import yaml
+
+Value = int | bool | str
+Given = tuple[Value, str]  # value, origin
+
+GIVEN: Final = "given"
+SEEN: Final = "wire"
+LEARNED: Final = "learned"
+DEFAULT: Final = "default"
+
+
+class ParameterError(ValueError):
+    """A parameter that nobody can use: one line that says what, where and what to try."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of one engine.
+
+    Attributes:
+        name: ``system.name`` as ``--param`` takes it.
+        default: used when nothing else says; null means "not known, do not judge by it".
+        choices: allowed words of a string parameter.
+    """
+
+    name: str
+    default: Value | None
+    unit: str
+    meaning: str
+    source: str
+    choices: tuple[str, ...] = ()
+
+    @property
+    def type(self) -> type:
+        """bool, int or str."""
+        return bool if self.unit == "yes/no" else str if self.choices else int
+
+
+_TABLE: Final = (
+    Parameter("mcast.rules", "code", "", "whose rules are replayed: the shipped code's or the "
+              "design document's", "jgroups.md 5.6", ("code", "document")),
+    Parameter("mcast.capacity", None, "messages", "size of the ring window; without it the largest "
+              "number of unacknowledged messages that a sender reached again and again is taken",
+              "jgroups.md 5.1"),
+    Parameter("mcast.ack_threshold", None, "messages", "deliveries between two ACKs; capacity/4 "
+              "where the capacity is known", "jgroups.md 5.1"),
+    Parameter("mcast.xmit_interval_ms", 500, "ms", "period of the tick that sends ACKs, xmit-"
+              "requests and HIGHEST_SEQNO; the shipped configurations' 500 ms is the shortest in "
+              "ordinary use, so nothing is judged too early by it", "jgroups.md 5.1"),
+    Parameter("mcast.use_mcast_xmit", None, "yes/no", "repairs are multicast (MSG again) or unicast "
+              "(XMIT_RSP)", "jgroups.md 5.1"),
+    Parameter("mcast.max_xmit_req_size", 1024, "seqnos", "most seqnos in one xmit-request",
+              "jgroups.md 5.1"),
+    Parameter("mcast.become_server_queue_size", 50, "messages", "messages kept from before the "
+              "join", "jgroups.md 5.1"),
+    Parameter("mcast.block_proof_ms", 20, "ms", "a new seqno within this time of the ACK that made "
+              "room proves that the sender had been blocked", "design 5.3"),
+)  # fmt: skip
+
+PARAMETERS: Final[Mapping[str, Parameter]] = {p.name: p for p in _TABLE}
+
+
+def parse_parameter(text: str) -> tuple[str, Value]:
+    """``mcast.capacity=64`` as (name, value).
+
+    Raises:
+        ParameterError: not NAME=VALUE, an unknown name, or a value of the wrong kind.
+    """
+    name, sign, value = text.partition("=")
+    if not sign:
+        raise ParameterError(f"parameter {text!r} is not NAME=VALUE; try mcast.capacity=2048")
+    return _normal(name.strip()), _parse(_normal(name.strip()), value.strip(), "--param")
+
+
+def load_parameters(text: str, where: str = "parameter file") -> dict[str, Value]:
+    """A YAML file of parameters: ``mcast: {capacity: 2048}`` or ``mcast.capacity: 2048``.
+
+    Raises:
+        ParameterError: not YAML, not a mapping, an unknown name, or a value of the wrong kind.
+    """
+    try:
+        loaded = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" line {mark.line + 1}" if mark else ""
+        raise ParameterError(f"{where}{place}: not YAML; write NAME: VALUE lines") from error
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise ParameterError(f"{where}: holds no NAME: VALUE lines; try 'mcast.capacity: 2048'")
+    values: dict[str, Value] = {}
+    for key, value in loaded.items():
+        entries = (
+            {f"{key}.{name}": item for name, item in value.items()}
+            if isinstance(value, dict)
+            else {str(key): value}
+        )
+        for name, item in entries.items():
+            plain = _normal(str(name))
+            values[plain] = _parse(plain, "" if item is None else str(item), where)
+    return values
+
+
+#: Protocols of a JGroups stack file whose attributes are parameters of the MCAST engine.
+_STACK_MCAST: Final = ("NAKACK4", "NAKACK3", "NAKACK2", "pbcast.NAKACK2", "pbcast.NAKACK4")
+_STACK_NAMES: Final = {
+    "capacity": "mcast.capacity",
+    "ack_threshold": "mcast.ack_threshold",
+    "xmit_interval": "mcast.xmit_interval_ms",
+    "use_mcast_xmit": "mcast.use_mcast_xmit",
+    "max_xmit_req_size": "mcast.max_xmit_req_size",
+    "become_server_queue_size": "mcast.become_server_queue_size",
+}
+
+
+def from_jgroups_config(text: str, where: str = "stack file") -> dict[str, Value]:
+    """The parameters that a JGroups stack (XML) states; attributes it leaves out are not there.
+
+    Raises:
+        ParameterError: not XML, or a value that is no number.
+    """
+    try:
+        root = ElementTree.fromstring(text)
+    except ElementTree.ParseError as error:
+        raise ParameterError(
+            f"{where} line {error.position[0]}: not XML; give the stack file of the members"
+        ) from error
+    values: dict[str, Value] = {}
+    for element in root.iter():
+        protocol = element.tag.rpartition("}")[2]
+        if protocol not in _STACK_MCAST:
+            continue
+        for attribute, name in _STACK_NAMES.items():
+            if attribute in element.attrib:
+                value = _parse(name, element.attrib[attribute], f"{where}, {protocol}")
+                if value != 0 or PARAMETERS[name].type is bool:  # 0 is "not set" in these stacks
+                    values[name] = value
+    return values
+
+
+def resolve(given: Mapping[str, Given], name: str) -> tuple[Any, str]:
+    """The value of a parameter and its origin; the default where nobody said anything."""
+    if name in given:
+        return given[name]
+    return PARAMETERS[name].default, DEFAULT
+
+
+def _normal(name: str) -> str:
+    plain = name.replace("-", "_").lower()
+    if plain not in PARAMETERS and f"{plain}_ms" in PARAMETERS:
+        plain = f"{plain}_ms"
+    if plain not in PARAMETERS:
+        known = ", ".join(sorted(PARAMETERS))
+        raise ParameterError(f"no parameter is called {name!r}; there are {known}")
+    return plain
+
+
+_UNITS: Final = {
+    "": 1, "ms": 1, "s": 1000, "sec": 1000, "m": 60_000, "min": 60_000,
+}  # fmt: skip
+_SIZES: Final = {"": 1, "k": 1000, "kb": 1000, "m": 1_000_000, "mb": 1_000_000}
+
+
+def _parse(name: str, text: str, where: str) -> Value:
+    parameter = PARAMETERS[name]
+    if parameter.choices:
+        if text not in parameter.choices:
+            raise ParameterError(
+                f"{where}: {name} is one of {', '.join(parameter.choices)}, not {text!r}"
+            )
+        return text
+    if parameter.type is bool:
+        word = text.lower()
+        if word in ("true", "yes", "on", "1"):
+            return True
+        if word in ("false", "no", "off", "0"):
+            return False
+        raise ParameterError(f"{where}: {name} is true or false, not {text!r}")
+    match = re.fullmatch(r"\s*(\d[\d_,]*)\s*([a-zA-Z]*)\s*", text)
+    units = _UNITS if parameter.unit == "ms" else _SIZES
+    if not match or match[2].lower() not in units:
+        raise ParameterError(f"{where}: {name} is a whole number of {parameter.unit}, not {text!r}")
+    return int(re.sub(r"[_,]", "", match[1])) * units[match[2].lower()]
