@@ -1,0 +1,133 @@
+"""What the report says: the only place here that knows its keys (design 4.5)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+#: A figure that the report leaves out altogether; null means that the report calls it unknown.
+ABSENT: Final = "absent"
+
+Seqnos = list[list[int]]
+
+
+@dataclass(frozen=True)
+class CaptureReport:
+    """The part of a report that concerns one capture."""
+
+    report: Mapping[str, Any]
+    capture: int
+
+    @property
+    def own(self) -> Mapping[str, Any]:
+        """The entry of ``captures``."""
+        entry: Mapping[str, Any] = self.report["captures"][self.capture]
+        return entry
+
+    @property
+    def frames(self) -> object:
+        return self.own.get("frames", ABSENT)
+
+    @property
+    def messages_by(self) -> Mapping[str, Mapping[str, int]]:
+        """System -> wire kind -> decoded messages."""
+        found: Mapping[str, Mapping[str, int]] = self.own["messages_by"]
+        return found
+
+    def streams(self) -> list["StreamReport"]:
+        """The multicast streams of this capture."""
+        return [
+            StreamReport(stream)
+            for stream in self.report["streams"]
+            if stream["capture"] == self.capture and stream["system"].startswith("nakack")
+        ]
+
+    def stream(self, sender: str) -> "StreamReport":
+        """The multicast stream of one sender (UUID); an empty one if the report has none."""
+        found = [stream for stream in self.streams() if stream.entry["sender"] == sender]
+        if len(found) > 1:
+            raise ValueError(f"{len(found)} streams of {sender} in capture {self.capture}")
+        return found[0] if found else StreamReport({})
+
+    def seqnos_of_gaps(self, stream: str, outcomes: Sequence[str]) -> Seqnos:
+        """Seqnos of the gap rows of a stream that ended so."""
+        seqnos = {
+            seqno
+            for gap in self.report["gaps"]
+            if gap["capture"] == self.capture
+            and gap["stream"] == stream
+            and gap["outcome"] in outcomes
+            for first, last in gap["seqnos"]
+            for seqno in range(first, last + 1)
+        }
+        return to_ranges(seqnos)
+
+    def views(self) -> list[tuple[tuple[str, int], tuple[str, ...]]]:
+        """Views in the order of the capture: (creator UUID, number) and member UUIDs."""
+        return [
+            ((view["id"][0], view["id"][1]), tuple(view["members"]))
+            for view in self.report["views"]
+            if view["capture"] == self.capture
+        ]
+
+    def rules_fired(self) -> list[Mapping[str, Any]]:
+        """Findings of this capture."""
+        return [f for f in self.report["findings"] if f["capture"] == self.capture]
+
+
+@dataclass(frozen=True)
+class StreamReport:
+    """One multicast stream as reported at one capture."""
+
+    entry: Mapping[str, Any]
+
+    @property
+    def id(self) -> str:
+        return str(self.entry.get("id", ABSENT))
+
+    def figure(self, *keys: str) -> object:
+        """A value by its path; ABSENT where the report has no such key."""
+        value: Any = self.entry
+        for key in keys:
+            if not isinstance(value, Mapping) or key not in value:
+                return ABSENT
+            value = value[key]
+        return value
+
+    def of_peer(self, peer: str, key: str) -> object:
+        """What one other member asked or acknowledged; nothing is 0, and null for a highest."""
+        if "peers" not in self.entry:
+            return ABSENT
+        nothing = None if key == "highest_ack" else 0
+        return self.entry["peers"].get(peer, {}).get(key, nothing)
+
+    def by_wire_kind(self, kind: str) -> object:
+        """Rows of one kind in this stream, copies included."""
+        if "by_wire_kind" not in self.entry:
+            return ABSENT
+        return self.entry["by_wire_kind"].get(kind, 0)
+
+    @property
+    def stalls(self) -> object:
+        """Visible sender blocks; null where the capacity is not known."""
+        if self.capacity is None:
+            return None
+        value = self.figure("stalls")
+        return len(value) if isinstance(value, list) else value
+
+    @property
+    def capacity(self) -> int | None:
+        value = self.figure("capacity")
+        if isinstance(value, Mapping):
+            value = value.get("value")
+        return value if isinstance(value, int) else None
+
+
+def to_ranges(seqnos: set[int] | list[int]) -> Seqnos:
+    """Seqnos as sorted inclusive ranges."""
+    ranges: Seqnos = []
+    for seqno in sorted(set(seqnos)):
+        if ranges and ranges[-1][1] == seqno - 1:
+            ranges[-1][1] = seqno
+        else:
+            ranges.append([seqno, seqno])
+    return ranges

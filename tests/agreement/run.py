@@ -1,0 +1,84 @@
+"""One audit job over all captures of all scenarios, compared with their truth."""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.replay.parameters import from_jgroups_config
+from tests.agreement.figures import Row, compare, share_out
+from tests.agreement.truth import Scenario, find_scenarios
+
+
+@dataclass
+class Agreement:
+    """What came out of one comparison."""
+
+    rows: list[Row] = field(default_factory=list)
+    skipped: dict[str, str] = field(default_factory=dict)  # scenario -> why
+    scenarios: int = 0
+
+    def count(self, verdict: str) -> int:
+        return sum(row.verdict == verdict for row in self.rows)
+
+    @property
+    def unknown_by(self) -> dict[str, int]:
+        """Reason -> rows, by reason."""
+        return dict(sorted(Counter(r.reason for r in self.rows if r.verdict == "unknown").items()))
+
+    @property
+    def failed(self) -> bool:
+        return not self.scenarios or self.count("different") > 0
+
+    def summary(self) -> str:
+        """The last line: ``compared N, equal N, unknown N (by reason)``."""
+        if not self.scenarios:
+            return "no scenario was compared"
+        reasons = "; ".join(f"{why}: {count}" for why, count in self.unknown_by.items())
+        unknown = f"unknown {self.count('unknown')}" + (f" ({reasons})" if reasons else "")
+        return f"compared {len(self.rows)}, equal {self.count('equal')}, {unknown}"
+
+
+def agree(
+    top: Path,
+    match: str = "*",
+    engine: Literal["direct", "spark"] = "spark",
+    *,
+    configured: bool = False,
+) -> Agreement:
+    """Audit every capture below ``top`` in one job and compare all figures.
+
+    Args:
+        match: pattern of folder names.
+        configured: give each member's capture the stack configuration of that member.
+    """
+    agreement = Agreement()
+    chosen: list[Scenario] = []
+    for scenario in find_scenarios(top, match):
+        why = scenario.why_skipped
+        if why is None:
+            chosen.append(scenario)
+        else:
+            agreement.skipped[scenario.name] = why
+    agreement.scenarios = len(chosen)
+    if not chosen:
+        return agreement
+    places = [(scenario, vantage) for scenario in chosen for vantage in scenario.captures]
+    inputs = [capture_input(scenario, vantage, configured) for scenario, vantage in places]
+    report = audit(inputs, Options(engine=engine))
+    for audited in share_out(places, report, configured):
+        agreement.rows += compare(audited)
+    return agreement
+
+
+def capture_input(scenario: Scenario, vantage: str, configured: bool) -> CaptureInput:
+    """One capture as a user would name it: the file, where it was taken, and what is known."""
+    stack = scenario.stack(vantage) if configured else None
+    parameters = from_jgroups_config(stack) if stack else {}
+    return CaptureInput(
+        path=str(scenario.captures[vantage]),
+        at=scenario.address(vantage) or "between",
+        parameters={name: str(value) for name, value in parameters.items()},
+    )

@@ -1,0 +1,96 @@
+"""Which figure may be unknown at which vantage: the one table (design 8.1).
+
+A figure that the report calls unknown (null) is counted under the reason of the first entry that
+fits. Where none fits, unknown is a difference. An entry allows null, it does not excuse a value: a
+stated value is compared whatever stands here.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from tests.agreement.truth import Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a figure is looked up: a capture, the stream's sender, and how the audit was run."""
+
+    scenario: Scenario
+    vantage: str
+    sender: str = ""
+    configured: bool = False  # the members' stack files were given
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """One entry: a figure, the vantage, the condition, why, and where that is written."""
+
+    figure: str
+    vantage: str  # receiver, sender, member, mirror
+    condition: Callable[[Place], bool]
+    reason: str
+    reference: str
+
+
+def _discarded(place: Place) -> bool:
+    return place.scenario.discards(place.vantage)
+
+
+def _full_at_most_once(place: Place) -> bool:
+    blockings = place.scenario.attribute(place.vantage, "num_blockings")
+    return not place.configured and blockings is not None and blockings <= 1
+
+
+UNKNOWN: Final = (
+    Unknown(
+        "delivered",
+        "receiver",
+        _discarded,
+        "dropped inside the receiver",
+        "jgroups.md 2.1: DISCARD adds no header; issue step 1, agreement",
+    ),
+    Unknown(
+        "delivered",
+        "sender",
+        lambda place: True,
+        "own multicasts are on no wire",
+        "jgroups.md 1.3",
+    ),
+    Unknown(
+        "view",
+        "member",
+        lambda place: True,
+        "a founder's first view is on no wire",
+        "jgroups.md 2.6",
+    ),
+    Unknown(
+        "view set by hand",
+        "member",
+        lambda place: place.scenario.happened(rf"^{place.vantage}: view "),
+        "the lab set this view inside the member",
+        "truth.json, timeline",
+    ),
+    Unknown(
+        "blocked",
+        "sender",
+        _full_at_most_once,
+        "capacity not given, and the window full at most once",
+        "jgroups.md 6, window-full block",
+    ),
+    Unknown(
+        "expected",
+        "scenario",
+        lambda place: True,
+        "concerns unicast: step 2",
+        "jgroups.md 4",
+    ),
+)
+
+
+def reason(figure: str, vantage: str, place: Place) -> str | None:
+    """Why a figure may be unknown there; null where it may not."""
+    for entry in UNKNOWN:
+        if entry.figure == figure and entry.vantage == vantage and entry.condition(place):
+            return entry.reason
+    return None
