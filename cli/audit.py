@@ -1,0 +1,129 @@
+"""``seqaudit audit``: captures in, a report out (design 4.5)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+
+from seqaudit.cli.exit_codes import ExitCode
+from seqaudit.cli.inputs import inputs_of, judging_options, options_of, reading_options
+from seqaudit.cli.show import ShownProgress, emit, note, render
+from seqaudit.cli.times import TIME_STYLES, TimeStyle
+
+#: Severities from bad to harmless; ``--fail-on never`` is below all.
+_SEVERITIES: Final = ("error", "warning", "info")
+
+
+@click.command("audit")
+@reading_options
+@judging_options
+@click.option(
+    "--format",
+    "shape",
+    type=click.Choice(["table", "json"]),
+    default="table",
+    show_default=True,
+    help="Tables for people, or the report seqaudit/report/1 for programs.",
+)
+@click.option(
+    "--time",
+    "style",
+    type=click.Choice(TIME_STYLES),
+    default="utc",
+    show_default=True,
+    help="How tables show times; relative counts from the capture's first frame.",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice([*_SEVERITIES, "never"]),
+    default="error",
+    show_default=True,
+    help="Exit with 1 for findings of this severity or worse.",
+)
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even with findings.")
+@click.option(
+    "--limit",
+    type=click.IntRange(min=0),
+    default=100,
+    show_default=True,
+    help="Rows a table shows; 0 for all.",
+)
+def command(
+    captures: tuple[str, ...],
+    at: tuple[str, ...],
+    one_capture: bool,
+    shape: str,
+    style: TimeStyle,
+    fail_on: str,
+    exit_zero: bool,
+    limit: int,
+    **given: Any,
+) -> int:
+    """Replay captures and report what was lost, repeated, repaired and given up.
+
+    CAPTURE is a pcap or pcapng file, also compressed (gz, zst, lz4), - for standard input, or a
+    file of events that seqaudit decode made. Several captures are vantages of their own.
+
+    \b
+    Examples:
+      seqaudit audit receiver.pcap
+      seqaudit audit --at a.pcap=A --at b.pcap=B --names names.yaml a.pcap b.pcap
+      zstdcat big.pcapng.zst | seqaudit audit --engine direct --format json -
+      seqaudit audit --param mcast.capacity=64 --fail-on warning mirror.pcap
+
+    \b
+    Exit codes: 0 clean, 1 findings, 2 could not judge, 130 interrupted.
+    """
+    from seqaudit.pipeline.audit import StoppedError, audit
+
+    inputs, shared_at = inputs_of(captures, at, one_capture)
+    options = options_of(at=shared_at, **given)
+    try:
+        with ShownProgress() as progress:
+            report = audit(inputs, options, progress)
+    except StoppedError as stopped:
+        if stopped.report is not None:
+            _print(stopped.report, shape, style, limit)
+        note(str(stopped))
+        return ExitCode.INTERRUPTED
+    _print(report, shape, style, limit)
+    return exit_code(report, fail_on, exit_zero)
+
+
+def exit_code(report: Mapping[str, Any], fail_on: str, exit_zero: bool) -> ExitCode:
+    """1 if any capture has findings that count, else 2 if any could not be judged, else 0."""
+    counted = () if fail_on == "never" else _SEVERITIES[: _SEVERITIES.index(fail_on) + 1]
+    failing = any(finding["severity"] in counted for finding in report["findings"])
+    if failing and not exit_zero:
+        return ExitCode.FINDINGS
+    return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
+
+
+def tell_unjudged(report: Mapping[str, Any]) -> bool:
+    """Say on stderr which captures could not be judged; whether there are any."""
+    for entry in report["unreadable"]:
+        note(f"error: {entry['problem']}")
+    found = bool(report["unreadable"])
+    for capture in report["captures"]:
+        if capture["frames"] == 0:
+            note(f"error: {capture['path']}: has no frames; nothing to judge")
+        elif not capture["frames_by"]["decoded"]:
+            note(
+                f"error: {capture['path']}: nothing in {capture['frames']} frames is of a known "
+                "system; seqaudit info shows what is in it, --decode-as names a port's system"
+            )
+        else:
+            continue
+        found = True
+    return found
+
+
+def _print(report: Mapping[str, Any], shape: str, style: TimeStyle, limit: int) -> None:
+    if shape == "json":
+        from seqaudit.pipeline.report import to_json
+
+        emit(to_json(report))
+        return
+    from seqaudit.cli.tables import render_audit
+
+    render(render_audit(report, style, limit))

@@ -1,0 +1,12 @@
+"""Exit codes of the command (design 7.1)."""
+
+from enum import IntEnum
+
+
+class ExitCode(IntEnum):
+    """What the shell sees."""
+
+    CLEAN = 0
+    FINDINGS = 1  # findings at or above --fail-on
+    NOT_JUDGED = 2  # usage, no readable frame, nothing decodable
+    INTERRUPTED = 130  # what is known so far is printed

@@ -1,0 +1,103 @@
+"""The command ``seqaudit``: which commands there are, and how every one of them ends.
+
+Commands are loaded when they are called, so that ``--help`` needs neither pyarrow nor Spark.
+"""
+
+import contextlib
+import importlib
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import version
+from typing import Any, Final
+
+import click
+
+from seqaudit.cli.exit_codes import ExitCode
+from seqaudit.cli.show import drop_stdout
+from seqaudit.cli.text import safe
+from seqaudit.decoders.errors import SeqauditError
+
+#: Command, its module, and its line in ``seqaudit --help``.
+COMMANDS: Final = {
+    "audit": (
+        "seqaudit.cli.audit",
+        "Replay captures and report what was lost, repeated, repaired.",
+    ),
+    "info": ("seqaudit.cli.info", "Say what is in captures, and so what cannot be judged."),
+    "decode": ("seqaudit.cli.decode", "Keep the decoded events of captures in a file."),
+    "rules": ("seqaudit.cli.rules", "List the rules, or explain one."),
+    "spark": ("seqaudit.cli.spark", "Make Spark start faster."),
+}
+
+
+class Commands(click.Group):
+    """A group that loads its commands late and turns every ending into an exit code."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """In the order of use, not of the alphabet."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command, imported now."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = importlib.import_module(COMMANDS[cmd_name][0]).command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The list in ``--help``, without importing any command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+    def main(  # type: ignore[override]  # click's overloads differ in what they return only
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any
+    ) -> None:
+        """Run a command and exit with its code."""
+        extra.pop("standalone_mode", None)
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(AttributeError, ValueError):
+                stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+        sys.exit(_run(super().main, args, prog_name or "seqaudit", extra))
+
+
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(version("seqaudit"), prog_name="seqaudit")
+def main() -> None:
+    """Replay packet captures of reliable messaging through the protocols' own windows.
+
+    seqaudit says what was lost, repeated, repaired and given up, whether each sender and receiver
+    behaved as its protocol says, and which frames show it.
+
+    \b
+    Examples:
+      seqaudit audit receiver.pcap
+      seqaudit audit --engine direct --format json a.pcapng.zst b.pcapng.zst
+      seqaudit rules MC101
+    """
+
+
+def _run(command: Any, args: Sequence[str] | None, prog_name: str, extra: dict[str, Any]) -> int:
+    try:
+        code = command(args, prog_name, standalone_mode=False, **extra)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_stdout()
+        return ExitCode.CLEAN
+    except click.ClickException as problem:
+        problem.show()
+        return ExitCode.NOT_JUDGED
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        return ExitCode.INTERRUPTED
+    except SeqauditError as problem:
+        for line in str(problem).splitlines():
+            click.echo(f"error: {safe(line)}", err=True)
+        return ExitCode.NOT_JUDGED
+    except Exception:  # a fault of ours: say so, and never with the exit code of a finding
+        click.echo(traceback.format_exc(), err=True)
+        click.echo("error: this is a fault of seqaudit; please report the lines above", err=True)
+        return ExitCode.NOT_JUDGED
+    return code if isinstance(code, int) else ExitCode.CLEAN

@@ -1,0 +1,112 @@
+"""Printing: data to stdout, notes and progress to stderr (design 7.2)."""
+
+import contextlib
+import os
+import sys
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import click
+
+from seqaudit.cli.text import safe
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+#: Width of everything that does not go to a terminal: tables are as wide as their content.
+UNBOUND: Final = 100_000
+
+
+def emit(text: str) -> None:
+    """Print to stdout; a reader that has gone (``| head``) is no error."""
+    try:
+        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        sys.stdout.flush()
+    except BrokenPipeError:
+        drop_stdout()
+
+
+def note(text: str) -> None:
+    """Print a line to stderr."""
+    click.echo(safe(text), err=True)
+
+
+def drop_stdout() -> None:
+    """Send what is left to nowhere, as Python flushes stdout once more at its end."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def render(renderables: "list[RenderableType]") -> None:
+    """Print renderables to stdout: coloured and fitted on a terminal, plain otherwise."""
+    target = console(sys.stdout)
+    with target.capture() as captured:
+        for renderable in renderables:
+            target.print(renderable)
+    lines = [line.rstrip() for line in captured.get().splitlines()]
+    emit("\n".join(lines))
+
+
+def console(file: IO[str]) -> "Console":
+    """A console that guesses nothing where nobody looks."""
+    from rich.console import Console
+
+    terminal = file.isatty()
+    return Console(
+        file=file,
+        width=None if terminal else UNBOUND,
+        no_color=not terminal or bool(os.environ.get("NO_COLOR")),
+        color_system="auto" if terminal else None,
+        force_terminal=terminal,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=False,
+    )
+
+
+class ShownProgress:
+    """A run's progress on stderr: a bar on a terminal, only notes otherwise."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._task: Any = None
+        if sys.stderr.isatty():
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+            from rich.progress import TimeElapsedColumn as Elapsed
+
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                Elapsed(),
+                console=console(sys.stderr),
+                transient=True,
+            )
+
+    def __enter__(self) -> "ShownProgress":
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def begin(self, what: str, total: int) -> None:
+        """A new piece of work of ``total`` steps; 0: nobody knows how many."""
+        if self._bar is not None:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._task = self._bar.add_task(what, total=total or None)
+
+    def done(self, steps: int) -> None:
+        """So many steps of it are done."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=steps)
+
+    def note(self, text: str) -> None:
+        """One line for the reader."""
+        if self._bar is not None:
+            self._bar.console.print(safe(text))
+        else:
+            note(f"note: {text}")

@@ -1,0 +1,367 @@
+"""The report as tables (design 4.5, 7.2): values in, rich renderables out; nothing is printed here.
+
+A table that does not fit a terminal is shown as one block a row, so that 40 columns are enough.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich import box
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from seqaudit.cli.text import safe
+from seqaudit.cli.times import TimeStyle, duration, time_formatter
+
+Report = Mapping[str, Any]
+Cells = Sequence[str]
+
+_SEVERITY_STYLE: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+_NUMERIC: Final = "right"
+_TEXT: Final = "left"
+
+#: Ranges of seqnos shown in one cell; the rest is counted.
+RANGES_SHOWN: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: its header and on which side it is aligned."""
+
+    header: str
+    align: Any = _TEXT
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A titled table that turns into blocks where it does not fit."""
+
+    title: str
+    columns: Sequence[Column]
+    rows: Sequence[Cells]
+    more: int = 0  # rows left out by --limit
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        table = Table(
+            box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False, header_style="bold", expand=False
+        )
+        for column in self.columns:
+            table.add_column(Text(column.header), justify=column.align, no_wrap=True)
+        for row in self.rows:
+            table.add_row(*(Text(safe(cell)) for cell in row))
+        yield Text(self.title, style="bold")
+        wide = options.update(width=100_000)
+        if Measurement.get(console, wide, table).maximum <= options.max_width:
+            yield table
+        else:
+            yield from self._blocks()
+        if self.more:
+            yield Text(f"... and {self.more} more; --limit 0 shows all", style="dim")
+        yield Text("")
+
+    def _blocks(self) -> Iterable[Text]:
+        for row in self.rows:
+            for place, (column, cell) in enumerate(zip(self.columns, row, strict=True)):
+                mark = "- " if place == 0 else "  "
+                yield Text(f"{mark}{column.header}: {safe(cell)}")
+
+
+def render_audit(report: Report, style: TimeStyle, limit: int) -> list[RenderableType]:
+    """All tables of ``seqaudit audit``; ``limit`` rows each, 0 for all."""
+    return [
+        render_captures(report, style, limit),
+        render_streams(report, limit),
+        render_gaps(report, limit),
+        render_findings(report, style, limit),
+        render_rules(report),
+    ]
+
+
+def render_captures(report: Report, style: TimeStyle, limit: int) -> RenderableType:
+    """What was read: frames by what became of them, times, vantage and why."""
+    captures = report["captures"]
+    columns = [
+        Column("#", _NUMERIC),
+        Column("capture"),
+        Column("format"),
+        Column("frames", _NUMERIC),
+        Column("decoded", _NUMERIC),
+        Column("other", _NUMERIC),
+        Column("malformed", _NUMERIC),
+        Column("truncated", _NUMERIC),
+        Column("undecodable", _NUMERIC),
+        Column("drops", _NUMERIC),
+        Column("first frame at"),
+        Column("duration", _NUMERIC),
+        Column("taken at"),
+    ]
+    rows = [
+        [
+            _count(capture["capture"]),
+            capture_name(capture),
+            capture_format(capture),
+            _count(capture["frames"]),
+            *(
+                _count(capture["frames_by"][outcome])
+                for outcome in ("decoded", "other", "malformed", "truncated", "undecodable")
+            ),
+            "-" if capture["drops"] is None else _count(sum(capture["drops"].values())),
+            time_formatter("utc" if style == "relative" else style, None)(capture["first_ns"]),
+            _span(capture),
+            vantage_text(capture["vantage"]),
+        ]
+        for capture in captures
+    ]
+    shown, more = _limited(rows, limit)
+    parts: list[RenderableType] = [Listing("Captures", columns, shown, more)]
+    parts += [
+        Text(f"{place}: {problem}")
+        for place, problem in (
+            ("not read", safe(entry["problem"])) for entry in report["unreadable"]
+        )
+    ]
+    return Group(*parts)
+
+
+def render_streams(report: Report, limit: int) -> RenderableType:
+    """Every numbered sequence, what arrived of it, and what was lost and repaired."""
+    streams = report["streams"]
+    if not streams:
+        return _sentence("Streams", f"no numbered stream in {_frames(report)}")
+    columns = [
+        Column("#", _NUMERIC),
+        Column("system"),
+        Column("sender"),
+        Column("receiver"),
+        Column("seqnos", _NUMERIC),
+        *(
+            Column(header, _NUMERIC)
+            for header in (
+                "messages",
+                "copies",
+                "duplicates",
+                "gaps",
+                "reordered",
+                "lost",
+                "recovered",
+                "unrecovered",
+                "requests sent/arrived",
+                "acks sent/arrived",
+                "recovery p50/max",
+            )
+        ),
+    ]
+    rows = [
+        [
+            _count(stream["capture"]),
+            stream["system"],
+            stream.get("sender_name") or "-",
+            stream.get("receiver_name") or "all",
+            _span_of_seqnos(stream.get("first_seqno"), stream.get("last_seqno")),
+            *(
+                _count(stream.get(key))
+                for key in (
+                    "messages",
+                    "copies",
+                    "network_duplicates",
+                    "gaps",
+                    "reordered",
+                    "lost",
+                    "recovered",
+                    "unrecovered",
+                )
+            ),
+            _pair(stream.get("requests")),
+            _pair(stream.get("acks")),
+            _recovery(stream.get("recovery_ns")),
+        ]
+        for stream in streams
+    ]
+    shown, more = _limited(rows, limit)
+    return Listing("Streams", columns, shown, more)
+
+
+def render_gaps(report: Report, limit: int) -> RenderableType:
+    """Every gap: where it was lost, revealed, requested, repaired and delivered, and how fast."""
+    gaps = report["gaps"]
+    if not gaps:
+        streams = len(report["streams"])
+        return _sentence("Gaps", f"no gaps in {_plural(streams, 'stream')}, {_frames(report)}")
+    senders = {
+        (stream["capture"], stream["id"]): stream.get("sender_name") for stream in report["streams"]
+    }
+    columns = [
+        Column("#", _NUMERIC),
+        Column("sender"),
+        Column("seqnos", _NUMERIC),
+        Column("count", _NUMERIC),
+        Column("outcome"),
+        Column("lost after frame", _NUMERIC),
+        Column("revealed at frame", _NUMERIC),
+        Column("by"),
+        Column("requested", _NUMERIC),
+        Column("repaired", _NUMERIC),
+        Column("delivered", _NUMERIC),
+        Column("requested after", _NUMERIC),
+        Column("repaired after", _NUMERIC),
+        Column("delivered after", _NUMERIC),
+    ]
+    rows = [
+        [
+            _count(gap["capture"]),
+            senders.get((gap["capture"], gap["stream"])) or gap["stream"] or "-",
+            seqno_ranges(gap["seqnos"]),
+            _count(gap["count"]),
+            gap["outcome"],
+            _frame(gap, "lost_after_frame"),
+            _frame(gap, "revealed_frame"),
+            gap.get("revealed_by") or "-",
+            _frame(gap, "requested_frame"),
+            _frame(gap, "repaired_frame"),
+            _frame(gap, "delivered_frame"),
+            duration(gap.get("requested_after_ns")),
+            duration(gap.get("repaired_after_ns")),
+            duration(gap.get("delivered_after_ns")),
+        ]
+        for gap in gaps
+    ]
+    shown, more = _limited(rows, limit)
+    return Listing("Gaps", columns, shown, more)
+
+
+def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableType:
+    """Findings as paragraphs: what, how sure, where, the evidence, and the display filter."""
+    findings = report["findings"]
+    if not findings:
+        streams = len(report["streams"])
+        return _sentence(
+            "Findings", f"no findings in {_plural(streams, 'stream')}, {_frames(report)}"
+        )
+    starts = {capture["capture"]: capture["first_ns"] for capture in report["captures"]}
+    names = {capture["capture"]: capture_name(capture) for capture in report["captures"]}
+    shown, more = _limited(findings, limit)
+    parts: list[RenderableType] = [Text("Findings", style="bold")]
+    for finding in shown:
+        show_time = time_formatter(style, starts.get(finding["capture"]))
+        head = Text(f"{finding['rule']} ", style="bold")
+        head.append(finding["severity"], style=_SEVERITY_STYLE.get(finding["severity"], ""))
+        head.append(f" {safe(finding['name'])} ({finding['certainty']})", style="")
+        parts.append(head)
+        where = f"  {safe(names[finding['capture']])}"
+        if finding["frame"] is not None:
+            where += f", frame {finding['frame']} at {show_time(finding['at_ns'])}"
+        parts.append(Text(where))
+        parts.append(Text(f"  {safe(finding['text'])}"))
+        parts += [
+            Text(f"    frame {evidence['frame']}: {safe(evidence['shows'])}")
+            for evidence in finding["evidence"]
+        ]
+        parts.append(Text(f"  filter: {safe(finding['filter'])}"))
+    if more:
+        parts.append(Text(f"... and {more} more; --limit 0 shows all", style="dim"))
+    parts.append(Text(""))
+    return Group(*parts)
+
+
+def render_rules(report: Report) -> RenderableType:
+    """Which rules were judged, and why others could not be."""
+    rules = report["rules"]
+    judged = [rule for rule in rules if rule["judged"]]
+    parts: list[RenderableType] = [Text("Rules", style="bold")]
+    codes = ", ".join(rule["rule"] for rule in judged)
+    parts.append(Text(f"judged: {codes}" if judged else "judged: none"))
+    for rule in rules:
+        reasons: dict[str, list[int]] = {}
+        for entry in rule["not_judged"]:
+            reasons.setdefault(entry["why"] or "no reason known", []).append(entry["capture"])
+        for why, captures in sorted(reasons.items()):
+            where = "" if len(report["captures"]) == 1 else f" (capture {_numbers(captures)})"
+            parts.append(
+                Text(f"not judged: {rule['rule']} {safe(rule['name'])}: {safe(why)}{where}")
+            )
+    idle = [rule["rule"] for rule in rules if not rule["judged"] and not rule["not_judged"]]
+    if idle:
+        parts.append(Text(f"nothing to judge by: {', '.join(idle)}"))
+    return Group(*parts)
+
+
+def capture_name(capture: Report) -> str:
+    """The path of a capture; of a rotated one its first file and how many follow."""
+    more = len(capture["files"]) - 1
+    return str(capture["path"]) + (f" (+{more})" if more else "")
+
+
+def capture_format(capture: Report) -> str:
+    """``pcapng.zst`` and the like."""
+    parts = (capture["format"], capture["compression"])
+    return ".".join(part for part in parts if part)
+
+
+def vantage_text(vantage: Report) -> str:
+    """Where a capture was taken and who says so: ``member B 10.80.0.2 (inferred)``."""
+    if vantage["kind"] == "member":
+        name = f"{vantage['name']} " if vantage["name"] else ""
+        return f"{name}{vantage['address']} ({vantage['origin']})"
+    return f"{vantage['kind']} ({vantage['origin']})"
+
+
+def seqno_ranges(ranges: Sequence[Sequence[int]]) -> str:
+    """``3, 5-9, 12`` and how many ranges more."""
+    shown = [f"{a}" if a == b else f"{a}-{b}" for a, b in ranges[:RANGES_SHOWN]]
+    more = len(ranges) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "") or "-"
+
+
+def _sentence(title: str, text: str) -> RenderableType:
+    return Group(Text(title, style="bold"), Text(text), Text(""))
+
+
+def _limited(rows: Sequence[Any], limit: int) -> tuple[Sequence[Any], int]:
+    if limit <= 0 or len(rows) <= limit:
+        return rows, 0
+    return rows[:limit], len(rows) - limit
+
+
+def _frames(report: Report) -> str:
+    return _plural(report["totals"]["frames"], "frame")
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def _count(value: int | None) -> str:
+    return "-" if value is None else f"{value}"
+
+
+def _pair(value: Mapping[str, int | None] | None) -> str:
+    if not value:
+        return "-"
+    return f"{_count(value.get('sent'))}/{_count(value.get('arrived'))}"
+
+
+def _frame(gap: Report, key: str) -> str:
+    return _count(gap.get(key))
+
+
+def _span(capture: Report) -> str:
+    if capture["first_ns"] is None:
+        return "-"
+    return duration(capture["last_ns"] - capture["first_ns"])
+
+
+def _span_of_seqnos(first: int | None, last: int | None) -> str:
+    return "-" if first is None or last is None else f"{first}-{last}"
+
+
+def _recovery(value: Mapping[str, int | None] | None) -> str:
+    if not value or value.get("max") is None:
+        return "-"
+    return f"{duration(value.get('p50'))}/{duration(value.get('max'))}"
+
+
+def _numbers(values: Sequence[int]) -> str:
+    return ", ".join(str(value) for value in sorted(set(values)))

@@ -1,0 +1,27 @@
+"""Text that came from a wire or a file name, made safe to show (design 7.4).
+
+Whatever a terminal would act on becomes visible instead: control characters, escape sequences, and
+the Unicode controls that reorder or hide text.
+"""
+
+import unicodedata
+from typing import Final
+
+#: Categories that have no picture of their own: controls, formats (bidi, zero width), surrogates,
+#: private use, unassigned, line and paragraph separators.
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def safe(text: object) -> str:
+    r"""A value as text in which every unprintable character is written out: ESC is ``\x1b``."""
+    plain = str(text)
+    if plain.isascii() and plain.isprintable():
+        return plain
+    return "".join(c if unicodedata.category(c) not in _UNSEEN else _written(c) for c in plain)
+
+
+def _written(character: str) -> str:
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

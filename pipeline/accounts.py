@@ -1,0 +1,129 @@
+"""Accounts of pieces, brought together per capture (design 4.6).
+
+Every piece says how far it read and what became of each of its frames. Sums, unions and
+intersections here do not depend on how a capture was cut.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from seqaudit.decoders.splits import merge_interfaces
+from seqaudit.pipeline.plan import File
+
+Account = dict[str, Any]
+
+FRAMES_BY: Final = ("decoded", "other", "malformed", "truncated", "undecodable")
+_SUMS: Final = ("frames", "bytes", "wire_bytes", "comments")
+_COUNTERS: Final = ("frames_by", "undecoded", "sureness", "links", "fragments")
+
+#: Endpoints and skipped stretches listed per capture; the rest is counted.
+ENDPOINTS: Final = 200
+SKIPPED: Final = 100
+
+
+def frames_of_splits(accounts: Iterable[Account]) -> dict[int, int]:
+    """Frames of each split; several accounts of one piece add up (fragments have their own)."""
+    frames: dict[int, int] = {}
+    for account in accounts:
+        frames[account["piece"]] = frames.get(account["piece"], 0) + int(account.get("frames", 0))
+    return frames
+
+
+def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
+    """One account of a capture from those of its pieces.
+
+    Skipped stretches are ``{"file", "from", "to", "why"}``; ``first_ns`` and ``last_ns`` are null
+    without frames.
+    """
+    ordered = sorted(accounts, key=lambda account: (account["piece"], -account.get("frames", 0)))
+    merged: Account = dict.fromkeys(_SUMS, 0) | {name: {} for name in _COUNTERS}
+    merged["frames_by"] = dict.fromkeys(FRAMES_BY, 0)
+    merged |= {"messages_by": {}, "path": files[0].shown, "files": [f.shown for f in files]}
+    merged |= {"cut": False, "skipped": [], "skipped_more": 0, "skipped_bytes": 0, "clusters": []}
+    interfaces: list[list[list[dict[str, object]]]] = [[] for _ in files]
+    endpoints: dict[tuple[Any, ...], list[int]] = {}
+    for account in ordered:
+        place = _file_of(account["piece"], files)
+        for name in _SUMS:
+            merged[name] += int(account.get(name) or 0)
+        for name in _COUNTERS:
+            _add(merged[name], account.get(name) or {})
+        for system, kinds in (account.get("messages_by") or {}).items():
+            _add(merged["messages_by"].setdefault(system, {}), kinds)
+        merged["cut"] = merged["cut"] or bool(account.get("cut"))
+        for first, stop, why in account.get("skipped") or []:
+            merged["skipped_bytes"] += stop - first
+            if len(merged["skipped"]) < SKIPPED:
+                merged["skipped"].append(
+                    {"file": files[place].shown, "from": first, "to": stop, "why": why}
+                )
+            else:
+                merged["skipped_more"] += 1
+        more = account.get("skipped_more") or 0
+        if isinstance(more, Sequence):
+            count, size = more
+            merged["skipped_more"] += int(count)
+            merged["skipped_bytes"] += int(size)
+        else:
+            merged["skipped_more"] += int(more)
+        interfaces[place].append(account.get("interfaces") or [])
+        for proto, address, port, system, frames, size in account.get("endpoints") or []:
+            counts = endpoints.setdefault((proto, address, port, system), [0, 0])
+            counts[0] += frames
+            counts[1] += size
+        merged["clusters"] = sorted({*merged["clusters"], *(account.get("clusters") or [])})
+    merged["first_ns"] = _extreme(min, ordered, "first_ns")
+    merged["last_ns"] = _extreme(max, ordered, "last_ns")
+    merged["interfaces"] = [
+        {"file": file.shown} | interface
+        for file, own in zip(files, interfaces, strict=True)
+        for interface in merge_interfaces(own)
+    ]
+    by_frames = sorted(endpoints.items(), key=lambda item: (-item[1][0], *map(str, item[0])))
+    merged["endpoints"] = [[*key, *counts] for key, counts in by_frames[:ENDPOINTS]]
+    merged["endpoints_more"] = max(0, len(by_frames) - ENDPOINTS) + sum(
+        int(account.get("endpoints_more") or 0) for account in ordered
+    )
+    merged["ends"] = merge_ends(account.get("ends") for account in ordered)
+    return merged
+
+
+def merge_ends(parts: Iterable[Mapping[str, Any] | None]) -> dict[str, Any]:
+    """What all pieces together say about the ends of a capture's unicasts."""
+    frames = 0
+    both: set[str] | None = None
+    outgoing: set[str] = set()
+    ttl: dict[str, list[int]] = {}
+    for part in parts:
+        if not part:
+            continue
+        outgoing.update(part.get("outgoing") or ())
+        for address, (low, high) in (part.get("ttl") or {}).items():
+            known = ttl.setdefault(address, [low, high])
+            known[0], known[1] = min(known[0], low), max(known[1], high)
+        if part.get("frames"):
+            frames += int(part["frames"])
+            both = set(part["both"]) if both is None else both & set(part["both"])
+    return {
+        "frames": frames,
+        "both": sorted(both or ()),
+        "outgoing": sorted(outgoing),
+        "ttl": {address: ttl[address] for address in sorted(ttl)},
+    }
+
+
+def _file_of(split: int, files: Sequence[File]) -> int:
+    for place, file in enumerate(files):
+        if file.first_split <= split < file.stop_split:
+            return place
+    return 0
+
+
+def _add(sums: dict[str, int], more: Mapping[str, int]) -> None:
+    for key, count in more.items():
+        sums[key] = sums.get(key, 0) + int(count)
+
+
+def _extreme(choose: Any, accounts: Iterable[Account], name: str) -> int | None:
+    known = [account[name] for account in accounts if account.get(name) is not None]
+    return int(choose(known)) if known else None

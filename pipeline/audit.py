@@ -1,0 +1,473 @@
+"""An audit from inputs to report: plan, run, prove the borders and the vantages, report.
+
+Two things are guessed first and proven by the run itself: where pieces start (design 3.1) and where
+captures were taken (4.7). A wrong guess costs another run, never a wrong report.
+"""
+
+import contextlib
+import json
+import os
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Final, Literal, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seqaudit.decoders.errors import SeqauditError
+from seqaudit.decoders.events import EVENTS, Kind
+from seqaudit.decoders.kernels import COMPILE_FROM_RECORDS
+from seqaudit.decoders.registry import DecodeSettings
+from seqaudit.decoders.splits import settle, walk_headers, with_proven_start
+from seqaudit.pipeline import direct, events_file, job
+from seqaudit.pipeline.accounts import Account, merge_ends
+from seqaudit.pipeline.events_file import Decoded, Files
+from seqaudit.pipeline.java import JavaError
+from seqaudit.pipeline.plan import CaptureInput, Plan, SpooledInput, plan, stored_bytes
+from seqaudit.pipeline.progress import CancelledError, JobError, Progress, Silent, run_watched
+from seqaudit.pipeline.report import build
+from seqaudit.pipeline.session import Place, SessionError, Starting, discard, shared
+from seqaudit.pipeline.vantage import given_vantage, inferred_vantage
+from seqaudit.replay.parameters import GIVEN, parse_parameter
+from seqaudit.replay.settings import CaptureSettings, ReplaySettings, Vantage
+
+T = TypeVar("T")
+Member = dict[str, Any]
+
+#: Of each capture so much is decoded in the driver to guess its vantage.
+GUESS_BYTES: Final = 4 << 20
+
+#: After so long the guessing stops: Spark is up by then, and the run proves the rest.
+GUESS_SECONDS: Final = 3.0
+
+#: Runs of one job: a guess, two with starts proven by landings, one with starts from the headers.
+BORDER_RUNS: Final = 3
+
+#: Rough size of a record, to foresee whether compiled kernels pay.
+RECORD_BYTES: Final = 100
+
+#: A partition of the shuffles for so many bytes of capture: each costs 40 ms.
+LANE_BYTES: Final = 16 << 20
+
+#: Cores to plan for on a cluster.
+CLUSTER_CORES: Final = 16
+
+#: How much a compressed capture grows, to foresee the same.
+INFLATION: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to audit; the defaults are those of the command line.
+
+    Attributes:
+        at: vantage of all captures that have none of their own.
+        parameters: full name to (value, origin), for all captures.
+        names: identity (UUID or IP address) to name.
+        cuts, target_bytes, lanes: only for tests: where to cut, size of tasks, partitions.
+    """
+
+    engine: Literal["spark", "direct"] = "spark"
+    place: Place = field(default_factory=Place)
+    at: str | None = None
+    parameters: Mapping[str, tuple[int | bool | str, str]] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
+    decode_as: tuple[tuple[str, int, str], ...] = ()
+    no_decode: frozenset[str] = frozenset()
+    compile_it: bool | None = None
+    cuts: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    target_bytes: int | None = None
+    lanes: int | None = None
+
+
+class StoppedError(SeqauditError):
+    """Ctrl-C. ``report`` is what is known so far, null if nothing is."""
+
+    def __init__(self, text: str, report: dict[str, Any] | None) -> None:
+        super().__init__(text)
+        self.report = report
+
+
+class UnusableError(SeqauditError):
+    """No input could be read; ``problems`` has (path, line) of each."""
+
+    def __init__(self, problems: Iterable[tuple[str, str]]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(text for _, text in self.problems))
+
+
+def audit(
+    inputs: Sequence[CaptureInput], options: Options, progress: Progress | None = None
+) -> dict[str, Any]:
+    """The report (design 4.5) of captures, or of one events file.
+
+    Raises:
+        SeqauditError: nothing could be judged, or the options make no sense; one line.
+        Interrupted: Ctrl-C.
+    """
+    watch = progress or Silent()
+    with _Job(inputs, options, watch) as work:
+        return work.audit()
+
+
+def decode(
+    inputs: Sequence[CaptureInput], options: Options, progress: Progress | None = None
+) -> Decoded:
+    """The events of captures, in their final order (``events_file.write`` keeps them)."""
+    watch = progress or Silent()
+    with _Job(inputs, options, watch) as work:
+        return work.decode()
+
+
+class _ReplanError(Exception):
+    """A capture turned out to be unreadable while it was read: go on without it."""
+
+
+class _Job:
+    """One audit or decode: its inputs, and the spooled standard input for as long as it runs."""
+
+    def __init__(
+        self, inputs: Sequence[CaptureInput], options: Options, progress: Progress
+    ) -> None:
+        self._inputs = list(inputs)
+        self._options = options
+        self._progress = progress
+        self._spool = SpooledInput()
+        self._problems: list[tuple[str, str]] = []
+
+    def __enter__(self) -> "_Job":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._spool.close()
+
+    def audit(self) -> dict[str, Any]:
+        if any(events_file.is_events_file(given.path) for given in self._inputs):
+            return self._audit_events()
+        return self._without_unreadable(
+            self._audit_direct if self._options.engine == "direct" else self._audit_spark
+        )
+
+    def decode(self) -> Decoded:
+        return self._without_unreadable(self._decode)
+
+    def _without_unreadable(self, run: Callable[[Plan], T]) -> T:
+        while True:
+            with contextlib.suppress(_ReplanError):
+                return run(self._plan())
+
+    # --- the three kinds of run ---
+
+    def _audit_direct(self, planned: Plan) -> dict[str, Any]:
+        try:
+            planned, events = self._settled(planned, self._decode_direct)
+        except direct.DecodeStoppedError as stopped:
+            known = self._replay_direct(planned.files, stopped.events)
+            raise StoppedError("interrupted; this is what is known so far", known) from None
+        return self._replay_direct(planned.files, events)
+
+    def _audit_spark(self, planned: Plan) -> dict[str, Any]:
+        starting = self._start()
+        with self._interruptible():
+            vantages = self._vantages(planned.files, *self._guess(planned))
+            while True:
+                settings = self._replay_settings(vantages, planned.inputs)
+                planned, results = self._settled(
+                    planned, partial(self._on_spark, starting, settings)
+                )
+                proven = self._vantages(planned.files, accounts_of(results), members_of(results))
+                if _same(proven, vantages):
+                    return self._report(planned.files, results, proven, settings)
+                self._progress.note("replaying again: a capture was taken elsewhere than guessed")
+                vantages = proven
+
+    def _audit_events(self) -> dict[str, Any]:
+        if len(self._inputs) > 1:
+            raise SeqauditError(
+                f"{self._inputs[0].path}: an events file is audited alone; "
+                "name one events file, or only captures"
+            )
+        kept = events_file.read(self._inputs[0].path)
+        self._problems = list(kept.problems)
+        if self._options.engine == "direct":
+            return self._replay_direct(kept.files, kept.events)
+        starting = self._start()
+        with self._interruptible():
+            accounts, members = accounts_of(kept.events), members_of(kept.events)
+            vantages = self._vantages(kept.files, accounts, members)
+            settings = self._replay_settings(vantages, self._inputs * len(kept.files))
+            self._progress.begin("replaying", 1)
+            path, lanes = self._inputs[0].path, self._lanes(kept.events.nbytes)
+
+            def act() -> pa.Table:
+                rows = starting.session().read.schema(job.ddl(EVENTS)).parquet(path)
+                return job.results(rows, settings, lanes).toArrow()
+
+            results = run_watched(starting, act, 1, self._progress)
+        return self._report(kept.files, results, vantages, settings)
+
+    def _decode(self, planned: Plan) -> Decoded:
+        if self._options.engine == "direct":
+            try:
+                planned, events = self._settled(planned, self._decode_direct)
+            except direct.DecodeStoppedError:
+                raise StoppedError("interrupted; nothing was written", None) from None
+        else:
+            starting = self._start()
+            with self._interruptible():
+                self._guess(planned)  # for the compiled kernels that the workers will need
+                planned, events = self._settled(planned, partial(self._on_spark, starting, None))
+            events = direct.ordered(events.cast(EVENTS), "conversation")
+        return Decoded(events, planned.files, tuple(self._problems))
+
+    # --- steps ---
+
+    def _plan(self) -> Plan:
+        planned = plan(
+            self._inputs,
+            cores=cores(self._options.place),
+            spool=self._spool,
+            target_bytes=self._options.target_bytes,
+            cuts=self._options.cuts,
+        )
+        self._problems += planned.problems
+        self._inputs = list(planned.inputs)
+        if not planned.pieces:
+            raise UnusableError(self._problems)
+        return planned
+
+    def _start(self) -> Starting:
+        return shared(self._options.place)
+
+    def _settled(self, planned: Plan, run: Callable[[Plan], pa.Table]) -> tuple[Plan, pa.Table]:
+        """Run until every piece's landing is the next one's start (design 3.1)."""
+        runs = 0
+        while True:
+            rows = run(planned)
+            runs += 1
+            accounts = accounts_of(rows)
+            self._leave_out_unreadable(planned, accounts)
+            wrong = settle(planned.pieces, _borders(accounts))
+            if not wrong:
+                return planned, rows
+            pieces = list(planned.pieces)
+            if runs < BORDER_RUNS:
+                self._progress.note("decoding again: a piece did not start where it was guessed")
+                for number, landing, state in wrong:
+                    pieces[number] = with_proven_start(pieces[number], landing, state)
+            else:
+                self._progress.note("walking the headers: guesses of starts failed again")
+                pieces = walk_headers(pieces, compile_it=self._compile(planned))
+            planned = planned.with_pieces(pieces)
+
+    def _leave_out_unreadable(self, planned: Plan, accounts: Iterable[Account]) -> None:
+        errors = {a["piece"]: a["error"] for a in accounts if a.get("error")}
+        if not errors:
+            return
+        remaining = []
+        for given, files in zip(planned.inputs, planned.files, strict=True):
+            text = next(
+                (
+                    errors[split].replace(file.path, file.shown)
+                    for file in files
+                    for split in range(file.first_split, file.stop_split)
+                    if split in errors
+                ),
+                None,
+            )
+            if text is None:
+                remaining.append(given)
+                continue
+            if not self._options.place.local:
+                text += " (the workers must see the same files as this command)"
+            self._problems.append((given.path, text))
+        self._inputs = remaining
+        if not remaining:
+            raise UnusableError(self._problems)
+        raise _ReplanError
+
+    def _decode_direct(self, planned: Plan) -> pa.Table:
+        return direct.decode(
+            planned.pieces, self._decode_settings(planned), not planned.whole, self._progress
+        )
+
+    def _replay_direct(self, files: Files, events: pa.Table) -> dict[str, Any]:
+        vantages = self._vantages(files, accounts_of(events), members_of(events))
+        settings = self._replay_settings(vantages, self._inputs)
+        return self._report(files, direct.replay(events, settings), vantages, settings)
+
+    def _on_spark(
+        self, starting: Starting, settings: ReplaySettings | None, planned: Plan
+    ) -> pa.Table:
+        """The job of PIPELINE 3; without settings its first two stages only."""
+        tasks = planned.tasks()
+        lanes = self._lanes(planned.total_bytes)
+        decoding = self._decode_settings(planned)
+        self._progress.begin("starting Spark", 0)
+        spark = starting.session()
+        self._progress.begin("decoding", len(tasks))
+
+        def act() -> pa.Table:
+            rows = job.events(spark, tasks, decoding, lanes, not planned.whole)
+            return (rows if settings is None else job.results(rows, settings, lanes)).toArrow()
+
+        return run_watched(starting, act, len(tasks), self._progress)
+
+    def _guess(self, planned: Plan) -> tuple[list[Account], list[Member]]:
+        """Accounts and members of the first megabytes of each capture, while Spark starts.
+
+        Their decoding also compiles the kernels once, before workers would each do it.
+        """
+        settings = replace(self._decode_settings(planned), finish_fragments=False)
+        accounts: list[Account] = []
+        members: list[Member] = []
+        begun = time.monotonic()
+        self._progress.begin("starting Spark", 0)
+        for files in planned.files:
+            piece = planned.pieces[files[0].first_split]
+            short = replace(piece, stop=min(piece.stop, GUESS_BYTES), whole=False)
+            if piece.compression and piece.size_bytes > GUESS_BYTES:
+                continue  # a compressed capture is decoded whole or not at all
+            if piece.compression:
+                short = piece
+            rows = pa.Table.from_batches(job.decode_pieces([short], settings), EVENTS)
+            accounts += accounts_of(rows)
+            members += members_of(rows)
+            if time.monotonic() - begun > GUESS_SECONDS:
+                break
+        return accounts, members
+
+    def _decode_settings(self, planned: Plan) -> DecodeSettings:
+        return DecodeSettings(
+            decode_as=self._options.decode_as,
+            no_decode=self._options.no_decode,
+            compile_it=self._compile(planned),
+            finish_fragments=planned.whole,
+        )
+
+    def _compile(self, planned: Plan) -> bool:
+        """Whether all pieces together are worth compiled kernels; one piece could not tell."""
+        if self._options.compile_it is not None:
+            return self._options.compile_it
+        size = sum(
+            stored_bytes(piece) * (INFLATION if piece.compression else 1)
+            for piece in planned.pieces
+        )
+        return size // RECORD_BYTES >= COMPILE_FROM_RECORDS
+
+    def _vantages(
+        self, files: Files, accounts: Iterable[Account], members: Sequence[Member]
+    ) -> list[Vantage]:
+        by_capture: list[list[Account]] = [[] for _ in files]
+        for account in accounts:
+            by_capture[account["capture"]].append(account)
+        found = []
+        for number, own in enumerate(by_capture):
+            given = self._inputs[number] if number < len(self._inputs) else self._inputs[0]
+            at = given.at or self._options.at
+            if at is not None:
+                seen = [member for member in members if member["capture"] == number]
+                found.append(given_vantage(at, self._options.names, seen))
+            else:
+                found.append(inferred_vantage(merge_ends(a.get("ends") for a in own)))
+        return found
+
+    def _replay_settings(
+        self, vantages: Sequence[Vantage], inputs: Sequence[CaptureInput]
+    ) -> ReplaySettings:
+        captures = []
+        for number, vantage in enumerate(vantages):
+            parameters = dict(self._options.parameters)
+            given = inputs[number] if number < len(inputs) else inputs[0]
+            for name, value in given.parameters.items():
+                full, parsed = parse_parameter(f"{name}={value}")
+                parameters[full] = (parsed, GIVEN)
+            # Why is for the report: a count in it must not make a guess differ from its proof.
+            captures.append(CaptureSettings(replace(vantage, why=""), parameters))
+        return ReplaySettings(tuple(captures))
+
+    def _lanes(self, total_bytes: int) -> int:
+        if self._options.lanes is not None:
+            return self._options.lanes
+        return min(2 * cores(self._options.place), 1 + total_bytes // LANE_BYTES)
+
+    def _report(
+        self,
+        files: Files,
+        results: pa.Table,
+        vantages: Sequence[Vantage],
+        settings: ReplaySettings,
+    ) -> dict[str, Any]:
+        return build(files, results, vantages, settings, self._options.names, self._problems)
+
+    @contextlib.contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """Ctrl-C and failures of a Spark run; a session that failed is not used again."""
+        try:
+            yield
+        except CancelledError as stopped:
+            raise StoppedError(str(stopped), None) from None
+        except KeyboardInterrupt:
+            discard(self._options.place)
+            raise StoppedError("interrupted while Spark was starting", None) from None
+        except (JobError, SessionError, JavaError):
+            discard(self._options.place)
+            raise
+
+
+def accounts_of(rows: pa.Table) -> list[Account]:
+    """The accounts among events or results, each with its ``capture``."""
+    kind: object = "ACCOUNT" if pa.types.is_string(rows.schema.field("kind").type) else Kind.ACCOUNT
+    picked = rows.filter(pc.equal(rows["kind"], kind)).select(["capture", "detail"])
+    return [json.loads(row["detail"]) | {"capture": row["capture"]} for row in picked.to_pylist()]
+
+
+def members_of(rows: pa.Table) -> list[Member]:
+    """Who was seen, of events or results: ``{"capture", "member", "name", "address", ...}``."""
+    if pa.types.is_string(rows.schema.field("kind").type):
+        picked = rows.filter(pc.equal(rows["kind"], "MEMBER")).select(["capture", "detail"])
+        return [
+            json.loads(row["detail"]) | {"capture": row["capture"]} for row in picked.to_pylist()
+        ]
+    picked = rows.filter(pc.equal(rows["kind"], Kind.MEMBER)).select(
+        ["capture", "source", "detail"]
+    )
+    return [
+        json.loads(row["detail"] or "{}") | {"capture": row["capture"], "member": row["source"]}
+        for row in picked.to_pylist()
+    ]
+
+
+def cores(place: Place) -> int:
+    """Cores of the place; of a cluster nobody knows before it answers, so a fair guess."""
+    if not place.local:
+        return CLUSTER_CORES
+    match = re.fullmatch(r"local\[(\d+).*\]", place.master or "")
+    if match:
+        return int(match[1])
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+@dataclass(slots=True)
+class _Border:
+    begin: int
+    landing: int
+    begin_state: str
+    landing_state: str
+
+
+def _borders(accounts: Iterable[Account]) -> list[_Border]:
+    """Where pieces began and landed, in their order; accounts of fragments know nothing of it."""
+    return [
+        _Border(*(account[name] for name in _Border.__slots__))
+        for account in sorted(accounts, key=lambda account: int(account["piece"]))
+        if "landing" in account
+    ]
+
+
+def _same(one: Sequence[Vantage], other: Sequence[Vantage]) -> bool:
+    return [replace(v, why="") for v in one] == [replace(v, why="") for v in other]

@@ -1,0 +1,72 @@
+"""The direct engine: the job's own functions in this process, without a JVM (design 3.6)."""
+
+from collections.abc import Iterator, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seqaudit.decoders.events import EVENTS
+from seqaudit.decoders.registry import DecodeSettings
+from seqaudit.decoders.splits import Piece
+from seqaudit.pipeline.job import ORDER, decode_pieces, reassemble_stage, replay_stage
+from seqaudit.pipeline.progress import Progress
+from seqaudit.replay.results import RESULTS
+from seqaudit.replay.settings import ReplaySettings
+
+#: Rows handed to a stage at once, as Spark does.
+BATCH_ROWS = 100_000
+
+
+class DecodeStoppedError(Exception):
+    """Ctrl-C while decoding; ``events`` is what was decoded until then."""
+
+    def __init__(self, events: pa.Table) -> None:
+        super().__init__("interrupted")
+        self.events = events
+
+
+def decode(
+    pieces: Sequence[Piece], settings: DecodeSettings, carriers: bool, progress: Progress
+) -> pa.Table:
+    """Stages one and two: the events of all pieces, in the order of the replay stage.
+
+    Raises:
+        Interrupted: Ctrl-C; holds the events of the frames read so far.
+    """
+    batches: list[pa.RecordBatch] = []
+    progress.begin("decoding", len(pieces))
+    interrupted = False
+    try:
+        for number, piece in enumerate(pieces, 1):
+            batches.extend(decode_pieces([piece], settings))
+            progress.done(number)
+    except KeyboardInterrupt:
+        interrupted = True
+    events = pa.Table.from_batches(batches, EVENTS)
+    if carriers:
+        by_carrier = ordered(events, "carrier")
+        events = pa.Table.from_batches(
+            reassemble_stage(settings, iter(by_carrier.to_batches(BATCH_ROWS))), EVENTS
+        )
+    events = ordered(events, "conversation")
+    if interrupted:
+        raise DecodeStoppedError(events)
+    return events
+
+
+def replay(events: pa.Table, settings: ReplaySettings) -> pa.Table:
+    """Stage three over events in the order of ``decode``."""
+    return pa.Table.from_batches(
+        replay_stage(settings, _batches(events)),
+        RESULTS,
+    )
+
+
+def ordered(rows: pa.Table, unit: str) -> pa.Table:
+    """Rows by unit, then ``ORDER``; nulls first and strings by bytes, as Spark sorts."""
+    keys = [(name, "ascending") for name in (unit, *ORDER)]
+    return rows.take(pc.sort_indices(rows, sort_keys=keys, null_placement="at_start"))
+
+
+def _batches(events: pa.Table) -> Iterator[pa.RecordBatch]:
+    yield from events.combine_chunks().to_batches(BATCH_ROWS)

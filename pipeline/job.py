@@ -1,0 +1,146 @@
+"""The job: decode, put carriers together, replay (PIPELINE 3). One chain, one action.
+
+The three stages are plain functions over record batches; ``pipeline.direct`` calls the same ones in
+this process. Workers import this module, so it imports nothing of PySpark and no pandas.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from seqaudit.decoders.errors import CaptureError
+from seqaudit.decoders.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Kind
+from seqaudit.decoders.pieces import decode_piece, reassemble
+from seqaudit.decoders.registry import DecodeSettings
+from seqaudit.decoders.splits import Piece
+from seqaudit.replay.results import RESULTS
+from seqaudit.replay.settings import ReplaySettings
+from seqaudit.replay.stage import replay
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Tasks = Sequence[Sequence[Piece]]
+
+#: What rows are ordered by after their unit (design 3.4). The rest only makes the order of rows
+#: total that share a frame and an index, names of members and accounts of pieces, so that both
+#: engines see the same one.
+ORDER: Final = ("capture", "frame", "index", "kind", "wire_kind", "source", "detail")
+
+#: Rows smaller batches are gathered to: ten thousand small captures are not as many batches.
+GATHER_ROWS: Final = 10_000
+GATHER_BYTES: Final = 8 << 20
+
+_DDL: Final = {
+    pa.int64(): "bigint",
+    pa.int16(): "smallint",
+    pa.string(): "string",
+    pa.binary(): "binary",
+}
+
+
+def ddl(schema: pa.Schema) -> str:
+    """A schema as Spark wants it; all columns nullable, as Spark proves nothing about them."""
+    return ", ".join(f"`{field.name}` {_DDL[field.type]}" for field in schema)
+
+
+def decode_pieces(pieces: Iterable[Piece], settings: DecodeSettings) -> Iterator[pa.RecordBatch]:
+    """Events and accounts of pieces. A piece that cannot be read is an account that says why."""
+    for piece in pieces:
+        try:
+            yield from decode_piece(piece, settings)
+        except CaptureError as problem:
+            yield _unreadable(piece, problem)
+
+
+def decode_tasks(
+    tasks: Tasks, settings: DecodeSettings, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Stage one in a worker: ``batches`` holds numbers of tasks in a column ``id``."""
+    for batch in batches:
+        for number in batch.column("id").to_pylist():
+            yield from gathered(decode_pieces(tasks[number], settings))
+
+
+def reassemble_stage(
+    settings: DecodeSettings, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Stage two in a worker; sorted by carrier, then ``ORDER``."""
+    return reassemble(batches, settings)
+
+
+def replay_stage(
+    settings: ReplaySettings, batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    """Stage three in a worker; sorted by conversation, then ``ORDER``."""
+    return replay(batches, settings)
+
+
+def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same rows in batches of at least ``GATHER_ROWS`` or ``GATHER_BYTES``, except the last."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        size += batch.nbytes
+        if rows >= GATHER_ROWS or size >= GATHER_BYTES:
+            yield _one(held)
+            held, rows, size = [], 0, 0
+    if rows:
+        yield _one(held)
+
+
+def events(
+    spark: "SparkSession", tasks: Tasks, settings: DecodeSettings, lanes: int, carriers: bool
+) -> "DataFrame":
+    """Stages one and two; the second and its shuffle only where a carrier spans pieces."""
+    numbers = spark.range(0, len(tasks), 1, len(tasks))  # one row a task: no shuffle, no collision
+    rows = numbers.mapInArrow(partial(decode_tasks, tasks, settings), ddl(EVENTS))
+    if not carriers:
+        return rows
+    return (
+        rows.repartition(lanes, "carrier")
+        .sortWithinPartitions("carrier", *ORDER)
+        .mapInArrow(partial(reassemble_stage, settings), ddl(EVENTS))
+    )
+
+
+def results(rows: "DataFrame", settings: ReplaySettings, lanes: int) -> "DataFrame":
+    """Stage three: one conversation after the other, each in the order of its captures."""
+    return (
+        rows.repartition(lanes, "conversation")
+        .sortWithinPartitions("conversation", *ORDER)
+        .mapInArrow(partial(replay_stage, settings), ddl(RESULTS))
+    )
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+    if len(batches) == 1:
+        return batches[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def _unreadable(piece: Piece, problem: CaptureError) -> pa.RecordBatch:
+    frame = piece.split << FRAME_BITS
+    detail = {"piece": piece.split, "path": piece.path, "error": str(problem)}
+    row = {
+        "capture": piece.capture,
+        "frame": frame,
+        "index": -1,
+        "last_frame": frame,
+        "at_ns": 0,
+        "last_at_ns": 0,
+        "system": "capture",
+        "conversation": NO_CONVERSATION,
+        "kind": int(Kind.ACCOUNT),
+        "wire_kind": "ACCOUNT",
+        "count": 0,
+        "flags": 0,
+        "size": 0,
+        "detail": json.dumps(detail, sort_keys=True),
+    }
+    return pa.RecordBatch.from_pylist([row], schema=EVENTS)

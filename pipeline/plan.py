@@ -1,0 +1,251 @@
+"""From the files a user names to pieces and tasks, without reading them (design 3.1).
+
+In: paths, ``-`` for standard input. Out: a plan of pieces numbered over the whole job in the order
+of the files, and tasks that are packed lists of pieces. A file that cannot be used becomes a
+problem of its capture; the others are planned.
+"""
+
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Final
+
+from seqaudit.decoders.errors import CaptureError, SeqauditError
+from seqaudit.decoders.splits import TO_THE_END, Piece, plan_pieces
+
+#: Standard input as a path.
+STDIN: Final = "-"
+
+MEGABYTE: Final = 1_000_000
+SMALLEST_TASK_BYTES: Final = 64 * MEGABYTE
+LARGEST_TASK_BYTES: Final = 512 * MEGABYTE
+
+#: A task of very small captures is closed at so many pieces: opening costs more than reading.
+PIECES_PER_TASK: Final = 2_000
+
+#: dumpcap's names of rotated files: NAME_00001_20240101120000.pcap
+_RING_NAME: Final = re.compile(r"(?P<stem>.+)_(?P<number>\d{5})_\d{14}(?P<rest>\.[^/]*)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureInput:
+    """One capture (vantage) as the user names it.
+
+    Attributes:
+        path: a file, ``-``, or a URI that ``pyarrow.fs`` opens.
+        at: a member's name or IP address, for this capture only; null: see ``Options.at``.
+        parameters: as ``--param`` takes them, for this capture only.
+        more: further files of the same vantage, in order (rotated captures).
+    """
+
+    path: str
+    at: str | None = None
+    parameters: Mapping[str, str] = field(default_factory=dict)
+    more: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        return (self.path, *self.more)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """One readable file of a capture: what it is called in the report, and its pieces' numbers."""
+
+    shown: str  # the path as it was given
+    path: str  # where it is read from; differs for standard input
+    container: str
+    compression: str
+    first_split: int
+    stop_split: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a job reads: the captures that can be, their pieces, and what cannot be and why."""
+
+    inputs: tuple[CaptureInput, ...]  # the usable ones; a capture's number is its place here
+    files: tuple[tuple[File, ...], ...]  # per capture
+    pieces: tuple[Piece, ...]
+    target_bytes: int
+    problems: tuple[tuple[str, str], ...]  # (path, one line)
+
+    @property
+    def total_bytes(self) -> int:
+        return sum(map(stored_bytes, self.pieces))
+
+    @property
+    def whole(self) -> bool:
+        """Every piece is a whole capture, so nothing can continue in another piece."""
+        return all(piece.whole for piece in self.pieces) and all(
+            len(files) == 1 for files in self.files
+        )
+
+    def tasks(self) -> tuple[tuple[Piece, ...], ...]:
+        """Pieces packed in order to about ``target_bytes`` a task; one task reads a piece once."""
+        tasks: list[tuple[Piece, ...]] = []
+        task: list[Piece] = []
+        size = 0
+        for piece in self.pieces:
+            length = stored_bytes(piece)
+            if task and (size + length > self.target_bytes or len(task) >= PIECES_PER_TASK):
+                tasks.append(tuple(task))
+                task, size = [], 0
+            task.append(piece)
+            size += length
+        if task:
+            tasks.append(tuple(task))
+        return tuple(tasks)
+
+    def with_pieces(self, pieces: Sequence[Piece]) -> "Plan":
+        return replace(self, pieces=tuple(pieces))
+
+
+class SpooledInput:
+    """Standard input as a private temporary file, which is removed by ``close``."""
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+
+    def path(self) -> str:
+        """Where it lies; read on first use.
+
+        Raises:
+            CaptureError: there is no room, or standard input is a terminal.
+        """
+        if self._path is None:
+            if sys.stdin is None or sys.stdin.isatty():
+                raise CaptureError(STDIN, "standard input is a terminal", "pipe a capture into it")
+            handle, name = tempfile.mkstemp(prefix="seqaudit-stdin-")  # mode 0600
+            self._path = Path(name)
+            try:
+                with os.fdopen(handle, "wb") as spool:
+                    shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 20)
+            except OSError as problem:
+                self.close()
+                raise CaptureError(
+                    STDIN,
+                    f"could not be kept in {tempfile.gettempdir()} ({problem.strerror})",
+                    "point TMPDIR at a folder with room, or save the capture to a file",
+                ) from problem
+        return str(self._path)
+
+    def close(self) -> None:
+        if self._path is not None:
+            self._path.unlink(missing_ok=True)
+            self._path = None
+
+
+def plan(
+    inputs: Sequence[CaptureInput],
+    *,
+    cores: int,
+    spool: SpooledInput,
+    target_bytes: int | None = None,
+    cuts: Mapping[str, Sequence[int]] | None = None,
+) -> Plan:
+    """Plan the pieces of a job.
+
+    Args:
+        cores: of the place where the job runs; sets the size of tasks.
+        target_bytes: overrules that size.
+        cuts: explicit places to cut a file at, by path; for tests.
+
+    Raises:
+        SeqauditError: the same file is named twice.
+    """
+    _refuse_repeated(inputs)
+    problems: list[tuple[str, str]] = []
+    where = {path: path for given in inputs for path in given.files}
+    if STDIN in where:
+        try:
+            where[STDIN] = spool.path()
+        except CaptureError as problem:
+            problems.append((STDIN, str(problem)))
+            where[STDIN] = ""
+    target = target_bytes or _target(sum(map(_size, where.values())), cores)
+    usable: list[CaptureInput] = []
+    files: list[tuple[File, ...]] = []
+    pieces: list[Piece] = []
+    for given in inputs:
+        own: list[Piece] = []
+        own_files: list[File] = []
+        for shown in given.files:
+            if not where[shown]:
+                continue
+            split = len(pieces) + len(own)
+            try:
+                planned = plan_pieces(
+                    where[shown], len(usable), split, target, cuts=(cuts or {}).get(shown)
+                )
+            except CaptureError as problem:
+                problems.append((shown, str(problem).replace(where[shown], shown)))
+                continue
+            own += planned
+            head = planned[0]
+            own_files.append(
+                File(
+                    shown,
+                    where[shown],
+                    head.container,
+                    head.compression,
+                    split,
+                    split + len(planned),
+                )
+            )
+        if own:
+            usable.append(given)
+            files.append(tuple(own_files))
+            pieces += own
+    return Plan(tuple(usable), tuple(files), tuple(pieces), target, tuple(problems))
+
+
+def stored_bytes(piece: Piece) -> int:
+    """Bytes of the file that a piece reads; a compressed file is one piece and has no other end."""
+    if piece.stop >= TO_THE_END:
+        return max(piece.size_bytes, 0)
+    return piece.stop - piece.start
+
+
+def rotated(paths: Sequence[str]) -> list[str]:
+    """Files that look like one capture written in turns (dumpcap's ring names), in their order."""
+    rings: dict[tuple[str, str], list[tuple[int, str]]] = {}
+    for path in paths:
+        match = _RING_NAME.fullmatch(path)
+        if match:
+            key = (match["stem"], match["rest"] or "")
+            rings.setdefault(key, []).append((int(match["number"]), path))
+    longest = max(rings.values(), key=len, default=[])
+    return [path for _, path in sorted(longest)] if len(longest) > 1 else []
+
+
+def _target(total: int, cores: int) -> int:
+    share = total // (4 * max(cores, 1))
+    return max(SMALLEST_TASK_BYTES, min(share, LARGEST_TASK_BYTES))
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
+
+
+def _refuse_repeated(inputs: Sequence[CaptureInput]) -> None:
+    seen: dict[object, str] = {}
+    for given in inputs:
+        for path in given.files:
+            try:
+                status = Path(path).stat()
+                key: object = (status.st_dev, status.st_ino)
+            except OSError:
+                key = path
+            if key in seen:
+                same = "" if seen[key] == path else f" (the same file as {seen[key]})"
+                raise SeqauditError(f"{path}: is given twice{same}; name every capture once")
+            seen[key] = path

@@ -1,0 +1,70 @@
+"""Making the start-up cache of local Spark (design 3.5, PIPELINE 4)."""
+
+import contextlib
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from seqaudit.decoders.errors import SeqauditError
+from seqaudit.decoders.registry import DecodeSettings
+from seqaudit.pipeline import job
+from seqaudit.pipeline.java import cache_file, find_java
+from seqaudit.pipeline.progress import Progress, run_watched
+from seqaudit.pipeline.session import Place, Starting
+from seqaudit.replay.settings import ReplaySettings
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A start-up cache."""
+
+    path: Path
+    megabytes: int
+    java: str
+
+
+def prepare_spark(progress: Progress) -> Made:
+    """Run the job once on no captures, in a JVM that writes down what it loaded.
+
+    Raises:
+        SeqauditError: Java or Spark did not start, or wrote nothing.
+    """
+    runtime = find_java()
+    path = cache_file(runtime)
+    unfinished = path.with_name(f"new-{path.name}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.unlink(missing_ok=True)
+    except OSError as problem:
+        raise SeqauditError(
+            f"{path.parent}: cannot be written ({problem.strerror}); set XDG_CACHE_HOME"
+        ) from problem
+    progress.begin("starting Spark", 0)
+    starting = Starting(Place(), cache=unfinished, make_cache=True)
+    try:
+        spark = starting.session()
+        progress.begin("running a small job", 0)
+        settings = DecodeSettings(
+            decode_as=(), no_decode=frozenset(), compile_it=False, finish_fragments=True
+        )
+        for carriers in (False, True):
+            rows = job.events(spark, ((), ()), settings, 2, carriers)
+            judged = job.results(rows, ReplaySettings(()), 2)
+            run_watched(starting, partial(_collect, judged), 2, progress)
+        progress.begin("writing the start-up cache", 0)
+        starting.stop()
+    finally:
+        starting.close()
+    if not unfinished.is_file():
+        raise SeqauditError(
+            f"Java {runtime.release} from {runtime.origin} wrote no start-up cache; "
+            "audits work without it, only slower"
+        )
+    with contextlib.suppress(OSError):
+        unfinished.chmod(0o600)
+    unfinished.replace(path)
+    return Made(path, path.stat().st_size // 1_000_000, runtime.release)
+
+
+def _collect(rows: object) -> object:
+    return rows.toArrow()  # type: ignore[attr-defined]  # a DataFrame of either kind of Spark

@@ -1,0 +1,169 @@
+"""How far a run is, told to whoever asked: counts of decode tasks, never more than ten a second.
+
+The engines call ``Progress``; the command line draws it. Classic Spark is polled through its status
+tracker while the action runs in a thread of its own, Spark Connect calls a handler (PIPELINE 3);
+both are brought to the same figure here: tasks of the first stage done, of those planned.
+"""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+from seqaudit.decoders.errors import SeqauditError
+from seqaudit.pipeline.session import Starting, first_line
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+T = TypeVar("T")
+
+#: Seconds in which the first task of a job must have begun; a cold worker needs two.
+FIRST_TASK_SECONDS: Final = 120.0
+
+POLL_SECONDS: Final = 0.1
+
+
+class Progress(Protocol):
+    """Where a run tells how far it is."""
+
+    def begin(self, what: str, total: int) -> None:
+        """A new piece of work of ``total`` steps; 0: nobody knows how many."""
+
+    def done(self, steps: int) -> None:
+        """So many steps of it are done."""
+
+    def note(self, text: str) -> None:
+        """One line for the reader, such as a second run because a border did not meet."""
+
+
+class Silent:
+    """A progress that nobody watches."""
+
+    def begin(self, what: str, total: int) -> None:
+        """Nothing."""
+
+    def done(self, steps: int) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+
+class JobError(SeqauditError):
+    """A Spark job failed."""
+
+
+class CancelledError(SeqauditError):
+    """The user interrupted a Spark job; ``done`` of ``total`` decode tasks were through."""
+
+    def __init__(self, done: int, total: int) -> None:
+        super().__init__(f"interrupted: {done} of {total} decode tasks were done")
+        self.done = done
+        self.total = total
+
+
+def run_watched(starting: Starting, action: Callable[[], T], tasks: int, progress: Progress) -> T:
+    """Run a Spark action in a thread and tell its progress meanwhile.
+
+    Raises:
+        CancelledError: Ctrl-C; the job is cancelled first.
+        JobError: the job failed, or no task began in two minutes.
+    """
+    spark = starting.session()
+    counter = _counter(spark)
+    outcome: list[T] = []
+    failure: list[BaseException] = []
+
+    def act() -> None:
+        try:
+            outcome.append(action())
+        except BaseException as problem:
+            failure.append(problem)
+
+    thread = threading.Thread(target=act, name="seqaudit-job", daemon=True)
+    begun = time.monotonic()
+    thread.start()
+    done = 0
+    alive = False
+    try:
+        while thread.is_alive():
+            thread.join(POLL_SECONDS)
+            running, now_done = counter()
+            alive = alive or running or now_done > 0
+            if now_done > done:
+                done = now_done
+                progress.done(min(done, tasks))
+            if not alive and time.monotonic() - begun > FIRST_TASK_SECONDS:
+                starting.kill()
+                raise JobError(f"Spark began no task in {FIRST_TASK_SECONDS:.0f} s")
+    except KeyboardInterrupt:
+        _cancel(spark)
+        raise CancelledError(min(done, tasks), tasks) from None
+    if failure:
+        if isinstance(failure[0], KeyboardInterrupt):
+            raise CancelledError(min(done, tasks), tasks)
+        raise JobError(f"the Spark job failed: {_cause(failure[0])}") from failure[0]
+    progress.done(tasks)
+    return outcome[0]
+
+
+def _counter(spark: "SparkSession") -> Callable[[], tuple[bool, int]]:
+    """A function: whether tasks run, and how many of the newest job's first stage are done."""
+    context: Any = None
+    with contextlib.suppress(Exception):  # Connect has none and says so by an exception
+        context = spark.sparkContext
+    if context is None:
+        return _connect_counter(spark)
+    tracker = context.statusTracker()
+
+    def count() -> tuple[bool, int]:
+        try:
+            jobs = tracker.getActiveJobsIds()
+            if not jobs:
+                return False, 0
+            stages = tracker.getJobInfo(max(jobs)).stageIds
+            first = tracker.getStageInfo(min(stages))
+            if first is None:
+                return False, 0
+            return first.numActiveTasks > 0, first.numCompletedTasks
+        except Exception:  # the job ended between two questions
+            return False, 0
+
+    return count
+
+
+def _connect_counter(spark: Any) -> Callable[[], tuple[bool, int]]:
+    state = {"running": False, "done": 0}
+
+    def handler(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
+        state["running"] = inflight_tasks > 0
+        if stages:
+            first = min(stages, key=lambda stage: stage.stage_id)
+            state["done"] = first.num_completed_tasks
+
+    spark.registerProgressHandler(handler)
+    return lambda: (bool(state["running"]), int(state["done"]))
+
+
+def _cancel(spark: Any) -> None:
+    with contextlib.suppress(Exception):
+        context = spark.sparkContext
+        context.cancelAllJobs()
+        return
+    with contextlib.suppress(Exception):
+        spark.interruptAll()
+
+
+def _cause(problem: BaseException) -> str:
+    """The line of a Spark exception that names the cause: the end of the worker's traceback."""
+    lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    named = [
+        line
+        for line in lines
+        if ": " in line
+        and line.split(": ", 1)[0].replace(".", "").isidentifier()
+        and line.split(": ", 1)[0].endswith(("Error", "Exception", "Interrupt"))
+    ]
+    return named[-1][:300] if named else first_line(problem)

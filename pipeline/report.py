@@ -1,0 +1,446 @@
+"""Results and accounts become the report (design 4.5): ``seqaudit/report/1``.
+
+Here, and nowhere before, frames become Wireshark's numbers, identities get names, and texts are
+written out. The report is sorted and holds no clock and nothing of the machine but the paths given,
+so both engines and an events file give the same bytes.
+"""
+
+import bisect
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from seqaudit.decoders.events import FRAME_BITS
+from seqaudit.pipeline.accounts import Account, frames_of_splits, merge
+from seqaudit.pipeline.plan import File
+from seqaudit.pipeline.vantage import ip_of_endpoint
+from seqaudit.replay import capture_rules
+from seqaudit.replay import results as rows_of
+from seqaudit.replay.rules import RULES
+from seqaudit.replay.settings import ReplaySettings, Vantage
+
+SCHEMA_NAME: Final = "seqaudit/report/1"
+
+#: Members of a display filter; Wireshark gets slow with long ones.
+FILTER_PARTS: Final = 50
+
+#: A display filter for a finding that is about no single frame: everything.
+EVERY_FRAME: Final = "frame"
+
+#: Characters of a UUID shown where nobody knows a name.
+SHORT: Final = 8
+
+Row = dict[str, Any]
+
+
+def build(
+    files: Sequence[Sequence[File]],
+    results: pa.Table,
+    vantages: Sequence[Vantage],
+    settings: ReplaySettings,
+    names: Mapping[str, str],
+    problems: Iterable[tuple[str, str]],
+) -> dict[str, Any]:
+    """The report.
+
+    Args:
+        files: of each capture, in order.
+        results: RESULTS rows in any order.
+        vantages: of each capture, with why.
+        settings: what the replay was told.
+        names: ``--names``: identity (UUID or IP address) to name.
+        problems: (path, line) of captures that could not be read.
+    """
+    by_kind = _rows(results)
+    accounts = [row["detail"] | {"capture": row["capture"]} for row in by_kind.pop("ACCOUNT", [])]
+    frames = FrameNumbers(files, accounts)
+    members = _members(by_kind.pop(rows_of.MEMBER, []))
+    called = Names(names, members)
+    merged = [
+        merge([account for account in accounts if account["capture"] == number], own)
+        for number, own in enumerate(files)
+    ]
+    findings = [
+        _finding(row["detail"] | _place(row) | {"rule": row["rule"]}, frames, called)
+        for row in by_kind.pop(rows_of.FINDING, [])
+    ]
+    findings += [_finding(detail, frames, called) for detail in capture_rules.judge(merged)]
+    findings.sort(key=_finding_order)
+    streams = [
+        frames.resolved(_stream(row, called), row["capture"])
+        for row in by_kind.pop(rows_of.STREAM, [])
+    ]
+    gaps = [
+        frames.resolved(_place(row) | row["detail"], row["capture"])
+        for row in by_kind.pop(rows_of.GAP, [])
+    ]
+    gaps.sort(key=lambda gap: (gap["capture"], gap["stream"] or "", gap["seqnos"], _text(gap)))
+    views = [
+        frames.resolved(_about(row) | row["detail"] | {"frame": row["frame"]}, row["capture"])
+        for row in by_kind.pop(rows_of.VIEW, [])
+    ]
+    captures = [
+        _capture(number, merged[number], own, vantages[number], called)
+        for number, own in enumerate(files)
+    ]
+    unreadable = [{"path": path, "problem": text} for path, text in problems]
+    return {
+        "schema": SCHEMA_NAME,
+        "captures": captures,
+        "unreadable": unreadable,
+        "members": members_listed(members, called),
+        "views": views,
+        "streams": streams,
+        "gaps": gaps,
+        "findings": findings,
+        "rules": _rules(by_kind.pop(rows_of.JUDGED, []), findings, len(captures)),
+        "parameters": _parameters(by_kind.pop(rows_of.PARAMETER, []), settings),
+        "totals": _totals(captures, streams, gaps, findings, unreadable),
+    }
+
+
+def to_json(report: Mapping[str, Any]) -> str:
+    """The report as ``--format json`` prints it: sorted keys, one value a line, ASCII only."""
+    return json.dumps(report, sort_keys=True, indent=1)
+
+
+class FrameNumbers:
+    """From job frames (``split << FRAME_BITS | number``) to a file and Wireshark's number in it."""
+
+    def __init__(self, files: Sequence[Sequence[File]], accounts: Iterable[Account]) -> None:
+        counts = frames_of_splits(accounts)
+        self._several = [len(own) > 1 for own in files]
+        self._starts: list[int] = []  # first split of each file
+        self._places: list[int] = []  # place of the file in its capture
+        self._bases: dict[int, int] = {}  # frames of the same file before a split
+        for own in files:
+            for place, file in enumerate(own):
+                self._starts.append(file.first_split)
+                self._places.append(place)
+                base = 0
+                for split in range(file.first_split, file.stop_split):
+                    self._bases[split] = base
+                    base += counts.get(split, 0)
+
+    def number(self, frame: int) -> int:
+        """Wireshark's number of a job frame in its file."""
+        split, number = frame >> FRAME_BITS, frame & ((1 << FRAME_BITS) - 1)
+        return self._bases.get(split, 0) + number
+
+    def file(self, frame: int) -> int:
+        """Which file of its capture a job frame is in, from 0."""
+        place = bisect.bisect_right(self._starts, frame >> FRAME_BITS) - 1
+        return self._places[max(place, 0)]
+
+    def resolved(self, value: Any, capture: int) -> Any:
+        """A value with every job frame in it replaced.
+
+        Of captures of several files each frame also says its file, beside it: ``frame_file``.
+        """
+        if isinstance(value, list):
+            return [self.resolved(item, capture) for item in value]
+        if not isinstance(value, dict):
+            return value
+        found: Row = {}
+        for key, item in value.items():
+            if _is_frame(key) and isinstance(item, int):
+                found[key] = self.number(item)
+                if self._several[capture]:
+                    found[f"{key}_file"] = self.file(item)
+            elif key == "frames" and isinstance(item, list):
+                found[key] = [self.number(frame) for frame in item]
+                if self._several[capture]:
+                    found["frames_file"] = [self.file(frame) for frame in item]
+            else:
+                found[key] = self.resolved(item, capture)
+        return found
+
+    def display_filter(self, frames: Iterable[int]) -> str:
+        """The display filter that shows these job frames; of the file of the first, if several."""
+        listed = list(frames)
+        if not listed:
+            return EVERY_FRAME
+        file = self.file(listed[0])
+        numbers = sorted({self.number(f) for f in listed if self.file(f) == file})
+        parts: list[tuple[int, int]] = []
+        for number in numbers:
+            if parts and parts[-1][1] == number - 1:
+                parts[-1] = (parts[-1][0], number)
+            else:
+                parts.append((number, number))
+        if len(numbers) == 1:
+            return f"frame.number == {numbers[0]}"
+        shown = [f"{a}" if a == b else f"{a}..{b}" for a, b in parts[:FILTER_PARTS]]
+        return f"frame.number in {{{', '.join(shown)}}}"
+
+
+class Names:
+    """What members are called: ``--names``, then the wire's own names, then a short UUID."""
+
+    def __init__(self, given: Mapping[str, str], members: Sequence[Row]) -> None:
+        self._names: dict[str, str] = {}
+        for member in members:
+            address = ip_of_endpoint(str(member.get("address") or ""))
+            name = given.get(member["member"]) or given.get(str(address)) or member.get("name")
+            if name:
+                self._names.setdefault(member["member"], str(name))
+        self._names |= given
+        self._addresses: dict[tuple[int, str], str] = {}
+        for member in members:
+            address = ip_of_endpoint(str(member.get("address") or ""))
+            if address is not None:
+                self._addresses.setdefault((member["capture"], address), member["member"])
+
+    def of(self, identity: str | None) -> str | None:
+        """The name of a member; null for null."""
+        if identity is None:
+            return None
+        known = self._names.get(identity)
+        if known is not None:
+            return known
+        return identity[:SHORT] if len(identity) > SHORT and "-" in identity else identity
+
+    def member_at(self, capture: int, address: str | None) -> str | None:
+        """The member that a capture has seen at an IP address; null if none."""
+        return None if address is None else self._addresses.get((capture, address))
+
+
+def _rows(results: pa.Table) -> dict[str, list[Row]]:
+    """Rows by kind, details parsed, in an order that does not depend on the engine."""
+    rows = results.to_pylist()
+    rows.sort(
+        key=lambda row: (
+            row["capture"],
+            row["conversation"],
+            row["system"],
+            row["stream"] or "",
+            -1 if row["frame"] is None else row["frame"],
+            row["rule"] or "",
+            row["detail"],
+        )
+    )
+    by_kind: dict[str, list[Row]] = {}
+    for row in rows:
+        row["detail"] = json.loads(row["detail"])
+        by_kind.setdefault(row["kind"], []).append(row)
+    return by_kind
+
+
+def _place(row: Row) -> Row:
+    return _about(row) | {"stream": row["stream"]}
+
+
+def _about(row: Row) -> Row:
+    return {"capture": row["capture"], "system": row["system"]}
+
+
+def _members(rows: Iterable[Row]) -> list[Row]:
+    """Members in the order in which they were seen, each fact once."""
+    ordered = sorted(rows, key=lambda row: (row["capture"], row["frame"] or 0))
+    return [row["detail"] | {"capture": row["capture"]} for row in ordered]
+
+
+def members_listed(members: Iterable[Row], called: Names) -> list[Row]:
+    """One entry a member and capture, with all addresses and versions it was seen with."""
+    listed: dict[tuple[int, str], Row] = {}
+    for member in members:
+        key = (member["capture"], member["member"])
+        entry = listed.setdefault(
+            key,
+            {
+                "capture": member["capture"],
+                "member": member["member"],
+                "name": called.of(member["member"]),
+                "addresses": [],
+                "versions": [],
+            },
+        )
+        for one, several in (("address", "addresses"), ("version", "versions")):
+            if member.get(one) and member[one] not in entry[several]:
+                entry[several] = sorted([*entry[several], member[one]])
+    return [listed[key] for key in sorted(listed)]
+
+
+def _stream(row: Row, called: Names) -> Row:
+    stream: Row = _about(row) | {"id": row["stream"]} | row["detail"]
+    stream["sender_name"] = called.of(stream.get("sender"))
+    stream["receiver_name"] = called.of(stream.get("receiver"))
+    return stream
+
+
+def _finding(detail: Row, frames: FrameNumbers, called: Names) -> Row:
+    """A finding as the report prints it; ``detail`` still has job frames and an unfilled text."""
+    finding = dict(detail)
+    rule = RULES[finding["rule"]]
+    facts = finding.pop("facts", None) or {}
+    shown = [e["frame"] for e in finding.get("evidence") or [] if e.get("frame") is not None]
+    if finding.get("frame") is not None:
+        shown.insert(0, finding["frame"])
+    finding["filter"] = frames.display_filter(shown)
+    finding["name"] = rule.name
+    finding["severity"] = str(finding.get("severity") or rule.severity)
+    for key in ("system", "stream", "frame", "at_ns"):
+        finding.setdefault(key, None)
+    capture = finding["capture"]
+    finding = dict(frames.resolved(finding, capture))
+    told = {
+        key: _told(key, value, frames, called)
+        for key, value in frames.resolved(facts, capture).items()
+    }
+    finding["text"] = _filled(finding["text"], told)
+    finding["evidence"] = [
+        evidence | {"shows": _filled(evidence["shows"], told)}
+        for evidence in finding.get("evidence") or []
+    ]
+    return finding
+
+
+def _told(key: str, value: Any, frames: FrameNumbers, called: Names) -> str:
+    if key == "member" or key.endswith("_member"):
+        return called.of(value) or "?"
+    if key == "members" or key.endswith("_members"):
+        return ", ".join(called.of(member) or "?" for member in value)
+    return "?" if value is None else str(value)
+
+
+def _filled(text: str, facts: Mapping[str, str]) -> str:
+    """A text with its ``{facts}``; anything else in braces is left as it is."""
+    return re.sub(r"\{(\w+)\}", lambda found: facts.get(found[1], found[0]), text)
+
+
+def _finding_order(finding: Row) -> tuple[Any, ...]:
+    return (
+        finding["capture"],
+        finding.get("frame_file", 0),
+        -1 if finding["frame"] is None else finding["frame"],
+        finding["rule"],
+        finding["stream"] or "",
+        _text(finding),
+    )
+
+
+def _capture(
+    number: int, account: Account, files: Sequence[File], vantage: Vantage, called: Names
+) -> Row:
+    member = called.member_at(number, vantage.address)
+    capture = {key: value for key, value in account.items() if key != "ends"}
+    formats = sorted({file.container for file in files})
+    compressions = sorted({file.compression for file in files if file.compression})
+    return capture | {
+        "capture": number,
+        "format": "+".join(formats),
+        "compression": "+".join(compressions) or None,
+        "vantage": {
+            "kind": vantage.kind,
+            "address": vantage.address,
+            "member": member,
+            "name": called.of(member),
+            "origin": vantage.origin,
+            "why": vantage.why,
+        },
+        "drops": _drops(account["interfaces"]),
+    }
+
+
+def _drops(interfaces: Iterable[Row]) -> Row | None:
+    """Packets that the capture itself lost, by who counted them; null if nobody did."""
+    counted: dict[str, int] = {}
+    for interface in interfaces:
+        for key, value in interface.items():
+            if key.endswith(("drop", "drops")) and value is not None:
+                counted[key] = counted.get(key, 0) + int(value)
+    return counted or None
+
+
+def _rules(judged: Iterable[Row], findings: Iterable[Row], captures: int) -> list[Row]:
+    """Each rule: on how many conversations of which captures it was judged, or why it was not."""
+    told: dict[str, Row] = {
+        code: {
+            "rule": code,
+            "name": rule.name,
+            "judged": [],
+            "not_judged": [],
+            "findings": 0,
+        }
+        for code, rule in RULES.items()
+    }
+    for row in judged:
+        entry = told.get(row["rule"] or "")
+        if entry is None:
+            continue
+        where = {"capture": row["capture"], "conversation": row["conversation"]}
+        why = row["detail"].get("why")
+        if row["detail"].get("judged", why is None):
+            entry["judged"].append(where)
+        else:
+            entry["not_judged"].append(where | {"why": why})
+    for code, entry in told.items():
+        if code.startswith("CP"):
+            entry["judged"] = [{"capture": n, "conversation": ""} for n in range(captures)]
+    for finding in findings:
+        told[finding["rule"]]["findings"] += 1
+    return [told[code] for code in sorted(told)]
+
+
+def _parameters(rows: Iterable[Row], settings: ReplaySettings) -> list[Row]:
+    """What engines used, each with its origin; what was given and nobody used is listed as well."""
+    listed = {}
+    for row in rows:
+        entry = _place(row) | row["detail"]
+        listed[_text(entry)] = entry
+    used = {(entry["capture"], entry.get("name")) for entry in listed.values()}
+    for number, capture in enumerate(settings.captures):
+        for name, (value, origin) in sorted(capture.parameters.items()):
+            if (number, name) not in used:
+                entry = {
+                    "capture": number,
+                    "system": name.partition(".")[0],
+                    "stream": None,
+                    "name": name,
+                    "value": value,
+                    "origin": origin,
+                }
+                listed[_text(entry)] = entry
+    return sorted(
+        listed.values(),
+        key=lambda entry: (entry["capture"], entry["name"], entry["stream"] or "", _text(entry)),
+    )
+
+
+def _totals(
+    captures: Sequence[Row],
+    streams: Sequence[Row],
+    gaps: Sequence[Row],
+    findings: Sequence[Row],
+    unreadable: Sequence[Row],
+) -> Row:
+    frames_by: dict[str, int] = {}
+    for capture in captures:
+        for outcome, count in capture["frames_by"].items():
+            frames_by[outcome] = frames_by.get(outcome, 0) + count
+    by_severity = dict.fromkeys(("error", "warning", "info"), 0)
+    for finding in findings:
+        by_severity[finding["severity"]] = by_severity.get(finding["severity"], 0) + 1
+    return {
+        "captures": len(captures),
+        "unreadable": len(unreadable),
+        "frames": sum(capture["frames"] for capture in captures),
+        "frames_by": frames_by,
+        "streams": len(streams),
+        "gaps": len(gaps),
+        "findings": by_severity,
+    } | {
+        key: sum(stream.get(key) or 0 for stream in streams)
+        for key in ("messages", "lost", "recovered", "unrecovered")
+    }
+
+
+def _is_frame(key: str) -> bool:
+    return key == "frame" or key.endswith("_frame")
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, sort_keys=True)
