@@ -1,0 +1,659 @@
+"""Link layer, IP and UDP of every record, in the restricted style of PIPELINE 5 (design 3, 6.1).
+
+One entry point: ``scan``. Per record it finds the IP header behind the link layer, walks the IP
+header and its extensions, checks UDP, interns both addresses and the destination port, and looks
+for the same datagram captured shortly before. Everything is written into ``out``, field by field:
+``out[FIELD * room + row]``. The file imports nothing; ``kernels`` loads it in either mode.
+"""
+
+# Fields of ``out``.
+STATE = 0  # what the record turned out to be, below
+PROTOCOL = 1  # IP protocol, -1 if the record holds no IP
+SOURCE = 2  # number of the address in ``words``, -1 without IP
+DESTINATION = 3
+SOURCE_PORT = 4  # UDP, TCP, SCTP, DCCP, UDP-Lite; 0 for others and for fragments
+DESTINATION_PORT = 5
+START = 6  # UDP: of the payload; fragment: of what it carries; other IP: of the transport header
+STOP = 7  # one past its last captured byte
+LENGTH = 8  # bytes from START that the headers claim
+IP_ID = 9  # -1: none
+FLAGS = 10  # events.Flag: NETWORK_DUPLICATE, MULTICAST, CUT
+TTL = 11  # or hop limit
+FRAGMENT = 12  # offset in bytes << 1 | more fragments follow; -1: no fragment
+FLOW = 13  # number of (destination, protocol, destination port) in ``flows``; -1: none
+PACKET_TYPE = 14  # SLL, SLL2: 0 to us, 1 broadcast, 2 multicast, 3 to others, 4 outgoing; else -1
+FIELDS = 15
+
+# STATE. The ranges matter: packets.py turns them into outcomes.
+PRIMING = 0  # not ours: read for duplicate detection only
+DATAGRAM = 1
+FRAGMENT_STATE = 2  # of something that may be UDP; for the second stage
+NOT_UDP = 3
+NOT_IP = 4
+MALFORMED_LINK = 10
+MALFORMED_VERSION = 11
+MALFORMED_HEADER = 12
+MALFORMED_LENGTH = 13
+MALFORMED_EXTENSION = 14
+MALFORMED_FRAGMENT = 15
+MALFORMED_UDP = 16
+TRUNCATED_LINK = 20
+TRUNCATED_IP = 21
+TRUNCATED_TRANSPORT = 22
+UNKNOWN_LINK = 30
+UNDECRYPTED = 31
+NO_INTERFACE = 32
+
+# Status of a record (record_kernels): no interface description, so no link type.
+RECORD_WITHOUT_INTERFACE = 1
+
+# What stands behind the link layer; also ``l3[i] & 7``, with the offset in the bits above.
+NETWORK_BY_VERSION = 0  # IP, the first four bits say which
+NETWORK_NONE = 1
+NETWORK_SHORT = 2  # the captured bytes end before it
+NETWORK_UNKNOWN = 3  # a link layer that nobody here knows
+NETWORK_IPV4 = 4
+NETWORK_ENCRYPTED = 5
+NETWORK_IPV6 = 6
+NETWORK_NO_INTERFACE = 7
+
+# events.Flag
+FLAG_NETWORK_DUPLICATE = 4
+FLAG_MULTICAST = 16
+FLAG_CUT = 32
+
+MAX_TAGS = 16  # VLAN tags and MPLS labels
+MAX_EXTENSIONS = 16
+
+HOSTS = 65536  # addresses, and flows, before the caller starts fresh tables
+SLOTS = 131072  # hash table places for them
+PROBES = 256
+HOST_WORDS = 5  # IP version, then the address as four 32-bit words (IPv4: the last)
+FLOW_WORDS = 3  # key, frames, bytes on the wire
+PAIRS = 4096  # IPv4: what the last packet with this hash of its ends had; spares the tables
+PAIR_WORDS = 6  # version, protocol and port; two addresses; numbers of both and of the flow
+
+# Duplicates (design 4.1 fresh_id): what was captured within this distance of file and time before.
+WINDOW_BYTES = 4194304
+WINDOW_NS = 1000000000
+# A record with a whole UDP header takes 44 bytes of file or more, so 2^17 entries cover the window.
+RING = 131072
+RING_WORDS = 8  # offset, time, length and checksum, ports, digest, older, addresses and IP id
+WIDE_WORDS = 6  # the first three words of both addresses (IPv6)
+CHAIN = 8  # newest entries of a bucket that are compared; all of them lie in the window
+LATEST_NS = 4611686018427387904  # 2^62; times outside 0 … this take no part in subtraction
+
+# ``memory``: what lasts from one call to the next.
+MEMORY_HOSTS = 0
+MEMORY_FLOWS = 1
+MEMORY_RING = 2
+MEMORY_SIZE = 3
+
+
+def u8(a, o):
+    return a[o] | 0
+
+
+def u16be(a, o):
+    return (a[o] | 0) << 8 | (a[o + 1] | 0)
+
+
+def u32be(a, o):
+    return (a[o] | 0) << 24 | (a[o + 1] | 0) << 16 | (a[o + 2] | 0) << 8 | (a[o + 3] | 0)
+
+
+def u32le(a, o):
+    return (a[o + 3] | 0) << 24 | (a[o + 2] | 0) << 16 | (a[o + 1] | 0) << 8 | (a[o] | 0)
+
+
+def mix(h, value):
+    """One hash step: 38 bits × 24 bits stay below 2^62."""
+    h = ((h ^ (h >> 23) ^ value) & 0x3FFFFFFFFF) * 0x9E3779
+    return h ^ (h >> 29)
+
+
+def network(data, link, start, stop):
+    """What stands behind the link layer: (NETWORK_*, its offset, SLL packet type or -1)."""
+    header = -1  # bytes in front of what the ethertype names
+    ethertype = 0
+    packet_type = -1
+    if link == 1:
+        header = 14
+        if stop - start >= header:
+            ethertype = u16be(data, start + 12)
+    elif link == 113:
+        header = 16
+        if stop - start >= header:
+            ethertype = u16be(data, start + 14)
+            packet_type = u16be(data, start)
+    elif link == 276:
+        header = 20
+        if stop - start >= header:
+            ethertype = u16be(data, start)
+            packet_type = u8(data, start + 10)
+    elif link == 0 or link == 108:
+        if stop - start < 4:
+            return NETWORK_SHORT, start, -1
+        family = u32be(data, start)
+        if link == 0 and family > 0xFFFF:  # NULL is in the byte order of the capturing host
+            family = u32le(data, start)
+        if family == 2:
+            return NETWORK_IPV4, start + 4, -1
+        if family == 10 or family == 24 or family == 28 or family == 30:  # Linux, BSDs, macOS
+            return NETWORK_IPV6, start + 4, -1
+        return NETWORK_NONE, start, -1
+    elif link == 101 or link == 12 or link == 14:
+        return NETWORK_BY_VERSION, start, -1
+    elif link == 228:
+        return NETWORK_IPV4, start, -1
+    elif link == 229:
+        return NETWORK_IPV6, start, -1
+    else:
+        return NETWORK_UNKNOWN, start, -1
+    if stop - start < header:
+        return NETWORK_SHORT, start, -1
+    if link != 1 and ethertype < 1536 and ethertype != 4:  # LINUX_SLL_P_*; 4 is 802.2
+        return NETWORK_NONE, start, packet_type
+    kind, at = behind_ethertype(data, ethertype, start + header, stop)
+    return kind, at, packet_type
+
+
+def behind_ethertype(data, ethertype, at, stop):
+    """Walk VLAN tags, MPLS labels, PPPoE and SNAP: (NETWORK_*, offset)."""
+    for _ in range(MAX_TAGS):
+        if ethertype == 0x0800:
+            return NETWORK_IPV4, at
+        if ethertype == 0x86DD:
+            return NETWORK_IPV6, at
+        if ethertype == 0x8100 or ethertype == 0x88A8 or ethertype == 0x9100:
+            if stop - at < 4:
+                return NETWORK_SHORT, at
+            ethertype = u16be(data, at + 2)
+            at = at + 4
+        elif ethertype == 0x8847 or ethertype == 0x8848:
+            if stop - at < 4:
+                return NETWORK_SHORT, at
+            bottom = u8(data, at + 2) & 1
+            at = at + 4
+            if bottom == 1:  # what follows is not named; IP shows by its version
+                if stop - at < 1:
+                    return NETWORK_SHORT, at
+                version = u8(data, at) >> 4
+                if version == 4 or version == 6:
+                    return version, at
+                return NETWORK_NONE, at
+        elif ethertype == 0x8864:
+            if stop - at < 8:
+                return NETWORK_SHORT, at
+            protocol = u16be(data, at + 6)
+            if protocol == 0x0021:
+                return NETWORK_IPV4, at + 8
+            if protocol == 0x0057:
+                return NETWORK_IPV6, at + 8
+            return NETWORK_NONE, at
+        elif ethertype < 1536:  # a length: 802.2; IP comes behind SNAP only
+            if stop - at < 8:
+                return NETWORK_NONE, at
+            if u32be(data, at) != 0xAAAA0300 or u16be(data, at + 4) != 0:
+                return NETWORK_NONE, at
+            ethertype = u16be(data, at + 6)
+            at = at + 8
+            if ethertype < 1536:
+                return NETWORK_NONE, at
+        else:
+            return NETWORK_NONE, at
+    return NETWORK_NONE, at
+
+
+def ipv4(data, at, stop, wire_stop):
+    """(state, protocol, transport, its claimed stop, IP id, TTL, fragment)."""
+    if wire_stop - at < 20:
+        return MALFORMED_HEADER, 0, at, at, -1, 0, -1
+    if stop - at < 20:
+        return TRUNCATED_IP, 0, at, at, -1, 0, -1
+    if u8(data, at) >> 4 != 4:
+        return MALFORMED_VERSION, 0, at, at, -1, 0, -1
+    header = (u8(data, at) & 15) * 4
+    if header < 20:
+        return MALFORMED_HEADER, 0, at, at, -1, 0, -1
+    total = u16be(data, at + 2)
+    if total == 0:  # segmentation offload: captured before the length was known
+        total = wire_stop - at
+    if total < header or total > wire_stop - at:
+        return MALFORMED_LENGTH, 0, at, at, -1, 0, -1
+    protocol = u8(data, at + 9)
+    ttl = u8(data, at + 8)
+    word = u16be(data, at + 6)
+    place = (word & 0x1FFF) * 8
+    more = (word >> 13) & 1
+    ip_id = u16be(data, at + 4)
+    if place == 0 and more == 0:
+        if ip_id == 0 and word & 0x4000:  # an atomic datagram's id may mean nothing (RFC 6864)
+            ip_id = -1
+        return NOT_UDP, protocol, at + header, at + total, ip_id, ttl, -1
+    size = total - header
+    if size == 0 or place + size > 65535 - 20 or (more == 1 and size & 7):
+        return MALFORMED_FRAGMENT, 0, at, at, -1, 0, -1
+    return FRAGMENT_STATE, protocol, at + header, at + total, ip_id, ttl, place << 1 | more
+
+
+def ipv6(data, at, stop, wire_stop):
+    """As ``ipv4``; extension headers are walked up to a fragment header that is not atomic."""
+    if wire_stop - at < 40:
+        return MALFORMED_HEADER, 0, at, at, -1, 0, -1
+    if stop - at < 40:
+        return TRUNCATED_IP, 0, at, at, -1, 0, -1
+    if u8(data, at) >> 4 != 6:
+        return MALFORMED_VERSION, 0, at, at, -1, 0, -1
+    end = at + 40 + u16be(data, at + 4)
+    if end == at + 40:  # a jumbogram, or segmentation offload
+        end = wire_stop
+    if end > wire_stop:
+        return MALFORMED_LENGTH, 0, at, at, -1, 0, -1
+    protocol = u8(data, at + 6)
+    ttl = u8(data, at + 7)
+    ip_id = -1
+    cursor = at + 40
+    for _ in range(MAX_EXTENSIONS):
+        if is_extension(protocol) == 0:
+            return NOT_UDP, protocol, cursor, end, ip_id, ttl, -1
+        if end - cursor < 8:
+            return MALFORMED_EXTENSION, 0, at, at, -1, 0, -1
+        if stop - cursor < 8:
+            return TRUNCATED_IP, 0, at, at, -1, 0, -1
+        following = u8(data, cursor)
+        if protocol == 44:
+            word = u16be(data, cursor + 2)
+            place = word & 0xFFF8
+            more = word & 1
+            ip_id = u32be(data, cursor + 4)
+            cursor = cursor + 8
+            if place > 0 or more == 1:
+                size = end - cursor
+                if size == 0 or place + size > 65535 or (more == 1 and size & 7):
+                    return MALFORMED_FRAGMENT, 0, at, at, -1, 0, -1
+                return FRAGMENT_STATE, following, cursor, end, ip_id, ttl, place << 1 | more
+        else:
+            size = (u8(data, cursor + 1) + 1) * 8
+            if protocol == 51:  # AH counts in four bytes
+                size = (u8(data, cursor + 1) + 2) * 4
+            if size > end - cursor:
+                return MALFORMED_EXTENSION, 0, at, at, -1, 0, -1
+            cursor = cursor + size
+        protocol = following
+    return MALFORMED_EXTENSION, 0, at, at, -1, 0, -1
+
+
+def is_extension(protocol):
+    """1 for hop-by-hop, routing, fragment, AH, destination options, mobility, HIP, shim6."""
+    if protocol == 0 or protocol == 43 or protocol == 44 or protocol == 51 or protocol == 60:
+        return 1
+    if protocol == 135 or protocol == 139 or protocol == 140:
+        return 1
+    return 0
+
+
+def has_ports(protocol):
+    """1 where source and destination port are the first four bytes: TCP, DCCP, SCTP, UDP-Lite."""
+    if protocol == 6 or protocol == 33 or protocol == 132 or protocol == 136:
+        return 1
+    return 0
+
+
+def intern_host(data, wide_at, version, last, slots, words, memory):
+    """The number of an address, new if need be; -1: the table is full.
+
+    ``last`` is its last 32-bit word; the three before it are at ``wide_at`` (IPv6).
+    """
+    w0 = 0
+    w1 = 0
+    w2 = 0
+    if version == NETWORK_IPV6:
+        w0 = u32be(data, wide_at)
+        w1 = u32be(data, wide_at + 4)
+        w2 = u32be(data, wide_at + 8)
+    h = mix(version + w0 * 3 + w1 * 5 + w2 * 7, last)
+    for probe in range(PROBES):
+        place = (h + probe) & (SLOTS - 1)
+        number = slots[place] - 1
+        if number < 0:
+            if memory[MEMORY_HOSTS] >= HOSTS:
+                return -1
+            number = memory[MEMORY_HOSTS]
+            at = number * HOST_WORDS
+            words[at] = version
+            words[at + 1] = w0
+            words[at + 2] = w1
+            words[at + 3] = w2
+            words[at + 4] = last
+            slots[place] = number + 1
+            memory[MEMORY_HOSTS] = number + 1
+            return number
+        at = number * HOST_WORDS
+        if (
+            words[at + 4] == last
+            and words[at] == version
+            and words[at + 3] == w2
+            and words[at + 2] == w1
+            and words[at + 1] == w0
+        ):
+            return number
+    return -1
+
+
+def intern_flow(key, slots, flows, memory):
+    """The number of a (destination, protocol, port), new if need be; -1: the table is full."""
+    h = mix(key >> 24, key & 0xFFFFFF)
+    for probe in range(PROBES):
+        place = (h + probe) & (SLOTS - 1)
+        number = slots[place] - 1
+        if number < 0:
+            if memory[MEMORY_FLOWS] >= HOSTS:
+                return -1
+            number = memory[MEMORY_FLOWS]
+            flows[number * FLOW_WORDS] = key
+            slots[place] = number + 1
+            memory[MEMORY_FLOWS] = number + 1
+            return number
+        if flows[number * FLOW_WORDS] == key:
+            return number
+    return -1
+
+
+def sample(data, start, stop):
+    """Digest of the length and of up to 16 bytes spread over [start, stop), below 2^58."""
+    size = stop - start
+    if size < 4:
+        h = mix(size, 0x2545F491)
+        for place in range(size):
+            h = mix(h, u8(data, start + place))
+        return h >> 5
+    third = (size - 4) // 3
+    return (
+        (u32be(data, start) * 0x9E3779)
+        ^ (u32be(data, start + third) * 0xC2B2AD)
+        ^ (u32be(data, start + third * 2) * 0x85EBCB)
+        ^ (u32be(data, stop - 4) * 0x27D4EB)
+        ^ (size * 0x165667)
+    )
+
+
+def seen_before(
+    data, at, offset, at_ns, sizes, ports, digest, source, destination, heads, ring, wide, memory
+):
+    """1 if the same datagram stands in the window before; it is entered in any case.
+
+    A bucket is a list from the newest entry to older ones, so what is compared depends on the
+    window alone and not on where reading began.
+
+    Args:
+        at: the IP header; the first three words of IPv6 addresses are compared with it.
+        sizes: length << 16 | checksum. ports: IP version, source and destination port.
+        source, destination: last word of the address << 16 | half of the IP id.
+    """
+    bucket = mix(digest, sizes + source + destination + ports) & (SLOTS - 1)
+    newest = heads[bucket * 2]
+    latest = memory[MEMORY_RING]
+    is_wide = 1 if ports >> 32 == NETWORK_IPV6 else 0
+    found = 0
+    older = newest
+    if offset - heads[bucket * 2 + 1] > WINDOW_BYTES:  # stale; spares a look at the ring
+        older = 0
+    for _ in range(CHAIN):
+        if older == 0 or older <= latest - RING:
+            break
+        e = (older & (RING - 1)) * RING_WORDS
+        if offset - ring[e] > WINDOW_BYTES:
+            break
+        if (
+            ring[e + 4] == digest
+            and ring[e + 2] == sizes
+            and ring[e + 3] == ports
+            and ring[e + 6] == source
+            and ring[e + 7] == destination
+            and at_ns - ring[e + 1] <= WINDOW_NS
+            and ring[e + 1] - at_ns <= WINDOW_NS
+        ):
+            same = 1
+            if is_wide == 1:
+                w = (older & (RING - 1)) * WIDE_WORDS
+                for word in range(3):
+                    if wide[w + word] != u32be(data, at + 8 + word * 4):
+                        same = 0
+                    if wide[w + 3 + word] != u32be(data, at + 24 + word * 4):
+                        same = 0
+            if same == 1:
+                found = 1
+                break
+        older = ring[e + 5]
+    latest = latest + 1
+    e = (latest & (RING - 1)) * RING_WORDS
+    ring[e] = offset
+    ring[e + 1] = at_ns
+    ring[e + 2] = sizes
+    ring[e + 3] = ports
+    ring[e + 4] = digest
+    ring[e + 5] = newest
+    ring[e + 6] = source
+    ring[e + 7] = destination
+    if is_wide == 1:
+        w = (latest & (RING - 1)) * WIDE_WORDS
+        for word in range(3):
+            wide[w + word] = u32be(data, at + 8 + word * 4)
+            wide[w + 3 + word] = u32be(data, at + 24 + word * 4)
+    heads[bucket * 2] = latest
+    heads[bucket * 2 + 1] = offset
+    memory[MEMORY_RING] = latest
+    return found
+
+
+def scan(
+    data,
+    first,
+    last,
+    frames,
+    starts,
+    captured,
+    original,
+    times,
+    links,
+    offsets,
+    statuses,
+    l3,
+    out,
+    room,
+    slots,
+    words,
+    flow_slots,
+    flows,
+    pairs,
+    heads,
+    ring,
+    wide,
+    memory,
+):
+    """Records [first, last) of a chunk into rows 0 … of ``out``.
+
+    Args:
+        data: the chunk.
+        frames, starts, captured, original, times, links, offsets, statuses: the chunk's records.
+        l3: offset << 3 | NETWORK_* where link_slow has looked; -1 elsewhere.
+        out: FIELDS × room.
+        slots, words: addresses; flow_slots, flows: flows; pairs: what the three tables said last.
+        heads, ring, wide: datagrams of the window.
+        memory: MEMORY_*.
+
+    Returns:
+        (record,): the one to go on with; less than ``last`` where a table of addresses or flows is
+        full: the caller takes fresh ones and calls again.
+    """
+    for i in range(first, last):
+        row = i - first
+        start = starts[i]
+        stop = start + captured[i]
+        wire_stop = start + original[i]
+        if wire_stop < stop:
+            wire_stop = stop
+        kind = NETWORK_NONE
+        at = start
+        packet_type = -1
+        if statuses[i] == RECORD_WITHOUT_INTERFACE:
+            kind = NETWORK_NO_INTERFACE
+        elif l3[i] >= 0:
+            kind = l3[i] & 7
+            at = l3[i] >> 3
+        else:
+            kind, at, packet_type = network(data, links[i], start, stop)
+        if kind == NETWORK_BY_VERSION:
+            kind = NETWORK_SHORT
+            if stop > at:
+                kind = NETWORK_IPV6 if u8(data, at) >> 4 == 6 else NETWORK_IPV4
+        state = NOT_IP
+        protocol = -1
+        transport = at
+        end = at
+        ip_id = -1
+        ttl = 0
+        fragment = -1
+        if kind == NETWORK_IPV4:
+            state, protocol, transport, end, ip_id, ttl, fragment = ipv4(data, at, stop, wire_stop)
+        elif kind == NETWORK_IPV6:
+            state, protocol, transport, end, ip_id, ttl, fragment = ipv6(data, at, stop, wire_stop)
+        elif kind == NETWORK_SHORT:
+            state = TRUNCATED_LINK if wire_stop > stop else MALFORMED_LINK
+        elif kind == NETWORK_UNKNOWN:
+            state = UNKNOWN_LINK
+        elif kind == NETWORK_ENCRYPTED:
+            state = UNDECRYPTED
+        elif kind == NETWORK_NO_INTERFACE:
+            state = NO_INTERFACE
+        source_port = 0
+        destination_port = 0
+        checksum = 0
+        if state == FRAGMENT_STATE:
+            # UDP may stand behind an extension header; other protocols' fragments are nobody's.
+            if protocol != 17 and (kind == NETWORK_IPV4 or is_extension(protocol) == 0):
+                state = NOT_UDP
+        elif state == NOT_UDP and protocol == 17:
+            if end - transport < 8:
+                state = MALFORMED_UDP
+            elif stop - transport < 8:
+                state = TRUNCATED_TRANSPORT
+            else:
+                length = u16be(data, transport + 4)
+                if length == 0 and end - transport > 65535:  # RFC 2675
+                    length = end - transport
+                if length < 8 or length > end - transport:
+                    state = MALFORMED_UDP
+                else:
+                    state = DATAGRAM
+                    end = transport + length
+                    source_port = u16be(data, transport)
+                    destination_port = u16be(data, transport + 2)
+                    checksum = u16be(data, transport + 6)
+                    transport = transport + 8
+        elif (
+            state == NOT_UDP
+            and has_ports(protocol) == 1
+            and stop - transport >= 4
+            and end - transport >= 4
+        ):
+            source_port = u16be(data, transport)
+            destination_port = u16be(data, transport + 2)
+        claimed = end - transport
+        flags = 0
+        source = -1
+        destination = -1
+        flow = -1
+        if DATAGRAM <= state <= NOT_UDP:
+            if end < stop:  # padding of the link layer
+                stop = end
+            elif end > stop:
+                flags = FLAG_CUT
+            if transport > stop:  # nothing of what the IP header carries was captured
+                transport = stop
+            source_at = at + 12
+            destination_at = at + 16
+            if kind == NETWORK_IPV6:
+                source_at = at + 20
+                destination_at = at + 36
+            s3 = u32be(data, source_at)
+            d3 = u32be(data, destination_at)
+            group = d3 >> 28
+            if kind == NETWORK_IPV6:
+                group = 14 if u8(data, at + 24) == 255 else 0
+            if group == 14 or (d3 == 0xFFFFFFFF and kind == NETWORK_IPV4):
+                flags = flags | FLAG_MULTICAST
+            if frames[i] > 0:
+                key = kind << 32 | protocol << 16 | destination_port
+                p = (mix(s3, d3 + key) & (PAIRS - 1)) * PAIR_WORDS
+                if (
+                    kind == NETWORK_IPV4
+                    and pairs[p] == key
+                    and pairs[p + 1] == s3
+                    and pairs[p + 2] == d3
+                ):
+                    source = pairs[p + 3]
+                    destination = pairs[p + 4]
+                    flow = pairs[p + 5]
+                else:
+                    source = intern_host(data, at + 8, kind, s3, slots, words, memory)
+                    destination = intern_host(data, at + 24, kind, d3, slots, words, memory)
+                    if source < 0 or destination < 0:
+                        return (i,)
+                    flow = intern_flow(
+                        destination << 32 | protocol << 16 | destination_port,
+                        flow_slots,
+                        flows,
+                        memory,
+                    )
+                    if flow < 0:
+                        return (i,)
+                    if kind == NETWORK_IPV4:
+                        pairs[p] = key
+                        pairs[p + 1] = s3
+                        pairs[p + 2] = d3
+                        pairs[p + 3] = source
+                        pairs[p + 4] = destination
+                        pairs[p + 5] = flow
+                if state == FRAGMENT_STATE:
+                    flow = -1
+                else:
+                    flows[flow * FLOW_WORDS + 1] += 1
+                    flows[flow * FLOW_WORDS + 2] += original[i]
+            if state == DATAGRAM and ip_id >= 0 and times[i] >= 0 and times[i] <= LATEST_NS:
+                found = seen_before(
+                    data,
+                    at,
+                    offsets[i],
+                    times[i],
+                    (claimed & 0x7FFFFFFF) << 16 | checksum,
+                    kind << 32 | source_port << 16 | destination_port,
+                    sample(data, transport, stop),
+                    s3 << 16 | (ip_id & 0xFFFF),
+                    d3 << 16 | ip_id >> 16,
+                    heads,
+                    ring,
+                    wide,
+                    memory,
+                )
+                if found == 1:
+                    flags = flags | FLAG_NETWORK_DUPLICATE
+        if frames[i] <= 0:
+            state = PRIMING
+        out[STATE * room + row] = state
+        out[PROTOCOL * room + row] = protocol
+        out[SOURCE * room + row] = source
+        out[DESTINATION * room + row] = destination
+        out[SOURCE_PORT * room + row] = source_port
+        out[DESTINATION_PORT * room + row] = destination_port
+        out[START * room + row] = transport
+        out[STOP * room + row] = stop
+        out[LENGTH * room + row] = claimed
+        out[IP_ID * room + row] = ip_id
+        out[FLAGS * room + row] = flags
+        out[TTL * room + row] = ttl
+        out[FRAGMENT * room + row] = fragment
+        out[FLOW * room + row] = flow
+        out[PACKET_TYPE * room + row] = packet_type
+    return (last,)

@@ -1,0 +1,327 @@
+"""Records in, UDP datagrams out, as columns (design 3.3, 4.5, 4.6).
+
+``PacketReader`` runs the packet kernel over the records of a piece, chunk by chunk, and keeps what
+has to last between chunks: the addresses, the destinations seen and the datagrams of the last
+4 MiB. A ``Packets`` says of every frame what it is; its ``datagrams`` are what decoders get.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from seqaudit.decoders import kernels, link_slow
+from seqaudit.decoders import packet_kernels as k
+from seqaudit.decoders.kernels import Int64s
+
+if TYPE_CHECKING:
+    from seqaudit.decoders.containers import Records
+
+
+class Outcome(IntEnum):
+    """What became of a frame (design 4.5 ``frames_by``)."""
+
+    NOT_CLAIMED = 0  # by no decoder yet; counted as OTHER in the end
+    DECODED = 1
+    OTHER = 2
+    MALFORMED = 3
+    TRUNCATED = 4  # the capture holds too little of it (snap length)
+    UNDECODABLE = 5
+
+
+#: The keys of ``frames_by``; every frame is in one of them.
+FRAMES_BY: Final = {
+    Outcome.DECODED: "decoded",
+    Outcome.OTHER: "other",
+    Outcome.MALFORMED: "malformed",
+    Outcome.TRUNCATED: "truncated",
+    Outcome.UNDECODABLE: "undecodable",
+}
+
+#: What a record is that holds no datagram for a decoder, and why.
+SETTLED: Final = {
+    k.NOT_UDP: (Outcome.OTHER, ""),
+    k.NOT_IP: (Outcome.OTHER, ""),
+    k.MALFORMED_LINK: (Outcome.MALFORMED, "frame shorter than its link layer"),
+    k.MALFORMED_VERSION: (Outcome.MALFORMED, "IP version"),
+    k.MALFORMED_HEADER: (Outcome.MALFORMED, "IP header length"),
+    k.MALFORMED_LENGTH: (Outcome.MALFORMED, "IP total length"),
+    k.MALFORMED_EXTENSION: (Outcome.MALFORMED, "IPv6 extension header"),
+    k.MALFORMED_FRAGMENT: (Outcome.MALFORMED, "IP fragment length"),
+    k.MALFORMED_UDP: (Outcome.MALFORMED, "UDP length"),
+    k.TRUNCATED_LINK: (Outcome.TRUNCATED, "cut in the link layer"),
+    k.TRUNCATED_IP: (Outcome.TRUNCATED, "cut in the IP header"),
+    k.TRUNCATED_TRANSPORT: (Outcome.TRUNCATED, "cut in the UDP header"),
+    k.UNKNOWN_LINK: (Outcome.UNDECODABLE, "link type not understood"),
+    k.UNDECRYPTED: (Outcome.UNDECODABLE, "encrypted link layer"),
+    k.NO_INTERFACE: (Outcome.UNDECODABLE, "no description of its interface"),
+}
+
+#: Records that one call of the kernel reads; bounds memory, changes nothing else.
+STEP: Final = 65_536
+
+
+@dataclass(slots=True)
+class Datagrams:
+    """UDP datagrams of one chunk in frame order, and the places of frames that only end runs.
+
+    Columns are (count,) int64. ``data`` and the columns hold until the decoder returns; ``source``
+    and ``destination`` mean something together with this object's ``hosts`` only.
+    """
+
+    data: bytes | bytearray | memoryview
+    compile_it: bool
+    capture: int
+    split: int
+    hosts: list[str]  # addresses as text, by number
+    frame: Int64s  # number in the split, from 1
+    at_ns: Int64s
+    start: Int64s  # of the payload in data
+    stop: Int64s  # one past its last captured byte
+    length: Int64s  # of the payload as UDP claims it; more than stop - start: cut by snap length
+    source: Int64s
+    destination: Int64s
+    source_port: Int64s
+    destination_port: Int64s
+    ip_id: Int64s  # 0 … 65535 (IPv6 fragment header: 32 bits); -1: none, or 0 with DF (RFC 6864)
+    flags: Int64s  # Flag.MULTICAST, NETWORK_DUPLICATE, CUT
+    barrier: Int64s  # 1: a frame for the second stage; no datagram, but every open run ends here
+    outcome: Int64s  # Outcome, written by the decoder that claims the datagram
+
+    @property
+    def count(self) -> int:
+        return len(self.frame)
+
+    def take(self, rows: Int64s) -> Datagrams:
+        """Only some rows, copied; ``outcome`` of the result has to be written back."""
+        columns = {name: getattr(self, name)[rows] for name in COLUMNS}
+        return Datagrams(
+            self.data, self.compile_it, self.capture, self.split, self.hosts, **columns
+        )
+
+
+COLUMNS: Final = (
+    "frame",
+    "at_ns",
+    "start",
+    "stop",
+    "length",
+    "source",
+    "destination",
+    "source_port",
+    "destination_port",
+    "ip_id",
+    "flags",
+    "barrier",
+    "outcome",
+)
+
+
+@dataclass(slots=True)
+class Packets:
+    """What the kernel found in up to STEP records.
+
+    ``columns`` is (FIELDS, records); ``rows`` are the records that are rows of ``datagrams``, among
+    them ``fragments`` (barriers). Valid until the next one is asked for.
+    """
+
+    records: Records
+    first: int  # record of the chunk that row 0 is
+    columns: Int64s
+    rows: Int64s
+    fragments: Int64s
+    datagrams: Datagrams
+    flows: Flows
+
+    def column(self, field: int) -> Int64s:
+        column: Int64s = self.columns[field]
+        return column
+
+    def of_datagrams(self, field: int) -> Int64s:
+        """A kernel field of the rows of ``datagrams``."""
+        column: Int64s = self.columns[field][self.rows]
+        return column
+
+    def record_column(self, name: str) -> Int64s:
+        """A column of the records, row by row."""
+        column: Int64s = getattr(self.records, name)[
+            self.first : self.first + self.columns.shape[1]
+        ]
+        return column
+
+
+class Flows:
+    """Destinations seen: (address, protocol, port) with frames and bytes, by number.
+
+    A table holds a bounded number of addresses and flows; when one is full, fresh tables replace
+    it, so numbers mean something together with this object only.
+    """
+
+    def __init__(self) -> None:
+        self.slots = np.zeros(k.SLOTS, np.int64)
+        self.words = np.zeros(k.HOSTS * k.HOST_WORDS, np.int64)
+        self.flow_slots = np.zeros(k.SLOTS, np.int64)
+        self.flows = np.zeros(k.HOSTS * k.FLOW_WORDS, np.int64)
+        self.pairs = np.zeros(k.PAIRS * k.PAIR_WORDS, np.int64)
+        self.hosts: list[str] = []
+        self.count = 0
+
+    def take_in(self, memory: Int64s) -> None:
+        """Name the addresses that the kernel has added."""
+        for number in range(len(self.hosts), int(memory[k.MEMORY_HOSTS])):
+            at = number * k.HOST_WORDS
+            version, *words = (int(word) for word in self.words[at : at + k.HOST_WORDS])
+            self.hosts.append(address_text(version, words))
+        self.count = int(memory[k.MEMORY_FLOWS])
+
+    def table(self) -> Iterator[tuple[int, str, int, int, int]]:
+        """(protocol, destination, port, frames, bytes on the wire) by number."""
+        rows = self.flows[: self.count * k.FLOW_WORDS].reshape(-1, k.FLOW_WORDS).tolist()
+        for key, frames, size in rows:
+            yield key >> 16 & 0xFF, self.hosts[key >> 32], key & 0xFFFF, frames, size
+
+
+def address_text(version: int, words: list[int]) -> str:
+    """The canonical text of an address of four 32-bit words (IPv4: the last one)."""
+    if version == k.NETWORK_IPV4:
+        return str(ipaddress.IPv4Address(words[3]))
+    return str(ipaddress.IPv6Address(words[0] << 96 | words[1] << 64 | words[2] << 32 | words[3]))
+
+
+class PacketReader:
+    """Runs the packet kernel over a piece's records; one object a piece.
+
+    Args:
+        capture, split: of the piece, for ``Datagrams``.
+        compile_it: which form of the kernels.
+    """
+
+    def __init__(self, capture: int, split: int, *, compile_it: bool) -> None:
+        self._capture = capture
+        self._split = split
+        self._compile_it = compile_it
+        self._kernel: Any = kernels.kernel("packet_kernels", compile_it=compile_it)
+        self._heads = np.zeros(k.SLOTS * 2, np.int64)
+        self._ring = np.zeros(k.RING * k.RING_WORDS, np.int64)
+        self._wide = np.zeros(k.RING * k.WIDE_WORDS, np.int64)
+        self._memory = np.zeros(k.MEMORY_SIZE, np.int64)
+        self._out = np.zeros(0, np.int64)
+        self._no_l3 = np.zeros(0, np.int64)
+        self.flows = Flows()
+        self._section: int | None = None
+        self.unknown_links: dict[int, int] = {}
+
+    def read(self, records: Records) -> Iterator[Packets]:
+        """What the records are, STEP at a time; fewer where a table is full."""
+        l3 = self._network_offsets(records)
+        if records.section != self._section:
+            self._forget_datagrams(records.section)
+        first = 0
+        while first < records.count:
+            last = min(first + STEP, records.count)
+            stop, columns = self._scan(records, l3, first, last)
+            if stop > first:
+                yield self._packets(records, first, columns)
+            if stop < last:
+                self.flows = Flows()
+                self._memory[k.MEMORY_HOSTS] = self._memory[k.MEMORY_FLOWS] = 0
+            first = stop
+
+    def _forget_datagrams(self, section: int) -> None:
+        """Duplicates are sought within a section: a piece is primed from its own section only."""
+        self._section = section
+        if self._memory[k.MEMORY_RING]:
+            self._memory[k.MEMORY_RING] = 0
+            self._heads[:] = 0
+
+    def _scan(self, records: Records, l3: Int64s, first: int, last: int) -> tuple[int, Int64s]:
+        room = last - first
+        if len(self._out) < room * k.FIELDS:
+            self._out = np.zeros(room * k.FIELDS, np.int64)
+        arrays = (
+            records.frame,
+            records.start,
+            records.captured,
+            records.original,
+            records.at_ns,
+            records.link,
+            records.offset,
+            records.status,
+            l3,
+        )
+        tables = (
+            self.flows.slots,
+            self.flows.words,
+            self.flows.flow_slots,
+            self.flows.flows,
+            self.flows.pairs,
+            self._heads,
+            self._ring,
+            self._wide,
+            self._memory,
+        )
+        compile_it = self._compile_it
+        (stop,) = self._kernel.scan(
+            kernels.data_argument(records.data, compile_it=compile_it),
+            first,
+            last,
+            *(kernels.argument(array, compile_it=compile_it) for array in arrays),
+            kernels.argument(self._out, compile_it=compile_it),
+            room,
+            *(kernels.argument(table, compile_it=compile_it) for table in tables),
+        )
+        self.flows.take_in(self._memory)
+        return int(stop), self._out[: room * k.FIELDS].reshape(k.FIELDS, room)[:, : stop - first]
+
+    def _packets(self, records: Records, first: int, columns: Int64s) -> Packets:
+        state = columns[k.STATE]
+        fragment = state == k.FRAGMENT_STATE
+        rows = np.flatnonzero((state == k.DATAGRAM) | fragment)
+        chosen = columns[:, rows]
+        at = rows + first
+        datagrams = Datagrams(
+            data=records.data,
+            compile_it=self._compile_it,
+            capture=self._capture,
+            split=self._split,
+            hosts=self.flows.hosts,
+            frame=records.frame[at],
+            at_ns=records.at_ns[at],
+            start=chosen[k.START],
+            stop=chosen[k.STOP],
+            length=chosen[k.LENGTH],
+            source=chosen[k.SOURCE],
+            destination=chosen[k.DESTINATION],
+            source_port=chosen[k.SOURCE_PORT],
+            destination_port=chosen[k.DESTINATION_PORT],
+            ip_id=chosen[k.IP_ID],
+            flags=chosen[k.FLAGS],
+            barrier=fragment[rows].astype(np.int64),
+            outcome=np.zeros(len(rows), np.int64),
+        )
+        return Packets(
+            records, first, columns, rows, np.flatnonzero(fragment), datagrams, self.flows
+        )
+
+    def _network_offsets(self, records: Records) -> Int64s:
+        """-1 a record, or what link_slow found where the kernel does not know the link layer."""
+        if len(self._no_l3) < records.count:
+            self._no_l3 = np.full(records.count, -1, np.int64)
+        slow = np.isin(records.link, link_slow.FAST_LINKS, invert=True)
+        if not slow.any():
+            return self._no_l3
+        l3 = np.full(records.count, -1, np.int64)
+        for i in np.flatnonzero(slow).tolist():
+            start = int(records.start[i])
+            packet = bytes(records.data[start : start + int(records.captured[i])])
+            link = int(records.link[i])
+            kind, offset = link_slow.find_network(link, packet)
+            l3[i] = (start + offset) << 3 | kind
+            if kind == k.NETWORK_UNKNOWN and records.frame[i] > 0:
+                self.unknown_links[link] = self.unknown_links.get(link, 0) + 1
+        return l3

@@ -1,0 +1,98 @@
+"""A piece of a capture in, its events and its account out (design 3.1, 3.3, 4.5, 4.6).
+
+``decode_piece`` is the whole first stage for one piece; ``reassemble`` (of ``fragments``) is the
+second. Neither knows Spark: they run in a worker and in the direct engine alike.
+"""
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from seqaudit.decoders import packet_kernels as k
+from seqaudit.decoders.account import Account
+from seqaudit.decoders.containers import Reader
+from seqaudit.decoders.fragments import Assembler, reassemble, segment_batch
+from seqaudit.decoders.kernels import COMPILE_FROM_RECORDS
+from seqaudit.decoders.link_slow import link_name
+from seqaudit.decoders.packets import PacketReader
+from seqaudit.decoders.registry import DecodeSettings, Dispatcher
+from seqaudit.decoders.splits import Piece
+
+__all__ = ["decode_piece", "reassemble", "wants_compiled"]
+
+BYTES_PER_RECORD = 100  # a small packet with its record header
+COMPRESSION = 4  # what a capture shrinks by, roughly
+
+
+def decode_piece(
+    piece: Piece, settings: DecodeSettings, stream: BinaryIO | None = None
+) -> Iterator[pa.RecordBatch]:
+    """EVENTS rows of a piece and one ACCOUNT row; IP fragments as SEGMENT rows.
+
+    Where ``settings.finish_fragments`` and the piece is the whole file, fragments are put together
+    here, and their frames have ACCOUNT rows of their own as in the second stage.
+
+    Args:
+        stream: the bytes, for the piece of standard input.
+
+    Raises:
+        CaptureError: the file cannot be read at all, or has changed since it was planned.
+    """
+    compile_it = wants_compiled(piece, settings)
+    reader = Reader(piece, compile_it, prime_bytes=k.WINDOW_BYTES, stream=stream)
+    packet_reader = PacketReader(piece.capture, piece.split, compile_it=compile_it)
+    dispatcher = Dispatcher(settings)
+    account = Account(piece.capture, piece.split, dispatcher.systems)
+    assembler = None
+    if settings.finish_fragments and piece.whole:
+        assembler = Assembler(settings, compile_it=compile_it)
+    for records in reader:
+        for packets in packet_reader.read(records):
+            batches, claimed = dispatcher.decode(packets.datagrams)
+            yield from batches
+            account.add(packets, claimed)
+            segments = segment_batch(packets)
+            if segments is None:
+                continue
+            if assembler is None:
+                yield segments
+            else:
+                yield from assembler.feed(segments)
+    yield from dispatcher.finish()
+    if assembler is not None:
+        yield from assembler.finish()
+    for link, count in packet_reader.unknown_links.items():
+        account.undecoded[f"link type not understood: {link_name(link)}"] = count
+    account.undecoded.pop("link type not understood", None)
+    yield account.row(_reader_account(piece, reader), dispatcher.accounts())
+
+
+def wants_compiled(piece: Piece, settings: DecodeSettings) -> bool:
+    """Whether the kernels are compiled for this piece (PIPELINE 2.17)."""
+    if settings.compile_it is not None:
+        return settings.compile_it
+    if piece.size_bytes < 0:  # standard input: nobody knows
+        return True
+    size = piece.size_bytes * COMPRESSION if piece.compression else piece.stop - piece.start
+    return size // BYTES_PER_RECORD >= COMPILE_FROM_RECORDS
+
+
+def _reader_account(piece: Piece, reader: Reader) -> dict[str, Any]:
+    return {
+        "path": piece.path,
+        "begin": reader.begin,
+        "landing": reader.landing,
+        "begin_state": reader.begin_state,
+        "landing_state": reader.landing_state,
+        "primed": reader.primed,
+        "skipped": reader.skipped,
+        "skipped_more": reader.skipped_more,
+        "cut": reader.cut,
+        "problem": reader.problem,
+        "untimed": reader.untimed,
+        "interfaces": reader.interfaces,
+        "interfaces_more": reader.interfaces_more,
+        "comments": reader.comments,
+        "comment_texts": reader.comment_texts,
+    }

@@ -1,0 +1,122 @@
+"""Which decoders there are, and how a datagram finds the one that claims it (design 2, 4.8).
+
+A system adds one line to ``DECODERS``. ``Dispatcher`` offers datagrams to the decoders in the order
+of that table; the first to claim one has it. ``--decode-as`` and ``--no-decode`` overrule
+recognition: a forced datagram is seen by its decoder alone and is malformed if that refuses it.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from seqaudit.decoders.events import Flag
+from seqaudit.decoders.jgroups import JGroupsDecoder
+from seqaudit.decoders.kernels import Int64s
+from seqaudit.decoders.packets import Datagrams, Outcome
+from seqaudit.decoders.settings import DecodeSettings
+
+__all__ = ["DECODERS", "DatagramDecoder", "DecodeSettings", "Dispatcher"]
+
+
+class DatagramDecoder(Protocol):
+    """One system's datagrams. An object serves one piece and sees it in frame order."""
+
+    @property
+    def system(self) -> str:
+        """The word of --decode-as and --no-decode."""
+
+    def decode(self, datagrams: Datagrams) -> list[pa.RecordBatch]:
+        """Claim datagrams by writing ``outcome``; returns the rows (EVENTS) finished so far."""
+
+    def finish(self) -> list[pa.RecordBatch]:
+        """End all runs."""
+
+    def account(self) -> dict[str, object]:
+        """``messages_by``, ``undecoded``, ``sureness`` and what else the system counts."""
+
+
+DECODERS: Final[Mapping[str, Callable[[DecodeSettings], DatagramDecoder]]] = {
+    "jgroups": JGroupsDecoder,
+}
+
+#: Claimed by nobody; or kept for a system that is not asked.
+NOBODY: Final = -1
+WITHHELD: Final = -2
+
+
+class Dispatcher:
+    """The decoders of one piece, in order.
+
+    Args:
+        settings: overrides of recognition.
+        decoders: the table of decoders; tests give their own.
+    """
+
+    def __init__(
+        self,
+        settings: DecodeSettings,
+        decoders: Mapping[str, Callable[[DecodeSettings], DatagramDecoder]] | None = None,
+    ) -> None:
+        table = DECODERS if decoders is None else decoders
+        self.systems = [system for system in table if system not in settings.no_decode]
+        self._decoders = [table[system](settings) for system in self.systems]
+        self._forced = [
+            (port, self.systems.index(system) if system in self.systems else WITHHELD)
+            for transport, port, system in settings.decode_as
+            if transport == "udp"
+        ]
+
+    def decode(self, datagrams: Datagrams) -> tuple[list[pa.RecordBatch], Int64s]:
+        """Rows, and per datagram the number in ``systems`` of who claimed it, or NOBODY.
+
+        ``datagrams.outcome`` is written; NOT_CLAIMED stays where nobody did.
+        """
+        batches: list[pa.RecordBatch] = []
+        claimed = np.full(datagrams.count, NOBODY, np.int64)
+        forced = self._forced_systems(datagrams)
+        outcome = datagrams.outcome
+        free = datagrams.barrier == 0
+        for number, decoder in enumerate(self._decoders):
+            offered = free & (outcome == Outcome.NOT_CLAIMED)
+            if forced is not None:
+                offered &= (forced == NOBODY) | (forced == number)
+            if offered.any() or not free.all():
+                batches += _offer(decoder, datagrams, offered | ~free)
+            claimed[offered & (outcome != Outcome.NOT_CLAIMED)] = number
+            if forced is not None:
+                refused = offered & (forced == number) & (outcome == Outcome.NOT_CLAIMED)
+                cut = (datagrams.flags & Flag.CUT) != 0
+                outcome[refused] = np.where(cut[refused], Outcome.TRUNCATED, Outcome.MALFORMED)
+                claimed[refused] = number
+        return batches, claimed
+
+    def finish(self) -> list[pa.RecordBatch]:
+        return [batch for decoder in self._decoders for batch in decoder.finish()]
+
+    def accounts(self) -> list[dict[str, object]]:
+        return [decoder.account() for decoder in self._decoders]
+
+    def _forced_systems(self, datagrams: Datagrams) -> Int64s | None:
+        if not self._forced:
+            return None
+        forced = np.full(datagrams.count, NOBODY, np.int64)
+        for port, system in self._forced:
+            forced[(datagrams.source_port == port) | (datagrams.destination_port == port)] = system
+        forced[datagrams.barrier == 1] = NOBODY
+        return forced
+
+
+def _offer(
+    decoder: DatagramDecoder,
+    datagrams: Datagrams,
+    offered: np.ndarray[tuple[int], np.dtype[np.bool]],
+) -> list[pa.RecordBatch]:
+    if offered.all():
+        return decoder.decode(datagrams)
+    rows = np.flatnonzero(offered)
+    part = datagrams.take(rows)
+    batches = decoder.decode(part)
+    datagrams.outcome[rows] = part.outcome
+    return batches
