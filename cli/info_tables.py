@@ -126,7 +126,9 @@ def _facts(capture: Report) -> list[tuple[str, str]]:
     if sure:
         facts.append(("recognition of frames", sure))
     if capture["clusters"]:
-        facts.append(("clusters", ", ".join(map(str, capture["clusters"]))))
+        facts.append(("clusters", ", ".join(capture["clusters"])))
+    if capture["versions"]:
+        facts.append(("versions", ", ".join(f"{v} {n}" for v, n in capture["versions"].items())))
     drops = capture["drops"]
     facts.append(
         (

@@ -13,12 +13,33 @@ from seqaudit.pipeline.plan import File
 Account = dict[str, Any]
 
 FRAMES_BY: Final = ("decoded", "other", "malformed", "truncated", "undecodable")
-_SUMS: Final = ("frames", "bytes", "wire_bytes", "comments")
-_COUNTERS: Final = ("frames_by", "undecoded", "sureness", "links", "fragments")
+_SUMS: Final = (
+    "frames",
+    "bytes",
+    "wire_bytes",
+    "untimed",
+    "comments",
+    "interfaces_more",
+    "endpoints_more",
+    "clusters_more",
+)
+_COUNTERS: Final = (
+    "frames_by",
+    "undecoded",
+    "sureness",
+    "links",
+    "fragments",
+    "clusters",
+    "datagrams",
+    "versions",
+)
 
 #: Endpoints and skipped stretches listed per capture; the rest is counted.
 ENDPOINTS: Final = 200
 SKIPPED: Final = 100
+
+#: Comments shown per capture; all are counted.
+COMMENTS: Final = 5
 
 
 def frames_of_splits(accounts: Iterable[Account]) -> dict[int, int]:
@@ -39,7 +60,8 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     merged: Account = dict.fromkeys(_SUMS, 0) | {name: {} for name in _COUNTERS}
     merged["frames_by"] = dict.fromkeys(FRAMES_BY, 0)
     merged |= {"messages_by": {}, "path": files[0].shown, "files": [f.shown for f in files]}
-    merged |= {"cut": False, "skipped": [], "skipped_more": 0, "skipped_bytes": 0, "clusters": []}
+    merged |= {"cut": False, "skipped": [], "skipped_more": 0, "skipped_bytes": 0}
+    merged |= {"problem": "", "comment_texts": []}
     interfaces: list[list[list[dict[str, object]]]] = [[] for _ in files]
     endpoints: dict[tuple[Any, ...], list[int]] = {}
     for account in ordered:
@@ -50,6 +72,8 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
             _add(merged[name], account.get(name) or {})
         for system, kinds in (account.get("messages_by") or {}).items():
             _add(merged["messages_by"].setdefault(system, {}), kinds)
+        merged["problem"] = merged["problem"] or account.get("problem") or ""
+        merged["comment_texts"] += account.get("comment_texts") or []
         merged["cut"] = merged["cut"] or bool(account.get("cut"))
         for first, stop, why in account.get("skipped") or []:
             merged["skipped_bytes"] += stop - first
@@ -71,7 +95,6 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
             counts = endpoints.setdefault((proto, address, port, system), [0, 0])
             counts[0] += frames
             counts[1] += size
-        merged["clusters"] = sorted({*merged["clusters"], *(account.get("clusters") or [])})
     merged["first_ns"] = _extreme(min, ordered, "first_ns")
     merged["last_ns"] = _extreme(max, ordered, "last_ns")
     merged["interfaces"] = [
@@ -81,9 +104,10 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     ]
     by_frames = sorted(endpoints.items(), key=lambda item: (-item[1][0], *map(str, item[0])))
     merged["endpoints"] = [[*key, *counts] for key, counts in by_frames[:ENDPOINTS]]
-    merged["endpoints_more"] = max(0, len(by_frames) - ENDPOINTS) + sum(
-        int(account.get("endpoints_more") or 0) for account in ordered
-    )
+    merged["endpoints_more"] += max(0, len(by_frames) - ENDPOINTS)
+    del merged["comment_texts"][COMMENTS:]
+    for name in _COUNTERS[1:]:
+        merged[name] = dict(sorted(merged[name].items()))
     merged["ends"] = merge_ends(account.get("ends") for account in ordered)
     return merged
 

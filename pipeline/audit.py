@@ -26,7 +26,7 @@ from seqaudit.pipeline import direct, events_file, job
 from seqaudit.pipeline.accounts import Account, merge_ends
 from seqaudit.pipeline.events_file import Decoded, Files
 from seqaudit.pipeline.java import JavaError
-from seqaudit.pipeline.plan import CaptureInput, Plan, SpooledInput, plan, stored_bytes
+from seqaudit.pipeline.plan import CaptureInput, Plan, StandardInput, plan, stored_bytes
 from seqaudit.pipeline.progress import CancelledError, JobError, Progress, Silent, run_watched
 from seqaudit.pipeline.report import build
 from seqaudit.pipeline.session import Place, SessionError, Starting, discard, shared
@@ -135,14 +135,14 @@ class _Job:
         self._inputs = list(inputs)
         self._options = options
         self._progress = progress
-        self._spool = SpooledInput()
+        self._stdin = StandardInput(streamed=options.engine == "direct")
         self._problems: list[tuple[str, str]] = []
 
     def __enter__(self) -> "_Job":
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._spool.close()
+        self._stdin.close()
 
     def audit(self) -> dict[str, Any]:
         if any(events_file.is_events_file(given.path) for given in self._inputs):
@@ -229,7 +229,7 @@ class _Job:
         planned = plan(
             self._inputs,
             cores=cores(self._options.place),
-            spool=self._spool,
+            stdin=self._stdin,
             target_bytes=self._options.target_bytes,
             cuts=self._options.cuts,
         )
@@ -291,7 +291,11 @@ class _Job:
 
     def _decode_direct(self, planned: Plan) -> pa.Table:
         return direct.decode(
-            planned.pieces, self._decode_settings(planned), not planned.whole, self._progress
+            planned.pieces,
+            self._decode_settings(planned),
+            not planned.whole,
+            self._progress,
+            self._stdin.stream,
         )
 
     def _replay_direct(self, files: Files, events: pa.Table) -> dict[str, Any]:

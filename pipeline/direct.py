@@ -1,6 +1,7 @@
 """The direct engine: the job's own functions in this process, without a JVM (design 3.6)."""
 
 from collections.abc import Iterator, Sequence
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,7 +27,11 @@ class DecodeStoppedError(Exception):
 
 
 def decode(
-    pieces: Sequence[Piece], settings: DecodeSettings, carriers: bool, progress: Progress
+    pieces: Sequence[Piece],
+    settings: DecodeSettings,
+    carriers: bool,
+    progress: Progress,
+    stdin: BinaryIO | None = None,
 ) -> pa.Table:
     """Stages one and two: the events of all pieces, in the order of the replay stage.
 
@@ -38,7 +43,7 @@ def decode(
     interrupted = False
     try:
         for number, piece in enumerate(pieces, 1):
-            batches.extend(decode_pieces([piece], settings))
+            batches.extend(decode_pieces([piece], settings, stdin))
             progress.done(number)
     except KeyboardInterrupt:
         interrupted = True
@@ -64,8 +69,13 @@ def replay(events: pa.Table, settings: ReplaySettings) -> pa.Table:
 
 def ordered(rows: pa.Table, unit: str) -> pa.Table:
     """Rows by unit, then ``ORDER``; nulls first and strings by bytes, as Spark sorts."""
-    keys = [(name, "ascending") for name in (unit, *ORDER)]
-    return rows.take(pc.sort_indices(rows, sort_keys=keys, null_placement="at_start"))
+    names = (unit, *ORDER)
+    keys = {
+        name: pc.fill_null(rows[name], "") if pa.types.is_string(rows[name].type) else rows[name]
+        for name in names  # no string is empty where it may be null
+    }
+    order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in names])
+    return rows.take(order)
 
 
 def _batches(events: pa.Table) -> Iterator[pa.RecordBatch]:

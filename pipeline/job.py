@@ -4,15 +4,16 @@ The three stages are plain functions over record batches; ``pipeline.direct`` ca
 this process. Workers import this module, so it imports nothing of PySpark and no pandas.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 import pyarrow as pa
 
+from seqaudit.decoders.account import account_batch
+from seqaudit.decoders.containers import STDIN
 from seqaudit.decoders.errors import CaptureError
-from seqaudit.decoders.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Kind
+from seqaudit.decoders.events import EVENTS
 from seqaudit.decoders.pieces import decode_piece, reassemble
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece
@@ -47,11 +48,13 @@ def ddl(schema: pa.Schema) -> str:
     return ", ".join(f"`{field.name}` {_DDL[field.type]}" for field in schema)
 
 
-def decode_pieces(pieces: Iterable[Piece], settings: DecodeSettings) -> Iterator[pa.RecordBatch]:
+def decode_pieces(
+    pieces: Iterable[Piece], settings: DecodeSettings, stdin: BinaryIO | None = None
+) -> Iterator[pa.RecordBatch]:
     """Events and accounts of pieces. A piece that cannot be read is an account that says why."""
     for piece in pieces:
         try:
-            yield from decode_piece(piece, settings)
+            yield from decode_piece(piece, settings, stdin if piece.path == STDIN else None)
         except CaptureError as problem:
             yield _unreadable(piece, problem)
 
@@ -125,22 +128,5 @@ def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _unreadable(piece: Piece, problem: CaptureError) -> pa.RecordBatch:
-    frame = piece.split << FRAME_BITS
     detail = {"piece": piece.split, "path": piece.path, "error": str(problem)}
-    row = {
-        "capture": piece.capture,
-        "frame": frame,
-        "index": -1,
-        "last_frame": frame,
-        "at_ns": 0,
-        "last_at_ns": 0,
-        "system": "capture",
-        "conversation": NO_CONVERSATION,
-        "kind": int(Kind.ACCOUNT),
-        "wire_kind": "ACCOUNT",
-        "count": 0,
-        "flags": 0,
-        "size": 0,
-        "detail": json.dumps(detail, sort_keys=True),
-    }
-    return pa.RecordBatch.from_pylist([row], schema=EVENTS)
+    return account_batch(piece.capture, piece.split, detail)

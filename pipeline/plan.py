@@ -5,6 +5,7 @@ of the files, and tasks that are packed lists of pieces. A file that cannot be u
 problem of its capture; the others are planned.
 """
 
+import io
 import os
 import re
 import shutil
@@ -13,13 +14,18 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final, cast
 
+from seqaudit.decoders.compression import Decompressed, detect
+from seqaudit.decoders.containers import STDIN
 from seqaudit.decoders.errors import CaptureError, SeqauditError
-from seqaudit.decoders.splits import TO_THE_END, Piece, plan_pieces
+from seqaudit.decoders.formats import recognize
+from seqaudit.decoders.sources import Rejoined
+from seqaudit.decoders.splits import TO_THE_END, Piece, plan_pieces, stream_piece
 
-#: Standard input as a path.
-STDIN: Final = "-"
+#: Of standard input so much is looked at, and of what it holds compressed.
+HEAD_BYTES: Final = 1 << 20
+INNER_BYTES: Final = 1 << 16
 
 MEGABYTE: Final = 1_000_000
 SMALLEST_TASK_BYTES: Final = 64 * MEGABYTE
@@ -106,26 +112,48 @@ class Plan:
         return replace(self, pieces=tuple(pieces))
 
 
-class SpooledInput:
-    """Standard input as a private temporary file, which is removed by ``close``."""
+class StandardInput:
+    """Standard input: spooled to a private file where the engine needs one (design 3.1)."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, streamed: bool = False) -> None:
+        """``streamed``: the engine can read it as it comes, once."""
+        self.streamed = streamed
+        self.stream: BinaryIO | None = None  # what ``open_piece`` left to be read
         self._path: Path | None = None
+
+    def open_piece(self, capture: int, split: int) -> Piece:
+        """The piece that reads ``stream`` straight through.
+
+        Raises:
+            CaptureError: it is a terminal, empty, or no capture.
+        """
+        source = _piped()
+        head = source.read(HEAD_BYTES)
+        if not head:
+            raise CaptureError(STDIN, "is empty", "check the command before the pipe")
+        compression = detect(head)
+        inner = _decompressed(head, compression) if compression else head
+        header, _ = recognize(STDIN, inner)
+        self.stream = cast(BinaryIO, Rejoined(head, source))
+        return replace(
+            stream_piece(capture, split),
+            container="pcap" if header else "pcapng",
+            compression=compression,
+        )
 
     def path(self) -> str:
         """Where it lies; read on first use.
 
         Raises:
-            CaptureError: there is no room, or standard input is a terminal.
+            CaptureError: there is no room, or it is a terminal.
         """
         if self._path is None:
-            if sys.stdin is None or sys.stdin.isatty():
-                raise CaptureError(STDIN, "standard input is a terminal", "pipe a capture into it")
+            source = _piped()
             handle, name = tempfile.mkstemp(prefix="seqaudit-stdin-")  # mode 0600
             self._path = Path(name)
             try:
                 with os.fdopen(handle, "wb") as spool:
-                    shutil.copyfileobj(sys.stdin.buffer, spool, 1 << 20)
+                    shutil.copyfileobj(source, spool, 1 << 20)
             except OSError as problem:
                 self.close()
                 raise CaptureError(
@@ -136,16 +164,35 @@ class SpooledInput:
         return str(self._path)
 
     def close(self) -> None:
+        """Remove the temporary file."""
         if self._path is not None:
             self._path.unlink(missing_ok=True)
             self._path = None
+
+
+def _piped() -> BinaryIO:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise CaptureError(STDIN, "standard input is a terminal", "pipe a capture into it")
+    return sys.stdin.buffer
+
+
+def _decompressed(head: bytes, compression: str) -> bytes:
+    """The beginning of what a compressed stream holds."""
+    reader = Decompressed(io.BytesIO(head), compression)
+    inner = b""
+    while len(inner) < INNER_BYTES and (part := reader.read(INNER_BYTES)):
+        inner += part
+    if not inner:
+        problem = reader.problem or f"holds nothing (an empty {compression})"
+        raise CaptureError(STDIN, problem, "check the command before the pipe")
+    return inner
 
 
 def plan(
     inputs: Sequence[CaptureInput],
     *,
     cores: int,
-    spool: SpooledInput,
+    stdin: StandardInput,
     target_bytes: int | None = None,
     cuts: Mapping[str, Sequence[int]] | None = None,
 ) -> Plan:
@@ -162,9 +209,10 @@ def plan(
     _refuse_repeated(inputs)
     problems: list[tuple[str, str]] = []
     where = {path: path for given in inputs for path in given.files}
-    if STDIN in where:
+    streamed = stdin.streamed and list(where) == [STDIN]
+    if STDIN in where and not streamed:
         try:
-            where[STDIN] = spool.path()
+            where[STDIN] = stdin.path()
         except CaptureError as problem:
             problems.append((STDIN, str(problem)))
             where[STDIN] = ""
@@ -180,8 +228,12 @@ def plan(
                 continue
             split = len(pieces) + len(own)
             try:
-                planned = plan_pieces(
-                    where[shown], len(usable), split, target, cuts=(cuts or {}).get(shown)
+                planned = (
+                    [stdin.open_piece(len(usable), split)]
+                    if streamed
+                    else plan_pieces(
+                        where[shown], len(usable), split, target, cuts=(cuts or {}).get(shown)
+                    )
                 )
             except CaptureError as problem:
                 problems.append((shown, str(problem).replace(where[shown], shown)))

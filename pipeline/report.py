@@ -287,7 +287,7 @@ def _finding(detail: Row, frames: FrameNumbers, called: Names) -> Row:
     capture = finding["capture"]
     finding = dict(frames.resolved(finding, capture))
     told = {
-        key: _told(key, value, frames, called)
+        key: _told(key, value, called)
         for key, value in frames.resolved(facts, capture).items()
     }
     finding["text"] = _filled(finding["text"], told)
@@ -298,11 +298,9 @@ def _finding(detail: Row, frames: FrameNumbers, called: Names) -> Row:
     return finding
 
 
-def _told(key: str, value: Any, frames: FrameNumbers, called: Names) -> str:
-    if key == "member" or key.endswith("_member"):
+def _told(key: str, value: Any, called: Names) -> str:
+    if key.endswith("_member"):
         return called.of(value) or "?"
-    if key == "members" or key.endswith("_members"):
-        return ", ".join(called.of(member) or "?" for member in value)
     return "?" if value is None else str(value)
 
 

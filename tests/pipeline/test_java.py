@@ -57,7 +57,7 @@ def test_no_java_at_all_is_one_line_that_says_what_was_found(
 ) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(fake_java(tmp_path / "old", "11.0.2").parent))
-    monkeypatch.setattr(java.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(java.JavaError) as raised:
         java.find_java()
     assert str(raised.value) == (
