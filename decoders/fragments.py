@@ -1,23 +1,18 @@
 """IP fragments put together again (design 4.1, second stage).
 
-Stage one ships a fragment as a SEGMENT row: its bytes in ``payload``, what its headers say in
-``detail``, its datagram's identity in ``carrier``. ``Assembler`` puts rows of one carrier together,
-whoever brings them: the second stage, or the piece itself where it is the whole file. A completed
-datagram becomes an IP packet without fragmentation that goes the way of every other packet: packet
-kernel, decoders.
+``Assembler`` puts SEGMENT rows of one carrier together, whoever brings them: the second stage, or
+the piece itself where it is the whole file. A completed datagram becomes an IP packet without
+fragmentation that goes the way of every other packet: packet kernel, decoders.
 
 Rules: identity is (source, destination, protocol, id), for IPv6 without the protocol (RFC 791, RFC
-8200 4.5). Bytes that came first stay; a fragment that contradicts them spoils the datagram. 30 s
-after its first fragment a datagram is given up. Its frame and time are those of the fragment that
-completes it, as in Wireshark. A fragment of a datagram that was complete already is a repeat and
-shares that datagram's fate; all of them again are the datagram again, a network duplicate if within
-1 s.
+8200 4.5). A datagram is given up 30 s after its first fragment. Its frame and time are those of the
+fragment that completes it, as in Wireshark. Fragments of a datagram that was complete already are
+repeats and share its fate; all of them again are the datagram again, a network duplicate if that
+was within 1 s.
 """
 
 import ipaddress
 import json
-import struct
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -27,12 +22,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seqaudit.decoders import packet_kernels as k
-from seqaudit.decoders.account import CAPTURE_SYSTEM, OUTGOING, Account
+from seqaudit.decoders.account import CAPTURE_SYSTEM, Account
+from seqaudit.decoders.assembly import Assembly, Fragment
 from seqaudit.decoders.containers import Records
 from seqaudit.decoders.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Flag, Kind
 from seqaudit.decoders.kernels import COMPILE_FROM_RECORDS
 from seqaudit.decoders.packets import SETTLED, Datagrams, Outcome, PacketReader, Packets
 from seqaudit.decoders.registry import NOBODY, DecodeSettings, Dispatcher
+from seqaudit.decoders.segments import read_segments
 
 TIMEOUT_NS: Final = 30_000_000_000
 DUPLICATE_NS: Final = 1_000_000_000
@@ -40,140 +37,17 @@ DUPLICATE_NS: Final = 1_000_000_000
 #: Bytes of incomplete datagrams held at once; beyond it the oldest is given up. Only a piece that
 #: is read in one go can come near it: the second stage holds one carrier at a time.
 HELD_BYTES: Final = 64 << 20
-#: Completed datagrams that are remembered against repeats.
-REMEMBERED: Final = 65_536
+#: Fragments of completed datagrams that are remembered, to know repeats by.
+REMEMBERED: Final = 200_000
 #: Completed datagrams decoded at once.
 BATCH_DATAGRAMS: Final = 2_000
 BATCH_BYTES: Final = 4 << 20
-MISSING_RANGES: Final = 16  # told of an incomplete datagram
 
 RAW: Final = 101  # LINKTYPE_RAW
 UDP: Final = 17
 FRAME_MASK: Final = (1 << FRAME_BITS) - 1
 
 Key = tuple[int, str]  # capture, carrier
-Span = tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Fragment:
-    """One SEGMENT row."""
-
-    capture: int
-    carrier: str
-    frame: int  # of the job
-    at_ns: int
-    facts: Mapping[str, Any]
-    payload: bytes  # as captured; less than facts["length"] where cut by snap length
-
-    @property
-    def start(self) -> int:
-        return int(self.facts["offset"])
-
-    @property
-    def stop(self) -> int:
-        return int(self.facts["offset"] + self.facts["length"])
-
-
-def segment_batch(packets: Packets) -> pa.RecordBatch | None:
-    """The SEGMENT rows of the fragments among ``packets``; None if there are none."""
-    rows = packets.fragments
-    if not len(rows):
-        return None
-    hosts = packets.datagrams.hosts
-    data = packets.datagrams.data
-    records = rows + packets.first
-    split = packets.datagrams.split << FRAME_BITS
-    fields = [
-        packets.columns[field][rows].tolist()
-        for field in (
-            k.SOURCE,
-            k.DESTINATION,
-            k.PROTOCOL,
-            k.IP_ID,
-            k.FRAGMENT,
-            k.LENGTH,
-            k.TTL,
-            k.PACKET_TYPE,
-            k.START,
-            k.STOP,
-        )
-    ]
-    wire = packets.records.original[records].tolist()
-    carriers: list[str] = []
-    details: list[str] = []
-    payloads: list[bytes] = []
-    for (
-        source,
-        destination,
-        protocol,
-        ip_id,
-        place,
-        length,
-        ttl,
-        packet_type,
-        start,
-        stop,
-        size,
-    ) in zip(*fields, wire, strict=True):
-        ends = f"{hosts[source]}|{hosts[destination]}"
-        version = 6 if ":" in hosts[source] else 4
-        carriers.append(f"ip|{ends}|{'ipv6' if version == 6 else protocol}|{ip_id}")
-        facts = {
-            "version": version,
-            "source": hosts[source],
-            "destination": hosts[destination],
-            "protocol": protocol,
-            "id": ip_id,
-            "offset": place >> 1,
-            "more": place & 1,
-            "length": length,
-            "ttl": ttl,
-            "outgoing": int(packet_type == OUTGOING),
-            "wire": size,
-        }
-        details.append(json.dumps(facts, separators=(",", ":")))
-        payloads.append(bytes(data[start:stop]))
-    count = len(rows)
-    frame = packets.records.frame[records] | split
-    at_ns = packets.records.at_ns[records]
-    zeros = np.zeros(count, np.int64)
-    return event_batch(
-        {
-            "capture": zeros + packets.datagrams.capture,
-            "frame": frame,
-            "index": zeros,
-            "last_frame": frame,
-            "at_ns": at_ns,
-            "last_at_ns": at_ns,
-            "system": pa.array([CAPTURE_SYSTEM] * count),
-            "carrier": pa.array(carriers),
-            "conversation": pa.array([NO_CONVERSATION] * count),
-            "kind": np.full(count, int(Kind.SEGMENT), np.int16),
-            "wire_kind": pa.array(["FRAGMENT"] * count),
-            "count": zeros + 1,
-            "flags": packets.columns[k.FLAGS][rows],
-            "size": packets.columns[k.LENGTH][rows],
-            "fresh_id": packets.columns[k.IP_ID][rows],
-            "last_fresh_id": packets.columns[k.IP_ID][rows],
-            "detail": pa.array(details),
-            "payload": pa.array(payloads, pa.binary()),
-        },
-        count,
-    )
-
-
-def event_batch(columns: Mapping[str, Any], count: int) -> pa.RecordBatch:
-    """EVENTS rows of some columns; the others are null."""
-    return pa.RecordBatch.from_arrays(
-        [
-            pa.nulls(count, field.type)
-            if field.name not in columns
-            else pa.array(columns[field.name], field.type)
-            for field in EVENTS
-        ],
-        schema=EVENTS,
-    )
 
 
 def reassemble(
@@ -207,126 +81,6 @@ class Fate:
 
 
 @dataclass(slots=True)
-class Assembly:
-    """A datagram of which fragments have come."""
-
-    first: Fragment
-    frames: dict[int, int] = field(default_factory=dict)  # split to frames
-    wire_bytes: int = 0
-    last_frame: int = 0
-    low_ttl: int = 255
-    high_ttl: int = 0
-    outgoing: bool = False
-    head: Fragment | None = None  # the fragment at offset 0: its protocol counts
-    total: int | None = None
-    spoiled: str = ""
-    spans: list[Span] = field(default_factory=list)  # disjoint, ascending
-    parts: list[bytes] = field(default_factory=list)  # captured bytes of each span
-    prints: set[tuple[int, int, int]] = field(default_factory=set)  # of fragments: for repeats
-
-    @property
-    def held_bytes(self) -> int:
-        return sum(len(part) for part in self.parts)
-
-    @property
-    def complete(self) -> bool:
-        return (
-            self.total is not None and sum(stop - start for start, stop in self.spans) >= self.total
-        )
-
-    @property
-    def frame_count(self) -> int:
-        return sum(self.frames.values())
-
-    def add(self, fragment: Fragment) -> None:
-        """Take a fragment in; earlier bytes stay."""
-        split = fragment.frame >> FRAME_BITS
-        facts = fragment.facts
-        self.frames[split] = self.frames.get(split, 0) + 1
-        self.wire_bytes += int(facts["wire"])
-        self.last_frame = max(self.last_frame, fragment.frame)
-        self.low_ttl = min(self.low_ttl, int(facts["ttl"]))
-        self.high_ttl = max(self.high_ttl, int(facts["ttl"]))
-        self.outgoing = self.outgoing or bool(facts["outgoing"])
-        if fragment.start == 0 and self.head is None:
-            self.head = fragment
-        self.prints.add(fingerprint(fragment))
-        if contradicts := self.contradiction(fragment):
-            self.spoiled = self.spoiled or contradicts
-            return
-        if not facts["more"]:
-            self.total = fragment.stop
-        self._insert(fragment)
-
-    def contradiction(self, fragment: Fragment) -> str:
-        """Why the fragment cannot belong here; "" if it can."""
-        start, stop, more = fragment.start, fragment.stop, fragment.facts["more"]
-        end = self.spans[-1][1] if self.spans else 0
-        if self.total is not None and (stop > self.total or (not more and stop != self.total)):
-            return "fragments disagree about the length"
-        if not more and end > stop:
-            return "fragments disagree about the length"
-        for place in range(*self._touched(start, stop)):
-            low, high = self.spans[place]
-            part = self.parts[place]
-            begin, end = max(low, start), min(high, stop)
-            known = part[begin - low : end - low]
-            new = fragment.payload[begin - start : end - start]
-            size = min(len(known), len(new))
-            if known[:size] != new[:size]:
-                return "fragments overlap with different bytes"
-        return ""
-
-    def _touched(self, start: int, stop: int) -> Span:
-        """Places of the spans that share bytes with [start, stop)."""
-        first = bisect_left(self.spans, (start, 0))
-        if first > 0 and self.spans[first - 1][1] > start:
-            first -= 1
-        return first, max(first, bisect_left(self.spans, (stop, 0)))
-
-    def _insert(self, fragment: Fragment) -> None:
-        """Fill what is uncovered."""
-        cursor = start = fragment.start
-        first, last = self._touched(start, fragment.stop)
-        fresh: list[Span] = []
-        for low, high in self.spans[first:last]:
-            if cursor < low:
-                fresh.append((cursor, low))
-            cursor = max(cursor, high)
-        if cursor < fragment.stop:
-            fresh.append((cursor, fragment.stop))
-        for low, high in fresh:
-            place = bisect_left(self.spans, (low, high))
-            self.spans.insert(place, (low, high))
-            self.parts.insert(place, fragment.payload[low - start : high - start])
-
-    def prefix(self) -> bytes:
-        """The captured bytes from 0 up to the first that is missing."""
-        parts: list[bytes] = []
-        cursor = 0
-        for (low, high), part in zip(self.spans, self.parts, strict=True):
-            if low > cursor:
-                break
-            parts.append(part)
-            if len(part) < high - low:
-                break
-            cursor = high
-        return b"".join(parts)
-
-    def missing(self) -> list[list[int]]:
-        """Half-open ranges that did not come, the first few; an unknown end is left out."""
-        ranges: list[list[int]] = []
-        cursor = 0
-        for low, high in self.spans:
-            if low > cursor:
-                ranges.append([cursor, low])
-            cursor = high
-        if self.total is not None and cursor < self.total:
-            ranges.append([cursor, self.total])
-        return ranges[:MISSING_RANGES]
-
-
-@dataclass(slots=True)
 class Whole:
     """A datagram to be decoded: complete, or what there is of it to be recognised."""
 
@@ -345,12 +99,8 @@ class Remembered:
 
     at_ns: int
     digest: int
-    prints: set[tuple[int, int, int]]
+    prints: set[int]
     fate: Fate
-
-
-def fingerprint(fragment: Fragment) -> tuple[int, int, int]:
-    return fragment.start, fragment.stop, hash(fragment.payload)
 
 
 class Assembler:
@@ -377,6 +127,7 @@ class Assembler:
         self._open: dict[Key, Assembly] = {}
         self._held = 0
         self._remembered: dict[Key, Remembered] = {}
+        self._prints = 0
         self._ready: list[Whole] = []
         self._ready_bytes = 0
         self._seen_bytes = 0
@@ -385,15 +136,17 @@ class Assembler:
 
     def feed(self, segments: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take SEGMENT rows in; yields the events of what they complete."""
-        for fragment in _fragments(segments):
+        for fragment in read_segments(segments):
             key = fragment.capture, fragment.carrier
             if self._by_carrier and key not in self._open and key not in self._remembered:
                 self._close_all()
                 self._remembered.clear()
+                self._prints = 0
             self._add(key, fragment)
             while self._held > self._limit:
                 self._give_up(next(iter(self._open)))
-            if len(self._ready) >= BATCH_DATAGRAMS or self._ready_bytes >= BATCH_BYTES:
+            waiting = max(len(self._ready), len(self._problems))
+            if waiting >= BATCH_DATAGRAMS or self._ready_bytes >= BATCH_BYTES:
                 yield from self._flush()
 
     def finish(self) -> Iterator[pa.RecordBatch]:
@@ -411,21 +164,22 @@ class Assembler:
             assembly = None
         if assembly is None:
             assembly = self._open[key] = Assembly(fragment)
-        self._held -= assembly.held_bytes
+            self._held += assembly.weight
+        self._held -= assembly.weight
         assembly.add(fragment)
-        self._held += assembly.held_bytes
+        self._held += assembly.weight
         if not assembly.complete:
             return
         del self._open[key]
-        self._held -= assembly.held_bytes
+        self._held -= assembly.weight
         if assembly.spoiled:
             self._spoil(assembly)
         else:
             self._complete(key, assembly, fragment)
 
     def _complete(self, key: Key, assembly: Assembly, last: Fragment) -> None:
-        digest = hash((assembly.total, assembly.prefix()))
-        before = self._remembered.pop(key, None)
+        digest = hash((assembly.total, assembly.body()))
+        before = self._forget(key)
         duplicate = (
             before is not None
             and before.digest == digest
@@ -433,9 +187,16 @@ class Assembler:
         )
         fate = Fate()
         self._remembered[key] = Remembered(last.at_ns, digest, assembly.prints, fate)
-        if len(self._remembered) > REMEMBERED:
-            del self._remembered[next(iter(self._remembered))]
+        self._prints += len(assembly.prints)
+        while self._prints > REMEMBERED:
+            self._forget(next(iter(self._remembered)))
         self._make_ready(Whole(assembly, last.capture, last.frame, last.at_ns, duplicate, fate))
+
+    def _forget(self, key: Key) -> Remembered | None:
+        known = self._remembered.pop(key, None)
+        if known is not None:
+            self._prints -= len(known.prints)
+        return known
 
     def _make_ready(self, whole: Whole) -> None:
         size = whole.assembly.held_bytes
@@ -457,7 +218,7 @@ class Assembler:
     def _give_up(self, key: Key) -> None:
         """An incomplete datagram: repeats of one that was complete, spoiled, or really one."""
         assembly = self._open.pop(key)
-        self._held -= assembly.held_bytes
+        self._held -= assembly.weight
         known = self._repeated(key, assembly)
         first = assembly.first
         if known is not None:
@@ -491,7 +252,7 @@ class Assembler:
             "incomplete IP datagram",
             {
                 "looks_like": system or None,
-                "bytes": sum(stop - start for start, stop in assembly.spans),
+                "bytes": assembly.covered,
                 "total": assembly.total,
                 "missing": assembly.missing(),
             },
@@ -572,7 +333,7 @@ class Assembler:
         dispatcher = Dispatcher(self._settings)
         batches: list[pa.RecordBatch] = []
         account = self._account(*key)
-        for whole, outcome, reason, system, ports in self._offer(key, wholes, dispatcher, batches):
+        for whole, outcome, reason, system, port in self._offer(key, wholes, dispatcher, batches):
             assembly, fate = whole.assembly, whole.fate
             fate.outcome, fate.reason = outcome, reason
             for frames in (assembly.frames, fate.frames):
@@ -581,7 +342,7 @@ class Assembler:
             account.fragments["datagrams"] += 1
             facts = assembly.first.facts
             count, source, destination = assembly.frame_count, facts["source"], facts["destination"]
-            account.add_endpoint(UDP, destination, ports[1], system, count, assembly.wire_bytes)
+            account.add_endpoint(UDP, destination, port, system, count, assembly.wire_bytes)
             if system:
                 if not ipaddress.ip_address(destination).is_multicast:
                     account.add_unicast(
@@ -605,8 +366,8 @@ class Assembler:
         wholes: list[Whole],
         dispatcher: Dispatcher,
         batches: list[pa.RecordBatch],
-    ) -> Iterator[tuple[Whole, Outcome, str, str, Span]]:
-        """Each datagram with its outcome, the reason, its system or "", and its ports."""
+    ) -> Iterator[tuple[Whole, Outcome, str, str, int]]:
+        """Each datagram with outcome, reason, system or "", and destination port."""
         capture, split = key
         compile_it = self._compile_it
         if compile_it is None:
@@ -621,20 +382,12 @@ class Assembler:
             at = 0
             for whole, state in zip(part, states, strict=True):
                 if state in SETTLED:
-                    yield whole, *SETTLED[state], "", (0, 0)
+                    yield whole, *SETTLED[state], "", 0
                     continue
                 outcome = Outcome(int(datagrams.outcome[at]))
                 system = "" if claimed[at] == NOBODY else dispatcher.systems[int(claimed[at])]
-                ports = int(datagrams.source_port[at]), int(datagrams.destination_port[at])
-                yield whole, outcome, "", system, ports
+                yield whole, outcome, "", system, int(datagrams.destination_port[at])
                 at += 2
-
-
-def _fragments(segments: pa.RecordBatch) -> Iterator[Fragment]:
-    names = ("capture", "carrier", "frame", "at_ns", "detail", "payload")
-    columns = (segments.column(name).to_pylist() for name in names)
-    for capture, carrier, frame, at_ns, detail, payload in zip(*columns, strict=True):
-        yield Fragment(capture, carrier, frame, at_ns, json.loads(detail), payload)
 
 
 def _records(wholes: list[Whole]) -> Records:
@@ -646,7 +399,7 @@ def _records(wholes: list[Whole]) -> Records:
     packets: list[bytes] = []
     sizes: list[int] = []
     for whole in wholes:
-        packet, size = _packet(whole.assembly)
+        packet, size = whole.assembly.packet()
         packets.append(packet)
         sizes.append(size)
     count = len(wholes)
@@ -666,33 +419,6 @@ def _records(wholes: list[Whole]) -> Records:
         status=np.zeros(count, np.int64),
         section=0,
     )
-
-
-def _packet(assembly: Assembly) -> tuple[bytes, int]:
-    """The IP packet as far as it is known, and its length on the wire."""
-    head = assembly.head
-    assert head is not None, "the caller has made sure of the first fragment"
-    facts = head.facts
-    prefix = assembly.prefix()
-    total = assembly.total
-    if total is None:  # incomplete: let UDP say how long it was going to be
-        told = struct.unpack_from(">H", prefix, 4)[0] if len(prefix) >= 6 else 0
-        total = max(told, assembly.spans[-1][1])
-    source = ipaddress.ip_address(facts["source"]).packed
-    destination = ipaddress.ip_address(facts["destination"]).packed
-    ttl = int(facts["ttl"])
-    if facts["version"] == 4:
-        size = 20 + total
-        # more than 65535 on the wire is refused by the kernel, so total fits
-        header = struct.pack(
-            ">BBHHHBBH", 0x45, 0, size, facts["id"], 0, ttl, int(facts["protocol"]), 0
-        )
-        return header + source + destination + prefix, size
-    size = 8 + total
-    # an atomic fragment keeps the id; 0 is "as long as it is on the wire"
-    header = struct.pack(">IHBB", 0x60000000, size if size < 65536 else 0, 44, ttl)
-    fragment = struct.pack(">BBHI", int(facts["protocol"]), 0, 0, facts["id"])
-    return header + source + destination + fragment + prefix, 40 + size
 
 
 def _apart(packets: Packets, wholes: list[Whole]) -> Datagrams:

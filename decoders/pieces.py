@@ -12,11 +12,12 @@ import pyarrow as pa
 from seqaudit.decoders import packet_kernels as k
 from seqaudit.decoders.account import Account
 from seqaudit.decoders.containers import Reader
-from seqaudit.decoders.fragments import Assembler, reassemble, segment_batch
+from seqaudit.decoders.fragments import Assembler, reassemble
 from seqaudit.decoders.kernels import COMPILE_FROM_RECORDS
 from seqaudit.decoders.link_slow import link_name
 from seqaudit.decoders.packets import PacketReader
 from seqaudit.decoders.registry import DecodeSettings, Dispatcher
+from seqaudit.decoders.segments import segment_batch
 from seqaudit.decoders.splits import Piece
 
 __all__ = ["decode_piece", "reassemble", "wants_compiled"]
