@@ -66,6 +66,7 @@ def build(
     findings = [
         _finding(row["detail"] | _place(row) | {"rule": row["rule"]}, frames, called)
         for row in by_kind.pop(rows_of.FINDING, [])
+        if _holds(row["detail"].pop("holds", None), merged[row["capture"]]["last_ns"])
     ]
     findings += [_finding(detail, frames, called) for detail in capture_rules.judge(merged)]
     findings.sort(key=_finding_order)
@@ -287,8 +288,7 @@ def _finding(detail: Row, frames: FrameNumbers, called: Names) -> Row:
     capture = finding["capture"]
     finding = dict(frames.resolved(finding, capture))
     told = {
-        key: _told(key, value, called)
-        for key, value in frames.resolved(facts, capture).items()
+        key: _told(key, value, called) for key, value in frames.resolved(facts, capture).items()
     }
     finding["text"] = _filled(finding["text"], told)
     finding["evidence"] = [
@@ -296,6 +296,13 @@ def _finding(detail: Row, frames: FrameNumbers, called: Names) -> Row:
         for evidence in finding.get("evidence") or []
     ]
     return finding
+
+
+def _holds(conditions: Mapping[str, int] | None, end_ns: int | None) -> bool:
+    """Is a finding true of a capture that ended then? (``Finding.holds``)"""
+    wanted = conditions or {}
+    end = end_ns or 0
+    return end < wanted.get("end_before_ns", end + 1) and end >= wanted.get("end_from_ns", end)
 
 
 def _told(key: str, value: Any, called: Names) -> str:

@@ -44,6 +44,8 @@ class Finding:
             ends in ``_member`` a member's name.
         seqnos: half-open ranges the finding is about; empty if none.
         frame, at_ns: where it shows; null if the finding is about no one moment.
+        holds: conditions that only the report can check: ``end_before_ns`` and ``end_from_ns``
+            compare the end of the capture; the finding is dropped where one does not hold.
         system, stream: what it is about; stream is null for a whole conversation or capture.
     """
 
@@ -58,6 +60,7 @@ class Finding:
     evidence: Sequence[Evidence] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
     severity: Severity | None = None  # null: the rule's own
+    holds: Mapping[str, int] = field(default_factory=dict)
 
     def detail(self) -> dict[str, Any]:
         """The finding as a row's JSON; ranges become inclusive here (design 4.5)."""
@@ -71,4 +74,5 @@ class Finding:
             "facts": dict(self.facts),
             "frame": self.frame,
             "at_ns": self.at_ns,
+            "holds": dict(self.holds),
         }

@@ -59,8 +59,6 @@ _TABLE: Final = (
     Parameter("mcast.xmit_interval_ms", 500, "ms", "period of the tick that sends ACKs, xmit-"
               "requests and HIGHEST_SEQNO; the shipped configurations' 500 ms is the shortest in "
               "ordinary use, so nothing is judged too early by it", "jgroups.md 5.1"),
-    Parameter("mcast.use_mcast_xmit", None, "yes/no", "repairs are multicast (MSG again) or unicast "
-              "(XMIT_RSP)", "jgroups.md 5.1"),
     Parameter("mcast.max_xmit_req_size", 1024, "seqnos", "most seqnos in one xmit-request",
               "jgroups.md 5.1"),
     Parameter("mcast.become_server_queue_size", 50, "messages", "messages kept from before the "
@@ -119,7 +117,6 @@ _STACK_NAMES: Final = {
     "capacity": "mcast.capacity",
     "ack_threshold": "mcast.ack_threshold",
     "xmit_interval": "mcast.xmit_interval_ms",
-    "use_mcast_xmit": "mcast.use_mcast_xmit",
     "max_xmit_req_size": "mcast.max_xmit_req_size",
     "become_server_queue_size": "mcast.become_server_queue_size",
 }

@@ -1,4 +1,4 @@
-"""What the replay stage emits: one row per stream, gap, finding, member, account and judged rule."""
+"""What the replay stage emits: streams, gaps, findings, views, members, accounts, judged rules."""
 
 import json
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ FINDING: Final = "FINDING"
 VIEW: Final = "VIEW"
 MEMBER: Final = "MEMBER"
 ACCOUNT: Final = "ACCOUNT"
+PROBLEM: Final = "PROBLEM"  # of the capture: an incomplete datagram, a damaged stretch
 JUDGED: Final = "JUDGED"  # a rule that was judged on a conversation, or why it could not be
 PARAMETER: Final = "PARAMETER"
 

@@ -28,7 +28,7 @@ class Vantage:
 
 @dataclass(frozen=True, slots=True)
 class CaptureSettings:
-    """One capture (vantage). ``parameters`` maps full names ("mcast.capacity") to (value, origin)."""
+    """One capture; ``parameters`` maps full names ("mcast.capacity") to (value, origin)."""
 
     vantage: Vantage = Vantage()
     parameters: Mapping[str, tuple[int | bool | str, str]] = field(default_factory=dict)

@@ -1,0 +1,103 @@
+"""Rules about captures themselves (CP), judged on the merged account of each (design 4.6)."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from seqaudit.replay.findings import Certainty, Finding
+
+SYSTEM: Final = "capture"
+MAX_NAMED: Final = 3
+
+#: What ``undecoded`` reasons are about when nothing of the frame is ours to decode.
+Account = Mapping[str, Any]
+
+
+def judge(accounts: Sequence[Account]) -> list[dict[str, Any]]:
+    """Finding details, each with its ``capture``, for accounts in the order of the captures."""
+    return [
+        finding.detail()
+        | {"capture": capture, "system": SYSTEM, "stream": None, "conversation": ""}
+        for capture, account in enumerate(accounts)
+        for finding in _judged(account)
+    ]
+
+
+def _judged(account: Account) -> Iterator[Finding]:
+    frames_by = account.get("frames_by") or {}
+    if account.get("cut"):
+        yield _finding(
+            "CP001",
+            "The file ends in the middle of a record; what was captured after it is not here.",
+        )
+    stretches = [s for s in account.get("skipped") or [] if not _is_the_cut(account, s)]
+    if stretches:
+        first = stretches[0]
+        yield _finding(
+            "CP002",
+            "{count} damaged stretches were skipped, {bytes} bytes in all, the first at byte "
+            "{start} ({why}); frame numbers behind it are ours, not Wireshark's.",
+            count=len(stretches) + int(account.get("skipped_more") or 0),
+            bytes=account.get("skipped_bytes", 0),
+            start=first["from"],
+            why=first["why"],
+        )
+    drops = _drops(account.get("interfaces") or ())
+    if drops:
+        yield _finding(
+            "CP003",
+            "The capturing machine counted {count} packets that it did not write; losses reported "
+            "here may be losses of the capture.",
+            count=drops,
+        )
+    if frames_by.get("truncated"):
+        yield _finding(
+            "CP004",
+            "{count} packets were captured only in part and could not be decoded to their end.",
+            count=frames_by["truncated"],
+        )
+    incomplete = (account.get("fragments") or {}).get("incomplete")
+    if incomplete:
+        yield _finding(
+            "CP005",
+            "{count} fragmented IP datagrams could not be put together again.",
+            count=incomplete,
+        )
+    undecoded = account.get("undecoded") or {}
+    if undecoded:
+        named = sorted(undecoded.items(), key=lambda item: (-item[1], item[0]))
+        yield _finding(
+            "CP006",
+            "{count} times something of a recognised system could not be decoded: {named}.",
+            count=sum(undecoded.values()),
+            named=_listed(f"{reason} ({count})" for reason, count in named),
+        )
+    if account.get("problem"):
+        yield _finding("CP011", "{problem}; what could be unpacked was audited.",
+                       problem=account["problem"])  # fmt: skip
+
+
+def _finding(rule: str, text: str, **facts: Any) -> Finding:
+    return Finding(rule, Certainty.PROVEN, text, system=SYSTEM, facts=facts)
+
+
+def _is_the_cut(account: Account, stretch: Mapping[str, Any]) -> bool:
+    return bool(account.get("cut")) and stretch.get("why") == CUT_REASON
+
+
+#: The reader's word for the last, incomplete record of a file (decoders.formats).
+CUT_REASON: Final = "cut"
+
+
+def _drops(interfaces: Iterable[Mapping[str, Any]]) -> int:
+    return sum(
+        int(value)
+        for interface in interfaces
+        for key, value in interface.items()
+        if key.endswith(("drop", "drops")) and value
+    )
+
+
+def _listed(parts: Iterable[str]) -> str:
+    named = list(parts)
+    shown = ", ".join(named[:MAX_NAMED])
+    return shown if len(named) <= MAX_NAMED else f"{shown} and {len(named) - MAX_NAMED} more"

@@ -1,0 +1,553 @@
+"""MCAST (shipped as NAKACK4, with NAKACK3 and NAKACK2 beside it): one cluster in one capture.
+
+Comes in: the events of conversation ``mcast|<cluster>`` of one capture, in capture order. Goes out:
+a summary of every multicast stream, its gaps, findings, and the views that were seen. Replays
+jgroups.md 5.3 (sender), 5.4 (receiver), 5.5 (NAKACK2) and 5.6 (the design document's rules, as
+``mcast.rules=document``); what a capture can prove at which point is section 6.
+
+Which part is replayed depends on where the capture was taken: at a member's interface its own
+stream is replayed as a sender and every other stream as a receiver; between members only what
+passes is known.
+
+Life of this member's windows (5.4):
+
+    event                                   windows
+    JOIN_RSP to this member, first one      all new, each at the digest's delivered seqno; what
+                                            arrived before is taken from a queue of the last 50
+    VIEW delivered: P is new                a window at 0, unless there is one
+    VIEW delivered: P is gone               P's window is removed
+    MergeView with digest                   a window behind the digest is replaced by one at it
+    VIEW without this member                all end: it is dead, has left or was excluded
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from seqaudit.decoders.events import Kind
+from seqaudit.replay.event import Event
+from seqaudit.replay.gaps import Mark
+from seqaudit.replay.mcast_passing import PassingModel
+from seqaudit.replay.mcast_receiver import AckSchedule, ReceiverModel
+from seqaudit.replay.mcast_sender import SenderModel
+from seqaudit.replay.parameters import DEFAULT, Given, resolve
+from seqaudit.replay.ranges import RangeSet
+from seqaudit.replay.settings import BETWEEN, MEMBER, Vantage
+
+SYSTEMS: Final = frozenset({"nakack4", "nakack3", "nakack2"})
+MAX_VIEWS: Final = 1_000
+LONGEST_DEFAULT_INTERVAL_MS: Final = 1_000  # NAKACK4's own default (5.1)
+
+
+@dataclass(frozen=True, slots=True)
+class Parameters:
+    """The parameters of this engine, resolved, with the origin of each."""
+
+    given: Mapping[str, Given]
+
+    def value(self, name: str) -> Any:
+        """The value of ``mcast.<name>``; null where nobody knows."""
+        return resolve(self.given, f"mcast.{name}")[0]
+
+    def origin(self, name: str) -> str:
+        """Who said so."""
+        return resolve(self.given, f"mcast.{name}")[1]
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A membership: who is in it, and which view of its creator it is."""
+
+    creator: str
+    number: int
+    members: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, detail: Mapping[str, Any], known: Mapping[tuple[str, int], "View"]
+    ) -> "View | None":
+        """The view in an event's detail; null if it is a delta to a view that was not seen."""
+        stated = detail.get("view")
+        if not stated:
+            return None
+        creator, number = stated["id"]
+        if "reference" in stated:
+            reference = known.get((stated["reference"][0], stated["reference"][1]))
+            if reference is None:
+                return None
+            left = set(stated.get("left", ()))
+            members = [m for m in reference.members if m not in left]
+            members += [m for m in stated.get("new", ()) if m not in members]
+        else:
+            members = list(stated["members"])
+        return cls(creator, number, tuple(members))
+
+
+class Peer:
+    """What one member asked of a stream and acknowledged, as far as it passed the capture."""
+
+    __slots__ = ("acks", "highest_ack", "last_ack", "repairs", "requested_seqnos", "requests")
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.requested_seqnos = 0
+        self.acks = 0
+        self.highest_ack: int | None = None
+        self.repairs = 0  # XMIT_RSP messages to it
+
+    def row(self) -> dict[str, Any]:
+        """As the report's stream shows it."""
+        return {
+            "requests": self.requests,
+            "requested_seqnos": self.requested_seqnos,
+            "acks": self.acks,
+            "highest_ack": self.highest_ack,
+            "repairs": self.repairs,
+        }
+
+
+class Stream:
+    """One sender's messages in this capture: what every point of capture can count."""
+
+    def __init__(self, key: str, sender: str, system: str) -> None:
+        self.key = key
+        self.sender = sender
+        self.system = system
+        self.peers: dict[str, Peer] = {}
+        self.by_wire_kind: dict[str, int] = {}
+        self.first_seqno: int | None = None
+        self.last_seqno: int | None = None
+        self.first: Mark | None = None
+        self.last: Mark | None = None
+        self.ever = RangeSet()  # every seqno captured, member or not
+        self.arrivals = 0
+        self.bytes = 0
+        self.network_duplicates = 0
+        self.outside_membership = 0  # arrived before the join, after the end, or from a non-member
+        self.receiver: ReceiverModel | None = None
+        self.sender_model: SenderModel | None = None
+        self.passing: PassingModel | None = None
+        self.pending_views: deque[tuple[int, Event]] = deque()
+
+    def peer(self, member: str) -> Peer:
+        """The counters of one member."""
+        found = self.peers.get(member)
+        if found is None:
+            found = self.peers[member] = Peer()
+        return found
+
+    def count(self, event: Event) -> list[tuple[int, int]]:
+        """Count a message or run; returns the seqnos that were never captured before."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        self.saw(event)
+        self.arrivals += event.count
+        if self.first_seqno is None or event.seqno < self.first_seqno:
+            self.first_seqno = event.seqno
+        self.last_seqno = max(event.stop_seqno - 1, self.last_seqno or 0)
+        if event.wire_kind == "XMIT_RSP" and event.destination is not None:
+            self.peer(event.destination).repairs += event.count
+        return self.ever.add(event.seqno, event.stop_seqno)
+
+    def saw(self, event: Event) -> None:
+        """Count any event of this stream by its wire kind."""
+        self.by_wire_kind[event.wire_kind] = self.by_wire_kind.get(event.wire_kind, 0) + event.count
+        self.bytes += event.size
+        self.first = self.first or event.first_mark()
+        self.last = event.last_mark()
+
+
+class McastEngine:
+    """One cluster in one capture. See the module's docstring."""
+
+    def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
+        self.conversation = conversation
+        self.cluster = conversation.partition("|")[2]
+        self.parameters = Parameters(given)
+        self.vantage = vantage
+        self.streams: dict[str, Stream] = {}
+        self.addresses: dict[str, set[str]] = {}
+        self.versions: dict[str, str] = {}
+        self.local: str | None = None  # UUID of the member at this point
+        self.view: View | None = None  # installed at this member; between members: last one seen
+        self.views: list[tuple[View, Mark, bool]] = []  # seen, where, installed here
+        self.unknown_deltas: list[Mark] = []
+        self.joined = False  # this member is known to have windows
+        self.excluded: tuple[Mark, str] | None = None
+        self.leaving: Mark | None = None
+        self.reports_interval: dict[str, tuple[int, int]] = {}
+        self._known_views: dict[tuple[str, int], View] = {}
+        self._bases: dict[str, int] = {}  # where a window begins that has not been opened yet
+        self._queued: deque[Event] = deque()
+        self._queued_messages = 0
+        self._document = self.parameters.value("rules") == "document"
+
+    # -- events --------------------------------------------------------------------------------
+
+    def feed(self, event: Event) -> None:
+        """Replay one event."""
+        if event.kind is Kind.MEMBER:
+            self._member(event)
+            return
+        self._learn_local(event)
+        if event.kind in (Kind.DATA, Kind.RETRANSMISSION):
+            self._numbered(event)
+        elif event.kind is Kind.VIEW:
+            if event.seqno is None:
+                self._told_view(event)
+            else:
+                self._numbered(event)
+        elif event.kind is Kind.ACK:
+            self._ack(event)
+        elif event.kind is Kind.REQUEST:
+            self._request(event)
+        elif event.kind is Kind.HIGHEST:
+            self._highest(event)
+        elif event.kind is Kind.DIGEST:
+            self._digest(event)
+        elif event.wire_kind == "LEAVE_RSP" and self.local in (event.destination,):
+            self.leaving = event.first_mark()
+
+    def close(self) -> None:
+        """The capture is over."""
+        for stream in self.streams.values():
+            if stream.receiver is not None:
+                stream.receiver.finish()
+            if stream.passing is not None:
+                stream.passing.finish()
+            if stream.sender_model is not None:
+                stream.sender_model.finish()
+
+    # -- members -------------------------------------------------------------------------------
+
+    def _member(self, event: Event) -> None:
+        assert event.source is not None
+        detail = event.details()
+        address = detail.get("address")
+        if address:
+            self.addresses.setdefault(event.source, set()).add(_host(address))
+        if detail.get("version"):
+            self.versions.setdefault(event.source, detail["version"])
+        if self._is_local(event.source):
+            self.local = event.source
+
+    def _is_local(self, member: str | None) -> bool:
+        if self.vantage.kind != MEMBER or member is None:
+            return False
+        return member == self.local or self.vantage.address in self.addresses.get(member, ())
+
+    def _learn_local(self, event: Event) -> None:
+        """A unicast captured at a member's interface is from it or for it."""
+        if self.local is not None or self.vantage.kind != MEMBER or event.destination is None:
+            return
+        if event.source in self.addresses and not self._is_local(event.source):
+            self.local = event.destination
+
+    def _from_local(self, event: Event) -> bool:
+        return self._is_local(event.source)
+
+    # -- numbered messages -----------------------------------------------------------------------
+
+    def _stream(self, sender: str, event: Event) -> Stream:
+        key = f"{self.cluster}|{sender}"
+        stream = self.streams.get(key)
+        if stream is None:
+            stream = self.streams[key] = Stream(key, sender, event.system)
+            if self.vantage.kind != MEMBER or self._is_local(sender):
+                proof_ns = self.parameters.value("block_proof_ms") * 1_000_000
+                if event.system != "nakack2":
+                    stream.sender_model = SenderModel(
+                        self.parameters.value("capacity"), proof_ns, document=self._document
+                    )
+                    if self.view is not None:
+                        stream.sender_model.members_are(
+                            frozenset(self.view.members), sender, event.first_mark()
+                        )
+        return stream
+
+    def _receiver(self, low: int, *, known: bool, system: str) -> ReceiverModel:
+        capacity = self.parameters.value("capacity") if system != "nakack2" else None
+        return ReceiverModel(
+            low,
+            known=known,
+            capacity=capacity,
+            interval_ns=self.parameters.value("xmit_interval_ms") * 1_000_000,
+            interval_given=self.parameters.origin("xmit_interval_ms") != DEFAULT,
+            document=self._document,
+            acks=self._ack_schedule() if system == "nakack4" else None,
+        )
+
+    def _ack_schedule(self) -> AckSchedule:
+        """When this member owes ACKs; without a given interval, the longest default is assumed."""
+        interval = self.parameters.value("xmit_interval_ms")
+        if self.parameters.origin("xmit_interval_ms") == DEFAULT:
+            interval = LONGEST_DEFAULT_INTERVAL_MS
+        threshold = self.parameters.value("ack_threshold")
+        if threshold is None and self.parameters.value("capacity") is not None:
+            threshold = self.parameters.value("capacity") // 4
+        return AckSchedule(interval * 1_000_000, threshold)
+
+    def _numbered(self, event: Event) -> None:
+        assert event.source is not None and event.seqno is not None
+        stream = self._stream(event.source, event)
+        if event.kind is Kind.VIEW and self._from_local(event):
+            self._install_from(event)  # the sender installs it before it is on the wire (5.3)
+        fresh = stream.count(event)
+        if self.vantage.kind == MEMBER and not self._is_local(event.source):
+            self._arrive(stream, event)
+            return
+        if stream.passing is None:
+            stream.passing = PassingModel(event.seqno, at_sender=self.vantage.kind == MEMBER)
+        stream.passing.passed(event)
+        if stream.sender_model is not None:
+            for first, stop in fresh:
+                stream.sender_model.sent(first, stop, event.first_mark(), event.last_mark())
+        if event.kind is Kind.VIEW and self.vantage.kind != MEMBER:
+            self._install_from(event)
+
+    def _arrive(self, stream: Stream, event: Event) -> None:
+        assert event.seqno is not None
+        if event.destination is not None and self.local not in (None, event.destination):
+            return  # a repair for somebody else
+        if event.kind is Kind.VIEW:
+            self._see_view(event)
+        if self.excluded is not None or (stream.receiver and stream.receiver.ended):
+            stream.outside_membership += event.count
+            return
+        if not self.joined:
+            self._queue(event)
+        if stream.receiver is None:
+            if (
+                self.joined
+                and stream.sender not in self._bases
+                and self._not_a_member(stream.sender)
+            ):
+                stream.outside_membership += event.count
+                return
+            base = self._bases.get(stream.sender)
+            low = event.seqno - 1 if base is None else base
+            known = base is not None or event.seqno == 1
+            stream.receiver = self._receiver(low, known=known, system=stream.system)
+        receiver = stream.receiver
+        receiver.two_members = self.view is not None and len(self.view.members) == 2
+        receiver.arrive(event)
+        if event.kind is Kind.VIEW:
+            stream.pending_views.append((event.seqno, event))
+        while stream.pending_views and stream.pending_views[0][0] <= receiver.window.low:
+            self._install_from(stream.pending_views.popleft()[1])
+            if stream.receiver is not receiver:
+                break
+
+    def _not_a_member(self, sender: str) -> bool:
+        return self.view is not None and sender not in self.view.members
+
+    def _queue(self, event: Event) -> None:
+        """Not yet a server: the last messages wait for the join (5.4)."""
+        self._queued.append(event)
+        self._queued_messages += event.count
+        size = self.parameters.value("become_server_queue_size")
+        while self._queued and self._queued_messages - self._queued[0].count >= size:
+            self._queued_messages -= self._queued.popleft().count
+
+    # -- views -----------------------------------------------------------------------------------
+
+    def _see_view(self, event: Event) -> View | None:
+        """Note a view; one without this member ends its windows, delivered or not."""
+        view = View.of(event.details(), self._known_views)
+        mark = event.first_mark()
+        if view is None:
+            if len(self.unknown_deltas) < MAX_VIEWS:
+                self.unknown_deltas.append(mark)
+            return None
+        key = (view.creator, view.number)
+        if key not in self._known_views and len(self.views) < MAX_VIEWS:
+            self._known_views[key] = view
+            self.views.append((view, mark, False))
+        if (
+            self.vantage.kind == MEMBER
+            and self.local is not None
+            and self.view is not None
+            and self.local in self.view.members
+            and self.local not in view.members
+            and view.number > self.view.number
+            and self.excluded is None
+        ):
+            self._exclude(event, view, mark)
+        return view
+
+    def _exclude(self, event: Event, view: View, mark: Mark) -> None:
+        why = "it had left" if self.leaving is not None else "a view without it"
+        self.excluded = (mark, why)
+        for stream in self.streams.values():
+            receiver = stream.receiver
+            if receiver is None or receiver.ended is not None:
+                continue
+            assert self.local is not None
+            peer = stream.peers.get(self.local)
+            low = receiver.start - 1
+            if peer is not None and peer.highest_ack is not None:
+                low = max(low, peer.highest_ack)
+            high = receiver.window.low
+            if stream.sender == event.source and event.seqno is not None:
+                high = min(high, event.seqno - 1)
+            self.reports_interval[stream.key] = (low, high)
+            receiver.end(mark, why)
+
+    def _install_from(self, event: Event) -> None:
+        view = self._see_view(event)
+        if view is not None and self.excluded is None:
+            self._install(view, event.details(), event.first_mark())
+
+    def _install(self, view: View, detail: Mapping[str, Any], mark: Mark) -> None:
+        """This member installs a view (5.4 "view", "digest"; 5.3 "view")."""
+        if self.vantage.kind == MEMBER and self.local not in (None, *view.members):
+            return
+        current = self.view
+        if (
+            current is not None
+            and current.creator == view.creator
+            and view.number <= current.number
+        ):
+            return  # a copy, or older than the one it joined with
+        self.view = view
+        self.views = [
+            (seen, at, here or (seen.creator, seen.number) == (view.creator, view.number))
+            for seen, at, here in self.views
+        ]
+        digest = detail.get("digest") or {}
+        for stream in self.streams.values():
+            if stream.sender_model is not None:
+                stream.sender_model.members_are(frozenset(view.members), stream.sender, mark)
+            receiver = stream.receiver
+            if receiver is None:
+                continue
+            if stream.sender not in view.members:
+                receiver.end(mark, "its sender left the view")
+            elif detail.get("merge") and stream.sender in digest:
+                receiver.merge(int(digest[stream.sender][0]), mark)
+        before = set(current.members) if current is not None else None
+        for member in view.members:
+            if member in digest:
+                self._bases.setdefault(member, int(digest[member][0]))
+            elif before is not None and member not in before:
+                self._bases.setdefault(member, 0)
+
+    def _told_view(self, event: Event) -> None:
+        """JOIN_RSP and its like: a view told to one member, not multicast."""
+        view = self._see_view(event)
+        if view is None or event.wire_kind != "JOIN_RSP":
+            return
+        if self.vantage.kind != MEMBER or self.local is None or event.destination != self.local:
+            return
+        if self.joined or self.local not in view.members:
+            return  # only the first one counts (2.6)
+        detail, mark = event.details(), event.first_mark()
+        digest = detail.get("digest") or {}
+        self.joined = True
+        self.view = None
+        self._bases = {member: 0 for member in view.members if member != self.local}
+        self._bases |= {m: int(levels[0]) for m, levels in digest.items() if m != self.local}
+        for stream in self.streams.values():
+            if stream.receiver is not None:
+                stream.outside_membership += stream.arrivals
+                stream.receiver = None
+                stream.pending_views.clear()
+        self._install(view, detail, mark)
+        surplus = self._queued_messages - self.parameters.value("become_server_queue_size")
+        waiting, self._queued = self._queued, deque()
+        for queued in waiting:
+            assert queued.seqno is not None and queued.source is not None
+            skip = min(max(surplus, 0), queued.count - 1)
+            surplus -= queued.count
+            stream = self._stream(queued.source, queued)
+            stream.outside_membership -= queued.count - skip
+            self._arrive(stream, replace(queued, seqno=queued.seqno + skip))
+
+    # -- control messages --------------------------------------------------------------------------
+
+    def _ack(self, event: Event) -> None:
+        assert event.source is not None and event.seqno is not None
+        if event.destination is None:
+            return
+        stream = self._stream(event.destination, event)
+        mark = event.first_mark()
+        peer = stream.peer(event.source)
+        peer.acks += event.count
+        peer.highest_ack = max(event.seqno, peer.highest_ack or event.seqno)
+        if stream.sender_model is not None:
+            stream.sender_model.acked(event.source, event.seqno, mark)
+        if stream.passing is not None:
+            stream.passing.acked(event.source, event.seqno)
+        if self._from_local(event) and self.excluded is None:
+            self.joined = True
+            if stream.receiver is None and not self._is_local(stream.sender):
+                low = self._bases.get(stream.sender)
+                stream.receiver = self._receiver(
+                    event.seqno if low is None else low,
+                    known=low is not None,
+                    system=stream.system,
+                )
+            if stream.receiver is not None:
+                stream.receiver.level(event.seqno, mark)
+
+    def _request(self, event: Event) -> None:
+        assert event.source is not None and event.stream is not None
+        sender = event.stream.rpartition("|")[2]
+        stream = self._stream(sender, event)
+        peer = stream.peer(event.source)
+        peer.requests += 1
+        peer.requested_seqnos += event.count
+        mark = event.first_mark()
+        if stream.sender_model is not None:
+            stream.sender_model.requested(event.source, mark)
+        if stream.passing is not None:
+            stream.passing.requested(event.source, event.ranges(), mark)
+        if self._from_local(event) and not self._is_local(sender) and self.excluded is None:
+            self.joined = True
+            if stream.receiver is None:
+                if not event.count:
+                    return
+                base = self._bases.get(sender)
+                assert event.seqno is not None
+                low = event.seqno - 1 if base is None else base
+                stream.receiver = self._receiver(low, known=base is not None, system=stream.system)
+            stream.receiver.own_request(event, self.parameters.value("max_xmit_req_size"))
+
+    def _highest(self, event: Event) -> None:
+        assert event.source is not None and event.seqno is not None
+        stream = self._stream(event.source, event)
+        stream.saw(event)
+        mark = event.first_mark()
+        if stream.sender_model is not None:
+            stream.sender_model.highest_told(event.seqno, mark)
+        if stream.passing is not None:
+            stream.passing.highest(event.seqno, mark, event.fresh_id)
+        if self.vantage.kind != MEMBER or self._is_local(event.source):
+            return
+        if self.excluded is not None or not event.seqno:
+            return
+        if stream.receiver is None and event.source in self._bases:
+            stream.receiver = self._receiver(
+                self._bases[event.source], known=True, system=stream.system
+            )
+        if stream.receiver is not None:
+            stream.receiver.highest(event.seqno, mark, event.fresh_id)
+
+    def _digest(self, event: Event) -> None:
+        """STABLE: what this member says it has delivered is as good as an ACK (5.5)."""
+        if not self._from_local(event) or event.wire_kind == "STABILITY":
+            return
+        for member, levels in (event.details().get("digest") or {}).items():
+            stream = self.streams.get(f"{self.cluster}|{member}")
+            if stream is not None and stream.receiver is not None and self.excluded is None:
+                stream.receiver.level(int(levels[0]), event.first_mark())
+
+    def point(self) -> str:
+        """Where the capture was taken, in one word: member, between or unknown."""
+        return BETWEEN if self.vantage.kind == BETWEEN else self.vantage.kind
+
+
+def _host(address: str) -> str:
+    """The host of ``10.80.0.2:7800`` or ``fd00::2:7800`` or ``[fd00::2]:7800``."""
+    host = address.rpartition(":")[0]
+    return host.strip("[]")

@@ -1,0 +1,461 @@
+"""One receive window of a multicast stream, at the interface of the member that owns it.
+
+Replays jgroups.md 5.4 (5.5 for NAKACK2). How the part of a gap that an arrival fills has ended
+(design 4.5), first row that fits:
+
+    #   arrival                                                         outcome
+    A1  XMIT_RSP to this member                                         recovered
+    A2  this member had not asked, and nobody can have asked yet        reordered
+    A3  IP id older than that of the message which revealed the gap     reordered (sent before it)
+    A4  this member had asked                                           recovered
+    A5  IP id newer than that of the revealing message                  recovered (a repair that
+                                                                        another member asked for)
+    A6  none of these                                                   recovered or late
+
+"Nobody can have asked yet" (A2): a gap is requested at the second tick that sees it (5.4, 4.4), so
+not within one xmit_interval of the last arrival before it; only HIGHEST_SEQNO makes a member ask
+at once. A fill by A4 turns into *reordered* when a second copy answers the only request of the
+only member that could ask: then the first was the original, sent out of order (design document,
+"Misc").
+"""
+
+import heapq
+from collections import deque
+from itertools import count
+from typing import Final, NamedTuple
+
+from seqaudit.decoders.events import Flag
+from seqaudit.replay.event import Event
+from seqaudit.replay.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
+from seqaudit.replay.measures import Durations
+from seqaudit.replay.ranges import DeliveryOrder, Range, RangeSet, total
+from seqaudit.replay.windows import Window
+
+#: IP ids are 16 bits and a sender counts them for each destination: comparable over this distance.
+ID_SPAN_NS: Final = 5_000_000_000
+ID_SPAN_MESSAGES: Final = 10_000
+#: A request this soon after an arrival may have crossed it inside the receiver.
+CROSSING_NS: Final = 20_000_000
+MAX_KEPT_GAPS: Final = 10_000
+MAX_KEPT_MARKS: Final = 100
+THRESHOLD_PATIENCE_NS: Final = 200_000_000
+
+BY_SEQNO: Final = "a higher seqno"
+BY_HIGHEST: Final = "HIGHEST_SEQNO"
+BY_REQUEST: Final = "this member's own request"
+BY_ACK: Final = "this member's own ACK"
+
+
+class Note:
+    """Seqnos something was noticed about, and the first moments of it."""
+
+    __slots__ = ("marks", "ranges")
+
+    def __init__(self) -> None:
+        self.ranges = RangeSet()
+        self.marks: list[Mark] = []
+
+    def add(self, first: int, stop: int, mark: Mark) -> None:
+        """[first, stop) was noticed."""
+        self.ranges.add(first, stop)
+        if len(self.marks) < MAX_KEPT_MARKS:
+            self.marks.append(mark)
+
+    def __bool__(self) -> bool:
+        return bool(self.ranges)
+
+
+class AckSchedule(NamedTuple):
+    """When delivered messages are acknowledged (5.4): at the tick, or after enough deliveries."""
+
+    tick_ns: int
+    threshold: int | None
+
+    def due_ns(self) -> int:
+        """Latest time from a delivery to its ACK, with the jitter that section 6 allows."""
+        return self.tick_ns * 12 // 10 + 50_000_000
+
+
+class ReceiverModel:
+    """One receive window.
+
+    Args:
+        low: the window expects ``low + 1`` next.
+        known: by a view, a digest or seqno 1; else the capture began in mid-stream.
+        capacity: of the ring; null: not known, nothing is dropped.
+        interval_ns: xmit_interval, the least time until anybody asks (A2).
+        interval_given: the interval is not a default, so a request can be too early.
+        document: the MCAST document's bounds (5.6).
+        acks: when this member owes an ACK (NAKACK4); null: it sends none.
+    """
+
+    def __init__(
+        self,
+        low: int,
+        *,
+        known: bool,
+        capacity: int | None,
+        interval_ns: int,
+        interval_given: bool,
+        document: bool,
+        acks: AckSchedule | None,
+    ) -> None:
+        self.start = low + 1
+        self.start_known = known
+        self.window = Window(low, capacity, document=document)
+        self.tracker = GapTracker(low + 1, self._judge, self._closed, self._part_ended)
+        self.two_members = False  # nobody but this member can ask the sender
+        self.delivery = DeliveryOrder()
+        self.recovery = Durations()
+        self.gaps: list[Gap] = []
+        self.unlisted_gaps = 0
+        self.gap_count = 0
+        self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
+        self.lost = RangeSet()
+        self.unrecovered = RangeSet()
+        self.before_start = 0  # messages below the first expected seqno
+        self.network_duplicates = 0
+        self.useful = 0
+        self.undecidable = 0
+        self.needless = Note()  # resent copies of what had arrived
+        self.needless_count = 0
+        self.duplicated = Note()
+        self.reordered = Note()
+        self.outside_window = Note()
+        self.inner_loss = Note()  # arrived, asked for, and not there: dropped inside the receiver
+        self.spurious = Note()  # asked for although this member had it
+        self.undecided = Note()  # asked for after its arrival; no ACK or digest tells
+        self.early_requests = Note()
+        self.oversized_requests: list[tuple[Mark, int]] = []
+        self.overdue: list[tuple[Mark, Mark]] = []  # delivered, and the event that showed it late
+        self.overdue_count = 0
+        self.highest_told: int | None = None
+        self.own_level = low if known else 0
+        self.ended: tuple[Mark, str] | None = None
+        self.skipped = RangeSet()  # by a merge digest
+        self._interval_ns = interval_ns
+        self._interval_given = interval_given
+        self._ids_forward = 0
+        self._ids_backward = 0
+        self._last_id: int | None = None
+        self._asked = RangeSet()  # own requests that have not been filled
+        self._asked_had = RangeSet()  # own requests for what had arrived
+        self._asked_had_highest = RangeSet()  # the same, in answer to a HIGHEST_SEQNO
+        self._recent: deque[tuple[int, int, int]] = deque(maxlen=1000)  # first, stop, last_at_ns
+        self._out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
+        self._waiting: list[tuple[int, int, Part]] = []
+        self._ticket = count()
+        self._answered: deque[tuple[Range, Gap]] = deque(maxlen=256)
+        self._acks_due = acks
+        self._unacked: Mark | None = None  # since when there is something to acknowledge
+        self._threshold_at: Mark | None = None  # when ack_threshold deliveries had been made
+        self._silent_since: int | None = None  # the level at which overdue was said last
+
+    # -- messages --------------------------------------------------------------------------------
+
+    def arrive(self, event: Event) -> None:
+        """MSG or XMIT_RSP for this member (5.4)."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        first, stop, arrival = event.seqno, event.stop_seqno, event.arrival()
+        self._see_time(arrival.first)
+        if first < self.start:
+            self.before_start += min(stop, self.start) - first
+            first = min(stop, self.start)
+            if first >= stop:
+                return
+        limit = self.window.limit()
+        if limit is not None and stop > limit and first > self.window.low + 1:
+            beyond = max(first, limit)
+            self.outside_window.add(beyond, stop, arrival.first)
+            self.tracker.reveal(stop, arrival.first, BY_SEQNO, arrival.fresh_id)
+            stop = beyond
+            if first >= stop:
+                return
+        high = self.tracker.known_stop
+        new = self.tracker.arrive(first, stop, arrival, BY_SEQNO)
+        if total(new) < stop - first:
+            self._copies(first, stop, new, event)
+        if new and first >= high and not arrival.repair:
+            self._note_id(arrival)
+        self._recent.append((first, stop, arrival.last.at_ns))
+        for part in new:
+            self._asked.remove(*part)
+        self._deliver(event, first, stop, new, arrival.last)
+
+    def highest(self, seqno: int, mark: Mark, fresh_id: int | None) -> None:
+        """HIGHEST_SEQNO(h): everything up to it exists (5.4)."""
+        self.highest_told = max(seqno, self.highest_told or seqno)
+        self.tracker.reveal(seqno + 1, mark, BY_HIGHEST, fresh_id)
+
+    def own_request(self, event: Event, max_size: int | None) -> None:
+        """XMIT_REQ sent by this member (5.4, two-tick rule 4.4)."""
+        mark = event.first_mark()
+        ranges = [(max(a, self.start), b) for a, b in event.ranges() if b > self.start]
+        if max_size is not None and event.count > max_size and len(self.oversized_requests) < 100:
+            self.oversized_requests.append((mark, event.count))
+        if not ranges:
+            return
+        for_highest = event.count == 1 and ranges[0][0] == self.highest_told
+        self.tracker.reveal(ranges[-1][1], mark, BY_REQUEST)
+        for first, stop in ranges:
+            missing = self.tracker.open_within(first, stop)
+            if missing:
+                self._too_early(first, stop, mark, for_highest=for_highest)
+                self.tracker.request(first, stop, mark)
+                for part in missing:
+                    self._asked.add(*part)
+            for had in self.tracker.seen.within(first, stop):
+                self._asked_for_what_had_arrived(had, mark, for_highest=for_highest)
+
+    def level(self, seqno: int, mark: Mark) -> None:
+        """This member says that it has delivered everything up to ``seqno`` (ACK, digest)."""
+        self._see_time(mark)
+        if seqno <= self.own_level:
+            return
+        self.own_level = seqno
+        self._threshold_at = None
+        self._unacked = mark if self.window.low > seqno else None
+        stop = seqno + 1
+        for pending in (self._asked_had, self._asked_had_highest):
+            for part in pending.remove(self.start, stop):
+                self.spurious.add(*part, mark)
+        self.tracker.reveal(stop, mark, BY_ACK)
+        self.tracker.close(stop, Outcome.UNCAPTURED, mark)
+        skipped = self.window.skip_to(seqno)
+        if skipped is not None:
+            self._hand_on(skipped, mark)
+
+    def merge(self, low: int, mark: Mark) -> bool:
+        """A merge digest: a window that is behind it is replaced, what is between is skipped."""
+        if self.window.low >= low:
+            return False
+        self.tracker.reveal(low + 1, mark, "a merge digest")
+        for part in self.tracker.close(low + 1, Outcome.UNRECOVERED, None):
+            self._never_came(part)
+            self.skipped.add(*part)
+        self.window.skip_to(low)
+        return True
+
+    def end(self, mark: Mark, why: str) -> None:
+        """The window is removed: the sender or this member has left."""
+        if self.ended is None:
+            self.finish()
+            self.ended = (mark, why)
+
+    def finish(self) -> None:
+        """What is missing now never comes."""
+        if self.ended is not None:
+            return
+        for part in self.tracker.close(self.tracker.known_stop, Outcome.UNRECOVERED, None):
+            self._never_came(part)
+        for pending in (self._asked_had, self._asked_had_highest):
+            for first, stop in list(pending):
+                self.undecided.ranges.add(first, stop)
+
+    # -- copies ----------------------------------------------------------------------------------
+
+    def _copies(self, first: int, stop: int, new: list[Range], event: Event) -> None:
+        """Copies of what had arrived: network duplicates, needless resends, or not decidable."""
+        mark = event.first_mark()
+        rest = RangeSet(RangeSet(new).missing(first, stop))
+        if event.flags & Flag.NETWORK_DUPLICATE:
+            for part in rest:
+                self.network_duplicates += part[1] - part[0]
+                self.duplicated.add(*part, mark)
+            return
+        for part in self._asked_had.within(first, stop):
+            # Asked for by the tick rule, so a tick after it should have been read, and no ACK or
+            # digest covered it before this copy: the receiver had dropped it [ipv6-discard-1].
+            self._asked_had.remove(*part)
+            rest.remove(*part)
+            self.inner_loss.add(*part, mark)
+            self.useful += part[1] - part[0]
+        for part in self._asked_had_highest.within(first, stop):
+            self._asked_had_highest.remove(*part)
+            rest.remove(*part)
+            self.undecided.add(*part, mark)
+            self.undecidable += part[1] - part[0]
+        for part in list(rest):
+            self._first_was_the_original(part)
+            size = part[1] - part[0]
+            in_doubt = total(self.inner_loss.ranges.within(*part))
+            if event.fresh_id is None and not self.spurious.ranges.within(*part):
+                in_doubt = size  # without an IP id it may be a network duplicate as well
+            self.undecidable += in_doubt
+            self.needless_count += size - in_doubt
+            if size > in_doubt:
+                self.needless.add(*part, mark)
+
+    def _first_was_the_original(self, part: Range) -> None:
+        """Two copies for one request of the only member that can ask: the first was no answer."""
+        if not self.two_members:
+            return
+        for (first, stop), gap in list(self._answered):
+            first, stop = max(first, part[0]), min(stop, part[1])
+            if first < stop and gap.requests == 1 and Outcome.RECOVERED in gap.parts:
+                taken = gap.parts[Outcome.RECOVERED]
+                moved = taken.ranges.remove(first, stop)
+                late = gap.parts.setdefault(Outcome.REORDERED, Part())
+                late.first, late.last, late.delivered = taken.first, taken.last, taken.delivered
+                for piece in moved:
+                    late.ranges.add(*piece)
+                    self.lost.remove(*piece)
+                    self.useful -= piece[1] - piece[0]
+                    self.counts[Outcome.RECOVERED] -= piece[1] - piece[0]
+                    self.counts[Outcome.REORDERED] += piece[1] - piece[0]
+                    if late.last is not None:
+                        self.reordered.add(*piece, late.last)
+                if not taken.ranges:
+                    del gap.parts[Outcome.RECOVERED]
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def _asked_for_what_had_arrived(self, had: Range, mark: Mark, *, for_highest: bool) -> None:
+        rest = RangeSet([had])
+        for first, stop in list(rest):
+            if stop - 1 <= self.own_level:  # it had said itself that it has them
+                rest.remove(first, min(stop, self.own_level + 1))
+                self.spurious.add(first, min(stop, self.own_level + 1), mark)
+        for first, stop, last_ns in self._recent:
+            if last_ns >= mark.at_ns - CROSSING_NS:
+                for part in rest.remove(first, stop):
+                    self.spurious.add(*part, mark)  # the request had left before it was read
+        target = self._asked_had_highest if for_highest else self._asked_had
+        for part in rest:
+            target.add(*part)
+
+    def _too_early(self, first: int, stop: int, mark: Mark, *, for_highest: bool) -> None:
+        """The two-tick rule: a tick must see a gap before the next one may ask for it (4.4)."""
+        if for_highest or not self._interval_given:
+            return
+        least = self._interval_ns * 8 // 10 - 50_000_000  # the jitter that section 6 allows
+        for part in self.tracker.open_within(first, stop):
+            gap = self.tracker.gap_of(part[0])
+            if (
+                gap is not None
+                and gap.requested is None
+                and gap.revealed_by in (BY_SEQNO, BY_HIGHEST)
+                and mark.at_ns - gap.revealed.at_ns < least
+            ):
+                self.early_requests.add(*part, mark)
+
+    # -- gaps ------------------------------------------------------------------------------------
+
+    def _judge(self, gap: Gap, piece: Range, arrival: Arrival) -> Outcome:
+        if arrival.repair:
+            return Outcome.RECOVERED  # A1
+        asked = bool(self._asked.within(*piece))
+        if not asked and self._nobody_can_have_asked(gap, piece, arrival):
+            return Outcome.REORDERED  # A2
+        first = self._is_newer(gap, arrival.fresh_id, arrival.first)
+        last = self._is_newer(gap, arrival.last_fresh_id, arrival.last)
+        if first is False and last is False:
+            return Outcome.REORDERED  # A3
+        if asked:
+            return Outcome.RECOVERED  # A4
+        if first and last:
+            return Outcome.RECOVERED  # A5
+        return Outcome.EITHER  # A6
+
+    def _nobody_can_have_asked(self, gap: Gap, piece: Range, arrival: Arrival) -> bool:
+        if self.highest_told is not None and piece[0] <= self.highest_told < piece[1]:
+            return False
+        since = gap.before if gap.before is not None else gap.revealed
+        return arrival.last.at_ns - since.at_ns < self._interval_ns
+
+    def _is_newer(self, gap: Gap, fresh_id: int | None, mark: Mark) -> bool | None:
+        """Was the datagram sent after the one that revealed the gap, by their IP ids?"""
+        if fresh_id is None or gap.reveal_id is None:
+            return None
+        if mark.at_ns - gap.revealed.at_ns > ID_SPAN_NS:
+            return None
+        if self.tracker.arrived - gap.arrivals_before > ID_SPAN_MESSAGES:
+            return None
+        if self._ids_backward * 20 > self._ids_forward:
+            return None  # this sender's ids do not count up
+        return (fresh_id - gap.reveal_id) % 65536 < 32768
+
+    def _note_id(self, arrival: Arrival) -> None:
+        if self._last_id is not None and arrival.fresh_id is not None:
+            if (arrival.fresh_id - self._last_id) % 65536 < 32768:
+                self._ids_forward += 1
+            else:
+                self._ids_backward += 1
+        self._last_id = arrival.last_fresh_id
+
+    def _part_ended(self, gap: Gap, piece: Range, outcome: Outcome, part: Part) -> None:
+        size = piece[1] - piece[0]
+        self.counts[outcome] += size
+        if outcome is Outcome.UNRECOVERED or part.last is None:
+            return
+        heapq.heappush(self._waiting, (piece[1], next(self._ticket), part))
+        if outcome in (Outcome.RECOVERED, Outcome.EITHER):
+            self.recovery.add(part.last.at_ns - gap.revealed.at_ns, size)
+        if outcome is Outcome.RECOVERED:
+            self.lost.add(*piece)
+            self.useful += size
+            if gap.requested is not None:
+                self._answered.append((piece, gap))
+        elif outcome is Outcome.EITHER:
+            self.undecidable += size
+        elif outcome is Outcome.REORDERED:
+            self.reordered.add(*piece, part.last)
+
+    def _never_came(self, part: Range) -> None:
+        self.unrecovered.add(*part)
+        self.lost.add(*part)
+
+    def _closed(self, gap: Gap) -> None:
+        self.gap_count += 1
+        if len(self.gaps) < MAX_KEPT_GAPS:
+            self.gaps.append(gap)
+        else:
+            self.unlisted_gaps += 1
+
+    # -- delivery --------------------------------------------------------------------------------
+
+    def _deliver(self, event: Event, first: int, stop: int, new: list[Range], mark: Mark) -> None:
+        if event.flags & Flag.OOB:
+            for part in new:
+                self.delivery.deliver(*part)
+                if part[0] > self.window.low + 1 or part[1] - 1 > self.window.low:
+                    self._out_of_band.add(*part)
+        accepted = self.window.accept(first, stop)
+        if accepted.delivered is not None:
+            self._hand_on(accepted.delivered, mark)
+
+    def _see_time(self, mark: Mark) -> None:
+        """Is an ACK overdue by now? Said once for each stretch without one."""
+        if self._acks_due is None or self._unacked is None:
+            return
+        late = mark.at_ns - self._unacked.at_ns > self._acks_due.due_ns()
+        if self._threshold_at is not None:
+            late = late or mark.at_ns - self._threshold_at.at_ns > THRESHOLD_PATIENCE_NS
+        if late:
+            self.overdue_count += 1
+            if len(self.overdue) < MAX_KEPT_MARKS:
+                self.overdue.append((self._unacked, mark))
+            self._unacked = self._threshold_at = None
+            self._silent_since = self.own_level
+
+    def _owe_ack(self, mark: Mark) -> None:
+        """Something was delivered: from now on an ACK is owed (5.4)."""
+        if self._acks_due is None or self._silent_since == self.own_level:
+            return
+        if self._unacked is None:
+            self._unacked = mark
+        threshold = self._acks_due.threshold
+        if threshold is not None and self.window.low - self.own_level >= threshold:
+            self._threshold_at = self._threshold_at or mark
+
+    def _hand_on(self, delivered: Range, mark: Mark) -> None:
+        self._owe_ack(mark)
+        if self._out_of_band:
+            done = RangeSet(self._out_of_band.remove(*delivered))
+            for part in done.missing(*delivered):
+                self.delivery.deliver(*part)
+        else:
+            self.delivery.deliver(*delivered)
+        while self._waiting and self._waiting[0][0] <= delivered[1]:
+            part_waiting = heapq.heappop(self._waiting)[2]
+            part_waiting.delivered = mark

@@ -1,0 +1,52 @@
+"""Durations in bounded memory, for percentiles that do not depend on how a capture was cut."""
+
+from collections import Counter
+from typing import Final
+
+#: Distinct values kept exactly; above it, values are rounded to three significant digits.
+EXACT_VALUES: Final = 65_536
+
+
+class Durations:
+    """Durations in ns, each with a weight (how many seqnos took that long)."""
+
+    __slots__ = ("_values", "rounded")
+
+    def __init__(self) -> None:
+        self._values: Counter[int] = Counter()
+        self.rounded = False
+
+    def add(self, duration_ns: int, weight: int = 1) -> None:
+        """Count a duration."""
+        self._values[self._place(duration_ns)] += weight
+        if not self.rounded and len(self._values) > EXACT_VALUES:
+            self.rounded = True
+            values, self._values = self._values, Counter()
+            for value, count in values.items():
+                self._values[self._place(value)] += count
+
+    def percentiles(self) -> dict[str, int | None]:
+        """``p50``, ``p99`` (nearest rank) and ``max`` in ns; null where nothing was counted."""
+        total = sum(self._values.values())
+        if not total:
+            return {"p50": None, "p99": None, "max": None}
+        ordered = sorted(self._values.items())
+        return {
+            "p50": self._rank(ordered, (total + 1) // 2),
+            "p99": self._rank(ordered, (total * 99 + 99) // 100),
+            "max": ordered[-1][0],
+        }
+
+    @staticmethod
+    def _rank(ordered: list[tuple[int, int]], rank: int) -> int:
+        for value, count in ordered:
+            rank -= count
+            if rank <= 0:
+                return value
+        return ordered[-1][0]
+
+    def _place(self, value: int) -> int:
+        if not self.rounded or value < 1000:
+            return value
+        unit: int = 10 ** (len(str(value)) - 3)
+        return value // unit * unit

@@ -1,0 +1,176 @@
+"""The replay stage: ordered event columns in, results out, one engine open at a time (design 3.4).
+
+Rows come sorted by (conversation, capture, frame, index). Pieces of a capture end runs at their
+borders; here touching runs are joined again, so an engine sees the same events however the capture
+was cut. The canonical form: a run of a stream ends where the next row of the stream does not follow
+or differs, at any other event of the stream, and at an event that concerns the whole conversation
+(``stream`` null; a stream that ends in "|" concerns all streams it is a prefix of). Runs are handed
+on when they end, so the order over streams does not depend on the cuts either.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+
+from seqaudit.decoders.events import EVENTS, NO_CONVERSATION, UNORDERED_KINDS, Flag, Kind
+from seqaudit.replay import mcast_findings
+from seqaudit.replay.event import Event
+from seqaudit.replay.mcast import McastEngine
+from seqaudit.replay.results import ACCOUNT, MEMBER, PROBLEM, Result, to_batch
+from seqaudit.replay.settings import CaptureSettings, ReplaySettings
+
+#: Columns the stage reads, in this order.
+_COLUMNS: Final = (
+    "capture", "frame", "index", "last_frame", "at_ns", "last_at_ns", "system", "conversation",
+    "stream", "source", "destination", "kind", "wire_kind", "seqno", "stop_seqno", "count",
+    "conn_id", "stamp", "flags", "size", "fresh_id", "last_fresh_id", "detail",
+)  # fmt: skip
+_BATCH_ROWS: Final = 2_000
+_RUNS: Final = frozenset({Kind.DATA, Kind.RETRANSMISSION})
+
+
+def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Iterator[pa.RecordBatch]:
+    """Replay sorted EVENTS batches; yields RESULTS batches."""
+    results: list[Result] = []
+    state: _Conversation | None = None
+    for batch in batches:
+        assert batch.schema.names == EVENTS.names, "the replay stage reads the event contract"
+        for row in zip(*(batch.column(name).to_pylist() for name in _COLUMNS), strict=True):
+            capture, conversation = row[0], row[7]
+            if conversation == NO_CONVERSATION:
+                results.append(_pass_on(row))
+            else:
+                if state is None or not state.is_for(capture, conversation):
+                    if state is not None:
+                        results.extend(state.finish())
+                    state = _Conversation(capture, conversation, settings.captures[capture])
+                state.take(row, results)
+            if len(results) >= _BATCH_ROWS:
+                yield to_batch(results)
+                results = []
+    if state is not None:
+        results.extend(state.finish())
+    if results:
+        yield to_batch(results)
+
+
+def _pass_on(row: tuple[Any, ...]) -> Result:
+    """Rows that no engine replays: accounts of pieces, and problems of the capture."""
+    kind = ACCOUNT if row[11] == Kind.ACCOUNT else PROBLEM
+    return Result(
+        row[0],
+        kind,
+        NO_CONVERSATION,
+        row[6],
+        json.loads(row[22] or "{}"),
+        frame=row[1],
+        at_ns=row[4],
+    )
+
+
+class _Conversation:
+    """One conversation of one capture: its open runs and its engine."""
+
+    def __init__(self, capture: int, conversation: str, settings: CaptureSettings) -> None:
+        self._capture = capture
+        self._conversation = conversation
+        self._engine = (
+            McastEngine(conversation, settings.parameters, settings.vantage)
+            if conversation.startswith("mcast|")
+            else None
+        )
+        self._open: dict[str, list[Any]] = {}  # stream -> the row of its open run
+        self._members: set[tuple[Any, ...]] = set()
+        self._last_ns = 0
+
+    def is_for(self, capture: int, conversation: str) -> bool:
+        return capture == self._capture and conversation == self._conversation
+
+    def take(self, row: tuple[Any, ...], results: list[Result]) -> None:
+        """One row of the conversation."""
+        kind, stream = row[11], row[8]
+        if kind == Kind.MEMBER:
+            self._member(row, results)
+        if self._engine is None:
+            return
+        self._last_ns = max(self._last_ns, row[5])
+        if kind in _RUNS and stream is not None:
+            run = self._open.get(stream)
+            if run is not None:
+                if _follows(run, row):
+                    _join(run, row)
+                    return
+                self._feed(run)
+            self._open[stream] = list(row)
+            return
+        if kind not in UNORDERED_KINDS:
+            self._end_runs(stream)
+        self._feed(row)
+
+    def finish(self) -> list[Result]:
+        """The conversation is over in this capture."""
+        if self._engine is None:
+            return []
+        self._end_runs(None)
+        self._engine.close()
+        return mcast_findings.results(self._engine, self._capture, self._last_ns)
+
+    def _end_runs(self, stream: str | None) -> None:
+        if stream is None:
+            ended = list(self._open)
+        elif stream.endswith("|"):
+            ended = [key for key in self._open if key.startswith(stream)]
+        else:
+            ended = [stream] if stream in self._open else []
+        for run in sorted((self._open.pop(key) for key in ended), key=lambda r: (r[1], r[2])):
+            self._feed(run)
+
+    def _feed(self, row: Any) -> None:
+        assert self._engine is not None
+        self._engine.feed(
+            Event(
+                frame=row[1], index=row[2], last_frame=row[3], at_ns=row[4], last_at_ns=row[5],
+                system=row[6], stream=row[8], source=row[9], destination=row[10],
+                kind=Kind(row[11]), wire_kind=row[12], seqno=row[13], stop_seqno=row[14],
+                count=row[15], conn_id=row[16], stamp=row[17], flags=Flag(row[18]), size=row[19],
+                fresh_id=row[20], last_fresh_id=row[21], detail=row[22],
+            )
+        )  # fmt: skip
+
+    def _member(self, row: tuple[Any, ...], results: list[Result]) -> None:
+        detail = json.loads(row[22] or "{}")
+        key = (row[9], detail.get("address"), detail.get("name"), detail.get("version"))
+        if key in self._members:
+            return
+        self._members.add(key)
+        results.append(
+            Result(
+                self._capture, MEMBER, self._conversation, row[6],
+                {"member": row[9], **detail}, frame=row[1], at_ns=row[4],
+            )
+        )  # fmt: skip
+
+
+def _follows(run: list[Any], row: tuple[Any, ...]) -> bool:
+    """Does the row continue the run? Everything an engine looks at must be equal."""
+    return bool(
+        row[13] == run[14]
+        and row[11] == run[11]
+        and row[12] == run[12]
+        and row[18] == run[18]
+        and row[9] == run[9]
+        and row[10] == run[10]
+        and row[16] == run[16]
+        and row[6] == run[6]
+    )
+
+
+def _join(run: list[Any], row: tuple[Any, ...]) -> None:
+    run[3] = row[3]  # last_frame
+    run[5] = row[5]  # last_at_ns
+    run[14] = row[14]  # stop_seqno
+    run[15] += row[15]  # count
+    run[19] += row[19]  # size
+    run[21] = row[21]  # last_fresh_id
