@@ -74,6 +74,9 @@ def command(
     \b
     Exit codes: 0 clean, 1 findings, 2 could not judge, 130 interrupted.
     """
+    from seqaudit.pipeline.without_pandas import keep_pandas_out
+
+    keep_pandas_out()
     from seqaudit.pipeline.audit import StoppedError, audit
 
     inputs, shared_at = inputs_of(captures, at, one_capture)

@@ -30,6 +30,9 @@ def command(captures: tuple[str, ...], one_capture: bool, output: str, **given: 
       seqaudit decode big.pcapng.zst -o events.parquet
       seqaudit audit --param mcast.capacity=64 events.parquet
     """
+    from seqaudit.pipeline.without_pandas import keep_pandas_out
+
+    keep_pandas_out()
     from seqaudit.pipeline import events_file
     from seqaudit.pipeline.audit import StoppedError, decode
 

@@ -44,6 +44,9 @@ def command(
     Example:
       seqaudit info --engine direct receiver.pcapng
     """
+    from seqaudit.pipeline.without_pandas import keep_pandas_out
+
+    keep_pandas_out()
     from seqaudit.pipeline.audit import StoppedError, audit
 
     inputs, shared_at = inputs_of(captures, at, one_capture)

@@ -7,6 +7,9 @@ A fork is then ready to decode at once; otherwise each worker imports pyarrow an
 import contextlib
 import importlib
 
+from seqaudit.pipeline.without_pandas import keep_pandas_out
+
+keep_pandas_out()
 with contextlib.suppress(ImportError):  # a worker would then say so itself, where Spark reports it
     importlib.import_module("seqaudit.pipeline.job")
 
