@@ -8,7 +8,9 @@ from seqaudit.replay.findings import Certainty, Finding
 SYSTEM: Final = "capture"
 MAX_NAMED: Final = 3
 
-#: What ``undecoded`` reasons are about when nothing of the frame is ours to decode.
+#: The reason under which frames of incomplete datagrams are counted (decoders.fragments).
+INCOMPLETE: Final = "incomplete IP datagram"
+
 Account = Mapping[str, Any]
 
 
@@ -62,7 +64,8 @@ def _judged(account: Account) -> Iterator[Finding]:
             "{count} fragmented IP datagrams could not be put together again.",
             count=incomplete,
         )
-    undecoded = account.get("undecoded") or {}
+    undecoded = dict(account.get("undecoded") or {})
+    undecoded.pop(INCOMPLETE, None)  # CP005 says it
     if undecoded:
         named = sorted(undecoded.items(), key=lambda item: (-item[1], item[0]))
         yield _finding(

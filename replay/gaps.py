@@ -44,6 +44,7 @@ class Outcome(StrEnum):
     RECOVERED = "recovered"  # lost, and a repair filled it
     EITHER = "recovered or late"  # a repair or a late original, which cannot be told
     UNRECOVERED = "unrecovered"  # never came
+    GONE = "open at the member's end"  # this member died or left while it was missing
     UNCAPTURED = "not captured"  # the receiver says it has them: the capture missed them
 
 

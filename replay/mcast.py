@@ -309,10 +309,9 @@ class McastEngine:
         assert event.seqno is not None
         if event.destination is not None and self.local not in (None, event.destination):
             return  # a repair for somebody else
-        if event.kind is Kind.VIEW:
-            self._see_view(event)
         if self.excluded is not None or (stream.receiver and stream.receiver.ended):
             stream.outside_membership += event.count
+            self._note_view(event)
             return
         if not self.joined:
             self._queue(event)
@@ -323,6 +322,7 @@ class McastEngine:
                 and self._not_a_member(stream.sender)
             ):
                 stream.outside_membership += event.count
+                self._note_view(event)
                 return
             base = self._bases.get(stream.sender)
             low = event.seqno - 1 if base is None else base
@@ -331,12 +331,17 @@ class McastEngine:
         receiver = stream.receiver
         receiver.two_members = self.view is not None and len(self.view.members) == 2
         receiver.arrive(event)
+        self._note_view(event)
         if event.kind is Kind.VIEW:
             stream.pending_views.append((event.seqno, event))
         while stream.pending_views and stream.pending_views[0][0] <= receiver.window.low:
             self._install_from(stream.pending_views.popleft()[1])
             if stream.receiver is not receiver:
                 break
+
+    def _note_view(self, event: Event) -> None:
+        if event.kind is Kind.VIEW:
+            self._see_view(event)
 
     def _not_a_member(self, sender: str) -> bool:
         return self.view is not None and sender not in self.view.members
@@ -391,7 +396,7 @@ class McastEngine:
             if stream.sender == event.source and event.seqno is not None:
                 high = min(high, event.seqno - 1)
             self.reports_interval[stream.key] = (low, high)
-            receiver.end(mark, why)
+            receiver.end(mark, why, member_gone=True)
 
     def _install_from(self, event: Event) -> None:
         view = self._see_view(event)
@@ -422,7 +427,7 @@ class McastEngine:
             if receiver is None:
                 continue
             if stream.sender not in view.members:
-                receiver.end(mark, "its sender left the view")
+                receiver.end(mark, "its sender left the view", member_gone=False)
             elif detail.get("merge") and stream.sender in digest:
                 receiver.merge(int(digest[stream.sender][0]), mark)
         before = set(current.members) if current is not None else None

@@ -157,6 +157,9 @@ class _Reporter:
         }
         if receiver is not None:
             self._received(row, stream, receiver)
+        elif at_receiver:  # no window for it: nothing is delivered, and nothing is lost for it
+            row |= {"delivered": [], "lost_seqnos": [], "unrecovered_seqnos": []}
+            row |= dict.fromkeys(("recovered", "recovered_or_late", "unrecovered", "lost"), 0)
         elif passing is not None:
             row["network_duplicates"] = passing.network_duplicates
             row["gaps"] = passing.gap_count

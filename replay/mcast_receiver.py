@@ -236,9 +236,14 @@ class ReceiverModel:
         self.window.skip_to(low)
         return True
 
-    def end(self, mark: Mark, why: str) -> None:
-        """The window is removed: the sender or this member has left."""
+    def end(self, mark: Mark, why: str, *, member_gone: bool) -> None:
+        """The window is removed: the sender has left, or this member has.
+
+        What a member misses that is dead or gone is nobody's loss.
+        """
         if self.ended is None:
+            if member_gone:
+                self.tracker.close(self.tracker.known_stop, Outcome.GONE, None)
             self.finish()
             self.ended = (mark, why)
 
@@ -386,7 +391,7 @@ class ReceiverModel:
     def _part_ended(self, gap: Gap, piece: Range, outcome: Outcome, part: Part) -> None:
         size = piece[1] - piece[0]
         self.counts[outcome] += size
-        if outcome is Outcome.UNRECOVERED or part.last is None:
+        if part.last is None:
             return
         heapq.heappush(self._waiting, (piece[1], next(self._ticket), part))
         if outcome in (Outcome.RECOVERED, Outcome.EITHER):

@@ -24,7 +24,7 @@ from seqaudit.replay.gaps import Mark
 LOOK_AHEAD_NS: Final = 100_000_000
 MAX_QUEUED: Final = 10_000
 MAX_STALLS: Final = 1_000
-MIN_SILENCE_NS: Final = 5_000_000
+MIN_SILENCE_NS: Final = 20_000_000
 ASKING_NS: Final = 5_000_000_000  # a member that asked for repairs this recently may well be late
 
 
@@ -179,33 +179,28 @@ class SenderModel:
     # -- results ------------------------------------------------------------------------------
 
     def learned_capacity(self) -> int | None:
-        """The largest number of unacknowledged messages, if the sender ran into it again.
+        """The largest number of unacknowledged messages, if it shows to be the window.
 
-        Reached once, it may be chance [n4-join-leave-1: 51 of 128]; reached, left by an ACK and
-        reached again, with silence until the ACK, it is a window (5.3, 6).
+        Reached once, it may be chance [n4-join-leave-1: 51 of 128]. Reached, left by an ACK that a
+        new seqno follows at once, and reached again, at least once with a silence that is not the
+        sender's usual pace, it is the window (5.3, 6).
         """
-        return self.max_outstanding if len(self._silent_stalls()) >= 2 else None
+        proven = [stall for stall in self._stalls if stall.proven]
+        usual_ns = self._spacing_ns // self._spacings if self._spacings else 0
+        silence_ns = max(4 * usual_ns, MIN_SILENCE_NS)
+        if len(proven) < 2 or all(s.resumed.at_ns - s.full.at_ns <= silence_ns for s in proven):
+            return None
+        return self.max_outstanding
 
     def stalls(self) -> list[Stall]:
         """Blocks by the capacity that is known or was learned; empty if there is none."""
-        if self.capacity is not None:
+        if self.capacity is not None or self.learned_capacity() is not None:
             return self._stalls
-        return self._silent_stalls() if self.learned_capacity() is not None else []
+        return []
 
     def unlisted_stalls(self) -> int:
         """Blocks that were only counted, past the first thousand."""
         return self._unlisted
-
-    def _silent_stalls(self) -> list[Stall]:
-        """Proven stalls at the maximum in which the sender was silent longer than it usually is."""
-        usual = self._spacing_ns // self._spacings if self._spacings else 0
-        return [
-            stall
-            for stall in self._stalls
-            if stall.proven
-            and stall.outstanding == self.max_outstanding
-            and stall.resumed.at_ns - stall.full.at_ns > max(4 * usual, MIN_SILENCE_NS)
-        ]
 
     # -- replay -------------------------------------------------------------------------------
 
