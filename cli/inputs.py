@@ -170,17 +170,21 @@ def _parameters(
 ) -> dict[str, tuple[int | bool | str, str]]:
     from seqaudit.replay.parameters import (
         GIVEN,
+        ParameterError,
         from_jgroups_config,
         load_parameters,
         parse_parameter,
     )
 
     values: dict[str, int | bool | str] = {}
-    if jgroups_config is not None:
-        values |= from_jgroups_config(_content(jgroups_config), jgroups_config)
-    if params is not None:
-        values |= load_parameters(_content(params), params)
-    values |= dict(parse_parameter(text) for text in param)
+    try:
+        if jgroups_config is not None:
+            values |= from_jgroups_config(_content(jgroups_config), jgroups_config)
+        if params is not None:
+            values |= load_parameters(_content(params), params)
+        values |= dict(parse_parameter(text) for text in param)
+    except ParameterError as problem:
+        raise click.UsageError(safe(problem)) from problem
     return {name: (value, GIVEN) for name, value in values.items()}
 
 

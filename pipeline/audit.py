@@ -31,7 +31,7 @@ from seqaudit.pipeline.progress import CancelledError, JobError, Progress, Silen
 from seqaudit.pipeline.report import build
 from seqaudit.pipeline.session import Place, SessionError, Starting, discard, shared
 from seqaudit.pipeline.vantage import given_vantage, inferred_vantage
-from seqaudit.replay.parameters import GIVEN, parse_parameter
+from seqaudit.replay.parameters import GIVEN, ParameterError, parse_parameter
 from seqaudit.replay.settings import CaptureSettings, ReplaySettings, Vantage
 
 T = TypeVar("T")
@@ -387,7 +387,10 @@ class _Job:
             parameters = dict(self._options.parameters)
             given = inputs[number] if number < len(inputs) else inputs[0]
             for name, value in given.parameters.items():
-                full, parsed = parse_parameter(f"{name}={value}")
+                try:
+                    full, parsed = parse_parameter(f"{name}={value}")
+                except ParameterError as problem:
+                    raise SeqauditError(f"{given.path}: {problem}") from problem
                 parameters[full] = (parsed, GIVEN)
             # Why is for the report: a count in it must not make a guess differ from its proof.
             captures.append(CaptureSettings(replace(vantage, why=""), parameters))

@@ -27,6 +27,13 @@ SCHEMA_NAME: Final = "seqaudit/report/1"
 #: Members of a display filter; Wireshark gets slow with long ones.
 FILTER_PARTS: Final = 50
 
+#: The rule that incomplete IP datagrams show for, and how many of them it names.
+INCOMPLETE: Final = "CP005"
+EVIDENCE: Final = 8
+
+#: Rules about captures that engines judge, because they need the conversations.
+JUDGED_BY_ENGINES: Final = frozenset({"CP007", "CP010"})
+
 #: A display filter for a finding that is about no single frame: everything.
 EVERY_FRAME: Final = "frame"
 
@@ -68,7 +75,10 @@ def build(
         for row in by_kind.pop(rows_of.FINDING, [])
         if _holds(row["detail"].pop("holds", None), merged[row["capture"]]["last_ns"])
     ]
-    findings += [_finding(detail, frames, called) for detail in capture_rules.judge(merged)]
+    findings += [
+        _finding(detail, frames, called)
+        for detail in _shown(capture_rules.judge(merged), by_kind.pop(rows_of.PROBLEM, []))
+    ]
     findings.sort(key=_finding_order)
     streams = [
         frames.resolved(_stream(row, called), row["capture"])
@@ -272,11 +282,30 @@ def _stream(row: Row, called: Names) -> Row:
     return stream
 
 
+def _shown(details: Iterable[Row], problems: Iterable[Row]) -> list[Row]:
+    """Findings about a capture, with the frames of the datagrams that stayed incomplete."""
+    frames: dict[int, list[Row]] = {}
+    for row in problems:
+        told = row["detail"]
+        shows = f"first fragment of {told['source']} > {told['destination']}: {told['what']}"
+        shown = frames.setdefault(row["capture"], [])
+        if len(shown) < EVIDENCE:
+            shown.append({"frame": row["frame"], "shows": shows})
+    return [
+        detail | {"evidence": frames.get(detail["capture"], [])}
+        if detail["rule"] == INCOMPLETE
+        else detail
+        for detail in details
+    ]
+
+
 def _finding(detail: Row, frames: FrameNumbers, called: Names) -> Row:
     """A finding as the report prints it; ``detail`` still has job frames and an unfilled text."""
     finding = dict(detail)
     rule = RULES[finding["rule"]]
     facts = finding.pop("facts", None) or {}
+    for key in ("holds", "conversation"):
+        finding.pop(key, None)
     shown = [e["frame"] for e in finding.get("evidence") or [] if e.get("frame") is not None]
     if finding.get("frame") is not None:
         shown.insert(0, finding["frame"])
@@ -383,7 +412,7 @@ def _rules(judged: Iterable[Row], findings: Iterable[Row], captures: int) -> lis
         else:
             entry["not_judged"].append(where | {"why": why})
     for code, entry in told.items():
-        if code.startswith("CP"):
+        if code.startswith("CP") and code not in JUDGED_BY_ENGINES:
             entry["judged"] = [{"capture": n, "conversation": ""} for n in range(captures)]
     for finding in findings:
         told[finding["rule"]]["findings"] += 1

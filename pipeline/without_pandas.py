@@ -1,8 +1,8 @@
 """Keeping pandas out of processes that have no use for it.
 
-pyarrow imports pandas (0.15 s, 40 MB) as soon as it makes its first array, only to recognize pandas'
-types among its arguments. Whoever calls this first tells pyarrow that there is no pandas; importing
-it oneself still works.
+pyarrow imports pandas (0.15 s, 40 MB) as soon as it makes its first array, only to recognize the
+types of pandas among its arguments. Whoever calls this first tells pyarrow that there is no pandas;
+importing it oneself still works.
 """
 
 import sys
