@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.events import EVENTS, Kind
 from seqaudit.decoders.kernels import COMPILE_FROM_RECORDS
 from seqaudit.decoders.registry import DecodeSettings
-from seqaudit.decoders.splits import settle, walk_headers, with_proven_start
+from seqaudit.decoders.splits import Piece, settle, walk_headers, with_proven_start
 from seqaudit.pipeline import direct, events_file, job
 from seqaudit.pipeline.accounts import Account, merge_ends
 from seqaudit.pipeline.events_file import Decoded, Files
@@ -200,7 +201,8 @@ class _Job:
             vantages = self._vantages(kept.files, accounts, members)
             settings = self._replay_settings(vantages, self._inputs * len(kept.files))
             self._progress.begin("replaying", 1)
-            path, lanes = self._inputs[0].path, self._lanes(kept.events.nbytes)
+            path = str(Path(self._inputs[0].path).absolute())
+            lanes = self._lanes(kept.events.nbytes)
 
             def act() -> pa.Table:
                 rows = starting.session().read.schema(job.ddl(EVENTS)).parquet(path)
@@ -308,6 +310,8 @@ class _Job:
     ) -> pa.Table:
         """The job of PIPELINE 3; without settings its first two stages only."""
         tasks = planned.tasks()
+        if Path.cwd() != starting.folder:
+            tasks = tuple(tuple(_absolute(piece) for piece in task) for task in tasks)
         lanes = self._lanes(planned.total_bytes)
         decoding = self._decode_settings(planned)
         self._progress.begin("starting Spark", 0)
@@ -474,6 +478,12 @@ def _borders(accounts: Iterable[Account]) -> list[_Border]:
         for account in sorted(accounts, key=lambda account: int(account["piece"]))
         if "landing" in account
     ]
+
+
+def _absolute(piece: Piece) -> Piece:
+    if "://" in piece.path:
+        return piece
+    return replace(piece, path=str(Path(piece.path).absolute()))
 
 
 def _same(one: Sequence[Vantage], other: Sequence[Vantage]) -> bool:

@@ -63,6 +63,9 @@ MODULE_OPTIONS: Final = (
 #: Seconds until the gateway must have answered; a cold disk needs about ten.
 START_SECONDS: Final = 90.0
 
+#: A JVM that was told to end gets this long to remove its own folders before it is killed.
+LINGER_SECONDS: Final = 3.0
+
 
 class JavaError(SeqauditError):
     """There is no Java to run Spark on, or it did not start."""
@@ -87,13 +90,24 @@ class Jvm:
     log: Path
     java: Java
 
-    def close(self) -> None:
+    def end(self) -> None:
         """Tell the JVM to end; does not wait for it."""
         if self.process.stdin is not None:
             self.process.stdin.close()
 
     def kill(self) -> None:
+        """End it at once; its log stays readable until ``close``."""
         self.process.kill()
+
+    def close(self) -> None:
+        """End it and remove its folder."""
+        self.end()
+        try:
+            self.process.wait(LINGER_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def find_java() -> Java:
@@ -140,7 +154,6 @@ def launch(java: Java, *, cache: Path | None = None, make_cache: bool = False) -
             stdin=subprocess.PIPE,
             stdout=errors,
             stderr=subprocess.STDOUT,
-            cwd=folder,
             env=environment,
             start_new_session=True,  # Ctrl-C is ours: we cancel the job, the JVM must still listen
         )
@@ -156,6 +169,7 @@ def command(
         *_jvm_options(java),
         *_cache_options(java, cache, make_cache),
         f"-Djava.io.tmpdir={folder}",
+        f"-XX:ErrorFile={folder}/crash.log",
         "-cp",
         str(spark_home() / "jars" / "*"),
         "org.apache.spark.deploy.SparkSubmit",

@@ -72,14 +72,21 @@ def reassemble_stage(
     settings: DecodeSettings, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Stage two in a worker; sorted by carrier, then ``ORDER``."""
-    return reassemble(batches, settings)
+    return reassemble(conforming(batches), settings)
 
 
 def replay_stage(
     settings: ReplaySettings, batches: Iterator[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
     """Stage three in a worker; sorted by conversation, then ``ORDER``."""
-    return replay(batches, settings)
+    return replay(conforming(batches), settings)
+
+
+def conforming(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same batches with the contract's schema: Spark's own has every column nullable, and a
+    stage that passes batches on must not mix the two."""
+    for batch in batches:
+        yield pa.RecordBatch.from_arrays(batch.columns, schema=EVENTS)
 
 
 def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -8,7 +8,6 @@ At the end nobody calls ``stop()``: it takes a second, and the JVM ends with our
 import atexit
 import contextlib
 import os
-import shutil
 import sys
 import threading
 import time
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 
 #: Seconds until the session of a started JVM must be there.
 SESSION_SECONDS: Final = 90.0
-
-#: A JVM that has ended gets this long to remove its own folders before we remove ours.
-LINGER_SECONDS: Final = 3.0
 
 #: What every session of ours is given; the job relies on the Arrow limits for its memory.
 JOB_SETTINGS: Final = {
@@ -77,6 +73,7 @@ class Starting:
         self._place = place
         self._jvm: java.Jvm | None = None
         self._session: SparkSession | None = None
+        self.folder = Path.cwd()  # what relative paths mean to local workers
         if place.remote is None:
             runtime = java.find_java()
             if cache is None and place.local:
@@ -105,7 +102,7 @@ class Starting:
         if self._session is not None:
             self._session.stop()
         if self._jvm is not None:
-            self._jvm.close()
+            self._jvm.end()
             self._jvm.process.wait(timeout=300)
 
     def close(self) -> None:
@@ -115,12 +112,6 @@ class Starting:
         jvm, self._jvm = self._jvm, None
         _quiet_gateway()
         jvm.close()
-        deadline = time.monotonic() + LINGER_SECONDS
-        while jvm.process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        if jvm.process.poll() is None:
-            jvm.kill()
-        shutil.rmtree(jvm.folder, ignore_errors=True)
 
     def _attach(self) -> "SparkSession":
         assert self._jvm is not None

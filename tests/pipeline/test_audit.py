@@ -1,0 +1,223 @@
+"""Whole audits: both engines, any cut, events files, files that fail while they are read."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seqaudit.decoders.errors import SeqauditError
+from seqaudit.pipeline import events_file
+from seqaudit.pipeline.audit import Options, StoppedError, UnusableError, audit, decode
+from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.report import to_json
+from seqaudit.pipeline.session import Place
+
+DIRECT = Options(engine="direct")
+
+#: Loss with incomplete IP fragments, another release, IPv6 with cooked headers.
+SCENARIOS = (
+    "n4-loss-1/C.pcap",
+    "n4-loss-1/A.pcap",
+    "v42-n2-loss-1/B.pcap",
+    "ipv6-discard-1/A-any.pcap",
+)
+
+
+class Watcher:
+    """A progress that does something at a step, and keeps the notes."""
+
+    def __init__(self, begin: Callable[[str], None] | None = None, stop_after: int = 0) -> None:
+        self.notes: list[str] = []
+        self._begin = begin
+        self._stop_after = stop_after
+
+    def begin(self, what: str, total: int) -> None:
+        if self._begin is not None:
+            self._begin(what)
+
+    def done(self, steps: int) -> None:
+        if self._stop_after and steps >= self._stop_after:
+            raise KeyboardInterrupt
+
+    def note(self, text: str) -> None:
+        self.notes.append(text)
+
+
+@pytest.fixture
+def captures(fixtures: Path) -> list[CaptureInput]:
+    return [CaptureInput(str(fixtures / "jgroups" / name)) for name in SCENARIOS]
+
+
+@pytest.fixture(scope="module")
+def spark(spark_place: Place) -> Options:
+    return Options(engine="spark", place=spark_place)
+
+
+def test_a_lossy_capture_is_audited(captures: list[CaptureInput]) -> None:
+    report = audit(captures[:1], DIRECT)
+    streams = {s["sender_name"]: s for s in report["streams"]}
+    assert streams["B"]["receiver_name"] == "C"
+    assert (streams["B"]["lost"], streams["B"]["recovered"]) == (66, 66)
+    assert report["captures"][0]["vantage"] == {
+        "kind": "member",
+        "address": "10.80.0.3",
+        "member": "6e1a5dce-d96a-4ef6-8ce5-c29e0b80e29f",
+        "name": "C",
+        "origin": "inferred",
+        "why": "10.80.0.3 is an end of all 27 unicasts",
+    }
+    assert sum(report["captures"][0]["frames_by"].values()) == 117
+
+
+def test_both_engines_and_an_events_file_give_the_same_bytes(
+    captures: list[CaptureInput], spark: Options, tmp_path: Path
+) -> None:
+    path = tmp_path / "events.parquet"
+    direct = to_json(audit(captures, DIRECT))
+    assert to_json(audit(captures, spark)) == direct
+    events_file.write(decode(captures, spark), str(path))
+    by_spark = path.read_bytes()
+    assert to_json(audit([CaptureInput(str(path))], spark)) == direct
+    assert to_json(audit([CaptureInput(str(path))], DIRECT)) == direct
+    events_file.write(decode(captures, DIRECT), str(path))
+    assert path.read_bytes() == by_spark
+
+
+def test_where_spark_cuts_and_how_many_lanes_it_has_changes_nothing(
+    captures: list[CaptureInput], spark: Options
+) -> None:
+    cuts = {given.path: [2_000, 9_999, 10_000, 20_001] for given in captures}
+    cut = Options(engine="spark", place=spark.place, cuts=cuts, lanes=3, target_bytes=8_000)
+    assert to_json(audit(captures, cut)) == to_json(audit(captures, DIRECT))
+
+
+@pytest.mark.parametrize("every", [97, 1_000])
+def test_where_the_direct_engine_cuts_changes_nothing(
+    captures: list[CaptureInput], every: int
+) -> None:
+    for given in captures:
+        cuts = {given.path: list(range(every, Path(given.path).stat().st_size, every))}
+        cut = Options(engine="direct", cuts=cuts)
+        assert to_json(audit([given], cut)) == to_json(audit([given], DIRECT))
+
+
+def test_a_vantage_guessed_wrong_is_proven_and_replayed_again(
+    fixtures: Path, spark: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # So little of the capture shows only one other member, or none.
+    monkeypatch.setattr("seqaudit.pipeline.audit.GUESS_BYTES", 1_500)
+    given = [CaptureInput(str(fixtures / "jgroups" / "n4-loss-1" / "mirror.pcap"))]
+    watcher = Watcher()
+    assert to_json(audit(given, spark, watcher)) == to_json(audit(given, DIRECT))
+    assert watcher.notes == ["replaying again: a capture was taken elsewhere than guessed"]
+
+
+def test_a_capture_named_by_a_member_is_taken_there(captures: list[CaptureInput]) -> None:
+    given = CaptureInput(captures[0].path, at="B")
+    vantage = audit([given], DIRECT)["captures"][0]["vantage"]
+    assert (vantage["address"], vantage["name"], vantage["origin"]) == ("10.80.0.2", "B", "given")
+
+
+def test_parameters_of_one_capture_are_its_own(captures: list[CaptureInput]) -> None:
+    given = [
+        CaptureInput(captures[0].path, parameters={"mcast.capacity": "64"}),
+        captures[1],
+    ]
+    capacity = {
+        (p["capture"], p["value"], p["origin"])
+        for p in audit(given, DIRECT)["parameters"]
+        if p["name"] == "mcast.capacity"
+    }
+    assert (0, 64, "given") in capacity
+    assert all(origin != "given" for capture, _, origin in capacity if capture == 1)
+    with pytest.raises(SeqauditError, match="no parameter is called"):
+        audit([CaptureInput(captures[0].path, parameters={"x": "1"})], DIRECT)
+
+
+@pytest.mark.parametrize("engine", ["direct", "spark"])
+def test_a_capture_that_changes_while_it_is_read_is_left_out_and_the_others_are_audited(
+    engine: str, fixtures: Path, tmp_path: Path, spark: Options
+) -> None:
+    content = (fixtures / "jgroups" / "n4-loss-1" / "C.pcap").read_bytes()
+    good, growing = tmp_path / "good.pcap", tmp_path / "growing.pcap"
+    for path in (good, growing):
+        path.write_bytes(content)
+
+    def grow(what: str) -> None:
+        if what == "decoding" and growing.stat().st_size == len(content):
+            growing.write_bytes(content + b"\0")
+
+    options = spark if engine == "spark" else DIRECT
+    report = audit([CaptureInput(str(growing)), CaptureInput(str(good))], options, Watcher(grow))
+    assert [capture["path"] for capture in report["captures"]] == [str(good)]
+    (unreadable,) = report["unreadable"]
+    assert unreadable["path"] == str(growing)
+    assert "changed while being read" in unreadable["problem"]
+    assert report["captures"][0]["frames"] == 117
+
+
+def test_several_files_of_one_vantage_are_one_capture(fixtures: Path, tmp_path: Path) -> None:
+    whole = fixtures / "jgroups" / "n4-loss-1" / "C.pcap"
+    content = whole.read_bytes()
+    at = 24
+    for _ in range(60):  # 60 records in the first file, 57 in the second
+        at += 16 + int.from_bytes(content[at + 8 : at + 12], "little")
+    first, second = tmp_path / "1.pcap", tmp_path / "2.pcap"
+    first.write_bytes(content[:at])
+    second.write_bytes(content[:24] + content[at:])
+    report = audit([CaptureInput(str(first), more=(str(second),))], DIRECT)
+    expected = audit([CaptureInput(str(whole))], DIRECT)
+    assert report["totals"] == expected["totals"]
+    assert report["captures"][0]["files"] == [str(first), str(second)]
+    gaps = [(g["revealed_frame"], g["revealed_frame_file"]) for g in report["gaps"]]
+    assert gaps == [
+        (
+            g["revealed_frame"] - (60 if g["revealed_frame"] > 60 else 0),
+            int(g["revealed_frame"] > 60),
+        )
+        for g in expected["gaps"]
+    ]
+
+
+def test_interrupted_the_direct_engine_says_what_is_known_so_far(
+    captures: list[CaptureInput],
+) -> None:
+    with pytest.raises(StoppedError) as stopped:
+        audit(captures, DIRECT, Watcher(stop_after=1))
+    report = stopped.value.report
+    assert report is not None
+    assert [capture["frames"] for capture in report["captures"]] == [117, 0, 0, 0]
+
+
+def test_interrupted_spark_says_how_much_was_decoded(
+    captures: list[CaptureInput], spark: Options
+) -> None:
+    with pytest.raises(StoppedError, match="1 of 1 decode tasks were done") as stopped:
+        audit(captures, spark, Watcher(stop_after=1))
+    assert stopped.value.report is None
+    assert audit(captures, spark)["totals"]["captures"] == 4  # the session is still good
+
+
+def test_nothing_readable_is_one_line_each(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    with pytest.raises(UnusableError) as raised:
+        audit([CaptureInput(str(tmp_path / n)) for n in ("missing", "empty")], DIRECT)
+    assert [path for path, _ in raised.value.problems] == [
+        str(tmp_path / "missing"),
+        str(tmp_path / "empty"),
+    ]
+    assert len(str(raised.value).splitlines()) == 2
+
+
+def test_a_foreign_parquet_file_is_refused(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "foreign.parquet"
+    pq.write_table(pa.table({"a": [1]}), path)
+    with pytest.raises(SeqauditError, match="is a Parquet file, but not one of seqaudit"):
+        audit([CaptureInput(str(path))], DIRECT)
+    path.write_bytes(path.read_bytes()[:20])
+    with pytest.raises(SeqauditError, match="damaged Parquet"):
+        audit([CaptureInput(str(path))], DIRECT)
