@@ -158,7 +158,7 @@ class Assembler:
         assembly = self._open.get(key)
         if assembly is not None and (
             abs(fragment.at_ns - assembly.first.at_ns) > TIMEOUT_NS
-            or (assembly.contradiction(fragment) and self._repeated(key, assembly))
+            or self._begins_anew(key, assembly, fragment)
         ):
             self._give_up(key)
             assembly = None
@@ -210,6 +210,11 @@ class Assembler:
         if known is None or abs(assembly.first.at_ns - known.at_ns) > TIMEOUT_NS:
             return None
         return known if assembly.prints <= known.prints else None
+
+    def _begins_anew(self, key: Key, assembly: Assembly, fragment: Fragment) -> bool:
+        """So far only repeats of a completed datagram have come, and this is none."""
+        known = self._repeated(key, assembly)
+        return known is not None and fragment.print not in known.prints
 
     def _close_all(self) -> None:
         for key in list(self._open):
