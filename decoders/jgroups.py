@@ -212,17 +212,8 @@ class JGroupsDecoder:
             for protocol, port, system in settings.decode_as
             if protocol == "udp"
         }
-        self._work = np.zeros(wire.WORK, np.int64)
-        self._slots = np.zeros(wire.SLOTS, np.int64)
-        self._entries = np.zeros((wire.MAX_ENTRIES + 2) * wire.ENTRY, np.int64)
-        self._pool = np.zeros(wire.POOL, np.int64)
-        self._members = np.zeros(wire.MEMBER_SLOTS + (wire.MAX_MEMBERS + 2) * wire.MEMBER, np.int64)
-        self._streams = np.zeros(wire.STREAM_SLOTS * wire.STREAM, np.int64)
-        self._floors = np.zeros(wire.MAX_ENTRIES + 2, np.int64)
-        self._notes = np.zeros((wire.NOTES + 1) * 4, np.int64)
-        self._counts = np.zeros(wire.COUNTS, np.int64)
-        self._out = np.zeros(ROWS * wire.WIDTH, np.int64)
-        self._layout = _layout()
+        self._memory = np.zeros(wire.OUT + ROWS * wire.WIDTH, np.int64)
+        self._memory[wire.LAYOUT : wire.COUNTS] = _layout()
         self._clusters: Counter[str] = Counter()
         self._more_clusters = 0
         self._unread: Counter[str] = Counter()
@@ -235,21 +226,27 @@ class JGroupsDecoder:
         compile_it = datagrams.compile_it
         module = kernel("jgroups_kernels", compile_it=compile_it)
         columns = [
-            datagrams.start, datagrams.stop, datagrams.length, datagrams.source,
-            datagrams.source_port, datagrams.flags, datagrams.ip_id, datagrams.at_ns,
-            datagrams.frame | datagrams.split << FRAME_BITS, datagrams.barrier,
-            self._wanted(datagrams), datagrams.outcome, self._layout, self._work, self._slots,
-            self._entries, self._pool, self._members, self._streams, self._floors, self._notes,
-            self._counts, self._out,
-        ]  # fmt: skip
+            datagrams.start,
+            datagrams.stop,
+            datagrams.length,
+            datagrams.source,
+            datagrams.source_port,
+            datagrams.flags,
+            datagrams.ip_id,
+            datagrams.at_ns,
+            datagrams.frame | datagrams.split << FRAME_BITS,
+            datagrams.barrier,
+            self._wanted(datagrams),
+            datagrams.outcome,
+            self._memory,
+        ]
         arguments = [argument(column, compile_it=compile_it) for column in columns]
         data = data_argument(datagrams.data, compile_it=compile_it)
         batches: list[pa.RecordBatch] = []
-        self._work[wire.W_NEXT] = 0
         done = 0
         while done < datagrams.count:
-            self._empty()
-            done, rows = module.decode(data, datagrams.count, *arguments, len(self._out))
+            self._empty(done)
+            done, rows = module.decode(data, datagrams.count, *arguments, len(self._memory))
             batches += self._batches(datagrams, int(rows))
         return batches
 
@@ -259,12 +256,12 @@ class JGroupsDecoder:
 
     def account(self) -> dict[str, object]:
         """Messages by system and wire kind, what was left undecoded, how sure we are."""
-        counts = self._counts
+        counts = self._memory
         messages: dict[str, dict[str, int]] = {}
         for code, name in SYSTEMS.items():
             types = MULTICASTS if code <= wire.NAKACK2 else UNICASTS
             for sort, (_, word) in types.items():
-                if number := int(counts[wire.C_RELIABLE + code * 8 + sort]):
+                if number := int(counts[wire.COUNTS + code * 8 + sort]):
                     messages.setdefault(name, {})[word] = number
         for at in np.flatnonzero(counts[wire.C_OTHER : wire.C_OTHER + 2048]).tolist():
             names = messages.setdefault("jgroups", {})
@@ -304,23 +301,27 @@ class JGroupsDecoder:
         wanted[datagrams.outcome != 0] = -1
         return wanted
 
-    def _empty(self) -> None:
+    def _empty(self, done: int) -> None:
         """Start anew with rows, names and runs, before the first datagram and at a full table."""
-        done = self._work[wire.W_NEXT]
-        used = int(self._work[wire.W_ENTRIES])
-        self._work[:] = 0
-        self._work[wire.W_NEXT] = done
+        memory = self._memory
+        used = int(memory[wire.W_ENTRIES])
         if used:
-            self._slots[:] = 0
-            self._floors[: used + 1] = 0
-        self._members[: wire.MEMBER_SLOTS] = 0
-        self._streams[:] = 0
+            memory[wire.SLOTS : wire.ENTRIES] = 0
+            memory[wire.FLOORS : wire.FLOORS + used + 1] = 0
+            memory[wire.MEMBER_SLOTS : wire.MEMBERS] = 0
+            memory[wire.STREAMS : wire.OUT] = 0
+        notes = int(memory[wire.W_NOTES])
+        memory[: wire.LAYOUT] = 0
+        memory[wire.W_NEXT] = done
+        memory[wire.W_NOTES] = notes
+        memory[wire.W_POOL] = wire.POOL
+        memory[wire.W_ROWS] = memory[wire.W_FLOOR] = wire.OUT
 
     def _batches(self, datagrams: Datagrams, rows: int) -> list[pa.RecordBatch]:
         """The rows of one round, and its MEMBER rows."""
-        names = _Names(self._entries, self._pool, int(self._work[wire.W_ENTRIES]))
+        names = _Names(self._memory)
         self._count_clusters(names)
-        table = self._out[: rows * wire.WIDTH].reshape(rows, wire.WIDTH)
+        table = self._memory[wire.OUT : wire.OUT + rows * wire.WIDTH].reshape(rows, wire.WIDTH)
         rare = self._read_objects(datagrams, names, table)
         members = self._members_of(datagrams, names, rare.named)
         batches = [_member_batch(datagrams, members)] if members else []
@@ -426,7 +427,9 @@ class JGroupsDecoder:
     def _noted(self) -> Counter[str]:
         """The kernel's notes as text."""
         found: Counter[str] = Counter()
-        for reason, first, second, count in self._notes.reshape(-1, 4).tolist():
+        for reason, first, second, count in (
+            self._memory[wire.NOTED : wire.SLOTS].reshape(-1, 4).tolist()
+        ):
             if count:
                 found[_note_text(reason, first, second)] += count
         return found
@@ -444,9 +447,10 @@ class JGroupsDecoder:
             for row, source, said in named
             if source == said.member
         }
-        rows = self._members[wire.MEMBER_SLOTS + wire.MEMBER :].reshape(-1, wire.MEMBER)
-        for line in rows[: int(self._work[wire.W_MEMBERS])].tolist():
-            cluster, who, host, port, version, frame, at_ns, _ = line
+        told = self._memory[wire.MEMBERS + wire.MEMBER : wire.STREAMS]
+        told = told[: int(self._memory[wire.W_MEMBERS]) * wire.MEMBER]
+        for line in told.reshape(-1, wire.MEMBER).tolist():
+            cluster, who, host, port, version, frame, at_ns = line
             member = names.address(who)
             if member is None:
                 continue
@@ -515,17 +519,17 @@ class _Rare:
 class _Names:
     """Numbers of the kernel as text, each read once."""
 
-    def __init__(self, entries: Int64s, pool: Int64s, count: int) -> None:
-        self._entries = entries
-        self._pool = pool
-        self._count = count
+    def __init__(self, memory: Int64s) -> None:
+        count = int(memory[wire.W_ENTRIES])
+        self._memory = memory
+        self._entries = memory[wire.ENTRIES : wire.ENTRIES + (count + 1) * 4].reshape(-1, 4)
         self._addresses: dict[int, str | None] = {0: None}
         self._clusters: dict[int, str] = {0: ""}
 
     def raw(self, number: int) -> bytes:
-        start, size = self._entries[number * wire.ENTRY + 1 : number * wire.ENTRY + 3].tolist()
-        words = self._pool[start : start + size // 4].astype(">u4").tobytes()
-        tail = int(self._pool[start + size // 4])
+        _, start, size, _ = self._entries[number].tolist()
+        words = self._memory[start : start + size // 4].astype(">u4").tobytes()
+        tail = int(self._memory[start + size // 4])
         return words + tail.to_bytes(4, "big")[4 - size % 4 :] if size % 4 else words
 
     def address(self, number: int) -> str | None:
@@ -540,9 +544,9 @@ class _Names:
 
     def clusters(self) -> list[tuple[int, int]]:
         """Numbers of the clusters that frames were counted for, and how many."""
-        frames = self._entries[wire.ENTRY + 3 : (self._count + 1) * wire.ENTRY : wire.ENTRY]
+        frames = self._entries[:, 3]
         used = np.flatnonzero(frames)
-        return list(zip((used + 1).tolist(), frames[used].tolist(), strict=True))
+        return list(zip(used.tolist(), frames[used].tolist(), strict=True))
 
 
 def _protocol(code: int) -> str:

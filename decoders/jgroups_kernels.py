@@ -1,17 +1,20 @@
 """The JGroups walk: UDP datagrams in, rows of integers out (jgroups.md 1 to 3; PIPELINE 5).
 
-``decode`` takes the datagrams of one chunk in order. ``walk`` reads one frame and writes a row for
-every message in it; only when the whole frame was judged (nothing on the wire says "JGroups"),
-``settle`` counts them, joins numbered messages to runs in place and keeps what an engine wants.
-A full table or output is never met inside a frame: ``decode`` stops before it and says where.
+``decode`` takes the datagrams of one chunk in order. ``message`` reads one message and writes a row
+for it; only when the whole frame was judged (nothing on the wire says "JGroups"), ``settle`` counts
+its rows, joins numbered messages to runs in place and keeps what an engine wants. A full table or
+output is never met inside a frame: ``decode`` stops before it and says where.
 
-Members, addresses and clusters are small integers here, found by their bytes in ``entries`` and
-``pool``; 0 is "none". Objects (views, digests, lists of seqnos) are only located.
+Members, addresses and clusters are small integers here, found by their bytes; 0 is "none". Objects
+(views, digests, lists of seqnos) are only located.
+
+All tables are parts of one int64 array ``m``, and helpers take no constants: every array costs each
+call seven machine words, and numba compiles a helper again for every constant it is given.
 """
 
 # ruff: noqa: RUF059, SIM102, SIM109  (one comparison a line and no tuples: PIPELINE 5)
 
-# Columns of a row of ``out``.
+# Columns of an output row.
 WIDTH = 27
 SYSTEM = 0  # NAKACK4 ... NOTE
 TYPE = 1  # type byte of the reliability header; protocol id of a JGROUPS row; reason of a NOTE
@@ -38,7 +41,7 @@ OBJECT = 21  # what there is to parse: NOTHING, LIST, ...
 HEADER_AT = 22  # body of the GMS, STABLE, PING or MERGE3 header
 PAYLOAD_AT = 23
 PAYLOAD_STOP = 24
-VERSION = 25  # version short; the message type in bits 16 and up
+VERSION = 25  # version short
 DATAGRAM = 26  # index of the datagram in the chunk
 
 NONE = -4611686018427387904
@@ -67,9 +70,8 @@ OBJECT_CLASS = 4
 ENCRYPTED = 5
 DEPTH = 6
 SKIPPED_OBJECT = 7
-NOTES = 64
 
-# ``layout``: one line of FIELDS numbers per class id, in three tables (3.x, later ids, objects).
+# LAYOUT: one line of FIELDS numbers per class id, in three tables (3.x, later ids, objects).
 FIELDS = 10
 CLASSES = 128
 IS_UNKNOWN = 0
@@ -88,23 +90,24 @@ IS_ENCRYPT = 12
 # What follows in a line: 1..16 = so many bytes, else
 F_END = 0
 F_NUMBER = 20  # vint or vlong
-F_TEXT = 21  # str
-F_ADDRESS = 22
-F_VIEW_ID = 23  # opt ViewId
-F_ADDRESSES_32 = 24  # i32 n, n addresses
-F_ADDRESSES_16 = 25
-F_TEXTS_32 = 26
-F_PAIRS_32 = 27  # i32 n, n × two str
-F_BUFFER = 28  # bytebuf
-F_SIZED = 29  # i32 length (-1: none), bytes
-F_IP = 30  # opt IpAddress body
-F_DIGEST = 31  # digest with addresses
-F_OPT_DIGEST = 32
-F_MERGE_ID = 33  # i16 flags, address, and address + i32 if flag 4 (GMS)
-F_BITS = 34  # SeqnoList
-F_FRAGMENT = 35  # FragHeader, whose tail differs between releases
+F_FRAGMENT = 21  # FragHeader, whose tail differs between releases
+F_TEXT = 22  # str
+F_ADDRESS = 23
+F_VIEW_ID = 24  # opt ViewId
+F_OPT_DIGEST = 25  # opt digest with addresses
+F_BUFFER = 26  # bytebuf
+F_IP = 27  # opt IpAddress body
+F_MERGE_ID = 28  # i16 flags, address, and address + i32 if flag 4 (GMS)
+F_ADDRESSES_16 = 29
+F_DIGEST = 30  # digest with addresses
+F_TEXTS_32 = 31  # i32 n, n str
+F_PAIRS_32 = 32  # i32 n, n × two str
+F_ADDRESSES_32 = 33  # i32 n, n addresses
+F_SIZED = 34  # i32 length (-1: none), bytes
+F_BITS = 35  # SeqnoList
 
-# ``work``: counters of the chunk, then the stack of nested messages.
+# First part of ``m``: counters of the round, what is known of the frame and of the message, the stack of
+# nested messages (left, row, begin), and what every row of the frame starts as.
 W_NEXT = 0  # next datagram
 W_ROWS = 1
 W_ENTRIES = 2
@@ -112,16 +115,33 @@ W_POOL = 3
 W_STREAMS = 4
 W_MEMBERS = 5
 W_FLOOR = 6  # runs in rows below it have ended
-W_STRONG = 7
-W_CLUSTER = 8
-W_LISTED = 9
-W_VERSION = 10
-W_NOTES = 11
-W_END = 12  # where a walk stopped
-W_PART = 13
-STACK = 16
+W_NOTES = 7
+W_END = 8  # rows of the frame end here
+W_STRONG = 9  # 2: a header beyond doubt; 1: a list or PING with a cluster name
+W_CLUSTER = 10
+W_LISTED = 11
+W_VERSION = 12
+W_ERA = 13  # 0: 3.x, 1: 4.x, 2: 5.0 to 5.3.7, 3: from 5.3.8 (3)
+W_OLD = 14  # 1: ids of 3.x
+W_TABLE = 15  # where its headers are in LAYOUT
+W_BARE = 16  # 1: an MPING datagram of 5.x, 2: before
+W_DEPTH = 17
+W_PART = 18  # 1: something of the frame was left undecoded
+W_PROTOCOL = 19  # of the first header
+W_CLOSED = 20  # IS_FRAGMENT, IS_ENCRYPT: the payload cannot be read
+W_NESTED = 21  # messages in the payload, or -1
+W_REASON = 22  # of a NOTE, and its numbers
+W_FIRST = 23
+W_SECOND = 24
+STACK = 32
 LEVELS = 4
-WORK = 32
+TEMPLATE = 52
+
+V3_5_0 = 0x1940
+V4_0 = 0x2000
+V5_0 = 0x2800
+V5_2_11 = 0x288B
+V5_3_8 = 0x28C8
 
 DECODED = 1  # values of packets.Outcome
 MALFORMED = 3
@@ -132,29 +152,36 @@ SHORT = -1  # the captured bytes end
 BAD = -2  # no such value
 LEFT = -3  # cannot be decoded further
 
-# ``counts``
-C_RELIABLE = 0  # [system * 8 + type]
-C_OTHER = 64  # [old ids * 1024 + protocol id]
-C_CERTAIN = 2112
-C_LIKELY = 2113
-C_FORCED = 2114
-C_SINGLE = 2115
-C_LISTS = 2116
-C_BARE = 2117
-C_VERSIONS = 2120
-COUNTS = 67656
-
-ENTRY = 4  # hash, pool offset, bytes, frames (of a cluster)
-MEMBER = 8  # cluster, uuid, host, port, version, frame, at, 0
-STREAM = 5  # used, key, cluster and owner, peer, row + 1
-
-SLOTS = 65536
+# Parts of ``m``: each begins where the one before ends.
+LAYOUT = 96
+COUNTS = LAYOUT + 3 * CLASSES * FIELDS
+C_OTHER = COUNTS + 64  # [old ids * 1024 + protocol id]; before it [system * 8 + type]
+C_CERTAIN = COUNTS + 2112
+C_LIKELY = C_CERTAIN + 1
+C_FORCED = C_CERTAIN + 2
+C_SINGLE = C_CERTAIN + 3
+C_LISTS = C_CERTAIN + 4
+C_BARE = C_CERTAIN + 5
+C_VERSIONS = C_CERTAIN + 6
+NOTED = C_VERSIONS + 65536  # reason, first, second, how often
+MAX_NOTES = 64
+SLOTS = NOTED + (MAX_NOTES + 1) * 4  # hash table of entries
+SLOT_COUNT = 65536
+ENTRIES = SLOTS + SLOT_COUNT  # hash, place in the pool, bytes, frames (of a cluster)
 MAX_ENTRIES = 32000
-POOL = 131072
+POOL = ENTRIES + (MAX_ENTRIES + 2) * 4  # bytes, four a word
+POOL_SIZE = 131072
+FLOORS = POOL + POOL_SIZE  # by cluster: runs in rows before it have ended
+MEMBER_SLOTS = FLOORS + MAX_ENTRIES + 2
+MEMBER_SLOT_COUNT = 16384
+MEMBERS = MEMBER_SLOTS + MEMBER_SLOT_COUNT
+MEMBER = 7  # cluster, uuid, host, port, version, frame, at
 MAX_MEMBERS = 8192
-MEMBER_SLOTS = 16384
-STREAM_SLOTS = 8192
+STREAMS = MEMBERS + (MAX_MEMBERS + 2) * MEMBER
+STREAM = 3  # cluster, owner and system (0: free); peer; row of the open run
+STREAM_COUNT = 8192
 MAX_STREAMS = 6000
+OUT = STREAMS + STREAM_COUNT * STREAM
 
 
 def u8(data, o):
@@ -171,12 +198,12 @@ def u32(data, o):
 
 def i16(data, o):
     value = u16(data, o)
-    return value - 65536 if value >= 32768 else value
+    return value if value < 32768 else value - 65536
 
 
 def i32(data, o):
     value = u32(data, o)
-    return value - 4294967296 if value >= 2147483648 else value
+    return value if value < 2147483648 else value - 4294967296
 
 
 def number(data, o, stop):
@@ -272,43 +299,21 @@ def skip_address(data, o, stop):
     return o
 
 
-def pair_is_known(data, o, stop, layout, old):
+def pair_is_known(data, o, stop, m):
     """Whether protocol id and known header class could stand at ``o``."""
     if o + 4 > stop:
         return 0
-    kind = u16(data, o + 2)
-    if kind >= CLASSES or u16(data, o) == 0:
+    of = u16(data, o + 2)
+    if of >= CLASSES or u16(data, o) == 0:
         return 0
-    return 1 if layout[(kind if old == 1 else CLASSES + kind) * FIELDS] != IS_UNKNOWN else 0
+    return 1 if m[m[W_TABLE] + of * FIELDS] != IS_UNKNOWN else 0
 
 
-def skip_fragment(data, o, stop, layout, old):
-    """FragHeader: three numbers; from 5.0 a bool and an i16, in some releases only the bool."""
-    value, o = number(data, o, stop)
-    turn = 0
-    while turn < 2 and o > 0:
-        value, o = number(data, o, stop)
-        turn += 1
-    if o < 0:
-        return o
-    if old == 1:
-        tail = 0 if pair_is_known(data, o, stop, layout, old) == 1 else 1
-    elif pair_is_known(data, o + 3, stop, layout, old) == 1:
-        tail = 3
-    elif pair_is_known(data, o, stop, layout, old) == 1:
-        tail = 0
-    elif pair_is_known(data, o + 1, stop, layout, old) == 1:
-        tail = 1
-    else:
-        tail = 3
-    return o + tail if o + tail <= stop else SHORT
-
-
-def skip_fields(data, o, stop, layout, line, old):
-    """The body of a header or object, by its line of ``layout``."""
+def skip_fields(data, o, stop, line, m):
+    """The body of a header or object, by its line of LAYOUT."""
     k = 1
     while k < FIELDS and o > 0:
-        op = layout[line * FIELDS + k]
+        op = m[line + k]
         k += 1
         left = 0
         texts = 0
@@ -316,68 +321,63 @@ def skip_fields(data, o, stop, layout, line, old):
             break
         if op <= 16:
             o += op
-        elif op == F_NUMBER:
+        elif op <= F_FRAGMENT:
             value, o = number(data, o, stop)
+            if op == F_FRAGMENT:
+                while left < 2 and o > 0:
+                    value, o = number(data, o, stop)
+                    left += 1
+                left = 0
+                # then nothing, a bool, or a bool and an i16, by release: see what follows
+                if o > 0 and pair_is_known(data, o, stop, m) == 0:
+                    if pair_is_known(data, o + 1, stop, m) == 1 or m[W_ERA] < 2:
+                        o += 1
+                    else:
+                        o += 3
         elif op == F_TEXT:
             texts = 1
         elif op == F_ADDRESS:
             left = 1
-        elif op == F_FRAGMENT:
-            o = skip_fragment(data, o, stop, layout, old)
-        elif o >= stop:
+        elif o + (1 if op < F_MERGE_ID else (2 if op < F_TEXTS_32 else 4)) > stop:
             o = SHORT
-        elif op == F_VIEW_ID:
+        elif op < F_IP:
+            # opt ViewId, opt Digest, bytebuf
             o += 1
-            if u8(data, o - 1) != 0:
+            if u8(data, o - 1) == 0:
+                continue
+            if op == F_VIEW_ID:
                 o = skip_address(data, o, stop)
                 if o > 0:
                     value, o = number(data, o, stop)
-        elif op == F_BUFFER or op == F_SIZED:
-            if op == F_BUFFER:
-                o += 1
-            if op == F_SIZED or u8(data, o - 1) != 0:
-                if o + 4 > stop:
-                    o = SHORT
-                else:
-                    size = i32(data, o)
-                    o = BAD if size < -1 else o + 4 + (size if size > 0 else 0)
+            elif o + 4 > stop:
+                o = SHORT
+            elif op == F_BUFFER:
+                o = o + 4 + i32(data, o) if i32(data, o) >= 0 else BAD
+            else:
+                left = i16(data, o)
+                o += 2
         elif op == F_IP:
             o = skip_ip(data, o + 1, stop) if u8(data, o) != 0 else o + 1
-        elif op == F_BITS:
-            if o + 12 > stop:
-                o = SHORT
-            else:
-                size = i32(data, o)
-                o = BAD if size < 0 else o + 12 + (size + 63) // 64 * 8
-        elif op == F_ADDRESSES_16 or op == F_DIGEST or op == F_OPT_DIGEST:
-            if op == F_OPT_DIGEST:
-                o += 1
-            if op != F_OPT_DIGEST or u8(data, o - 1) != 0:
-                if o + 2 > stop:
-                    o = SHORT
-                else:
-                    left = i16(data, o)
-                    o += 2
+        elif op == F_DIGEST or op == F_ADDRESSES_16:
+            left = i16(data, o)
+            o += 2
         elif op == F_MERGE_ID:
-            if o + 2 > stop:
-                o = SHORT
-            else:
-                size = u16(data, o)
-                o = skip_address(data, o + 2, stop)
-                if o > 0 and size // 4 % 2 == 1:
-                    o = skip_address(data, o, stop)
-                    if o > 0:
-                        o += 4
-        elif o + 4 > stop:
-            o = SHORT
+            left = 2 if u16(data, o) // 4 % 2 == 1 else 1
+            o += 2
+        elif op == F_BITS:
+            o = o + 12 + (i32(data, o) + 63) // 64 * 8 if i32(data, o) >= 0 else BAD
+        elif op == F_SIZED:
+            left = i32(data, o)
+            o = o + 4 + (left if left > 0 else 0) if left >= -1 else BAD
+            left = 0
         else:
-            size = i32(data, o)
+            left = i32(data, o)
             o += 4
-            if op == F_ADDRESSES_32:
-                left = size
-            else:
-                texts = size if op == F_TEXTS_32 else size * 2
+            if op != F_ADDRESSES_32:
+                texts = left if op == F_TEXTS_32 else left * 2
+                left = 0
         pairs = left if op == F_DIGEST or op == F_OPT_DIGEST else 0
+        tail = 4 if op == F_MERGE_ID and left == 2 else 0
         while left > 0 and o > 0:
             left -= 1
             o = skip_address(data, o, stop)
@@ -386,16 +386,15 @@ def skip_fields(data, o, stop, layout, line, old):
             o = skip_text(data, o, stop)
         while pairs > 0 and o > 0:
             pairs -= 1
-            if o >= stop:
-                o = SHORT
-            else:
-                o += 1 + u8(data, o) // 16 + u8(data, o) % 16
+            o = o + 1 + u8(data, o) // 16 + u8(data, o) % 16 if o < stop else SHORT
+        if o > 0:
+            o += tail
         if o > stop:
             o = SHORT
     return o
 
 
-def intern(data, o, size, slots, entries, pool, work):
+def intern(data, o, size, m):
     """The number of these bytes, a new one if they are new; compares all of them."""
     key = size
     at = o
@@ -411,39 +410,45 @@ def intern(data, o, size, slots, entries, pool, work):
         left -= 1
     key = ((key ^ tail) * 10368889) & 274877906943
     slot = key >> 22
-    probes = 0
-    while probes < SLOTS and slots[slot] != 0:
-        entry = slots[slot] * ENTRY
-        if entries[entry] == key and entries[entry + 2] == size:
-            word = entries[entry + 1]
+    while m[SLOTS + slot] != 0:
+        entry = ENTRIES + m[SLOTS + slot] * 4
+        if m[entry] == key and m[entry + 2] == size:
+            word = m[entry + 1]
             at = o
             left = size
-            while left >= 4 and pool[word] == u32(data, at):
+            while left >= 4 and m[word] == u32(data, at):
                 word += 1
                 at += 4
                 left -= 4
-            if left < 4 and pool[word] == tail:
-                return slots[slot]
-        slot = slot + 1 if slot + 1 < SLOTS else 0
-        probes += 1
-    found = work[W_ENTRIES] + 1
-    work[W_ENTRIES] = found
-    slots[slot] = found
-    word = work[W_POOL]
-    entries[found * ENTRY] = key
-    entries[found * ENTRY + 1] = word
-    entries[found * ENTRY + 2] = size
-    entries[found * ENTRY + 3] = 0
+            if left < 4 and m[word] == tail:
+                return m[SLOTS + slot]
+        slot = slot + 1 if slot + 1 < SLOT_COUNT else 0
+    m[W_ENTRIES] += 1
+    m[SLOTS + slot] = m[W_ENTRIES]
+    entry = ENTRIES + m[W_ENTRIES] * 4
+    word = m[W_POOL]
+    m[entry] = key
+    m[entry + 1] = word
+    m[entry + 2] = size
+    m[entry + 3] = 0
     at = o
     left = size
     while left >= 4:
-        pool[word] = u32(data, at)
+        m[word] = u32(data, at)
         word += 1
         at += 4
         left -= 4
-    pool[word] = tail
-    work[W_POOL] = word + 1
-    return found
+    m[word] = tail
+    m[W_POOL] = word + 1
+    return m[W_ENTRIES]
+
+
+def address(data, o, stop, m):
+    """An address: (its number, next)."""
+    after = skip_address(data, o, stop)
+    if after <= o + 1:
+        return 0, after
+    return intern(data, o, after - o, m), after
 
 
 def printable(data, o, size):
@@ -458,740 +463,609 @@ def printable(data, o, size):
     return 1
 
 
-def is_strong(data, o, stop, layout, old):
-    """A pair of ids that no other traffic has by chance, with a body that fits (1.8)."""
-    if o + 5 > stop:
-        return IS_UNKNOWN
-    owner = u16(data, o)
-    kind = u16(data, o + 2)
-    if kind >= CLASSES:
-        return IS_UNKNOWN
-    what = layout[(kind if old == 1 else CLASSES + kind) * FIELDS]
+def is_strong(data, o, stop, m):
+    """1: a pair of ids that no other traffic has by chance, with a body that fits (1.8)."""
+    if o + 6 > stop:
+        return 0
+    who = u16(data, o)
+    of = u16(data, o + 2)
+    if of >= CLASSES or who > 78:
+        return 0
+    what = m[m[W_TABLE] + of * FIELDS]
     if what == IS_TP:
-        if old == 1 and owner != 21 and owner != 22 and owner != 24 and owner != 74 and owner != 75:
-            return IS_UNKNOWN
-        if old == 0 and owner != 57 and owner != 16 and owner != 17 and owner != 56:
-            return IS_UNKNOWN
-        if o + 6 > stop:
-            return IS_UNKNOWN
+        if m[W_OLD] == 1:
+            if who != 21 and who != 22 and who != 24 and who != 74 and who != 75:
+                return 0
+        elif who != 57 and who != 16 and who != 17 and who != 56:
+            return 0
         size = u16(data, o + 4)
-        if o + 6 + size > stop or printable(data, o + 6, size) == 0:
-            return IS_UNKNOWN
-        return what
-    kind = u8(data, o + 4)
+        return printable(data, o + 6, size) if o + 6 + size <= stop else 0
+    of = u8(data, o + 4)
     if what == IS_UNICAST3:
-        return what if owner == (64 if old == 1 else 48) and kind <= 4 else IS_UNKNOWN
+        return 1 if who == 48 + m[W_OLD] * 16 and of <= 4 else 0
     if what == IS_UNICAST4:
-        return what if owner == 78 and kind <= 4 else IS_UNKNOWN
+        return 1 if who == 78 and of <= 4 else 0
     if what == IS_NAKACK2:
-        return what if owner == (57 if old == 1 else 41) and 1 <= kind <= 5 else IS_UNKNOWN
+        return 1 if who == 41 + m[W_OLD] * 16 and 1 <= of <= 5 else 0
     if what == IS_NAKACK4:
-        return what if 76 <= owner <= 77 and 1 <= kind <= 5 else IS_UNKNOWN
-    return IS_UNKNOWN
+        return 1 if 76 <= who <= 77 and 1 <= of <= 5 else 0
+    return 0
 
 
-def next_message(data, o, stop, layout):
-    """Where in a list of 5.x the next message begins whose first header is beyond doubt."""
-    while o + 12 <= stop:
-        if u16(data, o) <= 7 and u8(data, o + 2) == 0 and u16(data, o + 3) < 4096:
-            if u16(data, o + 5) <= 16 and is_strong(data, o + 7, stop, layout, 0) != IS_UNKNOWN:
-                return o
+def headers(data, o, stop, row, m):
+    """All headers of a message into its row. Returns where they end."""
+    if o + 2 > stop:
+        return SHORT
+    left = u16(data, o)
+    o += 2
+    if left > 100:
+        return BAD
+    while left > 0:
+        left -= 1
+        if o + 4 > stop:
+            return SHORT
+        who = u16(data, o)
+        of = u16(data, o + 2)
+        line = m[W_TABLE] + of * FIELDS
+        what = m[line] if of < CLASSES else IS_UNKNOWN
+        at = o + 4
+        wants = 0  # 1: seqno, 2: conn-id, 4: first flag, 8: timestamp
+        if what == IS_TP:
+            if at + 2 > stop:
+                return SHORT
+            size = i16(data, at)
+            at += 2
+            if size > 0:
+                if at + size > stop:
+                    return SHORT
+                m[row + CLUSTER] = intern(data, at, size, m)
+                at += size
+            if m[W_ERA] == 3:
+                if at >= stop:
+                    return SHORT
+                if u8(data, at) > 2:
+                    return BAD
+                at += 5 if u8(data, at) > 0 else 1
+        elif IS_UNICAST3 <= what <= IS_NAKACK4:
+            if at >= stop:
+                return SHORT
+            sort = u8(data, at)
+            at += 1
+            m[row + TYPE] = sort
+            if sort > 5:
+                return BAD
+            if what <= IS_UNICAST4:
+                m[row + SYSTEM] = UNICAST3 + what - IS_UNICAST3
+                if sort == 0:
+                    wants = 7
+                elif sort == 1:
+                    wants = 11 if m[W_VERSION] > V3_5_0 else 3
+                elif sort == 2:
+                    wants = 8 if m[W_VERSION] > V3_5_0 else (0 if m[W_VERSION] == V3_5_0 else 1)
+                elif sort == 4:
+                    wants = 2
+                elif sort == 5:
+                    return BAD
+            else:
+                m[row + SYSTEM] = NAKACK2
+                if what == IS_NAKACK4:
+                    m[row + SYSTEM] = NAKACK3 if who == 76 else NAKACK4
+                wants = 1
+                if sort == 0:
+                    return BAD
+                if sort == 2:
+                    wants = 0
+                    m[row + OWNER], at = address(data, at, stop, m)
+        elif what != IS_UNKNOWN:
+            at = skip_fields(data, at, stop, line, m)
+        else:
+            at = LEFT
+        if wants % 2 == 1:
+            value, at = number(data, at, stop)
+            if value == NONE:
+                return BAD
+            m[row + SEQNO] = value
+            m[row + STOP] = value + 1
+        if wants // 2 % 2 == 1 and at > 0:
+            if at + 2 > stop:
+                return SHORT
+            m[row + CONN] = i16(data, at)
+            at += 2
+        if wants // 4 % 2 == 1 and at > 0:
+            if at >= stop:
+                return SHORT
+            if u8(data, at) != 0:
+                m[row + FLAGS] += 2
+            at += 1
+        if wants // 8 == 1 and at > 0:
+            size = at
+            value, at = number(data, at, stop)
+            if at == size + 5 and value >= 2147483648:
+                value -= 4294967296
+            m[row + STAMP] = value
+        if at > stop:
+            at = SHORT
+        if what != IS_TP and m[W_PROTOCOL] < 0:
+            m[W_PROTOCOL] = who
+        if at < 0 and IS_UNICAST3 <= what <= IS_TP:
+            return at
+        if at < 0:
+            # no length leads over it: look for what nothing else looks like (1.8)
+            if m[W_REASON] == 0:
+                m[W_FIRST] = of
+                m[W_SECOND] = who
+            m[W_REASON] = SKIPPED_HEADER
+            o += 1
+            while o < stop and is_strong(data, o, stop, m) == 0:
+                o += 1
+            if o >= stop:
+                if at == LEFT:
+                    m[W_REASON] = HEADER
+                return at
+            left = 1
+            continue
+        if m[W_STRONG] < 2 and is_strong(data, o, stop, m) == 1:
+            m[W_STRONG] = 2
+        if IS_GMS <= what <= IS_MERGE3:
+            m[row + OBJECT] = what - IS_GMS + GMS
+            m[row + HEADER_AT] = o + 4
+            if what == IS_PING and m[W_BARE] > 0 and u8(data, o + 5) == 1:
+                # an MPING datagram has its cluster here
+                size = u16(data, o + 6)
+                m[W_STRONG] = printable(data, o + 8, size)
+                m[row + CLUSTER] = intern(data, o + 8, size, m) if size > 0 else 0
+        elif what >= IS_FRAGMENT:
+            m[W_CLOSED] = what
+        if m[W_REASON] == SKIPPED_HEADER:
+            # the TP header ends the list, wherever it is
+            left = 0 if what == IS_TP or (m[W_ERA] < 3 and m[W_LISTED] == 1) else 1
+        o = at
+    return o
+
+
+def payload(data, o, stop, end, kind, row, m):
+    """Over the payload (1.6). Returns where it ends, which may be past ``stop``."""
+    m[row + PAYLOAD_AT] = o
+    if kind == 2:
+        return o
+    if kind == 4:
+        value, o = number(data, o, stop)
+        return o
+    if kind == 3:
+        of = 0
+        if m[W_ERA] == 2 and m[W_VERSION] < V5_2_11 and o < stop:
+            if u8(data, o) == 50:  # a type code in front; 0x32 is "streamable" (3)
+                o += 1
+            elif u8(data, o) != 0:
+                of = -u8(data, o)
+        if o >= stop:
+            return SHORT
+        if of == 0 and u8(data, o) == 0:
+            return o + 1
+        if of == 0 and u8(data, o) > 1:
+            return BAD
+        if of == 0:
+            if o + 3 > stop:
+                return SHORT
+            of = u16(data, o + 1)
+            o += 3
+        line = LAYOUT + (2 * CLASSES + of) * FIELDS
+        if 0 < of < CLASSES and m[line] != IS_UNKNOWN:
+            return skip_fields(data, o, stop, line, m)
+        if m[W_DEPTH] == 0 and m[STACK] == 0:
+            return end  # the object is the rest of the frame
+        m[W_REASON] = SKIPPED_OBJECT
+        m[W_FIRST] = of
+        m[W_SECOND] = 0
+        while o + 13 <= stop:
+            # the next message begins where its head fits and its first header is beyond doubt
+            if u16(data, o) <= 7 and u8(data, o + 2) == 0 and u16(data, o + 3) < 4096:
+                if u16(data, o + 5) <= 16 and is_strong(data, o + 7, stop, m) == 1:
+                    return o
+            o += 1
+        m[W_REASON] = OBJECT_CLASS
+        return LEFT
+    if kind == 1:
         o += 1
-    return SHORT
+    if o + 4 > stop:
+        return SHORT
+    size = i32(data, o)
+    o += 4
+    if kind == 5 or kind == 7:
+        m[W_NESTED] = size
+        if size < 0:
+            return BAD
+        return skip_address(data, o, stop) if kind == 7 else o
+    m[row + PAYLOAD_AT] = o
+    if size < -1 or size > end - o:
+        return BAD
+    return o + size if size > 0 else o
 
 
-def walk(data, start, stop, end, bare, layout, slots, entries, pool, work, out):
-    """One frame: a row per message from row ``work[W_ROWS]`` on. Returns (status, rows).
+def message(data, o, stop, end, m):
+    """One message: its row, perhaps a second one and a note. Returns the next message.
 
-    ``stop`` ends the captured bytes, ``end`` those of the wire. ``bare`` 1: an MPING datagram of
-    5.x, 2: before. Status 0 says that the frame was read to its very end.
+    Or SHORT, BAD, LEFT: where the frame goes wrong. A message whose payload is cut by the snap
+    length or not understood has its row all the same; one that lies has none.
     """
-    rows = work[W_ROWS]
-    work[W_STRONG] = 0
-    work[W_CLUSTER] = 0
-    work[W_LISTED] = 0
-    work[W_VERSION] = 0
-    work[W_END] = start
-    o = start
-    version = 0
-    era = 2 if bare == 1 else 1  # 0: 3.x, 1: 4.x, 2: 5.0 to 5.3.7, 3: from 5.3.8 (3)
-    old = 0
-    many = 0
-    cluster = 0
-    list_source = 0
-    list_destination = 0
-    left = 1
-    if bare == 0:
-        if o + 3 > stop:
-            return SHORT, rows
-        version = u16(data, o)
-        many = u8(data, o + 2)
-        if many > 3:
-            return BAD, rows
-        many = many % 2
-        o += 3
-        era = 3
-        if version < 32 * 256:
-            era = 0
-        elif version < 40 * 256:
-            era = 1
-        elif version < 40 * 256 + 200:
-            era = 2
-        old = 1 if era == 0 else 0
-        work[W_VERSION] = version
-        work[W_LISTED] = many
-    if many == 1:
-        at = o
-        o = skip_address(data, at, stop)
-        if o < 0:
-            return o, rows
-        if o > at + 1:
-            list_destination = intern(data, at, o - at, slots, entries, pool, work)
-        at = o
-        o = skip_address(data, at, stop)
-        if o < 0:
-            return o, rows
-        if o > at + 1:
-            list_source = intern(data, at, o - at, slots, entries, pool, work)
+    begin = o
+    row = m[W_END]
+    k = 0
+    while k < WIDTH:
+        m[row + k] = m[TEMPLATE + k]
+        k += 1
+    m[W_REASON] = 0
+    m[W_NESTED] = -1
+    m[W_PROTOCOL] = -1
+    m[W_CLOSED] = 0
+    kind = 0
+    if m[W_ERA] >= 2 and m[W_BARE] == 0:
         if o + 2 > stop:
-            return SHORT, rows
-        size = i16(data, o)
+            return SHORT
+        kind = u16(data, o)
+        o += 2
+        if kind > 7:
+            m[W_REASON] = MESSAGE_TYPE
+            m[W_FIRST] = kind
+            m[W_SECOND] = 0
+            return LEFT
+    if o + 3 > stop:
+        return SHORT
+    lead = u8(data, o)
+    bits = u16(data, o + 1)
+    o += 3
+    if lead > (3 if m[W_ERA] >= 2 else 7):
+        return BAD
+    if m[W_ERA] < 2 and lead < 4:
+        kind = 2
+    if lead % 2 == 1:
+        m[row + DESTINATION], o = address(data, o, stop, m)
+    if lead // 2 % 2 == 1 and o > 0:
+        m[row + SOURCE], o = address(data, o, stop, m)
+    if o > 0:
+        o = headers(data, o, stop, row, m)
+    if o < 0:
+        return o
+    o = payload(data, o, stop, end, kind, row, m)
+    if o == BAD or (stop == end and (o == SHORT or o > stop)):
+        return BAD
+    if m[W_CLUSTER] == 0:
+        m[W_CLUSTER] = m[row + CLUSTER]
+    m[row + SIZE] = (o if o > 0 else end) - begin
+    m[row + PAYLOAD_STOP] = o if 0 < o <= stop else stop
+    m[row + FLAGS] += bits % 2 + bits // 16 % 2 * 8
+    system = m[row + SYSTEM]
+    sort = m[row + TYPE]
+    about = m[row + OBJECT]
+    if kind == 6 or m[W_CLOSED] != 0:
+        about = NOTHING
+    m[row + OBJECT] = NOTHING
+    source = m[row + SOURCE]
+    destination = m[row + DESTINATION]
+    m[W_END] = row + WIDTH
+    if system == JGROUPS:
+        m[row + OBJECT] = about if m[W_BARE] == 0 else BARE_PING
+        if 0 <= m[W_PROTOCOL] < 1024:
+            m[row + TYPE] = m[W_PROTOCOL] + m[W_OLD] * 1024
+        if m[W_CLOSED] == IS_ENCRYPT:
+            m[W_REASON] = ENCRYPTED
+            m[W_FIRST] = 0
+            m[W_SECOND] = 0
+        if m[W_CLOSED] == IS_ENCRYPT or m[W_DEPTH] > 0:
+            m[W_END] = row
+    elif system <= NAKACK2:
+        if sort == 2:
+            m[row + OBJECT] = LIST
+        else:
+            m[row + OWNER] = source if sort != 5 else destination
+        if (sort == 1 or sort == 3) and about != NOTHING:
+            m[row + OBJECT] = about
+    else:
+        back = 1 if 1 <= sort <= 3 else 0
+        m[row + OWNER] = destination if back == 1 else source
+        m[row + PEER] = source if back == 1 else destination
+        if sort == 3:
+            m[row + OBJECT] = LIST
+        if sort == 0 and about != NOTHING:
+            m[row + OBJECT] = about
+    if system < JGROUPS and m[row + OBJECT] > LIST:
+        # what it says about members is a row of its own, in the cluster; a view by multicast is both
+        if system <= NAKACK2 and about == GMS and u8(data, m[row + HEADER_AT]) == 5:
+            m[row + OBJECT] = GMS
+        else:
+            m[row + OBJECT] = NOTHING
+            k = 0
+            while k < WIDTH:
+                m[row + WIDTH + k] = m[row + k]
+                k += 1
+            m[row + WIDTH + SYSTEM] = SIDE
+            m[row + WIDTH + OBJECT] = about
+            m[W_END] += WIDTH
+    return o if o <= stop else SHORT
+
+
+def settle(data, host, port, m):
+    """Count the rows of one accepted frame, join them to runs, keep the rest."""
+    write = m[W_ROWS]
+    row = write
+    told = -1
+    while row < m[W_END]:
+        system = m[row + SYSTEM]
+        sort = m[row + TYPE]
+        cluster = m[row + CLUSTER]
+        source = m[row + SOURCE]
+        about = m[row + OBJECT]
+        keep = 1
+        if system == NOTE:
+            keep = 0
+            if sort != SKIPPED_HEADER and sort != SKIPPED_OBJECT:
+                m[W_PART] = 1
+            at = NOTED
+            k = 0
+            while k < m[W_NOTES] and (
+                m[at] != sort or m[at + 1] != m[row + SEQNO] or m[at + 2] != m[row + STOP]
+            ):
+                at += 4
+                k += 1
+            if k == m[W_NOTES] and k < MAX_NOTES:
+                m[W_NOTES] += 1
+                m[at] = sort
+                m[at + 1] = m[row + SEQNO]
+                m[at + 2] = m[row + STOP]
+            m[at + 3] += 1
+        elif system < JGROUPS:
+            m[COUNTS + system * 8 + sort] += 1
+        elif system == JGROUPS:
+            m[C_OTHER + sort] += 1
+            keep = 0 if about == NOTHING else 1
+        key = cluster * 32768 + source
+        if system != NOTE and source > 0 and key != told and about != BARE_PING:
+            if system > NAKACK2 or sort != 3:
+                # the first frame of this member from this socket
+                told = key
+                slot = key * 10368889 + ((host * 65536 + port) & 274877906943) * 9350423
+                slot = (slot & 274877906943) >> 24
+                fresh = 1
+                while m[MEMBER_SLOTS + slot] != 0 and fresh == 1:
+                    at = MEMBERS + m[MEMBER_SLOTS + slot] * MEMBER
+                    if m[at] == cluster and m[at + 1] == source and m[at + 2] == host:
+                        if m[at + 3] == port and m[at + 4] == m[W_VERSION]:
+                            fresh = 0
+                    slot = slot + 1 if slot + 1 < MEMBER_SLOT_COUNT else 0
+                if fresh == 1:
+                    m[W_MEMBERS] += 1
+                    m[MEMBER_SLOTS + slot] = m[W_MEMBERS]
+                    at = MEMBERS + m[W_MEMBERS] * MEMBER
+                    m[at] = cluster
+                    m[at + 1] = source
+                    m[at + 2] = host
+                    m[at + 3] = port
+                    m[at + 4] = m[W_VERSION]
+                    m[at + 5] = m[row + FRAME]
+                    m[at + 6] = m[row + AT]
+        if system < JGROUPS:
+            if m[W_STREAMS] >= MAX_STREAMS:
+                at = STREAMS
+                while at < OUT:
+                    m[at] = 0
+                    at += STREAM
+                m[W_STREAMS] = 0
+            peer = m[row + PEER]
+            key = (cluster * 32768 + m[row + OWNER]) * 8 + system
+            slot = ((key * 10368889 + peer * 9350423) & 274877906943) >> 25
+            at = STREAMS + slot * STREAM
+            while m[at] != 0 and (m[at] != key or m[at + 1] != peer):
+                at = at + STREAM if at + STREAM < OUT else STREAMS
+            if m[at] == 0:
+                m[at] = key
+                m[at + 1] = peer
+                m[at + 2] = 0
+                m[W_STREAMS] += 1
+            run = m[at + 2]
+            m[at + 2] = 0
+            if about == NOTHING and (sort == 0 or (system <= NAKACK2 and sort != 4 and sort != 5)):
+                floor = m[W_FLOOR]
+                if system <= NAKACK2 and m[FLOORS + cluster] > floor:
+                    floor = m[FLOORS + cluster]
+                if (
+                    run >= floor
+                    and m[run + STOP] == m[row + SEQNO]
+                    and m[run + TYPE] == sort
+                    and m[run + FLAGS] == m[row + FLAGS]
+                    and m[run + CONN] == m[row + CONN]
+                    and m[run + SOURCE] == source
+                    and m[run + DESTINATION] == m[row + DESTINATION]
+                ):
+                    keep = 0
+                    m[run + STOP] += 1
+                    m[run + COUNT] += 1
+                    m[run + SIZE] += m[row + SIZE]
+                    m[run + LAST_FRAME] = m[row + LAST_FRAME]
+                    m[run + LAST_AT] = m[row + LAST_AT]
+                    m[run + LAST_FRESH] = m[row + LAST_FRESH]
+                    m[at + 2] = run
+                else:
+                    m[at + 2] = write
+        if keep == 1:
+            if write != row:
+                k = 0
+                while k < WIDTH:
+                    m[write + k] = m[row + k]
+                    k += 1
+            write += WIDTH
+            if about == GMS or about == STABLE:
+                m[FLOORS + cluster] = write
+        row += WIDTH
+    m[W_ROWS] = write
+
+
+def walk(data, o, stop, end, m):
+    """One frame: its rows from ``m[W_ROWS]`` up to ``m[W_END]``. Returns the status.
+
+    ``stop`` ends the captured bytes, ``end`` those of the wire. Status 0 says that the frame was
+    read to its very end.
+    """
+    m[W_END] = m[W_ROWS]
+    m[W_STRONG] = 0
+    m[W_CLUSTER] = 0
+    m[W_LISTED] = 0
+    m[W_VERSION] = 0
+    m[W_ERA] = 2 if m[W_BARE] == 1 else 1
+    m[TEMPLATE + SOURCE] = 0
+    m[TEMPLATE + DESTINATION] = 0
+    m[TEMPLATE + CLUSTER] = 0
+    m[STACK] = 1
+    m[STACK + 1] = 0
+    if m[W_BARE] == 0:
+        version = u16(data, o)
+        if u8(data, o + 2) > 3:
+            return BAD
+        m[W_VERSION] = version
+        m[W_LISTED] = u8(data, o + 2) % 2
+        m[W_ERA] = 3
+        if version < V5_3_8:
+            m[W_ERA] = 2 if version >= V5_0 else (1 if version >= V4_0 else 0)
+        o += 3
+    m[W_OLD] = 1 if m[W_ERA] == 0 else 0
+    m[W_TABLE] = LAYOUT if m[W_ERA] == 0 else LAYOUT + CLASSES * FIELDS
+    if m[W_LISTED] == 1:
+        m[TEMPLATE + DESTINATION], o = address(data, o, stop, m)
+        if o > 0:
+            m[TEMPLATE + SOURCE], o = address(data, o, stop, m)
+        if o < 0:
+            return o
+        size = i16(data, o) if o + 2 <= stop else 0
         o += 2
         if size > 0:
             if o + size > stop:
-                return SHORT, rows
-            if printable(data, o, size) == 1:
-                work[W_STRONG] = 1
-            cluster = intern(data, o, size, slots, entries, pool, work)
+                return SHORT
+            m[W_STRONG] = printable(data, o, size)
+            m[TEMPLATE + CLUSTER] = intern(data, o, size, m)
             o += size
         if o + 4 > stop:
-            return SHORT, rows
-        left = i32(data, o)
+            return SHORT
+        m[STACK] = i32(data, o)
         o += 4
-        if left < 0:
-            return BAD, rows
+        if m[STACK] < 0:
+            return BAD
     index = 0
-    depth = 0
-    status = 0
-    work[STACK] = left
-    work[STACK + 1] = -1
-    work[STACK + 2] = o
-    while depth >= 0 and status == 0:
-        if work[STACK + depth * 3] == 0:
-            if work[STACK + depth * 3 + 1] >= 0:
-                at = work[STACK + depth * 3 + 1] * WIDTH
-                out[at + SIZE] = o - work[STACK + depth * 3 + 2]
-                out[at + PAYLOAD_STOP] = o
-            depth -= 1
+    m[W_DEPTH] = 0
+    while m[W_DEPTH] >= 0:
+        level = STACK + m[W_DEPTH] * 3
+        if m[level] == 0:
+            if m[level + 1] > 0:
+                row = m[level + 1]
+                m[row + SIZE] = o - m[level + 2]
+                m[row + PAYLOAD_STOP] = o
+            m[W_DEPTH] -= 1
             continue
-        work[STACK + depth * 3] -= 1
-        work[W_END] = o
-        begin = o
-        before = rows
-        kind = 0
-        if era >= 2 and bare == 0:
-            if o + 2 > stop:
-                status = SHORT
-                break
-            kind = u16(data, o)
-            if kind > 7:
-                out[rows * WIDTH + SYSTEM] = NOTE
-                out[rows * WIDTH + TYPE] = MESSAGE_TYPE
-                out[rows * WIDTH + SEQNO] = kind
-                out[rows * WIDTH + STOP] = 0
-                rows += 1
-                status = LEFT
-                break
-            o += 2
-        if o + 3 > stop:
-            status = SHORT
-            break
-        lead = u8(data, o)
-        bits = u16(data, o + 1)
-        o += 3
-        if lead > (3 if era >= 2 else 7):
-            status = BAD
-            break
-        source = list_source
-        destination = list_destination
-        if lead % 2 == 1:
-            at = o
-            o = skip_address(data, at, stop)
-            if o < 0:
-                status = o
-                break
-            if o > at + 1:
-                destination = intern(data, at, o - at, slots, entries, pool, work)
-        if lead // 2 % 2 == 1:
-            at = o
-            o = skip_address(data, at, stop)
-            if o < 0:
-                status = o
-                break
-            if o > at + 1:
-                source = intern(data, at, o - at, slots, entries, pool, work)
-        if o + 2 > stop:
-            status = SHORT
-            break
-        headers = i16(data, o)
-        o += 2
-        if headers < 0 or headers > 100:
-            status = BAD
-            break
-        system = JGROUPS
-        sort = 0
-        owner = 0
-        seqno = NONE
-        conn = NONE
-        stamp = NONE
-        first_flag = 0
-        protocol = -1
-        object_at = 0
-        object_kind = NOTHING
-        fragment = 0
-        encrypted = 0
-        gms = 0
-        noted = -1
-        while headers > 0:
-            headers -= 1
-            if o + 4 > stop:
-                status = SHORT
-                break
-            who = u16(data, o)
-            of = u16(data, o + 2)
-            line = (of if old == 1 else CLASSES + of) if of < CLASSES else 0
-            what = layout[line * FIELDS] if of < CLASSES else IS_UNKNOWN
-            after = o + 4
-            if what == IS_PLAIN or what >= IS_GMS:
-                after = skip_fields(data, o + 4, stop, layout, line, old)
-            if what == IS_UNKNOWN or after < 0:
-                at = o + 1
-                while at < stop and is_strong(data, at, stop, layout, old) == IS_UNKNOWN:
-                    at += 1
-                if protocol < 0:
-                    protocol = who
-                if at >= stop:
-                    status = after if after < 0 else LEFT
-                    if status == LEFT and noted < 0:
-                        noted = who * 65536 + of
-                    break
-                if noted < 0:
-                    noted = who * 65536 + of
-                o = at
-                headers = 1
-                continue
-            if what <= IS_TP and is_strong(data, o, stop, layout, old) == what:
-                work[W_STRONG] = 2
-            o += 4
-            body = o
-            if what == IS_TP:
-                if o + 2 > stop:
-                    status = SHORT
-                    break
-                size = i16(data, o)
-                o += 2
-                if size > 0:
-                    if o + size > stop:
-                        status = SHORT
-                        break
-                    cluster = intern(data, o, size, slots, entries, pool, work)
-                    o += size
-                if era == 3:
-                    if o >= stop:
-                        status = SHORT
-                        break
-                    if u8(data, o) > 2:
-                        status = BAD
-                        break
-                    o += 5 if u8(data, o) > 0 else 1
-                    if o > stop:
-                        status = SHORT
-                        break
-                if noted >= 0:
-                    headers = 0
-                continue
-            if protocol < 0:
-                protocol = who
-            if IS_UNICAST3 <= what <= IS_NAKACK4:
-                if o >= stop:
-                    status = SHORT
-                    break
-                sort = u8(data, o)
-                o += 1
-                wants = 0  # 1: seqno, 2: conn-id, 4: first flag, 8: timestamp, 16: address
-                if what <= IS_UNICAST4:
-                    system = UNICAST3 if what == IS_UNICAST3 else UNICAST4
-                    if sort == 0:
-                        wants = 7
-                    elif sort == 1:
-                        wants = 11 if version > 6464 else 3  # no timestamp up to 3.5.0
-                    elif sort == 2:
-                        wants = 8 if version > 6464 else (0 if version == 6464 else 1)
-                    elif sort == 4:
-                        wants = 2
-                    elif sort != 3:
-                        status = BAD
-                        break
-                else:
-                    system = NAKACK2
-                    if what == IS_NAKACK4:
-                        system = NAKACK3 if who == 76 else NAKACK4
-                    if sort < 1 or sort > 5:
-                        status = BAD
-                        break
-                    wants = 16 if sort == 2 else 1
-                if wants % 2 == 1:
-                    seqno, o = number(data, o, stop)
-                    if o < 0 or seqno == NONE:
-                        status = o if o < 0 else BAD
-                        break
-                if wants // 2 % 2 == 1:
-                    if o + 2 > stop:
-                        status = SHORT
-                        break
-                    conn = i16(data, o)
-                    o += 2
-                if wants // 4 % 2 == 1:
-                    if o >= stop:
-                        status = SHORT
-                        break
-                    first_flag = 2 if u8(data, o) != 0 else 0
-                    o += 1
-                if wants // 8 % 2 == 1:
-                    if o >= stop:
-                        status = SHORT
-                        break
-                    size = u8(data, o)
-                    stamp, o = number(data, o, stop)
-                    if o < 0:
-                        status = o
-                        break
-                    if size == 4 and stamp >= 2147483648:
-                        stamp -= 4294967296
-                if wants == 16:
-                    o = skip_address(data, body + 1, stop)
-                    if o < 0:
-                        status = o
-                        break
-                    if o > body + 2:
-                        owner = intern(data, body + 1, o - body - 1, slots, entries, pool, work)
-                if noted >= 0 and (era == 3 or many == 0):
-                    headers = 1  # the TP header ends the list, wherever it is
-                continue
-            if IS_GMS <= what <= IS_MERGE3:
-                object_at = body
-                object_kind = what - IS_GMS + GMS
-                if what == IS_GMS and o < stop:
-                    gms = u8(data, o)
-                if what == IS_PING and bare > 0 and o + 4 <= stop and u8(data, o + 1) == 1:
-                    size = u16(data, o + 2)
-                    if size > 0 and o + 4 + size <= stop:
-                        cluster = intern(data, o + 4, size, slots, entries, pool, work)
-                        work[W_STRONG] = printable(data, o + 4, size)
-            elif what == IS_FRAGMENT:
-                fragment = 1
-            elif what == IS_ENCRYPT:
-                encrypted = 1
-            o = after
-            if noted >= 0:
-                headers = 1
-        if noted >= 0:
-            out[rows * WIDTH + SYSTEM] = NOTE
-            out[rows * WIDTH + TYPE] = HEADER if status == LEFT else SKIPPED_HEADER
-            out[rows * WIDTH + SEQNO] = noted % 65536
-            out[rows * WIDTH + STOP] = noted // 65536
-            rows += 1
-        if status != 0:
-            if status != LEFT:
-                rows = before
-            break
-        if encrypted == 1 and system == JGROUPS:
-            out[rows * WIDTH + SYSTEM] = NOTE
-            out[rows * WIDTH + TYPE] = ENCRYPTED
-            out[rows * WIDTH + SEQNO] = protocol
-            out[rows * WIDTH + STOP] = 0
-            rows += 1
-        if fragment == 1 or kind == 6 or encrypted == 1:
-            object_kind = NOTHING
-        if work[W_CLUSTER] == 0:
-            work[W_CLUSTER] = cluster
-        row = rows * WIDTH
-        shown = rows
-        if system != JGROUPS or (depth == 0 and encrypted == 0):
-            rows += 1
-            out[row + SYSTEM] = system
-            out[row + TYPE] = sort
-            out[row + INDEX] = index
-            out[row + CLUSTER] = cluster
-            out[row + SOURCE] = source
-            out[row + DESTINATION] = destination
-            out[row + OWNER] = source
-            out[row + PEER] = 0
-            out[row + SEQNO] = seqno
-            out[row + STOP] = seqno + 1 if seqno != NONE else NONE
-            out[row + COUNT] = 1
-            out[row + CONN] = conn
-            out[row + STAMP] = stamp
-            out[row + FLAGS] = bits % 2 + first_flag + (8 if bits // 16 % 2 == 1 else 0)
-            out[row + OBJECT] = NOTHING
-            out[row + HEADER_AT] = object_at
-            out[row + VERSION] = version + kind * 65536
-            if system == JGROUPS:
-                out[row + TYPE] = protocol + (1024 if old == 1 else 0)
-                if protocol < 0 or protocol >= 1024:
-                    out[row + TYPE] = 0
-                out[row + OBJECT] = object_kind
-                if bare > 0:
-                    out[row + OBJECT] = BARE_PING
-            elif system <= NAKACK2:
-                if sort == 2:
-                    out[row + OWNER] = owner
-                    out[row + OBJECT] = LIST
-                elif sort == 5:
-                    out[row + OWNER] = destination
-                elif (sort == 1 or sort == 3) and object_kind == GMS and gms == 5:
-                    out[row + OBJECT] = GMS
-                elif object_kind != NOTHING:
-                    out[row + OBJECT] = -object_kind
-            else:
-                out[row + PEER] = destination
-                if 1 <= sort <= 3:
-                    out[row + OWNER] = destination
-                    out[row + PEER] = source
-                if sort == 3:
-                    out[row + OBJECT] = LIST
-                elif sort == 0 and object_kind != NOTHING:
-                    out[row + OBJECT] = -object_kind
-        payload = o
-        nested = -1
-        if era < 2 or bare > 0 or kind == 0 or kind == 1 or kind == 6:
-            if bare == 1 or era >= 2 or lead >= 4:
-                if kind == 1:
-                    o += 1
-                if o + 4 > stop:
-                    status = SHORT
-                else:
-                    size = i32(data, o)
-                    o += 4
-                    payload = o
-                    if size < -1 or (size > 0 and size > end - o):
-                        status = BAD
-                    elif size > 0:
-                        o += size
-        elif kind == 4:
-            value, o = number(data, o, stop)
-            if o < 0:
-                status = o
-        elif kind == 3:
-            of = 0
-            if era == 2 and version < 40 * 256 + 128 + 11 and o < stop:
-                if u8(data, o) == 50:  # a type code in front; 0x32 is "streamable" (3)
-                    o += 1
-                elif u8(data, o) != 0:
-                    of = -u8(data, o)
-            if o >= stop:
-                status = SHORT
-            elif of == 0 and u8(data, o) > 1:
-                status = BAD
-            elif of == 0 and u8(data, o) == 0:
-                o += 1
-            else:
-                if of == 0 and o + 3 <= stop:
-                    of = u16(data, o + 1)
-                    o += 3
-                elif of == 0:
-                    status = SHORT
-                what = layout[(2 * CLASSES + of) * FIELDS] if 0 < of < CLASSES else IS_UNKNOWN
-                if status == 0 and what != IS_UNKNOWN:
-                    o = skip_fields(data, o, stop, layout, 2 * CLASSES + of, old)
-                    if o < 0:
-                        status = o
-                elif status == 0 and work[STACK] == 0 and depth == 0:
-                    o = end  # the last message: the object is the rest
-                elif status == 0:
-                    at = next_message(data, o, stop, layout) if depth == 0 else SHORT
-                    if at < 0:
-                        status = LEFT
-                    else:
-                        o = at
-                    out[rows * WIDTH + SYSTEM] = NOTE
-                    out[rows * WIDTH + TYPE] = OBJECT_CLASS if at < 0 else SKIPPED_OBJECT
-                    out[rows * WIDTH + SEQNO] = of
-                    out[rows * WIDTH + STOP] = 0
-                    rows += 1
-        elif kind == 5 or kind == 7:
-            if o + 4 > stop:
-                status = SHORT
-            else:
-                nested = i32(data, o)
-                o += 4
-                if nested < 0:
-                    status = BAD
-                elif kind == 7:
-                    o = skip_address(data, o, stop)
-                    if o < 0:
-                        status = o
-            if status == 0 and depth + 1 >= LEVELS:
-                status = LEFT
-                out[rows * WIDTH + SYSTEM] = NOTE
-                out[rows * WIDTH + TYPE] = DEPTH
-                out[rows * WIDTH + SEQNO] = LEVELS
-                out[rows * WIDTH + STOP] = 0
-                rows += 1
-        if status == BAD or ((status == SHORT or o > stop) and stop == end):
-            status = BAD
-            rows = before
-            break
-        if o > stop and status == 0:
-            status = SHORT
-        if shown < rows and out[row + SYSTEM] != NOTE:
-            out[row + SIZE] = (o if status == 0 else end) - begin
-            out[row + PAYLOAD_AT] = payload
-            out[row + PAYLOAD_STOP] = o if status == 0 else stop
-            if o > stop and o <= end:
-                out[row + SIZE] = o - begin
-            if out[row + OBJECT] < 0 and status == 0:
-                # what a numbered message says about members is a row of its own, in the cluster
-                at = rows * WIDTH
-                rows += 1
-                k = 0
-                while k < WIDTH:
-                    out[at + k] = out[row + k]
-                    k += 1
-                out[at + SYSTEM] = SIDE
-                out[at + OBJECT] = -out[row + OBJECT]
-                out[row + OBJECT] = NOTHING
+        m[level] -= 1
+        row = m[W_END]
+        m[TEMPLATE + INDEX] = index
+        m[level + 5] = o
+        o = message(data, o, stop, end, m)
         index += 1
-        if nested >= 0 and status == 0:
-            depth += 1
-            work[STACK + depth * 3] = nested
-            work[STACK + depth * 3 + 1] = shown if shown < rows else -1
-            work[STACK + depth * 3 + 2] = begin
-    if status == 0:
-        work[W_END] = o
-        if o != end:
-            status = BAD if o < stop or stop == end else SHORT
-    return status, rows
-
-
-def find_stream(system, cluster, owner, peer, streams, work):
-    """The place in ``streams`` of this numbering, a new one if it is new."""
-    key = (cluster * 32768 + owner) * 8 + system
-    slot = ((key * 10368889 + peer * 9350423) & 274877906943) >> 25
-    while streams[slot * STREAM] != 0:
-        at = slot * STREAM
-        if streams[at + 1] == key and streams[at + 2] == peer:
-            return at
-        slot = slot + 1 if slot + 1 < STREAM_SLOTS else 0
-    at = slot * STREAM
-    streams[at] = 1
-    streams[at + 1] = key
-    streams[at + 2] = peer
-    streams[at + 3] = 0
-    work[W_STREAMS] += 1
-    return at
-
-
-def note_member(cluster, who, host, port, version, frame, at_ns, members, work):
-    """Remember the first frame of this member from this socket."""
-    key = ((cluster * 32768 + who) * 10368889) & 274877906943
-    key = ((key ^ (host * 65536 + port) & 274877906943) * 10368889 + version) & 274877906943
-    slot = key >> 24
-    while members[slot] != 0:
-        at = MEMBER_SLOTS + members[slot] * MEMBER
-        if (
-            members[at] == cluster
-            and members[at + 1] == who
-            and members[at + 2] == host
-            and members[at + 3] == port
-            and members[at + 4] == version
-        ):
-            return
-        slot = slot + 1 if slot + 1 < MEMBER_SLOTS else 0
-    work[W_MEMBERS] += 1
-    members[slot] = work[W_MEMBERS]
-    at = MEMBER_SLOTS + work[W_MEMBERS] * MEMBER
-    members[at] = cluster
-    members[at + 1] = who
-    members[at + 2] = host
-    members[at + 3] = port
-    members[at + 4] = version
-    members[at + 5] = frame
-    members[at + 6] = at_ns
-
-
-def settle(rows, datagram, frame, at_ns, host, port, flags, ip_id, work, streams, floors, members,
-           notes, counts, out):  # fmt: skip
-    """Count the rows of one accepted frame, join them to runs, keep the rest."""
-    write = work[W_ROWS]
-    read = write
-    told = 0
-    work[W_PART] = 0
-    while read < rows:
-        row = read * WIDTH
-        read += 1
-        system = out[row + SYSTEM]
-        sort = out[row + TYPE]
-        if system == NOTE:
-            if sort != SKIPPED_HEADER and sort != SKIPPED_OBJECT:
-                work[W_PART] = 1
-            at = 0
-            while at < work[W_NOTES] * 4 and not (
-                notes[at] == sort
-                and notes[at + 1] == out[row + SEQNO]
-                and notes[at + 2] == out[row + STOP]
-            ):
-                at += 4
-            if at == work[W_NOTES] * 4 and work[W_NOTES] < NOTES:
-                work[W_NOTES] += 1
-                notes[at] = sort
-                notes[at + 1] = out[row + SEQNO]
-                notes[at + 2] = out[row + STOP]
-                notes[at + 3] = 0
-            notes[at + 3] += 1
-            continue
-        cluster = out[row + CLUSTER]
-        source = out[row + SOURCE]
-        if system <= UNICAST4:
-            counts[C_RELIABLE + system * 8 + sort] += 1
-        elif system == JGROUPS:
-            counts[C_OTHER + sort] += 1
-        if (
-            source > 0
-            and (system > NAKACK2 or sort != 3)
-            and told != cluster * 32768 + source
-            and out[row + OBJECT] != BARE_PING
-        ):
-            told = cluster * 32768 + source
-            version = out[row + VERSION] % 65536
-            note_member(cluster, source, host, port, version, frame, at_ns, members, work)
-        if system == JGROUPS and out[row + OBJECT] == NOTHING:
-            continue
-        out[row + FRAME] = frame
-        out[row + LAST_FRAME] = frame
-        out[row + AT] = at_ns
-        out[row + LAST_AT] = at_ns
-        out[row + FLAGS] |= flags
-        out[row + FRESH] = ip_id
-        out[row + LAST_FRESH] = ip_id
-        out[row + DATAGRAM] = datagram
-        if system <= UNICAST4:
-            multicast = 1 if system <= NAKACK2 else 0
-            numbered = 1 if (sort == 0 or (multicast == 1 and (sort == 1 or sort == 3))) else 0
-            if out[row + OBJECT] == GMS:
-                numbered = 0
-            if work[W_STREAMS] >= MAX_STREAMS:
-                at = 0
-                while at < STREAM_SLOTS * STREAM:
-                    streams[at] = 0
-                    at += STREAM
-                work[W_STREAMS] = 0
-            at = find_stream(system, cluster, out[row + OWNER], out[row + PEER], streams, work)
-            if numbered == 1:
-                run = (streams[at + 3] - 1) * WIDTH
-                floor = work[W_FLOOR]
-                if multicast == 1 and floors[cluster] > floor:
-                    floor = floors[cluster]
-                if (
-                    run >= floor * WIDTH
-                    and out[run + STOP] == out[row + SEQNO]
-                    and out[run + TYPE] == sort
-                    and out[run + FLAGS] == out[row + FLAGS]
-                    and out[run + CONN] == out[row + CONN]
-                    and out[run + SOURCE] == source
-                    and out[run + DESTINATION] == out[row + DESTINATION]
-                ):
-                    out[run + STOP] += 1
-                    out[run + COUNT] += 1
-                    out[run + SIZE] += out[row + SIZE]
-                    out[run + LAST_FRAME] = frame
-                    out[run + LAST_AT] = at_ns
-                    out[run + LAST_FRESH] = ip_id
-                    continue
-                streams[at + 3] = write + 1
+        if o == BAD:
+            m[W_END] = row
+            return BAD
+        m[level + 4] = row if m[W_END] > row else 0
+        if m[W_NESTED] >= 0 and o > 0:
+            if m[W_DEPTH] + 1 < LEVELS:
+                m[W_DEPTH] += 1
+                m[level + 3] = m[W_NESTED]
             else:
-                streams[at + 3] = 0
-        if out[row + OBJECT] == GMS or out[row + OBJECT] == STABLE:
-            floors[cluster] = write + 1
-        if write * WIDTH != row:
-            k = 0
-            while k < WIDTH:
-                out[write * WIDTH + k] = out[row + k]
-                k += 1
-        write += 1
-    work[W_ROWS] = write
+                m[W_REASON] = DEPTH
+                m[W_FIRST] = LEVELS
+                o = LEFT
+        if m[W_REASON] != 0 and o != SHORT:
+            row = m[W_END]
+            m[W_END] += WIDTH
+            m[row + SYSTEM] = NOTE
+            m[row + TYPE] = m[W_REASON]
+            m[row + SEQNO] = m[W_FIRST]
+            m[row + STOP] = m[W_SECOND]
+        if o < 0:
+            return o
+    if o == end:
+        return 0
+    return BAD if o < stop or stop == end else SHORT
 
 
 def decode(data, count, start, stop, length, source, source_port, flags, ip_id, at_ns, frame,
-           barrier, wanted, outcome, layout, work, slots, entries, pool, members, streams, floors,
-           notes, counts, out, room):  # fmt: skip
-    """Datagrams from ``work[W_NEXT]`` on. Returns (next datagram, rows).
+           barrier, wanted, outcome, m, room):  # fmt: skip
+    """Datagrams from ``m[W_NEXT]`` on. Returns (next datagram, rows).
 
     ``wanted``: 1 claim whatever it is, 0 look, -1 leave alone. ``outcome`` gets DECODED ... for
-    claimed datagrams. Stops before a datagram for which a table or the output could become too
-    small; the caller empties them and calls again.
+    claimed datagrams. Stops before a datagram for which a table or the output (``room`` is the
+    length of ``m``) could become too small; the caller empties them and calls again.
     """
-    i = work[W_NEXT]
+    i = m[W_NEXT]
+    m[TEMPLATE + SYSTEM] = JGROUPS
+    m[TEMPLATE + SEQNO] = NONE
+    m[TEMPLATE + STOP] = NONE
+    m[TEMPLATE + CONN] = NONE
+    m[TEMPLATE + STAMP] = NONE
+    m[TEMPLATE + COUNT] = 1
     while i < count:
-        begin = start[i]
-        bytes_here = stop[i] - begin
+        o = start[i]
+        size = stop[i] - o
         if barrier[i] != 0:
-            work[W_FLOOR] = work[W_ROWS]
+            m[W_FLOOR] = m[W_ROWS]
+        if barrier[i] != 0 or wanted[i] < 0 or size < 3 or size > 65535:
             i += 1
             continue
-        if wanted[i] < 0 or bytes_here < 3 or bytes_here > 65535:
-            i += 1
-            continue
-        force = wanted[i]
-        major = u8(data, begin) // 8
-        bare = 0
-        if u8(data, begin) == 2 or u8(data, begin) == 6:
-            # MPING: leading byte, flags, source, one PING header of protocol 6 (1.10)
-            if bytes_here >= 32 and u8(data, begin + 3) == 2 and u32(data, begin + 20) == 65542:
-                if u16(data, begin + 24) == 53:
-                    bare = 1 if u8(data, begin) == 2 else 2
-        if force == 0 and bare == 0 and (major < 3 or major > 5 or u8(data, begin + 2) > 3):
-            i += 1
-            continue
+        lead = u8(data, o)
+        m[W_BARE] = 0
+        if (lead == 2 or lead == 6) and size >= 32:
+            # MPING: leading byte, flags, UUID, one PING header of protocol 6 (1.10)
+            if u8(data, o + 3) == 2 and u32(data, o + 20) == 65542 and u16(data, o + 24) == 53:
+                m[W_BARE] = 1 if lead == 2 else 2
+        if wanted[i] == 0 and m[W_BARE] == 0:
+            if lead < 24 or lead > 47 or u8(data, o + 2) > 3:
+                i += 1
+                continue
         if (
-            (work[W_ROWS] + bytes_here // 4 + 16) * WIDTH > room
-            or work[W_ENTRIES] + bytes_here // 4 + 8 > MAX_ENTRIES
-            or work[W_POOL] + bytes_here // 2 + 8 > POOL
-            or work[W_MEMBERS] + bytes_here // 8 + 2 > MAX_MEMBERS
+            m[W_ROWS] + (size // 4 + 16) * WIDTH > room
+            or m[W_ENTRIES] + size // 4 + 8 > MAX_ENTRIES
+            or m[W_POOL] + size // 2 + 8 > POOL + POOL_SIZE
+            or m[W_MEMBERS] + size // 8 + 2 > MAX_MEMBERS
         ):
             break
-        end = begin + length[i]
-        if end < stop[i]:
-            end = stop[i]
-        status, rows = walk(
-            data, begin, stop[i], end, bare, layout, slots, entries, pool, work, out
-        )
-        whole = 1 if status == 0 and rows > work[W_ROWS] else 0
-        strong = work[W_STRONG]
-        if (strong == 2 or (strong == 1 and whole == 1)) and (bare == 0 or whole == 1):
-            counts[C_CERTAIN if whole == 1 else C_LIKELY] += 1
-        elif force == 1:
-            counts[C_FORCED] += 1
+        end = o + length[i] if o + length[i] > stop[i] else stop[i]
+        m[TEMPLATE + FRAME] = frame[i]
+        m[TEMPLATE + LAST_FRAME] = frame[i]
+        m[TEMPLATE + AT] = at_ns[i]
+        m[TEMPLATE + LAST_AT] = at_ns[i]
+        m[TEMPLATE + FLAGS] = flags[i]
+        m[TEMPLATE + FRESH] = ip_id[i]
+        m[TEMPLATE + LAST_FRESH] = ip_id[i]
+        m[TEMPLATE + DATAGRAM] = i
+        m[TEMPLATE + VERSION] = u16(data, o) if m[W_BARE] == 0 else 0
+        status = walk(data, o, stop[i], end, m)
+        whole = 1 if status == 0 and m[W_END] > m[W_ROWS] else 0
+        strong = m[W_STRONG] if m[W_BARE] == 0 or whole == 1 else 0
+        if strong == 2 or (strong == 1 and whole == 1):
+            m[C_CERTAIN if whole == 1 else C_LIKELY] += 1
+        elif wanted[i] == 1:
+            m[C_FORCED] += 1
         else:
             i += 1
             continue
-        settle(rows, i, frame[i], at_ns[i], source[i], source_port[i], flags[i], ip_id[i], work,
-               streams, floors, members, notes, counts, out)  # fmt: skip
-        result = DECODED
+        m[W_PART] = 0
+        settle(data, source[i], source_port[i], m)
         if status == SHORT and end > stop[i]:
-            result = TRUNCATED
+            outcome[i] = TRUNCATED
         elif status == SHORT or status == BAD:
-            result = MALFORMED
-        elif status == LEFT or work[W_PART] == 1:
-            result = UNDECODABLE
-        outcome[i] = result
-        if bare > 0:
-            counts[C_BARE] += 1
+            outcome[i] = MALFORMED
         else:
-            counts[C_LISTS if work[W_LISTED] == 1 else C_SINGLE] += 1
-            counts[C_VERSIONS + work[W_VERSION]] += 1
-        if work[W_CLUSTER] > 0:
-            entries[work[W_CLUSTER] * ENTRY + 3] += 1
+            outcome[i] = UNDECODABLE if status == LEFT or m[W_PART] == 1 else DECODED
+        if m[W_BARE] > 0:
+            m[C_BARE] += 1
+        else:
+            m[C_LISTS if m[W_LISTED] == 1 else C_SINGLE] += 1
+            m[C_VERSIONS + m[W_VERSION]] += 1
+        if m[W_CLUSTER] > 0:
+            m[ENTRIES + m[W_CLUSTER] * 4 + 3] += 1
         i += 1
-    work[W_NEXT] = i
-    return i, work[W_ROWS]
+    m[W_NEXT] = i
+    return i, (m[W_ROWS] - OUT) // WIDTH
