@@ -19,6 +19,8 @@ import zstandard
 _SLICE: Final = {"gz": 65_536, "zst": 2_048, "lz4": 65_536}
 _STEP_BYTES: Final = 1 << 20  # output asked for at a time, where the library can be asked
 
+_MAGIC: Final = {"gz": b"\x1f\x8b\x08", "zst": b"\x28\xb5\x2f\xfd", "lz4": b"\x04\x22\x4d\x18"}
+
 #: Files that we name but do not read.
 _OTHERS: Final = {
     b"BZh": "bzip2",
@@ -30,12 +32,9 @@ _OTHERS: Final = {
 
 def detect(head: bytes) -> str:
     """``gz``, ``zst``, ``lz4`` or ``""`` for a file that begins with these (at least 4) bytes."""
-    if head[:3] == b"\x1f\x8b\x08":
-        return "gz"
-    if head[:4] == b"\x28\xb5\x2f\xfd":
-        return "zst"
-    if head[:4] == b"\x04\x22\x4d\x18":
-        return "lz4"
+    for compression, magic in _MAGIC.items():
+        if head.startswith(magic):
+            return compression
     return "zst" if _is_skippable(head) else ""
 
 
@@ -173,8 +172,10 @@ class Decompressed:
             self._end("", False)  # the end; tapes pad with zeros
         elif _is_skippable(head) and len(head) == 8:
             self._skip(8 + int.from_bytes(head[4:], "little"))
-        elif detect(head) == self._compression:
+        elif head.startswith(_MAGIC[self._compression]):
             self._decoder = _DECODERS[self._compression]()
+        elif _MAGIC[self._compression].startswith(head):
+            self._end(f"the {self._compression} data is cut after {self._consumed} bytes", True)
         else:
             what = f"{self._compression} data ends at byte {self._consumed}, other bytes follow"
             self._end(what, False)

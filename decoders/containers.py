@@ -84,7 +84,7 @@ class Records:
     link: Int64s  # LINKTYPE_*, -1 unknown
     interface: Int64s  # index in its section; pcap: 0
     offset: Int64s  # of the record header in the (uncompressed) file
-    status: Int64s  # record_kernels: OK, UNKNOWN_INTERFACE, TIME_OUT_OF_RANGE
+    status: Int64s  # record_kernels: OK, UNKNOWN_INTERFACE, TIME_OUT_OF_RANGE, NOT_A_PACKET
 
 
 @dataclass(slots=True)

@@ -25,6 +25,7 @@ COMMENT = 8  # a comment of the record just written is wanted; see X_COMMENT_AT
 OK = 0
 UNKNOWN_INTERFACE = 1  # no interface description has this number: link type and resolution unknown
 TIME_OUT_OF_RANGE = 2  # its time does not fit; at_ns is the limit
+NOT_A_PACKET = 3  # a custom, journal or event block: Wireshark numbers these too
 
 # setup
 S_PCAPNG = 0  # 1: pcapng, 0: pcap
@@ -211,8 +212,9 @@ def walk_pcapng(
 ):
     """The same for pcapng blocks: enhanced, simple and old packet blocks are records.
 
-    Blocks that change the tables return CONTROL at their position, checked for their lengths
-    except a section header, whose byte order is its own; all other blocks are passed over.
+    So are the few others that Wireshark numbers, with status NOT_A_PACKET. Blocks that change the
+    tables return CONTROL at their position, checked for their lengths except a section header,
+    whose byte order is its own; all other blocks are passed over.
     """
     big = setup[S_BIG]
     limit = setup[S_LIMIT]
@@ -319,6 +321,21 @@ def walk_pcapng(
             state[X_COMMENT_BYTES] = 0
         elif kind == 1 or kind == 5:
             return count, position, CONTROL
+        elif numbered(kind) == 1 and total >= 16:
+            start = position + 8
+            here = total - 12
+            if (kind & 0xFFF) == 0xBAD:  # the enterprise number comes first
+                start = position + 12
+                here = total - 16
+            original = here
+            interface = 0
+            link = 0 - 1
+            status = NOT_A_PACKET
+            if state[X_TIMED] == 0:
+                state[X_BORROWED] = 1
+            at_ns = state[X_LAST_NS]
+            state[X_UNTIMED] = state[X_UNTIMED] + 1
+            state[X_COMMENT_BYTES] = 0
         else:
             position = after
             continue
@@ -336,6 +353,17 @@ def walk_pcapng(
         position = after
         if state[X_COMMENT_BYTES] > 0 and state[X_WANT_COMMENTS] > 0:
             return count, position, COMMENT
+
+
+def numbered(kind):
+    """1 for the blocks besides packets to which Wireshark gives a frame number (seen with 4.0)."""
+    if kind == 0x0BAD or kind == 0x40000BAD:  # custom
+        return 1
+    if kind == 9:  # systemd journal export
+        return 1
+    if kind == 0x204 or kind == 0x216 or kind == 0x221:  # sysdig events
+        return 1
+    return 0
 
 
 def find_chain(data, setup, table, candidates, many, length, at_end):
