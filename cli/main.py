@@ -93,7 +93,8 @@ def _run(command: Any, args: Sequence[str] | None, prog_name: str, extra: dict[s
         click.echo("interrupted", err=True)
         return ExitCode.INTERRUPTED
     except SeqauditError as problem:
-        for line in str(problem).splitlines():
+        several = getattr(problem, "problems", None)  # of several captures, one line each
+        for line in [text for _, text in several] if several else [str(problem)]:
             click.echo(f"error: {safe(line)}", err=True)
         return ExitCode.NOT_JUDGED
     except Exception:  # a fault of ours: say so, and never with the exit code of a finding

@@ -1,0 +1,410 @@
+"""The commands as a shell sees them: output, exit codes, bad input (design 7)."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from seqaudit.cli.main import main
+
+SEQAUDIT = [sys.executable, "-m", "seqaudit.cli"]
+
+
+def run(*args: object, stdin: bytes | None = None) -> Result:
+    """A command in this process; audits run on the direct engine."""
+    words = [str(arg) for arg in args]
+    if words and words[0] in ("audit", "info", "decode"):
+        words[1:1] = ["--engine", "direct"]
+    return CliRunner().invoke(main, words, input=stdin)
+
+
+@pytest.fixture
+def lossy(fixtures: Path) -> Path:
+    return fixtures / "jgroups" / "n4-loss-1" / "C.pcap"
+
+
+def test_help_and_version() -> None:
+    shown = run("--help")
+    assert shown.exit_code == 0
+    assert "Replay captures and report what was lost, repeated, repaired." in shown.output
+    assert run("--version").output.startswith("seqaudit, version ")
+
+
+@pytest.mark.parametrize("command", ["audit", "info", "decode", "rules", "spark"])
+def test_every_command_explains_itself_with_an_example(command: str) -> None:
+    shown = (
+        run(command, "--help")
+        if command in ("rules", "spark")
+        else CliRunner().invoke(main, [command, "--help"])
+    )
+    assert shown.exit_code == 0
+    assert "Example" in shown.output
+
+
+def test_help_loads_neither_arrow_nor_numpy_nor_spark() -> None:
+    code = (
+        "import sys; from seqaudit.cli.main import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "sys.exit(bool({'pyarrow', 'numpy', 'pyspark', 'rich', 'pandas'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL).returncode == 0
+
+
+def test_a_direct_audit_loads_neither_pandas_nor_spark_nor_numba(lossy: Path) -> None:
+    code = (
+        "import sys; from seqaudit.cli.main import main\n"
+        f"try: main(['audit', '--engine', 'direct', {str(lossy)!r}])\n"
+        "except SystemExit: pass\n"
+        "sys.exit(bool({'pyspark', 'pandas', 'numba', 'py4j'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL).returncode == 0
+
+
+def test_losses_that_were_repaired_are_no_error_but_a_warning(lossy: Path) -> None:
+    assert run("audit", lossy).exit_code == 0
+    assert run("audit", "--fail-on", "warning", lossy).exit_code == 1
+    assert run("audit", "--fail-on", "warning", "--exit-zero", lossy).exit_code == 0
+    assert run("audit", "--fail-on", "never", lossy).exit_code == 0
+
+
+def test_real_message_loss_is_an_error(fixtures: Path) -> None:
+    lost = fixtures / "jgroups" / "n2-last-lost-1"
+    report = run("audit", "--format", "json", *sorted(lost.glob("?.pcap")))
+    errors = [f for f in json.loads(report.stdout)["findings"] if f["severity"] == "error"]
+    assert report.exit_code == (1 if errors else 0)
+    assert errors
+
+
+def test_json_is_the_report_and_nothing_else_is_on_stdout(lossy: Path) -> None:
+    shown = run("audit", "--format", "json", lossy)
+    report = json.loads(shown.stdout)
+    assert report["schema"] == "seqaudit/report/1"
+    assert report["captures"][0]["path"] == str(lossy)
+
+
+def test_two_runs_give_the_same_bytes(lossy: Path) -> None:
+    assert run("audit", lossy).stdout_bytes == run("audit", lossy).stdout_bytes
+
+
+def test_every_finding_prints_its_display_filter(lossy: Path) -> None:
+    report = json.loads(run("audit", "--format", "json", lossy).stdout)
+    shown = run("audit", lossy).stdout
+    assert report["findings"]
+    for finding in report["findings"]:
+        assert f"  filter: {finding['filter']}\n" in shown
+
+
+# ---- bad input: what, where, what to try; the stated exit code; never a traceback
+
+
+def bad(tmp_path: Path, lossy: Path, kind: str) -> Path:
+    """An unusable or damaged input."""
+    path = tmp_path / kind
+    content = lossy.read_bytes()
+    if kind == "directory":
+        path.mkdir()
+    elif kind != "missing":
+        path.write_bytes(
+            {
+                "empty": b"",
+                "text": b"hello, world\n" * 20,
+                "short": content[:20],
+                "header-only": content[:24],
+                "foreign": content[:24] + bytes(100),
+            }[kind]
+        )
+    return path
+
+
+@pytest.mark.parametrize("kind", ["missing", "directory", "empty", "text", "short"])
+def test_an_unusable_input_is_one_clear_line(kind: str, tmp_path: Path, lossy: Path) -> None:
+    path = bad(tmp_path, lossy, kind)
+    shown = run("audit", path)
+    assert shown.exit_code == 2
+    assert shown.stdout == ""
+    (line,) = shown.stderr.splitlines()
+    assert line.startswith(f"error: {path}: ")
+    assert "; " in line  # what to try
+
+
+@pytest.mark.parametrize("kind", ["missing", "directory", "empty", "text", "short"])
+def test_the_other_captures_are_audited(kind: str, tmp_path: Path, lossy: Path) -> None:
+    path = bad(tmp_path, lossy, kind)
+    shown = run("audit", "--format", "json", path, lossy)
+    assert shown.exit_code == 2
+    report = json.loads(shown.stdout)
+    assert [capture["frames"] for capture in report["captures"]] == [117]
+    assert [entry["path"] for entry in report["unreadable"]] == [str(path)]
+    assert shown.stderr.startswith(f"error: {path}: ")
+
+
+def test_findings_come_before_what_could_not_be_judged(tmp_path: Path, lossy: Path) -> None:
+    path = bad(tmp_path, lossy, "missing")
+    assert run("audit", "--fail-on", "warning", path, lossy).exit_code == 1
+
+
+def test_a_capture_without_frames_cannot_be_judged(tmp_path: Path, lossy: Path) -> None:
+    shown = run("audit", bad(tmp_path, lossy, "header-only"))
+    assert shown.exit_code == 2
+    assert "has no frames; nothing to judge" in shown.stderr
+
+
+def test_a_capture_of_a_foreign_protocol_cannot_be_judged(tmp_path: Path, lossy: Path) -> None:
+    path = tmp_path / "foreign.pcap"
+    frame = bytes(12) + b"\x08\x06" + bytes(46)  # ARP
+    header = (1_700_000_000).to_bytes(4, "little") + bytes(4) + (60).to_bytes(4, "little") * 2
+    path.write_bytes(lossy.read_bytes()[:24] + (header + frame) * 20)
+    shown = run("audit", path)
+    assert shown.exit_code == 2
+    assert f"{path}: nothing in 20 frames is of a known system; seqaudit info" in shown.stderr
+    assert run("info", path).exit_code == 2
+
+
+def test_everything_before_and_after_damage_is_audited(tmp_path: Path, lossy: Path) -> None:
+    content = lossy.read_bytes()
+    cut = tmp_path / "cut.pcap"
+    cut.write_bytes(content[:-7])
+    report = json.loads(run("audit", "--format", "json", cut).stdout)
+    assert report["captures"][0]["frames"] == 116
+    assert "CP001" in {finding["rule"] for finding in report["findings"]}
+
+    at = 24
+    for _ in range(30):
+        at += 16 + int.from_bytes(content[at + 8 : at + 12], "little")
+    damaged = tmp_path / "damaged.pcap"
+    damaged.write_bytes(content[: at + 8] + b"\xff" * 8 + content[at + 16 :])
+    shown = run("audit", "--format", "json", damaged)
+    report = json.loads(shown.stdout)
+    assert report["captures"][0]["frames"] == 116
+    assert report["captures"][0]["skipped"][0]["from"] == at
+    assert "CP002" in {finding["rule"] for finding in report["findings"]}
+    assert shown.exit_code in (0, 1)
+
+
+def test_the_same_capture_twice_is_refused(lossy: Path) -> None:
+    shown = run("audit", lossy, lossy)
+    assert shown.exit_code == 2
+    assert "is given twice" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "complaint"),
+    [
+        (["--param", "mcast.speed=1"], "no parameter is called"),
+        (["--param", "mcast.capacity"], "is not NAME=VALUE"),
+        (["--decode-as", "7800=jgroups"], "is not udp:PORT=SYSTEM"),
+        (["--decode-as", "udp:7800=morse"], "no system is called morse"),
+        (["--no-decode", "morse"], "no system is called morse"),
+        (["--master", "local", "--remote", "sc://a"], "two places"),
+        (["--master", "local"], "runs in this process"),
+        (["--at", "A", "--at", "B"], "only one vantage"),
+        (["--at", "x.pcap=B"], "no capture is called x.pcap"),
+        (["--names", "no-such-file"], "does not exist"),
+        (["--limit", "-1"], "-1 is not in the range"),
+    ],
+)
+def test_options_that_make_no_sense_are_usage_errors(
+    args: list[str], complaint: str, lossy: Path
+) -> None:
+    shown = run("audit", *args, lossy)
+    assert shown.exit_code == 2
+    assert complaint in shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("a: [", "line 1: is not YAML"),
+        ("- a\n", "is not a map of identities to names"),
+        ("a: {b: c}\n", "is not a map of identities to names"),
+    ],
+)
+def test_a_names_file_that_makes_no_sense_says_where(
+    content: str, complaint: str, tmp_path: Path, lossy: Path
+) -> None:
+    names = tmp_path / "names.yaml"
+    names.write_text(content)
+    shown = run("audit", "--names", names, lossy)
+    assert shown.exit_code == 2
+    assert complaint in shown.stderr
+
+
+# ---- what options do
+
+
+def test_names_go_before_those_of_the_wire(tmp_path: Path, lossy: Path) -> None:
+    names = tmp_path / "names.yaml"
+    names.write_text("10.80.0.2: bravo\n6e1a5dce-d96a-4ef6-8ce5-c29e0b80e29f: charlie\n")
+    report = json.loads(run("audit", "--format", "json", "--names", names, lossy).stdout)
+    stream = next(s for s in report["streams"] if s["messages"] == 200)
+    assert (stream["sender_name"], stream["receiver_name"]) == ("bravo", "charlie")
+    texts = [f["text"] for f in report["findings"] if f["rule"] == "MC001"]
+    assert texts[0].startswith("66 messages of bravo were lost on the way to charlie")
+
+
+def test_param_goes_before_params_and_these_before_the_stack_file(
+    tmp_path: Path, lossy: Path
+) -> None:
+    params = tmp_path / "params.yaml"
+    params.write_text("mcast: {capacity: 128, xmit_interval_ms: 700}\n")
+    stack = tmp_path / "stack.xml"
+    stack.write_text(
+        '<config><NAKACK4 capacity="256" xmit_interval="900" max_xmit_req_size="99"/></config>'
+    )
+    options = ["--jgroups-config", stack, "--params", params, "--param", "mcast.capacity=64"]
+    report = json.loads(run("audit", "--format", "json", *options, lossy).stdout)
+    values = {p["name"]: (p["value"], p["origin"]) for p in report["parameters"]}
+    assert values["mcast.capacity"] == (64, "given")
+    assert values["mcast.xmit_interval_ms"] == (700, "given")
+    assert values["mcast.max_xmit_req_size"] == (99, "given")
+
+
+def test_a_vantage_can_be_given_for_each_file(fixtures: Path) -> None:
+    a, b = (fixtures / "jgroups" / "n4-loss-1" / name for name in ("A.pcap", "B.pcap"))
+    report = json.loads(run("audit", "--format", "json", "--at", "A.pcap=C", a, b).stdout)
+    assert [(c["vantage"]["name"], c["vantage"]["origin"]) for c in report["captures"]] == [
+        ("C", "given"),
+        ("B", "inferred"),
+    ]
+
+
+def test_a_system_that_is_not_to_be_decoded_is_not(lossy: Path) -> None:
+    shown = run("audit", "--no-decode", "jgroups", lossy)
+    assert shown.exit_code == 2
+    assert "nothing in 117 frames is of a known system" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("style", "shown"),
+    [("utc", "frame 26 at 2026-11-20 22:18:48."), ("epoch", "frame 26 at 1795213128."),
+     ("relative", "frame 26 at +3.")],
+)  # fmt: skip
+def test_times_are_shown_as_asked_for(style: str, shown: str, lossy: Path) -> None:
+    assert shown in run("audit", "--time", style, lossy).stdout
+
+
+def test_a_limit_shortens_tables_and_says_so(lossy: Path) -> None:
+    shown = run("audit", "--limit", "2", lossy).stdout
+    assert "... and 7 more; --limit 0 shows all" in shown
+
+
+def test_standard_input_in_every_compression_is_the_same_capture(lossy: Path) -> None:
+    import lz4.frame
+    import zstandard
+
+    content = lossy.read_bytes()
+    plain = json.loads(run("audit", "--format", "json", lossy).stdout)
+    for name, data in (
+        (None, content),
+        ("gz", gzip.compress(content)),
+        ("zst", zstandard.compress(content)),
+        ("lz4", lz4.frame.compress(content)),
+    ):
+        piped = json.loads(run("audit", "--format", "json", "-", stdin=data).stdout)
+        assert piped["captures"][0] == plain["captures"][0] | {
+            "path": "-", "files": ["-"], "compression": name,
+            "interfaces": [i | {"file": "-"} for i in plain["captures"][0]["interfaces"]],
+        }  # fmt: skip
+        assert piped["gaps"] == plain["gaps"]
+
+
+def test_an_empty_standard_input_is_one_line() -> None:
+    shown = run("audit", "-", stdin=b"")
+    assert (shown.exit_code, shown.stderr) == (
+        2, "error: -: is empty; check the command before the pipe\n",
+    )  # fmt: skip
+
+
+def test_an_events_file_gives_the_report_of_the_capture(tmp_path: Path, lossy: Path) -> None:
+    events = tmp_path / "events.parquet"
+    assert run("decode", lossy, "-o", events).exit_code == 0
+    for shape in ("json", "table"):
+        kept = run("audit", "--format", shape, events)
+        assert kept.stdout_bytes == run("audit", "--format", shape, lossy).stdout_bytes
+    assert run("audit", events, lossy).exit_code == 2
+    nowhere = run("decode", lossy, "-o", tmp_path / "no" / "where.parquet")
+    assert nowhere.exit_code == 2
+    assert "cannot be written" in nowhere.stderr
+
+
+def test_rotated_files_are_recognized_and_can_be_one_capture(tmp_path: Path, lossy: Path) -> None:
+    content = lossy.read_bytes()
+    ring = [tmp_path / f"lab_{n:05d}_2026112022184{n}.pcap" for n in (1, 2)]
+    at = 24
+    for _ in range(40):
+        at += 16 + int.from_bytes(content[at + 8 : at + 12], "little")
+    ring[0].write_bytes(content[:at])
+    ring[1].write_bytes(content[:24] + content[at:])
+    several = run("audit", *ring)
+    assert "--one-capture audits them as one" in several.stderr
+    one = run("audit", "--format", "json", "--one-capture", *ring)
+    assert one.stderr == ""
+    assert json.loads(one.stdout)["totals"]["captures"] == 1
+
+
+def test_rules_are_listed_and_explained() -> None:
+    assert "MC001" in run("rules").stdout
+    shown = run("rules", "mc001")
+    assert shown.exit_code == 0
+    for part in ("MC001 loss-recovered", "Meaning:", "Detected:", "What to do:", "Source:"):
+        assert part in shown.stdout
+    assert run("rules", "XX999").exit_code == 2
+
+
+def test_info_says_what_is_in_a_capture_and_what_was_not_judged(lossy: Path) -> None:
+    shown = run("info", lossy).stdout
+    for part in (
+        "frames: 117: 105 decoded (89.7 %), 9 other (7.7 %), 3 undecodable (2.6 %)",
+        "taken at: C 10.80.0.3 (inferred): 10.80.0.3 is an end of all 27 unicasts",
+        "incomplete IP datagram",
+        "XMIT_REQ",
+        "239.8.8.8",
+        "not judged: MC006 sender-blocked: no stream is sent here",
+    ):
+        assert part in shown
+
+
+# ---- the shell around it
+
+
+def test_a_reader_that_goes_away_is_no_error(lossy: Path) -> None:
+    process = subprocess.Popen(
+        [*SEQAUDIT, "audit", "--engine", "direct", "--format", "json", str(lossy)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout is not None and process.stderr is not None
+    process.stdout.close()  # as head does
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 0
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_piped_output_is_plain_in_any_encoding(encoding: str, lossy: Path) -> None:
+    shown = subprocess.run(
+        [*SEQAUDIT, "audit", "--engine", "direct", str(lossy)],
+        capture_output=True,
+        check=True,
+        env=os.environ | {"PYTHONIOENCODING": encoding, "FORCE_COLOR": "1"},
+    )
+    assert b"\x1b" not in shown.stdout
+    assert shown.stderr == b""
+
+
+def test_text_of_a_path_cannot_steer_the_terminal(tmp_path: Path, lossy: Path) -> None:
+    path = tmp_path / "evil\x1b[31m[bold].pcap"
+    path.write_bytes(lossy.read_bytes())
+    shown = run("audit", path).stdout
+    assert "\x1b" not in shown
+    assert "evil\\x1b[31m[bold].pcap" in shown
+    shown = run("audit", tmp_path / "no\nsuch\x1b").stderr
+    assert "\x1b" not in shown
+    assert len(shown.splitlines()) == 1
