@@ -1,0 +1,41 @@
+"""The README is true: its output is what the command prints, its test command is what CI runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from seqaudit.cli.main import main
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^python3 -m venv .*$", README, re.MULTILINE)
+
+
+def test_the_shown_output_is_what_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = re.search(r"<!-- audit (\S+) -->\n```\n(.*?)```\n", README, re.DOTALL)
+    assert shown is not None
+    assert COMMANDS[0].endswith(f".venv/bin/seqaudit audit {shown[1]}")
+    monkeypatch.chdir(ROOT)
+    printed = CliRunner().invoke(main, ["audit", "--engine", "direct", shown[1]])
+    assert printed.exit_code == 0
+    assert printed.stdout == shown[2]
+
+
+def test_ci_runs_the_test_command_of_the_readme() -> None:
+    assert len(COMMANDS) == 2
+    assert COMMANDS[1] in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_every_command_in_the_readme_exists() -> None:
+    for words in re.findall(r"`seqaudit ([a-z]+(?: [a-z]+)?)", README):
+        parts = words.split()
+        first = CliRunner().invoke(main, [*parts[:1], "--help"])
+        assert first.exit_code == 0, words
+
+
+def test_every_option_in_the_readme_exists() -> None:
+    helped = CliRunner().invoke(main, ["audit", "--help"]).stdout
+    for option in re.findall(r"`(--[a-z-]+)", README):
+        assert option in helped
