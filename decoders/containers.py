@@ -350,9 +350,12 @@ class Reader:
         low = max(floor, begin - self.prime_bytes)
         saved = walker.save()
         for _ in range(PRIME_TRIES):
-            start = low if low == floor else self._find(low, begin)
+            start = low if low == floor else self._find(low, begin + 1)
             if start < 0:
                 break
+            if start == begin:  # nothing lies between
+                self._position = begin
+                return
             for _records in self._walk(start, begin, 0):
                 pass
             walker.restore(saved)

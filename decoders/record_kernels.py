@@ -62,6 +62,8 @@ X_COMMENT_BYTES = 6
 X_WANT_COMMENTS = 7  # texts still wanted
 STATE_SIZE = 8
 
+NO_TABLE = 2
+
 CHAIN = 16  # records that make a guess (design 3.1)
 CUT_CHAIN = 4  # complete records that make one if the file ends inside the next
 DAY_S = 86_400
@@ -386,12 +388,12 @@ def chain_at(data, setup, table, position, length, at_end):
 
     A file that ends inside the last record needs CUT_CHAIN complete ones before it.
     """
-    big = setup[S_BIG]
+    order = setup[S_BIG]
     before = 0 - 1
     done = 0
     while done < CHAIN:
         if setup[S_PCAPNG] == 1:
-            after, second, big = believable_block(data, setup, table, position, length, big)
+            after, second, order = believable_block(data, setup, table, position, length, order)
         else:
             after, second = believable_record(data, setup, position, length)
         if after == 0 - 2:  # not even its header is in the window
@@ -443,47 +445,53 @@ def believable_record(data, setup, position, length):
     return position + header + here, second
 
 
-def believable_block(data, setup, table, position, length, big):
-    """(offset after the block, its second or -1, byte order in force) of a pcapng block."""
+def believable_block(data, setup, table, position, length, order):
+    """(offset after the block, its second or -1, order behind it) of a pcapng block.
+
+    order: 1: big-endian; + NO_TABLE: another section has begun, so times cannot be told.
+    """
+    big = order & 1
     if position + 12 > length:
-        return 0 - 2, 0 - 1, big
+        return 0 - 2, 0 - 1, order
     kind = u32(data, position, big)
     if kind == 0x0A0D0D0A:
         magic = u32(data, position + 8, 1)
         if magic == 0x1A2B3C4D:
             big = 1
+            order = 1 | NO_TABLE
         elif magic == 0x4D3C2B1A:
             big = 0
+            order = NO_TABLE
         else:
-            return 0 - 1, 0 - 1, big
+            return 0 - 1, 0 - 1, order
     elif (kind == 0 or kind > 11) and kind != 0x0BAD and kind != 0x40000BAD:
-        return 0 - 1, 0 - 1, big
+        return 0 - 1, 0 - 1, order
     total = u32(data, position + 4, big)
     if total < 12 or (total & 3) != 0 or total > GUESS_LIMIT + 4096:
-        return 0 - 1, 0 - 1, big
+        return 0 - 1, 0 - 1, order
     after = position + total
     second = 0 - 1
     if after <= length and u32(data, after - 4, big) != total:
-        return 0 - 1, 0 - 1, big
+        return 0 - 1, 0 - 1, order
     if kind == 6 or kind == 2:
         if total < 32:
-            return 0 - 1, 0 - 1, big
+            return 0 - 1, 0 - 1, order
         if position + 28 > length:
-            return after, second, big
+            return after, second, order
         if u32(data, position + 20, big) > total - 32:
-            return 0 - 1, 0 - 1, big
+            return 0 - 1, 0 - 1, order
         interface = u32(data, position + 8, big)
         if kind == 2:
             interface = u16(data, position + 8, big)
-        if interface < setup[S_INTERFACES]:
+        if interface < setup[S_INTERFACES] and order < NO_TABLE:
             high = u32(data, position + 12, big)
             low = u32(data, position + 16, big)
             at_ns = ticks_to_ns(high, low, table, interface * TABLE_ROW)
             if at_ns >= 0:
                 second = at_ns // 1_000_000_000
     elif kind == 3 and total < 16:
-        return 0 - 1, 0 - 1, big
-    return after, second, big
+        return 0 - 1, 0 - 1, order
+    return after, second, order
 
 
 def microseconds_to_ns(high, low):
