@@ -7,8 +7,8 @@ from collections import Counter
 from typing import Any
 
 from tests.agreement import wire
-from tests.agreement.expected import EXPECTED
-from tests.agreement.figures import decoded_by_truth
+from tests.agreement.expected import FIRES, expected_rules
+from tests.agreement.figures import OTHERS, count_others, decoded_by_truth
 from tests.agreement.report import to_ranges
 from tests.agreement.truth import Scenario
 
@@ -26,6 +26,11 @@ def true_report(scenario: Scenario) -> dict[str, Any]:
         _add_capture(report, scenario, number, vantage)
         for sender in scenario.uuids:
             _add_stream(report, scenario, number, vantage, sender)
+        report["findings"] += [
+            {"capture": number, "rule": rule, "severity": "warning"}
+            for rule, fires in FIRES.items()
+            if vantage in scenario.uuids and fires(scenario, vantage)
+        ]
         for view in scenario.views(vantage):
             if view.number:
                 report["views"].append(
@@ -36,10 +41,10 @@ def true_report(scenario: Scenario) -> dict[str, Any]:
                     }
                 )
     for name in scenario.truth["expect"]["findings"]:
-        if EXPECTED[name].concerns_multicast(scenario):
-            report["findings"] += [
-                {"capture": 0, "rule": rule, "severity": "error"} for rule in EXPECTED[name].rules
-            ]
+        report["findings"] += [
+            {"capture": 0, "rule": rule, "severity": "error"}
+            for rule in sorted(expected_rules(scenario, name) - FIRES.keys())
+        ]
     return report
 
 
@@ -47,12 +52,17 @@ def _add_capture(report: dict[str, Any], scenario: Scenario, number: int, vantag
     messages_by: dict[str, dict[str, int]] = {}
     for (system, kind), count in decoded_by_truth(scenario, vantage).items():
         messages_by.setdefault(system, {})[kind] = count
-    others = [m for m in scenario.messages(vantage) if m.nakack is None and m.unicast is None]
-    messages_by["jgroups"] = {"PING": len(others)}
+    decoded = scenario.truth["captures"][vantage].get("decoded", {})
+    messages_by["jgroups"] = {
+        OTHERS.get(key[6:], key[6:]): n for key, n in decoded.items() if key.startswith("other:")
+    } or {"PING": count_others(scenario, vantage)}
+    frames = sum(1 for _ in wire.read_packets(scenario.captures[vantage]))
     report["captures"].append(
         {
             "path": str(scenario.captures[vantage]),
-            "frames": sum(1 for _ in wire.read_packets(scenario.captures[vantage])),
+            "frames": frames,
+            "frames_by": {"decoded": frames},
+            "datagrams": {n: decoded.get(f"datagrams_{n}", 0) for n in ("single", "list")},
             "messages_by": messages_by,
         }
     )
@@ -90,6 +100,7 @@ def _add_stream(
     lost = to_ranges(truth.get("exact", {}).get("first_copy_lost", []))
     way = "arrived" if vantage == sender else "sent"
     interval, delivered = _deliveries(scenario, vantage, sender)
+    receiving = vantage in scenario.uuids and vantage != sender
     report["streams"].append(
         {
             "id": f"lab|{uuid}",
@@ -100,10 +111,16 @@ def _add_stream(
             "messages": len(set(arrived)),
             "arrivals": len(arrived),
             "copies": len(arrived) - len(set(arrived)),
-            "lost_seqnos": lost,
-            "unrecovered_seqnos": to_ranges(truth.get("never_arrived", [])),
-            "delivered": delivered,
+            "lost_seqnos": lost if receiving else None,
+            "unrecovered_seqnos": (
+                to_ranges(truth.get("never_arrived", [])) if receiving else None
+            ),
+            "delivered": delivered if receiving else None,
             "delivered_interval": interval,
+            "retransmissions": {
+                "needless": truth.get("exact", {}).get("copies_sent_after_arrival", 0),
+                "useful": sum(b - a + 1 for a, b in lost) - len(truth.get("never_arrived", [])),
+            },
             "requests": {way: sum(p["requests"] for p in peers.values())},
             "requested_seqnos": {way: sum(p["requested_seqnos"] for p in peers.values())},
             "acks": {way: sum(p["acks"] for p in peers.values())},

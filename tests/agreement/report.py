@@ -28,6 +28,16 @@ class CaptureReport:
         return self.own.get("frames", ABSENT)
 
     @property
+    def frames_by(self) -> Mapping[str, int]:
+        """Outcome -> frames."""
+        found: Mapping[str, int] = self.own["frames_by"]
+        return found
+
+    def datagrams(self, shape: str) -> object:
+        """Decoded datagrams with a "single" message or with a "list"."""
+        return self.own["datagrams"].get(shape, ABSENT)
+
+    @property
     def messages_by(self) -> Mapping[str, Mapping[str, int]]:
         """System -> wire kind -> decoded messages."""
         found: Mapping[str, Mapping[str, int]] = self.own["messages_by"]
@@ -69,7 +79,7 @@ class CaptureReport:
             if view["capture"] == self.capture
         ]
 
-    def rules_fired(self) -> list[Mapping[str, Any]]:
+    def findings(self) -> list[Mapping[str, Any]]:
         """Findings of this capture."""
         return [f for f in self.report["findings"] if f["capture"] == self.capture]
 

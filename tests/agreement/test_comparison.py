@@ -71,6 +71,8 @@ SPOILT: Final = [
     (2, "delivered", [[1, 100], [102, 200]], ["C B>* delivered"]),
     (2, "delivered", [[1, 200], [200, 200]], ["C B>* delivered"]),
     (2, "delivered", None, ["C B>* delivered"]),
+    (2, "retransmissions", {"needless": 1, "useful": 66}, ["C B>* needless copies"]),
+    (2, "retransmissions", {"needless": 0, "useful": 65}, ["C B>* useful copies"]),
     (2, "by_wire_kind", {"MSG": 134}, ["C attribute xmit_rsps_received"]),
     (1, "messages", 201, ["B attribute num_messages_sent", "B B>* distinct_sent"]),
     (1, "copies", 129, ["B attribute xmit_rsps_sent", "B B>* copies sent"]),
@@ -80,6 +82,8 @@ SPOILT: Final = [
     (1, "stalls", 0, ["B B>* blocked, at most"]),
     (1, "stalls", 3, []),
     (1, "max_outstanding", 65, ["B B>* outstanding, at most"]),
+    (1, "lost_seqnos", [[5, 5]], ["B B>* lost_seqnos, not visible here"]),
+    (3, "delivered", [[1, 200]], ["mirror B>* delivered, not visible here"]),
     (1, "capacity", 63, ["B B>* capacity"]),
     (1, "capacity", None, ["B B>* blocked, at most"]),
 ]
@@ -120,7 +124,8 @@ def test_counts_of_frames_and_messages_are_compared() -> None:
         "A frames",
         "B messages nakack4 ACK",
         "C messages unicast4 CLOSE",
-        "mirror messages of other protocols",
+        "mirror messages FD_ALL3",
+        "mirror messages PING",
     ]
 
 
@@ -171,7 +176,13 @@ def test_of_a_member_that_died_the_truth_must_lie_inside(
 
 def test_expected_rules_must_fire_and_other_errors_must_not() -> None:
     assert differences("n4-loss-1", lambda report: report["findings"].clear()) == [
-        "* expects loss_recovered"
+        "A MC001 fires",
+        "C MC001 fires",
+        "* expects loss_recovered",
+    ]
+    false_alarm = {"capture": 1, "rule": "MC002", "severity": "warning"}
+    assert differences("n4-loss-1", lambda report: report["findings"].append(false_alarm)) == [
+        "B MC002 fires"
     ]
     unexpected = {"capture": 1, "rule": "MC999", "severity": "error"}
     assert differences("n4-loss-1", lambda report: report["findings"].append(unexpected)) == [

@@ -105,6 +105,10 @@ class Scenario:
         """Ring capacity that the member ran with; null for NAKACK2 and for a member that died."""
         return self.attribute(member, "capacity")
 
+    def capacity_configured(self, member: str) -> bool:
+        """Whether the member's stack file states the capacity; else it ran with the default."""
+        return bool(re.search(r"<(pbcast\.)?NAKACK4\b[^>]*\bcapacity=", self.stack(member) or ""))
+
     @cached_property
     def events(self) -> list[str]:
         """What was done in the run, in order."""

@@ -39,7 +39,8 @@ def _discarded(place: Place) -> bool:
 
 def _full_at_most_once(place: Place) -> bool:
     blockings = place.scenario.attribute(place.vantage, "num_blockings")
-    return not place.configured and blockings is not None and blockings <= 1
+    given = place.configured and place.scenario.capacity_configured(place.vantage)
+    return not given and blockings is not None and blockings <= 1
 
 
 UNKNOWN: Final = (
