@@ -76,6 +76,9 @@ Found = tuple[int, int]
 
 
 def link_name(link: int) -> str:
+    """The name of a link type; -1 is what a record without one has."""
+    if link < 0:
+        return "none"
     return LINK_NAMES.get(link, f"LINKTYPE {link}")
 
 

@@ -9,7 +9,7 @@ for the same datagram captured shortly before. Everything is written into ``out`
 # Fields of ``out``.
 STATE = 0  # what the record turned out to be, below
 PROTOCOL = 1  # IP protocol, -1 if the record holds no IP
-SOURCE = 2  # number of the address in ``words``, -1 without IP
+SOURCE = 2  # number of the address in HOST_ROWS, -1 without IP
 DESTINATION = 3
 SOURCE_PORT = 4  # UDP, TCP, SCTP, DCCP, UDP-Lite; 0 for others and for fragments
 DESTINATION_PORT = 5
@@ -20,7 +20,7 @@ IP_ID = 9  # -1: none
 FLAGS = 10  # events.Flag: NETWORK_DUPLICATE, MULTICAST, CUT
 TTL = 11  # or hop limit
 FRAGMENT = 12  # offset in bytes << 1 | more fragments follow; -1: no fragment
-FLOW = 13  # number of (destination, protocol, destination port) in ``flows``; -1: none
+FLOW = 13  # number of (destination, protocol, destination port) in FLOW_ROWS; -1: none
 PACKET_TYPE = 14  # SLL, SLL2: 0 to us, 1 broadcast, 2 multicast, 3 to others, 4 outgoing; else -1
 FIELDS = 15
 
@@ -30,6 +30,7 @@ DATAGRAM = 1
 FRAGMENT_STATE = 2  # of something that may be UDP; for the second stage
 NOT_UDP = 3
 NOT_IP = 4
+NO_PACKET = 5  # a block that Wireshark numbers as well
 MALFORMED_LINK = 10
 MALFORMED_VERSION = 11
 MALFORMED_HEADER = 12
@@ -44,8 +45,9 @@ UNKNOWN_LINK = 30
 UNDECRYPTED = 31
 NO_INTERFACE = 32
 
-# Status of a record (record_kernels): no interface description, so no link type.
+# Status of a record (record_kernels): no interface description, so no link type; no packet at all.
 RECORD_WITHOUT_INTERFACE = 1
+RECORD_WITHOUT_PACKET = 3
 
 # What stands behind the link layer; also ``l3[i] & 7``, with the offset in the bits above.
 NETWORK_BY_VERSION = 0  # IP, the first four bits say which
@@ -56,6 +58,7 @@ NETWORK_IPV4 = 4
 NETWORK_ENCRYPTED = 5
 NETWORK_IPV6 = 6
 NETWORK_NO_INTERFACE = 7
+NETWORK_NO_PACKET = 8  # never in l3
 
 # events.Flag
 FLAG_NETWORK_DUPLICATE = 4
@@ -83,11 +86,19 @@ WIDE_WORDS = 6  # the first three words of both addresses (IPv6)
 CHAIN = 8  # newest entries of a bucket that are compared; all of them lie in the window
 LATEST_NS = 4611686018427387904  # 2^62; times outside 0 … this take no part in subtraction
 
-# ``memory``: what lasts from one call to the next.
-MEMORY_HOSTS = 0
-MEMORY_FLOWS = 1
-MEMORY_RING = 2
-MEMORY_SIZE = 3
+# ``work``: all that lasts from one call to the next, in one array (passing many costs numba time).
+HOST_COUNT = 0
+FLOW_COUNT = 1
+RING_COUNT = 2
+HOST_SLOTS = 8
+HOST_ROWS = HOST_SLOTS + SLOTS
+FLOW_SLOTS = HOST_ROWS + HOSTS * HOST_WORDS
+FLOW_ROWS = FLOW_SLOTS + SLOTS
+PAIR_ROWS = FLOW_ROWS + HOSTS * FLOW_WORDS
+HEADS = PAIR_ROWS + PAIRS * PAIR_WORDS  # per bucket the newest entry and its offset
+RING_ROWS = HEADS + SLOTS * 2
+WIDE_ROWS = RING_ROWS + RING * RING_WORDS
+WORK_SIZE = WIDE_ROWS + RING * WIDE_WORDS
 
 
 def u8(a, o):
@@ -300,7 +311,7 @@ def has_ports(protocol):
     return 0
 
 
-def intern_host(data, wide_at, version, last, slots, words, memory):
+def intern_host(data, wide_at, version, last, work):
     """The number of an address, new if need be; -1: the table is full.
 
     ``last`` is its last 32-bit word; the three before it are at ``wide_at`` (IPv6).
@@ -314,48 +325,48 @@ def intern_host(data, wide_at, version, last, slots, words, memory):
         w2 = u32be(data, wide_at + 8)
     h = mix(version + w0 * 3 + w1 * 5 + w2 * 7, last)
     for probe in range(PROBES):
-        place = (h + probe) & (SLOTS - 1)
-        number = slots[place] - 1
+        place = HOST_SLOTS + ((h + probe) & (SLOTS - 1))
+        number = work[place] - 1
         if number < 0:
-            if memory[MEMORY_HOSTS] >= HOSTS:
+            if work[HOST_COUNT] >= HOSTS:
                 return -1
-            number = memory[MEMORY_HOSTS]
-            at = number * HOST_WORDS
-            words[at] = version
-            words[at + 1] = w0
-            words[at + 2] = w1
-            words[at + 3] = w2
-            words[at + 4] = last
-            slots[place] = number + 1
-            memory[MEMORY_HOSTS] = number + 1
+            number = work[HOST_COUNT]
+            at = HOST_ROWS + number * HOST_WORDS
+            work[at] = version
+            work[at + 1] = w0
+            work[at + 2] = w1
+            work[at + 3] = w2
+            work[at + 4] = last
+            work[place] = number + 1
+            work[HOST_COUNT] = number + 1
             return number
-        at = number * HOST_WORDS
+        at = HOST_ROWS + number * HOST_WORDS
         if (
-            words[at + 4] == last
-            and words[at] == version
-            and words[at + 3] == w2
-            and words[at + 2] == w1
-            and words[at + 1] == w0
+            work[at + 4] == last
+            and work[at] == version
+            and work[at + 3] == w2
+            and work[at + 2] == w1
+            and work[at + 1] == w0
         ):
             return number
     return -1
 
 
-def intern_flow(key, slots, flows, memory):
+def intern_flow(key, work):
     """The number of a (destination, protocol, port), new if need be; -1: the table is full."""
     h = mix(key >> 24, key & 0xFFFFFF)
     for probe in range(PROBES):
-        place = (h + probe) & (SLOTS - 1)
-        number = slots[place] - 1
+        place = FLOW_SLOTS + ((h + probe) & (SLOTS - 1))
+        number = work[place] - 1
         if number < 0:
-            if memory[MEMORY_FLOWS] >= HOSTS:
+            if work[FLOW_COUNT] >= HOSTS:
                 return -1
-            number = memory[MEMORY_FLOWS]
-            flows[number * FLOW_WORDS] = key
-            slots[place] = number + 1
-            memory[MEMORY_FLOWS] = number + 1
+            number = work[FLOW_COUNT]
+            work[FLOW_ROWS + number * FLOW_WORDS] = key
+            work[place] = number + 1
+            work[FLOW_COUNT] = number + 1
             return number
-        if flows[number * FLOW_WORDS] == key:
+        if work[FLOW_ROWS + number * FLOW_WORDS] == key:
             return number
     return -1
 
@@ -378,9 +389,7 @@ def sample(data, start, stop):
     )
 
 
-def seen_before(
-    data, at, offset, at_ns, sizes, ports, digest, source, destination, heads, ring, wide, memory
-):
+def seen_before(data, at, offset, at_ns, sizes, ports, digest, source, destination, work):
     """1 if the same datagram stands in the window before; it is entered in any case.
 
     A bucket is a list from the newest entry to older ones, so what is compared depends on the
@@ -392,58 +401,59 @@ def seen_before(
         source, destination: last word of the address << 16 | half of the IP id.
     """
     bucket = mix(digest, sizes + source + destination + ports) & (SLOTS - 1)
-    newest = heads[bucket * 2]
-    latest = memory[MEMORY_RING]
+    head = HEADS + bucket * 2
+    newest = work[head]
+    latest = work[RING_COUNT]
     is_wide = 1 if ports >> 32 == NETWORK_IPV6 else 0
     found = 0
     older = newest
-    if offset - heads[bucket * 2 + 1] > WINDOW_BYTES:  # stale; spares a look at the ring
+    if offset - work[head + 1] > WINDOW_BYTES:  # stale; spares a look at the ring
         older = 0
     for _ in range(CHAIN):
         if older == 0 or older <= latest - RING:
             break
-        e = (older & (RING - 1)) * RING_WORDS
-        if offset - ring[e] > WINDOW_BYTES:
+        e = RING_ROWS + (older & (RING - 1)) * RING_WORDS
+        if offset - work[e] > WINDOW_BYTES:
             break
         if (
-            ring[e + 4] == digest
-            and ring[e + 2] == sizes
-            and ring[e + 3] == ports
-            and ring[e + 6] == source
-            and ring[e + 7] == destination
-            and at_ns - ring[e + 1] <= WINDOW_NS
-            and ring[e + 1] - at_ns <= WINDOW_NS
+            work[e + 4] == digest
+            and work[e + 2] == sizes
+            and work[e + 3] == ports
+            and work[e + 6] == source
+            and work[e + 7] == destination
+            and at_ns - work[e + 1] <= WINDOW_NS
+            and work[e + 1] - at_ns <= WINDOW_NS
         ):
             same = 1
             if is_wide == 1:
-                w = (older & (RING - 1)) * WIDE_WORDS
+                w = WIDE_ROWS + (older & (RING - 1)) * WIDE_WORDS
                 for word in range(3):
-                    if wide[w + word] != u32be(data, at + 8 + word * 4):
+                    if work[w + word] != u32be(data, at + 8 + word * 4):
                         same = 0
-                    if wide[w + 3 + word] != u32be(data, at + 24 + word * 4):
+                    if work[w + 3 + word] != u32be(data, at + 24 + word * 4):
                         same = 0
             if same == 1:
                 found = 1
                 break
-        older = ring[e + 5]
+        older = work[e + 5]
     latest = latest + 1
-    e = (latest & (RING - 1)) * RING_WORDS
-    ring[e] = offset
-    ring[e + 1] = at_ns
-    ring[e + 2] = sizes
-    ring[e + 3] = ports
-    ring[e + 4] = digest
-    ring[e + 5] = newest
-    ring[e + 6] = source
-    ring[e + 7] = destination
+    e = RING_ROWS + (latest & (RING - 1)) * RING_WORDS
+    work[e] = offset
+    work[e + 1] = at_ns
+    work[e + 2] = sizes
+    work[e + 3] = ports
+    work[e + 4] = digest
+    work[e + 5] = newest
+    work[e + 6] = source
+    work[e + 7] = destination
     if is_wide == 1:
-        w = (latest & (RING - 1)) * WIDE_WORDS
+        w = WIDE_ROWS + (latest & (RING - 1)) * WIDE_WORDS
         for word in range(3):
-            wide[w + word] = u32be(data, at + 8 + word * 4)
-            wide[w + 3 + word] = u32be(data, at + 24 + word * 4)
-    heads[bucket * 2] = latest
-    heads[bucket * 2 + 1] = offset
-    memory[MEMORY_RING] = latest
+            work[w + word] = u32be(data, at + 8 + word * 4)
+            work[w + 3 + word] = u32be(data, at + 24 + word * 4)
+    work[head] = latest
+    work[head + 1] = offset
+    work[RING_COUNT] = latest
     return found
 
 
@@ -462,15 +472,7 @@ def scan(
     l3,
     out,
     room,
-    slots,
-    words,
-    flow_slots,
-    flows,
-    pairs,
-    heads,
-    ring,
-    wide,
-    memory,
+    work,
 ):
     """Records [first, last) of a chunk into rows 0 … of ``out``.
 
@@ -479,9 +481,7 @@ def scan(
         frames, starts, captured, original, times, links, offsets, statuses: the chunk's records.
         l3: offset << 3 | NETWORK_* where link_slow has looked; -1 elsewhere.
         out: FIELDS × room.
-        slots, words: addresses; flow_slots, flows: flows; pairs: what the three tables said last.
-        heads, ring, wide: datagrams of the window.
-        memory: MEMORY_*.
+        work: WORK_SIZE, zero at first.
 
     Returns:
         (record,): the one to go on with; less than ``last`` where a table of addresses or flows is
@@ -499,9 +499,14 @@ def scan(
         packet_type = -1
         if statuses[i] == RECORD_WITHOUT_INTERFACE:
             kind = NETWORK_NO_INTERFACE
+        elif statuses[i] == RECORD_WITHOUT_PACKET:
+            kind = NETWORK_NO_PACKET
         elif l3[i] >= 0:
             kind = l3[i] & 7
             at = l3[i] >> 3
+        elif links[i] == 1 and stop - start >= 34 and u16be(data, start + 12) == 0x0800:
+            kind = NETWORK_IPV4  # nearly always; ``network`` says the same, at 20 ns more
+            at = start + 14
         else:
             kind, at, packet_type = network(data, links[i], start, stop)
         if kind == NETWORK_BY_VERSION:
@@ -527,6 +532,8 @@ def scan(
             state = UNDECRYPTED
         elif kind == NETWORK_NO_INTERFACE:
             state = NO_INTERFACE
+        elif kind == NETWORK_NO_PACKET:
+            state = NO_PACKET
         source_port = 0
         destination_port = 0
         checksum = 0
@@ -586,41 +593,36 @@ def scan(
                 flags = flags | FLAG_MULTICAST
             if frames[i] > 0:
                 key = kind << 32 | protocol << 16 | destination_port
-                p = (mix(s3, d3 + key) & (PAIRS - 1)) * PAIR_WORDS
+                p = PAIR_ROWS + (mix(s3, d3 + key) & (PAIRS - 1)) * PAIR_WORDS
                 if (
                     kind == NETWORK_IPV4
-                    and pairs[p] == key
-                    and pairs[p + 1] == s3
-                    and pairs[p + 2] == d3
+                    and work[p] == key
+                    and work[p + 1] == s3
+                    and work[p + 2] == d3
                 ):
-                    source = pairs[p + 3]
-                    destination = pairs[p + 4]
-                    flow = pairs[p + 5]
+                    source = work[p + 3]
+                    destination = work[p + 4]
+                    flow = work[p + 5]
                 else:
-                    source = intern_host(data, at + 8, kind, s3, slots, words, memory)
-                    destination = intern_host(data, at + 24, kind, d3, slots, words, memory)
+                    source = intern_host(data, at + 8, kind, s3, work)
+                    destination = intern_host(data, at + 24, kind, d3, work)
                     if source < 0 or destination < 0:
                         return (i,)
-                    flow = intern_flow(
-                        destination << 32 | protocol << 16 | destination_port,
-                        flow_slots,
-                        flows,
-                        memory,
-                    )
+                    flow = intern_flow(destination << 32 | protocol << 16 | destination_port, work)
                     if flow < 0:
                         return (i,)
                     if kind == NETWORK_IPV4:
-                        pairs[p] = key
-                        pairs[p + 1] = s3
-                        pairs[p + 2] = d3
-                        pairs[p + 3] = source
-                        pairs[p + 4] = destination
-                        pairs[p + 5] = flow
+                        work[p] = key
+                        work[p + 1] = s3
+                        work[p + 2] = d3
+                        work[p + 3] = source
+                        work[p + 4] = destination
+                        work[p + 5] = flow
                 if state == FRAGMENT_STATE:
                     flow = -1
                 else:
-                    flows[flow * FLOW_WORDS + 1] += 1
-                    flows[flow * FLOW_WORDS + 2] += original[i]
+                    work[FLOW_ROWS + flow * FLOW_WORDS + 1] += 1
+                    work[FLOW_ROWS + flow * FLOW_WORDS + 2] += original[i]
             if state == DATAGRAM and ip_id >= 0 and times[i] >= 0 and times[i] <= LATEST_NS:
                 found = seen_before(
                     data,
@@ -632,10 +634,7 @@ def scan(
                     sample(data, transport, stop),
                     s3 << 16 | (ip_id & 0xFFFF),
                     d3 << 16 | ip_id >> 16,
-                    heads,
-                    ring,
-                    wide,
-                    memory,
+                    work,
                 )
                 if found == 1:
                     flags = flags | FLAG_NETWORK_DUPLICATE

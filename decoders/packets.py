@@ -47,6 +47,7 @@ FRAMES_BY: Final = {
 SETTLED: Final = {
     k.NOT_UDP: (Outcome.OTHER, ""),
     k.NOT_IP: (Outcome.OTHER, ""),
+    k.NO_PACKET: (Outcome.OTHER, ""),
     k.MALFORMED_LINK: (Outcome.MALFORMED, "frame shorter than its link layer"),
     k.MALFORMED_VERSION: (Outcome.MALFORMED, "IP version"),
     k.MALFORMED_HEADER: (Outcome.MALFORMED, "IP header length"),
@@ -144,8 +145,8 @@ class Packets:
 
     def of_datagrams(self, field: int) -> Int64s:
         """A kernel field of the rows of ``datagrams``."""
-        column: Int64s = self.columns[field][self.rows]
-        return column
+        column: Int64s = self.columns[field]
+        return column if len(self.rows) == len(column) else column[self.rows]
 
     def record_column(self, name: str) -> Int64s:
         """A column of the records, row by row."""
@@ -158,32 +159,41 @@ class Packets:
 class Flows:
     """Destinations seen: (address, protocol, port) with frames and bytes, by number.
 
-    A table holds a bounded number of addresses and flows; when one is full, fresh tables replace
-    it, so numbers mean something together with this object only.
+    The kernel's tables hold a bounded number of addresses and flows; when one is full, it begins
+    anew, so numbers mean something together with this object only.
     """
 
-    def __init__(self) -> None:
-        self.slots = np.zeros(k.SLOTS, np.int64)
-        self.words = np.zeros(k.HOSTS * k.HOST_WORDS, np.int64)
-        self.flow_slots = np.zeros(k.SLOTS, np.int64)
-        self.flows = np.zeros(k.HOSTS * k.FLOW_WORDS, np.int64)
-        self.pairs = np.zeros(k.PAIRS * k.PAIR_WORDS, np.int64)
+    def __init__(self, work: Int64s) -> None:
+        self._work: Int64s | None = work
+        self._rows: list[list[int]] = []
         self.hosts: list[str] = []
-        self.count = 0
 
-    def take_in(self, memory: Int64s) -> None:
+    def take_in(self) -> None:
         """Name the addresses that the kernel has added."""
-        for number in range(len(self.hosts), int(memory[k.MEMORY_HOSTS])):
-            at = number * k.HOST_WORDS
-            version, *words = (int(word) for word in self.words[at : at + k.HOST_WORDS])
+        assert self._work is not None
+        for number in range(len(self.hosts), int(self._work[k.HOST_COUNT])):
+            at = k.HOST_ROWS + number * k.HOST_WORDS
+            version, *words = self._work[at : at + k.HOST_WORDS].tolist()
             self.hosts.append(address_text(version, words))
-        self.count = int(memory[k.MEMORY_FLOWS])
+
+    def retire(self) -> None:
+        """Keep what was counted and empty the kernel's tables."""
+        assert self._work is not None
+        self._rows = self._counts(self._work)
+        self._work[k.HOST_COUNT] = self._work[k.FLOW_COUNT] = 0
+        self._work[k.HOST_SLOTS : k.HEADS] = 0
+        self._work = None
 
     def table(self) -> Iterator[tuple[int, str, int, int, int]]:
         """(protocol, destination, port, frames, bytes on the wire) by number."""
-        rows = self.flows[: self.count * k.FLOW_WORDS].reshape(-1, k.FLOW_WORDS).tolist()
+        rows = self._rows if self._work is None else self._counts(self._work)
         for key, frames, size in rows:
             yield key >> 16 & 0xFF, self.hosts[key >> 32], key & 0xFFFF, frames, size
+
+    def _counts(self, work: Int64s) -> list[list[int]]:
+        stop = k.FLOW_ROWS + int(work[k.FLOW_COUNT]) * k.FLOW_WORDS
+        rows: list[list[int]] = work[k.FLOW_ROWS : stop].reshape(-1, k.FLOW_WORDS).tolist()
+        return rows
 
 
 def address_text(version: int, words: list[int]) -> str:
@@ -206,13 +216,10 @@ class PacketReader:
         self._split = split
         self._compile_it = compile_it
         self._kernel: Any = kernels.kernel("packet_kernels", compile_it=compile_it)
-        self._heads = np.zeros(k.SLOTS * 2, np.int64)
-        self._ring = np.zeros(k.RING * k.RING_WORDS, np.int64)
-        self._wide = np.zeros(k.RING * k.WIDE_WORDS, np.int64)
-        self._memory = np.zeros(k.MEMORY_SIZE, np.int64)
+        self._work = np.zeros(k.WORK_SIZE, np.int64)
         self._out = np.zeros(0, np.int64)
         self._no_l3 = np.zeros(0, np.int64)
-        self.flows = Flows()
+        self.flows = Flows(self._work)
         self._section: int | None = None
         self.unknown_links: dict[int, int] = {}
 
@@ -228,16 +235,16 @@ class PacketReader:
             if stop > first:
                 yield self._packets(records, first, columns)
             if stop < last:
-                self.flows = Flows()
-                self._memory[k.MEMORY_HOSTS] = self._memory[k.MEMORY_FLOWS] = 0
+                self.flows.retire()
+                self.flows = Flows(self._work)
             first = stop
 
     def _forget_datagrams(self, section: int) -> None:
         """Duplicates are sought within a section: a piece is primed from its own section only."""
         self._section = section
-        if self._memory[k.MEMORY_RING]:
-            self._memory[k.MEMORY_RING] = 0
-            self._heads[:] = 0
+        if self._work[k.RING_COUNT]:
+            self._work[k.RING_COUNT] = 0
+            self._work[k.HEADS : k.RING_ROWS] = 0
 
     def _scan(self, records: Records, l3: Int64s, first: int, last: int) -> tuple[int, Int64s]:
         room = last - first
@@ -254,17 +261,6 @@ class PacketReader:
             records.status,
             l3,
         )
-        tables = (
-            self.flows.slots,
-            self.flows.words,
-            self.flows.flow_slots,
-            self.flows.flows,
-            self.flows.pairs,
-            self._heads,
-            self._ring,
-            self._wide,
-            self._memory,
-        )
         compile_it = self._compile_it
         (stop,) = self._kernel.scan(
             kernels.data_argument(records.data, compile_it=compile_it),
@@ -273,17 +269,21 @@ class PacketReader:
             *(kernels.argument(array, compile_it=compile_it) for array in arrays),
             kernels.argument(self._out, compile_it=compile_it),
             room,
-            *(kernels.argument(table, compile_it=compile_it) for table in tables),
+            kernels.argument(self._work, compile_it=compile_it),
         )
-        self.flows.take_in(self._memory)
+        self.flows.take_in()
         return int(stop), self._out[: room * k.FIELDS].reshape(k.FIELDS, room)[:, : stop - first]
 
     def _packets(self, records: Records, first: int, columns: Int64s) -> Packets:
         state = columns[k.STATE]
         fragment = state == k.FRAGMENT_STATE
         rows = np.flatnonzero((state == k.DATAGRAM) | fragment)
-        chosen = columns[:, rows]
-        at = rows + first
+        at: Int64s | slice = rows + first
+        chosen = columns
+        if len(rows) == columns.shape[1]:  # usual, and then nothing is copied
+            at = slice(first, first + len(rows))
+        else:
+            chosen = columns[:, rows]
         datagrams = Datagrams(
             data=records.data,
             compile_it=self._compile_it,

@@ -210,6 +210,12 @@ def test_a_record_without_interface_description_is_undecodable() -> None:
     assert outcome(row["state"]) == Outcome.UNDECODABLE
 
 
+def test_a_block_that_is_no_packet_is_other() -> None:
+    (row,) = read([Packet(b"", link=-1, status=k.RECORD_WITHOUT_PACKET)])
+    assert row["state"] == k.NO_PACKET
+    assert outcome(row["state"]) == Outcome.OTHER
+
+
 # IPv4.
 
 
@@ -810,7 +816,7 @@ EVERY_LINK = sorted({0, 1, 12, 14, 101, 108, 113, 228, 229, 276, 147, *link_slow
             ),
             st.sampled_from(EVERY_LINK),
             st.sampled_from([0, 0, 1, 1000]),
-            st.sampled_from([0, 0, 0, 1, 2]),
+            st.sampled_from([0, 0, 0, 1, 2, 3]),
         ),
         max_size=6,
     )
