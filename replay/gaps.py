@@ -18,6 +18,14 @@ from seqaudit.replay.ranges import Range, RangeSet, inclusive
 
 #: Open gaps that get an object of their own; further ones share the last (bounded memory, 7.4).
 MAX_OPEN_GAPS: Final = 50_000
+#: Ended gaps that a stream keeps for the report's gap table; the rest is counted.
+MAX_KEPT_GAPS: Final = 10_000
+
+#: What revealed a gap, as the report says it.
+BY_SEQNO: Final = "a higher seqno"
+BY_HIGHEST: Final = "HIGHEST_SEQNO"
+BY_REQUEST: Final = "this member's own request"
+BY_ACK: Final = "this member's own ACK"
 
 
 class Mark(NamedTuple):

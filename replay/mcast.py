@@ -22,7 +22,7 @@ Life of this member's windows (5.4):
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from seqaudit.decoders.events import Kind
@@ -31,57 +31,14 @@ from seqaudit.replay.gaps import Mark
 from seqaudit.replay.mcast_passing import PassingModel
 from seqaudit.replay.mcast_receiver import AckSchedule, ReceiverModel
 from seqaudit.replay.mcast_sender import SenderModel
-from seqaudit.replay.parameters import DEFAULT, Given, resolve
+from seqaudit.replay.members import Members, View
+from seqaudit.replay.parameters import DEFAULT, EngineParameters, Given
 from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.settings import BETWEEN, MEMBER, Vantage
 
 SYSTEMS: Final = frozenset({"nakack4", "nakack3", "nakack2"})
 MAX_VIEWS: Final = 1_000
 LONGEST_DEFAULT_INTERVAL_MS: Final = 1_000  # NAKACK4's own default (5.1)
-
-
-@dataclass(frozen=True, slots=True)
-class Parameters:
-    """The parameters of this engine, resolved, with the origin of each."""
-
-    given: Mapping[str, Given]
-
-    def value(self, name: str) -> Any:
-        """The value of ``mcast.<name>``; null where nobody knows."""
-        return resolve(self.given, f"mcast.{name}")[0]
-
-    def origin(self, name: str) -> str:
-        """Who said so."""
-        return resolve(self.given, f"mcast.{name}")[1]
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """A membership: who is in it, and which view of its creator it is."""
-
-    creator: str
-    number: int
-    members: tuple[str, ...]
-
-    @classmethod
-    def of(
-        cls, detail: Mapping[str, Any], known: Mapping[tuple[str, int], "View"]
-    ) -> "View | None":
-        """The view in an event's detail; null if it is a delta to a view that was not seen."""
-        stated = detail.get("view")
-        if not stated:
-            return None
-        creator, number = stated["id"]
-        if "reference" in stated:
-            reference = known.get((stated["reference"][0], stated["reference"][1]))
-            if reference is None:
-                return None
-            left = set(stated.get("left", ()))
-            members = [m for m in reference.members if m not in left]
-            members += [m for m in stated.get("new", ()) if m not in members]
-        else:
-            members = list(stated["members"])
-        return cls(creator, number, tuple(members))
 
 
 class Peer:
@@ -163,12 +120,10 @@ class McastEngine:
     def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
         self.conversation = conversation
         self.cluster = conversation.partition("|")[2]
-        self.parameters = Parameters(given)
+        self.parameters = EngineParameters("mcast", given)
         self.vantage = vantage
         self.streams: dict[str, Stream] = {}
-        self.addresses: dict[str, set[str]] = {}
-        self.versions: dict[str, str] = {}
-        self.local: str | None = None  # UUID of the member at this point
+        self.members = Members(vantage)
         self.view: View | None = None  # installed at this member; between members: last one seen
         self.views: list[tuple[View, Mark, bool]] = []  # seen, where, installed here
         self.unknown_deltas: list[Mark] = []
@@ -187,9 +142,9 @@ class McastEngine:
     def feed(self, event: Event) -> None:
         """Replay one event."""
         if event.kind is Kind.MEMBER:
-            self._member(event)
+            self.members.saw(event)
             return
-        self._learn_local(event)
+        self.members.learn(event)
         if event.kind in (Kind.DATA, Kind.RETRANSMISSION):
             self._numbered(event)
         elif event.kind is Kind.VIEW:
@@ -205,7 +160,7 @@ class McastEngine:
             self._highest(event)
         elif event.kind is Kind.DIGEST:
             self._digest(event)
-        elif event.wire_kind == "LEAVE_RSP" and self.local in (event.destination,):
+        elif event.wire_kind == "LEAVE_RSP" and self.members.local in (event.destination,):
             self.leaving = event.first_mark()
 
     def close(self) -> None:
@@ -218,33 +173,8 @@ class McastEngine:
             if stream.sender_model is not None:
                 stream.sender_model.finish()
 
-    # -- members -------------------------------------------------------------------------------
-
-    def _member(self, event: Event) -> None:
-        assert event.source is not None
-        detail = event.details()
-        address = detail.get("address")
-        if address:
-            self.addresses.setdefault(event.source, set()).add(_host(address))
-        if detail.get("version"):
-            self.versions.setdefault(event.source, detail["version"])
-        if self._is_local(event.source):
-            self.local = event.source
-
-    def _is_local(self, member: str | None) -> bool:
-        if self.vantage.kind != MEMBER or member is None:
-            return False
-        return member == self.local or self.vantage.address in self.addresses.get(member, ())
-
-    def _learn_local(self, event: Event) -> None:
-        """A unicast captured at a member's interface is from it or for it."""
-        if self.local is not None or self.vantage.kind != MEMBER or event.destination is None:
-            return
-        if event.source in self.addresses and not self._is_local(event.source):
-            self.local = event.destination
-
     def _from_local(self, event: Event) -> bool:
-        return self._is_local(event.source)
+        return self.members.is_local(event.source)
 
     # -- numbered messages -----------------------------------------------------------------------
 
@@ -253,7 +183,7 @@ class McastEngine:
         stream = self.streams.get(key)
         if stream is None:
             stream = self.streams[key] = Stream(key, sender, event.system)
-            if self.vantage.kind != MEMBER or self._is_local(sender):
+            if self.vantage.kind != MEMBER or self.members.is_local(sender):
                 proof_ns = self.parameters.value("block_proof_ms") * 1_000_000
                 if event.system != "nakack2":
                     stream.sender_model = SenderModel(
@@ -293,7 +223,7 @@ class McastEngine:
         if event.kind is Kind.VIEW and self._from_local(event):
             self._install_from(event)  # the sender installs it before it is on the wire (5.3)
         fresh = stream.count(event)
-        if self.vantage.kind == MEMBER and not self._is_local(event.source):
+        if self.vantage.kind == MEMBER and not self.members.is_local(event.source):
             self._arrive(stream, event)
             return
         if stream.passing is None:
@@ -307,7 +237,7 @@ class McastEngine:
 
     def _arrive(self, stream: Stream, event: Event) -> None:
         assert event.seqno is not None
-        if event.destination is not None and self.local not in (None, event.destination):
+        if event.destination is not None and self.members.local not in (None, event.destination):
             return  # a repair for somebody else
         if self.excluded is not None or (stream.receiver and stream.receiver.ended):
             stream.outside_membership += event.count
@@ -370,10 +300,10 @@ class McastEngine:
             self.views.append((view, mark, False))
         if (
             self.vantage.kind == MEMBER
-            and self.local is not None
+            and self.members.local is not None
             and self.view is not None
-            and self.local in self.view.members
-            and self.local not in view.members
+            and self.members.local in self.view.members
+            and self.members.local not in view.members
             and view.number > self.view.number
             and self.excluded is None
         ):
@@ -387,8 +317,8 @@ class McastEngine:
             receiver = stream.receiver
             if receiver is None or receiver.ended is not None:
                 continue
-            assert self.local is not None
-            peer = stream.peers.get(self.local)
+            assert self.members.local is not None
+            peer = stream.peers.get(self.members.local)
             low = receiver.start - 1
             if peer is not None and peer.highest_ack is not None:
                 low = max(low, peer.highest_ack)
@@ -405,7 +335,7 @@ class McastEngine:
 
     def _install(self, view: View, detail: Mapping[str, Any], mark: Mark) -> None:
         """This member installs a view (5.4 "view", "digest"; 5.3 "view")."""
-        if self.vantage.kind == MEMBER and self.local not in (None, *view.members):
+        if self.vantage.kind == MEMBER and self.members.local not in (None, *view.members):
             return
         current = self.view
         if (
@@ -442,16 +372,22 @@ class McastEngine:
         view = self._see_view(event)
         if view is None or event.wire_kind != "JOIN_RSP":
             return
-        if self.vantage.kind != MEMBER or self.local is None or event.destination != self.local:
+        if (
+            self.vantage.kind != MEMBER
+            or self.members.local is None
+            or event.destination != self.members.local
+        ):
             return
-        if self.joined or self.local not in view.members:
+        if self.joined or self.members.local not in view.members:
             return  # only the first one counts (2.6)
         detail, mark = event.details(), event.first_mark()
         digest = detail.get("digest") or {}
         self.joined = True
         self.view = None
-        self._bases = {member: 0 for member in view.members if member != self.local}
-        self._bases |= {m: int(levels[0]) for m, levels in digest.items() if m != self.local}
+        self._bases = {member: 0 for member in view.members if member != self.members.local}
+        self._bases |= {
+            m: int(levels[0]) for m, levels in digest.items() if m != self.members.local
+        }
         for stream in self.streams.values():
             if stream.receiver is not None:
                 stream.outside_membership += stream.arrivals
@@ -485,7 +421,7 @@ class McastEngine:
             stream.passing.acked(event.source, event.seqno)
         if self._from_local(event) and self.excluded is None:
             self.joined = True
-            if stream.receiver is None and not self._is_local(stream.sender):
+            if stream.receiver is None and not self.members.is_local(stream.sender):
                 low = self._bases.get(stream.sender)
                 stream.receiver = self._receiver(
                     event.seqno if low is None else low,
@@ -507,7 +443,7 @@ class McastEngine:
             stream.sender_model.requested(event.source, mark)
         if stream.passing is not None:
             stream.passing.requested(event.source, event.ranges(), mark)
-        if self._from_local(event) and not self._is_local(sender) and self.excluded is None:
+        if self._from_local(event) and not self.members.is_local(sender) and self.excluded is None:
             self.joined = True
             if stream.receiver is None:
                 if not event.count:
@@ -527,7 +463,7 @@ class McastEngine:
             stream.sender_model.highest_told(event.seqno, mark)
         if stream.passing is not None:
             stream.passing.highest(event.seqno, mark, event.fresh_id)
-        if self.vantage.kind != MEMBER or self._is_local(event.source):
+        if self.vantage.kind != MEMBER or self.members.is_local(event.source):
             return
         if self.excluded is not None or not event.seqno:
             return
@@ -550,9 +486,3 @@ class McastEngine:
     def point(self) -> str:
         """Where the capture was taken, in one word: member, between or unknown."""
         return BETWEEN if self.vantage.kind == BETWEEN else self.vantage.kind
-
-
-def _host(address: str) -> str:
-    """The host of ``10.80.0.2:7800`` or ``fd00::2:7800`` or ``[fd00::2]:7800``."""
-    host = address.rpartition(":")[0]
-    return host.strip("[]")

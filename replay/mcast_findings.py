@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from seqaudit.replay.findings import Certainty, Evidence, Finding
-from seqaudit.replay.gaps import Gap, Mark, Outcome
+from seqaudit.replay.gaps import BY_HIGHEST, Gap, Mark, Outcome
 from seqaudit.replay.mcast import McastEngine, Stream
 from seqaudit.replay.mcast_passing import ENDLESS_REQUESTS
-from seqaudit.replay.mcast_receiver import BY_HIGHEST, Note, ReceiverModel
+from seqaudit.replay.mcast_receiver import ReceiverModel
 from seqaudit.replay.mcast_sender import Stall
+from seqaudit.replay.notes import Note
 from seqaudit.replay.parameters import DEFAULT, LEARNED
 from seqaudit.replay.ranges import Range, RangeSet, inclusive
 from seqaudit.replay.results import FINDING, GAP, JUDGED, PARAMETER, STREAM, VIEW, Result
@@ -105,7 +106,7 @@ class _Reporter:
 
     def _summary(self, stream: Stream) -> dict[str, Any]:
         receiver, passing, sender = stream.receiver, stream.passing, stream.sender_model
-        local = self.engine.local if receiver is not None else None
+        local = self.engine.members.local if receiver is not None else None
         at_receiver = self.engine.vantage.kind == MEMBER and not self._sends(stream)
         asked = sum(p.requests for p in stream.peers.values())
         asked_seqnos = sum(p.requested_seqnos for p in stream.peers.values())
@@ -664,7 +665,7 @@ class _Reporter:
             evidence=[Evidence(at.frame, shows) for at, shows in evidence],
             facts={
                 "sender_member": stream.sender,
-                "receiver_member": self.engine.local,
+                "receiver_member": self.engine.members.local,
             }
             | (facts or {}),
             holds=holds or {},

@@ -11,8 +11,18 @@ from typing import Final
 
 from seqaudit.decoders.events import Flag
 from seqaudit.replay.event import Event
-from seqaudit.replay.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
-from seqaudit.replay.mcast_receiver import BY_HIGHEST, BY_SEQNO, MAX_KEPT_GAPS, Note
+from seqaudit.replay.gaps import (
+    BY_HIGHEST,
+    BY_SEQNO,
+    MAX_KEPT_GAPS,
+    Arrival,
+    Gap,
+    GapTracker,
+    Mark,
+    Outcome,
+    Part,
+)
+from seqaudit.replay.notes import Note
 from seqaudit.replay.ranges import Range, RangeSet
 
 MAX_KEPT_UNANSWERED: Final = 100
@@ -56,6 +66,8 @@ class PassingModel:
         self.spurious = Note()  # asked for by a member that had acknowledged it
         self.unanswered: list[Unanswered] = []
         self._levels: dict[str, int] = {}
+        self._regular_high = 0  # highest seqno that passed and was not OOB
+        self._out_of_order_by_design = False  # what passes now is OOB (6, traps)
         self._asked: dict[str, RangeSet] = {}
         self._pending: dict[str, Unanswered] = {}
 
@@ -63,7 +75,10 @@ class PassingModel:
         """MSG or XMIT_RSP passed."""
         assert event.seqno is not None and event.stop_seqno is not None
         first, stop = event.seqno, event.stop_seqno
+        self._out_of_order_by_design = bool(event.flags & Flag.OOB)
         new = self.tracker.arrive(first, stop, event.arrival(), BY_SEQNO)
+        if not self._out_of_order_by_design:
+            self._regular_high = max(self._regular_high, stop - 1)
         for part in RangeSet(new).missing(first, stop):
             self._copy(part, event)
 
@@ -144,7 +159,8 @@ class PassingModel:
     def _part_ended(self, gap: Gap, piece: Range, outcome: Outcome, part: Part) -> None:
         self.counts[outcome] += piece[1] - piece[0]
         if outcome is Outcome.REORDERED and part.last is not None:
-            self.out_of_order.add(*piece, part.last)
+            if not self._out_of_order_by_design and piece[0] < self._regular_high:  # V15
+                self.out_of_order.add(*piece, part.last)
         elif outcome is Outcome.RECOVERED and part.last is not None:
             self.lost_before.add(*piece, part.last)
 

@@ -21,48 +21,33 @@ only member that could ask: then the first was the original, sent out of order (
 
 import heapq
 from collections import deque
-from itertools import count
+from itertools import count, pairwise
 from typing import Final, NamedTuple
 
 from seqaudit.decoders.events import Flag
 from seqaudit.replay.event import Event
-from seqaudit.replay.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
+from seqaudit.replay.gaps import (
+    BY_ACK,
+    BY_HIGHEST,
+    BY_REQUEST,
+    BY_SEQNO,
+    MAX_KEPT_GAPS,
+    Arrival,
+    Gap,
+    GapTracker,
+    Mark,
+    Outcome,
+    Part,
+)
+from seqaudit.replay.ip_ids import IpIds
 from seqaudit.replay.measures import Durations
+from seqaudit.replay.notes import MAX_KEPT_MARKS, Note
 from seqaudit.replay.ranges import DeliveryOrder, Range, RangeSet, total
 from seqaudit.replay.windows import Window
 
-#: IP ids are 16 bits and a sender counts them for each destination: comparable over this distance.
-ID_SPAN_NS: Final = 5_000_000_000
-ID_SPAN_MESSAGES: Final = 10_000
 #: A request this soon after an arrival may have crossed it inside the receiver.
 CROSSING_NS: Final = 20_000_000
-MAX_KEPT_GAPS: Final = 10_000
-MAX_KEPT_MARKS: Final = 100
 THRESHOLD_PATIENCE_NS: Final = 200_000_000
-
-BY_SEQNO: Final = "a higher seqno"
-BY_HIGHEST: Final = "HIGHEST_SEQNO"
-BY_REQUEST: Final = "this member's own request"
-BY_ACK: Final = "this member's own ACK"
-
-
-class Note:
-    """Seqnos something was noticed about, and the first moments of it."""
-
-    __slots__ = ("marks", "ranges")
-
-    def __init__(self) -> None:
-        self.ranges = RangeSet()
-        self.marks: list[Mark] = []
-
-    def add(self, first: int, stop: int, mark: Mark) -> None:
-        """[first, stop) was noticed."""
-        self.ranges.add(first, stop)
-        if len(self.marks) < MAX_KEPT_MARKS:
-            self.marks.append(mark)
-
-    def __bool__(self) -> bool:
-        return bool(self.ranges)
 
 
 class AckSchedule(NamedTuple):
@@ -135,9 +120,9 @@ class ReceiverModel:
         self.skipped = RangeSet()  # by a merge digest
         self._interval_ns = interval_ns
         self._interval_given = interval_given
-        self._ids_forward = 0
-        self._ids_backward = 0
-        self._last_id: int | None = None
+        self._ids = IpIds()
+        self._regular_high = low  # highest seqno that arrived and was not OOB
+        self._out_of_order_by_design = False  # what arrives now is OOB (6, traps)
         self._asked = RangeSet()  # own requests that have not been filled
         self._asked_had = RangeSet()  # own requests for what had arrived
         self._asked_had_highest = RangeSet()  # the same, in answer to a HIGHEST_SEQNO
@@ -164,23 +149,44 @@ class ReceiverModel:
             if first >= stop:
                 return
         limit = self.window.limit()
+        end = stop
         if limit is not None and stop > limit and first > self.window.low + 1:
-            beyond = max(first, limit)
-            self.outside_window.add(beyond, stop, arrival.first)
-            self.tracker.reveal(stop, arrival.first, BY_SEQNO, arrival.fresh_id)
-            stop = beyond
-            if first >= stop:
-                return
+            stop = max(first, limit)  # R4: what is above is dropped
+        if first < stop:
+            self._accept(event, first, stop, arrival)
+        if stop < end:
+            self.outside_window.add(stop, end, arrival.first)
+            self.tracker.reveal(end, arrival.first, BY_SEQNO, arrival.fresh_id)
+
+    def _accept(self, event: Event, first: int, stop: int, arrival: Arrival) -> None:
+        """[first, stop) fits into the window: duplicates and new messages."""
         high = self.tracker.known_stop
-        new = self.tracker.arrive(first, stop, arrival, BY_SEQNO)
+        self._out_of_order_by_design = bool(event.flags & Flag.OOB)
+        new = [
+            part
+            for a, b in self._judged_alike(first, stop)
+            for part in self.tracker.arrive(a, b, arrival, BY_SEQNO)
+        ]
         if total(new) < stop - first:
             self._copies(first, stop, new, event)
         if new and first >= high and not arrival.repair:
-            self._note_id(arrival)
+            self._ids.note(arrival)
+        if not self._out_of_order_by_design:
+            self._regular_high = max(self._regular_high, stop - 1)
         self._recent.append((first, stop, arrival.last.at_ns))
         for part in new:
             self._asked.remove(*part)
         self._deliver(event, first, stop, new, arrival.last)
+
+    def _judged_alike(self, first: int, stop: int) -> list[Range]:
+        """[first, stop) in parts that are asked for, or told by HIGHEST_SEQNO, as a whole."""
+        cuts = {first, stop}
+        for part in self._asked.within(first, stop):
+            cuts.update(part)
+        if self.highest_told is not None:
+            told = (self.highest_told, self.highest_told + 1)
+            cuts.update(cut for cut in told if first < cut < stop)
+        return list(pairwise(sorted(cuts)))
 
     def highest(self, seqno: int, mark: Mark, fresh_id: int | None) -> None:
         """HIGHEST_SEQNO(h): everything up to it exists (5.4)."""
@@ -214,7 +220,6 @@ class ReceiverModel:
             return
         self.own_level = seqno
         self._threshold_at = None
-        self._unacked = mark if self.window.low > seqno else None
         stop = seqno + 1
         for pending in (self._asked_had, self._asked_had_highest):
             for part in pending.remove(self.start, stop):
@@ -224,6 +229,7 @@ class ReceiverModel:
         skipped = self.window.skip_to(seqno)
         if skipped is not None:
             self._hand_on(skipped, mark)
+        self._unacked = mark if self.window.low > seqno else None
 
     def merge(self, low: int, mark: Mark) -> bool:
         """A merge digest: a window that is behind it is replaced, what is between is skipped."""
@@ -352,8 +358,8 @@ class ReceiverModel:
         asked = bool(self._asked.within(*piece))
         if not asked and self._nobody_can_have_asked(gap, piece, arrival):
             return Outcome.REORDERED  # A2
-        first = self._is_newer(gap, arrival.fresh_id, arrival.first)
-        last = self._is_newer(gap, arrival.last_fresh_id, arrival.last)
+        first = self._ids.is_newer(gap, arrival.fresh_id, arrival.first, self.tracker.arrived)
+        last = self._ids.is_newer(gap, arrival.last_fresh_id, arrival.last, self.tracker.arrived)
         if first is False and last is False:
             return Outcome.REORDERED  # A3
         if asked:
@@ -367,26 +373,6 @@ class ReceiverModel:
             return False
         since = gap.before if gap.before is not None else gap.revealed
         return arrival.last.at_ns - since.at_ns < self._interval_ns
-
-    def _is_newer(self, gap: Gap, fresh_id: int | None, mark: Mark) -> bool | None:
-        """Was the datagram sent after the one that revealed the gap, by their IP ids?"""
-        if fresh_id is None or gap.reveal_id is None:
-            return None
-        if mark.at_ns - gap.revealed.at_ns > ID_SPAN_NS:
-            return None
-        if self.tracker.arrived - gap.arrivals_before > ID_SPAN_MESSAGES:
-            return None
-        if self._ids_backward * 20 > self._ids_forward:
-            return None  # this sender's ids do not count up
-        return (fresh_id - gap.reveal_id) % 65536 < 32768
-
-    def _note_id(self, arrival: Arrival) -> None:
-        if self._last_id is not None and arrival.fresh_id is not None:
-            if (arrival.fresh_id - self._last_id) % 65536 < 32768:
-                self._ids_forward += 1
-            else:
-                self._ids_backward += 1
-        self._last_id = arrival.last_fresh_id
 
     def _part_ended(self, gap: Gap, piece: Range, outcome: Outcome, part: Part) -> None:
         size = piece[1] - piece[0]
@@ -403,8 +389,9 @@ class ReceiverModel:
                 self._answered.append((piece, gap))
         elif outcome is Outcome.EITHER:
             self.undecidable += size
-        elif outcome is Outcome.REORDERED:
-            self.reordered.add(*piece, part.last)
+        elif outcome is Outcome.REORDERED and not self._out_of_order_by_design:
+            if piece[0] < self._regular_high:  # V15: nor is being overtaken by an OOB message
+                self.reordered.add(*piece, part.last)
 
     def _never_came(self, part: Range) -> None:
         self.unrecovered.add(*part)

@@ -154,6 +154,30 @@ def resolve(given: Mapping[str, Given], name: str) -> tuple[Any, str]:
     return PARAMETERS[name].default, DEFAULT
 
 
+@dataclass(frozen=True, slots=True)
+class EngineParameters:
+    """The parameters of one engine, resolved, with the origin of each.
+
+    Attributes:
+        system: what comes before the dot.
+    """
+
+    system: str
+    given: Mapping[str, Given]
+
+    def value(self, name: str) -> Any:
+        """The value of ``system.name``; null where nobody knows."""
+        return resolve(self.given, f"{self.system}.{name}")[0]
+
+    def origin(self, name: str) -> str:
+        """Who said so."""
+        return resolve(self.given, f"{self.system}.{name}")[1]
+
+    def is_given(self, name: str) -> bool:
+        """Did anybody say so, or is it only the default?"""
+        return self.origin(name) != DEFAULT
+
+
 def _normal(name: str) -> str:
     plain = name.replace("-", "_").lower()
     if plain not in PARAMETERS and f"{plain}_ms" in PARAMETERS:
