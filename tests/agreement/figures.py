@@ -280,7 +280,7 @@ def _compare_received_stream(
     if not scenario.payloads(sender):
         return
     truth = scenario.delivered(vantage, sender)
-    ours = stream.figure("delivered")
+    ours = stream.stated("delivered")
     if scenario.ended(vantage):
         yield from _compare_interval(audited, vantage, sender, stream)
         return

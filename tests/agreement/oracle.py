@@ -124,6 +124,7 @@ def _add_stream(
             "requests": {way: sum(p["requests"] for p in peers.values())},
             "requested_seqnos": {way: sum(p["requested_seqnos"] for p in peers.values())},
             "acks": {way: sum(p["acks"] for p in peers.values())},
+            "unknown": {} if delivered is not None else {"delivered": "dropped inside"},
             "by_wire_kind": dict(kinds),
             "peers": peers,
             "stalls": scenario.attribute(vantage, "num_blockings"),

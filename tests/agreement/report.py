@@ -116,20 +116,24 @@ class StreamReport:
             return ABSENT
         return self.entry["by_wire_kind"].get(kind, 0)
 
+    def stated(self, key: str) -> object:
+        """A value that may be null only if the report says why; ABSENT otherwise."""
+        value = self.figure(key)
+        if value is None and not self.entry.get("unknown", {}).get(key):
+            return ABSENT
+        return value
+
     @property
     def stalls(self) -> object:
         """Visible sender blocks; null where the capacity is not known."""
-        if self.capacity is None:
-            return None
-        value = self.figure("stalls")
+        value = self.stated("stalls")
         return len(value) if isinstance(value, list) else value
 
     @property
-    def capacity(self) -> int | None:
+    def capacity(self) -> object:
+        """Of the ring; null where it was neither given nor learned."""
         value = self.figure("capacity")
-        if isinstance(value, Mapping):
-            value = value.get("value")
-        return value if isinstance(value, int) else None
+        return value.get("value", ABSENT) if isinstance(value, Mapping) else value
 
 
 def to_ranges(seqnos: set[int] | list[int]) -> Seqnos:

@@ -12,6 +12,7 @@ from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from tests.agreement.run import Agreement, agree
 from tests.agreement.truth import find_scenarios
+from tests.agreement.unknown import UNKNOWN
 
 ROOT: Final = Path(__file__).parents[2]
 FIXTURES: Final = ROOT / "fixtures" / "jgroups"
@@ -84,6 +85,11 @@ def test_every_figure_of_all_recordings_agrees() -> None:
         11258,
         {FULL_ONCE: 34, STEP_2: 115, DISCARDED: 1, FOUNDER: 90, OWN: 40, BY_HAND: 4},
     )
+
+
+@WHERE_ALL_ARE
+def test_no_entry_of_the_table_of_unknowns_is_idle() -> None:
+    assert set(agreement_of(ALL_RECORDINGS).unknown_by) == {entry.reason for entry in UNKNOWN}
 
 
 @WHERE_ALL_ARE

@@ -85,7 +85,7 @@ SPOILT: Final = [
     (1, "lost_seqnos", [[5, 5]], ["B B>* lost_seqnos, not visible here"]),
     (3, "delivered", [[1, 200]], ["mirror B>* delivered, not visible here"]),
     (1, "capacity", 63, ["B B>* capacity"]),
-    (1, "capacity", None, ["B B>* blocked, at most"]),
+    (1, "stalls", None, ["B B>* blocked, at most"]),
 ]
 
 
@@ -103,7 +103,7 @@ def test_a_figure_that_is_off_differs(
 @pytest.mark.parametrize("vantage", [1, 2])
 def test_a_figure_absent_from_the_report_differs(vantage: int) -> None:
     keys = true_report(SCENARIOS["n4-loss-1"])["streams"][0].keys()
-    unread = {"id", "capture", "system", "sender", "delivered_interval"}
+    unread = {"id", "capture", "system", "sender", "delivered_interval", "unknown"}
     at_sender = {"lost_seqnos", "unrecovered_seqnos", "delivered"}
     at_receiver = {"last_seqno", "peers", "stalls", "max_outstanding", "capacity"}
     for key in keys - unread - (at_sender if vantage == 1 else at_receiver):
@@ -202,11 +202,18 @@ def test_only_the_table_allows_unknown() -> None:
     ]
     blocked_once = SCENARIOS["u4n4-clean-1"]
     report = true_report(blocked_once)
-    stream(report, "u4n4-clean-1", 0, "A")["capacity"] = None
+    stream(report, "u4n4-clean-1", 0, "A").update(stalls=None, unknown={"stalls": "why"})
     for configured, verdict in ((False, "unknown"), (True, "different")):
         rows = rows_of(blocked_once, report, configured=configured)
         (row,) = (r for r in rows if (r.capture, r.figure) == ("A", "A>* blocked, at most"))
         assert row.verdict == verdict
+
+
+def test_an_unknown_figure_says_why() -> None:
+    report = true_report(SCENARIOS["ipv6-discard-1"])
+    stream(report, "ipv6-discard-1", 1, "A")["unknown"] = {}
+    rows = rows_of(SCENARIOS["ipv6-discard-1"], report)
+    assert [r.figure for r in rows if r.verdict == "different"] == ["A>* delivered"]
 
 
 def test_counters_are_those_of_whole_messages() -> None:

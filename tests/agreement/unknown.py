@@ -2,7 +2,7 @@
 
 A figure that the report calls unknown (null) is counted under the reason of the first entry that
 fits. Where none fits, unknown is a difference. An entry allows null, it does not excuse a value: a
-stated value is compared whatever stands here.
+stated value is compared whatever stands here. Of a stream the report must say why it is null.
 """
 
 from collections.abc import Callable
