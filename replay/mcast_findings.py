@@ -148,7 +148,7 @@ class _Reporter:
             "syncs": None,
             "retransmissions": {"useful": 0, "needless": 0, "undecidable": 0},
             "recovery_ns": {"p50": None, "p99": None, "max": None},
-            "outside_membership": stream.outside_membership,
+            "outside_membership": _outside(stream),
             "peers": {member: peer.row() for member, peer in sorted(stream.peers.items())},
             "stalls": None,
             "max_outstanding": None,
@@ -272,12 +272,12 @@ class _Reporter:
             yield from self._passing_findings(stream)
         if stream.sender_model is not None:
             yield from self._sender_findings(stream)
-        if stream.outside_membership and self.engine.vantage.kind == MEMBER:
+        if _outside(stream) and self.engine.vantage.kind == MEMBER:
             yield self._make(
                 stream, "MC018", Certainty.PROVEN,
                 "{count} messages of {sender_member} arrived while this member was outside the "
                 "membership; they are not delivered and no loss is judged on them.",
-                facts={"count": stream.outside_membership},
+                facts={"count": _outside(stream)},
             )  # fmt: skip
 
     def _receiver_findings(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
@@ -738,6 +738,12 @@ _AT_RECEIVER: Final = frozenset(
      "MC022", "MC023", "CP007"}
 )  # fmt: skip
 _AT_SENDER: Final = frozenset({"MC006", "MC007", "MC008", "MC012", "MC020"})
+
+
+def _outside(stream: Stream) -> int:
+    """Messages of no window: from outside the membership, or below where the window began."""
+    below = stream.receiver.before_start if stream.receiver is not None else 0
+    return stream.outside_membership + below
 
 
 def _parts(gaps: Iterable[Gap], outcome: Outcome) -> list[Range]:
