@@ -32,6 +32,7 @@ from seqaudit.pipeline.progress import CancelledError, JobError, Progress, Silen
 from seqaudit.pipeline.report import build
 from seqaudit.pipeline.session import Place, SessionError, Starting, discard, shared
 from seqaudit.pipeline.vantage import given_vantage, inferred_vantage
+from seqaudit.pipeline.warm import load_kernels
 from seqaudit.replay.parameters import GIVEN, ParameterError, parse_parameter
 from seqaudit.replay.settings import CaptureSettings, ReplaySettings, Vantage
 
@@ -315,7 +316,7 @@ class _Job:
         lanes = self._lanes(planned.total_bytes)
         decoding = self._decode_settings(planned)
         self._progress.begin("starting Spark", 0)
-        spark = starting.session()
+        spark = starting.session(compiled=bool(decoding.compile_it))
         self._progress.begin("decoding", len(tasks))
 
         def act() -> pa.Table:
@@ -325,15 +326,14 @@ class _Job:
         return run_watched(starting, act, len(tasks), self._progress)
 
     def _guess(self, planned: Plan) -> tuple[list[Account], list[Member]]:
-        """Accounts and members of the first megabytes of each capture, while Spark starts.
-
-        Their decoding also compiles the kernels once, before workers would each do it.
-        """
+        """Accounts and members of the first megabytes of each capture, while Spark starts."""
         settings = replace(self._decode_settings(planned), finish_fragments=False)
         accounts: list[Account] = []
         members: list[Member] = []
         begun = time.monotonic()
         self._progress.begin("starting Spark", 0)
+        if settings.compile_it:
+            load_kernels()  # once here, before workers would each compile them
         for files in planned.files:
             piece = planned.pieces[files[0].first_split]
             short = replace(piece, stop=min(piece.stop, GUESS_BYTES), whole=False)

@@ -11,6 +11,7 @@ from seqaudit.pipeline import job
 from seqaudit.pipeline.java import cache_file, find_java
 from seqaudit.pipeline.progress import Progress, run_watched
 from seqaudit.pipeline.session import Place, Starting
+from seqaudit.pipeline.warm import load_kernels
 from seqaudit.replay.settings import ReplaySettings
 
 
@@ -39,6 +40,8 @@ def prepare_spark(progress: Progress) -> Made:
         raise SeqauditError(
             f"{path.parent}: cannot be written ({problem.strerror}); set XDG_CACHE_HOME"
         ) from problem
+    progress.begin("compiling the decoders", 0)
+    load_kernels()
     progress.begin("starting Spark", 0)
     starting = Starting(Place(), cache=unfinished, make_cache=True)
     try:

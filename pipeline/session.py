@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.kernels import prepare
 from seqaudit.pipeline import java
+from seqaudit.pipeline.warm import COMPILED
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -82,14 +83,17 @@ class Starting:
             self._jvm = java.launch(runtime, cache=cache, make_cache=make_cache)
             atexit.register(self.close)
 
-    def session(self) -> "SparkSession":
+    def session(self, *, compiled: bool = False) -> "SparkSession":
         """The session, once it is there.
+
+        Args:
+            compiled: its first job wants compiled kernels, so workers start with them.
 
         Raises:
             SessionError, java.JavaError: it could not be had; one line each.
         """
         if self._session is None:
-            self._session = self._connect() if self._place.remote else self._attach()
+            self._session = self._connect() if self._place.remote else self._attach(compiled)
         return self._session
 
     def kill(self) -> None:
@@ -113,7 +117,7 @@ class Starting:
         _quiet_gateway()
         jvm.close()
 
-    def _attach(self) -> "SparkSession":
+    def _attach(self, compiled: bool) -> "SparkSession":
         assert self._jvm is not None
         import_started = time.monotonic()
         from pyspark.sql import SparkSession  # 0.3 s that the JVM needs as well
@@ -125,6 +129,7 @@ class Starting:
         settings = settings | {
             "spark.master": self._place.master or "local[*]",
             "spark.executorEnv.NUMBA_CACHE_DIR": prepare(),
+            f"spark.executorEnv.{COMPILED}": "1" if compiled else "0",
             "spark.sql.warehouse.dir": str(self._jvm.folder / "warehouse"),
         }
         given = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}

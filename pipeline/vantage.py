@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from seqaudit.decoders.errors import SeqauditError
-from seqaudit.replay.settings import Vantage
+from seqaudit.replay.settings import BETWEEN, Vantage
 
 #: TTLs that hosts begin with.
 INITIAL_TTLS: Final = frozenset({64, 128, 255})
@@ -24,12 +24,14 @@ class VantageError(SeqauditError):
 def given_vantage(
     at: str, names: Mapping[str, str], members: Iterable[Mapping[str, Any]]
 ) -> Vantage:
-    """The vantage for ``--at NAME|IP``; kind unknown while no member of that name was seen.
+    """The vantage for ``--at NAME|IP|between``; unknown while no member of that name was seen.
 
     Args:
         names: ``--names``: identity (UUID or IP address) to name.
         members: ``{"member": uuid, "name": ..., "address": "ip:port"}`` as seen on the wire.
     """
+    if at == BETWEEN:
+        return Vantage("between", None, "given", "--at between")
     address = ip_of(at)
     if address is not None:
         return Vantage("member", address, "given", f"--at {at}")
