@@ -389,9 +389,12 @@ class ReceiverModel:
                 self._answered.append((piece, gap))
         elif outcome is Outcome.EITHER:
             self.undecidable += size
-        elif outcome is Outcome.REORDERED and not self._out_of_order_by_design:
-            if piece[0] < self._regular_high:  # V15: nor is being overtaken by an OOB message
-                self.reordered.add(*piece, part.last)
+        elif (
+            outcome is Outcome.REORDERED
+            and not self._out_of_order_by_design
+            and piece[0] < self._regular_high  # V15: nor counts being overtaken by an OOB message
+        ):
+            self.reordered.add(*piece, part.last)
 
     def _never_came(self, part: Range) -> None:
         self.unrecovered.add(*part)
