@@ -47,8 +47,9 @@ _JUDGING: Final = (
         "--at",
         "at",
         multiple=True,
-        metavar="[FILE=]NAME|IP",
-        help="Where captures were taken: a member's name or IP address, for all captures or one.",
+        metavar="[FILE=]NAME|IP|between",
+        help="Where captures were taken: a member's name or IP address, or between members (a "
+        "mirror port); for all captures or one.",
     ),
     click.option(
         "--names",

@@ -79,6 +79,6 @@ def capture_input(scenario: Scenario, vantage: str, configured: bool) -> Capture
     parameters = from_jgroups_config(stack) if stack else {}
     return CaptureInput(
         path=str(scenario.captures[vantage]),
-        at=scenario.address(vantage),  # of a mirror it is inferred
+        at=scenario.address(vantage) or "between",
         parameters={name: str(value) for name, value in parameters.items()},
     )

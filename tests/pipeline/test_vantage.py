@@ -57,6 +57,10 @@ def test_a_given_address_is_taken_as_it_is() -> None:
     assert given_vantage(B, {}, []) == Vantage("member", B, "given", f"--at {B}")
 
 
+def test_a_mirror_port_can_be_given_too() -> None:
+    assert given_vantage("between", {}, []) == Vantage("between", None, "given", "--at between")
+
+
 MEMBERS: list[dict[str, Any]] = [
     {"member": "u-1", "name": "A", "address": f"{A}:7800"},
     {"member": "u-2", "name": None, "address": "[fd00:80::2]:7800"},
