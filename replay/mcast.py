@@ -201,11 +201,16 @@ class McastEngine:
             low,
             known=known,
             capacity=capacity,
-            interval_ns=self.parameters.value("xmit_interval_ms") * 1_000_000,
-            interval_given=self.parameters.origin("xmit_interval_ms") != DEFAULT,
+            # The document's scan asks for every gap that it finds (5.6): nothing is too early.
+            interval_ns=0 if self._document else self._interval_ns(),
+            interval_given=not self._document
+            and self.parameters.origin("xmit_interval_ms") != DEFAULT,
             document=self._document,
             acks=self._ack_schedule() if system == "nakack4" else None,
         )
+
+    def _interval_ns(self) -> int:
+        return int(self.parameters.value("xmit_interval_ms")) * 1_000_000
 
     def _ack_schedule(self) -> AckSchedule:
         """When this member owes ACKs; without a given interval, the longest default is assumed."""
