@@ -17,7 +17,7 @@ from seqaudit.decoders import pcapng, walkers
 from seqaudit.decoders import record_kernels as k
 from seqaudit.decoders.compression import Decompressed, detect
 from seqaudit.decoders.errors import CaptureError
-from seqaudit.decoders.formats import HEAD_BYTES, Format, recognize, sniff
+from seqaudit.decoders.formats import Format, recognize, sniff
 from seqaudit.decoders.sources import (
     CHUNK_BYTES,
     InOrder,
@@ -36,6 +36,7 @@ STDIN: Final = "-"
 ROOM: Final = 131_072  # records a chunk at most
 MAX_SKIPPED: Final = 100
 MAX_REPORTED_INTERFACES: Final = 1000
+FIRST_BYTES: Final = 64  # enough for either file header and the first pcap record header
 PRIME_TRIES: Final = 32
 
 #: All that the candidates of one search may need behind them: a whole chain of longest records.
@@ -192,8 +193,8 @@ class Reader:
         header: walkers.PcapHeader | None = None
         loose = False
         if piece.start == 0 or piece.container == "pcap":
-            self._window.load(0, min(HEAD_BYTES, chunk))
-            head = bytes(self._window.data[:HEAD_BYTES])
+            self._window.load(0, FIRST_BYTES)
+            head = bytes(self._window.data[:FIRST_BYTES])
             header, state = recognize(piece.path, head)
             loose = header is not None and walkers.is_loose(header, head)
         if header is not None:

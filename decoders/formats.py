@@ -4,6 +4,7 @@ Everything that is no capture ends here in one line that says what it is and wha
 file, a directory, an empty or a text file, a foreign format, a header cut short.
 """
 
+import codecs
 from dataclasses import dataclass
 from typing import Final
 
@@ -84,12 +85,19 @@ def _foreign(path: str, head: bytes) -> CaptureError:
         return CaptureError(path, f"is compressed with {other}", "decompress it first")
     if head[:4] == b"PAR1":
         return CaptureError(path, "is a Parquet file, no capture", "give it to audit")
-    sample = head[:512]
-    printable = sum(32 <= byte < 127 or byte in b"\t\n\r" or byte >= 0xC2 for byte in sample)
-    if sample and b"\0" not in sample and printable >= 0.95 * len(sample):
+    if _is_text(head[:512]):
         return CaptureError(path, "is a text file, no capture", "give a pcap or pcapng file")
     known = f"is no pcap or pcapng (it begins with {head[:4].hex(' ')})"
     return CaptureError(path, known, f"if another tool recorded it, {_CONVERT}", 0)
+
+
+def _is_text(sample: bytes) -> bool:
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(sample)  # may end inside a letter
+    except UnicodeDecodeError:
+        return False
+    readable = sum(letter.isprintable() or letter in "\t\n\r\f" for letter in text)
+    return len(text) > 0 and readable >= 0.95 * len(text)
 
 
 def _resolution(header: walkers.PcapHeader | None, state: pcapng.State | None) -> str:

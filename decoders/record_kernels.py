@@ -65,9 +65,11 @@ STATE_SIZE = 8
 NO_TABLE = 2
 
 CHAIN = 16  # records that make a guess (design 3.1)
+FOLLOWERS = 3  # records that must follow an odd one
 CUT_CHAIN = 4  # complete records that make one if the file ends inside the next
 DAY_S = 86_400
 GUESS_LIMIT = 262_144  # no record of a guess is longer: the usual highest snap length
+LONGEST_ORIGINAL = 0x1000000
 USUAL_LIMIT = 65_792  # an IP packet and its link header; longer records are looked at twice
 MAX_NS = 4_611_686_018_427_387_904  # 2^62, the year 2116: leaves room for sums
 FIVE_TO_9 = 1_953_125
@@ -151,7 +153,7 @@ def walk_pcap(
         doubt = 0
         if fraction >= per_second or here > original or here > snap or here > USUAL_LIMIT:
             doubt = 1
-        if original == 0 and second == 0:
+        if original == 0 and second == 0 and fraction == 0:
             doubt = 1  # zeros: a hole in the file rather than an empty packet of 1970
         after = position + header + here
         if after > length:
@@ -160,20 +162,13 @@ def walk_pcap(
             if doubt == 1:
                 return count, position, DOUBTFUL_CUT
             return count, position, CUT
-        if doubt == 1:  # believed if a record can start behind it, as far as lengths tell
-            if after + header <= length:
-                following = u32(data, after + 8, big)
-                if following > limit:
-                    return count, position, DAMAGE
-                if (
-                    following == 0
-                    and u32(data, after, big) == 0
-                    and u32(data, after + 12, big) == 0
-                ):
-                    return count, position, DAMAGE
-            elif at_end == 0:
+        if doubt == 1:
+            hole = 1 if here + original + second + fraction == 0 else 0
+            odd_fraction = 1 if fraction >= per_second else 0
+            followed = is_followed(data, setup, after, length, at_end, hole, odd_fraction)
+            if followed == 2:
                 return count, position, NEED
-            elif original == 0 and second == 0:
+            if followed == 0:
                 return count, position, DAMAGE
         frames[count] = frame
         starts[count] = position + header
@@ -187,6 +182,34 @@ def walk_pcap(
         frame += step
         count += 1
         position = after
+
+
+def is_followed(data, setup, position, length, at_end, hole, odd_fraction):
+    """Whether to believe an odd record that ends here: 1 yes, 0 no, 2 with more of the file.
+
+    Believed if FOLLOWERS records can start behind it, as far as lengths and fractions tell, or
+    fewer to the end of the file; a header of zeros (``hole``) only if there is one at all.
+    """
+    big = setup[S_BIG]
+    header = setup[S_HEADER]
+    done = 0
+    while done < FOLLOWERS:
+        if position + header > length:
+            if at_end == 0:
+                return 2
+            return 1 if done > 0 or hole == 0 else 0
+        fraction = u32(data, position + 4, big)
+        here = u32(data, position + 8, big)
+        original = u32(data, position + 12, big)
+        if here > setup[S_LIMIT] or original >= LONGEST_ORIGINAL:
+            return 0
+        if fraction >= setup[S_PER_SECOND] and odd_fraction == 0:
+            return 0
+        if here + original + fraction == 0 and u32(data, position, big) == 0:
+            return 0
+        position += header + here
+        done += 1
+    return 1
 
 
 def walk_pcapng(
@@ -437,7 +460,7 @@ def believable_record(data, setup, position, length):
     if u32(data, position + 4, big) >= setup[S_PER_SECOND]:
         return 0 - 1, 0 - 1
     original = u32(data, position + 12, big)
-    if original >= 0x1000000 or (here > original and setup[S_LOOSE] == 0):
+    if original >= LONGEST_ORIGINAL or (here > original and setup[S_LOOSE] == 0):
         return 0 - 1, 0 - 1
     second = u32(data, position, big)
     if second == 0 and here == 0 and original == 0:
@@ -496,7 +519,7 @@ def believable_block(data, setup, table, position, length, order):
 
 def microseconds_to_ns(high, low):
     """Time of a packet whose interface is not known: the default resolution, 10^-6."""
-    if high >= 0x40000:  # far above MAX_NS, and the product below stays in 63 bits
+    if high >= 0x200000:  # far above MAX_NS, and the product below stays in 63 bits
         return MAX_NS
     ticks = (high << 32) | low
     if ticks > MAX_NS // 1000:
@@ -551,9 +574,9 @@ def binary_to_ns(high, low, n):
         upper = high & ((1 << (n - 32)) - 1)
         lower = low
     else:
-        if high >= 0x40000000:
+        if n < 2 and high >= 0x40000000:
             return MAX_NS
-        seconds = ((high << 32) | low) >> n
+        seconds = (high << (32 - n)) | (low >> n)
         upper = 0
         lower = low & ((1 << n) - 1)
     if seconds > 4_611_686_018:

@@ -36,6 +36,9 @@ _PCAP_MAGIC: Final = {
 }
 
 PASSED: Final = -1  # a control block is taken in
+#: A damaged capture, however small, is searched by the compiled kernel from here on.
+COMPILE_FROM_CANDIDATES: Final = 200_000
+
 REFUSED: Final = -2  # one that priming must not meet
 
 
@@ -144,18 +147,20 @@ class _Chains:
     _table: Int64s
     _compile_it: bool
     _kernels: Any
+    _searched = 0
 
     def _argument(self, array: Int64s) -> Any:
         return argument(array, compile_it=self._compile_it)
 
     def find(self, window: Window, candidates: Int64s) -> tuple[int, int]:
         """The kernel's find_chain over these candidates."""
-        data = data_argument(window.data, compile_it=self._compile_it)
-        index, found = self._kernels.find_chain(
-            data,
-            self._argument(self._setup),
-            self._argument(self._table),
-            self._argument(candidates),
+        self._searched += len(candidates)
+        compile_it = self._compile_it or self._searched > COMPILE_FROM_CANDIDATES
+        index, found = kernel("record_kernels", compile_it=compile_it).find_chain(
+            data_argument(window.data, compile_it=compile_it),
+            argument(self._setup, compile_it=compile_it),
+            argument(self._table, compile_it=compile_it),
+            argument(candidates, compile_it=compile_it),
             len(candidates),
             window.length,
             window.at_end,
@@ -249,6 +254,9 @@ class PcapWalker(_Chains):
             good = (byte(8) == 0) & (byte(9) <= 4) & (byte(12) == 0) & (byte(4) <= fraction_most)
         else:
             good = (byte(11) == 0) & (byte(10) <= 4) & (byte(15) == 0) & (byte(7) <= fraction_most)
+        second = byte(0) | byte(1) | byte(2) | byte(3)
+        sizes = byte(9) | byte(10) | byte(13) | byte(14) | byte(8) | byte(11) | byte(12) | byte(15)
+        good &= (second | sizes) != 0  # no holes of zeros
         return np.flatnonzero(good) + low
 
     def control(self, window: Window, at: int, *, counting: bool) -> Step:
@@ -421,9 +429,10 @@ class PcapngWalker(_Chains):
             return here[low + place : high + place]
 
         if self._current.big_endian:
-            good = (byte(4) == 0) & (byte(5) <= 4) & (byte(7) & 3 == 0)
+            good = (byte(4) == 0) & (byte(5) <= 4) & (byte(7) & 3 == 0) & (byte(1) == 0)
         else:
-            good = (byte(7) == 0) & (byte(6) <= 4) & (byte(4) & 3 == 0)
+            good = (byte(7) == 0) & (byte(6) <= 4) & (byte(4) & 3 == 0) & (byte(2) == 0)
+        good &= (byte(4) | byte(5) | byte(6) | byte(7)) != 0
         good |= (byte(0) == 0x0A) & (byte(1) == 0x0D) & (byte(2) == 0x0D) & (byte(3) == 0x0A)
         return np.flatnonzero(good) + low
 
