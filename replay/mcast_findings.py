@@ -165,6 +165,7 @@ class _Reporter:
             row["network_duplicates"] = passing.network_duplicates
             row["gaps"] = passing.gap_count
             row["reordered"] = passing.counts[Outcome.REORDERED]
+            row["not_captured"] = passing.counts[Outcome.UNCAPTURED]
             row["retransmissions"] = {
                 "useful": None,
                 "needless": passing.needless_count,
@@ -471,8 +472,8 @@ class _Reporter:
         yield from self._note(
             stream, "MC013", passing.spurious, Certainty.PROVEN,
             "{count} messages of {sender_member} were asked for by a member that had acknowledged "
-            "them.",
-            "the request, after the ACK",
+            "them, or before they were sent.",
+            "the request",
         )  # fmt: skip
         for pending in passing.unanswered:
             yield self._make(

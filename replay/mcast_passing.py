@@ -63,12 +63,13 @@ class PassingModel:
         self.needless = Note()  # resent though all who had asked had acknowledged it
         self.needless_count = 0
         self.undecidable = 0
-        self.spurious = Note()  # asked for by a member that had acknowledged it
+        self.spurious = Note()  # asked for by a member that had acknowledged it, or too soon
         self.unanswered: list[Unanswered] = []
         self._levels: dict[str, int] = {}
         self._regular_high = 0  # highest seqno that passed and was not OOB
         self._out_of_order_by_design = False  # what passes now is OOB (6, traps)
         self._asked: dict[str, RangeSet] = {}
+        self._asked_unsent = RangeSet()  # asked for when it had not passed yet
         self._pending: dict[str, Unanswered] = {}
 
     def passed(self, event: Event) -> None:
@@ -93,6 +94,8 @@ class PassingModel:
         asked = self._asked.setdefault(member, RangeSet())
         for first, stop in wanted:
             self.tracker.request(first, stop, mark)
+            for part in self.tracker.open_within(first, stop):
+                self._asked_unsent.add(*part)
             if first <= level:
                 self.spurious.add(first, min(stop, level + 1), mark)
             asked.add(first, stop)
@@ -148,8 +151,8 @@ class PassingModel:
             self.unanswered.append(pending)
 
     def _judge(self, gap: Gap, piece: Range, arrival: Arrival) -> Outcome:
-        if self.at_sender:
-            return Outcome.REORDERED
+        if self.at_sender:  # D10; a repair of what never passed: the capture missed it
+            return Outcome.UNCAPTURED if arrival.repair else Outcome.REORDERED
         if arrival.repair:
             return Outcome.RECOVERED
         if gap.requested is not None or gap.revealed_by == BY_HIGHEST:
@@ -161,6 +164,9 @@ class PassingModel:
         if outcome is Outcome.REORDERED and part.last is not None:
             if not self._out_of_order_by_design and piece[0] < self._regular_high:  # V15
                 self.out_of_order.add(*piece, part.last)
+            if self.at_sender and gap.requested is not None:
+                for first, stop in self._asked_unsent.remove(*piece):
+                    self.spurious.add(first, stop, gap.requested)  # it was only late (D10)
         elif outcome is Outcome.RECOVERED and part.last is not None:
             self.lost_before.add(*piece, part.last)
 

@@ -166,6 +166,7 @@ class SenderModel:
     def members_are(self, members: frozenset[str], sender: str, mark: Mark) -> None:
         """A view is installed at the sender."""
         view = _Members(members - {sender}, mark)
+        self._replay_until(mark.at_ns)
         if self._queue and self._current_members() - view.members:
             self._replay_around(view)
         else:
@@ -206,6 +207,9 @@ class SenderModel:
 
     def _put(self, event: _Sent | _Acked | _Members | _Highest, now_ns: int) -> None:
         self._queue.append(event)
+        self._replay_until(now_ns)
+
+    def _replay_until(self, now_ns: int) -> None:
         while self._queue and (
             len(self._queue) > MAX_QUEUED or _time(self._queue[0]) < now_ns - LOOK_AHEAD_NS
         ):
@@ -315,6 +319,8 @@ class SenderModel:
             self._purge(event.mark, event.member)
 
     def _membership(self, event: _Members) -> None:
+        if not self._acks and (self._view_known or self._from_one):
+            self.low = self.high  # it was alone: only its own ACK counted (S7)
         for member in set(self._acks) - event.members:
             del self._acks[member]
             self._waiting.pop(member, None)
@@ -327,7 +333,8 @@ class SenderModel:
 
     def _purge(self, mark: Mark, member: str | None) -> None:
         levels = [level for level in self._acks.values() if level is not None]
-        lowest = min(min(levels, default=0), self.high)
+        unheard = 0 if self._acks else self.high  # nobody else is left: its own ACK alone (S7)
+        lowest = min(min(levels, default=unheard), self.high)
         if lowest > self.low:
             self.low = lowest
             if self._full is not None and self._raised is None:

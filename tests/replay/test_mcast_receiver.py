@@ -33,7 +33,7 @@ def test_messages_before_the_join_wait_in_a_queue_of_fifty() -> None:
     # 80 messages wait, the last 50 (31-80) are kept; the digest says that 35 are delivered.
     told = heard("B", msg(1, 80), join_rsp("AB", 2, digest={"A": (35, 35)}), msg(81), ack(81))
     assert told.delivered() == [[36, 81]]
-    assert told.told("outside_membership") == {"outside_membership": 30}
+    assert told.told("outside_membership") == {"outside_membership": 35}
     assert told.findings("MC018") == []
 
 
