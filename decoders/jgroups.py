@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,8 @@ from seqaudit.decoders import jgroups_kernels as wire
 from seqaudit.decoders import jgroups_objects as objects
 from seqaudit.decoders.events import EVENTS, FRAME_BITS, Kind
 from seqaudit.decoders.kernels import Int64s, argument, data_argument, kernel
-
-if TYPE_CHECKING:  # both modules import this one
-    from seqaudit.decoders.packets import Datagrams
-    from seqaudit.decoders.registry import DecodeSettings
+from seqaudit.decoders.packets import Datagrams
+from seqaudit.decoders.settings import DecodeSettings
 
 #: Output rows of one round: 64 KiB of the smallest messages and then some.
 ROWS: Final = 32_768
@@ -385,7 +383,7 @@ class JGroupsDecoder:
             rare.kind[at] = Kind.DIGEST
             rare.word[at] = _WIRE_CODE[STABILITY.get(header[0], "STABLE")]
             digest = objects.digest(payload, version)
-            if digest is None:
+            if digest is None and payload:
                 self._not_read(datagrams, row, "digest")
             rare.detail[at] = compact({"digest": digest})
             return True
@@ -450,20 +448,21 @@ class JGroupsDecoder:
         told = self._memory[wire.MEMBERS + wire.MEMBER : wire.STREAMS]
         told = told[: int(self._memory[wire.W_MEMBERS]) * wire.MEMBER]
         for line in told.reshape(-1, wire.MEMBER).tolist():
-            cluster, who, host, port, version, frame, at_ns = line
+            cluster, who, host, port, number, frame, at_ns = line
             member = names.address(who)
             if member is None:
                 continue
             found.append(
                 _Member(
                     names.cluster(cluster), member, frame, at_ns,
-                    objects.socket_text(datagrams.hosts[host], port), version_text(version),
+                    objects.socket_text(datagrams.hosts[host], port), version_text(number),
                     own.get((frame, member)),
                 )
             )  # fmt: skip
         for row, source, said in named:
             datagram = row[wire.DATAGRAM]
-            address, version = said.address, None
+            address = said.address
+            version: str | None = None
             here = objects.socket_text(
                 datagrams.hosts[int(datagrams.source[datagram])],
                 int(datagrams.source_port[datagram]),

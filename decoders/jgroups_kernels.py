@@ -106,8 +106,8 @@ F_ADDRESSES_32 = 33  # i32 n, n addresses
 F_SIZED = 34  # i32 length (-1: none), bytes
 F_BITS = 35  # SeqnoList
 
-# First part of ``m``: counters of the round, what is known of the frame and of the message, the stack of
-# nested messages (left, row, begin), and what every row of the frame starts as.
+# First part of ``m``: counters of the round, what is known of the frame and of the message, the
+# stack of nested messages (left, row, begin), and what every row of the frame starts as.
 W_NEXT = 0  # next datagram
 W_ROWS = 1
 W_ENTRIES = 2
@@ -769,7 +769,7 @@ def message(data, o, stop, end, m):
         if sort == 0 and about != NOTHING:
             m[row + OBJECT] = about
     if system < JGROUPS and m[row + OBJECT] > LIST:
-        # what it says about members is a row of its own, in the cluster; a view by multicast is both
+        # what it says of members is a row of its own, in the cluster; a view by multicast is both
         if system <= NAKACK2 and about == GMS and u8(data, m[row + HEADER_AT]) == 5:
             m[row + OBJECT] = GMS
         else:
@@ -784,7 +784,7 @@ def message(data, o, stop, end, m):
     return o if o <= stop else SHORT
 
 
-def settle(data, host, port, m):
+def settle(host, port, m):
     """Count the rows of one accepted frame, join them to runs, keep the rest."""
     write = m[W_ROWS]
     row = write
@@ -1052,7 +1052,7 @@ def decode(data, count, start, stop, length, source, source_port, flags, ip_id, 
             i += 1
             continue
         m[W_PART] = 0
-        settle(data, source[i], source_port[i], m)
+        settle(source[i], source_port[i], m)
         if status == SHORT and end > stop[i]:
             outcome[i] = TRUNCATED
         elif status == SHORT or status == BAD:

@@ -11,6 +11,9 @@ from typing import Final
 
 Range = tuple[int, int]  # half-open
 
+#: No sender reaches it; the kernel refuses it as well.
+SEQNO_LIMIT: Final = 1 << 62
+
 #: Releases (version short, jgroups.md 1.7) from which the layouts differ (jgroups.md 3).
 V3_5_1: Final = 0x1941
 V4_0: Final = 0x2000
@@ -59,7 +62,10 @@ class _Input:
     def vpair(self) -> Range:
         sizes = self.u8()
         low = int.from_bytes(self.take(sizes >> 4), "little")
-        return low, low + int.from_bytes(self.take(sizes & 15), "little")
+        high = low + int.from_bytes(self.take(sizes & 15), "little")
+        if high >= SEQNO_LIMIT:
+            raise _EndError
+        return low, high
 
     def text(self) -> str | None:
         if self.u8() == 0:
@@ -170,6 +176,8 @@ def _listed_ranges(source: _Input) -> list[Range]:
             low, high = source.vpair()
         else:
             low = high = source.vlong()
+        if not 0 <= low <= high < SEQNO_LIMIT:
+            raise _EndError
         found.append((low, high + 1))
     joined: list[Range] = []
     for low, stop in sorted(found):
@@ -183,7 +191,7 @@ def _listed_ranges(source: _Input) -> list[Range]:
 def _bit_ranges(source: _Input) -> list[Range]:
     """i32 size, i64 offset, words: bit i of word w is seqno offset + 64·w + i."""
     size, offset = source.i32(), source.i64()
-    if size < 0 or offset < 0 or offset + size >= 1 << 62:
+    if size < 0 or offset < 0 or offset + size >= SEQNO_LIMIT:
         raise _EndError
     words = source.take((size + 63) // 64 * 8)
     bits = int.from_bytes(
