@@ -296,7 +296,7 @@ class McastEngine:
         view = View.of(event.details(), self._known_views)
         mark = event.first_mark()
         if view is None:
-            if len(self.unknown_deltas) < MAX_VIEWS:
+            if len(self.unknown_deltas) < MAX_VIEWS and mark not in self.unknown_deltas:
                 self.unknown_deltas.append(mark)
             return None
         key = (view.creator, view.number)
@@ -362,7 +362,11 @@ class McastEngine:
             if receiver is None:
                 continue
             if stream.sender not in view.members:
-                receiver.end(mark, "its sender left the view", member_gone=False)
+                receiver.end(mark, "its sender left the view", member_gone=False)  # R15, W3
+            elif receiver.ended is not None:  # it is back: no window, so R17, or R16 without digest
+                receiver.begin_again(
+                    int(digest[stream.sender][0]) if stream.sender in digest else 0
+                )
             elif detail.get("merge") and stream.sender in digest:
                 receiver.merge(int(digest[stream.sender][0]), mark)
         before = set(current.members) if current is not None else None

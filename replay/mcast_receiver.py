@@ -253,6 +253,22 @@ class ReceiverModel:
             self.finish()
             self.ended = (mark, why)
 
+    def begin_again(self, low: int) -> None:
+        """The sender is back in the view (a merge): a new window at ``low`` (R16, R17)."""
+        self.start = low + 1
+        self.start_known = True
+        self.window = Window(low, self.window.capacity, document=self.window.document)
+        self.tracker = GapTracker(low + 1, self._judge, self._closed, self._part_ended)
+        self.ended = None
+        self.highest_told = None
+        self.own_level = low
+        self._regular_high = low
+        self._asked, self._asked_had, self._asked_had_highest = RangeSet(), RangeSet(), RangeSet()
+        self._out_of_band = RangeSet()
+        self._recent.clear()
+        self._answered.clear()
+        self._unacked = self._threshold_at = self._silent_since = None
+
     def finish(self) -> None:
         """What is missing now never comes."""
         if self.ended is not None:
