@@ -52,9 +52,12 @@ class ByteReader(Protocol):
 class _Gzip:
     def __init__(self) -> None:
         self._inner = zlib.decompressobj(31)
+        self._full = False
 
     def decode(self, data: bytes) -> bytes:
-        return self._inner.decompress(self._inner.unconsumed_tail + data, _STEP_BYTES)
+        output = self._inner.decompress(self._inner.unconsumed_tail + data, _STEP_BYTES)
+        self._full = len(output) == _STEP_BYTES  # more may come without input
+        return output
 
     @property
     def done(self) -> bool:
@@ -66,7 +69,7 @@ class _Gzip:
 
     @property
     def waiting(self) -> bool:
-        return bool(self._inner.unconsumed_tail)
+        return self._full or bool(self._inner.unconsumed_tail)
 
 
 class _Zstandard:

@@ -155,7 +155,9 @@ class Reader:
         """The uncompressed bytes of the piece; a file must still be the one that was planned."""
         piece = self.piece
         if self.stream is not None:
-            head = self.stream.read(8)
+            head = b""
+            while len(head) < 8 and (more := self.stream.read(8 - len(head))):
+                head += more
             if not head:
                 raise CaptureError(piece.path, "is empty", "check the command before the pipe")
             raw = Rejoined(head, self.stream)

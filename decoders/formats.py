@@ -76,6 +76,8 @@ def recognize(path: str, head: bytes) -> tuple[walkers.PcapHeader | None, pcapng
             raise CaptureError(path, problem, "record or copy it again")
         if pcapng.read_byte_order(head) is not None:
             return None, walkers.first_section(head)
+        problem = f"has a damaged section header (byte-order magic {head[8:12].hex(' ')})"
+        raise CaptureError(path, problem, "record or copy it again", 8)
     raise _foreign(path, head)
 
 

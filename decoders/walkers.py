@@ -394,7 +394,9 @@ class PcapngWalker(_Chains):
             if total < 28 or total % 4 or total > LONGEST_SNAP:
                 return Step(at, k.DAMAGE)
             if left < total:
-                return Step(at, short)
+                return Step(
+                    at, k.DOUBTFUL_CUT if window.at_end and total > k.USUAL_LIMIT else short
+                )
             if int.from_bytes(data[at + total - 4 : at + total], order) != total:
                 return Step(at, k.DAMAGE)
             if counting:
