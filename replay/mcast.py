@@ -11,13 +11,15 @@ passes is known.
 
 Life of this member's windows (5.4):
 
-    event                                   windows
-    JOIN_RSP to this member, first one      all new, each at the digest's delivered seqno; what
-                                            arrived before is taken from a queue of the last 50
-    VIEW delivered: P is new                a window at 0, unless there is one
-    VIEW delivered: P is gone               P's window is removed
-    MergeView with digest                   a window behind the digest is replaced by one at it
-    VIEW without this member                all end: it is dead, has left or was excluded
+    #   event                               windows
+    W1  JOIN_RSP to this member, first one  all new, each at the digest's delivered seqno (R17);
+                                            what arrived before waits in a queue of 50 (R1)
+    W2  VIEW delivered: P is new            a window at 0 (R16), unless there is one (R18)
+    W3  VIEW delivered: P is gone           P's window is removed (R15)
+    W4  MergeView with digest               a window behind the digest is replaced (R19)
+    W5  VIEW without this member            all end: it is dead, has left or was excluded (V12)
+
+The rows are those of ``seqaudit.replay.tables``.
 """
 
 from collections import deque
@@ -42,7 +44,7 @@ LONGEST_DEFAULT_INTERVAL_MS: Final = 1_000  # NAKACK4's own default (5.1)
 
 
 class Peer:
-    """What one member asked of a stream and acknowledged, as far as it passed the capture."""
+    """What one member asked of a stream and acknowledged, as far as it passed the capture (V17)."""
 
     __slots__ = ("acks", "highest_ack", "last_ack", "repairs", "requested_seqnos", "requests")
 
@@ -196,7 +198,7 @@ class McastEngine:
         return stream
 
     def _receiver(self, low: int, *, known: bool, system: str) -> ReceiverModel:
-        capacity = self.parameters.value("capacity") if system != "nakack2" else None
+        capacity = self.parameters.value("capacity") if system != "nakack2" else None  # N2
         return ReceiverModel(
             low,
             known=known,
@@ -206,7 +208,7 @@ class McastEngine:
             interval_given=not self._document
             and self.parameters.origin("xmit_interval_ms") != DEFAULT,
             document=self._document,
-            acks=self._ack_schedule() if system == "nakack4" else None,
+            acks=self._ack_schedule() if system == "nakack4" else None,  # N3
         )
 
     def _interval_ns(self) -> int:
@@ -226,7 +228,7 @@ class McastEngine:
         assert event.source is not None and event.seqno is not None
         stream = self._stream(event.source, event)
         if event.kind is Kind.VIEW and self._from_local(event):
-            self._install_from(event)  # the sender installs it before it is on the wire (5.3)
+            self._install_from(event)  # the sender installs it before it is on the wire (S8)
         fresh = stream.count(event)
         if self.vantage.kind == MEMBER and not self.members.is_local(event.source):
             self._arrive(stream, event)
@@ -256,7 +258,7 @@ class McastEngine:
                 and stream.sender not in self._bases
                 and self._not_a_member(stream.sender)
             ):
-                stream.outside_membership += event.count
+                stream.outside_membership += event.count  # R2
                 self._note_view(event)
                 return
             base = self._bases.get(stream.sender)
@@ -282,7 +284,7 @@ class McastEngine:
         return self.view is not None and sender not in self.view.members
 
     def _queue(self, event: Event) -> None:
-        """Not yet a server: the last messages wait for the join (5.4)."""
+        """Not yet a server: the last messages wait for the join (R1)."""
         self._queued.append(event)
         self._queued_messages += event.count
         size = self.parameters.value("become_server_queue_size")
@@ -292,7 +294,7 @@ class McastEngine:
     # -- views -----------------------------------------------------------------------------------
 
     def _see_view(self, event: Event) -> View | None:
-        """Note a view; one without this member ends its windows, delivered or not."""
+        """Note a view (V11); one without this member ends its windows, delivered or not (W5)."""
         view = View.of(event.details(), self._known_views)
         mark = event.first_mark()
         if view is None:
@@ -442,7 +444,7 @@ class McastEngine:
 
     def _request(self, event: Event) -> None:
         assert event.source is not None and event.stream is not None
-        sender = event.stream.rpartition("|")[2]
+        sender = event.stream.rpartition("|")[2]  # N8: whoever was asked
         stream = self._stream(sender, event)
         peer = stream.peer(event.source)
         peer.requests += 1
@@ -484,7 +486,7 @@ class McastEngine:
             stream.receiver.highest(event.seqno, mark, event.fresh_id)
 
     def _digest(self, event: Event) -> None:
-        """STABLE: what this member says it has delivered is as good as an ACK (5.5)."""
+        """STABLE: what this member says it has delivered is as good as an ACK (N5, not N6)."""
         if not self._from_local(event) or event.wire_kind == "STABILITY":
             return
         for member, levels in (event.details().get("digest") or {}).items():

@@ -1,8 +1,9 @@
 """A multicast stream at its sender's interface, or between members: what was sent and asked.
 
 At the sender every first send is seen before any loss, so a seqno that comes after a higher one was
-*sent* out of order (design document, "Misc": 1 -> 3 -> 4 -> 2 -> 5). Between members it may also
-have been lost before this point and repaired, or overtaken on the path.
+*sent* out of order (S15, D10; design document, "Misc": 1 -> 3 -> 4 -> 2 -> 5), and one that never
+comes was never sent (S2). Between members it may also have been lost before this point and
+repaired, or overtaken on the path (V16).
 """
 
 from collections.abc import Iterable
@@ -27,7 +28,7 @@ from seqaudit.replay.ranges import Range, RangeSet
 
 MAX_KEPT_UNANSWERED: Final = 100
 #: The same request this often in a row without a copy: a copy lost five times is not believable
-#: (jgroups.md 6).
+#: (V7).
 ENDLESS_REQUESTS: Final = 5
 
 
@@ -73,7 +74,7 @@ class PassingModel:
         self._pending: dict[str, Unanswered] = {}
 
     def passed(self, event: Event) -> None:
-        """MSG or XMIT_RSP passed."""
+        """MSG or XMIT_RSP passed (S10: repairs are copies)."""
         assert event.seqno is not None and event.stop_seqno is not None
         first, stop = event.seqno, event.stop_seqno
         self._out_of_order_by_design = bool(event.flags & Flag.OOB)
@@ -88,7 +89,7 @@ class PassingModel:
         self.tracker.reveal(seqno + 1, mark, BY_HIGHEST, fresh_id)
 
     def requested(self, member: str, ranges: Iterable[Range], mark: Mark) -> None:
-        """A member's XMIT_REQ passed."""
+        """A member's XMIT_REQ passed (S11: what it acknowledged is skipped by the sender)."""
         wanted = tuple(ranges)
         level = self._levels.get(member, 0)
         asked = self._asked.setdefault(member, RangeSet())

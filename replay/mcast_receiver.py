@@ -1,6 +1,7 @@
 """One receive window of a multicast stream, at the interface of the member that owns it.
 
-Replays jgroups.md 5.4 (5.5 for NAKACK2). How the part of a gap that an arrival fills has ended
+Replays jgroups.md 5.4, and 5.5 for NAKACK2, which has the same exchange (N1, N9); the rows are
+those of ``seqaudit.replay.tables``. How the part of a gap that an arrival fills has ended
 (design 4.5), first row that fits:
 
     #   arrival                                                         outcome
@@ -66,7 +67,7 @@ class ReceiverModel:
 
     Args:
         low: the window expects ``low + 1`` next.
-        known: by a view, a digest or seqno 1; else the capture began in mid-stream.
+        known: by a view, a digest or seqno 1; else the capture began in mid-stream (V13).
         capacity: of the ring; null: not known, nothing is dropped.
         interval_ns: xmit_interval, the least time until anybody asks (A2).
         interval_given: the interval is not a default, so a request can be too early.
@@ -139,7 +140,7 @@ class ReceiverModel:
     # -- messages --------------------------------------------------------------------------------
 
     def arrive(self, event: Event) -> None:
-        """MSG or XMIT_RSP for this member (5.4)."""
+        """MSG or XMIT_RSP for this member (R3-R6, R14, R20; D8: either is a repair)."""
         assert event.seqno is not None and event.stop_seqno is not None
         first, stop, arrival = event.seqno, event.stop_seqno, event.arrival()
         self._see_time(arrival.first)
@@ -151,7 +152,7 @@ class ReceiverModel:
         limit = self.window.limit()
         end = stop
         if limit is not None and stop > limit and first > self.window.low + 1:
-            stop = max(first, limit)  # R4: what is above is dropped
+            stop = max(first, limit)  # R4, D2: what is above is dropped
         if first < stop:
             self._accept(event, first, stop, arrival)
         if stop < end:
@@ -189,18 +190,18 @@ class ReceiverModel:
         return list(pairwise(sorted(cuts)))
 
     def highest(self, seqno: int, mark: Mark, fresh_id: int | None) -> None:
-        """HIGHEST_SEQNO(h): everything up to it exists (5.4)."""
+        """HIGHEST_SEQNO(h): everything up to it exists (R11, V6, D9); again is no news (N4)."""
         self.highest_told = max(seqno, self.highest_told or seqno)
         self.tracker.reveal(seqno + 1, mark, BY_HIGHEST, fresh_id)
 
     def own_request(self, event: Event, max_size: int | None) -> None:
-        """XMIT_REQ sent by this member (5.4, two-tick rule 4.4)."""
+        """XMIT_REQ sent by this member (R10, T1-T4; N7: it reveals what it names)."""
         mark = event.first_mark()
         ranges = [(max(a, self.start), b) for a, b in event.ranges() if b > self.start]
         if max_size is not None and event.count > max_size and len(self.oversized_requests) < 100:
             self.oversized_requests.append((mark, event.count))
         if not ranges:
-            return
+            return  # T4: it had become empty
         for_highest = event.count == 1 and ranges[0][0] == self.highest_told
         self.tracker.reveal(ranges[-1][1], mark, BY_REQUEST)
         for first, stop in ranges:
@@ -214,7 +215,10 @@ class ReceiverModel:
                 self._asked_for_what_had_arrived(had, mark, for_highest=for_highest)
 
     def level(self, seqno: int, mark: Mark) -> None:
-        """This member says that it has delivered everything up to ``seqno`` (ACK, digest)."""
+        """This member has delivered everything up to ``seqno``, says its ACK or digest (V18, N5).
+
+        The same level again (R12, D5) says nothing new.
+        """
         self._see_time(mark)
         if seqno <= self.own_level:
             return
@@ -232,7 +236,7 @@ class ReceiverModel:
         self._unacked = mark if self.window.low > seqno else None
 
     def merge(self, low: int, mark: Mark) -> bool:
-        """A merge digest: a window that is behind it is replaced, what is between is skipped."""
+        """A merge digest: a window that is behind it is replaced, what is between skipped (R19)."""
         if self.window.low >= low:
             return False
         self.tracker.reveal(low + 1, mark, "a merge digest")
@@ -270,7 +274,7 @@ class ReceiverModel:
         self._unacked = self._threshold_at = self._silent_since = None
 
     def finish(self) -> None:
-        """What is missing now never comes."""
+        """What is missing now never comes (V2)."""
         if self.ended is not None:
             return
         for part in self.tracker.close(self.tracker.known_stop, Outcome.UNRECOVERED, None):
@@ -282,7 +286,8 @@ class ReceiverModel:
     # -- copies ----------------------------------------------------------------------------------
 
     def _copies(self, first: int, stop: int, new: list[Range], event: Event) -> None:
-        """Copies of what had arrived: network duplicates, needless resends, or not decidable."""
+        """Copies of what had arrived (R3, R5): network duplicates (V8), needless (V3, V9), or not
+        decidable."""
         mark = event.first_mark()
         rest = RangeSet(RangeSet(new).missing(first, stop))
         if event.flags & Flag.NETWORK_DUPLICATE:
@@ -352,10 +357,10 @@ class ReceiverModel:
             target.add(*part)
 
     def _too_early(self, first: int, stop: int, mark: Mark, *, for_highest: bool) -> None:
-        """The two-tick rule: a tick must see a gap before the next one may ask for it (4.4)."""
+        """The two-tick rule: a tick must see a gap before the next may ask for it (T2, T3)."""
         if for_highest or not self._interval_given:
             return
-        least = self._interval_ns * 8 // 10 - 50_000_000  # the jitter that section 6 allows
+        least = self._interval_ns * 8 // 10 - 50_000_000  # jitter: V14
         for part in self.tracker.open_within(first, stop):
             gap = self.tracker.gap_of(part[0])
             if (
@@ -397,9 +402,9 @@ class ReceiverModel:
             return
         heapq.heappush(self._waiting, (piece[1], next(self._ticket), part))
         if outcome in (Outcome.RECOVERED, Outcome.EITHER):
-            self.recovery.add(part.last.at_ns - gap.revealed.at_ns, size)
+            self.recovery.add(part.last.at_ns - gap.revealed.at_ns, size)  # V10
         if outcome is Outcome.RECOVERED:
-            self.lost.add(*piece)
+            self.lost.add(*piece)  # V1
             self.useful += size
             if gap.requested is not None:
                 self._answered.append((piece, gap))
@@ -426,7 +431,7 @@ class ReceiverModel:
     # -- delivery --------------------------------------------------------------------------------
 
     def _deliver(self, event: Event, first: int, stop: int, new: list[Range], mark: Mark) -> None:
-        if event.flags & Flag.OOB:
+        if event.flags & Flag.OOB:  # R20
             for part in new:
                 self.delivery.deliver(*part)
                 if part[0] > self.window.low + 1 or part[1] - 1 > self.window.low:
@@ -436,7 +441,7 @@ class ReceiverModel:
             self._hand_on(accepted.delivered, mark)
 
     def _see_time(self, mark: Mark) -> None:
-        """Is an ACK overdue by now? Said once for each stretch without one."""
+        """Is an ACK overdue by now (R7, R9)? Said once for each stretch without one."""
         if self._acks_due is None or self._unacked is None:
             return
         late = mark.at_ns - self._unacked.at_ns > self._acks_due.due_ns()
@@ -450,7 +455,7 @@ class ReceiverModel:
             self._silent_since = self.own_level
 
     def _owe_ack(self, mark: Mark) -> None:
-        """Something was delivered: from now on an ACK is owed (5.4)."""
+        """Something was delivered: an ACK is owed (R7 threshold, R8 flag, D4; not R3)."""
         if self._acks_due is None or self._silent_since == self.own_level:
             return
         if self._unacked is None:

@@ -4,10 +4,13 @@ Replays jgroups.md 5.3 for one sender from the messages it sent and the ACKs tha
 of capture. The sender's own ACK is on no wire (5.3), so the minimum seen here is at or above the
 true one: a window that is full by it is full, one that is not may be.
 
-    event                     row of 5.3                                         here
-    MSG, new seqno            store, high = max; blocks if seqno - low > capacity   _send
-    ACK(n) from P             not in the map: ignored; map[P] = max; min grows      _ack
-    VIEW                      leavers out, joiners in with 0                        _membership
+    event                     row of 5.3 (seqaudit.replay.tables)                here
+    MSG, new seqno            S3 store, high = max; S1 blocks if there is no room   _send, _resume
+                              S14 never more than capacity (D1: the document's)     limit, _measure
+    ACK(n) from P             S4 not in the map: ignored; S5, S16 only a higher n   _ack
+                              S6 the minimum grows: purge (S7: the own is unseen)   _purge
+    VIEW                      S8 leavers out, S9 (D7) joiners in with 0             _membership
+    HIGHEST_SEQNO             S13 not all ACKs at a tick                            _ask
 
 A sender takes a leaver out of its map when it *installs* the view, and what had been blocked goes
 out before the VIEW itself is on the wire [n4-crash-leave-1: 7 ms]. So events wait for a moment
@@ -53,7 +56,7 @@ class _Highest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stall:
-    """From the window being full, by the ACKs seen, to the first new seqno (design 5.3)."""
+    """From the window being full, by the ACKs seen, to the first new seqno (S1, V4)."""
 
     full: Mark  # the message that filled the window
     filled_by: int  # its seqno
@@ -160,7 +163,7 @@ class SenderModel:
         self._waiting.pop(member, None)
 
     def highest_told(self, seqno: int, mark: Mark) -> None:
-        """The sender multicast HIGHEST_SEQNO: it has not all ACKs at a tick (5.3)."""
+        """The sender multicast HIGHEST_SEQNO: it has not all ACKs at a tick (S13)."""
         self._put(_Highest(seqno, mark), mark.at_ns)
 
     def members_are(self, members: frozenset[str], sender: str, mark: Mark) -> None:
@@ -180,7 +183,7 @@ class SenderModel:
     # -- results ------------------------------------------------------------------------------
 
     def learned_capacity(self) -> int | None:
-        """The largest number of unacknowledged messages, if it shows to be the window.
+        """The largest number of unacknowledged messages, if it shows to be the window (V4).
 
         Reached once, it may be chance [n4-join-leave-1: 51 of 128]. Reached, left by an ACK that a
         new seqno follows at once, and reached again, at least once with a silence that is not the
@@ -237,7 +240,7 @@ class SenderModel:
         return room is not None and event.stop - 1 - self.low > room
 
     def limit(self) -> int | None:
-        """Most messages that can be unacknowledged (5.3; one fewer by the document, 5.6)."""
+        """Most messages that can be unacknowledged (S14; one fewer by the document, D1)."""
         if self.capacity is None:
             return None
         return self.capacity - 1 if self._document else self.capacity
@@ -275,7 +278,7 @@ class SenderModel:
         outstanding = self.high - self.low
         limit = self.limit()
         if limit is not None and outstanding > limit and self.overrun is None:
-            self.overrun = (mark, outstanding)
+            self.overrun = (mark, outstanding)  # V5
         if self.max_outstanding is None or outstanding > self.max_outstanding:
             self.max_outstanding = outstanding
             if limit is None:
@@ -304,7 +307,7 @@ class SenderModel:
     def _ack(self, event: _Acked) -> None:
         if event.member not in self._acks:
             if self._view_known:
-                self.ignored_acks += 1  # 5.3: not in the map; created an entry before JGRP-2904
+                self.ignored_acks += 1  # S4; before JGRP-2904 it created an entry
                 return
             self._acks[event.member] = 0 if self._from_one else None
         waiting = self._waiting.get(event.member)
@@ -314,7 +317,7 @@ class SenderModel:
             if len(self.late_acks) < MAX_STALLS:
                 self.late_acks.append(waiting)
         level = self._acks[event.member]
-        if level is None or event.seqno > level:
+        if level is None or event.seqno > level:  # S5, S16
             self._acks[event.member] = event.seqno
             self._purge(event.mark, event.member)
 
@@ -322,9 +325,9 @@ class SenderModel:
         if not self._acks and (self._view_known or self._from_one):
             self.low = self.high  # it was alone: only its own ACK counted (S7)
         for member in set(self._acks) - event.members:
-            del self._acks[member]
+            del self._acks[member]  # S8
             self._waiting.pop(member, None)
-        # Joiners enter with 0 (5.3); of the members that were there before, nothing is known yet.
+        # Joiners enter with 0 (S9, D7); of members that were there before, nothing is known yet.
         fresh = 0 if self._view_known or self._from_one else None
         for member in sorted(event.members - set(self._acks)):
             self._acks[member] = fresh
@@ -335,7 +338,7 @@ class SenderModel:
         levels = [level for level in self._acks.values() if level is not None]
         unheard = 0 if self._acks else self.high  # nobody else is left: its own ACK alone (S7)
         lowest = min(min(levels, default=unheard), self.high)
-        if lowest > self.low:
+        if lowest > self.low:  # S6; after a join the minimum may be lower, low stays (S9)
             self.low = lowest
             if self._full is not None and self._raised is None:
                 self._raised = _Raised(mark, member)

@@ -19,7 +19,7 @@ class Accepted(NamedTuple):
 
 
 class Window:
-    """A window over plain growing seqnos. ``document`` applies the MCAST document's bounds.
+    """A window over plain growing seqnos (R3-R6). ``document``: the MCAST document's bounds (D2).
 
     The shipped code accepts low < s <= low + capacity; the document drops s < low or
     s >= low + capacity, with low meaning the highest delivered (jgroups.md 5.6).
