@@ -35,7 +35,6 @@ __all__ = ["Format", "Piece", "Reader", "Records", "sniff"]  # the whole of read
 STDIN: Final = "-"
 ROOM: Final = 131_072  # records a chunk at most
 MAX_SKIPPED: Final = 100
-MAX_REPORTED_INTERFACES: Final = 1000
 FIRST_BYTES: Final = 64  # enough for either file header and the first pcap record header
 PRIME_TRIES: Final = 32
 
@@ -220,7 +219,7 @@ class Reader:
         if not piece.proven:
             first = self._find(first, piece.stop)
             if first < 0:
-                self.interfaces = walker.close()
+                self.interfaces, self.interfaces_more = walker.close()
                 return
         self.begin = self.landing = self._position = first
         begin_state = walker.state()
@@ -236,9 +235,7 @@ class Reader:
             self.landing_state = walker.write_landing()
             self.untimed = walker.untimed
             self.comments += walker.comments
-            reports = walker.close()
-            self.interfaces = reports[:MAX_REPORTED_INTERFACES]
-            self.interfaces_more = len(reports) - len(self.interfaces)
+            self.interfaces, self.interfaces_more = walker.close()
 
     def _begins_section(self, offset: int) -> bool:
         if not isinstance(self._walker, walkers.PcapngWalker):

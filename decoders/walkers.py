@@ -36,10 +36,13 @@ _PCAP_MAGIC: Final = {
 }
 
 PASSED: Final = -1  # a control block is taken in
+REFUSED: Final = -2  # one that priming must not meet
+
 #: A damaged capture, however small, is searched by the compiled kernel from here on.
 COMPILE_FROM_CANDIDATES: Final = 200_000
 
-REFUSED: Final = -2  # one that priming must not meet
+#: A capture of very many sections keeps the reports of so many interfaces and counts the others.
+MAX_REPORTED_INTERFACES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +140,7 @@ class Walker(Protocol):
     def write_landing(self) -> str: ...
     def save(self) -> Any: ...
     def restore(self, saved: Any) -> None: ...
-    def close(self) -> list[dict[str, object]]: ...
+    def close(self) -> tuple[list[dict[str, object]], int]: ...
 
 
 class _Chains:
@@ -300,7 +303,7 @@ class PcapWalker(_Chains):
     def restore(self, saved: None) -> None:
         """A pcap carries nothing on."""
 
-    def close(self) -> list[dict[str, object]]:
+    def close(self) -> tuple[list[dict[str, object]], int]:
         header = self._header
         report: dict[str, object] = {
             "section": 0,
@@ -313,7 +316,7 @@ class PcapWalker(_Chains):
         }
         if header.fcs_bytes:
             report["fcs_bytes"] = header.fcs_bytes
-        return [report]
+        return [report], 0
 
 
 class PcapngWalker(_Chains):
@@ -333,6 +336,7 @@ class PcapngWalker(_Chains):
         self._state[k.X_TIMED] = start.previous_ns is not None
         self._state[k.X_WANT_COMMENTS] = 1
         self._closed: list[dict[str, object]] = []
+        self._closed_more = 0
         self._other_comments = 0
         self._open(pcapng.section_of(start))
 
@@ -414,7 +418,7 @@ class PcapngWalker(_Chains):
         return Step(at + total, PASSED)
 
     def _begin_section(self, offset: int, block: bytes, *, big_endian: bool) -> None:
-        self._closed += self._current.close()
+        self._closed, self._closed_more = self.close()
         section = pcapng.Section(offset, big_endian)
         section.read_comments(block[24:-4])
         self._other_comments += section.count_comments()
@@ -481,5 +485,7 @@ class PcapngWalker(_Chains):
         self._state[:] = state
         self._table[:] = table
 
-    def close(self) -> list[dict[str, object]]:
-        return self._closed + self._current.close()
+    def close(self) -> tuple[list[dict[str, object]], int]:
+        reports = self._closed + self._current.close()
+        kept = reports[:MAX_REPORTED_INTERFACES]
+        return kept, self._closed_more + len(reports) - len(kept)

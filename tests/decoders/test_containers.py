@@ -423,6 +423,13 @@ def test_a_table_of_interfaces_is_bounded(tmp_path: Path) -> None:
     assert (len(reader.interfaces), reader.interfaces_more) == (1000, pcapng.MAX_INTERFACES - 1000)
 
 
+def test_reports_of_very_many_sections_are_bounded(tmp_path: Path) -> None:
+    one = section() + interface() + enhanced(udp(1), 5)
+    frames, reader = read(tmp_path, one * 1500)
+    assert len(frames) == 1500
+    assert (len(reader.interfaces), reader.interfaces_more) == (1000, 500)
+
+
 # ---- how it is read does not matter
 
 
