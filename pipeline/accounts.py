@@ -50,6 +50,14 @@ def frames_of_splits(accounts: Iterable[Account]) -> dict[int, int]:
     return frames
 
 
+def by_capture(accounts: Iterable[Account], captures: int) -> list[list[Account]]:
+    """Accounts of each capture; every one has its number under ``capture``."""
+    grouped: list[list[Account]] = [[] for _ in range(captures)]
+    for account in accounts:
+        grouped[account["capture"]].append(account)
+    return grouped
+
+
 def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     """One account of a capture from those of its pieces.
 

@@ -24,7 +24,7 @@ from seqaudit.decoders.kernels import COMPILE_FROM_RECORDS
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece, settle, walk_headers, with_proven_start
 from seqaudit.pipeline import direct, events_file, job
-from seqaudit.pipeline.accounts import Account, merge_ends
+from seqaudit.pipeline.accounts import Account, by_capture, merge_ends
 from seqaudit.pipeline.events_file import Decoded, Files
 from seqaudit.pipeline.java import JavaError
 from seqaudit.pipeline.plan import CaptureInput, Plan, StandardInput, plan, stored_bytes
@@ -369,16 +369,15 @@ class _Job:
     def _vantages(
         self, files: Files, accounts: Iterable[Account], members: Sequence[Member]
     ) -> list[Vantage]:
-        by_capture: list[list[Account]] = [[] for _ in files]
-        for account in accounts:
-            by_capture[account["capture"]].append(account)
         found = []
-        for number, own in enumerate(by_capture):
+        seen: dict[int, list[Member]] = {}
+        for member in members:
+            seen.setdefault(member["capture"], []).append(member)
+        for number, own in enumerate(by_capture(accounts, len(files))):
             given = self._inputs[number] if number < len(self._inputs) else self._inputs[0]
             at = given.at or self._options.at
             if at is not None:
-                seen = [member for member in members if member["capture"] == number]
-                found.append(given_vantage(at, self._options.names, seen))
+                found.append(given_vantage(at, self._options.names, seen.get(number, [])))
             else:
                 found.append(inferred_vantage(merge_ends(a.get("ends") for a in own)))
         return found

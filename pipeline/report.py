@@ -14,7 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from seqaudit.decoders.events import FRAME_BITS
-from seqaudit.pipeline.accounts import Account, frames_of_splits, merge
+from seqaudit.pipeline.accounts import Account, by_capture, frames_of_splits, merge
 from seqaudit.pipeline.plan import File
 from seqaudit.pipeline.vantage import ip_of_endpoint
 from seqaudit.replay import capture_rules
@@ -67,8 +67,8 @@ def build(
     members = _members(by_kind.pop(rows_of.MEMBER, []))
     called = Names(names, members)
     merged = [
-        merge([account for account in accounts if account["capture"] == number], own)
-        for number, own in enumerate(files)
+        merge(pieces, own)
+        for pieces, own in zip(by_capture(accounts, len(files)), files, strict=True)
     ]
     findings = [
         _finding(row["detail"] | _place(row) | {"rule": row["rule"]}, frames, called)

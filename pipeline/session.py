@@ -8,12 +8,14 @@ At the end nobody calls ``stop()``: it takes a second, and the JVM ends with our
 import atexit
 import contextlib
 import os
+import socket
 import sys
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.kernels import prepare
@@ -25,6 +27,10 @@ if TYPE_CHECKING:
 
 #: Seconds until the session of a started JVM must be there.
 SESSION_SECONDS: Final = 90.0
+
+#: Where a Connect server listens if the URL does not say, and how long it may take to answer.
+CONNECT_PORT: Final = 15002
+KNOCK_SECONDS: Final = 10.0
 
 #: What every session of ours is given; the job relies on the Arrow limits for its memory.
 JOB_SETTINGS: Final = {
@@ -154,6 +160,8 @@ class Starting:
                 os.environ.pop(key, None)
 
     def _connect(self) -> "SparkSession":
+        assert self._place.remote is not None
+        _knock(self._place.remote)
         try:
             from pyspark.sql.connect.session import SparkSession as ConnectSession
         except ImportError as problem:
@@ -197,6 +205,20 @@ def first_line(problem: BaseException) -> str:
     """The first line of an exception that says something; Spark's are pages long."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     return lines[0][:300] if lines else type(problem).__name__
+
+
+def _knock(remote: str) -> None:
+    """Whether anything listens at a Connect URL: the client itself would try for ten minutes."""
+    try:
+        place = urlsplit(remote)
+        if place.scheme != "sc" or place.hostname is None:
+            raise SessionError(f"{remote}: is no Spark Connect URL; write sc://HOST:PORT")
+        address = (place.hostname, place.port or CONNECT_PORT)
+        socket.create_connection(address, KNOCK_SECONDS).close()
+    except (OSError, ValueError) as problem:
+        raise SessionError(
+            f"{remote}: no Spark Connect server answers ({problem}); check the address"
+        ) from problem
 
 
 def _quiet_gateway() -> None:

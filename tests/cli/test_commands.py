@@ -408,3 +408,51 @@ def test_text_of_a_path_cannot_steer_the_terminal(tmp_path: Path, lossy: Path) -
     shown = run("audit", tmp_path / "no\nsuch\x1b").stderr
     assert "\x1b" not in shown
     assert len(shown.splitlines()) == 1
+
+
+def test_interrupted_what_is_known_is_printed_and_the_code_is_130(
+    lossy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from seqaudit.pipeline import audit as pipeline
+    from seqaudit.pipeline.plan import CaptureInput
+
+    report = pipeline.audit([CaptureInput(str(lossy))], pipeline.Options(engine="direct"))
+
+    def stop(*_: object) -> None:
+        raise pipeline.StoppedError("interrupted; this is what is known so far", report)
+
+    monkeypatch.setattr(pipeline, "audit", stop)
+    shown = run("audit", lossy)
+    assert shown.exit_code == 130
+    assert shown.stdout == run_again(lossy)
+    assert shown.stderr == "interrupted; this is what is known so far\n"
+
+
+def run_again(capture: Path) -> str:
+    """The report of a run that nobody interrupts, from another process."""
+    return subprocess.run(
+        [*SEQAUDIT, "audit", "--engine", "direct", str(capture)],
+        capture_output=True,
+        check=True,
+        text=True,
+    ).stdout
+
+
+def test_ctrl_c_at_any_other_moment_is_130_without_a_traceback(
+    lossy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from seqaudit.pipeline import audit as pipeline
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(pipeline, "audit", stop)
+    shown = run("audit", lossy)
+    assert (shown.exit_code, shown.stdout, shown.stderr.strip()) == (130, "", "interrupted")
+
+
+def test_a_connect_server_that_is_not_there_is_one_line(lossy: Path) -> None:
+    shown = CliRunner().invoke(main, ["audit", "--remote", "sc://localhost:1", str(lossy)])
+    assert shown.exit_code == 2
+    assert shown.stdout == ""
+    assert len(shown.stderr.splitlines()) == 1

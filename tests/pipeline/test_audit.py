@@ -220,3 +220,30 @@ def test_a_foreign_parquet_file_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:20])
     with pytest.raises(SeqauditError, match="damaged Parquet"):
         audit([CaptureInput(str(path))], DIRECT)
+
+
+def nested(capture: bytes) -> bytes:
+    """A capture whose packets carry a capture: every guess inside finds believable records."""
+    head, records = capture[:24], b""
+    for number in range(60):
+        payload = capture[24:9_000]
+        at = (1_795_213_120 + number).to_bytes(4, "little")
+        size = len(payload).to_bytes(4, "little")
+        records += at + bytes(4) + size + size + payload
+    return head + records + capture[24:]
+
+
+@pytest.mark.parametrize(
+    "cuts", [[20_000], [20_000, 100_000, 300_000], list(range(5_000, 500_000, 7_000))]
+)
+def test_a_capture_in_a_capture_deceives_no_cut(
+    cuts: list[int], fixtures: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "nested.pcap"
+    path.write_bytes(nested((fixtures / "jgroups" / "n4-loss-1" / "C.pcap").read_bytes()))
+    watcher = Watcher()
+    given = [CaptureInput(str(path))]
+    cut = Options(engine="direct", cuts={str(path): cuts})
+    assert to_json(audit(given, cut, watcher)) == to_json(audit(given, DIRECT))
+    assert watcher.notes[0] == "decoding again: a piece did not start where it was guessed"
+    assert len(watcher.notes) <= 3
