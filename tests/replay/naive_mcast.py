@@ -1,0 +1,164 @@
+"""MCAST written down from jgroups.md 5.3 and 5.4, message after message: slow and obvious.
+
+Nothing here knows runs, ranges or bisection, and nothing comes from the engine.
+"""
+
+
+class NaiveReceiver:
+    """A member's window for one sender (5.4), and what is known of each missing seqno.
+
+    A missing seqno is known to exist by a higher one, by HIGHEST_SEQNO or by an own request. When
+    it comes it was *recovered* if it is a repair (XMIT_RSP) or was asked for, *reordered* if nobody
+    can have asked for it yet, and otherwise nobody can tell.
+    """
+
+    def __init__(self, low: int, capacity: int | None, interval_ms: int) -> None:
+        self.low = low
+        self.start = low
+        self.capacity = capacity
+        self.interval_ms = interval_ms
+        self.stored: set[int] = set()
+        self.arrived: set[int] = set()
+        self.oob_delivered: set[int] = set()
+        self.delivered: list[int] = []
+        self.copies = 0
+        self.outside: set[int] = set()
+        self.known = low  # highest seqno known to exist
+        self.missing: dict[int, int] = {}  # seqno -> last arrival before it was missed, in ms
+        self.asked: set[int] = set()
+        self.highest_told = 0
+        self.last_ms: int | None = None
+        self.outcome: dict[int, str] = {}
+
+    def exists(self, seqno: int, now_ms: int) -> None:
+        """Everything up to ``seqno`` exists."""
+        for missed in range(self.known + 1, seqno + 1):
+            if missed not in self.arrived:
+                self.missing[missed] = now_ms if self.last_ms is None else self.last_ms
+        self.known = max(self.known, seqno)
+
+    def message(self, seqno: int, now_ms: int, *, repair: bool = False, oob: bool = False) -> None:
+        """MSG(s), or XMIT_RSP(s)."""
+        if seqno <= self.start:
+            return  # before the window's beginning
+        if self.capacity is not None and seqno > self.low + self.capacity:
+            self.outside.add(seqno)  # dropped: it is known to exist now
+            self.exists(seqno, now_ms)
+            return
+        if seqno in self.arrived:
+            self.copies += 1
+            return
+        self.exists(seqno - 1, now_ms)
+        self.known = max(self.known, seqno)
+        if seqno in self.missing:
+            self.outcome[seqno] = self.judge(seqno, self.missing.pop(seqno), now_ms, repair)
+        self.asked.discard(seqno)
+        self.arrived.add(seqno)
+        self.last_ms = now_ms
+        if oob:
+            self.delivered.append(seqno)
+            self.oob_delivered.add(seqno)
+        self.stored.add(seqno)
+        self.deliver()
+
+    def judge(self, seqno: int, since_ms: int, now_ms: int, repair: bool) -> str:
+        """How the gap at this seqno ended."""
+        if repair:
+            return "recovered"
+        early = now_ms - since_ms < self.interval_ms and seqno != self.highest_told
+        if seqno not in self.asked and early:
+            return "reordered"
+        return "recovered" if seqno in self.asked else "recovered or late"
+
+    def deliver(self) -> None:
+        """Remove and deliver up to the first gap."""
+        while self.low + 1 in self.stored:
+            self.low += 1
+            self.stored.discard(self.low)
+            if self.low not in self.oob_delivered:
+                self.delivered.append(self.low)
+
+    def highest(self, seqno: int, now_ms: int) -> None:
+        """HIGHEST_SEQNO(h)."""
+        self.highest_told = max(self.highest_told, seqno)
+        self.exists(seqno, now_ms)
+
+    def request(self, seqnos: set[int], now_ms: int) -> None:
+        """XMIT_REQ sent by this member."""
+        wanted = {seqno for seqno in seqnos if seqno > self.start}
+        self.exists(max(wanted, default=0), now_ms)
+        self.asked |= {seqno for seqno in wanted if seqno in self.missing}
+
+    def ack(self, seqno: int) -> None:
+        """ACK sent by this member: it has delivered everything up to it, whatever was captured."""
+        for had in range(self.start + 1, seqno + 1):
+            if had not in self.arrived:
+                self.arrived.add(had)
+                self.outcome.setdefault(had, "not captured")
+                self.missing.pop(had, None)
+                self.stored.add(had)
+        for stale in range(self.known + 1, seqno + 1):
+            self.known = stale
+        self.deliver()
+
+    def end(self) -> None:
+        """What is missing now never came."""
+        self.outcome |= dict.fromkeys(self.missing, "unrecovered")
+
+
+class NaiveSender:
+    """A sender's window (5.3): ack map, minimum, block."""
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.map: dict[str, int] = {}
+        self.low = 0
+        self.high = 0
+        self.most = 0
+        self.overrun = False
+        self.ignored = 0
+        self.full_at: int | None = None
+        self.raised_by: str | None = None
+        self.raised = False
+        self.raised_ms = 0
+        self.stalls: list[tuple[int, str | None, bool]] = []  # filled by, who made room, proven
+
+    def view(self, members: set[str], now_ms: int) -> None:
+        """A view of the sender and ``members``."""
+        if not self.map:
+            self.low = self.high  # alone: its own ACKs were the minimum
+        self.map = {member: self.map.get(member, 0) for member in members}
+        self.purge(None, now_ms)
+
+    def ack(self, member: str, seqno: int, now_ms: int) -> None:
+        """ACK(n)."""
+        if member not in self.map:
+            self.ignored += 1
+        elif seqno > self.map[member]:
+            self.map[member] = seqno
+            self.purge(member, now_ms)
+
+    def purge(self, member: str | None, now_ms: int) -> None:
+        """The minimum over all members is purged; it never falls."""
+        lowest = min([*self.map.values(), self.high])
+        if lowest > self.low:
+            self.low = lowest
+            if self.full_at is not None and not self.raised:
+                self.raised, self.raised_by, self.raised_ms = True, member, now_ms
+
+    def send(self, seqno: int, now_ms: int) -> None:
+        """A new seqno."""
+        if seqno <= self.high:
+            return  # it had its place already
+        if self.full_at is not None and self.raised:
+            proven = self.raised_by is None or now_ms - self.raised_ms <= 20
+            self.stalls.append((self.full_at, self.raised_by, proven))
+        self.full_at, self.raised = None, False
+        self.high = seqno
+        if not self.map:
+            return
+        outstanding = self.high - self.low
+        self.most = max(self.most, outstanding)
+        self.overrun = self.overrun or outstanding > self.capacity
+        if outstanding >= self.capacity:
+            self.full_at = seqno
