@@ -176,7 +176,7 @@ MEMBER_SLOTS = FLOORS + MAX_ENTRIES + 2
 MEMBER_SLOT_COUNT = 16384
 MEMBERS = MEMBER_SLOTS + MEMBER_SLOT_COUNT
 MEMBER = 7  # cluster, uuid, host, port, version, frame, at
-MAX_MEMBERS = 8192
+MAX_MEMBERS = 8200  # 65,535 bytes name fewer
 STREAMS = MEMBERS + (MAX_MEMBERS + 2) * MEMBER
 STREAM = 3  # cluster, owner and system (0: free); peer; row of the open run
 STREAM_COUNT = 8192
@@ -242,17 +242,6 @@ def skip_text(data, o, stop):
     return o if o <= stop else SHORT
 
 
-def skip_ip(data, o, stop):
-    """IpAddress body: u8 n, bytes, i32 scope id if n = 16, u16 port (1.2)."""
-    if o >= stop:
-        return SHORT
-    size = u8(data, o)
-    if size != 0 and size != 4 and size != 16:
-        return BAD
-    o += size + (7 if size == 16 else 3)
-    return o if o <= stop else SHORT
-
-
 def skip_address(data, o, stop):
     """An address of any kind (1.2)."""
     if o >= stop:
@@ -261,9 +250,13 @@ def skip_address(data, o, stop):
     if tag == 1:
         return o + 1
     if tag == 16 or tag == 32:
-        o = skip_ip(data, o + 1, stop)
-        if o > 0 and tag == 32:
-            o += 12  # IpAddressUUID: i64 low, i32 high
+        if o + 2 > stop:
+            return SHORT
+        # u8 n, n bytes, i32 scope id if n = 16, u16 port; IpAddressUUID: i64 low, i32 high as well
+        size = u8(data, o + 1)
+        if size != 0 and size != 4 and size != 16:
+            return BAD
+        o += size + 4 + (4 if size == 16 else 0) + (12 if tag == 32 else 0)
         return o if o <= stop else SHORT
     if tag == 0:
         if o + 3 > stop:
@@ -357,7 +350,12 @@ def skip_fields(data, o, stop, line, m):
                 left = i16(data, o)
                 o += 2
         elif op == F_IP:
-            o = skip_ip(data, o + 1, stop) if u8(data, o) != 0 else o + 1
+            left = u8(data, o)
+            o += 1
+            if left != 0:
+                left = u8(data, o) if o < stop else 0
+                o += left + (7 if left == 16 else 3)
+                left = 0
         elif op == F_DIGEST or op == F_ADDRESSES_16:
             left = i16(data, o)
             o += 2
@@ -409,7 +407,7 @@ def intern(data, o, size, m):
         at += 1
         left -= 1
     key = ((key ^ tail) * 10368889) & 274877906943
-    slot = key >> 22
+    slot = ((key * 10368889) & 274877906943) >> 22
     while m[SLOTS + slot] != 0:
         entry = ENTRIES + m[SLOTS + slot] * 4
         if m[entry] == key and m[entry + 2] == size:
@@ -728,7 +726,7 @@ def message(data, o, stop, end, m):
         return o
     o = payload(data, o, stop, end, kind, row, m)
     if o == BAD or (stop == end and (o == SHORT or o > stop)):
-        return BAD
+        return BAD  # W_END still excludes the row
     if m[W_CLUSTER] == 0:
         m[W_CLUSTER] = m[row + CLUSTER]
     m[row + SIZE] = (o if o > 0 else end) - begin
@@ -823,8 +821,8 @@ def settle(host, port, m):
             if system > NAKACK2 or sort != 3:
                 # the first frame of this member from this socket
                 told = key
-                slot = key * 10368889 + ((host * 65536 + port) & 274877906943) * 9350423
-                slot = (slot & 274877906943) >> 24
+                slot = key * 2654435769 + ((host * 65536 + port) & 274877906943) * 9350423
+                slot = (slot & 4294967295) >> 18
                 fresh = 1
                 while m[MEMBER_SLOTS + slot] != 0 and fresh == 1:
                     at = MEMBERS + m[MEMBER_SLOTS + slot] * MEMBER
@@ -852,7 +850,8 @@ def settle(host, port, m):
                 m[W_STREAMS] = 0
             peer = m[row + PEER]
             key = (cluster * 32768 + m[row + OWNER]) * 8 + system
-            slot = ((key * 10368889 + peer * 9350423) & 274877906943) >> 25
+            slot = (key // 8 * 2654435769 + (peer * 8 + system) * 2246822519) & 4294967295
+            slot = slot >> 19
             at = STREAMS + slot * STREAM
             while m[at] != 0 and (m[at] != key or m[at + 1] != peer):
                 at = at + STREAM if at + STREAM < OUT else STREAMS
@@ -899,35 +898,33 @@ def settle(host, port, m):
     m[W_ROWS] = write
 
 
-def walk(data, o, stop, end, m):
-    """One frame: its rows from ``m[W_ROWS]`` up to ``m[W_END]``. Returns the status.
-
-    ``stop`` ends the captured bytes, ``end`` those of the wire. Status 0 says that the frame was
-    read to its very end.
-    """
+def head(data, o, stop, m):
+    """What all messages of a frame share (1.3, 1.5). Returns where the first begins."""
     m[W_END] = m[W_ROWS]
     m[W_STRONG] = 0
     m[W_CLUSTER] = 0
     m[W_LISTED] = 0
     m[W_VERSION] = 0
-    m[W_ERA] = 2 if m[W_BARE] == 1 else 1
+    m[W_DEPTH] = 0
+    m[W_PART] = 0
     m[TEMPLATE + SOURCE] = 0
     m[TEMPLATE + DESTINATION] = 0
     m[TEMPLATE + CLUSTER] = 0
     m[STACK] = 1
     m[STACK + 1] = 0
+    era = 2 if m[W_BARE] == 1 else 1
     if m[W_BARE] == 0:
         version = u16(data, o)
-        if u8(data, o + 2) > 3:
-            return BAD
         m[W_VERSION] = version
         m[W_LISTED] = u8(data, o + 2) % 2
-        m[W_ERA] = 3
+        era = 3
         if version < V5_3_8:
-            m[W_ERA] = 2 if version >= V5_0 else (1 if version >= V4_0 else 0)
+            era = 2 if version >= V5_0 else (1 if version >= V4_0 else 0)
         o += 3
-    m[W_OLD] = 1 if m[W_ERA] == 0 else 0
-    m[W_TABLE] = LAYOUT if m[W_ERA] == 0 else LAYOUT + CLASSES * FIELDS
+    m[W_ERA] = era
+    m[W_OLD] = 1 if era == 0 else 0
+    m[W_TABLE] = LAYOUT if era == 0 else LAYOUT + CLASSES * FIELDS
+    m[TEMPLATE + VERSION] = m[W_VERSION]
     if m[W_LISTED] == 1:
         m[TEMPLATE + DESTINATION], o = address(data, o, stop, m)
         if o > 0:
@@ -948,47 +945,7 @@ def walk(data, o, stop, end, m):
         o += 4
         if m[STACK] < 0:
             return BAD
-    index = 0
-    m[W_DEPTH] = 0
-    while m[W_DEPTH] >= 0:
-        level = STACK + m[W_DEPTH] * 3
-        if m[level] == 0:
-            if m[level + 1] > 0:
-                row = m[level + 1]
-                m[row + SIZE] = o - m[level + 2]
-                m[row + PAYLOAD_STOP] = o
-            m[W_DEPTH] -= 1
-            continue
-        m[level] -= 1
-        row = m[W_END]
-        m[TEMPLATE + INDEX] = index
-        m[level + 5] = o
-        o = message(data, o, stop, end, m)
-        index += 1
-        if o == BAD:
-            m[W_END] = row
-            return BAD
-        m[level + 4] = row if m[W_END] > row else 0
-        if m[W_NESTED] >= 0 and o > 0:
-            if m[W_DEPTH] + 1 < LEVELS:
-                m[W_DEPTH] += 1
-                m[level + 3] = m[W_NESTED]
-            else:
-                m[W_REASON] = DEPTH
-                m[W_FIRST] = LEVELS
-                o = LEFT
-        if m[W_REASON] != 0 and o != SHORT:
-            row = m[W_END]
-            m[W_END] += WIDTH
-            m[row + SYSTEM] = NOTE
-            m[row + TYPE] = m[W_REASON]
-            m[row + SEQNO] = m[W_FIRST]
-            m[row + STOP] = m[W_SECOND]
-        if o < 0:
-            return o
-    if o == end:
-        return 0
-    return BAD if o < stop or stop == end else SHORT
+    return o
 
 
 def decode(data, count, start, stop, length, source, source_port, flags, ip_id, at_ns, frame,
@@ -1040,8 +997,41 @@ def decode(data, count, start, stop, length, source, source_port, flags, ip_id, 
         m[TEMPLATE + FRESH] = ip_id[i]
         m[TEMPLATE + LAST_FRESH] = ip_id[i]
         m[TEMPLATE + DATAGRAM] = i
-        m[TEMPLATE + VERSION] = u16(data, o) if m[W_BARE] == 0 else 0
-        status = walk(data, o, stop[i], end, m)
+        o = head(data, o, stop[i], m) if m[W_BARE] > 0 or u8(data, o + 2) < 4 else BAD
+        index = 0
+        while m[W_DEPTH] >= 0 and o >= 0:
+            level = STACK + m[W_DEPTH] * 3
+            if m[level] == 0:
+                if m[level + 1] > 0:
+                    # a message that held others ends here
+                    row = m[level + 1]
+                    m[row + SIZE] = o - m[level + 2]
+                    m[row + PAYLOAD_STOP] = o
+                m[W_DEPTH] -= 1
+                continue
+            m[level] -= 1
+            row = m[W_END]
+            m[TEMPLATE + INDEX] = index
+            m[level + 5] = o
+            o = message(data, o, stop[i], end, m)
+            index += 1
+            m[level + 4] = row if m[W_END] > row else 0
+            if m[W_NESTED] >= 0 and o > 0:
+                if m[W_DEPTH] + 1 < LEVELS:
+                    m[W_DEPTH] += 1
+                    m[level + 3] = m[W_NESTED]
+                else:
+                    m[W_REASON] = DEPTH
+                    m[W_FIRST] = LEVELS
+                    o = LEFT
+            if m[W_REASON] != 0 and o != SHORT and o != BAD:
+                row = m[W_END]
+                m[W_END] += WIDTH
+                m[row + SYSTEM] = NOTE
+                m[row + TYPE] = m[W_REASON]
+                m[row + SEQNO] = m[W_FIRST]
+                m[row + STOP] = m[W_SECOND]
+        status = o if o < 0 else (0 if o == end else BAD)
         whole = 1 if status == 0 and m[W_END] > m[W_ROWS] else 0
         strong = m[W_STRONG] if m[W_BARE] == 0 or whole == 1 else 0
         if strong == 2 or (strong == 1 and whole == 1):
@@ -1051,7 +1041,6 @@ def decode(data, count, start, stop, length, source, source_port, flags, ip_id, 
         else:
             i += 1
             continue
-        m[W_PART] = 0
         settle(source[i], source_port[i], m)
         if status == SHORT and end > stop[i]:
             outcome[i] = TRUNCATED

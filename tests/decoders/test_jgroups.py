@@ -168,6 +168,34 @@ def test_a_full_output_loses_nothing() -> None:
 
 
 @pytest.mark.rule("PIPELINE 5")
+@pytest.mark.parametrize(
+    "part",
+    [
+        b"\0\0\0\0\0",
+        b"\2\0\0" + b"\x10\0nn" + b"\0\0",
+        b"\0\0\0" + i16(1) + header(77, 99, b"\1\0"),
+        b"\0\0\0" + i16(2) + header(12, 55, b"\1\0\0\1") + header(77, 99, b"\1\0"),
+        b"\0\0\0" + i16(2) + header(1025, 1234) + header(77, 99, b"\1\0"),
+        b"\0\0\0" + i16(1) + header(57, 60, i16(1) + b"n"),
+    ],
+    ids=["no header", "sources", "numbered", "with a second row", "with a note", "clusters"],
+)
+def test_the_largest_datagram_fits_into_empty_tables(part: bytes) -> None:
+    head = listed(version=V4_2_22)
+    count = (65_535 - len(head)) // len(part)
+    parts = [
+        part.replace(b"nn", i16(n)).replace(b"\0\1n", b"\0\1" + bytes([33 + n % 90]))
+        for n in range(count)
+    ]
+    frame = listed(*parts, version=V4_2_22)
+    frame += bytes(65_535 - len(frame))
+    decoded = Decoded([frame, single(msg4(1)), frame], FORCED)
+    assert decoded.outcome[1] == Outcome.DECODED
+    known = decoded.account["messages_by"]
+    assert sum(n for words in known.values() for n in words.values()) == 2 * count + 1
+
+
+@pytest.mark.rule("PIPELINE 5")
 def test_a_full_table_of_streams_ends_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "MAX_STREAMS", 2)
     decoded = Decoded([single(msg4(n), by=by) for n in (1, 2) for by in (A, B, C)])
