@@ -106,7 +106,7 @@ def load_parameters(text: str, where: str = "parameter file") -> dict[str, Value
             else {str(key): value}
         )
         for name, item in entries.items():
-            plain = _normal(str(name))
+            plain = _normal(str(name), where)
             values[plain] = _parse(plain, "" if item is None else str(item), where)
     return values
 
@@ -120,6 +120,10 @@ _STACK_NAMES: Final = {
     "max_xmit_req_size": "mcast.max_xmit_req_size",
     "become_server_queue_size": "mcast.become_server_queue_size",
 }
+
+
+#: A value that a system property may replace, ``${name:default}``: the default is taken.
+_PROPERTY: Final = re.compile(r"\$\{[^:}]*(?::([^}]*))?\}")
 
 
 def from_jgroups_config(text: str, where: str = "stack file") -> dict[str, Value]:
@@ -140,8 +144,9 @@ def from_jgroups_config(text: str, where: str = "stack file") -> dict[str, Value
         if protocol not in _STACK_MCAST:
             continue
         for attribute, name in _STACK_NAMES.items():
-            if attribute in element.attrib:
-                value = _parse(name, element.attrib[attribute], f"{where}, {protocol}")
+            stated = _PROPERTY.sub(lambda found: found[1] or "", element.attrib.get(attribute, ""))
+            if stated.strip():
+                value = _parse(name, stated.strip(), f"{where}, {protocol}")
                 if value != 0 or PARAMETERS[name].type is bool:  # 0 is "not set" in these stacks
                     values[name] = value
     return values
@@ -178,13 +183,13 @@ class EngineParameters:
         return self.origin(name) != DEFAULT
 
 
-def _normal(name: str) -> str:
+def _normal(name: str, where: str = "--param") -> str:
     plain = name.replace("-", "_").lower()
     if plain not in PARAMETERS and f"{plain}_ms" in PARAMETERS:
         plain = f"{plain}_ms"
     if plain not in PARAMETERS:
         known = ", ".join(sorted(PARAMETERS))
-        raise ParameterError(f"no parameter is called {name!r}; there are {known}")
+        raise ParameterError(f"{where}: no parameter is called {name!r}; there are {known}")
     return plain
 
 
