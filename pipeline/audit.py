@@ -293,9 +293,12 @@ class _Job:
         raise _ReplanError
 
     def _decode_direct(self, planned: Plan) -> pa.Table:
+        settings = self._decode_settings(planned)
+        if settings.compile_it:
+            load_kernels()
         return direct.decode(
             planned.pieces,
-            self._decode_settings(planned),
+            settings,
             not planned.whole,
             self._progress,
             self._stdin.stream,

@@ -32,7 +32,7 @@ INCOMPLETE: Final = "CP005"
 EVIDENCE: Final = 8
 
 #: Rules about captures that engines judge, because they need the conversations.
-JUDGED_BY_ENGINES: Final = frozenset({"CP007", "CP010"})
+JUDGED_BY_ENGINES: Final = frozenset({"CP007"})
 
 #: A display filter for a finding that is about no single frame: everything.
 EVERY_FRAME: Final = "frame"

@@ -4,8 +4,12 @@ The driver does it before workers exist, so that they do not all compile at once
 the daemon does it before it forks, so that no worker has to load anything.
 """
 
+import contextlib
 import io
+import signal
 import struct
+import threading
+from collections.abc import Iterator
 from typing import Final
 
 from seqaudit.decoders.pieces import decode_piece
@@ -19,8 +23,25 @@ COMPILED: Final = "SEQAUDIT_COMPILED"
 def load_kernels() -> None:
     """Decode one small datagram with compiled kernels; compiles them if no cache has them."""
     settings = DecodeSettings(compile_it=True)
-    for _ in decode_piece(stream_piece(0, 0), settings, io.BytesIO(_one_datagram())):
-        pass
+    with _interrupts_after():
+        for _ in decode_piece(stream_piece(0, 0), settings, io.BytesIO(_one_datagram())):
+            pass
+
+
+@contextlib.contextmanager
+def _interrupts_after() -> Iterator[None]:
+    """Hold Ctrl-C back: inside the compiler it comes out as some other error, or as none."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupted: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: interrupted.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupted:
+        raise KeyboardInterrupt
 
 
 def _one_datagram() -> bytes:
