@@ -160,6 +160,8 @@ def test_an_ack_that_comes_only_after_highest_seqno_was_lost_or_late() -> None:
 def test_a_member_that_asks_for_repairs_explains_its_late_ack() -> None:
     story = (*START, msg(2, 3), ack(3, by=B), 600, highest(3), 2, xmit_req(3, by=C), msg(3))
     assert heard("A", *story, ack(3, by=C)).findings() == []
+    twice = (*START, msg(2, 3), ack(3, by=B), 600, highest(3), 500, highest(3), xmit_req(3, by=C))
+    assert heard("A", *twice, msg(3), ack(3, by=C)).findings() == []
 
 
 # -- views -------------------------------------------------------------------------------------
@@ -269,6 +271,10 @@ def test_repairs_are_copies_and_no_new_messages() -> None:
 def test_a_request_for_what_its_asker_acknowledged_is_spurious() -> None:
     told = heard("A", *START, msg(2, 3), ack(3, by=B), ack(3, by=C), 500, xmit_req(2, 3, by=B))
     assert told.findings() == [("MC013", "proven", [[2, 3]])]
+    last = heard("A", *START, msg(2, 3), ack(2, by=B), ack(3, by=C), xmit_req(2, by=B))
+    assert last.findings() == [("MC013", "proven", [[2, 2]])]
+    other = heard("A", *START, msg(2, 3), ack(2, by=B), ack(3, by=C), xmit_req(3, by=B))
+    assert other.findings() == []
 
 
 @pytest.mark.rule("V3")
@@ -277,6 +283,9 @@ def test_a_copy_after_the_ack_of_all_who_asked_is_needless() -> None:
     assert heard("A", *story, msg(2)).findings() == [("MC004", "proven", [[2, 2]])]
     also_c = heard("A", *story, xmit_req(2, by=C), msg(2))
     assert also_c.findings() == []  # C has not acknowledged it
+    unasked = heard("A", *START, msg(2), ack(2, by=B), ack(2, by=C), msg(2))
+    assert unasked.findings() == []  # a request of which the capture knows nothing
+    assert unasked.stream()["retransmissions"]["undecidable"] == 1
 
 
 @pytest.mark.rule("V8")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from seqaudit.decoders.events import EVENTS, NO_CONVERSATION, Flag, Kind
 from seqaudit.replay import stage
 from seqaudit.replay.event import Event
+from seqaudit.replay.mcast import McastEngine
 from seqaudit.replay.results import RESULTS
 from seqaudit.replay.settings import CaptureSettings, ReplaySettings, Vantage
 from tests.replay.builders import (
@@ -161,7 +162,7 @@ def fed(
     """(first, stop, count) of what the engine is handed."""
     seen: list[tuple[int | None, int | None, int]] = []
     monkeypatch.setattr(
-        stage.McastEngine, "feed", lambda _, event: seen.append(
+        McastEngine, "feed", lambda _, event: seen.append(
             (event.seqno, event.stop_seqno, event.count)
         ),
     )  # fmt: skip
