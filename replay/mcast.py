@@ -203,7 +203,7 @@ class McastEngine:
             low,
             known=known,
             capacity=capacity,
-            # The document's scan asks for every gap that it finds (5.6): nothing is too early.
+            # The document's scan asks for every gap that it finds (D11): nothing is too early.
             interval_ns=0 if self._document else self._interval_ns(),
             interval_given=not self._document
             and self.parameters.origin("xmit_interval_ms") != DEFAULT,

@@ -459,6 +459,17 @@ def test_an_xmit_request_is_answered_by_multicast_or_by_unicast(repair: Event) -
     assert told.gaps() == [("recovered", [[2, 2]])]
 
 
+@pytest.mark.rule("D11")
+def test_the_documents_scan_may_ask_for_a_gap_at_once() -> None:
+    story = (JOINED, msg(1), msg(3), xmit_req(2), msg(2), ack(3))
+    by_code = heard("B", *story, xmit_interval_ms=1000)
+    assert by_code.findings() == [("MC001", "proven", [[2, 2]]), ("MC016", "likely", [[2, 2]])]
+    by_document = heard("B", *story, xmit_interval_ms=1000, rules="document")
+    assert by_document.findings() == [("MC001", "proven", [[2, 2]])]
+    unasked = heard("B", JOINED, msg(1), msg(3), msg(2), rules="document")
+    assert unasked.gaps() == [("recovered or late", [[2, 2]])]  # C may have asked
+
+
 # -- NAKACK2 (5.5) -----------------------------------------------------------------------------
 
 
