@@ -158,6 +158,8 @@ _WIRE_KINDS: Final = sorted(
     {word for table in (MULTICASTS, UNICASTS, MEMBERSHIP) for _, word in table.values()}
     | {*STABILITY.values(), "STABLE"}
 )
+#: Kinds that are rows of both conversations of their cluster.
+_SHARED: Final = np.array([Kind.MEMBER, Kind.VIEW, Kind.NOTICE], np.int16)
 _WIRE_CODE: Final = {word: code for code, word in enumerate(_WIRE_KINDS)}
 _SYSTEM_NAMES: Final = pa.array(["jgroups", *(SYSTEMS[code] for code in range(1, 6))], pa.string())
 
@@ -325,7 +327,7 @@ class JGroupsDecoder:
         batches = [_member_batch(datagrams, members)] if members else []
         if len(rare.keep):
             batches.append(_event_batch(datagrams, names, table, rare))
-        return batches
+        return batches + [copy for batch in batches if (copy := _for_unicast(batch)) is not None]
 
     def _count_clusters(self, names: _Names) -> None:
         for number, frames in names.clusters():
@@ -601,8 +603,7 @@ def _event_batch(datagrams: Datagrams, names: _Names, table: Int64s, rare: _Rare
     def conversation(key: int) -> str:
         if key < 0:
             return f"mcast|{escaped(names.cluster(-key - 1))}"
-        pair = sorted((address(key >> 15), address(key)))
-        return f"unicast|{cluster(key)}|{pair[0]}|{pair[1]}"
+        return f"unicast|{escaped(names.cluster(key))}"
 
     def stream(key: int) -> str | None:
         if key == -1:
@@ -641,7 +642,7 @@ def _event_batch(datagrams: Datagrams, names: _Names, table: Int64s, rare: _Rare
         "system": _SYSTEM_NAMES.take(pa.array(np.where(numbered, system, 0))),
         "carrier": pa.nulls(count, pa.string()),
         "conversation": _texts(
-            np.where(unicast, names_key, -rows[:, wire.CLUSTER] - 1), conversation
+            np.where(unicast, rows[:, wire.CLUSTER], -rows[:, wire.CLUSTER] - 1), conversation
         ),
         "stream": _texts(np.where(apart, -1, stream_key), stream),
         "source": _texts(rows[:, wire.SOURCE], names.address),
@@ -669,6 +670,22 @@ def _event_batch(datagrams: Datagrams, names: _Names, table: Int64s, rare: _Rare
         ],
         schema=EVENTS,
     )
+
+
+def _for_unicast(batch: pa.RecordBatch) -> pa.RecordBatch | None:
+    """Copies of what concerns all pairs of a cluster as well: members, views and notices.
+
+    All pairs of a cluster are one conversation, because a member's views and its counter of
+    timestamps are the same for all its peers (jgroups.md 4.2).
+    """
+    kinds = batch.column("kind").to_numpy()
+    shared = np.flatnonzero(np.isin(kinds, _SHARED))
+    if not len(shared):
+        return None
+    taken = batch.take(pa.array(shared))
+    column = taken.schema.get_field_index("conversation")
+    names = [f"unicast|{name.removeprefix('mcast|')}" for name in taken.column(column).to_pylist()]
+    return taken.set_column(column, EVENTS.field("conversation"), pa.array(names, pa.string()))
 
 
 def _member_batch(datagrams: Datagrams, members: list[_Member]) -> pa.RecordBatch:

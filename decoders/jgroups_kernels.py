@@ -864,7 +864,7 @@ def settle(host, port, m):
             m[at + 2] = 0
             if about == NOTHING and (sort == 0 or (system <= NAKACK2 and sort != 4 and sort != 5)):
                 floor = m[W_FLOOR]
-                if system <= NAKACK2 and m[FLOORS + cluster] > floor:
+                if m[FLOORS + cluster] > floor:
                     floor = m[FLOORS + cluster]
                 if (
                     run >= floor

@@ -89,6 +89,10 @@ def build(
         for row in by_kind.pop(rows_of.GAP, [])
     ]
     gaps.sort(key=lambda gap: (gap["capture"], gap["stream"] or "", gap["seqnos"], _text(gap)))
+    connections = [
+        frames.resolved(_stream(row, called), row["capture"])
+        for row in by_kind.pop(rows_of.CONNECTION, [])
+    ]
     views = [
         frames.resolved(_about(row) | row["detail"] | {"frame": row["frame"]}, row["capture"])
         for row in by_kind.pop(rows_of.VIEW, [])
@@ -105,6 +109,7 @@ def build(
         "members": members_listed(members, called),
         "views": views,
         "streams": streams,
+        "connections": connections,
         "gaps": gaps,
         "findings": findings,
         "rules": _rules(by_kind.pop(rows_of.JUDGED, []), findings, len(captures)),

@@ -125,7 +125,8 @@ class GapTracker:
     """
 
     __slots__ = (
-        "_closed", "_filled", "_firsts", "_gaps", "_judge", "arrived", "known_stop", "last", "seen",
+        "_closed", "_filled", "_firsts", "_gaps", "_judge", "_start", "arrived", "first",
+        "known_stop", "last", "seen",
     )  # fmt: skip
 
     def __init__(
@@ -138,7 +139,9 @@ class GapTracker:
         self.seen = RangeSet()
         self.known_stop = start
         self.arrived = 0  # distinct seqnos at or above start
+        self.first: Arrival | None = None  # what brought the first seqnos
         self.last: Mark | None = None  # last arrival of a new seqno
+        self._start = start
         self._judge = judge
         self._closed = closed
         self._filled = filled
@@ -160,6 +163,26 @@ class GapTracker:
         gap.open.add(first, stop)
         return gap
 
+    def expect_from(self, first: int) -> None:
+        """The stream is known to go back to ``first``, below what was expected so far.
+
+        What lies between existed when the first message arrived, so that is where the gap showed.
+        """
+        if first >= self._start:
+            return
+        stop, self._start = self._start, first
+        if self.first is None:
+            if not self._gaps:
+                self.known_stop = first
+            else:
+                self._gaps[0].first = self._firsts[0] = first
+                self._gaps[0].open.add(first, stop)
+            return
+        gap = Gap(first, stop, None, self.first.first, BY_SEQNO, self.first.fresh_id, 0)
+        gap.open.add(first, stop)
+        self._gaps.insert(0, gap)
+        self._firsts.insert(0, first)
+
     def arrive(self, first: int, stop: int, arrival: Arrival, by: str) -> list[Range]:
         """[first, stop) arrived; returns what of it had not arrived before, in order."""
         if first > self.known_stop:
@@ -174,6 +197,7 @@ class GapTracker:
                     self._fill((part[0], min(part[1], high)), arrival)
         self.known_stop = max(high, stop)
         self.arrived += sum(b - a for a, b in new)
+        self.first = self.first or arrival
         self.last = arrival.last
         return new
 

@@ -65,6 +65,30 @@ _TABLE: Final = (
               "join", "jgroups.md 5.1"),
     Parameter("mcast.block_proof_ms", 20, "ms", "a new seqno within this time of the ACK that made "
               "room proves that the sender had been blocked", "design 5.3"),
+    Parameter("unicast.rules", "code", "", "whose rules are replayed: the shipped code's, the two "
+              "design documents', or the UNICAST3 document's alone", "jgroups.md 4.5",
+              ("code", "document", "document-before-sync")),
+    Parameter("unicast.xmit_interval_ms", 500, "ms", "period of the tick that sends ACKs, xmit-"
+              "requests and resends", "jgroups.md 4.1"),
+    Parameter("unicast.ack_threshold", None, "messages", "UNICAST3: messages of one batch that are "
+              "acked at once; UNICAST4: deliveries between two ACKs", "jgroups.md 4.1"),
+    Parameter("unicast.min_ack_interval_ms", 500, "ms", "the UNICAST3 document's minimum time "
+              "between two acks; the shipped code has none", "unicast3.txt, \"Design\""),
+    Parameter("unicast.conn_expiry_timeout_ms", None, "ms", "idle time until a connection is "
+              "CLOSING; 120000 for UNICAST3, 10000 for UNICAST4; 0: never", "jgroups.md 4.1"),
+    Parameter("unicast.conn_close_timeout_ms", None, "ms", "time from CLOSING until a connection "
+              "is removed; 240000 for UNICAST3, 10000 for UNICAST4; 0: never", "jgroups.md 4.1"),
+    Parameter("unicast.sync_min_interval_ms", 2000, "ms", "minimum time between two "
+              "SEND_FIRST_SEQNO to one peer (get-first-seqno-interval)", "jgroups.md 4.1"),
+    Parameter("unicast.max_retransmit_time_ms", 60_000, "ms", "connections to members outside the "
+              "view are closed after this", "jgroups.md 4.1"),
+    Parameter("unicast.max_xmit_req_size", None, "seqnos", "most seqnos in one xmit-request",
+              "jgroups.md 4.1"),
+    Parameter("unicast.capacity", None, "messages", "UNICAST4: size of the window; without it the "
+              "largest number of unacknowledged messages that a sender reached again and again is "
+              "taken", "jgroups.md 4.1"),
+    Parameter("unicast.block_proof_ms", 20, "ms", "a new seqno within this time of the ACK that "
+              "made room proves that the sender had been blocked", "design 5.2"),
 )  # fmt: skip
 
 PARAMETERS: Final[Mapping[str, Parameter]] = {p.name: p for p in _TABLE}
@@ -111,15 +135,39 @@ def load_parameters(text: str, where: str = "parameter file") -> dict[str, Value
     return values
 
 
-#: Protocols of a JGroups stack file whose attributes are parameters of the MCAST engine.
-_STACK_MCAST: Final = ("NAKACK4", "NAKACK3", "NAKACK2", "pbcast.NAKACK2", "pbcast.NAKACK4")
-_STACK_NAMES: Final = {
+#: Protocols of a JGroups stack file and the attributes of each that are parameters of an engine.
+_MCAST_NAMES: Final = {
     "capacity": "mcast.capacity",
     "ack_threshold": "mcast.ack_threshold",
     "xmit_interval": "mcast.xmit_interval_ms",
     "max_xmit_req_size": "mcast.max_xmit_req_size",
     "become_server_queue_size": "mcast.become_server_queue_size",
 }
+_UNICAST_NAMES: Final = {
+    "xmit_interval": "unicast.xmit_interval_ms",
+    "ack_threshold": "unicast.ack_threshold",
+    "conn_expiry_timeout": "unicast.conn_expiry_timeout_ms",
+    "conn_close_timeout": "unicast.conn_close_timeout_ms",
+    "sync_min_interval": "unicast.sync_min_interval_ms",
+    "get_first_seqno_interval": "unicast.sync_min_interval_ms",
+    "max_retransmit_time": "unicast.max_retransmit_time_ms",
+    "max_xmit_req_size": "unicast.max_xmit_req_size",
+    "capacity": "unicast.capacity",
+}
+_STACK: Final[Mapping[str, Mapping[str, str]]] = {
+    **dict.fromkeys(
+        ("NAKACK4", "NAKACK3", "NAKACK2", "pbcast.NAKACK2", "pbcast.NAKACK4"), _MCAST_NAMES
+    ),
+    **dict.fromkeys(("UNICAST3", "UNICAST4"), _UNICAST_NAMES),
+}
+#: Attributes where 0 says something: "never", or "no minimum".
+_ZERO_COUNTS: Final = frozenset(
+    {
+        "unicast.conn_expiry_timeout_ms",
+        "unicast.conn_close_timeout_ms",
+        "unicast.sync_min_interval_ms",
+    }
+)
 
 
 #: A value that a system property may replace, ``${name:default}``: the default is taken.
@@ -141,13 +189,11 @@ def from_jgroups_config(text: str, where: str = "stack file") -> dict[str, Value
     values: dict[str, Value] = {}
     for element in root.iter():
         protocol = element.tag.rpartition("}")[2]
-        if protocol not in _STACK_MCAST:
-            continue
-        for attribute, name in _STACK_NAMES.items():
+        for attribute, name in _STACK.get(protocol, {}).items():
             stated = _PROPERTY.sub(lambda found: found[1] or "", element.attrib.get(attribute, ""))
             if stated.strip():
                 value = _parse(name, stated.strip(), f"{where}, {protocol}")
-                if value != 0 or PARAMETERS[name].type is bool:  # 0 is "not set" in these stacks
+                if value != 0 or name in _ZERO_COUNTS:  # else 0 is "not set" in these stacks
                     values[name] = value
     return values
 

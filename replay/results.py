@@ -8,6 +8,7 @@ import pyarrow as pa
 
 STREAM: Final = "STREAM"
 GAP: Final = "GAP"
+CONNECTION: Final = "CONNECTION"  # one end of a connection: its states, what was left unacked
 FINDING: Final = "FINDING"
 VIEW: Final = "VIEW"
 MEMBER: Final = "MEMBER"

@@ -15,11 +15,12 @@ from typing import Any, Final
 import pyarrow as pa
 
 from seqaudit.decoders.events import EVENTS, NO_CONVERSATION, UNORDERED_KINDS, Flag, Kind
-from seqaudit.replay import mcast_findings
+from seqaudit.replay import mcast_findings, unicast_findings
 from seqaudit.replay.event import Event
 from seqaudit.replay.mcast import McastEngine
 from seqaudit.replay.results import ACCOUNT, MEMBER, PROBLEM, Result, to_batch
 from seqaudit.replay.settings import CaptureSettings, ReplaySettings
+from seqaudit.replay.unicast import UnicastEngine
 
 #: Columns the stage reads, in this order.
 _COLUMNS: Final = (
@@ -70,17 +71,24 @@ def _pass_on(row: tuple[Any, ...]) -> Result:
     )
 
 
+def _open_engine(
+    conversation: str, settings: CaptureSettings
+) -> McastEngine | UnicastEngine | None:
+    """The engine of a conversation; null if nothing replays it."""
+    if conversation.startswith("mcast|"):
+        return McastEngine(conversation, settings.parameters, settings.vantage)
+    if conversation.startswith("unicast|"):
+        return UnicastEngine(conversation, settings.parameters, settings.vantage)
+    return None
+
+
 class _Conversation:
     """One conversation of one capture: its open runs and its engine."""
 
     def __init__(self, capture: int, conversation: str, settings: CaptureSettings) -> None:
         self._capture = capture
         self._conversation = conversation
-        self._engine = (
-            McastEngine(conversation, settings.parameters, settings.vantage)
-            if conversation.startswith("mcast|")
-            else None
-        )
+        self._engine = _open_engine(conversation, settings)
         self._open: dict[str, list[Any]] = {}  # stream -> the row of its open run
         self._members: set[tuple[Any, ...]] = set()
         self._last_ns = 0
@@ -91,8 +99,8 @@ class _Conversation:
     def take(self, row: tuple[Any, ...], results: list[Result]) -> None:
         """One row of the conversation."""
         kind, stream = row[11], row[8]
-        if kind == Kind.MEMBER:
-            self._member(row, results)
+        if kind == Kind.MEMBER and not isinstance(self._engine, UnicastEngine):
+            self._member(row, results)  # of the two copies, one is enough
         if self._engine is None:
             return
         self._last_ns = max(self._last_ns, row[5])
@@ -115,6 +123,8 @@ class _Conversation:
             return []
         self._end_runs(None)
         self._engine.close()
+        if isinstance(self._engine, UnicastEngine):
+            return unicast_findings.results(self._engine, self._capture, self._last_ns)
         return mcast_findings.results(self._engine, self._capture, self._last_ns)
 
     def _end_runs(self, stream: str | None) -> None:

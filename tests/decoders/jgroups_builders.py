@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from seqaudit.decoders.events import Flag
+from seqaudit.decoders.events import Flag, Kind
 from seqaudit.decoders.jgroups import JGroupsDecoder
 from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Datagrams
@@ -246,9 +246,18 @@ class Decoded:
         self.account: dict[str, Any] = decoder.account()
 
     @cached_property
+    def copies(self) -> list[dict[str, Any]]:
+        """Members, views and notices, as rows of the cluster's unicast conversation."""
+        return [row for row in self._all if _is_copy(row)]
+
+    @cached_property
+    def _all(self) -> list[dict[str, Any]]:
+        return [row for batch in self.batches for row in batch.to_pylist()]
+
+    @cached_property
     def rows(self) -> list[dict[str, Any]]:
-        """All rows in order, null columns left out."""
-        found = [row for batch in self.batches for row in batch.to_pylist()]
+        """All rows in order, null columns left out; see ``copies`` for those of unicast."""
+        found = [row for row in self._all if not _is_copy(row)]
         found.sort(key=lambda row: (row["frame"], row["index"], row["system"]))
         return [{key: value for key, value in row.items() if value is not None} for row in found]
 
@@ -259,3 +268,8 @@ class Decoded:
             for row in self.rows
             if members or row["wire_kind"] != "MEMBER"
         ]
+
+
+def _is_copy(row: dict[str, Any]) -> bool:
+    shared = row["kind"] in (Kind.MEMBER, Kind.VIEW, Kind.NOTICE)
+    return shared and row["conversation"].startswith("unicast|")

@@ -583,7 +583,7 @@ def test_unicast_messages_and_answers_share_the_stream_of_the_data(
         ("XMIT_REQ", Kind.REQUEST, stream, A, B, 3, 6, 2, None, None, Flag.OOB),
         ("CLOSE", Kind.CLOSE, stream + "7", B, A, None, None, 1, 7, None, 0),
     ]
-    assert set(decoded.of("system", "conversation")) == {(system, f"unicast|lab|{A}|{B}")}
+    assert set(decoded.of("system", "conversation")) == {(system, "unicast|lab")}
 
 
 @pytest.mark.rule("jgroups.md 2.3")
@@ -723,13 +723,24 @@ def test_a_join_response_is_a_view_beside_its_numbered_unicast() -> None:
     decoded = Decoded([single(gms(2), data3(1, first=True), to=B, payload=sized(payload))])
     assert decoded.of("system", "conversation", "wire_kind", "kind", "seqno", "destination") == [
         ("jgroups", "mcast|lab", "JOIN_RSP", Kind.VIEW, None, B),
-        ("unicast3", f"unicast|lab|{A}|{B}", "DATA", Kind.DATA, 1, B),
+        ("unicast3", "unicast|lab", "DATA", Kind.DATA, 1, B),
     ]
     assert json.loads(decoded.of("detail")[0][0]) == {
         "merge": False,
         "view": {"id": [A, 1], "members": [A, B]},
         "digest": {A: [300, 305], B: [0, 0]},
     }
+
+
+@pytest.mark.rule("design 4.1")
+def test_members_views_and_notices_are_rows_of_the_unicast_conversation_too() -> None:
+    decoded = Decoded([single(gms(5), msg4(4), payload=sized(VIEW)), single(gms(3), to=B)])
+    told = [row for batch in decoded.batches for row in batch.to_pylist()]
+    for row in decoded.copies:
+        assert row | {"conversation": "mcast|lab"} in told
+    assert [(row["conversation"], row["kind"]) for row in decoded.copies] == [
+        ("unicast|lab", Kind.MEMBER), ("unicast|lab", Kind.VIEW), ("unicast|lab", Kind.NOTICE),
+    ]  # fmt: skip
 
 
 @pytest.mark.rule("jgroups.md 2.6")
@@ -852,7 +863,7 @@ def test_unicast_headers_by_release(version: int, body: bytes, expected: tuple[A
     assert decoded.of("wire_kind", "seqno", "conn_id", "stamp") == [expected] * 2
     assert decoded.outcome == [Outcome.DECODED] * 2
     assert decoded.account["sureness"] == {"certain": 2}
-    assert {row["conversation"] for row in decoded.rows} >= {f"unicast|lab|{A}|{B}"}
+    assert {row["conversation"] for row in decoded.rows} >= {"unicast|lab"}
 
 
 ASKED = bits([3, 4, 6], 3, 5)

@@ -1,0 +1,84 @@
+"""Requests that are repeated while no copy comes (jgroups.md 6, "endless retransmission")."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from seqaudit.replay.gaps import Mark
+from seqaudit.replay.ranges import Range, RangeSet
+
+#: The same request this often in a row without a copy: a copy lost five times is not believable
+#: (jgroups.md 6).
+ENDLESS_REQUESTS: Final = 5
+MAX_KEPT: Final = 100
+
+
+@dataclass(slots=True)
+class Repeat:
+    """Seqnos that were asked for in every one of several requests in a row, with no copy since."""
+
+    first: Mark
+    last: Mark
+    ranges: RangeSet = field(default_factory=RangeSet)
+    requests: int = 1
+
+
+class Repeats:
+    """One requester of one stream.
+
+    Args:
+        least: requests in a row that are worth keeping.
+    """
+
+    __slots__ = ("_least", "current", "kept", "unlisted")
+
+    def __init__(self, least: int = 2) -> None:
+        self.current: Repeat | None = None
+        self.kept: list[Repeat] = []
+        self.unlisted = 0
+        self._least = least
+
+    def requested(self, ranges: Iterable[Range], mark: Mark) -> Repeat | None:
+        """A request; returns what it repeats, null if nothing."""
+        wanted = list(ranges)
+        if not wanted:
+            return None
+        current = self.current
+        if current is not None:
+            again = [part for first, stop in wanted for part in current.ranges.within(first, stop)]
+            if again:
+                current.ranges = RangeSet(again)
+                current.requests += 1
+                current.last = mark
+                return current
+            self._end()
+        self.current = Repeat(mark, mark, RangeSet(wanted))
+        return None
+
+    def came(self, first: int, stop: int) -> None:
+        """A copy of [first, stop) was seen."""
+        current = self.current
+        if current is not None and current.ranges.within(first, stop):
+            if current.requests >= self._least:
+                left = Repeat(current.first, current.last, RangeSet(current.ranges))
+                left.requests = current.requests
+                self._keep(left)
+            current.ranges.remove(first, stop)
+            current.requests = 1
+            if not current.ranges:
+                self.current = None
+
+    def finish(self) -> None:
+        """Nothing more comes."""
+        self._end()
+
+    def _end(self) -> None:
+        if self.current is not None and self.current.requests >= self._least:
+            self._keep(self.current)
+        self.current = None
+
+    def _keep(self, repeat: Repeat) -> None:
+        if len(self.kept) < MAX_KEPT:
+            self.kept.append(repeat)
+        else:
+            self.unlisted += 1

@@ -1,0 +1,117 @@
+"""What every point of capture can count of a unicast stream, and the pair it belongs to.
+
+A stream is (cluster, sender, receiver, conn_id); SEND_FIRST_SEQNO and XMIT_REQ carry no conn_id, so
+they are counted on the connection that was in use (jgroups.md 2.3, 4).
+"""
+
+from typing import Any, Final
+
+from seqaudit.decoders.events import Flag
+from seqaudit.replay.arrivals import Arrivals
+from seqaudit.replay.event import Event
+from seqaudit.replay.gaps import Mark
+from seqaudit.replay.mcast_passing import PassingModel
+from seqaudit.replay.ranges import Range, RangeSet, total
+
+MAX_STATES: Final = 1_000
+
+OPEN: Final = "OPEN"
+CLOSING: Final = "CLOSING"
+CLOSED: Final = "CLOSED"
+
+
+class Stream:
+    """One connection in one direction.
+
+    Attributes:
+        states: (state, when, why) of the end that was replayed here.
+        resends: copies by why they were sent, where the sender was replayed.
+    """
+
+    def __init__(
+        self, key: str, system: str, sender: str, receiver: str, conn_id: int | None
+    ) -> None:
+        self.key = key
+        self.system = system
+        self.sender = sender
+        self.receiver = receiver
+        self.conn_id = conn_id
+        self.by_wire_kind: dict[str, int] = {}
+        self.bytes_by_wire_kind: dict[str, int] = {}
+        self.first_seqno: int | None = None
+        self.last_seqno: int | None = None
+        self.first: Mark | None = None
+        self.last: Mark | None = None
+        self.last_data: Mark | None = None
+        self.ever = RangeSet()
+        self.arrivals = 0
+        self.copies_with_first_flag = 0
+        self.network_duplicates = 0
+        self.highest_ack: int | None = None
+        self.requested_seqnos = 0
+        self.outside_membership = 0
+        self.received: Arrivals | None = None
+        self.passing: PassingModel | None = None
+        self.states: list[tuple[str, Mark, str]] = []
+        self.resends: dict[str, int] = {}
+        self.highest_acked: int | None = None  # level that counts at the replayed end
+        self.highest_sent: int | None = None
+
+    def count(self, event: Event) -> list[Range]:
+        """Count a message or run; returns the seqnos that were never captured before."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        self.saw(event)
+        self.arrivals += event.count
+        self.last_data = event.last_mark()
+        if self.first_seqno is None or event.seqno < self.first_seqno:
+            self.first_seqno = event.seqno
+        self.last_seqno = max(event.stop_seqno - 1, self.last_seqno or 0)
+        new = self.ever.add(event.seqno, event.stop_seqno)
+        if event.flags & Flag.FIRST:
+            self.copies_with_first_flag += event.count - total(new)
+        return new
+
+    def saw(self, event: Event) -> None:
+        """Count any event of this stream by its wire kind."""
+        kind = event.wire_kind
+        self.by_wire_kind[kind] = self.by_wire_kind.get(kind, 0) + event.count
+        self.bytes_by_wire_kind[kind] = self.bytes_by_wire_kind.get(kind, 0) + event.size
+        self.first = self.first or event.first_mark()
+        self.last = event.last_mark()
+
+    def saw_request(self, event: Event) -> None:
+        """An XMIT_REQ; its ``count`` is the number of seqnos in it."""
+        self.by_wire_kind["XMIT_REQ"] = self.by_wire_kind.get("XMIT_REQ", 0) + 1
+        size = self.bytes_by_wire_kind.get("XMIT_REQ", 0)
+        self.bytes_by_wire_kind["XMIT_REQ"] = size + event.size
+        self.requested_seqnos += event.count
+        self.first = self.first or event.first_mark()
+        self.last = event.last_mark()
+
+    def kinds(self, kind: str) -> int:
+        """How many of one wire kind passed."""
+        return self.by_wire_kind.get(kind, 0)
+
+    def enter(self, state: str, mark: Mark, why: str) -> None:
+        """The replayed end of the connection changes its state."""
+        if (not self.states or self.states[-1][0] != state) and len(self.states) < MAX_STATES:
+            self.states.append((state, mark, why))
+
+    @property
+    def state(self) -> str | None:
+        """The last state; null where no end was replayed."""
+        return self.states[-1][0] if self.states else None
+
+    def resent(self, why: str, number: int) -> None:
+        """Copies were sent for this reason."""
+        self.resends[why] = self.resends.get(why, 0) + number
+
+    def ack_traffic(self) -> dict[str, Any]:
+        """ACKs and bytes of them for the data they acknowledge (jgroups.md 6)."""
+        acks, data = self.kinds("ACK"), self.kinds("DATA")
+        return {
+            "acks": acks,
+            "ack_bytes": self.bytes_by_wire_kind.get("ACK", 0),
+            "data_bytes": self.bytes_by_wire_kind.get("DATA", 0),
+            "messages_per_ack": round(data / acks, 2) if acks else None,
+        }
