@@ -119,7 +119,7 @@ _TABLE: Final = (
     Row("D9", "last message lost: HIGHEST_SEQNO every idle tick", _SEED),
     Row("D10", "seqno and send not atomic: 1 -> 3 -> 4 -> 2 -> 5, spurious requests",
         "MCAST document, \"Misc\"; jgroups.md 5.6"),
-    Row("D11", "the document's scan asks for every gap that it finds; the code by the two-tick rule",
+    Row("D11", "the document's scan asks for every gap it finds; the code by the two-tick rule",
         "MCAST document, \"Every xmit_interval\"; jgroups.md 4.4"),
     Row("A1", "XMIT_RSP to this member: recovered", _OUTCOMES),
     Row("A2", "not asked for, and nobody can have asked yet: reordered", _OUTCOMES),
