@@ -42,6 +42,9 @@ SHORT: Final = 8
 
 Row = dict[str, Any]
 
+#: (capture, stream) to the job frames of its first and last message.
+Spans = Mapping[tuple[int, str | None], tuple[int, int]]
+
 
 def build(
     files: Sequence[Sequence[File]],
@@ -70,13 +73,18 @@ def build(
         merge(pieces, own)
         for pieces, own in zip(by_capture(accounts, len(files)), files, strict=True)
     ]
+    spans = {
+        (row["capture"], row["stream"]): (row["detail"]["first_frame"], row["detail"]["last_frame"])
+        for row in by_kind.get(rows_of.STREAM, [])
+        if row["detail"].get("first_frame") is not None
+    }
     findings = [
-        _finding(row["detail"] | _place(row) | {"rule": row["rule"]}, frames, called)
+        _finding(row["detail"] | _place(row) | {"rule": row["rule"]}, frames, called, spans)
         for row in by_kind.pop(rows_of.FINDING, [])
         if _holds(row["detail"].pop("holds", None), merged[row["capture"]]["last_ns"])
     ]
     findings += [
-        _finding(detail, frames, called)
+        _finding(detail, frames, called, spans)
         for detail in _shown(capture_rules.judge(merged), by_kind.pop(rows_of.PROBLEM, []))
     ]
     findings.sort(key=_finding_order)
@@ -192,6 +200,19 @@ class FrameNumbers:
         shown = [f"{a}" if a == b else f"{a}..{b}" for a, b in parts[:FILTER_PARTS]]
         return f"frame.number in {{{', '.join(shown)}}}"
 
+    def span_filter(self, span: tuple[int, int] | None) -> str:
+        """The display filter from one job frame to another; of all frames if nobody knows them.
+
+        Of captures of several files it is for the first frame's file, to that file's end.
+        """
+        if span is None:
+            return EVERY_FRAME
+        first, last = span
+        begin = f"frame.number >= {self.number(first)}"
+        if self.file(last) != self.file(first):
+            return begin
+        return f"{begin} && frame.number <= {self.number(last)}"
+
 
 class Names:
     """What members are called: ``--names``, then the wire's own names, then a short UUID."""
@@ -304,7 +325,7 @@ def _shown(details: Iterable[Row], problems: Iterable[Row]) -> list[Row]:
     ]
 
 
-def _finding(detail: Row, frames: FrameNumbers, called: Names) -> Row:
+def _finding(detail: Row, frames: FrameNumbers, called: Names, spans: Spans) -> Row:
     """A finding as the report prints it; ``detail`` still has job frames and an unfilled text."""
     finding = dict(detail)
     rule = RULES[finding["rule"]]
@@ -314,7 +335,11 @@ def _finding(detail: Row, frames: FrameNumbers, called: Names) -> Row:
     shown = [e["frame"] for e in finding.get("evidence") or [] if e.get("frame") is not None]
     if finding.get("frame") is not None:
         shown.insert(0, finding["frame"])
-    finding["filter"] = frames.display_filter(shown)
+    finding["filter"] = (
+        frames.display_filter(shown)
+        if shown
+        else frames.span_filter(spans.get((finding["capture"], finding.get("stream"))))
+    )
     finding["name"] = rule.name
     finding["severity"] = str(finding.get("severity") or rule.severity)
     for key in ("system", "stream", "frame", "at_ns"):

@@ -75,6 +75,13 @@ def test_a_display_filter_is_for_one_file(frames: FrameNumbers) -> None:
     assert frames.display_filter([job_frame(4, 1), job_frame(3, 2)]) == "frame.number == 1"
 
 
+def test_without_frames_the_filter_spans_the_stream(frames: FrameNumbers) -> None:
+    assert frames.span_filter(None) == "frame"
+    span = (job_frame(0, 3), job_frame(2, 1))
+    assert frames.span_filter(span) == "frame.number >= 3 && frame.number <= 11"
+    assert frames.span_filter((job_frame(3, 2), job_frame(5, 4))) == "frame.number >= 2"
+
+
 def test_names_are_given_then_the_wires_then_short() -> None:
     members: list[dict[str, Any]] = [
         {"capture": 0, "member": "11111111-aa", "name": "A", "address": "10.0.0.1:7800"},
