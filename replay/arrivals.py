@@ -15,7 +15,7 @@ fits (the same rows as in ``mcast_receiver``, which has one more):
 import heapq
 from collections import deque
 from itertools import count, pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from seqaudit.decoders.events import Flag
 from seqaudit.replay.event import Event
@@ -38,6 +38,14 @@ from seqaudit.replay.ranges import DeliveryOrder, Range, RangeSet
 
 #: Answered requests that are remembered, to see a second copy for the same request.
 ANSWERED: Final = 256
+
+
+class _Answered(NamedTuple):
+    """A resend that filled a part of a gap."""
+
+    part: Range
+    gap: Gap
+    fresh_id: int | None
 
 
 class Arrivals:
@@ -76,7 +84,8 @@ class Arrivals:
         self._regular_high = start - 1
         self._waiting: list[tuple[int, int, Part]] = []
         self._ticket = count()
-        self._answered: deque[tuple[Range, Gap]] = deque(maxlen=ANSWERED)
+        self._filling: Arrival | None = None
+        self._answered: deque[_Answered] = deque(maxlen=ANSWERED)
 
     # -- events ----------------------------------------------------------------------------------
 
@@ -153,7 +162,7 @@ class Arrivals:
         elif needed:
             self.useful += size
         else:
-            self._first_was_the_original(part)
+            self._original_came(part, event)
             self.needless_count += size
             self.needless.add(*part, event.first_mark())
 
@@ -167,6 +176,7 @@ class Arrivals:
     # -- judging ---------------------------------------------------------------------------------
 
     def _judge(self, gap: Gap, piece: Range, arrival: Arrival) -> Outcome:
+        self._filling = arrival
         asked = bool(self.asked.within(*piece))
         first = self._newer(gap, arrival.fresh_id, arrival.first)
         last = self._newer(gap, arrival.last_fresh_id, arrival.last)
@@ -196,8 +206,8 @@ class Arrivals:
         if outcome is Outcome.RECOVERED:
             self.lost.add(*piece)
             self.useful += size
-            if gap.requested is not None and gap.reveal_id is None:
-                self._answered.append((piece, gap))
+            assert self._filling is not None
+            self._answered.append(_Answered(piece, gap, self._filling.fresh_id))
         elif outcome is Outcome.EITHER:
             self.undecidable += size
         elif outcome is Outcome.REORDERED and self._is_overtaken(piece):
@@ -207,26 +217,39 @@ class Arrivals:
         """OOB messages, and what only they overtook, are out of order by design (6, traps)."""
         return not self._by_design and piece[0] <= self._regular_high
 
-    def _first_was_the_original(self, part: Range) -> None:
-        """Two copies for one request, and no IP ids to tell: the first was no answer."""
-        for (first, stop), gap in list(self._answered):
+    def _original_came(self, part: Range, event: Event) -> None:
+        """A copy of what a resend had filled: was the original only late, after all?
+
+        It is, if the copy is older than the resend by its IP id; without ids, if the two are one
+        more than was asked for, one of them was the original.
+        """
+        for (first, stop), gap, fresh_id in list(self._answered):
             first, stop = max(first, part[0]), min(stop, part[1])
-            if first >= stop or gap.requests != 1 or Outcome.RECOVERED not in gap.parts:
+            if first >= stop or Outcome.RECOVERED not in gap.parts:
                 continue
-            taken = gap.parts[Outcome.RECOVERED]
-            moved = taken.ranges.remove(first, stop)
-            late = gap.parts.setdefault(Outcome.REORDERED, Part())
-            late.first, late.last, late.delivered = taken.first, taken.last, taken.delivered
-            for piece in moved:
-                late.ranges.add(*piece)
-                self.lost.remove(*piece)
-                self.useful -= piece[1] - piece[0]
-                self.counts[Outcome.RECOVERED] -= piece[1] - piece[0]
-                self.counts[Outcome.REORDERED] += piece[1] - piece[0]
-                if late.last is not None:
-                    self.reordered.add(*piece, late.last)
-            if not taken.ranges:
-                del gap.parts[Outcome.RECOVERED]
+            if fresh_id is None or event.fresh_id is None:
+                late_original = gap.requests == 1
+            else:
+                late_original = 0 < (fresh_id - event.fresh_id) % 65536 < 32768
+            if late_original:
+                self._was_late(gap, first, stop)
+
+    def _was_late(self, gap: Gap, first: int, stop: int) -> None:
+        taken = gap.parts[Outcome.RECOVERED]
+        moved = taken.ranges.remove(first, stop)
+        late = gap.parts.setdefault(Outcome.REORDERED, Part())
+        late.first, late.last, late.delivered = taken.first, taken.last, taken.delivered
+        for piece in moved:
+            size = piece[1] - piece[0]
+            late.ranges.add(*piece)
+            self.lost.remove(*piece)
+            self.useful -= size
+            self.counts[Outcome.RECOVERED] -= size
+            self.counts[Outcome.REORDERED] += size
+            if late.last is not None:
+                self.reordered.add(*piece, late.last)
+        if not taken.ranges:
+            del gap.parts[Outcome.RECOVERED]
 
     def _closed(self, gap: Gap) -> None:
         self.gap_count += 1

@@ -7,7 +7,8 @@ the member gives a *sign of life*, so they wait until then (P1):
     ACK(n) of this member   everything that waits was read, up to what makes n deliverable
     XMIT_REQ                everything was read but what it asks for: that was dropped inside
     SEND_FIRST_SEQNO        there is no window for the last message (B2, B5). If the replay has
-                            one, the member lost it before the first message that waits
+                            one, the member lost it: before what arrived just now, or, if the
+                            SEND_FIRST_SEQNO was held back, before the first message that waits
     view, end of capture    nothing: the member may have died (P2)
 
 What is read is replayed by the rows of 4.4:
@@ -94,6 +95,7 @@ class Facts:
         self.redelivered = Note()
         self.inner_loss = Note()
         self.without_window = Note()  # dropped: there was no window and no cache
+        self.without_window_count = 0
         self.outside_window = Note()
         self.early_requests = Note()
         self.late_acks: list[tuple[Mark, Mark]] = []  # arrival, ACK
@@ -263,6 +265,7 @@ class ReceiverMachine:
                 self.unanswered_syncs.add(self._open_sync)
         self._last_sync = mark
         if not self._explains_sync(mark):
+            self._read_before_loss(mark, last)
             self._lose_window(mark)
         self._open_sync = mark
         while self._waiting:
@@ -369,6 +372,22 @@ class ReceiverMachine:
                 return True
         return False
 
+    def _read_before_loss(self, mark: Mark, last: Mark | None) -> None:
+        """What waits and was still read by the window that is gone now (P1).
+
+        SEND_FIRST_SEQNO goes out at once, unless the last one was too recent (B20). So what came
+        well before it had a window; if it was held back, all that waits may have had none.
+        """
+        held_back = self._release.throttled and last is not None
+        if held_back and last is not None:
+            held_back = mark.at_ns - last.at_ns < self._timing.sync_ns + OPENING_NS
+        if held_back:
+            return
+        while len(self._waiting) > 1:
+            if self._waiting[0][0].last_mark().at_ns >= mark.at_ns - OPENING_NS:
+                return
+            self._read(*self._waiting.popleft())
+
     def _lose_window(self, mark: Mark) -> None:
         entry = self.entry
         assert entry is not None
@@ -412,8 +431,9 @@ class ReceiverMachine:
         self.would.no_window(event, entry=self.entry is not None)
         if not self._release.cached and (self._known or self.entry is not None):
             assert event.seqno is not None and event.stop_seqno is not None
-            dropped = self.facts_of(stream).without_window
-            dropped.add(event.seqno, event.stop_seqno, event.first_mark())
+            facts = self.facts_of(stream)
+            facts.without_window.add(event.seqno, event.stop_seqno, event.first_mark())
+            facts.without_window_count += event.count
             return
         if len(self._cache) < MAX_CACHED:
             self._cache.append((event, stream))

@@ -450,4 +450,5 @@ class SenderMachine:
         entry.stream.highest_acked = entry.acked
         entry.stale = None
         entry.asked.clear()
+        self._timestamps = False  # this sender does not look at them
         facts.purged.requested(covered, mark)

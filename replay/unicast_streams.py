@@ -67,7 +67,7 @@ class Stream:
             self.first_seqno = event.seqno
         self.last_seqno = max(event.stop_seqno - 1, self.last_seqno or 0)
         new = self.ever.add(event.seqno, event.stop_seqno)
-        if event.flags & Flag.FIRST:
+        if event.flags & Flag.FIRST and event.seqno > 1:  # seqno 1 always has it (4.3)
             self.copies_with_first_flag += event.count - total(new)
         return new
 

@@ -67,6 +67,7 @@ def stream_row(
         "requests": both(side, stream.kinds("XMIT_REQ")),
         "requested_seqnos": both(side, stream.requested_seqnos),
         "acks": both(side, stream.kinds("ACK")),
+        "acks_ignored": None,
         "highest_ack": stream.highest_ack,
         "ack_traffic": stream.ack_traffic(),
         "syncs": both(side, stream.kinds("SEND_FIRST_SEQNO")),
@@ -76,6 +77,8 @@ def stream_row(
         "recovery_ns": {"p50": None, "p99": None, "max": None},
         "outside_membership": stream.outside_membership,
         "redelivered": None,
+        "dropped_without_window": None,
+        "dropped_inside": None,
         "would_have_sent": None,
         "max_outstanding": None,
         "stalls": None,
@@ -87,6 +90,9 @@ def stream_row(
     else:
         _passed(row, stream)
     if pair.sending is not None:
+        facts = pair.sending.facts_of(stream)
+        obeyed = not facts.stale_honoured  # else it does not look at timestamps at all
+        row["acks_ignored"] = facts.ignored_count * obeyed + facts.other_conn.count
         row["resends"] = {reason: stream.resends.get(reason, 0) for reason in _REASONS}
         _window(row, pair, stream, parameters)
     return row
@@ -107,6 +113,7 @@ def _received(row: dict[str, Any], pair: Pair, stream: Stream) -> None:
         "delivered": inclusive(received.delivery.ranges),
         "delivered_unlisted": received.delivery.unlisted,
         "redelivered": facts.redelivered.ranges.total(),
+        "dropped_without_window": facts.without_window_count,
         "gaps": received.gap_count,
         "reordered": received.counts[Outcome.REORDERED],
         "recovered": received.counts[Outcome.RECOVERED],

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from seqaudit.decoders.errors import SeqauditError
-from tests.agreement.figures import Row
+from tests.agreement.rows import Row
 from tests.agreement.run import Agreement, agree
 
 

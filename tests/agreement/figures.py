@@ -8,7 +8,10 @@ from typing import Any, Final
 
 from tests.agreement import wire
 from tests.agreement.expected import FIRES, expected_rules
+from tests.agreement.figures_unicast import compare_unicast
 from tests.agreement.report import ABSENT, CaptureReport, StreamReport, to_ranges
+from tests.agreement.rows import Audited, Row
+from tests.agreement.rows import row as _row
 from tests.agreement.truth import Scenario, View, count_deliveries
 from tests.agreement.unknown import Place, reason
 
@@ -31,28 +34,6 @@ ATTRIBUTES: Final[Mapping[str, Callable[["Member"], object]]] = {
     "xmit_rsps_sent": lambda member: member.own("copies"),
     "xmit_rsps_received": lambda member: member.others(lambda s: s.by_wire_kind("XMIT_RSP")),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One comparison. ``verdict`` is equal, different or unknown; an unknown has its reason."""
-
-    scenario: str
-    capture: str
-    figure: str
-    ours: object
-    truth: object
-    verdict: str
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Audited:
-    """A scenario with the part of the report that is about its captures."""
-
-    scenario: Scenario
-    reports: dict[str, CaptureReport]  # vantage -> its part
-    configured: bool  # the members' stack files were given
 
 
 def share_out(
@@ -78,30 +59,8 @@ def compare(audited: Audited) -> Iterator[Row]:
             yield from _compare_member(audited, vantage, report)
         else:
             yield from _compare_mirror(audited, vantage, report)
+        yield from compare_unicast(audited, vantage, report)
     yield from _compare_findings(audited)
-
-
-def _row(
-    audited: Audited,
-    vantage: str,
-    figure: str,
-    ours: object,
-    truth: object,
-    *,
-    entry: tuple[str, str] = ("", ""),
-    sender: str = "",
-    equal: Callable[[Any, Any], bool] = lambda ours, truth: bool(ours == truth),
-) -> Row:
-    """One row; ``entry`` is (figure, vantage) as the table of unknowns has them."""
-    place = Place(audited.scenario, vantage, sender, audited.configured)
-    why = reason(*entry, place) if ours is None and truth is not None else None
-    if why is not None:
-        verdict = "unknown"
-    elif ours is ABSENT or (ours is None) != (truth is None):
-        verdict = "different"
-    else:
-        verdict = "equal" if ours is None or equal(ours, truth) else "different"
-    return Row(audited.scenario.name, vantage, figure, ours, truth, verdict, why or "")
 
 
 # ---- decoding

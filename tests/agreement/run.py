@@ -8,7 +8,8 @@ from typing import Literal
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.replay.parameters import from_jgroups_config
-from tests.agreement.figures import Row, compare, share_out
+from tests.agreement.figures import compare, share_out
+from tests.agreement.rows import Row
 from tests.agreement.truth import Scenario, find_scenarios
 
 

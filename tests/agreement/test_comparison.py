@@ -6,8 +6,9 @@ from typing import Any, Final
 
 import pytest
 
-from tests.agreement.figures import Row, compare, share_out
+from tests.agreement.figures import compare, share_out
 from tests.agreement.oracle import true_report
+from tests.agreement.rows import Row
 from tests.agreement.truth import (
     Payload,
     Scenario,

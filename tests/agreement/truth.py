@@ -91,6 +91,36 @@ class Scenario:
         derived = self.truth.get("derived_from_captures", {})
         return dict(derived.get("multicast", {}))
 
+    @cached_property
+    def unicast(self) -> dict[str, Any]:
+        """ "S>R" -> unicast figures that the lab computed from both ends; empty if it did not."""
+        derived = self.truth.get("derived_from_captures", {})
+        return dict(derived.get("unicast", {}))
+
+    def unicast_attributes(self, member: str) -> dict[str, int]:
+        """The counters of the member's UNICAST; empty if it had died."""
+        protocols = self.truth["protocol_attributes"].get(member) or {}
+        found = protocols.get("UNICAST4") or protocols.get("UNICAST3") or {}
+        return {
+            name: int(text.replace(",", ""))
+            for name, text in found.items()
+            if re.fullmatch(r"[\d,]+", text)
+        }
+
+    def on_the_wire(self, member: str, name: str, counted: int) -> int:
+        """A counter of UNICAST, or what the lab found on the wire instead, where they differ."""
+        for who, protocol, figure, _, _, _, wire_count in self.truth.get(
+            "attribute_differences", ()
+        ):
+            if (who, figure) == (member, name) and protocol.startswith("UNICAST"):
+                return int(wire_count)
+        return counted
+
+    def delivered_pair(self, receiver: str, sender: str) -> list[list[int]]:
+        """Application counters of the unicasts from one member to another, in delivery order."""
+        runs = self.truth["delivered"].get(receiver, {}).get(f"{sender}>{receiver}", {"runs": []})
+        return [list(run) for run in runs["runs"]]
+
     def attributes(self, member: str) -> dict[str, str]:
         """The counters of the member's NAKACK as JGroups printed them; empty if it had died."""
         protocols = self.truth["protocol_attributes"].get(member) or {}
@@ -205,6 +235,7 @@ class Payload:
     system: bool
     frag: tuple[int, int, int] | None  # id, number from 0, of how many
     counter: int
+    out_of_band: bool = False
 
 
 def count_deliveries(ranges: list[list[int]], payloads: dict[int, Payload]) -> list[list[int]]:

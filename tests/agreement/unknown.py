@@ -45,6 +45,13 @@ def _full_at_most_once(place: Place) -> bool:
 
 UNKNOWN: Final = (
     Unknown(
+        "lost last",
+        "receiver",
+        lambda place: True,
+        "nothing later shows that the last message's first copy was lost",
+        "jgroups.md 6: lost last message needs S+R for proof",
+    ),
+    Unknown(
         "delivered",
         "receiver",
         _discarded,

@@ -1,0 +1,338 @@
+"""The unicast figures: ``derived_from_captures.unicast`` beside the report (design 8.1).
+
+The truth has one entry a pair "S>R"; S's capture shows what it sent and what reached it, R's what
+arrived and what it sent back, a mirror everything that was sent.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from tests.agreement.report import ABSENT, CaptureReport, StreamReport, to_ranges
+from tests.agreement.rows import Audited, Row, row
+from tests.agreement.truth import Payload, Scenario, to_runs
+
+DATA: Final = 0
+OOB: Final = 0x0001
+
+#: Figure of the truth's connection -> path in our stream, by the end at which it shows.
+CONNECTION_AT: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "sender": {
+        "data_sent_first_time": ("messages",),
+        "data_copies_sent": ("copies",),
+        "copies_with_first_flag": ("copies_with_first_flag",),
+        "highest": ("last_seqno",),
+        "acks_arrived": ("acks", "arrived"),
+        "highest_ack_arrived": ("highest_ack",),
+    },
+    "receiver": {
+        "data_arrived": ("arrivals",),
+        "distinct_arrived": ("messages",),
+        "copies_arrived": ("copies",),
+        "acks_sent": ("acks", "sent"),
+    },
+    "mirror": {
+        "data_sent_first_time": ("messages",),
+        "data_copies_sent": ("copies",),
+        "copies_with_first_flag": ("copies_with_first_flag",),
+        "highest": ("last_seqno",),
+        "acks_sent": ("acks", "passed"),
+    },
+}
+#: The same for a pair: added up over its connections.
+PAIR_AT: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "sender": {
+        "xmit_req_arrived": ("requests", "arrived"),
+        "xmit_req_seqnos_arrived": ("requested_seqnos", "arrived"),
+        "send_first_seqno_arrived": ("syncs", "arrived"),
+        "close_sent": ("closes", "sent"),
+    },
+    "receiver": {
+        "xmit_req_sent": ("requests", "sent"),
+        "xmit_req_seqnos_sent": ("requested_seqnos", "sent"),
+        "send_first_seqno_sent": ("syncs", "sent"),
+        "close_arrived": ("closes", "arrived"),
+    },
+    "mirror": {
+        "xmit_req_sent": ("requests", "passed"),
+        "xmit_req_seqnos_sent": ("requested_seqnos", "passed"),
+        "send_first_seqno_sent": ("syncs", "passed"),
+        "close_sent": ("closes", "passed"),
+    },
+}
+
+Streams = list[StreamReport]
+#: Our numbers for the counters of the real UNICAST3 and UNICAST4: over the streams that a member
+#: sends, or over those that it receives.
+SENT: Final = "sent"
+RECEIVED: Final = "received"
+ATTRIBUTES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "num_msgs_sent": (SENT, ("messages",)),
+    "num_messages_sent": (SENT, ("messages",)),
+    "num_msgs_received": (RECEIVED, ("arrivals",)),
+    "num_messages_received": (RECEIVED, ("arrivals",)),
+    "num_acks_received": (SENT, ("acks", "arrived")),
+    "num_acks_sent": (RECEIVED, ("acks", "sent")),
+    "xmit_reqs_sent": (RECEIVED, ("requested_seqnos", "sent")),
+    "xmit_reqs_received": (SENT, ("requested_seqnos", "arrived")),
+    "xmit_rsps_sent": (SENT, ("resends", "requested")),
+    "num_xmits": (SENT, ("resends", "highest_sent")),
+}
+
+RECEIVED_MESSAGES: Final = ("num_msgs_received", "num_messages_received")
+MESSAGES: Final = ("num_msgs_sent", "num_messages_sent", *RECEIVED_MESSAGES)
+
+
+def compare_unicast(audited: Audited, vantage: str, report: CaptureReport) -> Iterator[Row]:
+    """All unicast rows of one capture."""
+    scenario = audited.scenario
+    for pair, truth in scenario.unicast.items():
+        sender, receiver = pair.split(">")
+        if vantage == sender:
+            at = "sender"
+        elif vantage == receiver:
+            at = "receiver"
+        elif vantage in scenario.uuids:
+            continue
+        else:
+            at = "mirror"
+        streams = of_pair(report, scenario.uuids[sender], scenario.uuids[receiver])
+        yield from _compare_pair(audited, vantage, pair, at, truth, streams)
+    if vantage in scenario.uuids:
+        yield from _compare_attributes(audited, vantage, report)
+
+
+def of_pair(report: CaptureReport, sender: str, receiver: str) -> Streams:
+    """The connections from one member (UUID) to another, in the order of their first frame."""
+    found = [s for s in unicast_streams(report) if s.entry["sender"] == sender]
+    found = [s for s in found if s.entry["receiver"] == receiver]
+    return sorted(found, key=lambda stream: stream.entry["first_ns"])
+
+
+def unicast_streams(report: CaptureReport) -> Streams:
+    """All unicast streams of a capture."""
+    return [
+        StreamReport(entry)
+        for entry in report.report["streams"]
+        if entry["capture"] == report.capture and entry["system"].startswith("unicast")
+    ]
+
+
+def _compare_pair(
+    audited: Audited,
+    vantage: str,
+    pair: str,
+    at: str,
+    truth: Mapping[str, Any],
+    streams: Streams,
+) -> Iterator[Row]:
+    scenario = audited.scenario
+    sender = pair.split(">")[0]
+
+    def compared(figure: str, ours: object, true: object, **more: Any) -> Row:
+        return row(audited, vantage, f"{pair} {figure}", ours, true, sender=sender, **more)
+
+    by_id = {str(stream.figure("conn_id")): stream for stream in streams}
+    with_data = [name for name, stream in by_id.items() if stream.figure("arrivals")]
+    if at != "receiver":
+        yield compared("conns", sorted(with_data), sorted(truth["conns"]))
+    for name, connection in truth["conns"].items():
+        stream = by_id.get(name, StreamReport({}))
+        nothing_came = at == "receiver" and not connection["data_arrived"]
+        if nothing_came and not stream.entry:
+            continue
+        for figure, path in CONNECTION_AT[at].items():
+            yield compared(f"{name} {figure}", stream.figure(*path), connection[figure])
+    for figure, path in PAIR_AT[at].items():
+        yield compared(figure, _added(streams, path), truth[figure])
+    if at == "receiver" and with_data:
+        yield from _compare_lost(compared, scenario, pair, truth, by_id)
+    if at == "receiver" and scenario.delivered_pair(vantage, sender):
+        yield from _compare_delivered(compared, scenario, pair, streams)
+
+
+def _compare_lost(
+    compared: Callable[..., Row],
+    scenario: Scenario,
+    pair: str,
+    truth: Mapping[str, Any],
+    by_id: Mapping[str, StreamReport],
+) -> Iterator[Row]:
+    """What was lost, less what no receiver can see: the last message's first copy (P9)."""
+    hidden = hidden_at_receiver(scenario, pair)
+    ours: set[int] = set()
+    for name, stream in by_id.items():
+        lost = stream.figure("lost_seqnos")
+        never = stream.figure("unrecovered_seqnos")
+        if not isinstance(lost, list) or not isinstance(never, list):
+            yield compared(f"{name} lost", lost, truth["exact"]["first_copy_lost"])
+            return
+        ours |= {seqno for a, b in lost for seqno in range(a, b + 1)}
+        if name in truth["conns"]:
+            true = set(truth["conns"][name]["never_arrived"])
+            seen = {seqno for conn, seqno in hidden if str(conn) == name}
+            yield compared(f"{name} never_arrived", never, to_ranges(true - seen))
+    true_lost = set(truth["exact"]["first_copy_lost"])
+    unseen = {seqno for _, seqno in hidden}
+    yield compared("lost", to_ranges(ours), to_ranges(true_lost - (unseen - ours)))
+    for seqno in sorted(true_lost & unseen - ours):
+        yield compared(f"lost {seqno}", None, seqno, entry=("lost last", "receiver"))
+
+
+def hidden_at_receiver(scenario: Scenario, pair: str) -> set[tuple[int, int]]:
+    """(conn_id, seqno) whose first arrival, if any, came before any higher seqno arrived.
+
+    Nothing at the receiver says that an earlier copy of such a message was lost.
+    """
+    sender, receiver = pair.split(">")
+    arrived: set[tuple[int, int]] = set()
+    highest: dict[int, int] = {}
+    hidden: set[tuple[int, int]] = set()
+    for message in scenario.messages(receiver):
+        unicast = message.unicast
+        if unicast is None or unicast.kind != DATA or message.sender != scenario.uuids[sender]:
+            continue
+        key = (unicast.conn_id, unicast.seqno)
+        if key not in arrived and unicast.seqno > highest.get(unicast.conn_id, 0):
+            hidden.add(key)
+        arrived.add(key)
+        highest[unicast.conn_id] = max(unicast.seqno, highest.get(unicast.conn_id, 0))
+    for message in scenario.messages(sender):
+        unicast = message.unicast
+        if unicast is None or unicast.kind != DATA or message.sender != scenario.uuids[sender]:
+            continue
+        if message.destination != scenario.uuids[receiver]:
+            continue
+        if unicast.seqno > highest.get(unicast.conn_id, 0):
+            hidden.add((unicast.conn_id, unicast.seqno))
+    return hidden
+
+
+def _compare_delivered(
+    compared: Callable[..., Row], scenario: Scenario, pair: str, streams: Streams
+) -> Iterator[Row]:
+    sender, receiver = pair.split(">")
+    payloads = unicast_payloads(scenario, sender, receiver)
+    truth = scenario.delivered_pair(receiver, sender)
+    counters: list[int] = []
+    for stream in streams:
+        ours = stream.figure("delivered")
+        if not isinstance(ours, list):
+            yield compared("delivered", ours, truth)
+            return
+        conn_id = stream.figure("conn_id")
+        counters += counters_of(ours, conn_id if isinstance(conn_id, int) else 0, payloads)
+    out_of_band = {payload.counter for payload in payloads.values() if payload.out_of_band}
+    if not out_of_band:
+        yield compared("delivered", to_runs(counters), truth)
+        return
+    # Other threads deliver OOB messages: where they come among the regular ones is on no wire.
+    delivered = [counter for first, last in truth for counter in range(first, last + 1)]
+    for figure, chosen in (
+        ("delivered in order", lambda counter: counter not in out_of_band),
+        ("delivered out of band", lambda counter: counter in out_of_band),
+    ):
+        ours_chosen, true_chosen = list(filter(chosen, counters)), list(filter(chosen, delivered))
+        if figure != "delivered in order":
+            ours_chosen, true_chosen = sorted(ours_chosen), sorted(true_chosen)
+        yield compared(figure, to_runs(ours_chosen), to_runs(true_chosen))
+
+
+def unicast_payloads(
+    scenario: Scenario, sender: str, receiver: str
+) -> dict[tuple[int, int], Payload]:
+    """(conn_id, seqno) -> what the sender put into it, from its own capture."""
+    found: dict[tuple[int, int], Payload] = {}
+    for message in scenario.messages(sender):
+        unicast = message.unicast
+        if unicast is None or unicast.kind != DATA or message.sender != scenario.uuids[sender]:
+            continue
+        if message.destination == scenario.uuids[receiver]:
+            found[unicast.conn_id, unicast.seqno] = Payload(
+                system=message.gms is not None,
+                frag=message.frag,
+                counter=int.from_bytes(message.payload[:4], "big"),
+                out_of_band=bool(message.flags & OOB),
+            )
+    return found
+
+
+def counters_of(
+    ranges: Iterable[list[int]], conn_id: int, payloads: Mapping[tuple[int, int], Payload]
+) -> list[int]:
+    """Application counters of delivered seqnos, in order; a fragmented message's with its last."""
+    counters: list[int] = []
+    parts: dict[int, dict[int, int]] = {}
+    for first, last in ranges:
+        for seqno in range(first, last + 1):
+            payload = payloads[conn_id, seqno]
+            if payload.system:
+                continue
+            if payload.frag is None:
+                counters.append(payload.counter)
+                continue
+            frag_id, number, count = payload.frag
+            part = parts.setdefault(frag_id, {})
+            part[number] = payload.counter
+            if len(part) == count:
+                counters.append(part[0])
+                del parts[frag_id]
+    return counters
+
+
+def _added(streams: Streams, path: tuple[str, ...]) -> object:
+    total = 0
+    for stream in streams:
+        value = stream.figure(*path)
+        if not isinstance(value, int):
+            return ABSENT
+        total += value
+    return total
+
+
+def _compare_attributes(audited: Audited, vantage: str, report: CaptureReport) -> Iterator[Row]:
+    scenario = audited.scenario
+    uuid = scenario.uuids[vantage]
+    streams = unicast_streams(report)
+    sides = {
+        SENT: [stream for stream in streams if stream.entry["sender"] == uuid],
+        RECEIVED: [stream for stream in streams if stream.entry["receiver"] == uuid],
+    }
+    known = scenario.unicast_attributes(vantage)
+    to_itself = _messages_to_itself(scenario, vantage, known)
+    inside = scenario.discards(vantage) or scenario.ended(vantage)
+    for name, (side, path) in ATTRIBUTES.items():
+        if name not in known:
+            continue
+        ours = _added(sides[side], path)
+        truth = scenario.on_the_wire(vantage, name, known[name])
+        if name in MESSAGES and truth == known[name]:
+            truth -= to_itself
+        if name in RECEIVED_MESSAGES:
+            ours = _less(ours, _added(sides[side], ("dropped_without_window",)))
+        if name == "num_acks_received":
+            ours = _less(ours, _added(sides[side], ("acks_ignored",)))
+        if inside and name in (*RECEIVED_MESSAGES, "num_acks_received"):
+            # read before the end, or counted above the protocol that drops: a lower bound
+            yield row(
+                audited, vantage, f"attribute {name}, at least", ours, truth,
+                equal=lambda ours, truth: bool(ours >= truth),
+            )  # fmt: skip
+        else:
+            yield row(audited, vantage, f"attribute {name}", ours, truth)
+
+
+def _less(ours: object, dropped: object) -> object:
+    return ours - dropped if isinstance(ours, int) and isinstance(dropped, int) else ABSENT
+
+
+def _messages_to_itself(scenario: Scenario, member: str, known: Mapping[str, int]) -> int:
+    """A member counts the messages that it sends to itself; they are on no wire (1.3)."""
+    sent = {
+        (message.destination, message.unicast.conn_id, message.unicast.seqno)
+        for message in scenario.messages(member)
+        if message.unicast is not None
+        and message.unicast.kind == DATA
+        and message.sender == scenario.uuids[member]
+    }
+    counted = known.get("num_msgs_sent", known.get("num_messages_sent", 0))
+    return max(0, counted - len(sent))
