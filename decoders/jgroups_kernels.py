@@ -12,6 +12,10 @@ All tables are parts of one int64 array ``m``, and helpers take no constants: ev
 call seven machine words, and numba compiles a helper again for every constant it is given.
 """
 
+#: What Python calls; the rest are helpers of these.
+ENTRY_POINTS = ("decode",)
+
+
 # ruff: noqa: RUF059, SIM102, SIM109  (one comparison a line and no tuples: PIPELINE 5)
 
 # Columns of an output row.

@@ -3,7 +3,8 @@
 A kernel file is a module of this package named ``*_kernels.py`` that holds functions in the
 restricted style (PIPELINE 5) and imports nothing. ``interpreted(name)`` is that module as Python
 runs it; ``compiled(name)`` is a second loading of the same file in which every function is wrapped
-by numba before anything calls it, so helpers are found as module globals in both modes.
+by numba before anything calls it, so helpers are found as module globals in both modes. A file may name its ``ENTRY_POINTS``:
+only these can then be called from Python when compiled.
 
 numba's cache does not see an edit of another file and fails where the package is read-only, so its
 folder is ours: one per hash of all decoder sources, numba version and machine. Set it (``prepare``)
@@ -51,9 +52,13 @@ def compiled(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module.__name__] = module
     spec.loader.exec_module(module)
+    entries = vars(module).get("ENTRY_POINTS")
     for key, value in list(vars(module).items()):
         if isinstance(value, FunctionType):
-            vars(module)[key] = numba.njit(cache=True, nogil=True)(value)
+            # Helpers are called by kernels only: without a Python wrapper each compiles faster.
+            bare = entries is not None and key not in entries
+            compiler = numba.njit(cache=True, nogil=True, no_cpython_wrapper=bare)
+            vars(module)[key] = compiler(value)
     return module
 
 
@@ -64,7 +69,7 @@ def kernel(name: str, *, compile_it: bool) -> ModuleType:
 
 def argument(array: Int64s, *, compile_it: bool) -> Any:
     """An int64 array as a kernel of that mode wants it: itself, or a view whose items are ints."""
-    return array if compile_it else memoryview(array)
+    return array if compile_it else array.data
 
 
 def data_argument(data: bytes | bytearray | memoryview, *, compile_it: bool) -> Any:
@@ -72,8 +77,18 @@ def data_argument(data: bytes | bytearray | memoryview, *, compile_it: bool) -> 
     return np.frombuffer(data, np.uint8) if compile_it else data
 
 
+#: Kernels branch on bytes and have no loop to vectorize: less optimizing gives the same speed
+#: (1.65 M JGroups messages in 0.20 s either way) and compiles a fifth faster.
+_COMPILER: Final = {"NUMBA_OPT": "1", "NUMBA_LOOP_VECTORIZE": "0", "NUMBA_SLP_VECTORIZE": "0"}
+
+
 def prepare() -> str:
-    """Set ``NUMBA_CACHE_DIR`` to our folder unless somebody has; returns the folder in use."""
+    """Set up numba, unless somebody has: ``NUMBA_CACHE_DIR`` to our folder, which is returned.
+
+    Has to be called before numba is first imported.
+    """
+    for name, value in _COMPILER.items():
+        os.environ.setdefault(name, value)
     given = os.environ.get("NUMBA_CACHE_DIR")
     if given:
         return given

@@ -6,6 +6,10 @@ for the same datagram captured shortly before. Everything is written into ``out`
 ``out[FIELD * room + row]``. The file imports nothing; ``kernels`` loads it in either mode.
 """
 
+#: What Python calls; the rest are helpers of these.
+ENTRY_POINTS = ("scan",)
+
+
 # Fields of ``out``.
 STATE = 0  # what the record turned out to be, below
 PROTOCOL = 1  # IP protocol, -1 if the record holds no IP

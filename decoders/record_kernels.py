@@ -10,6 +10,10 @@ records begin, looks at times (design 3.1: 16 records, each within a day of the 
 their places.
 """
 
+#: What Python calls; the rest are helpers of these.
+ENTRY_POINTS = ("walk_pcap", "walk_pcapng", "find_chain")
+
+
 # Why a walk returned.
 NEED = 0  # the record at the position is not complete in the window
 FULL = 1  # no room left in the output
