@@ -72,6 +72,7 @@ class Account:
         self._ttl: dict[str, list[int]] = {}
         self._flows: Flows | None = None
         self._claims: list[tuple[Int64s, Int64s]] = []
+        self._handed: tuple[Int64s, Int64s] | None = None
 
     def add(self, packets: Packets, claimed: Int64s) -> None:
         """The frames of ``packets`` after its decoders have run, fragments only as frames.
@@ -93,6 +94,17 @@ class Account:
             self.count(Outcome(outcome), count)
         self._add_claims(packets, claimed, original)
         self._add_ends(packets, claimed)
+
+    def hand_over(self, packets: Packets, rows: Int64s) -> None:
+        """Packets that were added as other, but that TCP assembly will account for."""
+        self.count(Outcome.OTHER, -len(rows))
+        if self._handed is None:
+            self._handed = np.zeros(k.HOSTS, np.int64), np.zeros(k.HOSTS, np.int64)
+        flow = packets.columns[k.FLOW][rows]
+        sizes = packets.record_column("original")[rows]
+        counts = np.bincount(flow)
+        self._handed[0][: len(counts)] += counts
+        self._handed[1][: len(counts)] += np.bincount(flow, weights=sizes).astype(np.int64)
 
     def count(self, outcome: Outcome, frames: int, reason: str = "") -> None:
         """Frames with the same fate; nobody's are other."""
@@ -212,10 +224,14 @@ class Account:
                     self.add_endpoint(protocol, address, port, system, count, part)
                     frames -= count
                     size -= part
+            if self._handed is not None:
+                frames -= int(self._handed[0][number])
+                size -= int(self._handed[1][number])
             if frames:
                 self.add_endpoint(protocol, address, port, "", frames, size)
         self._flows = None
         self._claims = []
+        self._handed = None
 
     def _add_ends(self, packets: Packets, claimed: Int64s) -> None:
         mine = claimed >= 0

@@ -13,13 +13,12 @@ was within 1 s.
 
 import ipaddress
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from seqaudit.decoders import packet_kernels as k
 from seqaudit.decoders.account import CAPTURE_SYSTEM, Account
@@ -48,27 +47,6 @@ UDP: Final = 17
 FRAME_MASK: Final = (1 << FRAME_BITS) - 1
 
 Key = tuple[int, str]  # capture, carrier
-
-
-def reassemble(
-    batches: Iterable[pa.RecordBatch], settings: DecodeSettings
-) -> Iterator[pa.RecordBatch]:
-    """The second stage: SEGMENT rows become events, all other rows pass.
-
-    Args:
-        batches: EVENTS rows sorted by (carrier, capture, frame, index).
-    """
-    assembler = Assembler(settings, by_carrier=True)
-    for batch in batches:
-        segments = pc.equal(batch.column("kind"), pa.scalar(int(Kind.SEGMENT), pa.int16()))
-        found = pc.sum(segments).as_py() or 0
-        if found == 0:
-            yield batch
-            continue
-        if found < batch.num_rows:
-            yield batch.filter(pc.invert(segments))
-        yield from assembler.feed(batch.filter(segments))
-    yield from assembler.finish()
 
 
 @dataclass(slots=True)

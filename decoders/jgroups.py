@@ -254,6 +254,10 @@ class JGroupsDecoder:
         """Nothing is open between two chunks."""
         return []
 
+    def forget_members(self) -> None:
+        """Tell all members again: what comes next is told apart from what came."""
+        self._seen.clear()
+
     def account(self) -> dict[str, object]:
         """Messages by system and wire kind, what was left undecoded, how sure we are."""
         counts = self._memory

@@ -1,6 +1,6 @@
 """A piece of a capture in, its events and its account out (design 3.1, 3.3, 4.5, 4.6).
 
-``decode_piece`` is the whole first stage for one piece; ``reassemble`` (of ``fragments``) is the
+``decode_piece`` is the whole first stage for one piece; ``reassemble`` (of ``reassembly``) is the
 second. Neither knows Spark: they run in a worker and in the direct engine alike.
 """
 
@@ -12,13 +12,16 @@ import pyarrow as pa
 from seqaudit.decoders import packet_kernels as k
 from seqaudit.decoders.account import Account
 from seqaudit.decoders.containers import Reader
-from seqaudit.decoders.fragments import Assembler, reassemble
+from seqaudit.decoders.fragments import Assembler
 from seqaudit.decoders.kernels import COMPILE_FROM_RECORDS
 from seqaudit.decoders.link_slow import link_name
-from seqaudit.decoders.packets import PacketReader
-from seqaudit.decoders.registry import DecodeSettings, Dispatcher
+from seqaudit.decoders.packets import PacketReader, Packets
+from seqaudit.decoders.reassembly import reassemble
+from seqaudit.decoders.registry import DecodeSettings, Dispatcher, stream_systems
 from seqaudit.decoders.segments import segment_batch
 from seqaudit.decoders.splits import Piece
+from seqaudit.decoders.tcp_segments import SegmentFinder, Segments, segment_rows
+from seqaudit.decoders.tcp_stage import Sniffer, TcpAssembler
 
 __all__ = ["decode_piece", "reassemble", "wants_compiled"]
 
@@ -29,10 +32,10 @@ COMPRESSION = 4  # what a capture shrinks by, roughly
 def decode_piece(
     piece: Piece, settings: DecodeSettings, stream: BinaryIO | None = None
 ) -> Iterator[pa.RecordBatch]:
-    """EVENTS rows of a piece and one ACCOUNT row; IP fragments as SEGMENT rows.
+    """EVENTS rows of a piece and one ACCOUNT row; IP fragments and TCP segments as SEGMENT rows.
 
-    Where ``settings.finish_fragments`` and the piece is the whole file, fragments are put together
-    here, and their frames have ACCOUNT rows of their own as in the second stage.
+    Where ``settings.finish_fragments`` and the piece is the whole file, they are put together here,
+    and their frames have ACCOUNT rows of their own as in the second stage.
 
     Args:
         stream: the bytes, for the piece of standard input.
@@ -46,6 +49,7 @@ def decode_piece(
     dispatcher = Dispatcher(settings)
     account = Account(piece.capture, piece.split, dispatcher.systems)
     assembler = None
+    streams = _Streams(piece, settings, account, compile_it=compile_it)
     if settings.finish_fragments and piece.whole:
         assembler = Assembler(settings, compile_it=compile_it)
     for records in reader:
@@ -53,6 +57,7 @@ def decode_piece(
             batches, claimed = dispatcher.decode(packets.datagrams)
             yield from batches
             account.add(packets, claimed)
+            yield from streams.feed(packets)
             segments = segment_batch(packets)
             if segments is None:
                 continue
@@ -63,10 +68,59 @@ def decode_piece(
     yield from dispatcher.finish()
     if assembler is not None:
         yield from assembler.finish()
+    yield from streams.finish()
     for link, count in packet_reader.unknown_links.items():
         account.undecoded[f"link type not understood: {link_name(link)}"] = count
     account.undecoded.pop("link type not understood", None)
-    yield account.row(_reader_account(piece, reader), dispatcher.accounts())
+    yield account.row(_reader_account(piece, reader) | streams.facts(), dispatcher.accounts())
+
+
+class _Streams:
+    """The TCP segments of a piece: decoded here where it is the whole file, else shipped."""
+
+    def __init__(
+        self, piece: Piece, settings: DecodeSettings, account: Account, *, compile_it: bool
+    ) -> None:
+        systems = stream_systems(settings)
+        self._account = account
+        self._finder = SegmentFinder()
+        self._assembler: TcpAssembler | None = None
+        self._sniffer: Sniffer | None = None
+        if not set(systems) - settings.no_decode:
+            return
+        if settings.finish_fragments and piece.whole:
+            self._assembler = TcpAssembler(
+                settings, systems, compile_it=compile_it, finder=self._finder
+            )
+        else:
+            self._sniffer = Sniffer(settings, systems, account, self._finder)
+
+    def feed(self, packets: Packets) -> Iterator[pa.RecordBatch]:
+        if self._assembler is None and self._sniffer is None:
+            return
+        found = self._finder.find(packets)
+        if found is None:
+            return
+        segments, rows = found
+        self._account.hand_over(packets, rows)
+        if self._assembler is not None:
+            yield from self._assembler.feed(segments)
+        elif self._sniffer is not None:
+            yield from _shipped(self._sniffer.feed(segments))
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        if self._assembler is not None:
+            yield from self._assembler.finish()
+        elif self._sniffer is not None:
+            yield from _shipped(self._sniffer.finish())
+
+    def facts(self) -> dict[str, Any]:
+        return {} if self._sniffer is None else {"shipped": self._sniffer.facts()}
+
+
+def _shipped(segments: Segments) -> Iterator[pa.RecordBatch]:
+    if segments.frame:
+        yield segment_rows(segments)
 
 
 def wants_compiled(piece: Piece, settings: DecodeSettings) -> bool:

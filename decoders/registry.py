@@ -1,6 +1,7 @@
 """Which decoders there are, and how a datagram finds the one that claims it (design 2, 4.8).
 
-A system adds one line to ``DECODERS``. ``Dispatcher`` offers datagrams to the decoders in the order
+A system adds one line to ``DECODERS``, and one to ``STREAMS`` if it runs over TCP (``streams``
+says how those are found). ``Dispatcher`` offers datagrams to the decoders in the order
 of that table; the first to claim one has it. ``--decode-as`` and ``--no-decode`` overrule
 recognition: a forced datagram is seen by its decoder alone and is malformed if that refuses it.
 """
@@ -13,11 +14,20 @@ import pyarrow as pa
 
 from seqaudit.decoders.events import Flag
 from seqaudit.decoders.jgroups import JGroupsDecoder
+from seqaudit.decoders.jgroups_tcp import JGroupsStreams
 from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Datagrams, Outcome
 from seqaudit.decoders.settings import DecodeSettings
+from seqaudit.decoders.streams import StreamSystem
 
-__all__ = ["DECODERS", "DatagramDecoder", "DecodeSettings", "Dispatcher"]
+__all__ = [
+    "DECODERS",
+    "STREAMS",
+    "DatagramDecoder",
+    "DecodeSettings",
+    "Dispatcher",
+    "stream_systems",
+]
 
 
 class DatagramDecoder(Protocol):
@@ -39,6 +49,11 @@ class DatagramDecoder(Protocol):
 
 DECODERS: Final[Mapping[str, Callable[[DecodeSettings], DatagramDecoder]]] = {
     "jgroups": JGroupsDecoder,
+}
+
+#: Systems over TCP (``streams``), in the order in which they are asked.
+STREAMS: Final[Mapping[str, Callable[[DecodeSettings], StreamSystem]]] = {
+    "jgroups": JGroupsStreams,
 }
 
 #: Claimed by nobody; or kept for a system that is not asked.
@@ -106,6 +121,11 @@ class Dispatcher:
             forced[(datagrams.source_port == port) | (datagrams.destination_port == port)] = system
         forced[datagrams.barrier == 1] = NOBODY
         return forced
+
+
+def stream_systems(settings: DecodeSettings) -> dict[str, StreamSystem]:
+    """The systems over TCP, by name."""
+    return {name: make(settings) for name, make in STREAMS.items()}
 
 
 def _offer(

@@ -8,13 +8,16 @@ class DecodeSettings:
     """Overrides and modes of the decoders; pickled to workers.
 
     Attributes:
-        decode_as: (transport, port, system): datagrams from or to that port are that system's.
+        decode_as: (transport, port, system): what goes from or to that port is that system's.
         no_decode: systems whose decoder is not asked.
         compile_it: form of the kernels; None: by the size of the piece.
-        finish_fragments: put IP fragments together in stage one where a piece is a whole file.
+        finish_fragments: put IP fragments and TCP streams together in stage one where a piece is
+            a whole file.
+        carriers: (capture, carrier) of TCP connections that every piece ships, recognised or not.
     """
 
     decode_as: tuple[tuple[str, int, str], ...] = ()
     no_decode: frozenset[str] = frozenset()
     compile_it: bool | None = None
     finish_fragments: bool = False
+    carriers: frozenset[tuple[int, str]] = frozenset()
