@@ -20,6 +20,7 @@ Report = Mapping[str, Any]
 Cells = Sequence[str]
 
 _SEVERITY_STYLE: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+_GRAVITY: Final = tuple(_SEVERITY_STYLE)
 _NUMERIC: Final = "right"
 _TEXT: Final = "left"
 
@@ -246,7 +247,7 @@ def render_gaps(report: Report, limit: int) -> RenderableType:
 
 
 def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableType:
-    """Findings as paragraphs: what, how sure, where, the evidence, and the display filter."""
+    """Findings, the gravest first: what, how sure, where, the evidence, and the display filter."""
     findings = report["findings"]
     if not findings:
         streams = len(report["streams"])
@@ -255,7 +256,8 @@ def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableT
         )
     starts = {capture["capture"]: capture["first_ns"] for capture in report["captures"]}
     names = {capture["capture"]: capture_name(capture) for capture in report["captures"]}
-    shown, more = _limited(findings, limit)
+    gravest = sorted(findings, key=lambda finding: _GRAVITY.index(finding["severity"]))
+    shown, more = _limited(gravest, limit)
     parts: list[RenderableType] = [Text("Findings", style="bold")]
     for finding in shown:
         show_time = time_formatter(style, starts.get(finding["capture"]))
@@ -286,15 +288,16 @@ def render_rules(report: Report) -> RenderableType:
     parts: list[RenderableType] = [Text("Rules", style="bold")]
     codes = ", ".join(rule["rule"] for rule in judged)
     parts.append(Text(f"judged: {codes}" if judged else "judged: none"))
+    reasons: dict[tuple[str, str], list[str]] = {}
     for rule in rules:
-        reasons: dict[str, list[int]] = {}
+        captures: dict[str, list[int]] = {}
         for entry in rule["not_judged"]:
-            reasons.setdefault(entry["why"] or "no reason known", []).append(entry["capture"])
-        for why, captures in sorted(reasons.items()):
-            where = "" if len(report["captures"]) == 1 else f" (capture {_numbers(captures)})"
-            parts.append(
-                Text(f"not judged: {rule['rule']} {safe(rule['name'])}: {safe(why)}{where}")
-            )
+            captures.setdefault(entry["why"] or "no reason known", []).append(entry["capture"])
+        for why, where in captures.items():
+            told = "" if len(report["captures"]) == 1 else f" (capture {_numbers(where)})"
+            reasons.setdefault((why, told), []).append(rule["rule"])
+    for (why, told), unjudged in sorted(reasons.items()):
+        parts.append(Text(f"not judged, {safe(why)}{told}: {', '.join(unjudged)}"))
     idle = [rule["rule"] for rule in rules if not rule["judged"] and not rule["not_judged"]]
     if idle:
         parts.append(Text(f"nothing to judge by: {', '.join(idle)}"))

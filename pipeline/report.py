@@ -371,8 +371,28 @@ def _told(key: str, value: Any, called: Names) -> str:
 
 
 def _filled(text: str, facts: Mapping[str, str]) -> str:
-    """A text with its ``{facts}``; anything else in braces is left as it is."""
-    return re.sub(r"\{(\w+)\}", lambda found: facts.get(found[1], found[0]), text)
+    """A text with its ``{facts}``; anything else in braces is left as it is.
+
+    ``{count:message}`` is "1 message" or "2 messages"; ``{count|was|were}`` chooses likewise.
+    """
+
+    def fact(found: re.Match[str]) -> str:
+        value = facts.get(found[1])
+        if value is None:
+            return found[0]
+        if found[2]:
+            return f"{value} {found[2] if value == '1' else _plural(found[2])}"
+        if found[3] is not None:
+            return found[3] if value == "1" else found[4]
+        return value
+
+    return re.sub(r"\{(\w+)(?::([\w -]+)|\|([^|{}]*)\|([^|{}]*))?\}", fact, text)
+
+
+def _plural(word: str) -> str:
+    if word.endswith("y"):
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith(("ch", "s", "x")) else f"{word}s"
 
 
 def _finding_order(finding: Row) -> tuple[Any, ...]:

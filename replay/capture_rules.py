@@ -36,7 +36,8 @@ def _judged(account: Account) -> Iterator[Finding]:
         first = stretches[0]
         yield _finding(
             "CP002",
-            "{count} damaged stretches were skipped, {bytes} bytes in all, the first at byte "
+            "{count:damaged stretch} {count|was|were} skipped, {bytes:byte} in all, the first at "
+            "byte "
             "{start} ({why}); frame numbers behind it are ours, not Wireshark's.",
             count=len(stretches) + int(account.get("skipped_more") or 0),
             bytes=account.get("skipped_bytes", 0),
@@ -47,21 +48,22 @@ def _judged(account: Account) -> Iterator[Finding]:
     if drops:
         yield _finding(
             "CP003",
-            "The capturing machine counted {count} packets that it did not write; losses reported "
+            "The capturing machine counted {count:packet} that it did not write; losses reported "
             "here may be losses of the capture.",
             count=drops,
         )
     if frames_by.get("truncated"):
         yield _finding(
             "CP004",
-            "{count} packets were captured only in part and could not be decoded to their end.",
+            "{count:packet} {count|was|were} captured only in part and could not be decoded to "
+            "their end.",
             count=frames_by["truncated"],
         )
     incomplete = (account.get("fragments") or {}).get("incomplete")
     if incomplete:
         yield _finding(
             "CP005",
-            "{count} fragmented IP datagrams could not be put together again.",
+            "{count:fragmented IP datagram} could not be put together again.",
             count=incomplete,
         )
     undecoded = dict(account.get("undecoded") or {})
@@ -70,7 +72,7 @@ def _judged(account: Account) -> Iterator[Finding]:
         named = sorted(undecoded.items(), key=lambda item: (-item[1], item[0]))
         yield _finding(
             "CP006",
-            "{count} times something of a recognised system could not be decoded: {named}.",
+            "{count:time} something of a recognised system could not be decoded: {named}.",
             count=sum(undecoded.values()),
             named=_listed(f"{reason} ({count})" for reason, count in named),
         )

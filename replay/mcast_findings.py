@@ -22,8 +22,8 @@ MAX_EVIDENCE: Final = 8
 TICKS_TO_LOSE: Final = 3
 
 _NEVER_CAME: Final = (
-    "{count} messages of {sender_member} never reached {receiver_member}, asked for {requests} "
-    "times; nothing behind them can be delivered in order."
+    "{count:message} of {sender_member} never reached {receiver_member}, asked for "
+    "{requests:time}; nothing behind them can be delivered in order."
 )
 _NOT_HERE: Final = "not visible at this point of capture (jgroups.md 6)"
 
@@ -276,8 +276,8 @@ class _Reporter:
         if _outside(stream) and self.engine.vantage.kind == MEMBER:
             yield self._make(
                 stream, "MC018", Certainty.PROVEN,
-                "{count} messages of {sender_member} arrived while this member was outside the "
-                "membership; they are not delivered and no loss is judged on them.",
+                "{count:message} of {sender_member} arrived while this member was outside the "
+                "membership: not delivered, and no loss is judged on {count|it|them}.",
                 facts={"count": _outside(stream)},
             )  # fmt: skip
 
@@ -299,7 +299,8 @@ class _Reporter:
             ranges = _parts(recovered, Outcome.RECOVERED)
             yield self._gap_finding(
                 stream, "MC001", recovered, ranges,
-                "{count} messages of {sender_member} were lost on the way to {receiver_member} and "
+                "{count:message} of {sender_member} {count|was|were} lost on the way to "
+                "{receiver_member} and "
                 "repaired by retransmission, the slowest {slowest_ms} ms after the gap showed.",
                 slowest_ms=(receiver.recovery.percentiles()["max"] or 0) // 1_000_000,
             )  # fmt: skip
@@ -315,7 +316,8 @@ class _Reporter:
             ranges = _parts(still_open, Outcome.UNRECOVERED)
             yield self._gap_finding(
                 stream, "MC014", still_open, ranges,
-                "{count} messages of {sender_member} were still missing when the capture ended, "
+                "{count:message} of {sender_member} {count|was|were} still missing when the "
+                "capture ended, "
                 "less than three ticks after that showed.",
                 holds={"end_before_ns": until},
             )  # fmt: skip
@@ -336,7 +338,7 @@ class _Reporter:
         if receiver.skipped:
             yield self._make(
                 stream, "MC021", Certainty.PROVEN,
-                "A merge digest moved the window for {sender_member} past {count} messages that "
+                "A merge digest moved the window for {sender_member} past {count:message} that "
                 "were never delivered here.",
                 seqnos=list(receiver.skipped), facts={"count": receiver.skipped.total()},
             )  # fmt: skip
@@ -344,7 +346,8 @@ class _Reporter:
             ranges = [(gap.first, gap.stop) for gap in tail]
             yield self._gap_finding(
                 stream, "MC003", tail, ranges,
-                "The last {count} messages of {sender_member} before a pause were lost; its "
+                "The last {count:message} of {sender_member} before a pause {count|was|were} lost; "
+                "its "
                 "HIGHEST_SEQNO revealed it.",
             )  # fmt: skip
         endless = [
@@ -354,7 +357,8 @@ class _Reporter:
         if endless:
             yield self._gap_finding(
                 stream, "MC015", endless, _parts(endless, Outcome.UNRECOVERED),
-                "{count} messages were asked for up to {requests} times and no copy came; whether "
+                "{count:message} {count|was|were} asked for up to {requests:time} and no copy "
+                "came; whether "
                 "none was sent or all were lost cannot be told here.",
                 certainty=Certainty.LIKELY, requests=max(gap.requests for gap in endless),
             )  # fmt: skip
@@ -363,44 +367,44 @@ class _Reporter:
         if uncaptured:
             yield self._gap_finding(
                 stream, "CP007", uncaptured, _parts(uncaptured, Outcome.UNCAPTURED),
-                "{receiver_member} acknowledged {count} messages of {sender_member} that this "
+                "{receiver_member} acknowledged {count:message} of {sender_member} that this "
                 "capture does not hold: the capture missed them, the network did not lose them.",
             )  # fmt: skip
 
     def _notes(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
         yield from self._note(
             stream, "MC005", receiver.inner_loss, Certainty.LIKELY,
-            "{receiver_member} asked for {count} messages of {sender_member} that had arrived at "
+            "{receiver_member} asked for {count:message} of {sender_member} that had arrived at "
             "its interface: they were dropped inside the receiver, not on the network.",
             "a copy answers a request for a message that had arrived before",
         )  # fmt: skip
         yield from self._note(
             stream, "MC004", receiver.needless, Certainty.PROVEN,
-            "{copies} copies of {count} messages of {sender_member} were sent to "
+            "{copies:copy} of {count:message} of {sender_member} were sent to "
             "{receiver_member}, which had them.",
             "a resent copy of a message that had arrived",
             copies=receiver.needless_count,
         )  # fmt: skip
         yield from self._note(
             stream, "MC010", receiver.duplicated, Certainty.PROVEN,
-            "The network delivered {copies} messages of {sender_member} twice.",
+            "The network delivered {copies:message} of {sender_member} twice.",
             "the same datagram again",
             copies=receiver.network_duplicates,
         )  # fmt: skip
         yield from self._note(
             stream, "MC011", receiver.reordered, Certainty.PROVEN,
-            "{count} messages of {sender_member} arrived after later ones; nothing was lost.",
+            "{count:message} of {sender_member} arrived after later ones; nothing was lost.",
             "the original, later than a higher seqno",
         )  # fmt: skip
         yield from self._note(
             stream, "MC013", receiver.spurious, Certainty.PROVEN,
-            "{receiver_member} asked for {count} messages of {sender_member} that it had.",
+            "{receiver_member} asked for {count:message} of {sender_member} that it had.",
             "the request, or the ACK that covers it",
         )  # fmt: skip
         if receiver.undecided.ranges:
             yield self._make(
                 stream, "MC013", Certainty.UNDECIDABLE,
-                "{receiver_member} asked for {count} messages of {sender_member} that had arrived; "
+                "{receiver_member} asked for {count:message} of {sender_member} that had arrived; "
                 "whether it had dropped them or not yet read them cannot be told, because no ACK "
                 "or digest of it came before the copy.",
                 seqnos=_first(receiver.undecided.ranges),
@@ -408,13 +412,14 @@ class _Reporter:
             )  # fmt: skip
         yield from self._note(
             stream, "MC016", receiver.early_requests, Certainty.LIKELY,
-            "{receiver_member} asked for {count} messages sooner than two ticks after they were "
+            "{receiver_member} asked for {count:message} sooner than two ticks after they were "
             "seen to be missing.",
             "the request",
         )  # fmt: skip
         yield from self._note(
             stream, "MC017", receiver.outside_window, Certainty.LIKELY,
-            "{count} messages of {sender_member} were beyond the receive window of {capacity} and "
+            "{count:message} of {sender_member} {count|was|were} beyond the receive window of "
+            "{capacity} and "
             "are dropped by {receiver_member}.",
             "arrived above low + capacity",
             capacity=self.engine.parameters.value("capacity"),
@@ -423,8 +428,8 @@ class _Reporter:
             since, seen = max(receiver.overdue, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
             yield self._make(
                 stream, "MC023", Certainty.LIKELY,
-                "{times} times {receiver_member} had not acknowledged messages of {sender_member} "
-                "when its ack schedule says so, the longest after {late_ms} ms.",
+                "{times:time} {receiver_member} had not acknowledged messages of "
+                "{sender_member} when its ack schedule says so, the longest after {late_ms} ms.",
                 mark=since,
                 evidence=[(since, "delivered"), (seen, "still not acknowledged")],
                 facts={
@@ -436,7 +441,7 @@ class _Reporter:
             mark, size = receiver.oversized_requests[0]
             yield self._make(
                 stream, "MC022", Certainty.PROVEN,
-                "{receiver_member} asked for {size} seqnos at once, more than max_xmit_req_size.",
+                "{receiver_member} asked for {size:seqno} at once, more than max_xmit_req_size.",
                 mark=mark, facts={"size": size},
                 default="max_xmit_req_size",
             )  # fmt: skip
@@ -447,31 +452,32 @@ class _Reporter:
         if self._sends(stream):
             yield from self._note(
                 stream, "MC012", passing.out_of_order, Certainty.PROVEN,
-                "{sender_member} sent {count} messages after higher seqnos.",
+                "{sender_member} sent {count:message} after higher seqnos.",
                 "first sent after a higher seqno",
             )  # fmt: skip
         else:
             yield from self._note(
                 stream, "MC011", passing.out_of_order, Certainty.LIKELY,
-                "{count} messages of {sender_member} passed after later ones.",
+                "{count:message} of {sender_member} passed after later ones.",
                 "passed after a higher seqno",
             )  # fmt: skip
         yield from self._note(
             stream, "MC004", passing.needless, Certainty.PROVEN,
-            "{sender_member} sent {copies} copies of messages that everybody who had asked for "
+            "{sender_member} sent {copies:copy} of messages that everybody who had asked for "
             "them had acknowledged.",
             "a copy after the ACK",
             copies=passing.needless_count,
         )  # fmt: skip
         yield from self._note(
             stream, "MC010", passing.duplicated, Certainty.PROVEN,
-            "{copies} messages of {sender_member} passed twice in identical datagrams.",
+            "{copies:message} of {sender_member} passed twice in identical datagrams.",
             "the same datagram again",
             copies=passing.network_duplicates,
         )  # fmt: skip
         yield from self._note(
             stream, "MC013", passing.spurious, Certainty.PROVEN,
-            "{count} messages of {sender_member} were asked for by a member that had acknowledged "
+            "{count:message} of {sender_member} {count|was|were} asked for by a member that had "
+            "acknowledged "
             "them, or before they were sent.",
             "the request",
         )  # fmt: skip
@@ -479,8 +485,8 @@ class _Reporter:
             yield self._make(
                 stream, "MC015",
                 Certainty.PROVEN if self._sends(stream) else Certainty.LIKELY,
-                "{asker_member} asked for the same {count} messages of {sender_member} {requests} "
-                "times and no copy was sent.",
+                "{asker_member} asked for the same {count:message} of {sender_member} "
+                "{requests:time} and no copy was sent.",
                 seqnos=list(pending.ranges), mark=pending.first,
                 evidence=[(pending.first, "the first request"), (pending.last, "the last request")],
                 facts={
@@ -500,7 +506,7 @@ class _Reporter:
             mark, outstanding = model.overrun
             yield self._make(
                 stream, "MC007", Certainty.LIKELY,
-                "{outstanding} messages of {sender_member} were unacknowledged, more than the "
+                "{outstanding:message} of {sender_member} were unacknowledged, more than the "
                 "capacity of {capacity}.",
                 mark=mark,
                 facts={"outstanding": outstanding, "capacity": model.capacity},
@@ -514,7 +520,7 @@ class _Reporter:
                 evidence.append((acks[0].came, f"the ACK {acks[0].value}"))
             yield self._make(
                 stream, "MC008", Certainty.LIKELY,
-                "{times} times the ACK of {late_member} came only after HIGHEST_SEQNO: an earlier "
+                "{times:time} the ACK of {late_member} came only after HIGHEST_SEQNO: an earlier "
                 "ACK was lost on the path or late, which cannot be told here.",
                 mark=acks[0].asked, evidence=evidence,
                 facts={"late_member": member, "times": len(acks)},
@@ -522,7 +528,7 @@ class _Reporter:
         if model.ignored_acks:
             yield self._make(
                 stream, "MC020", Certainty.PROVEN,
-                "{count} ACKs for {sender_member} came from members outside its view.",
+                "{count:ACK} for {sender_member} came from members outside its view.",
                 facts={"count": model.ignored_acks},
             )  # fmt: skip
 
@@ -534,7 +540,7 @@ class _Reporter:
         room = "{slow_member} made room then." if longest.raised_by else "a view made room then."
         return self._make(
             stream, "MC006", Certainty.PROVEN if proven else Certainty.LIKELY,
-            "{sender_member} was blocked {times} times ({proven} proven) with its window of "
+            "{sender_member} was blocked {times:time} ({proven} proven) with its window of "
             "{capacity} messages ({origin}) full, the longest for {longest_ms} ms; " + room,
             mark=stalls[0].full,
             evidence=[
@@ -566,7 +572,8 @@ class _Reporter:
         if views:
             yield Finding(
                 "MC009", Certainty.PROVEN,
-                "{count} views of cluster {cluster} were seen, the last with {members} members.",
+                "{count:view} of cluster {cluster} {count|was|were} seen, the last with "
+                "{members:member}.",
                 system=self._system(None),
                 frame=views[0][1].frame, at_ns=views[0][1].at_ns,
                 evidence=[
@@ -688,7 +695,7 @@ class _Reporter:
         given = self.engine.parameters
         for code in sorted(RULES):
             why: str | None = None
-            if not code.startswith("MC") and code != "CP007":
+            if not code.startswith("MC") and code not in ("CP007", "CP010"):
                 continue
             if code in _AT_RECEIVER and not received:
                 why = no_receiver
