@@ -434,18 +434,21 @@ class _Reporter(Reporter):
         yield from self._sender_oddities(facts, stream)
 
     def _tails(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:
-        tails = [tail for tail in facts.tails if tail.acked is not None and not tail.asked]
+        tails = [
+            tail for tail in facts.tails
+            if tail.acked is not None and tail.lost(self.interval_ns) is not False
+        ]  # fmt: skip
         for rule, chosen in (
             ("UC003", [tail for tail in tails if tail.seqno == 1]),
             ("UC004", [tail for tail in tails if tail.seqno != 1]),
         ):
-            proven = [tail for tail in chosen if tail.stamps_dense]
+            proven = [tail for tail in chosen if tail.lost(self.interval_ns)]
             if not chosen:
                 continue
             first = (proven or chosen)[0]
             what = "first" if rule == "UC003" else "highest"
             tells = (
-                "no timestamp is missing between its ACKs, so the message was lost or late"
+                "by its ACKs and requests the message was lost or late, not an ACK"
                 if proven
                 else "whether the message or its ACK was lost or late cannot be told here"
             )

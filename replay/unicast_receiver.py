@@ -92,6 +92,7 @@ class Facts:
     def __init__(self) -> None:
         self.delivered = RangeSet()
         self.highest_ack = 0  # sent by this member
+        self.acked_since: Mark | None = None  # when that level was acknowledged first
         self.redelivered = Note()
         self.inner_loss = Note()
         self.without_window = Note()  # dropped: there was no window and no cache
@@ -147,7 +148,6 @@ class ReceiverMachine:
         self._open_sync: Mark | None = None  # no first message came since
         self._view_without: Mark | None = None
         self._last_own: Mark | None = None
-        self._last_ack: Mark | None = None
 
     # -- what arrives ----------------------------------------------------------------------------
 
@@ -207,8 +207,8 @@ class ReceiverMachine:
                 if len(facts.late_acks) < MAX_LISTED:
                     facts.late_acks.append((self._flag_since, mark))
             self._flag_since = None
-        facts.highest_ack = max(facts.highest_ack, level)
-        self._last_ack = mark
+        if level > facts.highest_ack:
+            facts.highest_ack, facts.acked_since = level, mark
         received = stream.received
         assert received is not None
         received.level(level, mark)
@@ -519,7 +519,7 @@ class ReceiverMachine:
             received.copy(part, event, needed=False)
             if event.flags & Flag.NETWORK_DUPLICATE:
                 continue
-            if part[1] - 1 <= facts.highest_ack and self._acked_long_before(mark):
+            if self._acked_long_before(facts, part, mark):
                 facts.acks_not_heard.add(*part, mark)
         self._rebuilt(event, stream, stored)
 
@@ -531,11 +531,15 @@ class ReceiverMachine:
             for piece in entry.before.within(*part):
                 stream.received.copy(piece, event, needed=True)
 
-    def _acked_long_before(self, mark: Mark) -> bool:
-        """Was the last ACK sent so long ago that the sender would have stopped resending?"""
+    def _acked_long_before(self, facts: Facts, part: Range, mark: Mark) -> bool:
+        """Is it the highest, and its ACK so old that the sender would not resend had it come?"""
+        entry, since = self.entry, facts.acked_since
+        assert entry is not None
         return (
-            self._last_ack is not None
-            and mark.at_ns - self._last_ack.at_ns > self._timing.tick_ns // 5
+            part == (entry.window.high, entry.window.high + 1)
+            and part[0] <= facts.highest_ack
+            and since is not None
+            and mark.at_ns - since.at_ns > self._timing.tick_ns // 5
         )
 
     def _too_early(self, stream: Stream, first: int, stop: int, mark: Mark) -> None:

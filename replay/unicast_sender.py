@@ -68,8 +68,18 @@ class Tail:
     last: Mark
     resends: int = 1
     acked: Mark | None = None
-    asked: bool = False  # the peer asked for messages meanwhile
+    asked: Mark | None = None  # when the peer asked for messages meanwhile
     stamps_dense: bool = False  # no timestamp is missing, so no ACK was lost
+
+    def lost(self, tick_ns: int) -> bool | None:
+        """Was it the message that was lost or late? Null: it, or its ACKs.
+
+        With nothing asked for, no missing timestamp says that no ACK was lost. A gap below it that
+        is asked for later than two ticks after it was sent had not shown before its resend.
+        """
+        if self.asked is None:
+            return True if self.stamps_dense else None
+        return self.asked.at_ns - self.sent.at_ns > tick_ns * 24 // 10 + 50_000_000
 
 
 class SendEntry:
@@ -286,7 +296,7 @@ class SenderMachine:
         if entry is None or entry.stream is not stream:
             return  # A12
         if entry.tail is not None:
-            entry.tail.asked = True
+            entry.tail.asked = entry.tail.asked or mark
         self._check_time(entry, mark)
         kept = RangeSet()
         purged: list[Range] = []

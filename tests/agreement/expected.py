@@ -1,6 +1,7 @@
 """What the recordings expect of an audit -> rule codes: the one table (design 8.1).
 
-``EXPECTED`` answers ``expect.findings``: by which rules, where it concerns multicast at all.
+``EXPECTED`` answers ``expect.findings``: by which rules, where it concerns multicast at all; what
+concerns unicast is in ``expected_unicast``, and both together are the table.
 ``FIRES`` is sharper: rules that fire at a member's capture if and only if the truth says that what
 they mean happened there.
 """
@@ -8,14 +9,18 @@ they mean happened there.
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from tests.agreement import expected_unicast
 from tests.agreement.truth import Scenario
 
 Holds = Callable[[dict[str, Any]], bool]
 
 
 def expected_rules(scenario: Scenario, name: str) -> set[str]:
-    """The rules that must fire for an expected finding; none where it concerns only unicast."""
-    return {rule for rule, concerns in EXPECTED[name] if concerns(scenario)}
+    """The rules that must fire for an expected finding."""
+    entries = (*EXPECTED.get(name, ()), *expected_unicast.EXPECTED.get(name, ()))
+    if not entries:
+        raise KeyError(name)
+    return {rule for rule, concerns in entries if concerns(scenario)}
 
 
 def _any_receiver(holds: Holds) -> Callable[[Scenario], bool]:
@@ -82,7 +87,6 @@ def _on_path(action: str, to: str | None = None) -> Callable[[Scenario], bool]:
 
 
 #: Expected finding -> (rule, whether the scenario's concerns multicast and shows in that rule).
-#: Those without an entry concern unicast alone.
 EXPECTED: Final[Mapping[str, tuple[tuple[str, Callable[[Scenario], bool]], ...]]] = {
     "loss_recovered": (("MC001", _any_receiver(_repaired)), ("MC005", _discarded)),
     "loss_not_recovered": (("MC002", _any_receiver(_never_arrived)),),
@@ -93,19 +97,6 @@ EXPECTED: Final[Mapping[str, tuple[tuple[str, Callable[[Scenario], bool]], ...]]
     "view_change": (("MC009", lambda scenario: True),),
     "network_duplicates": (("MC010", _on_path("dup")),),
     "reordering": (("MC011", _on_path("delay")),),
-    "acks_out_of_order": (),
-    "close": (),
-    "close_lost": (),
-    "endless_retransmission": (),
-    "first_message_lost": (),
-    "new_connection": (),
-    "peer_dead": (),
-    "redelivery": (),
-    "send_first_seqno": (),
-    "stale_ack_dropped": (),
-    "stale_ack_purge": (),
-    "unacknowledged_at_end": (),
-    "window_lost_at_receiver": (),
 }
 
 #: Rule -> whether it fires at a member's capture; null where the truth does not say.
@@ -115,4 +106,5 @@ FIRES: Final[Mapping[str, Callable[[Scenario, str], bool | None]]] = {
     "MC004": _needless_at,
     "MC005": _discarded_at,
     "MC010": lambda scenario, member: _on_path("dup", member)(scenario),
+    **expected_unicast.FIRES,
 }

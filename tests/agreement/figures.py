@@ -445,3 +445,6 @@ def _compare_findings(audited: Audited) -> Iterator[Row]:
             yield _row(audited, "*", figure, None, name, entry=("expected", "scenario"))
     errors = {f["rule"] for f in fired if f["severity"] == "error"}
     yield _row(audited, "*", "other errors", sorted(errors - allowed), [])
+    if "clean" in scenario.name:
+        warnings = {f["rule"] for f in fired if f["severity"] == "warning"}
+        yield _row(audited, "*", "warnings of a clean run", sorted(warnings), [])
