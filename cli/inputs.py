@@ -26,7 +26,7 @@ _READING: Final = (
     click.option(
         "--decode-as",
         multiple=True,
-        metavar="udp:PORT=SYSTEM",
+        metavar="udp|tcp:PORT=SYSTEM",
         help="Decode a port as a system, whatever it looks like. May be repeated.",
     ),
     click.option(
@@ -220,9 +220,11 @@ def _content(path: str) -> str:
 def _decode_as(text: str) -> tuple[str, int, str]:
     place, sign, system = text.partition("=")
     transport, colon, port = place.partition(":")
-    if not (sign and colon and port.isdecimal() and 0 < int(port) < 65536 and transport == "udp"):
+    known = transport in ("udp", "tcp")
+    if not (sign and colon and port.isdecimal() and 0 < int(port) < 65536 and known):
         raise click.UsageError(
-            f"--decode-as {safe(text)}: is not udp:PORT=SYSTEM; try udp:7800=jgroups"
+            f"--decode-as {safe(text)}: is not udp:PORT=SYSTEM or tcp:PORT=SYSTEM; "
+            "try udp:7800=jgroups"
         )
     return transport, int(port), _system(system)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from seqaudit.decoders.splits import merge_interfaces
+from seqaudit.decoders.tcp_stage import carrier_digest
 from seqaudit.pipeline.plan import File
 
 Account = dict[str, Any]
@@ -32,6 +33,7 @@ _COUNTERS: Final = (
     "clusters",
     "datagrams",
     "versions",
+    "tcp",
 )
 
 #: Endpoints and skipped stretches listed per capture; the rest is counted.
@@ -56,6 +58,32 @@ def by_capture(accounts: Iterable[Account], captures: int) -> list[list[Account]
     for account in accounts:
         grouped[account["capture"]].append(account)
     return grouped
+
+
+def torn_carriers(accounts: Iterable[Account]) -> frozenset[tuple[int, str]]:
+    """TCP connections that one piece shipped and of which another withheld frames.
+
+    Withheld ones are told by a checksum, or not at all if there were too many; that may tear one
+    that is whole, and then the job runs once more than it must.
+    """
+    shipped: dict[int, set[str]] = {}
+    withheld: dict[int, set[int]] = {}
+    unnamed: set[int] = set()
+    for account in accounts:
+        facts = account.get("shipped")
+        if not facts:
+            continue
+        capture = int(account["capture"])
+        shipped.setdefault(capture, set()).update(facts["carriers"])
+        withheld.setdefault(capture, set()).update(facts["withheld"])
+        if facts["withheld_more"]:
+            unnamed.add(capture)
+    return frozenset(
+        (capture, carrier)
+        for capture, carriers in shipped.items()
+        for carrier in carriers
+        if capture in unnamed or carrier_digest(carrier) in withheld[capture]
+    )
 
 
 def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:

@@ -24,7 +24,7 @@ from seqaudit.decoders.kernels import COMPILE_FROM_RECORDS
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece, settle, walk_headers, with_proven_start
 from seqaudit.pipeline import direct, events_file, job
-from seqaudit.pipeline.accounts import Account, by_capture, merge_ends
+from seqaudit.pipeline.accounts import Account, by_capture, merge_ends, torn_carriers
 from seqaudit.pipeline.events_file import Decoded, Files
 from seqaudit.pipeline.java import JavaError
 from seqaudit.pipeline.plan import CaptureInput, Plan, StandardInput, plan, stored_bytes
@@ -139,6 +139,7 @@ class _Job:
         self._progress = progress
         self._stdin = StandardInput(streamed=options.engine == "direct")
         self._problems: list[tuple[str, str]] = []
+        self._carriers: frozenset[tuple[int, str]] = frozenset()
 
     def __enter__(self) -> "_Job":
         return self
@@ -229,6 +230,7 @@ class _Job:
     # --- steps ---
 
     def _plan(self) -> Plan:
+        self._carriers = frozenset()  # they name captures by number
         planned = plan(
             self._inputs,
             cores=cores(self._options.place),
@@ -246,7 +248,8 @@ class _Job:
         return shared(self._options.place)
 
     def _settled(self, planned: Plan, run: Callable[[Plan], pa.Table]) -> tuple[Plan, pa.Table]:
-        """Run until every piece's landing is the next one's start (design 3.1)."""
+        """Run until every piece's landing is the next one's start (design 3.1), and until all
+        frames of the TCP connections that some piece recognised were shipped."""
         runs = 0
         while True:
             rows = run(planned)
@@ -255,7 +258,12 @@ class _Job:
             self._leave_out_unreadable(planned, accounts)
             wrong = settle(planned.pieces, _borders(accounts))
             if not wrong:
-                return planned, rows
+                torn = torn_carriers(accounts) - self._carriers
+                if not torn:
+                    return planned, rows
+                self._progress.note("decoding again: a piece did not know a TCP connection")
+                self._carriers |= torn
+                continue
             pieces = list(planned.pieces)
             if runs < BORDER_RUNS:
                 self._progress.note("decoding again: a piece did not start where it was guessed")
@@ -330,7 +338,7 @@ class _Job:
 
     def _guess(self, planned: Plan) -> tuple[list[Account], list[Member]]:
         """Accounts and members of the first megabytes of each capture, while Spark starts."""
-        settings = replace(self._decode_settings(planned), finish_fragments=False)
+        settings = replace(self._decode_settings(planned), finish_fragments=True)
         accounts: list[Account] = []
         members: list[Member] = []
         begun = time.monotonic()
@@ -339,11 +347,11 @@ class _Job:
             load_kernels()  # once here, before workers would each compile them
         for files in planned.files:
             piece = planned.pieces[files[0].first_split]
-            short = replace(piece, stop=min(piece.stop, GUESS_BYTES), whole=False)
+            short = replace(piece, stop=min(piece.stop, GUESS_BYTES), whole=True)
             if piece.compression and piece.size_bytes > GUESS_BYTES:
                 continue  # a compressed capture is decoded whole or not at all
             if piece.compression:
-                short = piece
+                short = replace(piece, whole=True)
             rows = pa.Table.from_batches(job.decode_pieces([short], settings), EVENTS)
             accounts += accounts_of(rows)
             members += members_of(rows)
@@ -357,6 +365,7 @@ class _Job:
             no_decode=self._options.no_decode,
             compile_it=self._compile(planned),
             finish_fragments=planned.whole,
+            carriers=self._carriers,
         )
 
     def _compile(self, planned: Plan) -> bool:
