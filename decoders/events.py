@@ -10,8 +10,8 @@ from typing import Final
 
 import pyarrow as pa
 
-#: ``frame`` inside a job is ``split << FRAME_BITS | number in the split``, the number from 1; splits
-#: are numbered over the whole job in the order of the files (design 3.2).
+#: ``frame`` inside a job is ``split << FRAME_BITS | number in the split``, the number from 1;
+#: splits are numbered over the whole job in the order of the files (design 3.2).
 FRAME_BITS: Final = 40
 
 #: ``conversation`` of rows that no engine replays: accounts of pieces and names of members.
@@ -33,7 +33,7 @@ class Kind(IntEnum):
     SUBSCRIBE = 10
     NOTICE = 11  # anything else an engine wants to see; ``wire_kind`` says what
     MEMBER = 12  # a member was seen: its address, version and, where the wire has it, its name
-    SEGMENT = 13  # bytes that the second stage puts together; ``carrier`` is set, ``payload`` holds them
+    SEGMENT = 13  # bytes, in ``payload``, that the second stage puts together by ``carrier``
     ACCOUNT = 14  # one row a piece: how far it read, frames by outcome, what was skipped
     PROBLEM = 15  # a damaged stretch, an incomplete fragment: one row, ``detail`` says what
 
@@ -47,6 +47,7 @@ class Flag(IntFlag):
     UNRELIABLE = 8  # carries no seqno by the sender's choice
     MULTICAST = 16  # the datagram went to a group, not to one member
     CUT = 32  # the capture holds only the beginning of the datagram (snap length)
+    PARTIAL = 64  # the first piece of a message that goes on in other datagrams
 
 
 #: Kinds that neither end a run nor are ordered against one.
@@ -56,7 +57,7 @@ EVENTS: Final = pa.schema(
     [
         pa.field("capture", pa.int64(), nullable=False),  # vantage, from 0; rotated files share one
         pa.field("frame", pa.int64(), nullable=False),  # of the first message; see FRAME_BITS
-        pa.field("index", pa.int64(), nullable=False),  # of the message in its frame, from 0; -1 MEMBER
+        pa.field("index", pa.int64(), nullable=False),  # of the message in its frame; -1: MEMBER
         pa.field("last_frame", pa.int64(), nullable=False),  # of the last message of a run
         pa.field("at_ns", pa.int64(), nullable=False),  # capture clock, ns since the epoch
         pa.field("last_at_ns", pa.int64(), nullable=False),

@@ -3,8 +3,8 @@
 A kernel file is a module of this package named ``*_kernels.py`` that holds functions in the
 restricted style (PIPELINE 5) and imports nothing. ``interpreted(name)`` is that module as Python
 runs it; ``compiled(name)`` is a second loading of the same file in which every function is wrapped
-by numba before anything calls it, so helpers are found as module globals in both modes. A file may name its ``ENTRY_POINTS``:
-only these can then be called from Python when compiled.
+by numba before anything calls it, so helpers are found as module globals in both modes. A file may
+name its ``ENTRY_POINTS``: only these can then be called from Python when compiled.
 
 numba's cache does not see an edit of another file and fails where the package is read-only, so its
 folder is ours: one per hash of all decoder sources, numba version and machine. Set it (``prepare``)
