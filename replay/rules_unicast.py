@@ -33,9 +33,9 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC004", "last-message-resent",
         "The highest message was resent at ticks because no ACK for it came: it, or its ACKs, "
         "were lost or late.",
-        "At the sender: resends of the highest seqno, then the ACK. It is the message if no "
-        "timestamp is missing between two ACKs and nothing was asked for meanwhile; else it cannot "
-        "be told. A receiver cannot tell the resend of a lost last message from a late send.",
+        "At the sender: resends of the highest seqno, then the ACK, and no gap below it that was "
+        "asked for in time. Whether the message or its ACK was lost or late needs both ends; a "
+        "receiver alone cannot tell the resend of a lost last message from a late send.",
         "Compare with a capture at the receiver: a first copy there is late or lost here.",
         "jgroups.md 4.3 \"tick\", 6 \"lost last message\"; unicast3.txt, \"Design\""),
     info(
@@ -137,7 +137,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC018", "unicast-ack-overdue",
         "A message was acknowledged later than the guaranteed time.",
         "At the receiver: from an arrival to the next ACK more than a tick, with 20 % and 50 ms of "
-        "tolerance.",
+        "tolerance; a warning from two ticks on.",
         "Look at the receiving process: garbage collection, thread pool, CPU.",
         "jgroups.md 4.4; unicast3.txt, \"guaranteed max time\""),
     warning(

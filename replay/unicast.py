@@ -101,9 +101,10 @@ class UnicastEngine:
         """The capture is over."""
         if self.last is None:
             return
+        last_own_ns = self._last_own.at_ns if self._last_own is not None else 0
         for pair in self.pairs.values():
             if pair.receiving is not None:
-                pair.receiving.finish(self.last.at_ns)
+                pair.receiving.finish(self.last.at_ns, last_own_ns)
             if pair.sending is not None:
                 if self._last_own is not None:
                     pair.sending.alive(self._last_own)

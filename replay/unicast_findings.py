@@ -382,6 +382,7 @@ class _Reporter(Reporter):
             )  # fmt: skip
         if facts.late_acks:
             since, came = max(facts.late_acks, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
+            late_ns = came.at_ns - since.at_ns
             yield self.make(
                 stream, "UC018", Certainty.LIKELY,
                 "{times} times {receiver_member} acknowledged messages of {sender_member} later "
@@ -389,9 +390,10 @@ class _Reporter(Reporter):
                 mark=since, evidence=[(since, "arrived"), (came, "the ACK")],
                 facts={
                     "times": facts.late_ack_count,
-                    "late_ms": (came.at_ns - since.at_ns) // 1_000_000,
+                    "late_ms": late_ns // 1_000_000,
                 },
                 default="xmit_interval_ms",
+                severity=None if late_ns > self.interval_ns * 24 // 10 else Severity.INFO,
             )  # fmt: skip
         if machine.oversized and stream.kinds("XMIT_REQ"):
             mark, size = machine.oversized[0]
@@ -436,30 +438,22 @@ class _Reporter(Reporter):
     def _tails(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:
         tails = [
             tail for tail in facts.tails
-            if tail.acked is not None and tail.lost(self.interval_ns) is not False
+            if tail.acked is not None and not tail.belongs_to_a_gap(self.interval_ns)
         ]  # fmt: skip
-        for rule, chosen in (
-            ("UC003", [tail for tail in tails if tail.seqno == 1]),
-            ("UC004", [tail for tail in tails if tail.seqno != 1]),
+        for rule, what, chosen in (
+            ("UC003", "first", [tail for tail in tails if tail.seqno == 1]),
+            ("UC004", "highest", [tail for tail in tails if tail.seqno != 1]),
         ):
-            proven = [tail for tail in chosen if tail.lost(self.interval_ns)]
             if not chosen:
                 continue
-            first = (proven or chosen)[0]
-            what = "first" if rule == "UC003" else "highest"
-            tells = (
-                "by its ACKs and requests the message was lost or late, not an ACK"
-                if proven
-                else "whether the message or its ACK was lost or late cannot be told here"
-            )
             yield self.make(
-                stream, rule, Certainty.LIKELY if proven else Certainty.UNDECIDABLE,
+                stream, rule, Certainty.UNDECIDABLE,
                 f"{{times}} times {{sender_member}} resent the {what} message because no ACK came, "
-                f"until {{receiver_member}} acknowledged it; {tells}.",
+                "until {receiver_member} acknowledged it; whether the message or its ACK was lost "
+                "or late cannot be told here.",
                 seqnos=[(tail.seqno, tail.seqno + 1) for tail in chosen[:MAX_EVIDENCE]],
-                mark=first.first, evidence=_shown(first),
-                facts={"times": len(chosen)},
-                severity=None if proven else Severity.INFO,
+                mark=chosen[0].first, evidence=_shown(chosen[0]),
+                facts={"times": len(chosen)}, severity=Severity.INFO,
             )  # fmt: skip
 
     def _stale(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:

@@ -147,7 +147,6 @@ class ReceiverMachine:
         self._last_sync: Mark | None = None
         self._open_sync: Mark | None = None  # no first message came since
         self._view_without: Mark | None = None
-        self._last_own: Mark | None = None
 
     # -- what arrives ----------------------------------------------------------------------------
 
@@ -195,7 +194,6 @@ class ReceiverMachine:
         """ACK(n) sent by this member."""
         assert event.seqno is not None
         mark, level = event.first_mark(), event.seqno
-        self._last_own = mark
         facts = self.facts_of(stream)
         self._read_up_to(level, stream)
         if self.entry is None or self.entry.stream is not stream:
@@ -221,7 +219,6 @@ class ReceiverMachine:
     def own_request(self, event: Event, stream: Stream) -> None:
         """XMIT_REQ sent by this member (B15 to B19)."""
         mark = event.first_mark()
-        self._last_own = mark
         ranges = event.ranges()
         facts = self.facts_of(stream)
         self._read_but(ranges, mark)
@@ -253,7 +250,6 @@ class ReceiverMachine:
     def own_sync(self, event: Event, stream: Stream | None) -> None:
         """SEND_FIRST_SEQNO sent by this member (B2, B5, B20)."""
         mark = event.first_mark()
-        self._last_own = mark
         self.syncs.add(mark)
         last = self._last_sync
         if last is not None:
@@ -278,17 +274,24 @@ class ReceiverMachine:
                 facts.first_missing = (self._cache[0][0].first_mark(), mark)
         self._known = True
 
-    def finish(self, end_ns: int) -> None:
-        """The capture is over; ``end_ns`` is the last that was captured of this cluster."""
+    def finish(self, end_ns: int, last_own_ns: int) -> None:
+        """The capture is over.
+
+        Args:
+            end_ns: the last that was captured of this cluster's unicasts.
+            last_own_ns: the last that this member sent of them, to anybody.
+        """
         patience_ns = 3 * self._timing.tick_ns
-        last_own = self._last_own.at_ns if self._last_own is not None else 0
-        if self._waiting and self._waiting[0][0].last_mark().at_ns < end_ns - patience_ns:
-            event, stream = self._waiting[0]
-            if last_own < event.first_mark().at_ns:  # P2: it reads no more
-                self.stopped = event.first_mark()
-                while self._waiting:
-                    event, stream = self._waiting.popleft()
-                    stream.outside_membership += event.count
+        data = next((event for event, _ in self._waiting if event.kind is Kind.DATA), None)
+        if (
+            data is not None
+            and data.last_mark().at_ns < end_ns - patience_ns
+            and data.first_mark().at_ns > last_own_ns
+        ):  # P2: it reads no more
+            self.stopped = data.first_mark()
+            while self._waiting:
+                event, stream = self._waiting.popleft()
+                stream.outside_membership += event.count
         while self._waiting:
             self._read(*self._waiting.popleft())
         for facts in self.facts.values():
@@ -317,7 +320,14 @@ class ReceiverMachine:
                 if low is not None and event.stop_seqno - 1 > level and event.seqno <= low + 1:
                     if event.seqno <= level:
                         head = replace(event, stop_seqno=level + 1, count=level + 1 - event.seqno)
-                        tail = replace(event, seqno=level + 1, count=event.stop_seqno - level - 1)
+                        last = event.last_mark()  # what was not read came last
+                        tail = replace(
+                            event,
+                            seqno=level + 1,
+                            count=event.stop_seqno - level - 1,
+                            frame=last.frame,
+                            at_ns=last.at_ns,
+                        )
                         self._waiting[0] = (tail, of)
                         self._read(head, of)
                     return

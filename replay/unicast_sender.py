@@ -69,17 +69,15 @@ class Tail:
     resends: int = 1
     acked: Mark | None = None
     asked: Mark | None = None  # when the peer asked for messages meanwhile
-    stamps_dense: bool = False  # no timestamp is missing, so no ACK was lost
 
-    def lost(self, tick_ns: int) -> bool | None:
-        """Was it the message that was lost or late? Null: it, or its ACKs.
+    def belongs_to_a_gap(self, tick_ns: int) -> bool:
+        """Was a gap below it asked for in time? Then its ACK waited for the gap, not for it.
 
-        With nothing asked for, no missing timestamp says that no ACK was lost. A gap below it that
-        is asked for later than two ticks after it was sent had not shown before its resend.
+        A gap asked for later than two ticks after the message was sent had not shown before.
         """
         if self.asked is None:
-            return True if self.stamps_dense else None
-        return self.asked.at_ns - self.sent.at_ns > tick_ns * 24 // 10 + 50_000_000
+            return False
+        return self.asked.at_ns - self.sent.at_ns <= tick_ns * 24 // 10 + 50_000_000
 
 
 class SendEntry:
@@ -238,9 +236,6 @@ class SenderMachine:
         if self._out_of_order(entry, event):  # A7
             self._ignore(entry, facts, event)
             return
-        dense = event.stamp is not None and (
-            entry.last_stamp is not None and event.stamp == entry.last_stamp + 1
-        )
         if event.stamp is not None:
             entry.last_stamp = event.stamp
         level = min(event.seqno, entry.sent) if stream.arrivals else event.seqno
@@ -250,7 +245,6 @@ class SenderMachine:
             entry.quiet_since = mark
             if entry.tail is not None and entry.acked >= entry.tail.seqno:
                 entry.tail.acked = mark
-                entry.tail.stamps_dense = dense
                 self._end_tail(entry, facts, mark)
             if entry.stale is not None and entry.acked >= entry.stale.stop - 1:
                 entry.stale = None
