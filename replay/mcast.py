@@ -35,7 +35,7 @@ from seqaudit.replay.mcast_receiver import AckSchedule, ReceiverModel
 from seqaudit.replay.mcast_sender import SenderModel
 from seqaudit.replay.members import Members, View
 from seqaudit.replay.parameters import DEFAULT, EngineParameters, Given
-from seqaudit.replay.ranges import RangeSet
+from seqaudit.replay.ranges import Range, RangeSet
 from seqaudit.replay.settings import BETWEEN, MEMBER, Vantage
 
 SYSTEMS: Final = frozenset({"nakack4", "nakack3", "nakack2"})
@@ -81,6 +81,8 @@ class Stream:
         self.last: Mark | None = None
         self.ever = RangeSet()  # every seqno captured, member or not
         self.arrivals = 0
+        self.further_sends = 0  # first sends to one more member: over TCP each gets its own
+        self.sent_to: dict[str, RangeSet] = {}
         self.bytes = 0
         self.network_duplicates = 0
         self.outside_membership = 0  # arrived before the join, after the end, or from a non-member
@@ -107,6 +109,19 @@ class Stream:
         if event.wire_kind == "XMIT_RSP" and event.destination is not None:
             self.peer(event.destination).repairs += event.count
         return self.ever.add(event.seqno, event.stop_seqno)
+
+    def sent_first(self, event: Event, fresh: list[Range]) -> list[Range]:
+        """What went to its destination for the first time: no copies (jgroups.md 1.9).
+
+        Over UDP a message to all has no destination, and this is ``fresh``.
+        """
+        assert event.seqno is not None and event.stop_seqno is not None
+        if event.destination is None or event.kind is Kind.RETRANSMISSION:
+            return fresh
+        to = self.sent_to.setdefault(event.destination, RangeSet())
+        first = to.add(event.seqno, event.stop_seqno)
+        self.further_sends += RangeSet(first).total() - RangeSet(fresh).total()
+        return first
 
     def saw(self, event: Event) -> None:
         """Count any event of this stream by its wire kind."""
@@ -235,7 +250,7 @@ class McastEngine:
             return
         if stream.passing is None:
             stream.passing = PassingModel(event.seqno, at_sender=self.vantage.kind == MEMBER)
-        stream.passing.passed(event)
+        stream.passing.passed(event, stream.sent_first(event, fresh))
         if stream.sender_model is not None:
             for first, stop in fresh:
                 stream.sender_model.sent(first, stop, event.first_mark(), event.last_mark())
@@ -413,7 +428,9 @@ class McastEngine:
             surplus -= queued.count
             stream = self._stream(queued.source, queued)
             stream.outside_membership -= queued.count - skip
-            self._arrive(stream, replace(queued, seqno=queued.seqno + skip))
+            self._arrive(
+                stream, replace(queued, seqno=queued.seqno + skip, count=queued.count - skip)
+            )
 
     # -- control messages --------------------------------------------------------------------------
 
