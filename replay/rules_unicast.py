@@ -133,12 +133,13 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "unacknowledged message.",
         "The capture may miss the request; else another implementation.",
         "jgroups.md 4.3"),
-    warning(
+    info(
         "UC018", "unicast-ack-overdue",
         "A message was acknowledged later than the guaranteed time.",
         "At the receiver: from an arrival to the next ACK more than a tick, with 20 % and 50 ms of "
-        "tolerance; a warning from two ticks on.",
-        "Look at the receiving process: garbage collection, thread pool, CPU.",
+        "tolerance.",
+        "Look at the receiving process: garbage collection, thread pool, CPU; over TCP the tick "
+        "may wait for a connection to a member that is not there.",
         "jgroups.md 4.4; unicast3.txt, \"guaranteed max time\""),
     warning(
         "UC019", "resend-overdue",

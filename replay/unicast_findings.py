@@ -382,7 +382,6 @@ class _Reporter(Reporter):
             )  # fmt: skip
         if facts.late_acks:
             since, came = max(facts.late_acks, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
-            late_ns = came.at_ns - since.at_ns
             yield self.make(
                 stream, "UC018", Certainty.LIKELY,
                 "{times} times {receiver_member} acknowledged messages of {sender_member} later "
@@ -390,10 +389,9 @@ class _Reporter(Reporter):
                 mark=since, evidence=[(since, "arrived"), (came, "the ACK")],
                 facts={
                     "times": facts.late_ack_count,
-                    "late_ms": late_ns // 1_000_000,
+                    "late_ms": (came.at_ns - since.at_ns) // 1_000_000,
                 },
                 default="xmit_interval_ms",
-                severity=None if late_ns > self.interval_ns * 24 // 10 else Severity.INFO,
             )  # fmt: skip
         if machine.oversized and stream.kinds("XMIT_REQ"):
             mark, size = machine.oversized[0]

@@ -162,6 +162,7 @@ class ReceiverMachine:
                 received.expect_from(event.seqno)
                 received.request(event.seqno, min(event.seqno + 1, start), self._last_sync)
             self._open_sync = None
+            received.start_known = True
         new = received.arrive(event)
         for part in new:
             facts.requests.came(*part)

@@ -184,6 +184,10 @@ class SenderMachine:
             if not event.flags & Flag.NETWORK_DUPLICATE:
                 self._resent(entry, facts, part, event)
         for first, stop in fresh:
+            if first <= entry.acked and entry.last_ack is None:
+                entry.acked = first - 1  # what was taken for acknowledged was only not captured
+                if event.flags & Flag.FIRST and entry.syncs:
+                    self._answers_sync(entry, facts, (first, stop), mark)
             if facts.window is not None:
                 facts.window.sent(first, stop, mark, end)
             if stop - 1 > entry.sent:
@@ -229,6 +233,7 @@ class SenderMachine:
         entry = self.entry
         if entry is None and not stream.arrivals and facts.closed is None:
             entry = self.entry = SendEntry(stream, mark, event.seqno)  # began before the capture
+            entry.last_ack = mark
             stream.enter(OPEN, mark, "shown by an ACK")
         if entry is None or entry.stream is not stream:
             facts.other_conn.add(mark)  # A5, A6
@@ -238,6 +243,7 @@ class SenderMachine:
             return
         if event.stamp is not None:
             entry.last_stamp = event.stamp
+        entry.last_ack = entry.last_ack or mark
         level = min(event.seqno, entry.sent) if stream.arrivals else event.seqno
         if level > entry.acked:  # A8
             entry.acked_before, entry.acked = entry.acked, level
@@ -272,7 +278,7 @@ class SenderMachine:
             return
         if event.stamp is not None:
             entry.last_stamp = event.stamp
-        if entry.acked or not stream.ever or stream.ever.first() > 1:
+        if entry.last_ack is not None:
             facts.syncs_after_ack.add(mark)
         else:
             facts.syncs_first.add(mark)

@@ -66,7 +66,12 @@ def _discarded_at(scenario: Scenario, member: str) -> bool:
 
 
 def _needless_at(scenario: Scenario, member: str) -> bool | None:
-    """Copies of what the member had. Of its own needless ones it may see some (MC004)."""
+    """Copies of what the member had. Of its own needless ones it may see some (MC004).
+
+    What its own stack had dropped it had not.
+    """
+    if scenario.discards(member):
+        return None
     sent = scenario.multicast.get(member, {}).get("receivers", {}).values()
     if any(_needless(figures) for figures in sent):
         return None

@@ -42,6 +42,11 @@ def repaired_at(scenario: Scenario, member: str | None) -> bool:
     return False
 
 
+def _repairs_fire(scenario: Scenario, member: str) -> bool | None:
+    """The truth knows of losses on the path alone, not of those inside a stack (DISCARD)."""
+    return None if scenario.happened("DISCARD") else repaired_at(scenario, member)
+
+
 def missing_at(scenario: Scenario, member: str | None) -> bool:
     """Whether a member can know of messages that never came."""
     for pair, figures in _pairs(scenario, member):
@@ -177,7 +182,7 @@ EXPECTED: Final[Mapping[str, tuple[tuple[str, Concerns], ...]]] = {
 
 #: Rule -> whether it fires at a member's capture; null where the truth does not say.
 FIRES: Final[Mapping[str, Callable[[Scenario, str], bool | None]]] = {
-    "UC001": repaired_at,
+    "UC001": _repairs_fire,
     "UC002": missing_at,
     "UC012": syncs_at,
     "UC020": closes_at,

@@ -81,6 +81,9 @@ ATTRIBUTES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 RECEIVED_MESSAGES: Final = ("num_msgs_received", "num_messages_received")
 MESSAGES: Final = ("num_msgs_sent", "num_messages_sent", *RECEIVED_MESSAGES)
 
+#: What of these DISCARD drops on its way down is counted, and on no wire: compared in one.
+RESENT: Final = ("num_xmits", "xmit_rsps_sent")
+
 
 def compare_unicast(audited: Audited, vantage: str, report: CaptureReport) -> Iterator[Row]:
     """All unicast rows of one capture."""
@@ -299,9 +302,12 @@ def _compare_attributes(audited: Audited, vantage: str, report: CaptureReport) -
     }
     known = scenario.unicast_attributes(vantage)
     to_itself = _messages_to_itself(scenario, vantage, known)
-    inside = scenario.discards(vantage) or scenario.ended(vantage)
+    discards = drops_inside(scenario, vantage)
+    inside = discards or scenario.ended(vantage)
     for name, (side, path) in ATTRIBUTES.items():
-        if name not in known:
+        if name == "xmit_rsps_sent" and scenario.drops_own(vantage):
+            continue  # what it dropped itself is first sent as the answer to a request
+        if name not in known or (discards and name in RESENT):
             continue
         ours = _added(sides[side], path)
         truth = scenario.on_the_wire(vantage, name, known[name])
@@ -319,6 +325,27 @@ def _compare_attributes(audited: Audited, vantage: str, report: CaptureReport) -
             )  # fmt: skip
         else:
             yield row(audited, vantage, f"attribute {name}", ours, truth)
+    if discards and sides[SENT]:
+        resent = sum(known[name] for name in RESENT)
+        resent = scenario.on_the_wire(vantage, "num_xmits+xmit_rsps", resent)
+        ours = _added(sides[SENT], ("copies",))
+        yield row(audited, vantage, "attributes num_xmits+xmit_rsps_sent", ours, resent)
+    blockings = known.get("num_blockings")
+    if blockings is None or not sides[SENT]:
+        return
+    stalls = [stream.figure("stalls") for stream in sides[SENT]]
+    seen = [len(stall) for stall in stalls if isinstance(stall, list)]
+    yield row(
+        audited, vantage, "blocked in unicasts, at most",
+        sum(seen) if len(seen) == len(stalls) or sum(seen) else None, blockings,
+        entry=("blocked in unicasts", "sender"),
+        equal=lambda ours, truth: ours <= truth and (ours == 0) == (truth == 0),
+    )  # fmt: skip
+
+
+def drops_inside(scenario: Scenario, member: str) -> bool:
+    """Whether the member's own stack dropped messages, on their way up or down (DISCARD)."""
+    return scenario.happened(rf"^{member}: .*DISCARD")
 
 
 def _less(ours: object, dropped: object) -> object:

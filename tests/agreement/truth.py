@@ -77,25 +77,58 @@ class Scenario:
 
     @cached_property
     def why_skipped(self) -> str | None:
-        """Why no capture of the run is compared; null where the stacks run over UDP."""
+        """Why no capture of the run is compared; null where they are."""
         stacks = self.truth.get("stacks")
         if not stacks or not all("<config" in s.get("xml", "") for s in stacks.values()):
             return "not a JGroups run"
-        if any(re.search(r"<TCP(_NIO2)?\b", s["xml"]) for s in stacks.values()):
-            return "TCP transport: reassembly of TCP comes in a later step"
         return None
+
+    @cached_property
+    def over_tcp(self) -> bool:
+        """Whether the stacks run over TCP."""
+        stacks = self.truth.get("stacks") or {}
+        return any(re.search(r"<TCP(_NIO2)?\b", s["xml"]) for s in stacks.values())
 
     @cached_property
     def multicast(self) -> dict[str, Any]:
         """Sender -> multicast figures that the lab computed from both ends; empty if it did not."""
         derived = self.truth.get("derived_from_captures", {})
-        return dict(derived.get("multicast", {}))
+        found = dict(derived.get("multicast", {}))
+        if self.over_tcp:
+            for sender, stream in found.items():
+                for receiver, figures in stream["receivers"].items():
+                    figures |= self._exact_over_tcp(sender, receiver)
+        return found
+
+    def _exact_over_tcp(self, sender: str, receiver: str) -> dict[str, Any]:
+        """What the lab left out: over TCP nothing is lost on the path, so the receiver's own
+        capture is exact. What came first as XMIT_RSP was lost before it reached the connection
+        (a DISCARD in the sender's stack), and what never came was never sent to this member.
+        """
+        arrived: set[int] = set()
+        lost: list[int] = []
+        again = 0
+        for message in self.messages(receiver):
+            nakack = message.nakack
+            if (
+                nakack is None
+                or nakack.kind not in (wire.NAKACK_MSG, wire.NAKACK_XMIT_RSP)
+                or message.sender != self.uuids[sender]
+            ):
+                continue
+            if nakack.seqno in arrived:
+                again += 1
+            elif nakack.kind == wire.NAKACK_XMIT_RSP:
+                lost.append(nakack.seqno)
+            arrived.add(nakack.seqno)
+        exact = {"first_copy_lost": sorted(lost), "copies_sent_after_arrival": again}
+        return {"exact": exact, "never_arrived": []}
 
     @cached_property
     def unicast(self) -> dict[str, Any]:
         """ "S>R" -> unicast figures that the lab computed from both ends; empty if it did not."""
         derived = self.truth.get("derived_from_captures", {})
-        return dict(derived.get("unicast", {}))
+        return {} if self.over_tcp else dict(derived.get("unicast", {}))
 
     def unicast_attributes(self, member: str) -> dict[str, int]:
         """The counters of the member's UNICAST; empty if it had died."""
@@ -106,6 +139,15 @@ class Scenario:
             for name, text in found.items()
             if re.fullmatch(r"[\d,]+", text)
         }
+
+    def blockings(self, member: str) -> int:
+        """How often the member's senders waited for room in a window, of either kind."""
+        unicast = self.unicast_attributes(member).get("num_blockings", 0)
+        return unicast + (self.attribute(member, "num_blockings") or 0)
+
+    def unicast_capacity_configured(self, member: str) -> bool:
+        """Whether the member's stack file states the window of its UNICAST4."""
+        return bool(re.search(r"<UNICAST4\b[^>]*\bcapacity=", self.stack(member) or ""))
 
     def on_the_wire(self, member: str, name: str, counted: int) -> int:
         """A counter of UNICAST, or what the lab found on the wire instead, where they differ."""
@@ -153,8 +195,12 @@ class Scenario:
         return f"{member} killed" in self.events or f"{member} closed" in self.events
 
     def discards(self, member: str) -> bool:
-        """Whether the member's own stack dropped messages above the transport (DISCARD)."""
-        return self.happened(rf"^{member}: DISCARD")
+        """Whether the member's own stack dropped what had arrived, above the transport (DISCARD)."""
+        return self.happened(rf"^{member}: (set )?DISCARD up 0\.[0-9]*[1-9]")
+
+    def drops_own(self, member: str) -> bool:
+        """Whether the member's own stack dropped what it was to send (DISCARD)."""
+        return self.happened(rf"^{member}: set DISCARD (down 0\.[0-9]*[1-9]|drop_down)")
 
     def views(self, member: str) -> list[View]:
         """The views that the member installed, in order."""
@@ -180,7 +226,7 @@ class Scenario:
             nakack = message.nakack
             if (
                 nakack is None
-                or nakack.kind != wire.NAKACK_MSG
+                or nakack.kind not in (wire.NAKACK_MSG, wire.NAKACK_XMIT_RSP)
                 or message.sender != self.uuids[sender]
             ):
                 continue

@@ -43,7 +43,20 @@ def _full_at_most_once(place: Place) -> bool:
     return not given and blockings is not None and blockings <= 1
 
 
+def _unicast_full_at_most_once(place: Place) -> bool:
+    blockings = place.scenario.unicast_attributes(place.vantage).get("num_blockings", 0)
+    given = place.configured and place.scenario.unicast_capacity_configured(place.vantage)
+    return not given and blockings <= 2  # two threads may have waited at the same time
+
+
 UNKNOWN: Final = (
+    Unknown(
+        "blocked in unicasts",
+        "sender",
+        _unicast_full_at_most_once,
+        "capacity not given, and the window full at most once",
+        "jgroups.md 6, window-full block",
+    ),
     Unknown(
         "lost last",
         "receiver",
