@@ -73,15 +73,18 @@ class PassingModel:
         self._asked_unsent = RangeSet()  # asked for when it had not passed yet
         self._pending: dict[str, Unanswered] = {}
 
-    def passed(self, event: Event) -> None:
-        """MSG or XMIT_RSP passed (S10: repairs are copies)."""
+    def passed(self, event: Event, first_sends: Iterable[Range] = ()) -> None:
+        """MSG or XMIT_RSP passed (S10: repairs are copies).
+
+        ``first_sends``: parts that went to their destination for the first time.
+        """
         assert event.seqno is not None and event.stop_seqno is not None
         first, stop = event.seqno, event.stop_seqno
         self._out_of_order_by_design = bool(event.flags & Flag.OOB)
         new = self.tracker.arrive(first, stop, event.arrival(), BY_SEQNO)
         if not self._out_of_order_by_design:
             self._regular_high = max(self._regular_high, stop - 1)
-        for part in RangeSet(new).missing(first, stop):
+        for part in RangeSet([*new, *first_sends]).missing(first, stop):
             self._copy(part, event)
 
     def highest(self, seqno: int, mark: Mark, fresh_id: int | None) -> None:
