@@ -237,6 +237,6 @@ def test_views_are_read_as_jgroups_prints_them() -> None:
     )
 
 
-def test_a_tcp_run_is_skipped_with_its_reason() -> None:
-    (tcp,) = (s for s in find_scenarios(FIXTURES) if s.name.startswith("tcp-"))
-    assert tcp.why_skipped == "TCP transport: reassembly of TCP comes in a later step"
+def test_a_tcp_run_is_known_as_one() -> None:
+    over_tcp = [s.name for s in find_scenarios(FIXTURES) if s.over_tcp]
+    assert over_tcp == ["tcp-first-lost-1"]
