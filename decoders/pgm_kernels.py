@@ -1,0 +1,687 @@
+"""The walk over PGM packets and the raims messages in them (raims.md 2, 3, 5; PIPELINE 5).
+
+``decode`` takes the datagrams of one chunk in order. Of PGM it writes a row a packet, or one for a
+run of ODATA with consecutive sqns; of the raims messages ("CABA") in ODATA and RDATA a row for a
+run of consecutive seqnos of one publisher and subject on one link. Everything rare is only located:
+other messages, pieces of large ones, inbox datagrams. A link is what messages come in order on: a
+TSI; its runs end where its packets are out of order.
+
+All tables are parts of one int64 array ``m``. Links last for the whole piece, the rest for a call.
+"""
+
+# ruff: noqa: SIM102, SIM109  (one comparison a line and no tuples: PIPELINE 5)
+
+# Columns of an output row.
+WIDTH = 30
+SORT = 0
+FRAME = 1
+INDEX = 2
+LAST_FRAME = 3
+AT = 4
+LAST_AT = 5
+LINK = 6  # number in LINKS; 0: none
+SOURCE = 7  # host
+DESTINATION = 8  # host
+SEQNO = 9  # sqn of a PGM packet; seqno of a message: the 64 bits of the wire
+STOP = 10
+COUNT = 11
+SIZE = 12
+FLAGS = 13
+SQN = 14  # of the packet a message came in, first and last of the run
+LAST_SQN = 15
+STREAM = 16  # number in STREAMS; 0: none
+TIME = 17  # of the publisher, NONE: the message has none
+CHAIN = 18  # previous seqno, NONE: the message has none
+WORD = 19  # first byte of a message: version, type, options; PGM options
+PATH = 20
+BODY_AT = 21
+BODY_STOP = 22
+PORT = 23  # source and destination port of the datagram
+TO_PORT = 24
+DATAGRAM = 25
+TRAIL = 26
+LEAD = 27
+ID = 28  # IP id of the datagram, -1: none
+COLUMN = 29  # PGM packet type
+
+NONE = -4611686018427387904
+
+PGM_DATA = 1
+PGM_OTHER = 2
+MESSAGES = 3  # data messages
+MESSAGE = 4  # any other message, located
+PIECE = 5  # a TSDU that ends in the trailer of a piece, located
+UNREAD = 6  # rest of a TSDU that holds no message, located
+INBOX = 7  # a datagram with an inbox header, located
+NAMED = 8  # a datagram that is one message (name service), located
+TRAILED = 9  # the trail has passed what may be missing
+
+SPM = 0
+ODATA = 4
+RDATA = 5
+NAK = 8
+NCF = 10
+SPMR = 12
+
+# Head of ``m``.
+W_NEXT = 0
+W_ROWS = 1  # where the next row goes
+W_STREAMS = 2
+W_LINKS = 3  # lasts
+W_MODE = 4  # 1: PGM with messages, 2: PGM alone, 3: what raims sends beside PGM, 4: a TCP stream
+W_FLOOR = 5  # rows below it have ended
+W_PART = 6  # 1: something of the datagram is no message
+COUNTS = 16  # by PGM type (16), then data messages, GLSNO messages
+C_DATA = 32
+C_GLSNO = 33
+C_DAMAGED = 34
+# The datagram at hand.
+D_NUMBER = 40
+D_FRAME = 41
+D_AT = 42
+D_SOURCE = 43
+D_DESTINATION = 44
+D_PORT = 45
+D_TO_PORT = 46
+D_FLAGS = 47
+D_ID = 48
+HEAD = 64
+
+# LINKS: what is known of a TSI.
+LINK_WORDS = 9
+L_GSI = 0
+L_PORT = 1
+L_NEXT = 2  # the sqn after the last one, -1: none yet
+L_LOW = 3  # something from here on may be missing ...
+L_HIGH = 4  # ... and nothing from here on
+L_FLOOR = 5  # runs of messages in rows below it have ended
+L_OPEN = 6  # row of the open run of packets, 0: none
+L_RAIMS = 7  # 1: it has carried raims messages
+L_SEEN = 8
+LINK_LIMIT = 4096
+
+STREAM_WORDS = 6
+S_BRIDGE = 0  # where the 16 bytes are in data
+S_SUBJECT = 1
+S_SIZE = 2
+S_PATH = 3  # -1: framed
+S_ROW = 4  # of its last run, on whatever link
+S_HASH = 5
+STREAM_LIMIT = 16384
+SLOTS_COUNT = 65536
+
+LINK_SLOTS = HEAD
+LINK_SLOT_COUNT = 16384
+LINKS = LINK_SLOTS + LINK_SLOT_COUNT
+SLOTS = LINKS + LINK_LIMIT * LINK_WORDS
+STREAMS = SLOTS + SLOTS_COUNT
+OUT = STREAMS + STREAM_LIMIT * STREAM_WORDS
+
+#: Messages that one datagram may hold at most: 65,535 bytes of the smallest.
+MOST = 1400
+#: First byte of a message and the headers of its first two fields.
+MESSAGE_MARK = 0x80
+BRIDGE_MARK = 0xC403
+DIGEST_MARK = 0xC405
+SUBJECT_MARK = 0x4700
+SEQNO_FIELD = 17
+TIME_FIELD = 19
+CHAIN_FIELD = 67
+PIECE_MARK = 0x99AA44FF
+UDP_ENCAPSULATION = 3055  # and 3056: the registered ports of PGM in UDP
+
+
+def u8(a, o):
+    return a[o] | 0
+
+
+def u16be(a, o):
+    return (a[o] | 0) << 8 | (a[o + 1] | 0)
+
+
+def u32be(a, o):
+    return (a[o] | 0) << 24 | (a[o + 1] | 0) << 16 | (a[o + 2] | 0) << 8 | (a[o + 3] | 0)
+
+
+def u32le(a, o):
+    return (a[o + 3] | 0) << 24 | (a[o + 2] | 0) << 16 | (a[o + 1] | 0) << 8 | (a[o] | 0)
+
+
+def i64be(a, o):
+    """The int64 with the same bits."""
+    high = u32be(a, o)
+    if high >= 2147483648:
+        high = high - 4294967296
+    return high * 4294967296 + u32be(a, o + 4)
+
+
+def find_link(gsi, port, m):
+    """The number of a TSI, new if need be; 0: the table is full."""
+    slot = (gsi % 16777213 * 31 + port) % LINK_SLOT_COUNT
+    turns = 0
+    while turns < LINK_SLOT_COUNT:
+        number = m[LINK_SLOTS + slot]
+        if number == 0:
+            if m[W_LINKS] + 1 >= LINK_LIMIT:
+                return 0
+            number = m[W_LINKS] + 1
+            m[W_LINKS] = number
+            m[LINK_SLOTS + slot] = number
+            at = LINKS + number * LINK_WORDS
+            m[at + L_GSI] = gsi
+            m[at + L_PORT] = port
+            m[at + L_NEXT] = -1
+            m[at + L_LOW] = 0
+            m[at + L_HIGH] = 0
+            m[at + L_FLOOR] = 0
+            m[at + L_OPEN] = 0
+            m[at + L_RAIMS] = 0
+            m[at + L_SEEN] = 0
+            return number
+        at = LINKS + number * LINK_WORDS
+        if m[at + L_GSI] == gsi:
+            if m[at + L_PORT] == port:
+                return number
+        slot = (slot + 1) % LINK_SLOT_COUNT
+        turns = turns + 1
+    return 0
+
+
+def same_bytes(data, one, other, size):
+    i = 0
+    while i + 4 <= size:
+        if u32be(data, one + i) != u32be(data, other + i):
+            return 0
+        i = i + 4
+    while i < size:
+        if u8(data, one + i) != u8(data, other + i):
+            return 0
+        i = i + 1
+    return 1
+
+
+def find_stream(data, bridge, subject, size, crc, path, m):
+    """The number of a stream, new if need be; the caller has made sure of room."""
+    seed = (crc ^ u32be(data, bridge)) + size
+    slot = (seed ^ seed >> 16) % SLOTS_COUNT
+    turns = 0
+    while turns < SLOTS_COUNT:
+        number = m[SLOTS + slot]
+        if number == 0:
+            number = m[W_STREAMS] + 1
+            m[W_STREAMS] = number
+            m[SLOTS + slot] = number
+            at = STREAMS + number * STREAM_WORDS
+            m[at + S_BRIDGE] = bridge
+            m[at + S_SUBJECT] = subject
+            m[at + S_SIZE] = size
+            m[at + S_ROW] = 0
+            m[at + S_HASH] = crc
+            m[at + S_PATH] = path
+            return number
+        at = STREAMS + number * STREAM_WORDS
+        if m[at + S_HASH] == crc:
+            if m[at + S_SIZE] == size:
+                if m[at + S_PATH] == path:
+                    if same_bytes(data, m[at + S_BRIDGE], bridge, 16) == 1:
+                        if same_bytes(data, m[at + S_SUBJECT], subject, size) == 1:
+                            return number
+        slot = (slot + 1) % SLOTS_COUNT
+        turns = turns + 1
+    return 0
+
+
+def new_row(sort, link, index, m):
+    """A row of the datagram at hand; returns where it is."""
+    row = m[W_ROWS]
+    m[W_ROWS] = row + WIDTH
+    m[row + SORT] = sort
+    m[row + FRAME] = m[D_FRAME]
+    m[row + INDEX] = index
+    m[row + LAST_FRAME] = m[D_FRAME]
+    m[row + AT] = m[D_AT]
+    m[row + LAST_AT] = m[D_AT]
+    m[row + LINK] = link
+    m[row + SOURCE] = m[D_SOURCE]
+    m[row + DESTINATION] = m[D_DESTINATION]
+    m[row + SEQNO] = NONE
+    m[row + STOP] = NONE
+    m[row + COUNT] = 1
+    m[row + SIZE] = 0
+    m[row + FLAGS] = m[D_FLAGS]
+    m[row + SQN] = -1
+    m[row + LAST_SQN] = -1
+    m[row + STREAM] = 0
+    m[row + TIME] = NONE
+    m[row + CHAIN] = NONE
+    m[row + WORD] = 0
+    m[row + PATH] = 0
+    m[row + BODY_AT] = 0
+    m[row + BODY_STOP] = 0
+    m[row + PORT] = m[D_PORT]
+    m[row + TO_PORT] = m[D_TO_PORT]
+    m[row + DATAGRAM] = m[D_NUMBER]
+    m[row + TRAIL] = -1
+    m[row + LEAD] = -1
+    m[row + ID] = m[D_ID]
+    m[row + COLUMN] = -1
+    return row
+
+
+def is_pgm(data, at, stop, length, source_port, destination_port, forced):
+    """1 where the datagram is a PGM packet beyond doubt (raims.md 2; RFC 3208 8)."""
+    if stop - at < 16:
+        return 0
+    sort = u8(data, at + 4)
+    options = u8(data, at + 5)
+    tsdu = u16be(data, at + 14)
+    port = u16be(data, at + 2)
+    if sort == NAK:
+        port = u16be(data, at)
+    if sort == SPMR:
+        port = u16be(data, at)
+    known = forced
+    if port == destination_port:
+        known = 1
+    if destination_port == UDP_ENCAPSULATION or destination_port == UDP_ENCAPSULATION + 1:
+        known = 1
+    if destination_port == 0 and source_port == 0:  # IP protocol 113
+        known = 1
+    if known == 0:
+        if sort != SPMR:
+            return 0
+        if u16be(data, at + 2) != destination_port:
+            return 0
+    if options & 0x3C != 0:
+        return 0
+    if sort == ODATA or sort == RDATA:
+        if stop - at < 24:
+            return 0
+        extra = length - 24 - tsdu
+        if options & 1 == 0:
+            if extra != 0:
+                return 0
+        if options & 1 == 1:
+            if extra < 4 or at + 28 > stop:
+                return 0
+            if u8(data, at + 24) != 0:
+                return 0
+            if u16be(data, at + 26) != extra:
+                return 0
+        return 1
+    if tsdu != 0:
+        return 0
+    if sort == SPM:
+        if length < 36:
+            return 0
+        return is_address(data, at + 28, stop)
+    if sort == NAK or sort == NCF or sort == 9:
+        if length < 36:
+            return 0
+        return is_address(data, at + 20, stop)
+    if sort == SPMR:
+        if length == 16:
+            return 1
+        if options & 1 == 1 and length >= 20:
+            return 1
+        return 0
+    if forced == 1 and (sort == 1 or sort == 2 or sort == 13):
+        return 1
+    return 0
+
+
+def is_address(data, at, stop):
+    """1 where an address family and an NLA follow; what is cut off is believed."""
+    if at + 4 > stop:
+        return 1
+    family = u16be(data, at)
+    if family == 1 or family == 2:
+        if u16be(data, at + 2) == 0:
+            return 1
+    return 0
+
+
+def is_message(data, at, stop):
+    """1 where a message begins: version 1, then bridge, digest and subject (raims.md 5)."""
+    if at + 48 > stop:
+        return 0
+    if u8(data, at) < MESSAGE_MARK:
+        return 0
+    if u16be(data, at + 8) != BRIDGE_MARK:
+        return 0
+    if u16be(data, at + 26) != DIGEST_MARK:
+        return 0
+    if u16be(data, at + 44) != SUBJECT_MARK:
+        return 0
+    return 1
+
+
+def message_size(data, at):
+    """Bytes of a message as it claims (raims.md 5)."""
+    size = u16be(data, at + 2)
+    if size == 0:
+        size = u32be(data, at + 4)
+    return size + 8
+
+
+def read_number(data, at, stop, field):
+    """Where an unsigned field of 2, 4 or 8 bytes ends; 0: it is none or does not fit."""
+    if at + 2 > stop:
+        return 0
+    if u8(data, at + 1) != field:
+        return 0
+    size = u8(data, at)
+    end = 0
+    if size == 0xC1:
+        end = at + 4
+    if size == 0xC2:
+        end = at + 6
+    if size == 0xC3:
+        end = at + 10
+    if end > stop:
+        return 0
+    return end
+
+
+def number_at(data, at, end):
+    """The value of a field that ``read_number`` has found."""
+    if end - at == 4:
+        return u16be(data, at + 2)
+    if end - at == 6:
+        return u32be(data, at + 2)
+    return i64be(data, at + 2)
+
+
+def messages(data, at, stop, link, sqn, index, m):
+    """Rows for the messages in [at, stop); returns the index after the last."""
+    cursor = at
+    while cursor < stop:
+        if is_message(data, cursor, stop) == 0:
+            if m[LINKS + link * LINK_WORDS + L_RAIMS] == 0:
+                return index
+            row = new_row(UNREAD, link, index, m)
+            m[row + BODY_AT] = cursor
+            m[row + BODY_STOP] = stop
+            m[row + SQN] = sqn
+            m[row + LAST_SQN] = sqn
+            return index + 1
+        m[LINKS + link * LINK_WORDS + L_RAIMS] = 1
+        size = message_size(data, cursor)
+        end = cursor + size
+        room = u16be(data, cursor + 46)
+        body = cursor + 48 + room + room % 2
+        if end > stop or body > end:
+            row = new_row(UNREAD, link, index, m)
+            m[row + BODY_AT] = cursor
+            m[row + BODY_STOP] = stop
+            m[row + SQN] = sqn
+            m[row + LAST_SQN] = sqn
+            return index + 1
+        word = u8(data, cursor)
+        fields = read_number(data, body, end, SEQNO_FIELD)
+        if word & 0x60 != 0 or fields == 0:
+            row = new_row(MESSAGE, link, index, m)
+            m[row + BODY_AT] = cursor
+            m[row + BODY_STOP] = end
+            m[row + WORD] = word
+            m[row + PATH] = u8(data, cursor + 1)
+            m[row + SQN] = sqn
+            m[row + LAST_SQN] = sqn
+            m[row + SIZE] = size
+        else:
+            seqno = number_at(data, body, fields)
+            chain = NONE
+            time = NONE
+            further = read_number(data, fields, end, CHAIN_FIELD)
+            if further != 0:
+                chain = number_at(data, fields, further)
+                fields = further
+            further = read_number(data, fields, end, TIME_FIELD)
+            if further != 0:
+                time = number_at(data, fields, further)
+            path = -1
+            if word & 8 != 0:
+                path = u8(data, cursor + 1)
+                m[C_GLSNO] = m[C_GLSNO] + 1
+            else:
+                m[C_DATA] = m[C_DATA] + 1
+            crc = u32be(data, cursor + 4)
+            if u16be(data, cursor + 2) == 0:
+                crc = 0
+            stream = find_stream(data, cursor + 10, cursor + 48, room, crc, path, m)
+            place = STREAMS + stream * STREAM_WORDS
+            row = m[place + S_ROW]
+            joined = 0
+            if row >= m[W_FLOOR] and row >= m[LINKS + link * LINK_WORDS + L_FLOOR]:
+                # the same messages on another link are ordered against these
+                if row > 0 and m[row + LINK] == link and m[row + STOP] == seqno:
+                    if chain == NONE and m[row + CHAIN] == NONE and m[row + WORD] == word:
+                        if m[row + FLAGS] == m[D_FLAGS] and (m[row + TIME] == NONE) == (
+                            time == NONE
+                        ):
+                            joined = 1
+            if seqno == 9223372036854775807:
+                joined = 0
+            if joined == 1:
+                m[row + STOP] = seqno + 1
+                m[row + COUNT] = m[row + COUNT] + 1
+                m[row + SIZE] = m[row + SIZE] + size
+                m[row + LAST_FRAME] = m[D_FRAME]
+                m[row + LAST_AT] = m[D_AT]
+                m[row + LAST_SQN] = sqn
+            else:
+                row = new_row(MESSAGES, link, index, m)
+                m[place + S_ROW] = row
+                m[row + SEQNO] = seqno
+                m[row + STOP] = seqno
+                if seqno < 9223372036854775807:
+                    m[row + STOP] = seqno + 1
+                m[row + SIZE] = size
+                m[row + SQN] = sqn
+                m[row + LAST_SQN] = sqn
+                m[row + STREAM] = stream
+                m[row + TIME] = time
+                m[row + CHAIN] = chain
+                m[row + WORD] = word
+                m[row + PATH] = u8(data, cursor + 1)
+        index = index + 1
+        cursor = end
+    return index
+
+
+def pgm(data, at, end, length, m):
+    """One PGM packet; returns its outcome: 1 decoded, 4 cut."""
+    sort = u8(data, at + 4)
+    gsi = u16be(data, at + 8) * 4294967296 + u32be(data, at + 10)
+    port = u16be(data, at)
+    if sort == NAK or sort == SPMR or sort == 9:
+        port = u16be(data, at + 2)
+    link = find_link(gsi, port, m)
+    place = LINKS + link * LINK_WORDS
+    m[COUNTS + (sort & 15)] = m[COUNTS + (sort & 15)] + 1
+    if sort != ODATA and sort != RDATA:
+        row = new_row(PGM_OTHER, link, 0, m)
+        m[row + COLUMN] = sort
+        m[row + WORD] = u8(data, at + 5)
+        m[row + BODY_AT] = at + 16
+        m[row + BODY_STOP] = end
+        m[row + SIZE] = length
+        if sort == SPM and at + 28 <= end:
+            m[row + SQN] = u32be(data, at + 16)
+            m[row + TRAIL] = u32be(data, at + 20)
+            m[row + LEAD] = u32be(data, at + 24)
+        m[place + L_OPEN] = 0
+        m[place + L_FLOOR] = m[W_ROWS]
+        if length > end - at:
+            return 4
+        return 1
+    sqn = u32be(data, at + 16)
+    trail = u32be(data, at + 20)
+    body = at + 24
+    if u8(data, at + 5) & 1 == 1:
+        body = body + u16be(data, at + 26)
+    if m[place + L_SEEN] == 0:
+        m[place + L_SEEN] = 1
+        m[place + L_LOW] = trail
+        m[place + L_HIGH] = sqn
+    index = 0
+    if trail > m[place + L_LOW] and m[place + L_LOW] < m[place + L_HIGH]:
+        row = new_row(TRAILED, link, 0, m)
+        m[row + TRAIL] = trail
+        m[place + L_LOW] = trail
+        m[place + L_OPEN] = 0
+        m[place + L_FLOOR] = m[W_ROWS]
+        index = 1
+    row = m[place + L_OPEN]
+    joined = 0
+    if row >= m[W_FLOOR] and row > 0 and sort == ODATA:
+        if m[row + STOP] == sqn and m[row + FLAGS] == m[D_FLAGS]:
+            if m[row + SOURCE] == m[D_SOURCE] and m[row + WORD] == u8(data, at + 5):
+                joined = 1
+    if joined == 1:
+        m[row + STOP] = sqn + 1
+        m[row + COUNT] = m[row + COUNT] + 1
+        m[row + SIZE] = m[row + SIZE] + length
+        m[row + LAST_FRAME] = m[D_FRAME]
+        m[row + LAST_AT] = m[D_AT]
+    else:
+        m[place + L_FLOOR] = m[W_ROWS]
+        row = new_row(PGM_DATA, link, index, m)
+        m[row + COLUMN] = sort
+        m[row + SEQNO] = sqn
+        m[row + STOP] = sqn + 1
+        m[row + SIZE] = length
+        m[row + WORD] = u8(data, at + 5)
+        m[row + TRAIL] = trail
+        m[place + L_OPEN] = 0
+        if sort == ODATA:
+            m[place + L_OPEN] = row
+    index = index + 1
+    next_sqn = m[place + L_NEXT]
+    if sort == ODATA:
+        if next_sqn >= 0 and sqn > next_sqn and sqn - next_sqn < 65536:
+            if m[place + L_LOW] >= m[place + L_HIGH]:
+                m[place + L_LOW] = next_sqn
+            m[place + L_HIGH] = sqn
+        if sqn >= next_sqn or next_sqn - sqn > 2147483648:
+            m[place + L_NEXT] = sqn + 1
+    if m[W_MODE] != 1:
+        if length > end - at:
+            return 4
+        return 1
+    if length > end - at:
+        return 4
+    if end - body >= 32:
+        if u32be(data, end - 4) == PIECE_MARK:
+            m[place + L_RAIMS] = 1
+            row = new_row(PIECE, link, index, m)
+            m[row + BODY_AT] = body
+            m[row + BODY_STOP] = end
+            m[row + SQN] = sqn
+            m[row + LAST_SQN] = sqn
+            return 1
+    messages(data, body, end, link, sqn, index, m)
+    return 1
+
+
+def is_inbox(data, at, stop, length):
+    """1 where the datagram has an inbox header that fits it (raims.md 3)."""
+    if stop - at < 24:
+        return 0
+    code = u32le(data, at)
+    if code & 0x3F != 0x33:
+        return 0
+    size = u32le(data, at + 20)
+    if size + 24 != length:
+        return 0
+    sort = code >> 6 & 7
+    if sort > 2:
+        return 0
+    uid = u32le(data, at + 4)
+    if uid > 65535 and uid != 4294967295:
+        return 0
+    uid = u32le(data, at + 8)
+    if uid > 65535 and uid != 4294967295:
+        return 0
+    if sort != 0:
+        if size == 0:
+            return 1
+        return 0
+    if size == 0:
+        return 0
+    if code >> 10 & 1 == 1:
+        return 1
+    if stop - at < 72:
+        return 1 if length > stop - at else 0
+    return is_message(data, at + 24, stop)
+
+
+def decode(
+    data,
+    count,
+    start,
+    stop,
+    length,
+    source,
+    destination,
+    source_port,
+    destination_port,
+    flags,
+    at_ns,
+    frame,
+    ip_id,
+    barrier,
+    wanted,
+    outcome,
+    m,
+    size,
+):
+    """Decode datagrams from ``m[W_NEXT]`` on; (next one, rows). Stops early where room ends."""
+    i = m[W_NEXT]
+    room = 1
+    while i < count and room == 1:
+        if m[W_ROWS] + (MOST + 4) * WIDTH > size or m[W_STREAMS] + MOST + 2 > STREAM_LIMIT:
+            room = 0
+        if m[W_LINKS] + 2 >= LINK_LIMIT:  # the caller forgets all links
+            room = 0
+        if room == 1:
+            if barrier[i] == 1:
+                m[W_FLOOR] = m[W_ROWS]
+            elif wanted[i] >= 0:
+                at = start[i]
+                end = stop[i]
+                m[D_NUMBER] = i
+                m[D_FRAME] = frame[i]
+                m[D_AT] = at_ns[i]
+                m[D_SOURCE] = source[i]
+                m[D_DESTINATION] = destination[i]
+                m[D_PORT] = source_port[i]
+                m[D_TO_PORT] = destination_port[i]
+                m[D_FLAGS] = flags[i]
+                m[D_ID] = ip_id[i]
+                if m[W_MODE] == 4:
+                    messages(data, at, end, wanted[i], 0 - 1, 0, m)
+                    outcome[i] = 1
+                elif m[W_MODE] == 3:
+                    if is_inbox(data, at, end, length[i]) == 1:
+                        row = new_row(INBOX, 0, 0, m)
+                        m[row + BODY_AT] = at
+                        m[row + BODY_STOP] = end
+                        m[row + SIZE] = length[i]
+                        outcome[i] = 1
+                        if length[i] > end - at:
+                            outcome[i] = 4
+                    elif is_message(data, at, end) == 1:
+                        if message_size(data, at) == length[i]:
+                            row = new_row(NAMED, 0, 0, m)
+                            m[row + BODY_AT] = at
+                            m[row + BODY_STOP] = end
+                            m[row + SIZE] = length[i]
+                            outcome[i] = 1
+                            if length[i] > end - at:
+                                outcome[i] = 4
+                elif is_pgm(data, at, end, length[i], m[D_PORT], m[D_TO_PORT], wanted[i]) == 1:
+                    outcome[i] = pgm(data, at, end, length[i], m)
+            i = i + 1
+    m[W_NEXT] = i
+    return i, (m[W_ROWS] - OUT) // WIDTH

@@ -1,0 +1,334 @@
+"""Rows of the PGM kernel and located messages as EVENTS rows of raims (raims.md 5, 6; design 4.1).
+
+All raims events of a capture are one conversation, ``raims``: the observing daemon with all its
+publishers. Columns as raims uses them:
+
+* stream: ``LINK|BRIDGE|SUBJECT`` of framed seqnos, ``LINK|BRIDGE|#PATH`` of GLSNO ones,
+  ``LINK|BRIDGE|.WORD`` of other messages; null of a subscription, which concerns every stream;
+* source: the bridge of the sender; destination: the subject of data, the receiving bridge else;
+* stamp: the publisher's ``time``; conn_id: ``chain_seqno``;
+* fresh_id: the number on the link (PGM sqn, inbox src_seqno) of the first message of a run.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from seqaudit.decoders import pgm_kernels as wire
+from seqaudit.decoders.events import EVENTS, Flag, Kind
+from seqaudit.decoders.kernels import Int64s
+from seqaudit.decoders.packets import Datagrams
+from seqaudit.decoders.raims_messages import (
+    SUBSCRIBING,
+    TRAILER_BYTES,
+    TYPE_MCAST,
+    Message,
+    Value,
+    is_message,
+    message_size,
+    read_message,
+    read_trailer,
+    signed,
+)
+
+RAIMS: Final = "raims"
+
+#: Longest opaque value told in a detail; keys and blooms are not.
+OPAQUE_TOLD: Final = 16
+#: Fields that no engine wants and that would only make rows longer.
+UNTOLD: Final = frozenset({"user_hmac", "cnonce", "pk_digest", "data", "pubkey", "seqno"})
+#: MEMBER rows kept from being repeated.
+SEEN_LIMIT: Final = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Datagrams, and the links of a table by number: TSIs, or streams of TCP."""
+
+    datagrams: Datagrams
+    links: Mapping[int, str]
+    prefix: str = "pgm:"
+
+    def link(self, number: int) -> str:
+        return self.prefix + self.links[number]
+
+
+def escaped(text: str) -> str:
+    """A subject for use between the bars of a stream; what is no text is escaped already."""
+    return text.replace("%", "%25").replace("|", "%7C")
+
+
+class RaimsRows:
+    """Makes EVENTS rows; keeps counts and the members told."""
+
+    def __init__(self) -> None:
+        self.messages: Counter[str] = Counter()
+        self.undecoded: Counter[str] = Counter()
+        self._members: set[tuple[Any, ...]] = set()
+
+    def batches(self, where: Where, memory: Int64s, table: Int64s) -> list[pa.RecordBatch]:
+        """The raims rows of a kernel table."""
+        found: list[pa.RecordBatch] = []
+        runs = table[table[:, wire.SORT] == wire.MESSAGES]
+        if len(runs):
+            found.append(self._runs(where, memory, runs))
+        rare: list[dict[str, Any]] = []
+        located = (wire.MESSAGE, wire.PIECE, wire.UNREAD)
+        for row in table[np.isin(table[:, wire.SORT], located)].tolist():
+            body = bytes(where.datagrams.data[row[wire.BODY_AT] : row[wire.BODY_STOP]])
+            link = where.link(row[wire.LINK])
+            if row[wire.SORT] == wire.PIECE:
+                rare += self._piece(where.datagrams, row, link, body)
+            elif row[wire.SORT] == wire.UNREAD:
+                rare += self._unread(where.datagrams, row, link, body)
+            else:
+                message = read_message(body)
+                assert message is not None, "the kernel has seen the start of a message"
+                rare += self.events(where.datagrams, row, link, message)
+        if rare:
+            found.append(pa.RecordBatch.from_pylist(rare, schema=EVENTS))
+        return found
+
+    def _runs(self, where: Where, memory: Int64s, rows: Int64s) -> pa.RecordBatch:
+        """Runs of data messages."""
+        data = where.datagrams.data
+        streams: list[str] = []
+        bridges: list[str] = []
+        subjects: list[str] = []
+        keys = rows[:, wire.STREAM] * wire.LINK_LIMIT + rows[:, wire.LINK]
+        distinct, places = np.unique(keys, return_inverse=True)
+        for stream in distinct.tolist():
+            number, link = divmod(stream, wire.LINK_LIMIT)
+            at = wire.STREAMS + number * wire.STREAM_WORDS
+            bridge, subject, size, path = memory[at : at + 4].tolist()
+            bridges.append(bytes(data[bridge : bridge + 16]).hex())
+            text = bytes(data[subject : subject + size]).decode("utf-8", "backslashreplace")
+            subjects.append(text)
+            tail = escaped(text) if path < 0 else f"#{path}"
+            streams.append(f"{where.link(link)}|{bridges[-1]}|{tail}")
+        of = pa.array(places)
+        count = len(rows)
+        glsno = rows[:, wire.WORD] & 8 != 0
+        time, chain = rows[:, wire.TIME], rows[:, wire.CHAIN]
+        sqn, last_sqn = rows[:, wire.SQN], rows[:, wire.LAST_SQN]
+        columns: dict[str, Any] = {
+            "capture": np.full(count, where.datagrams.capture, np.int64),
+            "frame": rows[:, wire.FRAME],
+            "index": rows[:, wire.INDEX],
+            "last_frame": rows[:, wire.LAST_FRAME],
+            "at_ns": rows[:, wire.AT],
+            "last_at_ns": rows[:, wire.LAST_AT],
+            "system": pa.array([RAIMS]).take(pa.array(np.zeros(count, np.int64))),
+            "conversation": pa.array([RAIMS]).take(pa.array(np.zeros(count, np.int64))),
+            "stream": pa.array(streams, pa.string()).take(of),
+            "source": pa.array(bridges, pa.string()).take(of),
+            "destination": pa.array(subjects, pa.string()).take(of),
+            "kind": np.full(count, int(Kind.DATA), np.int16),
+            "wire_kind": pa.array(["DATA", "GLSNO"]).take(pa.array(glsno.astype(np.int64))),
+            "seqno": rows[:, wire.SEQNO],
+            "stop_seqno": rows[:, wire.STOP],
+            "count": rows[:, wire.COUNT],
+            "conn_id": pa.array(chain, mask=chain == wire.NONE),
+            "stamp": pa.array(time, mask=time == wire.NONE),
+            "flags": rows[:, wire.FLAGS],
+            "size": rows[:, wire.SIZE],
+            "fresh_id": pa.array(sqn, mask=sqn < 0),
+            "last_fresh_id": pa.array(last_sqn, mask=last_sqn < 0),
+        }
+        return pa.RecordBatch.from_arrays(
+            [
+                pa.nulls(count, field.type)
+                if field.name not in columns
+                else pa.array(np.ascontiguousarray(columns[field.name]), field.type)
+                if isinstance(columns[field.name], np.ndarray)
+                else columns[field.name]
+                for field in EVENTS
+            ],
+            schema=EVENTS,
+        )
+
+    def events(
+        self, datagrams: Datagrams, row: list[int], link: str, message: Message, *, flags: int = 0
+    ) -> list[dict[str, Any]]:
+        """The row of one message, and of the member it tells of."""
+        word = message.word
+        self.messages[word] += 1
+        if message.damaged and not flags & Flag.PARTIAL:
+            self.undecoded["raims message with damaged fields"] += 1
+        event = self.base(datagrams, row, link)
+        subscribing = word in SUBSCRIBING
+        seqno = message.number("seqno")
+        detail = told(message.fields)
+        event |= {
+            "stream": None if subscribing else f"{link}|{message.bridge}|.{word}",
+            "source": message.bridge,
+            "destination": message.receiver,
+            "kind": int(Kind.SUBSCRIBE if subscribing else Kind.NOTICE),
+            "wire_kind": word,
+            "flags": row[wire.FLAGS] | flags,
+            "size": message.size,
+        }
+        if word == "DATA" and message.type == TYPE_MCAST:
+            event |= {"kind": int(Kind.NOTICE), "destination": message.subject}
+        if seqno is not None:
+            event["seqno"] = signed(seqno)
+            event["stop_seqno"] = min(signed(seqno) + 1, (1 << 63) - 1)
+        time = message.number("time")
+        if time is not None:
+            event["stamp"] = signed(time)
+        if detail:
+            event["detail"] = compact(detail)
+        return [event, *self._member(event, message, datagrams, row)]
+
+    def base(self, datagrams: Datagrams, row: list[int], link: str) -> dict[str, Any]:
+        """What every row of a datagram has."""
+        sqn = row[wire.SQN] if row[wire.SQN] >= 0 else None
+        return {
+            "capture": datagrams.capture,
+            "frame": row[wire.FRAME],
+            "index": row[wire.INDEX],
+            "last_frame": row[wire.FRAME],
+            "at_ns": row[wire.AT],
+            "last_at_ns": row[wire.AT],
+            "system": RAIMS,
+            "conversation": RAIMS,
+            "stream": f"{link}|",
+            "kind": int(Kind.NOTICE),
+            "count": 1,
+            "flags": row[wire.FLAGS],
+            "size": row[wire.SIZE],
+            "fresh_id": sqn,
+            "last_fresh_id": sqn,
+        }
+
+    def _member(
+        self, event: dict[str, Any], message: Message, datagrams: Datagrams, row: list[int]
+    ) -> list[dict[str, Any]]:
+        """A MEMBER row where the sender says who it is, once."""
+        user = message.text("user")
+        if user is None or message.word not in ("HELO", "HB", "AUTH", "NAME", "BYE"):
+            return []
+        address = f"{datagrams.hosts[row[wire.SOURCE]]}:{row[wire.PORT]}"
+        if message.number("host_id") is not None:
+            raw = (message.number("host_id") or 0).to_bytes(8, "little")[:4]
+            host = ".".join(map(str, raw))
+            if host != datagrams.hosts[row[wire.SOURCE]]:
+                address = f"{host}:0"  # forwarded, or behind another address
+        fact = {"address": address, "name": user}
+        if (version := message.text("version")) is not None:
+            fact["version"] = version
+        key = (message.bridge, *sorted(fact.items()))
+        if key in self._members or len(self._members) >= SEEN_LIMIT:
+            return []
+        self._members.add(key)
+        return [
+            {
+                key: event[key]
+                for key in (
+                    "capture", "frame", "last_frame", "at_ns", "last_at_ns", "system",
+                    "conversation", "source",
+                )
+            }
+            | {
+                "index": -1, "kind": int(Kind.MEMBER), "wire_kind": "MEMBER", "count": 0,
+                "flags": 0, "size": 0, "detail": compact(fact),
+            }
+        ]  # fmt: skip
+
+    def _piece(
+        self, datagrams: Datagrams, row: list[int], link: str, tsdu: bytes
+    ) -> list[dict[str, Any]]:
+        """A TSDU that is a piece of a message: its first (the message's row), or a further one."""
+        trailer = read_trailer(tsdu)
+        assert trailer is not None, "the kernel has seen the mark"
+        body = tsdu[:-TRAILER_BYTES]
+        place = {"offset": trailer.offset, "piece": len(body), "total": trailer.total}
+        if trailer.offset == 0 and trailer.total > len(body) and is_message(body):
+            message = read_message(body)
+            assert message is not None
+            if message.type == TYPE_MCAST and message.number("seqno") is not None:
+                self.messages["DATA" if not message.options & 8 else "GLSNO"] += 1
+                return [self.data_event(datagrams, row, link, message, Flag.PARTIAL, place)]
+            found = self.events(datagrams, row, link, message, flags=int(Flag.PARTIAL))
+            told_so_far = json.loads(found[0].get("detail") or "{}")
+            found[0]["detail"] = compact(told_so_far | place)
+            return found
+        self.messages["PIECE"] += 1
+        return [self.base(datagrams, row, link) | {"wire_kind": "PIECE", "detail": compact(place)}]
+
+    def data_event(
+        self,
+        datagrams: Datagrams,
+        row: list[int],
+        link: str,
+        message: Message,
+        flag: Flag,
+        detail: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """One data message as a row of its own."""
+        glsno = bool(message.options & 8)
+        seqno = signed(message.number("seqno") or 0)
+        tail = f"#{message.path}" if glsno else escaped(message.subject)
+        time, chain = message.number("time"), message.number("chain_seqno")
+        return self.base(datagrams, row, link) | {
+            "stream": f"{link}|{message.bridge}|{tail}",
+            "source": message.bridge,
+            "destination": message.subject,
+            "kind": int(Kind.DATA),
+            "wire_kind": "GLSNO" if glsno else "DATA",
+            "seqno": seqno,
+            "stop_seqno": min(seqno + 1, (1 << 63) - 1),
+            "stamp": None if time is None else signed(time),
+            "conn_id": None if chain is None else signed(chain),
+            "flags": row[wire.FLAGS] | flag,
+            "size": message.size,
+            "detail": compact(detail) if detail else None,
+        }
+
+    def _unread(
+        self, datagrams: Datagrams, row: list[int], link: str, body: bytes
+    ) -> list[dict[str, Any]]:
+        """What is no message: the last piece of one with messages behind it, or damage."""
+        cut = body.find(b"\x99\xaa\x44\xff")
+        if cut >= TRAILER_BYTES - 4 and is_message(body[cut + 4 :]):
+            found = self._piece(datagrams, row, link, body[: cut + 4])
+            at, index = cut + 4, row[wire.INDEX]
+            while at < len(body) and (message := read_message(body[at:])) is not None:
+                index += 1
+                place = [*row]
+                place[wire.INDEX] = index
+                if message.type == TYPE_MCAST and message.number("seqno") is not None:
+                    self.messages["DATA" if not message.options & 8 else "GLSNO"] += 1
+                    found.append(self.data_event(datagrams, place, link, message, Flag(0)))
+                else:
+                    found += self.events(datagrams, place, link, message)
+                at += message_size(body[at:])
+            return found
+        self.undecoded["raims link: bytes that are no message"] += 1
+        return [
+            self.base(datagrams, row, link)
+            | {"wire_kind": "UNREAD", "detail": compact({"bytes": len(body)})}
+        ]
+
+
+def told(fields: Mapping[str, Value]) -> dict[str, int | str | bool]:
+    """Fields as a row's detail tells them; opaque ones as hex."""
+    found: dict[str, int | str | bool] = {}
+    for name, value in fields.items():
+        if name in UNTOLD:
+            continue
+        if isinstance(value, bytes):
+            if len(value) <= OPAQUE_TOLD:
+                found[name] = value.hex()
+        else:
+            found[name] = value
+    return found
+
+
+def compact(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)

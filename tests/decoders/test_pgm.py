@@ -1,0 +1,305 @@
+"""PGM and the raims messages in it (raims.md 2, 5, 6)."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seqaudit.decoders.events import Flag, Kind
+from seqaudit.decoders.packets import Outcome
+from seqaudit.decoders.pgm import PgmDecoder
+from seqaudit.decoders.raims import RaimsDecoder
+from seqaudit.decoders.settings import DecodeSettings
+from tests.decoders.raims_builders import (
+    BRIDGE,
+    Decoded,
+    caba,
+    data,
+    inbox,
+    inbox_subject,
+    nak,
+    odata,
+    pgm,
+    piece,
+    spm,
+)
+
+#: The annotated message of raims.md 5, from the PGM header on.
+ANNOTATED = bytes.fromhex(
+    "78811c47 04005760 918f211d6b39 006e 0000001a 00000000"
+    "80000066 509ef5f2 c403 57c5f54bb09cb477f258845886540975"
+    "c405 5e61ff99a362a6ae49fc880e8bca2f87 4700000c 5f373530302e5449434b2e41"
+    "c31163a7883000000001 c34363a7882800000010 c31318e9e20c5e5f3f3b"
+    "c11f0002 480100000009 5449434b2e4123313700"
+)
+
+
+def decoded(*payloads: bytes | None, **how: Any) -> Decoded:
+    return Decoded(PgmDecoder(DecodeSettings()), payloads, **how)
+
+
+def beside(*payloads: bytes | None, **how: Any) -> Decoded:
+    how.setdefault("ports", (35307, 24945))
+    return Decoded(RaimsDecoder(DecodeSettings()), payloads, **how)
+
+
+def test_the_annotated_message_of_the_reference() -> None:
+    found = decoded(ANNOTATED)
+    assert found.outcome == [Outcome.DECODED]
+    (message,) = found.messages()
+    assert message["source"] == "57c5f54bb09cb477f258845886540975"
+    assert message["destination"] == "_7500.TICK.A"
+    assert (
+        message["stream"] == "pgm:918f211d6b39.30849|57c5f54bb09cb477f258845886540975|_7500.TICK.A"
+    )
+    assert (message["seqno"] >> 35, message["seqno"] & (1 << 35) - 1) == (208990470, 1)
+    assert (message["conn_id"] >> 35, message["conn_id"] & (1 << 35) - 1) == (208990469, 16)
+    assert message["stamp"] == 1795214469234638651
+    assert (message["fresh_id"], message["size"], message["index"]) == (26, 110, 1)
+
+
+def test_consecutive_odata_are_one_run_and_their_messages_too() -> None:
+    found = decoded(*[odata(n, data("_1.A", 7 + n), data("_1.B", 9 + n)) for n in range(4)])
+    (packets,) = found.packets()
+    assert (packets["seqno"], packets["stop_seqno"], packets["count"]) == (0, 4, 4)
+    runs = [(r["destination"], r["seqno"], r["stop_seqno"], r["fresh_id"], r["last_fresh_id"])
+            for r in found.messages()]  # fmt: skip
+    assert runs == [("_1.A", 7, 11, 0, 3), ("_1.B", 9, 13, 0, 3)]
+    assert found.account["messages_by"] == {"pgm": {"ODATA": 4}, "raims": {"DATA": 8}}
+
+
+@pytest.mark.parametrize(
+    "between",
+    [odata(2), odata(1, repair=True), spm(1, 0, 0), nak(3), odata(0), None],
+    ids=["gap", "RDATA", "SPM", "NAK", "copy", "barrier"],
+)
+def test_a_packet_out_of_order_ends_the_runs_of_its_link(between: bytes | None) -> None:
+    found = decoded(odata(0, data("_1.A", 7)), between, odata(1, data("_1.A", 8)))
+    assert [r["count"] for r in found.messages()] == [1, 1]
+
+
+def test_the_same_messages_on_two_links_are_ordered_against_each_other() -> None:
+    other = bytearray(odata(1, data("_1.A", 8)))
+    other[8] ^= 1
+    found = decoded(odata(0, data("_1.A", 7)), bytes(other), odata(1, data("_1.A", 8)))
+    assert [r["seqno"] for r in found.messages()] == [7, 8, 8]
+
+
+def test_a_chain_stands_alone_and_a_time_ends_a_run_without() -> None:
+    found = decoded(odata(0, data("_1.A", 7, chain=3), data("_1.A", 8), data("_1.A", 9, time=None)))
+    assert [(r["conn_id"], r["stamp"]) for r in found.messages()] == [
+        (3, 5),
+        (None, 5),
+        (None, None),
+    ]
+
+
+def test_seqnos_keep_the_64_bits_of_the_wire() -> None:
+    found = decoded(odata(0, data("_1.A", (1 << 63) + 5), data("_1.A", (1 << 64) - 1)))
+    assert [(r["seqno"], r["stop_seqno"]) for r in found.messages()] == [
+        (-(1 << 63) + 5, -(1 << 63) + 6), (-1, 0)
+    ]  # fmt: skip
+    edge = decoded(odata(0, data("_1.A", (1 << 63) - 1)))
+    assert [(r["seqno"], r["stop_seqno"]) for r in edge.messages()] == [((1 << 63) - 1,) * 2]
+
+
+def test_glsno_streams_are_named_by_their_path() -> None:
+    found = decoded(
+        odata(0, data("_nats.A", 1, options=8, path=2), data("_nats.B", 2, options=8, path=2))
+    )
+    assert [(r["wire_kind"], r["stream"].rpartition("|")[2], r["destination"], r["seqno"])
+            for r in found.messages()] == [
+        ("GLSNO", "#2", "_nats.A", 1), ("GLSNO", "#2", "_nats.B", 2)
+    ]  # fmt: skip
+
+
+def test_spm_says_lead_trail_and_an_empty_window() -> None:
+    rows = decoded(spm(3, 5, 8), spm(4, 0, 0xFFFFFFFF)).packets()
+    assert [(r["wire_kind"], r["kind"], r["seqno"], r["stamp"], r["conn_id"]) for r in rows] == [
+        ("SPM", Kind.HIGHEST, 8, 5, 3), ("SPM", Kind.HIGHEST, None, 0, 4)
+    ]  # fmt: skip
+
+
+def test_naks_and_ncfs_with_lists() -> None:
+    rows = decoded(nak(7), nak(7, 9, 12), nak(7, 9, sort=10)).packets()
+    assert [(r["wire_kind"], json.loads(r["detail"])) for r in rows] == [
+        ("NAK", [[7, 8]]),
+        ("NAK", [[7, 8], [9, 10], [12, 13]]),
+        ("NCF", [[7, 8], [9, 10]]),
+    ]
+
+
+def test_spmr_has_no_body() -> None:
+    assert [r["wire_kind"] for r in decoded(pgm(12, b"")).packets()] == ["SPMR"]
+
+
+def test_rows_of_a_link_are_copied_to_the_raims_conversation() -> None:
+    found = decoded(odata(0), spm(0, 0, 0))
+    assert [(r["conversation"], r["stream"]) for r in found.rows] == [
+        ("pgm|918f211d6b39.4711", "918f211d6b39.4711"),
+        ("raims", "pgm:918f211d6b39.4711|"),
+    ] * 2
+
+
+def test_without_raims_only_packets_are_decoded() -> None:
+    found = Decoded(
+        PgmDecoder(DecodeSettings(no_decode=frozenset({"raims"}))), [odata(0, data("_1.A", 7))]
+    )
+    assert [r["conversation"] for r in found.rows] == ["pgm|918f211d6b39.4711"]
+
+
+def test_the_trail_is_told_while_something_may_be_missing_below_it() -> None:
+    found = decoded(odata(0), odata(3), odata(4, trail=1), odata(5, trail=2), odata(6, trail=5))
+    trails = [(r["frame"], r["stamp"]) for r in found.packets() if r["wire_kind"] == "TRAIL"]
+    assert trails == [(4, 2), (5, 5)]
+
+
+def test_a_message_in_pieces() -> None:
+    whole = data("_1.BIG", 7, payload=500, long=True)
+    first, second = whole[:300], whole[300:]
+    found = decoded(odata(0, piece(0, len(whole), first)), odata(1, piece(300, len(whole), second)))
+    rows = found.messages()
+    assert [(r["wire_kind"], r["flags"], json.loads(r["detail"])) for r in rows] == [
+        ("DATA", Flag.PARTIAL, {"offset": 0, "piece": 300, "total": len(whole)}),
+        ("PIECE", 0, {"offset": 300, "piece": len(second), "total": len(whole)}),
+    ]
+    assert (rows[0]["destination"], rows[0]["seqno"]) == ("_1.BIG", 7)
+
+
+def test_messages_behind_the_last_piece_are_read() -> None:
+    tsdu = piece(300, 310, b"y" * 10) + data("_1.A", 7)
+    found = decoded(odata(0, data("_1.A", 6)), odata(1, tsdu))
+    assert [r["wire_kind"] for r in found.messages()] == ["DATA", "PIECE", "DATA"]
+
+
+def test_heartbeats_name_a_member_once() -> None:
+    beat = caba(
+        "_X.HB", ("seqno", 1), ("start", 77), ("user", "A"), ("host_id", 0x0100_4D0A),
+        ("version", "1.47"), ("converge", 99), sort=3, options=16, path=2,
+    )  # fmt: skip
+    found = decoded(odata(0, beat), odata(1, beat))
+    members = [r for r in found.rows if r["kind"] == Kind.MEMBER]
+    assert [(r["source"], json.loads(r["detail"])) for r in members] == [
+        (BRIDGE.hex(), {"address": "10.77.0.1:50000", "name": "A", "version": "1.47"})
+    ]
+    assert [(r["wire_kind"], r["seqno"]) for r in found.messages()] == [("HB", 1), ("HB", 1)]
+    assert json.loads(found.messages()[0]["detail"])["converge"] == 99
+
+
+def test_subscriptions_concern_every_stream() -> None:
+    join = caba("_S.JOIN._1.A", ("seqno", 3), ("subject", "_1.A"), sort=2)
+    stop = caba("_P.STOP._1.", ("seqno", 4), ("pattern", "_1.>"), sort=2)
+    rows = decoded(odata(0, join, stop)).messages()
+    assert [(r["wire_kind"], r["kind"], r["stream"]) for r in rows] == [
+        ("JOIN", Kind.SUBSCRIBE, None), ("STOP", Kind.SUBSCRIBE, None)
+    ]  # fmt: skip
+
+
+def test_what_is_no_message_is_told_on_a_link_that_speaks_raims() -> None:
+    found = decoded(odata(0, b"hello"), odata(1, data("_1.A", 7), b"junk"))
+    assert [r["wire_kind"] for r in found.messages()] == ["DATA", "UNREAD"]
+    assert found.account["undecoded"] == {"raims link: bytes that are no message": 1}
+
+
+def test_other_traffic_is_not_claimed() -> None:
+    packet = odata(0, data("_1.A", 7))
+    others = [packet[:-1], packet + b"\0", b"\0" * 40, bytes(range(64)), packet[:10]]
+    assert decoded(*others).outcome == [Outcome.NOT_CLAIMED] * 5
+    assert decoded(packet, ports=(1, 9999)).outcome == [Outcome.NOT_CLAIMED]
+    assert decoded(packet, ports=(1, 3055)).outcome == [Outcome.DECODED]
+    assert decoded(packet, ports=(0, 0)).outcome == [Outcome.DECODED]  # IP protocol 113
+    forced = PgmDecoder(DecodeSettings(decode_as=(("udp", 9999, "pgm"),)))
+    assert Decoded(forced, [packet], ports=(1, 9999)).outcome == [Outcome.DECODED]
+
+
+def test_a_cut_packet_is_truncated_and_still_counted() -> None:
+    found = decoded(odata(5, data("_1.A", 7)), cut=20)
+    assert found.outcome == [Outcome.TRUNCATED]
+    assert [r["seqno"] for r in found.packets()] == [5]
+
+
+def test_inbox_headers_and_messages() -> None:
+    receiver = bytes(range(16, 32))
+    loss = caba(
+        inbox_subject(receiver, "loss"), ("seqno", 1), ("subject", "_1.A"), ("idl_msg_loss", 4),
+        ("ms_tot", 4), ("ref_seqno", 1 << 40), sort=1, options=16, path=37,
+    )  # fmt: skip
+    found = beside(inbox(1, loss), inbox(1, loss, repair=True), inbox(1, sort=1, ack=3, uid=2))
+    heads = [r for r in found.rows if r["system"] == "inbox"]
+    assert [(r["wire_kind"], r["kind"], r["seqno"], r["conn_id"]) for r in heads] == [
+        ("DATA", Kind.DATA, 1, 7 | 2 << 10),
+        ("DATA", Kind.RETRANSMISSION, 1, 7 | 2 << 10),
+        ("RECV_ACK", Kind.ACK, 3, 7 | 3 << 10),
+    ]
+    assert heads[0]["stream"] == "inbox:10.77.0.1:35307>239.77.0.1:24945|"
+    message = found.messages()[0]
+    assert (message["wire_kind"], message["destination"]) == ("LOSS", receiver.hex())
+    assert json.loads(message["detail"]) == {
+        "idl_msg_loss": 4, "ms_tot": 4, "ref_seqno": 1 << 40, "subject": "_1.A"
+    }  # fmt: skip
+    assert found.account["messages_by"] == {
+        "inbox": {"DATA": 2, "RECV_ACK": 1}, "raims": {"LOSS": 2}
+    }  # fmt: skip
+
+
+def test_the_name_service_is_one_message_a_datagram() -> None:
+    name = caba("_X.NAME", ("user", "A"), sort=2)
+    found = beside(name, name + b"\0")
+    assert found.outcome == [Outcome.DECODED, Outcome.NOT_CLAIMED]
+    assert [r["wire_kind"] for r in found.messages()] == ["NAME"]
+
+
+def test_every_class_of_field_is_read() -> None:
+    blob = b"z" * 7
+    message = caba(
+        "_X.LINK", ("seqno", 70_000), ("time", 1 << 40), ("idl_restart", True), ("user", "odd"),
+        ("sync_bridge", bytes(16)), ("auth_key", bytes(64)), ("bloom", blob), ("hops", 1), sort=2,
+    )  # fmt: skip
+    (row,) = decoded(odata(0, message)).messages()
+    assert (row["seqno"], row["stamp"]) == (70_000, 1 << 40)
+    assert json.loads(row["detail"]) == {
+        "bloom": blob.hex(), "hops": 1, "idl_restart": True, "sync_bridge": "00" * 16,
+        "time": 1 << 40, "user": "odd",
+    }  # fmt: skip
+
+
+def both_modes(payloads: list[bytes]) -> None:
+    for decoder, ports in ((PgmDecoder, (1, 7239)), (RaimsDecoder, (1, 2))):
+        one, two = (
+            Decoded(decoder(DecodeSettings()), payloads, ports=ports, compile_it=compiled)
+            for compiled in (False, True)
+        )
+        assert one.table.equals(two.table)
+        assert (one.outcome, one.account) == (two.outcome, two.account)
+
+
+PACKETS = [
+    odata(0, data("_1.A", 7), data("_1.A", 8, chain=4), data("_n.A", 8, options=8)),
+    odata(1, piece(0, 900, data("_1.BIG", 7, payload=200))),
+    odata(3, caba("_X.HB", ("seqno", 1), ("user", "A"), sort=3, options=16, path=2), repair=True),
+    spm(1, 2, 3),
+    nak(4, 5, 6),
+    inbox(1, data("_1.A", 7)),
+    ANNOTATED,
+]
+
+
+@given(st.data())
+@settings(max_examples=150, deadline=None)
+def test_damaged_packets_never_raise_and_both_modes_agree(draw: st.DataObject) -> None:
+    payloads = []
+    for packet in draw.draw(st.lists(st.sampled_from(PACKETS), min_size=1, max_size=6)):
+        body = bytearray(packet)
+        for _ in range(draw.draw(st.integers(0, 3))):
+            place = draw.draw(st.integers(0, len(body) - 1))
+            body[place] = draw.draw(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF, body[place] ^ 4]))
+        payloads.append(bytes(body[: len(body) - draw.draw(st.sampled_from([0, 0, 1, 9]))]))
+    both_modes(payloads)
+
+
+def test_packets_cut_anywhere_never_raise() -> None:
+    for packet in PACKETS:
+        both_modes([packet[:size] for size in range(len(packet))])
+        decoded(packet, cut=len(packet) // 2)
