@@ -68,6 +68,12 @@ _JUDGING: Final = (
         help="YAML file of protocol parameters; --param goes before it.",
     ),
     click.option(
+        "--rules",
+        type=click.Choice(["code", "document", "document-before-sync"]),
+        help="Whose rules are replayed: the shipped code's, the design documents', or those from "
+        "before the UNICAST3 sync document. Sets the parameter rules of every system that has it.",
+    ),
+    click.option(
         "--jgroups-config",
         type=click.Path(exists=True, dir_okay=False),
         help="JGroups stack file (XML) of the members; --params goes before it.",
@@ -136,6 +142,7 @@ def options_of(
     param: Iterable[str] = (),
     params: str | None = None,
     jgroups_config: str | None = None,
+    rules: str | None = None,
 ) -> "Options":
     """The options of a run.
 
@@ -153,7 +160,7 @@ def options_of(
         engine=engine,
         place=Place(master, remote),
         at=at,
-        parameters=_parameters(param, params, jgroups_config),
+        parameters=_parameters(param, params, jgroups_config, rules),
         names=_names(names),
         decode_as=tuple(_decode_as(text) for text in decode_as),
         no_decode=frozenset(_system(text) for text in no_decode),
@@ -167,7 +174,7 @@ def _decorated(function: Callable[..., Any], options: Iterable[Any]) -> Callable
 
 
 def _parameters(
-    param: Iterable[str], params: str | None, jgroups_config: str | None
+    param: Iterable[str], params: str | None, jgroups_config: str | None, rules: str | None
 ) -> dict[str, tuple[int | bool | str, str]]:
     from seqaudit.replay.parameters import (
         GIVEN,
@@ -175,6 +182,7 @@ def _parameters(
         from_jgroups_config,
         load_parameters,
         parse_parameter,
+        rule_sets,
     )
 
     values: dict[str, int | bool | str] = {}
@@ -183,6 +191,8 @@ def _parameters(
             values |= from_jgroups_config(_content(jgroups_config), jgroups_config)
         if params is not None:
             values |= load_parameters(_content(params), params)
+        if rules is not None:
+            values |= rule_sets(rules)
         values |= dict(parse_parameter(text) for text in param)
     except ParameterError as problem:
         raise click.UsageError(safe(problem)) from problem

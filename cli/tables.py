@@ -27,6 +27,9 @@ _TEXT: Final = "left"
 #: Ranges of seqnos shown in one cell; the rest is counted.
 RANGES_SHOWN: Final = 4
 
+#: States of a connection shown in one cell.
+STATES_SHOWN: Final = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -88,6 +91,7 @@ def render_audit(report: Report, style: TimeStyle, limit: int) -> list[Renderabl
     return [
         render_captures(report, style, limit),
         render_streams(report, limit),
+        *([render_connections(report, limit)] if report["connections"] else []),
         render_gaps(report, limit),
         render_findings(report, style, limit),
         render_rules(report),
@@ -196,6 +200,45 @@ def render_streams(report: Report, limit: int) -> RenderableType:
     ]
     shown, more = _limited(rows, limit)
     return Listing("Streams", columns, shown, more)
+
+
+def render_connections(report: Report, limit: int) -> RenderableType:
+    """Every connection as its end at this capture went through it, and what was left unacked."""
+    columns = [
+        Column("#", _NUMERIC),
+        Column("sender"),
+        Column("receiver"),
+        Column("conn", _NUMERIC),
+        Column("seen at"),
+        Column("states, from frame"),
+        Column("highest sent", _NUMERIC),
+        Column("highest acked", _NUMERIC),
+        Column("unacked", _NUMERIC),
+    ]
+    rows = [
+        [
+            _count(connection["capture"]),
+            connection.get("sender_name") or "-",
+            connection.get("receiver_name") or "-",
+            _count(connection["conn_id"]),
+            "neither end" if connection["end"] == "between" else f"its {connection['end']}",
+            _states(connection["states"]),
+            _count(connection["highest_sent"]),
+            _count(connection["highest_acked"]),
+            seqno_ranges(connection["unacked_seqnos"]) if connection["unacked_seqnos"] else "-",
+        ]
+        for connection in report["connections"]
+    ]
+    shown, more = _limited(rows, limit)
+    return Listing("Connections", columns, shown, more)
+
+
+def _states(states: Sequence[Mapping[str, Any]]) -> str:
+    """``OPEN 24 > CLOSED 42``; of many only the first and the last ones."""
+    texts = [f"{state['state']} {_frame(state, 'frame')}" for state in states]
+    if len(texts) > STATES_SHOWN:
+        texts = [texts[0], "...", *texts[-(STATES_SHOWN - 2) :]]
+    return " > ".join(texts) or "-"
 
 
 def render_gaps(report: Report, limit: int) -> RenderableType:

@@ -12,6 +12,9 @@ from typing import Any, Final
 
 import yaml
 
+from seqaudit.replay.parameters_raims import FILE_NAMES, RAIMS
+from seqaudit.replay.parameters_zenoh import ZENOH
+
 Value = int | bool | str
 Given = tuple[Value, str]  # value, origin
 
@@ -45,7 +48,8 @@ class Parameter:
     @property
     def type(self) -> type:
         """bool, int or str."""
-        return bool if self.unit == "yes/no" else str if self.choices else int
+        text = self.choices or self.unit == "text"
+        return bool if self.unit == "yes/no" else str if text else int
 
 
 _TABLE: Final = (
@@ -89,6 +93,8 @@ _TABLE: Final = (
               "taken", "jgroups.md 4.1"),
     Parameter("unicast.block_proof_ms", 20, "ms", "a new seqno within this time of the ACK that "
               "made room proves that the sender had been blocked", "design 5.2"),
+    *(Parameter(*row) for row in RAIMS),
+    *(Parameter(*row) for row in ZENOH),
 )  # fmt: skip
 
 PARAMETERS: Final[Mapping[str, Parameter]] = {p.name: p for p in _TABLE}
@@ -122,6 +128,8 @@ def load_parameters(text: str, where: str = "parameter file") -> dict[str, Value
         return {}
     if not isinstance(loaded, dict):
         raise ParameterError(f"{where}: holds no NAME: VALUE lines; try 'mcast.capacity: 2048'")
+    if isinstance(loaded.get("parameters"), dict):
+        return from_raims_config(loaded["parameters"], where)
     values: dict[str, Value] = {}
     for key, value in loaded.items():
         entries = (
@@ -132,6 +140,26 @@ def load_parameters(text: str, where: str = "parameter file") -> dict[str, Value
         for name, item in entries.items():
             plain = _normal(str(name), where)
             values[plain] = _parse(plain, "" if item is None else str(item), where)
+    return values
+
+
+def from_raims_config(stated: Mapping[Any, Any], where: str = "param.yaml") -> dict[str, Value]:
+    """What the ``parameters:`` of a raims ``param.yaml`` say; those of no concern are left out.
+
+    Names have hyphens or underscores; a time without a unit is in seconds.
+
+    Raises:
+        ParameterError: a value of the wrong kind.
+    """
+    values: dict[str, Value] = {}
+    for key, value in stated.items():
+        name = FILE_NAMES.get(str(key).replace("-", "_").lower())
+        if name is None:
+            continue
+        text = "" if value is None else str(value).strip()
+        if name.endswith("_ms") and text.isdecimal():
+            text += " s"
+        values[name] = _parse(name, text, where)
     return values
 
 
@@ -172,6 +200,19 @@ _ZERO_COUNTS: Final = frozenset(
 
 #: A value that a system property may replace, ``${name:default}``: the default is taken.
 _PROPERTY: Final = re.compile(r"\$\{[^:}]*(?::([^}]*))?\}")
+
+
+def rule_sets(rules: str) -> dict[str, Value]:
+    """``--rules``: the parameter ``rules`` of every engine, each with the nearest set it has.
+
+    Engines without a set of rules from before the sync document replay their document's.
+    """
+    values: dict[str, Value] = {}
+    for name, parameter in PARAMETERS.items():
+        if name.endswith(".rules"):
+            known = rules in parameter.choices
+            values[name] = rules if known else rules.removesuffix("-before-sync")
+    return values
 
 
 def from_jgroups_config(text: str, where: str = "stack file") -> dict[str, Value]:
@@ -240,9 +281,11 @@ def _normal(name: str, where: str = "--param") -> str:
 
 
 _UNITS: Final = {
-    "": 1, "ms": 1, "s": 1000, "sec": 1000, "m": 60_000, "min": 60_000,
+    "": 1, "ms": 1, "s": 1000, "sec": 1000, "secs": 1000, "m": 60_000, "min": 60_000,
+    "mins": 60_000,
 }  # fmt: skip
 _SIZES: Final = {"": 1, "k": 1000, "kb": 1000, "m": 1_000_000, "mb": 1_000_000}
+_BYTES: Final = {"": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "gb": 1 << 30}
 
 
 def _parse(name: str, text: str, where: str) -> Value:
@@ -253,6 +296,8 @@ def _parse(name: str, text: str, where: str) -> Value:
                 f"{where}: {name} is one of {', '.join(parameter.choices)}, not {text!r}"
             )
         return text
+    if parameter.type is str:
+        return text
     if parameter.type is bool:
         word = text.lower()
         if word in ("true", "yes", "on", "1"):
@@ -261,7 +306,7 @@ def _parse(name: str, text: str, where: str) -> Value:
             return False
         raise ParameterError(f"{where}: {name} is true or false, not {text!r}")
     match = re.fullmatch(r"\s*(\d[\d_,]*)\s*([a-zA-Z]*)\s*", text)
-    units = _UNITS if parameter.unit == "ms" else _SIZES
+    units = {"ms": _UNITS, "bytes": _BYTES}.get(parameter.unit, _SIZES)
     if not match or match[2].lower() not in units:
         raise ParameterError(f"{where}: {name} is a whole number of {parameter.unit}, not {text!r}")
     return int(re.sub(r"[_,]", "", match[1])) * units[match[2].lower()]

@@ -291,4 +291,12 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "At the sender's own interface a seqno is first seen after a higher one.",
         "Nothing unless it provokes requests.",
         "jgroups.md 5.6"),
+    info(
+        "UC042", "ack-sooner-than-minimum",
+        "ACKs followed each other sooner than the UNICAST3 document's minimum time allows.",
+        "At the receiver: two ACKs of one connection closer than 80 % of "
+        "unicast.min_ack_interval_ms less 50 ms; judged only by the documents' rules, because the "
+        "shipped code has no minimum.",
+        "Nothing: the shipped code acknowledges at ticks and at ack_threshold.",
+        "unicast3.txt, \"Design\""),
 )  # fmt: skip

@@ -230,6 +230,17 @@ class UnicastEngine:
             capacity=given.value("capacity"),
             unicast4=event.system == "unicast4",
             proof_ns=given.value("block_proof_ms") * MS,
+            expiry_ns=self._timeouts(event.system)[0],
+        )
+
+    def _timeouts(self, system: str) -> tuple[int, int]:
+        """conn_expiry_timeout and conn_close_timeout in ns; 0: never (4.1)."""
+        expiry = self.parameters.value("conn_expiry_timeout_ms")
+        close = self.parameters.value("conn_close_timeout_ms")
+        defaults = (120_000, 240_000) if system == "unicast3" else (10_000, 10_000)
+        return (
+            (defaults[0] if expiry is None else expiry) * MS,
+            (defaults[1] if close is None else close) * MS,
         )
 
     def _receiver(self, event: Event) -> ReceiverMachine:
@@ -238,7 +249,9 @@ class UnicastEngine:
             given.value("xmit_interval_ms") * MS,
             given.value("sync_min_interval_ms") * MS,
             given.value("min_ack_interval_ms") * MS,
+            *self._timeouts(event.system),
             given.is_given("xmit_interval_ms") and given.value("rules") == CODE,
+            given.value("rules"),
         )
         return ReceiverMachine(
             timing,

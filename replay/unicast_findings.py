@@ -29,7 +29,7 @@ from seqaudit.replay.unicast_summary import (
     role_of,
     stream_row,
 )
-from seqaudit.replay.unicast_tables import Release
+from seqaudit.replay.unicast_tables import CODE, Release
 
 MANY_ACKS: Final = 50
 FEW_MESSAGES: Final = 2
@@ -393,6 +393,12 @@ class _Reporter(Reporter):
                 },
                 default="xmit_interval_ms",
             )  # fmt: skip
+        yield from self.times(
+            stream, "UC042", facts.early_acks, Certainty.LIKELY,
+            "{times} ACKs of {receiver_member} to {sender_member} came sooner than the document's "
+            "minimum time of {least} ms after the one before.",
+            "the second ACK", least=self.parameters.value("min_ack_interval_ms"),
+        )  # fmt: skip
         if machine.oversized and stream.kinds("XMIT_REQ"):
             mark, size = machine.oversized[0]
             yield self.make(
@@ -703,6 +709,8 @@ class _Reporter(Reporter):
                 why = "unicast.max_xmit_req_size is not given"
             elif code in ("UC007", "UC008", "UC009") and not self.release.timestamps:
                 why = "this release has no timestamps"
+            elif code == "UC042" and self.parameters.value("rules") == CODE:
+                why = "the shipped code has no minimum time between ACKs"
             elif code == "UC039" and self.release.cached:
                 why = "this release keeps messages that come before the window"
             yield self.judged(code, why)
@@ -710,7 +718,7 @@ class _Reporter(Reporter):
 
 _AT_RECEIVER: Final = frozenset(
     {"UC001", "UC002", "UC006", "UC018", "UC021", "UC023", "UC032", "UC033", "UC034", "UC035",
-     "UC036", "UC039", "UC040"}
+     "UC036", "UC039", "UC040", "UC042"}
 )  # fmt: skip
 _AT_SENDER: Final = frozenset(
     {"UC004", "UC007", "UC008", "UC009", "UC016", "UC017", "UC019", "UC024", "UC025", "UC026",

@@ -33,7 +33,7 @@ from seqaudit.replay.notes import Note, Times
 from seqaudit.replay.ranges import Range, RangeSet, total
 from seqaudit.replay.repeats import Repeats
 from seqaudit.replay.unicast_streams import CLOSED, CLOSING, OPEN, Stream
-from seqaudit.replay.unicast_tables import Release
+from seqaudit.replay.unicast_tables import BEFORE_SYNC, CODE, DOCUMENT, Release
 from seqaudit.replay.unicast_would import WouldSend
 from seqaudit.replay.windows import Window
 
@@ -52,7 +52,14 @@ class Timing(NamedTuple):
     tick_ns: int
     sync_ns: int
     min_ack_ns: int
+    expiry_ns: int  # conn_expiry_timeout; 0: never
+    close_ns: int  # conn_close_timeout; 0: never
     tick_given: bool
+    rules: str
+
+    def reaped_after_ns(self) -> int | None:
+        """Idle time after which an entry is removed (B23); null: never."""
+        return self.expiry_ns + self.close_ns if self.expiry_ns and self.close_ns else None
 
     def ack_due_ns(self) -> int:
         """Latest time from an arrival to its ACK, with the jitter that section 6 allows."""
@@ -66,12 +73,13 @@ class Timing(NamedTuple):
 class Entry:
     """A receive entry: one window of one connection."""
 
-    __slots__ = ("before", "opened", "out_of_band", "stream", "window")
+    __slots__ = ("before", "opened", "out_of_band", "stream", "used", "window")
 
     def __init__(self, stream: Stream, window: Window, opened: Mark, before: RangeSet) -> None:
         self.stream = stream
         self.window = window
         self.opened = opened
+        self.used = opened  # age = 0
         self.before = before  # delivered on this connection by earlier windows
         self.out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
 
@@ -93,6 +101,8 @@ class Facts:
         self.delivered = RangeSet()
         self.highest_ack = 0  # sent by this member
         self.acked_since: Mark | None = None  # when that level was acknowledged first
+        self.last_ack: Mark | None = None
+        self.early_acks = Times()
         self.redelivered = Note()
         self.inner_loss = Note()
         self.without_window = Note()  # dropped: there was no window and no cache
@@ -208,6 +218,14 @@ class ReceiverMachine:
             self._flag_since = None
         if level > facts.highest_ack:
             facts.highest_ack, facts.acked_since = level, mark
+        least = self._timing.min_ack_ns * 8 // 10 - 50_000_000
+        if (
+            self._timing.rules != CODE
+            and facts.last_ack is not None
+            and mark.at_ns - facts.last_ack.at_ns < least
+        ):
+            facts.early_acks.add(mark)  # U3
+        facts.last_ack = mark
         received = stream.received
         assert received is not None
         received.level(level, mark)
@@ -254,7 +272,7 @@ class ReceiverMachine:
         self.syncs.add(mark)
         last = self._last_sync
         if last is not None:
-            if mark.at_ns - last.at_ns < self._timing.sync_ns * 8 // 10 - 50_000_000:
+            if mark.at_ns - last.at_ns < self._least_between_syncs():
                 self.close_sync_count += 1
                 if len(self.close_syncs) < MAX_LISTED:
                     self.close_syncs.append((last, mark))
@@ -274,6 +292,16 @@ class ReceiverMachine:
             if facts.first_missing is None and not facts.delivered and self._cache:
                 facts.first_missing = (self._cache[0][0].first_mark(), mark)
         self._known = True
+
+    def _least_between_syncs(self) -> int:
+        """B20; S3 throttles only where there is an entry, U17 leaves it to the task."""
+        if self._timing.rules == BEFORE_SYNC:
+            least = self._timing.tick_ns
+        elif self._timing.rules == DOCUMENT and self.entry is None:
+            return 0
+        else:
+            least = self._timing.sync_ns
+        return least * 8 // 10 - 50_000_000
 
     def finish(self, end_ns: int, last_own_ns: int) -> None:
         """The capture is over.
@@ -403,12 +431,18 @@ class ReceiverMachine:
         entry = self.entry
         assert entry is not None
         before = self._waiting[0][0].first_mark() if self._waiting else mark
-        why = "its SEND_FIRST_SEQNO"
+        why = "its SEND_FIRST_SEQNO shows it"
+        idle_ns = before.at_ns - entry.used.at_ns
+        reaped_ns = self._timing.reaped_after_ns()
         if self._view_without is not None:
-            why = "after a view without the sender"
+            why = "it followed a view without the sender"
+        elif reaped_ns is not None and idle_ns >= reaped_ns:
+            why = f"it was reaped after {idle_ns // 1_000_000} ms without a message"
+            expired = Mark(entry.used.frame, entry.used.at_ns + self._timing.expiry_ns)
+            entry.stream.enter(CLOSING, expired, "idle for conn_expiry_timeout")
         if len(self.losses) < MAX_LISTED:
             self.losses.append(WindowLoss(entry.stream, before, mark, entry.window.low, why))
-        entry.stream.enter(CLOSED, before, "the window was gone: " + why)
+        entry.stream.enter(CLOSED, before, "the window is gone: " + why)
         self.entry = None
 
     def _read(self, event: Event, stream: Stream) -> None:
@@ -484,6 +518,9 @@ class ReceiverMachine:
         if self._flag_since is None:
             self._flag_since = event.first_mark()
         self.would.accepted(event)
+        entry.used = event.last_mark()  # B12
+        if stream.state == CLOSING and self._view_without is None:
+            stream.enter(OPEN, entry.used, "a message")
         done = entry.window.accept(event.seqno, event.stop_seqno)
         for part in done.dropped:  # B10
             self.facts_of(stream).outside_window.add(*part, event.first_mark())

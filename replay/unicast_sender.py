@@ -141,7 +141,7 @@ class SenderMachine:
 
     def __init__(
         self, *, tick_ns: int, sync_ns: int, rules: str, timestamps: bool, capacity: int | None,
-        unicast4: bool, proof_ns: int,
+        unicast4: bool, proof_ns: int, expiry_ns: int,
     ) -> None:  # fmt: skip
         self.entry: SendEntry | None = None
         self.facts: dict[str, SenderFacts] = {}
@@ -152,6 +152,7 @@ class SenderMachine:
         self._capacity = capacity
         self._unicast4 = unicast4
         self._proof_ns = proof_ns
+        self._expiry_ns = expiry_ns
         self._last_sync: Mark | None = None
         self._view_without: Mark | None = None
 
@@ -202,8 +203,12 @@ class SenderMachine:
         mark = event.first_mark()
         facts = self.facts_of(stream)
         facts.closed = mark
-        stream.enter(CLOSED, mark, "CLOSE")
         entry = self.entry
+        if entry is not None and entry.stream is stream:
+            expired = Mark(entry.last_send.frame, entry.last_send.at_ns + self._expiry_ns)
+            if self._expiry_ns and stream.state == OPEN and expired.at_ns < mark.at_ns:
+                stream.enter(CLOSING, expired, "idle for conn_expiry_timeout")  # A17
+        stream.enter(CLOSED, mark, "CLOSE")
         if entry is not None and entry.stream is stream:
             self._remove(entry, facts, mark)
 
