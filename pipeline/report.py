@@ -98,8 +98,14 @@ def build(
     ]
     gaps.sort(key=lambda gap: (gap["capture"], gap["stream"] or "", gap["seqnos"], _text(gap)))
     connections = [
-        frames.resolved(_stream(row, called), row["capture"])
+        frames.resolved(
+            _connection(_stream(row, called), merged[row["capture"]]["last_ns"]), row["capture"]
+        )
         for row in by_kind.pop(rows_of.CONNECTION, [])
+    ]
+    queries = [
+        frames.resolved(_about(row) | row["detail"], row["capture"])
+        for row in by_kind.pop(rows_of.QUERY, [])
     ]
     views = [
         frames.resolved(_about(row) | row["detail"] | {"frame": row["frame"]}, row["capture"])
@@ -119,6 +125,7 @@ def build(
         "streams": streams,
         "connections": connections,
         "gaps": gaps,
+        "queries": queries,
         "findings": findings,
         "rules": _rules(by_kind.pop(rows_of.JUDGED, []), findings, len(captures)),
         "parameters": _parameters(by_kind.pop(rows_of.PARAMETER, []), settings),
@@ -306,6 +313,13 @@ def _stream(row: Row, called: Names) -> Row:
     stream["sender_name"] = called.of(stream.get("sender"))
     stream["receiver_name"] = called.of(stream.get("receiver"))
     return stream
+
+
+def _connection(connection: Row, end_ns: int | None) -> Row:
+    """A connection with the states that its timeouts led to before the capture ended."""
+    reached = [state for state in connection.pop("later") if state["at_ns"] <= (end_ns or 0)]
+    states = [*connection["states"], *reached]
+    return connection | {"states": states, "state": states[-1]["state"] if states else None}
 
 
 def _shown(details: Iterable[Row], problems: Iterable[Row]) -> list[Row]:

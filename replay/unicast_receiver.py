@@ -323,6 +323,9 @@ class ReceiverMachine:
                 stream.outside_membership += event.count
         while self._waiting:
             self._read(*self._waiting.popleft())
+        if self.entry is not None and self.stopped is None and self._view_without is None:
+            timing = self._timing
+            self.entry.stream.idle_since(self.entry.used, timing.expiry_ns, timing.close_ns)
         for facts in self.facts.values():
             facts.requests.finish()
             facts.after_ack.finish()

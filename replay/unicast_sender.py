@@ -325,6 +325,7 @@ class SenderMachine:
         if entry is not None:
             facts = self.facts_of(entry.stream)
             self._end_tail(entry, facts, None)
+            entry.stream.idle_since(entry.last_send, self._expiry_ns, None)
         for facts in self.facts.values():
             facts.purged.finish()
             facts.unanswered.finish()

@@ -53,6 +53,7 @@ class Stream:
         self.received: Arrivals | None = None
         self.passing: PassingModel | None = None
         self.states: list[tuple[str, Mark, str]] = []
+        self.later: list[tuple[str, Mark, str]] = []  # by timeouts, if the capture is so long
         self.resends: dict[str, int] = {}
         self.highest_acked: int | None = None  # level that counts at the replayed end
         self.highest_sent: int | None = None
@@ -96,6 +97,22 @@ class Stream:
         """The replayed end of the connection changes its state."""
         if (not self.states or self.states[-1][0] != state) and len(self.states) < MAX_STATES:
             self.states.append((state, mark, why))
+
+    def idle_since(self, used: Mark, expiry_ns: int, close_ns: int | None) -> None:
+        """Nothing more uses the open connection: what its timeouts lead to (A17, B23).
+
+        Args:
+            close_ns: conn_close_timeout; null: what follows then is seen on the wire.
+        """
+        if not expiry_ns or self.state not in (OPEN, CLOSING):
+            return
+        expired = used
+        if self.state == OPEN:
+            expired = Mark(used.frame, used.at_ns + expiry_ns)
+            self.later.append((CLOSING, expired, "idle for conn_expiry_timeout"))
+        if close_ns:
+            reaped = Mark(used.frame, expired.at_ns + close_ns)
+            self.later.append((CLOSED, reaped, "CLOSING for conn_close_timeout"))
 
     @property
     def state(self) -> str | None:

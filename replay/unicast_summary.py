@@ -181,7 +181,10 @@ def capacity_of(pair: Pair, stream: Stream, parameters: EngineParameters) -> dic
 
 
 def connection_row(pair: Pair, stream: Stream, cluster: str) -> dict[str, Any]:
-    """One connection as the end that was replayed here saw it."""
+    """One connection as the end that was replayed here saw it.
+
+    ``later`` are states that timeouts lead to unless the capture ends before: the report knows.
+    """
     row: dict[str, Any] = {
         "id": stream.key,
         "cluster": cluster,
@@ -201,6 +204,10 @@ def connection_row(pair: Pair, stream: Stream, cluster: str) -> dict[str, Any]:
         "frame": stream.first.frame if stream.first else None,
         "at_ns": stream.first.at_ns if stream.first else None,
     }
+    row["later"] = [
+        {"state": state, "frame": mark.frame, "at_ns": mark.at_ns, "why": why}
+        for state, mark, why in stream.later
+    ]
     if pair.sending is not None:
         row["highest_sent"] = stream.highest_sent
         row["highest_acked"] = stream.highest_acked

@@ -102,6 +102,8 @@ def compare_unicast(audited: Audited, vantage: str, report: CaptureReport) -> It
         yield from _compare_pair(audited, vantage, pair, at, truth, streams)
     if vantage in scenario.uuids:
         yield from _compare_attributes(audited, vantage, report)
+        if not scenario.ended(vantage):  # it printed its entries before it left
+            yield from _compare_connections(audited, vantage, report)
 
 
 def of_pair(report: CaptureReport, sender: str, receiver: str) -> Streams:
@@ -341,6 +343,34 @@ def _compare_attributes(audited: Audited, vantage: str, report: CaptureReport) -
         entry=("blocked in unicasts", "sender"),
         equal=lambda ours, truth: ours <= truth and (ours == 0) == (truth == 0),
     )  # fmt: skip
+
+
+def _compare_connections(audited: Audited, vantage: str, report: CaptureReport) -> Iterator[Row]:
+    """Every connection that the member still had: its levels and its state."""
+    scenario = audited.scenario
+    own = scenario.uuids[vantage]
+    found = {
+        (c["sender"], c["receiver"], c["conn_id"]): c
+        for c in report.report["connections"]
+        if c["capture"] == report.capture
+    }
+    for truth in scenario.connections(vantage):
+        peer = scenario.uuids[truth.peer]
+        sends = truth.side == "send"
+        entry = found.get((own, peer, truth.conn_id) if sends else (peer, own, truth.conn_id), {})
+        names = (
+            ("highest_acked", "highest_sent")
+            if sends
+            else ("highest_delivered", "highest_received")
+        )
+        figure = f"connection {truth.conn_id} {'to' if sends else 'from'} {truth.peer}"
+        ours = [entry.get(name, ABSENT) for name in names]
+        yield row(audited, vantage, f"{figure}, levels", ours, [truth.low, truth.high])
+        yield row(
+            audited, vantage, f"{figure}, state", entry.get("state", ABSENT), truth.state,
+            # the capture may go on until the entry has expired
+            equal=lambda ours, truth: ours == truth or (ours, truth) == ("CLOSING", "OPEN"),
+        )  # fmt: skip
 
 
 def drops_inside(scenario: Scenario, member: str) -> bool:

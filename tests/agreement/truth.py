@@ -7,6 +7,7 @@ test (design 8.1).
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +38,24 @@ def parse_view(text: str) -> View:
     if found is None:
         raise ValueError(f"not a view: {text}")
     return View(found[1], int(found[2]), tuple(name.strip() for name in found[3].split(",")))
+
+
+#: ``B: [13 | 13 | 23] (10 elements, 0 missing), send_conn_id=0 (5 secs old) - OPEN, last-ts: 15``
+_ENTRY: Final = re.compile(
+    r"(?P<peer>\w+): \[(?P<levels>[\d |]+)\].*_conn_id=(?P<conn>-?\d+).* - (?P<state>[A-Z]+)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One entry: ``low`` is acknowledged or delivered, ``high`` sent or received."""
+
+    side: str  # send, receive
+    peer: str
+    conn_id: int
+    low: int
+    high: int
+    state: str
 
 
 @dataclass
@@ -139,6 +158,20 @@ class Scenario:
             for name, text in found.items()
             if re.fullmatch(r"[\d,]+", text)
         }
+
+    def connections(self, member: str) -> Iterator["Connection"]:
+        """The member's send and receive entries as its UNICAST printed them at the end."""
+        protocols = self.truth["protocol_attributes"].get(member) or {}
+        found = protocols.get("UNICAST4") or protocols.get("UNICAST3") or {}
+        side = ""
+        for line in found.get("op:printConnections", "").splitlines():
+            side = line.partition(" ")[0] if line.endswith("connections:") else side
+            entry = _ENTRY.match(line)
+            if entry is not None and entry["peer"] != member:
+                levels = [int(number) for number in re.findall(r"\d+", entry["levels"])]
+                yield Connection(
+                    side, entry["peer"], int(entry["conn"]), levels[0], levels[-1], entry["state"]
+                )
 
     def blockings(self, member: str) -> int:
         """How often the member's senders waited for room in a window, of either kind."""
