@@ -19,6 +19,8 @@ from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Datagrams, Outcome
 from seqaudit.decoders.settings import DecodeSettings
 from seqaudit.decoders.streams import StreamSystem
+from seqaudit.decoders.zenoh import ZenohDecoder
+from seqaudit.decoders.zenoh_streams import ZenohStreams
 
 __all__ = [
     "DECODERS",
@@ -49,11 +51,13 @@ class DatagramDecoder(Protocol):
 
 DECODERS: Final[Mapping[str, Callable[[DecodeSettings], DatagramDecoder]]] = {
     "jgroups": JGroupsDecoder,
+    "zenoh": ZenohDecoder,
 }
 
 #: Systems over TCP (``streams``), in the order in which they are asked.
 STREAMS: Final[Mapping[str, Callable[[DecodeSettings], StreamSystem]]] = {
     "jgroups": JGroupsStreams,
+    "zenoh": ZenohStreams,
 }
 
 #: Claimed by nobody; or kept for a system that is not asked.

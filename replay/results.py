@@ -11,6 +11,7 @@ GAP: Final = "GAP"
 CONNECTION: Final = "CONNECTION"  # one end of a connection: its states, what was left unacked
 FINDING: Final = "FINDING"
 VIEW: Final = "VIEW"
+QUERY: Final = "QUERY"  # of a cache: what was asked, what came, how it ended
 MEMBER: Final = "MEMBER"
 ACCOUNT: Final = "ACCOUNT"
 PROBLEM: Final = "PROBLEM"  # of the capture: an incomplete datagram, a damaged stretch

@@ -9,6 +9,7 @@ from typing import Final
 
 from seqaudit.replay.rule import Rule, error, info, warning
 from seqaudit.replay.rules_unicast import UNICAST
+from seqaudit.replay.rules_zenoh import ZENOH
 
 _CAPTURE: Final = (
     warning(
@@ -234,4 +235,4 @@ _MCAST: Final = (
         "jgroups.md 5.4 \"delivering n messages\""),
 )  # fmt: skip
 
-RULES: Final[Mapping[str, Rule]] = {rule.code: rule for rule in (*_CAPTURE, *_MCAST, *UNICAST)}
+RULES: Final[Mapping[str, Rule]] = {rule.code: rule for rule in (*_CAPTURE, *_MCAST, *UNICAST, *ZENOH)}

@@ -15,12 +15,13 @@ from typing import Any, Final
 import pyarrow as pa
 
 from seqaudit.decoders.events import EVENTS, NO_CONVERSATION, UNORDERED_KINDS, Flag, Kind
-from seqaudit.replay import mcast_findings, unicast_findings
+from seqaudit.replay import mcast_findings, unicast_findings, zenoh_findings
 from seqaudit.replay.event import Event
 from seqaudit.replay.mcast import McastEngine
 from seqaudit.replay.results import ACCOUNT, MEMBER, PROBLEM, Result, to_batch
 from seqaudit.replay.settings import CaptureSettings, ReplaySettings
 from seqaudit.replay.unicast import UnicastEngine
+from seqaudit.replay.zenoh import ZenohEngine
 
 #: Columns the stage reads, in this order.
 _COLUMNS: Final = (
@@ -73,12 +74,14 @@ def _pass_on(row: tuple[Any, ...]) -> Result:
 
 def _open_engine(
     conversation: str, settings: CaptureSettings
-) -> McastEngine | UnicastEngine | None:
+) -> McastEngine | UnicastEngine | ZenohEngine | None:
     """The engine of a conversation; null if nothing replays it."""
     if conversation.startswith("mcast|"):
         return McastEngine(conversation, settings.parameters, settings.vantage)
     if conversation.startswith("unicast|"):
         return UnicastEngine(conversation, settings.parameters, settings.vantage)
+    if conversation.startswith("zenoh|"):
+        return ZenohEngine(conversation, settings.parameters, settings.vantage)
     return None
 
 
@@ -104,6 +107,9 @@ class _Conversation:
         if self._engine is None:
             return
         self._last_ns = max(self._last_ns, row[5])
+        if isinstance(self._engine, ZenohEngine):
+            self._feed(row)  # orders its streams against each other itself; runs may be of any size
+            return
         if kind in _RUNS and stream is not None:
             run = self._open.get(stream)
             if run is not None:
@@ -123,6 +129,8 @@ class _Conversation:
             return []
         self._end_runs(None)
         self._engine.close()
+        if isinstance(self._engine, ZenohEngine):
+            return zenoh_findings.results(self._engine, self._capture, self._last_ns)
         if isinstance(self._engine, UnicastEngine):
             return unicast_findings.results(self._engine, self._capture, self._last_ns)
         return mcast_findings.results(self._engine, self._capture, self._last_ns)

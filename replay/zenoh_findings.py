@@ -1,0 +1,688 @@
+"""What a replayed zenoh session says: streams, gaps, queries, findings (design 4.5)."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from seqaudit.decoders.events import NO_CONVERSATION
+from seqaudit.replay.findings import Certainty, Finding
+from seqaudit.replay.gaps import Gap, Mark, Outcome
+from seqaudit.replay.ranges import RangeSet, inclusive
+from seqaudit.replay.reporting import MAX_EVIDENCE, Reporter, listed, parts_of
+from seqaudit.replay.results import ACCOUNT, GAP, QUERY, STREAM, Result
+from seqaudit.replay.rules_zenoh import ZENOH
+from seqaudit.replay.zenoh import Source, Unnumbered, ZenohEngine
+from seqaudit.replay.zenoh_hops import HopCounter, HopGap
+from seqaudit.replay.zenoh_subscriber import Cause, Query, Sort, Subscriber
+
+SYSTEM: Final = "zenoh"
+HOP_SYSTEM: Final = "zenoh-hop"
+PARAMETERS: Final = ("rules", "query_grace_ms", "query_timeout_ms")
+WAIT_NS: Final = 1_000_000_000
+STORM_QUERIES: Final = 20
+STORM_PER_GAP: Final = 3
+
+#: Rules that need captures of two places (``zenoh_legs`` judges them).
+ELSEWHERE: Final = frozenset({"ZN019", "ZN020", "ZN021"})
+
+
+@dataclass(slots=True)
+class Stream:
+    """What a finding is about."""
+
+    key: str
+    system: str
+    sender: str
+    receiver: str | None
+
+
+def results(engine: ZenohEngine, capture: int, end_ns: int) -> list[Result]:
+    """Everything there is to say about one session in one capture."""
+    if not engine.recognised:
+        return []
+    return list(_Zenoh(engine, capture, end_ns).rows())
+
+
+class _Zenoh(Reporter):
+    def __init__(self, engine: ZenohEngine, capture: int, end_ns: int) -> None:
+        super().__init__(capture, engine.conversation, engine.parameters, SYSTEM)
+        self.engine = engine
+        self.end_ns = end_ns
+
+    def receiver_of(self, stream: Any) -> str | None:
+        found: str | None = stream.receiver
+        return found
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def rows(self) -> Iterator[Result]:
+        engine = self.engine
+        for _, source in sorted(engine.sources.items(), key=lambda item: item[0]):
+            yield from self._source(source)
+        for _, found in sorted(engine.unnumbered.items(), key=lambda item: item[0]):
+            yield from self._unnumbered(found)
+        sessions: dict[tuple[str, str, int], int] = {}
+        for identity, counter in (
+            *engine.retired,
+            *sorted(engine.counters.items(), key=lambda i: i[0]),
+        ):
+            if counter.frames:
+                sessions[identity] = sessions.get(identity, 0) + 1
+                yield from self._hop(identity, counter, sessions[identity])
+        for query in engine.queries:
+            yield self.row(QUERY, self._query(query))
+        if engine.keys.unresolved:
+            stream = self._stream("", "", "", None)
+            yield self.finding(
+                self.make(
+                    stream, "ZN017", Certainty.PROVEN,
+                    "{count} key expressions are numbers that were declared before the capture "
+                    "began.",
+                    facts={"count": engine.keys.unresolved},
+                ),
+                None,
+            )  # fmt: skip
+        yield from self._accounts()
+        for rule in ZENOH:
+            why = "needs captures of two places" if rule.code in ELSEWHERE else None
+            yield self.judged(rule.code, why)
+        yield from self.parameters_used(PARAMETERS)
+
+    def _accounts(self) -> Iterator[Result]:
+        """Frames that might have been zenoh and are; messages that were fragmented."""
+        engine = self.engine
+        pieces = engine.doubted_frames.keys() | engine.whole.keys() | engine.doubted.keys()
+        for piece in sorted(pieces):
+            frames = engine.doubted_frames[piece]
+            messages = dict(engine.doubted.get(piece, {}))
+            for word, count in engine.whole.get(piece, {}).items():
+                messages[word] = messages.get(word, 0) + count
+            detail = {
+                "piece": piece,
+                "frames": 0,
+                "frames_by": {"decoded": frames, "other": -frames},
+                "messages_by": {SYSTEM: messages},
+                "sureness": {"by its session": frames} if frames else {},
+            }
+            yield Result(self.capture, ACCOUNT, NO_CONVERSATION, "capture", detail)
+
+    def _stream(self, sender: str, receiver: str, source: str, subject: str | None) -> Stream:
+        subject_text = "" if subject is None else f"|{subject}"
+        return Stream(
+            f"{sender}>{receiver}|{source}{subject_text}",
+            SYSTEM,
+            source.partition("/")[0] or self.engine.zid(sender) or sender,
+            self.engine.zid(receiver) or receiver,
+        )
+
+    # -- sources and subscribers -------------------------------------------------------------------
+
+    def _source(self, source: Source) -> Iterator[Result]:
+        machines = [
+            subscriber
+            for (receiver, _, name), subscriber in sorted(
+                self.engine.subscribers.items(),
+                key=lambda item: (item[0][0], item[0][1] or "", item[0][2]),
+            )
+            if receiver == source.receiver and name == source.source
+        ]
+        if not source.arrivals and not source.replies and not source.heartbeats:
+            return
+        if not machines:
+            stream = self._stream(source.sender, source.receiver, source.source, None)
+            yield self.row(STREAM, self._summary(source, None), stream)
+        for subscriber in machines:
+            stream = self._stream(source.sender, source.receiver, source.source, subscriber.subject)
+            yield self.row(STREAM, self._summary(source, subscriber), stream)
+            for gap in sorted(subscriber.gaps, key=lambda gap: gap.first):
+                for row in gap.rows():
+                    yield self.row(GAP, self._gap(subscriber, gap, row), stream)
+            for finding in self._findings(stream, source, subscriber):
+                yield self.finding(finding, stream)
+
+    def _summary(self, source: Source, subscriber: Subscriber | None) -> dict[str, Any]:
+        engine = self.engine
+        role = engine.role(source.sender, source.receiver)
+        everything = RangeSet(source.live)
+        for first, stop in source.replied:
+            everything.add(first, stop)
+        arrivals = source.arrivals + source.replies
+        mine = [q for q in engine.queries if subscriber and self._is_for(q, source, subscriber)]
+        side = {"receiver": "sent", "sender": "arrived"}.get(role, "passed")
+        zid = source.source.partition("/")[0]
+        row: dict[str, Any] = {
+            "kind": "samples",
+            "leg": engine.conversation,
+            "transport": engine.transport,
+            "source": source.source,
+            "key": source.key,
+            "subscriber": None if subscriber is None else subscriber.subject,
+            "sender": zid,
+            "sender_endpoint": source.sender,
+            "sender_node": engine.zid(source.sender),
+            "receiver": engine.zid(source.receiver),
+            "receiver_endpoint": source.receiver,
+            "conn_id": None,
+            "role": role,
+            "session_start_captured": bool(engine.session_starts),
+            "first_seqno": everything.first() if everything else None,
+            "last_seqno": everything.stop() - 1 if everything else None,
+            "first_frame": source.first.frame if source.first else None,
+            "last_frame": source.last.frame if source.last else None,
+            "first_ns": source.first.at_ns if source.first else None,
+            "last_ns": source.last.at_ns if source.last else None,
+            "messages": everything.total(),
+            "arrivals": arrivals,
+            "copies": arrivals - everything.total(),
+            "bytes": source.bytes,
+            "network_duplicates": source.network_duplicates,
+            "live": inclusive(listed(source.live)),
+            "replied": inclusive(listed(source.replied)),
+            "replies": source.replies,
+            "discarded": source.discarded.ranges.total(),
+            "heartbeats": source.heartbeats.count,
+            "heartbeat_highest": source.heard,
+            "block": source.unblocked == 0,
+            "reliable": source.unreliable == 0,
+            "fragmented": source.fragmented,
+            "cache_depth_seen": self._depth(source),
+            "delivered": None,
+            "misses": None,
+            "gaps": 0,
+            "reordered": 0,
+            "recovered": None,
+            "unrecovered": None,
+            "lost": None,
+            "lost_seqnos": None,
+            "unrecovered_seqnos": None,
+            "requests": {"sent": None, "arrived": None, side: len(mine)},
+            "requested_seqnos": {"sent": None, "arrived": None},
+            "acks": {"sent": None, "arrived": None},
+            "syncs": None,
+            "retransmissions": {"useful": None, "needless": None, "undecidable": None},
+            "recovery_ns": {"p50": None, "p99": None, "max": None},
+            "repeats": 0,
+            "longest_wait_ns": None,
+            "unknown": {},
+        }
+        if subscriber is None:
+            row["unknown"]["delivered"] = "no sample that its receiver accepts passed here"
+            return row
+        counts = subscriber.counts
+        row |= {
+            "gaps": subscriber.gap_count,
+            "reordered": counts[Outcome.REORDERED],
+            "recovered": counts[Outcome.RECOVERED],
+            "unrecovered": counts[Outcome.UNRECOVERED],
+            "open": counts[Outcome.GONE],
+            "not_captured": counts[Outcome.UNCAPTURED],
+            "lost": counts[Outcome.RECOVERED] + counts[Outcome.UNRECOVERED],
+            "lost_seqnos": inclusive(listed(_union(subscriber.recovered, subscriber.unrecovered))),
+            "unrecovered_seqnos": inclusive(listed(subscriber.unrecovered)),
+            "recovery_ns": subscriber.recovery.percentiles(),
+            "repeats": subscriber.repeat_count,
+            "longest_wait_ns": max(
+                (w.released.at_ns - w.held.at_ns for w in subscriber.waits), default=None
+            ),
+            "retransmissions": {
+                "useful": counts[Outcome.RECOVERED],
+                "needless": source.replies - min(source.replies, counts[Outcome.RECOVERED]),
+                "undecidable": 0,
+            },
+        }
+        if role == "sender":
+            row["unknown"]["delivered"] = "what arrived is not visible at the sender (zenoh.md 11)"
+        else:
+            row["delivered"] = inclusive(subscriber.delivery.ranges)
+            row["misses"] = [
+                {
+                    "seqnos": [[miss.first, miss.stop - 1]],
+                    "nb": miss.stop - miss.first,
+                    "cause": str(miss.cause),
+                    "frame": miss.due.frame,
+                    "at_ns": miss.due.at_ns,
+                }
+                for miss in subscriber.misses
+            ]
+        return row
+
+    def _depth(self, source: Source) -> int | None:
+        """How deep the cache was at least, as its replies show (zenoh.md 11)."""
+        if not source.replied:
+            return None
+        newest = max(source.replied.stop(), source.live.stop() if source.live else 0)
+        return newest - source.replied.first()
+
+    def _is_for(self, query: Query, source: Source, subscriber: Subscriber) -> bool:
+        if query.source != source.source:
+            return False
+        subject = query.key.partition("/@adv/")[0]
+        return subscriber.subject in (None, subject) or query.sort in (Sort.HEARTBEAT, Sort.LATE)
+
+    def _gap(self, subscriber: Subscriber, gap: Gap, row: dict[str, Any]) -> dict[str, Any]:
+        causes = sorted(
+            {
+                str(miss.cause)
+                for miss in subscriber.misses
+                if miss.first < gap.stop and gap.first < miss.stop
+            }
+        )
+        told = causes if row["outcome"] == Outcome.UNRECOVERED else []
+        return row | {"system": SYSTEM, "causes": told}
+
+    # -- findings --------------------------------------------------------------------------------
+
+    def _findings(
+        self, stream: Stream, source: Source, subscriber: Subscriber
+    ) -> Iterator[Finding]:
+        engine = self.engine
+        role = engine.role(source.sender, source.receiver)
+        here = Certainty.PROVEN if role == "receiver" else Certainty.LIKELY
+        gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
+        recovered = [gap for gap in gaps if Outcome.RECOVERED in gap.parts]
+        if recovered:
+            yield self.gap_finding(
+                stream, "ZN001", recovered, parts_of(recovered, Outcome.RECOVERED),
+                "{count} samples of {sender_member} were missed and recovered from {caches}, the "
+                "slowest {slowest_ms} ms after the gap showed.",
+                certainty=here,
+                slowest_ms=(subscriber.recovery.percentiles()["max"] or 0) // 1_000_000,
+                caches=self._caches(source, subscriber),
+            )  # fmt: skip
+        if role != "sender":
+            yield from self._missed(stream, subscriber, here)
+            yield from self._tail(stream, source, subscriber, here)
+        still_open = [gap for gap in gaps if Outcome.GONE in gap.parts]
+        if still_open:
+            yield self.gap_finding(
+                stream, "ZN018", still_open, parts_of(still_open, Outcome.GONE),
+                "{count} samples of {sender_member} were asked for and missing when the capture "
+                "ended.",
+            )  # fmt: skip
+        yield from self._where(stream, source, gaps)
+        if subscriber.repeat_count:
+            yield from self.note(
+                stream, "ZN008", subscriber.repeats, here,
+                "{times} samples of {sender_member} came again; the subscriber ignores them.",
+                "a sample that was there already", times=subscriber.repeat_count,
+            )  # fmt: skip
+        yield from self.note(
+            stream, "ZN006", source.discarded, here,
+            "{count} samples of {sender_member} arrived in frames that the receiving transport "
+            "throws away.",
+            "a frame whose sn is not newer than the last",
+        )  # fmt: skip
+        yield from self._query_findings(stream, source, subscriber)
+        waits = [w for w in subscriber.waits if w.released.at_ns - w.held.at_ns >= WAIT_NS]
+        if waits and role != "sender":
+            longest = max(waits, key=lambda w: w.released.at_ns - w.held.at_ns)
+            yield self.make(
+                stream, "ZN014", here,
+                "{times} times samples of {sender_member} waited behind missing ones, the longest "
+                "for {wait_ms} ms.",
+                mark=longest.held,
+                evidence=[(longest.held, "held back"), (longest.released, "handed on")],
+                facts={
+                    "times": len(waits),
+                    "wait_ms": (longest.released.at_ns - longest.held.at_ns) // 1_000_000,
+                },
+            )  # fmt: skip
+
+    def _caches(self, source: Source, subscriber: Subscriber) -> str:
+        names = sorted(
+            {
+                name
+                for query in self.engine.queries
+                if query.filled and self._is_for(query, source, subscriber)
+                for name in query.responders
+            }
+        )
+        return ", ".join(names[:MAX_EVIDENCE]) or "a cache that does not name itself"
+
+    def _missed(
+        self, stream: Stream, subscriber: Subscriber, certainty: Certainty
+    ) -> Iterator[Finding]:
+        for cause in Cause:
+            misses = [miss for miss in subscriber.misses if miss.cause is cause]
+            if not misses:
+                continue
+            text = (
+                "{count} samples of {sender_member} were missed and did not come back ({cause}); "
+                "due: {callbacks}."
+            )
+            if self.engine.parameters.value("rules") == "document":
+                text = text.replace("due: {callbacks}", "an error is due in its log")
+            yield self.make(
+                stream, "ZN002", certainty, text,
+                seqnos=[(miss.first, miss.stop) for miss in misses],
+                mark=misses[0].due,
+                evidence=[(miss.due, f"a miss callback was due: {miss.stop - miss.first}")
+                          for miss in misses[:MAX_EVIDENCE]],
+                facts={
+                    "count": sum(miss.stop - miss.first for miss in misses),
+                    "cause": str(cause),
+                    "callbacks": f"{len(misses)} miss callbacks"
+                    if len(misses) > 1 else "a miss callback",
+                },
+                default="query_grace_ms" if cause is Cause.NOT_ASKED else None,
+            )  # fmt: skip
+
+    def _tail(
+        self, stream: Stream, source: Source, subscriber: Subscriber, certainty: Certainty
+    ) -> Iterator[Finding]:
+        if (
+            subscriber.heard is None
+            or subscriber.last is None
+            or subscriber.heard <= subscriber.last
+            or subscriber.queries
+        ):
+            return
+        assert subscriber.heard_at is not None
+        yield self.make(
+            stream, "ZN003", certainty,
+            "A heartbeat of {sender_member} says {heard}, and nothing after {last} was handed on.",
+            seqnos=[(subscriber.last + 1, subscriber.heard + 1)],
+            mark=subscriber.heard_at,
+            evidence=[(subscriber.heard_at, "the heartbeat")],
+            facts={"heard": subscriber.heard, "last": subscriber.last},
+        )  # fmt: skip
+
+    def _where(self, stream: Stream, source: Source, gaps: list[Gap]) -> Iterator[Finding]:
+        """Whether missing samples left a hole in the transport sns as well (zenoh.md 11)."""
+        counters = [
+            counter
+            for (sender, receiver, _), counter in self.engine.counters.items()
+            if sender == source.sender and receiver == source.receiver
+        ]
+        counters += [
+            counter
+            for (sender, receiver, _), counter in self.engine.retired
+            if sender == source.sender and receiver == source.receiver
+        ]
+        if not counters:
+            return
+        unexplained, losses = [], []
+        for gap in gaps:
+            if not gap.parts.keys() - {Outcome.REORDERED, Outcome.UNCAPTURED}:
+                continue
+            losses.append(gap)
+            start = gap.before.at_ns if gap.before else 0
+            found = any(
+                c.gaps_between(start, gap.revealed.at_ns)
+                or any(start <= m.at_ns <= gap.revealed.at_ns for m in c.discarded.marks)
+                for c in counters
+            )
+            if not found and gap.revealed_by == "a newer sample":
+                unexplained.append(gap)
+        if unexplained:
+            at_sender = self.engine.role(source.sender, source.receiver) == "sender"
+            yield self.gap_finding(
+                stream, "ZN004", unexplained, [(gap.first, gap.stop) for gap in unexplained],
+                "{count} samples of {sender_member} are missing while no transport sn is: "
+                "{where}.",
+                certainty=Certainty.PROVEN,
+                where="dropped by the publisher's transport" if at_sender
+                else "dropped before this link",
+            )  # fmt: skip
+        promised = source.arrivals and not source.unblocked and not source.unreliable
+        stable = not self.engine.closed and self.engine.session_starts <= 1
+        if losses and promised and stable:
+            yield self.gap_finding(
+                stream, "ZN007", losses, [(gap.first, gap.stop) for gap in losses],
+                "{count} samples of {sender_member} were missing although all are reliable and "
+                "Block and no session ended; the loss is {where}.",
+                certainty=Certainty.LIKELY,
+                where="before this link" if len(unexplained) == len(losses) else "on this link",
+            )  # fmt: skip
+
+    def _query_findings(
+        self, stream: Stream, source: Source, subscriber: Subscriber
+    ) -> Iterator[Finding]:
+        mine = [q for q in self.engine.queries if self._is_for(q, source, subscriber)]
+        recovery = [q for q in mine if q.sort in (Sort.RECOVERY, Sort.HEARTBEAT)]
+        if len(recovery) >= STORM_QUERIES and len(recovery) >= STORM_PER_GAP * max(
+            subscriber.gap_count, 1
+        ):
+            yield self._about(
+                stream, "ZN009", recovery,
+                "{times} queries for {gaps} gaps of {sender_member}: each is asked for again and "
+                "again.",
+                gaps=subscriber.gap_count,
+            )  # fmt: skip
+        empty = [
+            q
+            for q in mine
+            if q.sort is Sort.PERIODIC and q.ended and not q.timed_out and not q.replies
+        ]
+        if empty:
+            yield self._about(
+                stream, "ZN010", empty,
+                "{times} periodic queries for {sender_member} were answered without a sample.",
+            )  # fmt: skip
+        if not subscriber.gap_count and (mine or source.heartbeats):
+            yield self.make(
+                stream, "ZN011", Certainty.PROVEN,
+                "{queries} queries, {replies} replies and {beats} heartbeats passed for "
+                "{sender_member}, which lost nothing here.",
+                mark=mine[0].asked if mine else source.heartbeats.marks[0],
+                facts={
+                    "queries": len(mine),
+                    "replies": source.replies,
+                    "beats": source.heartbeats.count,
+                },
+            )  # fmt: skip
+        late = [q for q in mine if q.timed_out]
+        if late:
+            yield self._about(
+                stream, "ZN013", late,
+                "{times} queries for {sender_member} were never ended: {replied} of them had "
+                "replies.",
+                replied=sum(bool(q.replies) for q in late),
+            )  # fmt: skip
+
+    def _about(
+        self, stream: Stream, rule: str, queries: list[Query], text: str, **facts: Any
+    ) -> Finding:
+        return self.make(
+            stream, rule, Certainty.PROVEN, text,
+            mark=queries[0].asked,
+            evidence=[(q.asked, f"query {q.text}") for q in queries[:MAX_EVIDENCE]],
+            facts={"times": len(queries)} | facts,
+        )  # fmt: skip
+
+    def _query(self, query: Query) -> dict[str, Any]:
+        """A row of ``seqaudit show recovery``."""
+        outcome = "open at the end of the capture"
+        if query.gone:
+            outcome = "session ended"
+        elif query.timed_out:
+            outcome = "timed out" + (" after replies" if query.replies else "")
+        elif query.ended is not None:
+            outcome = "answered" if query.replies else "answered empty"
+        return {
+            "requester": self.engine.zid(query.requester) or query.requester,
+            "key": query.key,
+            "parameters": query.text,
+            "sort": str(query.sort),
+            "source": query.source,
+            "first_seqno": query.first,
+            "last_seqno": query.last,
+            "frame": query.asked.frame,
+            "at_ns": query.asked.at_ns,
+            "ended_frame": None if query.ended is None or query.timed_out else query.ended.frame,
+            "duration_ns": None if query.ended is None else query.ended.at_ns - query.asked.at_ns,
+            "replies": query.replies,
+            "reply_seqnos": inclusive(listed(query.replied)),
+            "reply_bytes": query.reply_bytes,
+            "discarded_replies": query.refused,
+            "recovered": query.filled,
+            "caches": sorted(query.responders),
+            "outcome": outcome,
+        }
+
+    # -- samples without numbers, transport ------------------------------------------------------
+
+    def _unnumbered(self, found: Unnumbered) -> Iterator[Result]:
+        stream = self._stream(found.sender, found.receiver, "", found.key)
+        why = "samples carry no sn"
+        yield self.row(
+            STREAM,
+            {
+                "kind": "samples without SourceInfo",
+                "leg": self.conversation,
+                "transport": self.engine.transport,
+                "source": None,
+                "key": found.key,
+                "sender": stream.sender,
+                "receiver": self.engine.zid(found.receiver),
+                "conn_id": None,
+                "role": self.engine.role(found.sender, found.receiver),
+                "first_seqno": None,
+                "last_seqno": None,
+                "first_frame": found.first.frame if found.first else None,
+                "last_frame": found.last.frame if found.last else None,
+                "messages": found.count,
+                "arrivals": found.count,
+                "copies": 0,
+                "stamped": found.stamped,
+                "out_of_order": found.out_of_order,
+                "delivered": None,
+                "lost": None,
+                "recovered": None,
+                "unrecovered": None,
+                "gaps": 0,
+                "unknown": dict.fromkeys(("delivered", "lost", "recovered", "unrecovered"), why),
+            },
+            stream,
+        )
+        mark = found.first
+        yield self.finding(
+            self.make(
+                stream, "ZN012", Certainty.PROVEN,
+                "{count} samples of {key} carry no SourceInfo: a missing one cannot be noticed.",
+                mark=mark, facts={"count": found.count, "key": found.key},
+            ),
+            stream,
+        )  # fmt: skip
+
+    def _hop(
+        self, identity: tuple[str, str, int], counter: HopCounter, session: int
+    ) -> Iterator[Result]:
+        sender, receiver, code = identity
+        name = f"{sender}>{receiver}|{code >> 1}|{'R' if code & 1 else 'B'}"
+        stream = Stream(
+            name if session == 1 else f"{name}|{session}",
+            HOP_SYSTEM,
+            self.engine.zid(sender) or sender,
+            self.engine.zid(receiver) or receiver,
+        )
+        yield self.row(
+            STREAM,
+            {
+                "kind": "transport",
+                "leg": self.conversation,
+                "transport": self.engine.transport,
+                "session": session,
+                "priority": code >> 1,
+                "reliable": bool(code & 1),
+                "sender": stream.sender,
+                "receiver": stream.receiver,
+                "conn_id": None,
+                "role": self.engine.role(sender, receiver),
+                "resolution_mask": counter.mask,
+                "initial_seqno": counter.initial,
+                "start_known": counter.known_start,
+                "first_seqno": counter.seen.first(),
+                "last_seqno": counter.seen.stop() - 1,
+                "first_frame": counter.first.frame if counter.first else None,
+                "last_frame": counter.end.frame if counter.end else None,
+                "messages": counter.seen.total(),
+                "arrivals": counter.frames,
+                "copies": counter.repeated,
+                "delivered": None,
+                "gaps": len(counter.gaps) + counter.unlisted_gaps,
+                "missing": counter.lost.total(),
+                "missing_seqnos": inclusive(listed(counter.lost)),
+                "discarded": counter.discarded.count,
+                "late": counter.late.ranges.total(),
+                "skipped_after_fragments": counter.skips,
+                "abandoned_messages": counter.abandoned.count,
+                "lost": None,
+                "recovered": None,
+                "unrecovered": None,
+                "unknown": {"delivered": "frames are not handed to an application"},
+            },
+            stream,
+        )
+        for gap in counter.gaps:
+            yield self.row(GAP, _hop_gap(gap, counter), stream)
+        for finding in self._hop_findings(stream, counter):
+            yield self.finding(finding, stream)
+
+    def _hop_findings(self, stream: Stream, counter: HopCounter) -> Iterator[Finding]:
+        tcp = self.engine.transport == "tcp"
+        if counter.lost:
+            yield self.make(
+                stream, "ZN005", Certainty.LIKELY if tcp else Certainty.PROVEN,
+                "{count} frames from {sender_member} to {receiver_member} are missing"
+                + (": over TCP that is the sender's doing, or a hole in the capture." if tcp
+                   else "; zenoh does not send them again."),
+                seqnos=listed(counter.lost),
+                mark=counter.gaps[0].revealed if counter.gaps else None,
+                evidence=[(gap.revealed, "the next frame that came")
+                          for gap in counter.gaps[:MAX_EVIDENCE]],
+                facts={"count": counter.lost.total()},
+            )  # fmt: skip
+        yield from self.times(
+            stream, "ZN006", counter.discarded, Certainty.PROVEN,
+            "{times} frames from {sender_member} are thrown away by the transport of "
+            "{receiver_member}: {late} late, {repeated} repeated.",
+            "a frame whose sn is not newer than the last",
+            late=counter.late.ranges.total(), repeated=counter.repeated,
+        )  # fmt: skip
+        yield from self.times(
+            stream, "ZN015", counter.abandoned, Certainty.LIKELY,
+            "{sender_member} gave up {times} fragmented messages half way.",
+            "the next message begins",
+        )  # fmt: skip
+        yield from self.times(
+            stream, "ZN016", counter.broken, Certainty.PROVEN,
+            "{times} fragmented messages of {sender_member} lost a piece and with it everything.",
+            "a piece that does not follow",
+        )  # fmt: skip
+
+
+def _hop_gap(gap: HopGap, counter: HopCounter) -> dict[str, Any]:
+    late = RangeSet(counter.late.ranges).within(gap.first, gap.stop)
+    missing = gap.stop - gap.first
+    came = sum(b - a for a, b in late)
+    outcome = "lost" if not came else "late and thrown away" if came == missing else "lost or late"
+    return {
+        "seqnos": [[gap.first, gap.stop - 1]],
+        "count": missing,
+        "outcome": outcome,
+        "lost_after_frame": gap.before.frame if gap.before else None,
+        "revealed_frame": gap.revealed.frame,
+        "revealed_at_ns": gap.revealed.at_ns,
+        "revealed_by": "a newer transport sn",
+        "revealed_after_ns": _between(gap.before, gap.revealed),
+        "requested_frame": None,
+        "requested_after_ns": None,
+        "requests": 0,
+        "repaired_frame": None,
+        "repaired_after_ns": None,
+        "delivered_frame": None,
+        "delivered_after_ns": None,
+    }
+
+
+def _between(start: Mark | None, stop: Mark) -> int | None:
+    return None if start is None else stop.at_ns - start.at_ns
+
+
+def _union(*sets: Iterable[tuple[int, int]]) -> RangeSet:
+    union = RangeSet()
+    for ranges in sets:
+        for first, stop in ranges:
+            union.add(first, stop)
+    return union

@@ -1,0 +1,415 @@
+"""The subscriber of missed-samples recovery: one source at one key expression (zenoh.md 9.4, 10).
+
+``Subscriber`` replays the shipped AdvancedSubscriber, ``DocumentSubscriber`` the ReliableSubscriber
+of the design document. Samples come as runs [first, stop) that its transport accepted; sns are
+unwrapped. Rows S1 to S24 of ``zenoh_tables`` (D1 to D9 for the document's).
+
+What no capture shows is whether recovery is switched on: a gap opens a *wait for the query* that
+such a subscriber sends at once. It ends with that query, or when ``grace_ns`` has passed without
+one: then the misses were due when the gap showed (no recovery, no cache known, or multicast).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from seqaudit.replay.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
+from seqaudit.replay.measures import Durations
+from seqaudit.replay.notes import Note
+from seqaudit.replay.ranges import DeliveryOrder, Range, RangeSet
+
+MAX_KEPT_GAPS: Final = 10_000
+MAX_KEPT_MISSES: Final = 10_000
+
+BY_SAMPLE: Final = "a newer sample"
+BY_HEARTBEAT: Final = "heartbeat"
+BY_QUERY: Final = "this subscriber's own query"
+
+
+class Cause(StrEnum):
+    """Why missed samples did not come back (zenoh.md 9.4 consequences, 11)."""
+
+    EVICTED = "evicted: the cache is too small"
+    NO_CACHE = "no cache"
+    EMPTY = "no cache had them"
+    QUERY_LOST = "query lost or not answered in time"
+    REPLY_LOST = "reply lost"
+    REPLY_OR_EVICTED = "reply lost, or evicted"
+    NOT_ASKED = "not asked"
+    GONE = "publisher gone"
+    OPEN = "query still open when the capture ends"
+
+
+class Sort(StrEnum):
+    """What a query is for (zenoh.md 9.1)."""
+
+    RECOVERY = "recovery"
+    PERIODIC = "periodic"
+    HEARTBEAT = "heartbeat"
+    HISTORY = "history"
+    LATE = "late publisher"
+
+
+@dataclass(slots=True)
+class Query:
+    """One query on the wire: from its Request to its ResponseFinal, or its timeout."""
+
+    number: int
+    requester: str
+    key: str
+    text: str  # its parameters
+    sort: Sort
+    source: str | None
+    first: int | None  # sns asked for, unwrapped, inclusive; null: open
+    last: int | None
+    asked: Mark
+    deadline_ns: int
+    ended: Mark | None = None
+    timed_out: bool = False
+    replies: int = 0
+    replied: RangeSet = field(default_factory=RangeSet)
+    refused: int = 0  # replies that the transport threw away
+    responders: set[str] = field(default_factory=set)
+    reply_bytes: int = 0
+    reply_gap: bool = False  # transport sns are missing on the way of the replies
+    gone: bool = False  # the session ended first
+    filled: int = 0  # samples it recovered
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A miss callback that was due: [first, stop) of the source."""
+
+    first: int
+    stop: int
+    due: Mark
+    cause: Cause
+    query: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Samples that waited behind a gap (head of line)."""
+
+    first: int
+    stop: int
+    held: Mark
+    released: Mark
+
+
+class Subscriber:
+    """See the module.
+
+    Args:
+        grace_ns: how long a query may take to appear after the gap.
+        history_max: of the initial history query; null: no limit or no history.
+        cause: says why [first, stop) stays missing after a query (null: none was sent).
+    """
+
+    #: Whether samples of replies wait for the end of their query (the document's rule).
+    replies_wait = False
+
+    def __init__(
+        self,
+        subject: str | None,
+        source: str,
+        grace_ns: int,
+        cause: Callable[["Subscriber", int, int, Query | None], Cause],
+        *,
+        history: bool = False,
+        history_max: int | None = None,
+    ) -> None:
+        self.subject = subject
+        self.source = source
+        self.last: int | None = None
+        self.start: int | None = None  # first sn ever handed to this machine
+        self.pending = RangeSet()
+        self.queries: list[Query] = []  # open ones (pending_q)
+        self.history = history  # an initial history query is open (global_q)
+        self.history_max = history_max
+        self.delivery = DeliveryOrder()
+        self.misses: list[Miss] = []
+        self.missed = 0
+        self.repeats = Note()
+        self.repeat_count = 0
+        self.waits: list[Wait] = []
+        self.waiting: Mark | None = None  # a gap showed and its query has not come yet
+        self.gaps: list[Gap] = []
+        self.gap_count = 0
+        self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
+        self.recovery = Durations()
+        self.recovered = RangeSet()
+        self.unrecovered = RangeSet()
+        self.tracker: GapTracker | None = None
+        self.heard: int | None = None  # highest sn that a heartbeat told
+        self.heard_at: Mark | None = None
+        self.asked_at_all = False
+        self.first_at: Mark | None = None
+        self._held: Mark | None = None
+        self._grace_ns = grace_ns
+        self._cause = cause
+        self._delivered_at: Mark | None = None
+        self._filling: Query | None = None
+
+    # -- what arrives --------------------------------------------------------------------------
+
+    def sample(self, first: int, stop: int, arrival: Arrival, reply: Query | None) -> None:
+        """Samples [first, stop), live or from a reply: the code path is the same (9.4)."""
+        self._filling = reply
+        self._note(first, stop, arrival)
+        self._take(first, stop, arrival.first)
+        if reply is None:
+            self._after_live(arrival.first)
+
+    def heartbeat(self, told: int, mark: Mark) -> None:
+        """The publisher says that ``told`` is its last sn (S14 to S16)."""
+        if self.heard is None or told > self.heard:
+            self.heard, self.heard_at = told, mark
+        if self.tracker is not None and self.last is not None and told > self.last:
+            self.tracker.reveal(told + 1, mark, BY_HEARTBEAT)
+
+    def query(self, query: Query) -> None:
+        """A query of this subscriber that concerns this source (S10 to S13, S17)."""
+        if query.first is not None:
+            self._agree(query.first, query.asked)
+        self.asked_at_all = True
+        self.queries.append(query)
+        self.waiting = None
+        if self.tracker is not None:
+            stop = self.tracker.known_stop if query.last is None else query.last + 1
+            first = self.tracker.known_stop if query.first is None else query.first
+            self.tracker.request(first, stop, query.asked)
+
+    def query_ended(self, query: Query, mark: Mark) -> None:
+        """Final, timeout or end of the session; at the last one everything pending goes (S18)."""
+        if query in self.queries:
+            self.queries.remove(query)
+            if not self.queries and not self.history:
+                self.flush(mark, query)
+
+    def history_ended(self, mark: Mark) -> None:
+        """The initial history query ended (S19)."""
+        self.history = False
+        if not self.queries:
+            self.flush(mark, None)
+
+    def advance(self, at_ns: int) -> None:
+        """Time has come to this point."""
+        if self.waiting is not None and at_ns - self.waiting.at_ns > self._grace_ns:
+            self.flush(self.waiting, None)
+
+    def finish(self) -> None:
+        """The capture is over."""
+        if self.waiting is not None:
+            self.flush(self.waiting, None)
+        if self.tracker is not None and not self.queries:
+            for first, stop in self.tracker.close(2**63, Outcome.UNRECOVERED, None):
+                self.unrecovered.add(first, stop)
+        elif self.tracker is not None:
+            self.tracker.close(2**63, Outcome.GONE, None)
+
+    # -- the table -----------------------------------------------------------------------------
+
+    def _take(self, first: int, stop: int, mark: Mark) -> None:
+        if self.last is None:
+            if self.history and self.history_max != 1:  # S4
+                first = self._hold_history(first, stop, mark)
+                if first >= stop:
+                    return
+            else:  # S3, S5
+                self._deliver(first, stop, mark)
+                return
+        assert self.last is not None
+        if first <= self.last:  # S9
+            self._repeated(first, min(stop, self.last + 1), mark)
+            first = self.last + 1
+        if first >= stop:
+            return
+        if first == self.last + 1:  # S6
+            self._deliver(first, stop, mark)
+            self._deliver_pending(mark)
+        else:  # S7, or S8 where nobody asks
+            self._hold(first, stop, mark)
+
+    def _hold_history(self, first: int, stop: int, mark: Mark) -> int:
+        """Kept back until the history is there, at most ``history_max`` of them."""
+        room = stop - first
+        if self.history_max is not None:
+            room = min(room, max(self.history_max - self.pending.total(), 1))
+        self._hold(first, first + room, mark)
+        if self.history_max is not None and self.pending.total() >= self.history_max:
+            low, high = next(iter(self.pending))
+            self.pending.remove(low, high)
+            self._deliver(low, high, mark)
+        return first + room
+
+    def _after_live(self, mark: Mark) -> None:
+        """Pending samples and no open query: such a subscriber asks now (S10)."""
+        if self.pending and not self.queries and not self.history and self.waiting is None:
+            self.waiting = mark
+
+    def flush(self, mark: Mark, query: Query | None) -> None:
+        """Hand on everything pending; each hole is a miss (S18 to S21)."""
+        self.waiting = None
+        pending, self.pending = list(self.pending), RangeSet()
+        for first, stop in pending:
+            if self.last is not None and first > self.last + 1:
+                self._miss(self.last + 1, first, mark, query)
+            if self.last is not None:
+                first = max(first, self.last + 1)
+            self._deliver(first, stop, mark)
+        self._release(mark)
+
+    def _miss(self, first: int, stop: int, mark: Mark, query: Query | None) -> None:
+        cause = self._cause(self, first, stop, query)
+        if query is None and self.tracker is not None:
+            gap = self.tracker.gap_of(stop - 1)
+            if gap is not None:
+                mark = gap.revealed  # nobody asks, so nothing is waited for
+        self.missed += stop - first
+        if len(self.misses) < MAX_KEPT_MISSES:
+            number = None if query is None else query.number
+            self.misses.append(Miss(first, stop, mark, cause, number))
+        self.unrecovered.add(first, stop)
+        if self.tracker is not None:
+            self.tracker.close(stop, Outcome.UNRECOVERED, None)
+
+    def _hold(self, first: int, stop: int, mark: Mark) -> None:
+        new = self.pending.add(first, stop)
+        for a, b in _without(first, stop, new):
+            self._repeated(a, b, mark)
+        self._held = self._held or mark
+
+    def _deliver_pending(self, mark: Mark) -> None:
+        while self.pending and self.last is not None and self.pending.first() <= self.last + 1:
+            first, stop = next(iter(self.pending))
+            self.pending.remove(first, stop)
+            if stop > self.last + 1:
+                self._deliver(max(first, self.last + 1), stop, mark)
+        if not self.pending:
+            self._release(mark)
+            self.waiting = None
+
+    def _release(self, mark: Mark) -> None:
+        if self._held is not None and self._delivered_at is not None and self.last is not None:
+            if len(self.waits) < MAX_KEPT_MISSES:
+                self.waits.append(Wait(self.last, self.last + 1, self._held, mark))
+            self._held = None
+
+    def _deliver(self, first: int, stop: int, mark: Mark) -> None:
+        if first >= stop:
+            return
+        self.delivery.deliver(first, stop)
+        self.last = stop - 1
+        self._delivered_at = mark
+
+    def _repeated(self, first: int, stop: int, mark: Mark) -> None:
+        self.repeats.add(first, stop, mark)
+        self.repeat_count += stop - first
+
+    def _agree(self, first: int, mark: Mark) -> None:
+        """The query says what this subscriber's last sn was; earlier state may be unknown here."""
+        if self.last is None or first == self.last + 1:
+            return
+        if first > self.last + 1:  # it has more than was captured
+            if self.tracker is not None:
+                self.tracker.reveal(first, mark, BY_QUERY)
+                self.tracker.close(first, Outcome.UNCAPTURED, mark)
+            self.pending.remove(self.last + 1, first)
+            self.delivery.deliver(self.last + 1, first)
+            self.last = first - 1
+            self._deliver_pending(mark)
+            return
+        if self.asked_at_all or self.start is None or first > self.start:
+            return  # samples and the query crossed
+        for a, b in self.delivery.ranges:  # it has had this source before the first sample here
+            self.pending.add(a, b)
+        assert self.tracker is not None
+        tracker = self._new_tracker(first)
+        tracker.last = self.tracker.last
+        for a, b in self.tracker.seen:
+            tracker.arrive(a, b, Arrival(mark, mark, False, None, None), BY_SAMPLE)
+        self.tracker = tracker
+        self.delivery = DeliveryOrder()
+        self.start, self.last = first, first - 1
+        self._held = self._held or self.first_at
+
+    # -- gaps ----------------------------------------------------------------------------------
+
+    def _note(self, first: int, stop: int, arrival: Arrival) -> None:
+        if self.tracker is None:
+            self.start = first
+            self.first_at = arrival.first
+            self.tracker = self._new_tracker(first)
+        elif self.history and first < self.tracker.known_stop:
+            self.start = min(first, self.start or first)
+        self.tracker.arrive(first, stop, arrival, BY_SAMPLE)
+
+    def _new_tracker(self, start: int) -> GapTracker:
+        return GapTracker(start, self._judge, self._closed, self._filled)
+
+    def _judge(self, gap: Gap, part: Range, arrival: Arrival) -> Outcome:
+        """How a filled part of a gap ended: a reply repairs, anything else was only late."""
+        return Outcome.RECOVERED if arrival.repair else Outcome.REORDERED
+
+    def _filled(self, gap: Gap, piece: Range, outcome: Outcome, part: Part) -> None:
+        count = piece[1] - piece[0]
+        self.counts[outcome] += count
+        if outcome is Outcome.RECOVERED and part.last is not None:
+            self.recovered.add(*piece)
+            self.recovery.add(part.last.at_ns - gap.revealed.at_ns, count)
+            if self._filling is not None:
+                self._filling.filled += count
+
+    def _closed(self, gap: Gap) -> None:
+        self.gap_count += 1
+        if len(self.gaps) < MAX_KEPT_GAPS:
+            self.gaps.append(gap)
+
+
+class DocumentSubscriber(Subscriber):
+    """The ReliableSubscriber of the design document (zenoh.md 10): replies wait for their query.
+
+    They are sorted, handed on in sn order when the query ends, then what was pending; no miss
+    callback is due, only an error in the log.
+    """
+
+    replies_wait = True
+
+    def __init__(
+        self,
+        subject: str | None,
+        source: str,
+        grace_ns: int,
+        cause: Callable[[Subscriber, int, int, Query | None], Cause],
+        *,
+        history: bool = False,
+        history_max: int | None = None,
+    ) -> None:
+        super().__init__(subject, source, grace_ns, cause, history=history, history_max=None)
+
+    def sample(self, first: int, stop: int, arrival: Arrival, reply: Query | None) -> None:
+        """As the document has it: a reply joins what is pending until its query ends (D5)."""
+        if reply is None or self.last is None:
+            super().sample(first, stop, arrival, reply)
+            return
+        self._filling = reply
+        self._note(first, stop, arrival)
+        if first <= self.last:
+            self._repeated(first, min(stop, self.last + 1), arrival.first)
+            first = self.last + 1
+        if first < stop:
+            self._hold(first, stop, arrival.first)
+
+
+def _without(first: int, stop: int, parts: list[Range]) -> list[Range]:
+    """[first, stop) less some of its parts."""
+    left: list[Range] = []
+    for a, b in parts:
+        if first < a:
+            left.append((first, a))
+        first = b
+    if first < stop:
+        left.append((first, stop))
+    return left
