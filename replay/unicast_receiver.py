@@ -154,6 +154,7 @@ class ReceiverMachine:
         self._cache: list[tuple[Event, Stream]] = []
         self._known = False  # whether there is an entry is known
         self._flag_since: Mark | None = None  # the oldest arrival that no ACK answers yet
+        self._last_ack: Mark | None = None
         self._last_sync: Mark | None = None
         self._open_sync: Mark | None = None  # no first message came since
         self._view_without: Mark | None = None
@@ -225,7 +226,7 @@ class ReceiverMachine:
             and mark.at_ns - facts.last_ack.at_ns < least
         ):
             facts.early_acks.add(mark)  # U3
-        facts.last_ack = mark
+        facts.last_ack = self._last_ack = mark
         received = stream.received
         assert received is not None
         received.level(level, mark)
@@ -283,6 +284,7 @@ class ReceiverMachine:
             self._read_before_loss(mark, last)
             self._lose_window(mark)
         self._open_sync = mark
+        self._known = True
         while self._waiting:
             self._read(*self._waiting.popleft())
         if self.entry is not None and self.entry.opened.at_ns >= mark.at_ns - OPENING_NS:
@@ -291,7 +293,6 @@ class ReceiverMachine:
             facts = self.facts_of(stream)
             if facts.first_missing is None and not facts.delivered and self._cache:
                 facts.first_missing = (self._cache[0][0].first_mark(), mark)
-        self._known = True
 
     def _least_between_syncs(self) -> int:
         """B20; S3 throttles only where there is an entry, U17 leaves it to the task."""
@@ -518,7 +519,7 @@ class ReceiverMachine:
         received = stream.received
         assert entry is not None and received is not None
         assert event.seqno is not None and event.stop_seqno is not None
-        if self._flag_since is None:
+        if self._flag_since is None and self._after_last_ack(event):
             self._flag_since = event.first_mark()
         self.would.accepted(event)
         entry.used = event.last_mark()  # B12
@@ -539,6 +540,11 @@ class ReceiverMachine:
             self._deliver(entry, done.delivered, event.last_mark())
         stream.highest_acked = entry.window.low
         stream.highest_sent = entry.window.high
+
+    def _after_last_ack(self, event: Event) -> bool:
+        """Has no ACK of this member answered it yet? (It may be read here long after it was.)"""
+        last = self._last_ack
+        return last is None or event.first_mark().at_ns >= last.at_ns - CROSSING_NS
 
     def _deliver(self, entry: Entry, part: Range, mark: Mark) -> None:
         """In order; what was delivered out of band by this window is not delivered again."""
