@@ -178,6 +178,8 @@ class ZenohEngine:
         assert event.source is not None and event.destination is not None
         if word == "Frame":
             assert event.seqno is not None and event.stop_seqno is not None
+            if event.flags & Flag.NETWORK_DUPLICATE:
+                self._counter(event).network_duplicates += event.count
             self._counter(event).frames_came(
                 event.seqno, event.stop_seqno, event.first_mark(), event.last_mark()
             )

@@ -599,6 +599,7 @@ class _Zenoh(Reporter):
                 "messages": counter.seen.total(),
                 "arrivals": counter.frames,
                 "copies": counter.repeated,
+                "network_duplicates": counter.network_duplicates,
                 "delivered": None,
                 "gaps": len(counter.gaps) + counter.unlisted_gaps,
                 "missing": counter.lost.total(),

@@ -60,6 +60,7 @@ class HopCounter:
         self.last: int | None = None if initial is None else initial - 1
         self.seen = RangeSet()
         self.frames = 0
+        self.network_duplicates = 0
         self.discarded = Times()  # frames thrown away
         self.repeated = 0  # of these: the same sn again
         self.late = Note()  # of these: sns that had been passed over

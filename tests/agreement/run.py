@@ -8,6 +8,7 @@ from typing import Literal
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.replay.parameters import from_jgroups_config
+from tests.agreement import zenoh
 from tests.agreement.figures import compare, share_out
 from tests.agreement.rows import Row
 from tests.agreement.truth import Scenario, find_scenarios
@@ -57,13 +58,17 @@ def agree(
     """
     agreement = Agreement()
     chosen: list[Scenario] = []
+    of_zenoh = zenoh.find(top, match)
+    agreement.rows += zenoh.compare_all(of_zenoh, engine)
     for scenario in find_scenarios(top, match):
+        if scenario.truth.get("schema") == zenoh.SCHEMA:
+            continue
         why = scenario.why_skipped
         if why is None:
             chosen.append(scenario)
         else:
             agreement.skipped[scenario.name] = why
-    agreement.scenarios = len(chosen)
+    agreement.scenarios = len(chosen) + len(of_zenoh)
     if not chosen:
         return agreement
     places = [(scenario, vantage) for scenario in chosen for vantage in scenario.captures]

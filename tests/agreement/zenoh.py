@@ -1,0 +1,413 @@
+"""zenoh scenarios: what we report beside what was published, delivered, missed and dropped.
+
+Per (session, key expression): several subscribers of one node are one on the wire. ``wire_summary``
+of the truth is what the recording's own decoder counted: a second opinion, compared for messages.
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.plan import CaptureInput
+from tests.agreement.rows import Row
+
+SCHEMA: Final = "zenoh-truth/1"
+Ranges = list[list[int]]
+
+#: Why a figure may be unknown; a figure that is unknown for another reason fails (design 8.1).
+NOT_HERE: Final = "what is delivered is visible at the subscriber's interface only (zenoh.md 11)"
+OTHER_HOST: Final = "this subscriber is on another host of the group"
+BEGAN_LATER: Final = "the capture began after the session: earlier samples are unknown"
+CUT: Final = "samples were cut off by snap length"
+NO_NUMBERS: Final = "samples carry no SourceInfo"
+NO_SUCCESSOR: Final = "nothing at this leg says that later samples exist"
+ONE_SIDE: Final = "only the sender's leg was captured"
+
+#: Words of the recording's decoder, and ours.
+SAME_MESSAGES: Final = {"Scout": "Scout or Hello", "Hello": "Scout or Hello"}
+
+
+@dataclass(frozen=True)
+class ZenohScenario:
+    """One folder."""
+
+    folder: Path
+    truth: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @cached_property
+    def files(self) -> list[str]:
+        return [capture["file"] for capture in self.truth["captures"]]
+
+    def at(self, file: str) -> str:
+        """The address of the interface that the capture was taken at."""
+        place = next(c["vantage"] for c in self.truth["captures"] if c["file"] == file)
+        if "loopback" in place:
+            return "127.0.0.1"
+        publisher = "publisher side" in place or "publisher host" in place
+        if "ipv6" in self.name:
+            return "fd77::1" if publisher else "fd77::2"
+        return "10.77.0.1" if publisher else "10.77.0.2"
+
+    def host_at(self, file: str) -> str | None:
+        """The host of that interface as the truth names it; null for a loopback."""
+        at = self.at(file).replace("fd77::", "10.77.0.")
+        return None if at == "127.0.0.1" else at
+
+    @property
+    def dropped_frames(self) -> dict[str, int]:
+        """Direction -> frames and fragments in datagrams that the relay dropped."""
+        dropped = {"a2b": 0, "b2a": 0}
+        for action in (self.truth["relay"] or {}).get("actions", ()):
+            if action.get("action") == "drop":
+                messages = action.get("zenoh")
+                kinds = ["Frame"] if messages is None else [m.get("T") for m in messages]
+                dropped[action["dir"]] += sum(kind in ("Frame", "Fragment") for kind in kinds)
+        return dropped
+
+
+def find(top: Path, match: str = "*") -> list[ZenohScenario]:
+    """Folders below ``top`` whose truth is zenoh's."""
+    found = []
+    for path in sorted(top.rglob("truth.json")):
+        if path.parent.match(match):
+            truth = json.loads(path.read_text())
+            if truth.get("schema") == SCHEMA:
+                found.append(ZenohScenario(path.parent, truth))
+    return found
+
+
+def compare_all(
+    scenarios: Sequence[ZenohScenario], engine: Literal["direct", "spark"]
+) -> Iterator[Row]:
+    """One job over all captures; all rows."""
+    if not scenarios:
+        return
+    places = [(scenario, file) for scenario in scenarios for file in scenario.files]
+    report = audit(
+        [CaptureInput(str(s.folder / file), at=s.at(file)) for s, file in places],
+        Options(engine=engine),
+    )
+    at = 0
+    for scenario in scenarios:
+        numbers = {}
+        for file in scenario.files:
+            numbers[file] = at
+            at += 1
+        yield from _Comparison(scenario, report, numbers).rows()
+
+
+def to_ranges(sns: Sequence[int]) -> Ranges:
+    """sns in their order; a range goes on while the next one follows."""
+    ranges: Ranges = []
+    for sn in sns:
+        if ranges and ranges[-1][1] == sn - 1:
+            ranges[-1][1] = sn
+        else:
+            ranges.append([sn, sn])
+    return ranges
+
+
+class _Comparison:
+    def __init__(
+        self, scenario: ZenohScenario, report: Mapping[str, Any], numbers: Mapping[str, int]
+    ) -> None:
+        self.scenario = scenario
+        self.truth = scenario.truth
+        self.report = report
+        self.numbers = numbers
+
+    def row(
+        self, file: str, figure: str, ours: object, truth: object, why: str | None = None
+    ) -> Row:
+        """``why``: the reason for which this figure may be unknown here; null: it must be known."""
+        if why is not None and ours is None:
+            return Row(self.scenario.name, file, figure, None, truth, "unknown", why)
+        verdict = "equal" if ours == truth else "different"
+        return Row(self.scenario.name, file, figure, ours, truth, verdict)
+
+    def rows(self) -> Iterator[Row]:
+        for file in self.scenario.files:
+            yield from self._decoding(file)
+            for publisher in self.truth["publishers"]:
+                yield from self._published(file, publisher)
+                for subscriber in self._subscribers():
+                    yield from self._delivered(file, subscriber, publisher)
+            yield from self._errors(file)
+        yield from self._dropped()
+
+    def _errors(self, file: str) -> Iterator[Row]:
+        """ZN002 where, and only where, a miss callback came; no other rule of severity error."""
+        fired = {
+            finding["rule"]
+            for finding in self.report["findings"]
+            if finding["capture"] == self.numbers[file] and finding["severity"] == "error"
+        }
+        due = any(
+            subscriber["misses"] and self._why(file, subscriber) is None
+            for subscriber in self._subscribers()
+        )
+        if "truncated" not in self.scenario.name and "multicast" not in self.scenario.name:
+            here = file.startswith(("sub", "lo"))
+            yield self.row(file, "ZN002 fires", "ZN002" in fired if here else due, due)
+        others = sorted(rule for rule in fired - {"ZN002"} if rule.startswith("ZN"))
+        yield self.row(file, "other errors", others, [])
+
+    # -- decoding --------------------------------------------------------------------------------
+
+    def _decoding(self, file: str) -> Iterator[Row]:
+        capture = self.report["captures"][self.numbers[file]]
+        by = capture["frames_by"]
+        yield self.row(file, "frames, by outcome", sum(by.values()), capture["frames"])
+        if any(value < 0 for value in by.values()):
+            yield self.row(file, "no outcome below zero", by, None)
+        summary = next(s for s in self.truth["wire_summary"]["captures"] if s["file"] == file)
+        told: dict[str, int] = {}
+        for kinds in (summary["transport_messages"], summary["network_messages"]):
+            for kind, count in kinds.items():
+                name = SAME_MESSAGES.get(kind, kind)
+                told[name] = told.get(name, 0) + count
+        told.pop("LowLatency", None)  # a word for what has no transport message around it
+        ours = capture["messages_by"].get("zenoh", {})
+        cut = "truncated" in self.scenario.name
+        for kind in sorted(ours.keys() | told.keys()):
+            count = None if cut else ours.get(kind, 0)
+            yield self.row(file, f"messages {kind}", count, told.get(kind, 0), CUT if cut else None)
+        queries = [q for q in self.report["queries"] if q["capture"] == self.numbers[file]]
+        asked = [q for q in summary["queries"] if "@adv" in str(q[2])]
+        yield self.row(
+            file, "queries", None if cut else len(queries), len(asked), CUT if cut else None
+        )
+
+    # -- end to end ------------------------------------------------------------------------------
+
+    def _streams(self, file: str, source: str) -> list[Mapping[str, Any]]:
+        found = [
+            stream
+            for stream in self.report["streams"]
+            if stream["capture"] == self.numbers[file]
+            and stream.get("kind") == "samples"
+            and stream["source"] == source
+        ]
+        return sorted(found, key=lambda stream: stream["first_ns"])
+
+    def _published(self, file: str, publisher: Mapping[str, Any]) -> Iterator[Row]:
+        if "smd" not in publisher["options"]:
+            return
+        last = publisher["published"][-1]["sn"]
+        figure = f"{publisher['name']} published, last sn"
+        streams = self._streams(file, f"{publisher['zid']}/{publisher['eid']}")
+        known = [s["last_seqno"] for s in streams if s["last_seqno"] is not None]
+        known += [s["heartbeat_highest"] for s in streams if s["heartbeat_highest"] is not None]
+        highest = max(known, default=None)
+        if highest is not None and highest < last and self.scenario.host_at(file) != "10.77.0.1":
+            yield self.row(file, figure, None, last, NO_SUCCESSOR)
+        else:
+            yield self.row(file, figure, highest, last)
+
+    def _subscribers(self) -> list[dict[str, Any]]:
+        """One a node and key expression."""
+        logical: dict[tuple[str, str], dict[str, Any]] = {}
+        for subscriber in self.truth["subscribers"]:
+            found = logical.setdefault((subscriber["zid"], subscriber["key"]), dict(subscriber))
+            found["advanced"] = found["advanced"] or subscriber["advanced"]
+        return list(logical.values())
+
+    def _delivered(
+        self, file: str, subscriber: Mapping[str, Any], publisher: Mapping[str, Any]
+    ) -> Iterator[Row]:
+        source = f"{publisher['zid']}/{publisher['eid']}"
+        name = f"{subscriber['name']} {publisher['name']}"
+        identity = (publisher["zid"], publisher["eid"])
+        rows = [r for r in subscriber["delivered"] if (r[2], r[3]) == identity]
+        if "smd" not in publisher["options"]:
+            yield self.row(file, f"{name} delivered", None, publisher["name"], NO_NUMBERS)
+            return
+        truth = to_ranges([r[4] for r in rows])
+        misses = [
+            m["nb"]
+            for m in subscriber["misses"]
+            if (m["zid"], m["eid"]) == (publisher["zid"], publisher["eid"])
+        ]
+        streams = [
+            s
+            for s in self._streams(file, source)
+            if s["subscriber"] in (None, subscriber["key"])
+            and (
+                s["receiver"] in (subscriber["zid"], None)
+                or s["receiver_endpoint"].startswith("224.")
+            )
+            and s["role"] == "receiver"
+        ]
+        why = self._why(file, subscriber)
+        if not streams and not truth and why != NOT_HERE:
+            return  # nobody subscribed to it
+        if why is not None:
+            yield self.row(file, f"{name} delivered", None, truth, why)
+            if subscriber["advanced"]:
+                yield self.row(file, f"{name} misses", None, misses, why)
+            return
+        ours: Ranges = []
+        for stream in streams:
+            for first, last in stream["delivered"]:
+                if ours and ours[-1][1] == first - 1:
+                    ours[-1] = [ours[-1][0], last]
+                else:
+                    ours.append([first, last])
+        yield self.row(file, f"{name} delivered", ours, truth)
+        if subscriber["advanced"]:
+            due = [miss["nb"] for stream in streams for miss in stream["misses"]]
+            yield self.row(file, f"{name} misses", due, misses)
+        yield from self._outcome(file, name, subscriber, publisher, streams)
+        yield from self._evicted(file, name, publisher, streams)
+
+    def _why(self, file: str, subscriber: Mapping[str, Any]) -> str | None:
+        """Why a delivery cannot be known here, from the truth alone."""
+        if "multicast" in self.scenario.name:
+            nodes = {node["zid"]: node for node in self.truth["nodes"]}
+            host = self.scenario.host_at(file)
+            if nodes[subscriber["zid"]]["host"] != host:
+                return NOT_HERE if file.startswith("pub") else OTHER_HOST
+            if file.startswith("pub"):
+                return NOT_HERE
+        elif file.startswith(("pub", "rtr", "any")):
+            return NOT_HERE
+        if self.scenario.name.startswith("midstream"):
+            return BEGAN_LATER
+        if self.scenario.name.startswith("truncated"):
+            return CUT
+        return None
+
+    def _outcome(
+        self,
+        file: str,
+        name: str,
+        subscriber: Mapping[str, Any],
+        publisher: Mapping[str, Any],
+        streams: Sequence[Mapping[str, Any]],
+    ) -> Iterator[Row]:
+        """``outcome``: what was never delivered behind the first one, and in which order."""
+        told = next(
+            o
+            for o in self.truth["outcome"]
+            if (o["subscriber"], o["publisher"]) == (subscriber["name"], publisher["name"])
+        )
+        lost = sorted(
+            sn
+            for stream in streams
+            for first, last in stream["unrecovered_seqnos"]
+            for sn in range(first, last + 1)
+        )
+        highest = max((s["last_seqno"] for s in streams), default=-1)
+        truth = [
+            sn
+            for first, last in told["never_delivered_after_first"]
+            for sn in range(first, last + 1)
+        ]
+        inside = [sn for sn in truth if sn <= highest]
+        yield self.row(file, f"{name} not recovered", lost, inside)
+        tail = [sn for sn in truth if sn > highest]
+        if tail:
+            heard = max((s["heartbeat_highest"] or -1 for s in streams), default=-1)
+            seen = list(range(highest + 1, heard + 1)) or None
+            yield self.row(file, f"{name} last ones lost", seen, tail, NO_SUCCESSOR)
+        yield self.row(
+            file,
+            f"{name} delivered, count",
+            sum(b - a + 1 for s in streams for a, b in s["delivered"]),
+            told["delivered"],
+        )
+
+    def _evicted(
+        self,
+        file: str,
+        name: str,
+        publisher: Mapping[str, Any],
+        streams: Sequence[Mapping[str, Any]],
+    ) -> Iterator[Row]:
+        """Missed samples that the cache must have evicted when it was asked."""
+        depth = publisher["options"].get("cache")
+        if not depth:
+            return
+        source = f"{publisher['zid']}/{publisher['eid']}"
+        asked = [
+            q["at_ns"] / 1e9
+            for q in self.report["queries"]
+            if q["capture"] == self.numbers[file]
+            and q["source"] == source
+            and q["outcome"].startswith("answered")
+        ]
+        for stream in streams:
+            for miss in stream["misses"]:
+                before = [at for at in asked if at <= miss["at_ns"] / 1e9]
+                if not before:
+                    continue
+                published = [p["sn"] for p in publisher["published"] if p["t"] <= before[-1]]
+                gone = set(published[:-depth])
+                first, last = miss["seqnos"][0]
+                truth = [sn for sn in range(first, last + 1) if sn in gone]
+                ours = list(range(first, last + 1)) if "evicted" in miss["cause"] else []
+                yield self.row(file, f"{name} evicted when asked", ours, truth)
+
+    # -- hop by hop ------------------------------------------------------------------------------
+
+    def _hops(self, file: str) -> dict[str, Mapping[str, Any]]:
+        return {
+            stream["id"]: stream
+            for stream in self.report["streams"]
+            if stream["capture"] == self.numbers[file] and stream.get("kind") == "transport"
+        }
+
+    def _dropped(self) -> Iterator[Row]:
+        """Frames in datagrams that the relay dropped: both legs, else gaps at this one."""
+        hops = {
+            file: self._hops(file)
+            for file in self.scenario.files
+            if self.scenario.host_at(file) is not None
+        }
+        near = [file for file in hops if self.scenario.host_at(file) == "10.77.0.1"]
+        far = [file for file in hops if self.scenario.host_at(file) == "10.77.0.2"]
+        told = self.scenario.dropped_frames
+        udp = {
+            file: {key: hop for key, hop in found.items() if hop["transport"] == "udp"}
+            for file, found in hops.items()
+        }
+        if near and far:
+            for direction, sent, got in (("a2b", near[0], far[0]), ("b2a", far[0], near[0])):
+                ours = self._between(udp[sent], udp[got], direction)
+                truth = told[direction] if any(udp[sent].values()) else 0
+                yield self.row(sent, f"frames dropped {direction}", ours, truth)
+        elif far:
+            ours = sum(hop["missing"] for hop in udp[far[0]].values())
+            truth = told["a2b"] if udp[far[0]] else 0
+            if "truncated" in self.scenario.name:
+                yield self.row(far[0], "frames dropped a2b", None, truth, CUT)
+            else:
+                yield self.row(far[0], "frames dropped a2b", ours, truth)
+        elif near:
+            yield self.row(near[0], "frames dropped a2b", None, told["a2b"], ONE_SIDE)
+
+    def _between(
+        self,
+        sent: Mapping[str, Mapping[str, Any]],
+        got: Mapping[str, Mapping[str, Any]],
+        direction: str,
+    ) -> int:
+        lost = 0
+        for key, hop in sent.items():
+            if self._direction(key) == direction:
+                there = got.get(key)
+                lost += hop["arrivals"] - (hop["network_duplicates"] or 0)
+                if there is not None:
+                    lost -= there["arrivals"] - (there["network_duplicates"] or 0)
+        return lost
+
+    def _direction(self, key: str) -> str:
+        return "a2b" if key.startswith(("10.77.0.1:", "[fd77::1]:")) else "b2a"
