@@ -7,7 +7,7 @@ say where ``unicast.rules`` asks for it (``unicast_tables``).
 
     where                        streams of this member          streams to this member
     at a member's interface      sender machine                  receiver machine
-    between members              only what passes is counted     only what passes is counted
+    between members              only what passes is counted     the same (P8)
 
 Nothing here depends on the transport.
 """

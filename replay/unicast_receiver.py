@@ -20,6 +20,17 @@ What is read is replayed by the rows of 4.4:
     other id     1      B4 window replaced             B4 if greater, else B6
     other id     0      B5 kept for later              B5 if greater, else B6
     CLOSE        -      B21 removed, B22 ignored       same
+    event                       rows                            here
+    no window, other id         B2 B5 B6, S1 S2 U16             _keep
+    a first message             B1 B4, U15                      _open
+    accepted                    B9 B10 B11 B12, P7              _accept, _duplicates
+    window exists               B8                              _use_cache
+    own ACK                     B13 B14, U3 U8                  own_ack
+    own XMIT_REQ                B15 B16 B17 B18 B19, U6, P6     own_request
+    own SEND_FIRST_SEQNO        B20, S3 U17                     own_sync
+    CLOSE                       B21 B22, U13                    _read
+    idle, views, lost windows   B23 B24 B25, P1 P5              _lose_window, view, _hand_on
+    started late                P3                              _adopt
 """
 
 from collections import deque

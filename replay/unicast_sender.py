@@ -10,6 +10,16 @@ copy it sends is explained by the first row that fits, or is a finding:
     the highest sent, all acked milliseconds ago             race          (P4)
     anything else                                            unexplained
 
+    event                       rows                            here
+    DATA goes out               A1 A2 A3 A4, U1 U11 U12         sent
+    ACK comes                   A5 A6 A7 A8, U2 S4 S7 S8 S9     ack
+    SEND_FIRST_SEQNO comes      A9 A10 A11, U18 S5 S6           sync
+    XMIT_REQ comes              A12 A13 A14, U7                 request
+    resends at ticks            A15 A16, U4 U5 U9 U10           _highest_resent, _check_time
+    idle, CLOSE goes out        A17 A18, U19 U20                close, Stream.idle_since
+    view                        A19 A20                         view
+    leaving                     A21: no CLOSE, nothing to say
+
 ACKs and SEND_FIRST_SEQNO go through the conn_id and timestamp tests (A5 to A9). Where the capture
 shows that the sender did otherwise (it does not answer for what only a stale ACK covers), that is
 the fault of JGRP-1873/1875, and the replay goes on from what the sender did.

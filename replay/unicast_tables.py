@@ -159,7 +159,7 @@ _TABLE: Final = (
     Row("unicast P8", "between members nothing is said about delivery and loss at one of them",
         _PROOF),
     Row("unicast P9", "a lost last message is invisible at R: its resend is the first to arrive",
-        _PROOF),
+        _PROOF, "it looks like a late send"),
 )  # fmt: skip
 
 #: All rows by id.

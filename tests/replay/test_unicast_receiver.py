@@ -1,5 +1,7 @@
 """The data receiver's rows (jgroups.md 4.4; table B), captured at B, which A sends to."""
 
+from typing import Any
+
 import pytest
 
 from tests.replay.builders import B, Step
@@ -282,7 +284,7 @@ def test_close_of_another_connection_is_ignored() -> None:
 @pytest.mark.rule("unicast B23")
 def test_an_idle_connection_is_closing_and_then_reaped_silently() -> None:
     story = [data(1), TICK, ack(1, 1), 2600]
-    given = {"conn_expiry_timeout_ms": 1000, "conn_close_timeout_ms": 1000}
+    given: dict[str, Any] = {"conn_expiry_timeout_ms": 1000, "conn_close_timeout_ms": 1000}
     assert heard(B, *story, **given).states() == ["OPEN", "CLOSING", "CLOSED"]
     assert heard(B, *story, **(given | {"conn_close_timeout_ms": 0})).states() == [
         "OPEN", "CLOSING",

@@ -14,7 +14,7 @@ from seqaudit.replay.event import Event
 from seqaudit.replay.results import CONNECTION, FINDING, GAP, JUDGED, STREAM, Result
 from seqaudit.replay.settings import Vantage
 from seqaudit.replay.unicast import UnicastEngine
-from tests.replay.builders import ADDRESS, CLUSTER, MS, A, B, Step, dated, ranges
+from tests.replay.builders import ADDRESS, CLUSTER, MS, A, B, dated, ranges
 
 TICK: Final = 500
 ALL: Final = ("A", "B", "C")
@@ -184,8 +184,12 @@ class Heard:
         return before > self.end_ns >= holds.get("end_from_ns", self.end_ns)
 
 
-def heard(point: str | None, *story: Step, version: str = "5.6.0", **given: int | str) -> Heard:
-    """Play a story at a member's interface, or between members (null), and listen."""
+def heard(point: str | None, *story: Any, version: str = "5.6.0", **given: Any) -> Heard:
+    """Play a story at a member's interface, or between members (null), and listen.
+
+    Args:
+        story: events and pauses (``Step``), in order; any, so that lists of both need no type.
+    """
     vantage = Vantage("between") if point is None else Vantage("member", ADDRESS[point], "given")
     parameters = {f"unicast.{name}": (value, "given") for name, value in given.items()}
     engine = UnicastEngine(f"unicast|{CLUSTER}", parameters, vantage)
