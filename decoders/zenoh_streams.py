@@ -47,8 +47,9 @@ class ZenohStreams:
 
     def recognise(self, prefix: bytes, began: bool) -> Verdict:
         """A stream begins with an Init; in the middle, batches in a row with a SourceInfo."""
-        if began:
-            return _begins_with_init(prefix)
+        opening = _begins_with_init(prefix)
+        if began or opening is Verdict.YES:  # its SYN may be in another piece
+            return opening
         found = _in_step(prefix[:LOOK_BYTES], strong=True)
         if found is not None:
             return Verdict.YES
