@@ -48,9 +48,10 @@ READ: Final = 65_535
 #: Rows that wait for their receiver's name; more go without one.
 MAX_WAITING: Final = 1_000_000
 
-#: Length below 2^24, version 3 to 5, frame flags up to 3; or a preamble up to its address length.
+#: Length below 2^24, version 3.0 to 5.15, frame flags up to 3; or a preamble up to the length of
+#: its address.
 CANDIDATE: Final = re.compile(
-    rb"(?s)(?=\x00...[\x18-\x2f].[\x00-\x03]|bela[\x18-\x2f].\x00[\x07\x13\x17])"
+    rb"(?s)(?=\x00...[\x18-\x1b\x20-\x23\x28-\x2b].[\x00-\x03]|bela[\x18-\x2f].\x00[\x07\x13\x17])"
 )
 CANDIDATE_BYTES: Final = 8
 COOKIE: Final = b"bela"
@@ -75,10 +76,12 @@ class JGroupsStreams:
             return Verdict.YES if 0x18 <= prefix[4] < 0x30 else Verdict.NO
         if began:
             return _VERDICTS[_chained(prefix, 0, 0, final=False)]
-        place, proof = _search(prefix, 0, 0, final=False)
-        if proof == PROVEN:
-            return Verdict.YES
-        if place < len(prefix):
+        proof = REFUTED
+        for found in CANDIDATE.finditer(prefix):
+            proof = max(proof, _chained(prefix, found.start(), 0, final=False))
+            if proof == PROVEN:
+                return Verdict.YES
+        if proof == OPEN:
             return Verdict.LIKELY
         return Verdict.UNDECIDED if len(prefix) < SEARCHED else Verdict.NO
 

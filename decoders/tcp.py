@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import deque
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -235,11 +236,14 @@ class Direction:
         self._recent.clear()
         return left
 
-    def prefix(self) -> tuple[bytes, bool]:
-        """The first contiguous bytes that wait, and whether they begin the stream."""
-        if not self._breaks:
-            return b"".join(self._parts), self.began
-        return b"".join(self._parts[self._breaks[-1][0] :]), False
+    def prefixes(self) -> list[tuple[bytes, bool]]:
+        """The stretches without holes that wait, and whether they begin the stream."""
+        borders = [0, *(place for place, _ in self._breaks), len(self._parts)]
+        found = [
+            (b"".join(self._parts[low:high]), self.began and number == 0)
+            for number, (low, high) in enumerate(pairwise(borders))
+        ]
+        return [stretch for stretch in found if stretch[0]]
 
     def take(self, framing: Framing, *, final: bool) -> list[Taken]:
         """The frames in what waits, a stretch without holes at a time."""

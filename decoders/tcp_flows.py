@@ -75,8 +75,8 @@ class Tracked:
         flow = self.flow
         if flow.feed(direction, frame, at_ns, seq, ack, flags, length, payload):
             self.kept += 1
-            if self.state == UNDECIDED and self.pending >= self.next_try:
-                self.judge()
+        if self.state == UNDECIDED and self.pending >= self.next_try:
+            self.judge()
         if flow.closed and self.state == UNDECIDED and not self.kept:
             self.state = NOBODY
 
@@ -100,12 +100,13 @@ class Tracked:
 
     def judge(self) -> None:
         """Ask the systems, with the bytes that have come."""
-        spoken = [direction for direction in self.flow.directions if direction.pending]
-        if not spoken:
+        prefixes = [
+            prefix for direction in self.flow.directions for prefix in direction.prefixes()
+        ]
+        if not prefixes:
             return
         pending = self.pending
         self.next_try = pending + 1 + pending // 4
-        prefixes = [direction.prefix() for direction in spoken]
         verdict, system = choose(self.systems, prefixes)
         if verdict == Verdict.YES:
             assert system is not None

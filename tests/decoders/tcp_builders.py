@@ -1,4 +1,4 @@
-"""TCP as the tests write it: a conversation between two ends, and a protocol that needs no decoder."""
+"""TCP as the tests write it: segments between two ends, and a protocol that needs no decoder."""
 
 import json
 from collections.abc import Sequence

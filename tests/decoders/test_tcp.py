@@ -1,11 +1,12 @@
 """TCP connections put together: every byte once and in order, holes told, every frame accounted."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from seqaudit.decoders import tcp_flows, tcp_stage
@@ -486,7 +487,7 @@ def test_a_named_carrier_is_shipped_whatever_it_holds() -> None:
     assert piece.facts["withheld"] == []
 
 
-# -- any order, any cut ------------------------------------------------------------------------------
+# -- any order, any cut --------------------------------------------------------------------------
 
 
 @st.composite
@@ -503,7 +504,7 @@ def captured(draw: st.DrawFn) -> tuple[list[Segment], list[bytes], int]:
     borders = [0, *cuts, len(stream)]
     pieces = [
         (max(0, low - draw(st.sampled_from([0, 0, 0, 1, 7]))), high)
-        for low, high in zip(borders, borders[1:], strict=False)
+        for low, high in pairwise(borders)
     ]
     lost = draw(st.sets(st.integers(0, len(pieces) - 1), max_size=3))
     sent = [piece for number, piece in enumerate(pieces) if number not in lost]
@@ -531,6 +532,7 @@ def captured(draw: st.DrawFn) -> tuple[list[Segment], list[bytes], int]:
     return given, whole, len(stream) - len(covered)
 
 
+@settings(deadline=None)
 @given(captured())
 def test_frames_that_were_captured_come_out_once_and_in_order(
     drawn: tuple[list[Segment], list[bytes], int],
@@ -544,6 +546,22 @@ def test_frames_that_were_captured_come_out_once_and_in_order(
     assert sum(done.frames_by.values()) == len(given)
 
 
+def test_a_flow_is_recognised_by_any_stretch_of_it() -> None:
+    stream = framed(b"a") + framed(b"b")
+    done = run(
+        [
+            *handshake(),
+            Segment(1, CLIENT + 2, stream[2:4]),
+            Segment(1, CLIENT + 4, stream[4:]),
+            after(400, CLIENT + 20),
+            after(2000, CLIENT + 20),
+        ]
+    )
+    assert done.payloads == [b"b"]
+    assert done.tcp["hole_bytes"] == 14
+
+
+@settings(deadline=None)
 @given(captured(), st.lists(st.integers(0, 60), max_size=4), st.integers(1, 200), st.booleans())
 def test_nothing_depends_on_batches(
     drawn: tuple[list[Segment], list[bytes], int], cuts: list[int], batch: int, by_carrier: bool
@@ -551,10 +569,7 @@ def test_nothing_depends_on_batches(
     given = drawn[0]
     once = run(given)
     borders = sorted({0, *(cut for cut in cuts if cut < len(given)), len(given)})
-    chunks = [
-        segments(given[low:high], first=low + 1)
-        for low, high in zip(borders, borders[1:], strict=False)
-    ]
+    chunks = [segments(given[low:high], first=low + 1) for low, high in pairwise(borders)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tcp_stage, "BATCH_BYTES", batch)
         parts = Run(chunks, by_carrier=by_carrier)
@@ -563,6 +578,7 @@ def test_nothing_depends_on_batches(
     assert parts.problems == once.problems
 
 
+@settings(deadline=None)
 @given(captured(), st.integers(0, 60))
 def test_a_capture_that_begins_later_loses_only_what_came_before(
     drawn: tuple[list[Segment], list[bytes], int], first: int
@@ -575,6 +591,7 @@ def test_a_capture_that_begins_later_loses_only_what_came_before(
     assert all(payload in left for payload in done.payloads)  # in the same order
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=60), max_size=8), st.booleans())
 def test_any_bytes_are_accounted(payloads: list[bytes], began: bool) -> None:
     given = [*handshake()] if began else []
