@@ -48,6 +48,7 @@ SQNS: Final = 1 << 32
 MODE_RAIMS: Final = 1
 MODE_PGM: Final = 2
 MODE_BESIDE: Final = 3
+MODE_STREAM: Final = 4
 
 
 class Walk:
@@ -109,6 +110,8 @@ class Walk:
             memory[wire.W_LINKS] = 0
             memory[wire.LINK_SLOTS : wire.LINKS] = 0
         links[:, wire.L_FLOOR] = links[:, wire.L_OPEN] = 0
+        if self._mode == MODE_STREAM:  # links 1 and 2 are the directions
+            links[:, wire.L_RAIMS] = 1
 
     def tsi(self, number: int) -> str:
         """A TSI as tshark writes its parts: GSI in hex, then the source port."""

@@ -323,7 +323,9 @@ def told(fields: Mapping[str, Value]) -> dict[str, int | str | bool]:
         if name in UNTOLD:
             continue
         if isinstance(value, bytes):
-            if len(value) <= OPAQUE_TOLD:
+            if name == "session" and len(value) == 32:  # user's key, then the daemon's bridge
+                found["session_bridge"] = value[16:].hex()
+            elif len(value) <= OPAQUE_TOLD:
                 found[name] = value.hex()
         else:
             found[name] = value

@@ -17,6 +17,9 @@ from seqaudit.decoders.jgroups import JGroupsDecoder
 from seqaudit.decoders.jgroups_tcp import JGroupsStreams
 from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Datagrams, Outcome
+from seqaudit.decoders.pgm import PgmDecoder
+from seqaudit.decoders.raims import RaimsDecoder
+from seqaudit.decoders.raims_tcp import RaimsStreams
 from seqaudit.decoders.settings import DecodeSettings
 from seqaudit.decoders.streams import StreamSystem
 from seqaudit.decoders.zenoh import ZenohDecoder
@@ -52,12 +55,15 @@ class DatagramDecoder(Protocol):
 DECODERS: Final[Mapping[str, Callable[[DecodeSettings], DatagramDecoder]]] = {
     "jgroups": JGroupsDecoder,
     "zenoh": ZenohDecoder,
+    "pgm": PgmDecoder,
+    "raims": RaimsDecoder,
 }
 
 #: Systems over TCP (``streams``), in the order in which they are asked.
 STREAMS: Final[Mapping[str, Callable[[DecodeSettings], StreamSystem]]] = {
     "jgroups": JGroupsStreams,
     "zenoh": ZenohStreams,
+    "raims": RaimsStreams,
 }
 
 #: Claimed by nobody; or kept for a system that is not asked.

@@ -17,7 +17,7 @@ from seqaudit.decoders.events import FRAME_BITS
 from seqaudit.pipeline.accounts import Account, by_capture, frames_of_splits, merge
 from seqaudit.pipeline.plan import File
 from seqaudit.pipeline.vantage import ip_of_endpoint
-from seqaudit.replay import capture_rules
+from seqaudit.replay import capture_rules, raims_bounds
 from seqaudit.replay import results as rows_of
 from seqaudit.replay.rules import RULES
 from seqaudit.replay.settings import ReplaySettings, Vantage
@@ -111,6 +111,8 @@ def build(
         frames.resolved(_about(row) | row["detail"] | {"frame": row["frame"]}, row["capture"])
         for row in by_kind.pop(rows_of.VIEW, [])
     ]
+    tables = _tables(by_kind.pop(rows_of.TABLE, []), frames, called)
+    raims_bounds.tighten(streams, tables)
     captures = [
         _capture(number, merged[number], own, vantages[number], called)
         for number, own in enumerate(files)
@@ -130,7 +132,7 @@ def build(
         "rules": _rules(by_kind.pop(rows_of.JUDGED, []), findings, len(captures)),
         "parameters": _parameters(by_kind.pop(rows_of.PARAMETER, []), settings),
         "totals": _totals(captures, streams, gaps, findings, unreadable),
-    }
+    } | ({"tables": tables} if tables else {})
 
 
 def to_json(report: Mapping[str, Any]) -> str:
@@ -320,6 +322,22 @@ def _connection(connection: Row, end_ns: int | None) -> Row:
     reached = [state for state in connection.pop("later") if state["at_ns"] <= (end_ns or 0)]
     states = [*connection["states"], *reached]
     return connection | {"states": states, "state": states[-1]["state"] if states else None}
+
+
+def _tables(
+    rows: Iterable[Row], frames: FrameNumbers, called: Names
+) -> dict[str, dict[str, list[Row]]]:
+    """Tables of systems, by system and name, with names beside identities."""
+    tables: dict[str, dict[str, list[Row]]] = {}
+    for row in rows:
+        detail = dict(row["detail"])
+        name = detail.pop("table")
+        for key in ("observer", "bridge", "publisher", "subscriber", "receiver"):
+            if detail.get(key) is not None:
+                detail[f"{key}_name"] = called.of(detail[key])
+        told = frames.resolved({"capture": row["capture"]} | detail, row["capture"])
+        tables.setdefault(row["system"], {}).setdefault(name, []).append(told)
+    return tables
 
 
 def _shown(details: Iterable[Row], problems: Iterable[Row]) -> list[Row]:

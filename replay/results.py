@@ -17,6 +17,7 @@ ACCOUNT: Final = "ACCOUNT"
 PROBLEM: Final = "PROBLEM"  # of the capture: an incomplete datagram, a damaged stretch
 JUDGED: Final = "JUDGED"  # a rule that was judged on a conversation, or why it could not be
 PARAMETER: Final = "PARAMETER"
+TABLE: Final = "TABLE"  # a row of a system's own table; ``detail["table"]`` names it
 
 RESULTS: Final = pa.schema(
     [

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from seqaudit.replay.rule import Rule, error, info, warning
+from seqaudit.replay.rules_raims import RAIMS
 from seqaudit.replay.rules_unicast import UNICAST
 from seqaudit.replay.rules_zenoh import ZENOH
 
@@ -235,4 +236,6 @@ _MCAST: Final = (
         "jgroups.md 5.4 \"delivering n messages\""),
 )  # fmt: skip
 
-RULES: Final[Mapping[str, Rule]] = {rule.code: rule for rule in (*_CAPTURE, *_MCAST, *UNICAST, *ZENOH)}
+RULES: Final[Mapping[str, Rule]] = {
+    rule.code: rule for rule in (*_CAPTURE, *_MCAST, *UNICAST, *ZENOH, *RAIMS)
+}

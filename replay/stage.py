@@ -15,9 +15,17 @@ from typing import Any, Final
 import pyarrow as pa
 
 from seqaudit.decoders.events import EVENTS, NO_CONVERSATION, UNORDERED_KINDS, Flag, Kind
-from seqaudit.replay import mcast_findings, unicast_findings, zenoh_findings
+from seqaudit.replay import (
+    mcast_findings,
+    pgm_findings,
+    raims_findings,
+    unicast_findings,
+    zenoh_findings,
+)
 from seqaudit.replay.event import Event
 from seqaudit.replay.mcast import McastEngine
+from seqaudit.replay.pgm import PgmEngine
+from seqaudit.replay.raims import RaimsEngine
 from seqaudit.replay.results import ACCOUNT, MEMBER, PROBLEM, Result, to_batch
 from seqaudit.replay.settings import CaptureSettings, ReplaySettings
 from seqaudit.replay.unicast import UnicastEngine
@@ -31,6 +39,10 @@ _COLUMNS: Final = (
 )  # fmt: skip
 _BATCH_ROWS: Final = 2_000
 _RUNS: Final = frozenset({Kind.DATA, Kind.RETRANSMISSION})
+#: Systems whose streams carry others, if their name ends in "|" (``decoders.raims_rows``).
+_LINKS: Final = frozenset({"pgm", "inbox"})
+#: Systems whose streams are named ``LINK|…`` and may come on several links.
+_TWO_LINKS: Final = frozenset({"raims"})
 
 
 def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Iterator[pa.RecordBatch]:
@@ -74,7 +86,7 @@ def _pass_on(row: tuple[Any, ...]) -> Result:
 
 def _open_engine(
     conversation: str, settings: CaptureSettings
-) -> McastEngine | UnicastEngine | ZenohEngine | None:
+) -> McastEngine | UnicastEngine | ZenohEngine | PgmEngine | RaimsEngine | None:
     """The engine of a conversation; null if nothing replays it."""
     if conversation.startswith("mcast|"):
         return McastEngine(conversation, settings.parameters, settings.vantage)
@@ -82,6 +94,10 @@ def _open_engine(
         return UnicastEngine(conversation, settings.parameters, settings.vantage)
     if conversation.startswith("zenoh|"):
         return ZenohEngine(conversation, settings.parameters, settings.vantage)
+    if conversation.startswith("pgm|"):
+        return PgmEngine(conversation, settings.parameters, settings.vantage)
+    if conversation == "raims":
+        return RaimsEngine(conversation, settings.parameters, settings.vantage)
     return None
 
 
@@ -93,6 +109,8 @@ class _Conversation:
         self._conversation = conversation
         self._engine = _open_engine(conversation, settings)
         self._open: dict[str, list[Any]] = {}  # stream -> the row of its open run
+        self._links: dict[str, Any] = {}  # stream of a link -> its last row, if it may go on
+        self._on_link: dict[str, str] = {}  # rest of a stream's name -> the link it was last on
         self._members: set[tuple[Any, ...]] = set()
         self._last_ns = 0
 
@@ -110,6 +128,9 @@ class _Conversation:
         if isinstance(self._engine, ZenohEngine):
             self._feed(row)  # orders its streams against each other itself; runs may be of any size
             return
+        if row[6] in _LINKS and stream is not None and stream.endswith("|"):
+            self._link(row, stream)
+            return
         if kind in _RUNS and stream is not None:
             run = self._open.get(stream)
             if run is not None:
@@ -117,11 +138,30 @@ class _Conversation:
                     _join(run, row)
                     return
                 self._feed(run)
+            elif row[6] in _TWO_LINKS:
+                self._elsewhere(stream)
             self._open[stream] = list(row)
             return
         if kind not in UNORDERED_KINDS:
             self._end_runs(stream)
         self._feed(row)
+
+    def _link(self, row: tuple[Any, ...], stream: str) -> None:
+        """A packet of a link that carries other streams: at once, as their messages follow it."""
+        before = self._links.get(stream)
+        goes_on = row[11] == Kind.DATA and before is not None and _follows(before, row)
+        if not goes_on:
+            self._end_runs(stream)
+        self._links[stream] = row if row[11] == Kind.DATA else None
+        self._feed(row)
+
+    def _elsewhere(self, stream: str) -> None:
+        """A run of the same messages on another link ends: the two are ordered."""
+        link, _, tail = stream.partition("|")
+        before = self._on_link.get(tail)
+        self._on_link[tail] = link
+        if before is not None and before != link and (run := f"{before}|{tail}") in self._open:
+            self._feed(self._open.pop(run))
 
     def finish(self) -> list[Result]:
         """The conversation is over in this capture."""
@@ -131,6 +171,10 @@ class _Conversation:
         self._engine.close()
         if isinstance(self._engine, ZenohEngine):
             return zenoh_findings.results(self._engine, self._capture, self._last_ns)
+        if isinstance(self._engine, PgmEngine):
+            return pgm_findings.results(self._engine, self._capture, self._last_ns)
+        if isinstance(self._engine, RaimsEngine):
+            return raims_findings.results(self._engine, self._capture, self._last_ns)
         if isinstance(self._engine, UnicastEngine):
             return unicast_findings.results(self._engine, self._capture, self._last_ns)
         return mcast_findings.results(self._engine, self._capture, self._last_ns)

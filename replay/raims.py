@@ -1,0 +1,752 @@
+"""The raims engine: one observing daemon with all its publishers (raims.md 15; design 4.1, 5.1).
+
+Events of all links come in the order of the capture. Messages go through the order of their link
+(``raims_links``), then through the observer's subscription window (``raims_subscriber``), whose
+counters are those of ``show loss``; beside it ``Truth`` keeps what really was lost. What the
+observer itself sends goes to its publisher window. Where no observer is known, nothing is counted
+for anybody: the windows run as if somebody here had subscribed to everything.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+from seqaudit.decoders.events import Flag, Kind
+from seqaudit.replay.event import Event
+from seqaudit.replay.gaps import Mark
+from seqaudit.replay.parameters import EngineParameters, Given
+from seqaudit.replay.pgm_window import WindowSettings
+from seqaudit.replay.raims_advisories import Advisories
+from seqaudit.replay.raims_convergence import Convergence
+from seqaudit.replay.raims_links import InboxLink, PgmLink, Ready
+from seqaudit.replay.raims_publisher import PublisherWindow, Why
+from seqaudit.replay.raims_rotation import (
+    PUBLISHER_CODE,
+    PUBLISHER_DOCUMENT,
+    SUBSCRIBER_CODE,
+    SUBSCRIBER_DOCUMENT,
+    RotationSettings,
+)
+from seqaudit.replay.raims_seqno import base_of, key
+from seqaudit.replay.raims_streams import Stream
+from seqaudit.replay.raims_subscriber import Status, SubscriptionWindow, Verdict
+from seqaudit.replay.raims_truth import BY_END, Loss
+from seqaudit.replay.settings import MEMBER, Vantage
+
+#: The observer's timer ticks so often in a heartbeat interval (raims.md 8).
+TICKS: Final = 250
+#: Bytes of IP, UDP and the largest PGM header around a TSDU (raims.md 2).
+PGM_OVERHEAD: Final = 72
+#: Inbox words whose numbers are not counted as loss (raims.md 9.2).
+UNCOUNTED: Final = frozenset({"AUTH", "ACK", "TRACE", "CONSOLE"})
+#: Words of messages that go point to point.
+INBOX_WORDS: Final = frozenset(
+    {
+        "AUTH", "SUBS", "PING", "PONG", "REM", "RESUB", "REPSUB", "ADD_RTE", "SYNC_REQ",
+        "SYNC_RPY", "BLOOM_REQ", "BLOOM_RPY", "ADJ_REQ", "ADJ_RPY", "MESH_REQ", "MESH_RPY",
+        "UCAST_REQ", "UCAST_RPY", "TRACE", "ACK", "SYNC", "LOSS", "CONSOLE", "ANY_RTE", "INBOX",
+    }
+)  # fmt: skip
+MAX_NOTICES: Final = 1000
+#: Clocks of two daemons may differ by so much before anything is said.
+SKEW_NS: Final = 2_000_000_000
+
+
+@dataclass(slots=True)
+class Counted:
+    """A counter of ``show loss`` and when it last grew."""
+
+    count: int = 0
+    at_ns: int | None = None
+
+    def add(self, count: int, at_ns: int) -> None:
+        """It grew."""
+        if count:
+            self.count += count
+            self.at_ns = at_ns
+
+
+@dataclass(slots=True)
+class Peer:
+    """One other daemon as the observer sees it; ``show loss`` has a row of each."""
+
+    bridge: str
+    uid: int | None = None
+    user: str | None = None
+    address: str | None = None
+    start_ns: int | None = None
+    null_route: Counted = field(default_factory=Counted)
+    repeat: Counted = field(default_factory=Counted)
+    not_subscribed: Counted = field(default_factory=Counted)
+    msg_loss: Counted = field(default_factory=Counted)
+    inbox_loss: Counted = field(default_factory=Counted)
+    inbox: dict[str, int] = field(default_factory=dict)  # word -> last seqno
+    ended: Mark | None = None  # BYE
+    first: Mark | None = None
+    #: capture time less publisher's time, ns: smallest and largest of messages that did not wait
+    skew: list[int] = field(default_factory=list)
+    heard_ns: int | None = None  # last heartbeat
+    interval_ns: int = 10_000_000_000
+    dropped: bool = False  # no heartbeat for too long, not authenticated again yet
+
+    def is_known(self, now_ns: int) -> bool:
+        """Does the observer still take messages of it?"""
+        # the daemons of tcp-partition-1 and pub-restart-3 log 10 s at an interval of 4, 22 at 10
+        limit_ns = 2 * self.interval_ns + 2_000_000_000
+        if self.heard_ns is not None and now_ns - self.heard_ns > limit_ns:
+            self.dropped = True
+        return not self.dropped
+
+    def heard(self, word: str, interval: object, now_ns: int) -> None:
+        """A message that says that it lives, or authenticates it."""
+        if word == "AUTH":
+            self.dropped = False
+        else:
+            self.is_known(now_ns)
+        if word in ("HB", "HELO", "AUTH"):
+            self.heard_ns = now_ns
+            if isinstance(interval, int) and 0 < interval < 1 << 20:
+                self.interval_ns = interval * 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A loss notice of one daemon to another (raims.md 10.3)."""
+
+    receiver: str
+    publisher: str | None
+    subject: str | None
+    count: int | None
+    restart: bool
+    total: int | None
+    seqno: int | None
+    mark: Mark
+
+
+class Observer:
+    """The observing daemon of one start: its subscriptions, window, peers and counters."""
+
+    def __init__(self, bridge: str | None, start_ns: int, window: SubscriptionWindow) -> None:
+        self.bridge = bridge
+        self.start_ns = start_ns
+        self.window = window
+        self.peers: dict[str, Peer] = {}
+        self.streams: dict[tuple[str, str], Stream] = {}
+        self.seen_start = False
+        self.active = bridge is None
+        self.user: str | None = None
+        self.advisories = Advisories()
+
+
+class RaimsEngine:
+    """Replays the raims conversation of one capture."""
+
+    def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
+        self.conversation = conversation
+        self.parameters = EngineParameters("raims", given)
+        self.pgm = EngineParameters("pgm", given)
+        self.vantage = vantage
+        self.address = vantage.address if vantage.kind == MEMBER else None
+        self.document = self.parameters.value("rules") == "document"
+        self.links: dict[str, PgmLink] = {}
+        self.inboxes: dict[str, InboxLink] = {}
+        self.users: dict[str, Peer] = {}  # every daemon that said who it is
+        self.observers: list[Observer] = []
+        self.publishers: dict[str, PublisherWindow] = {}
+        self.sent: dict[tuple[str, str], Stream] = {}
+        self.notices: list[Notice] = []
+        self.convergence = Convergence(_time(self.parameters.value("converged_at")))
+        self.encrypted: list[tuple[str, Mark]] = []
+        self.tcp_links: set[str] = set()
+        self.messages = 0
+        self.unread = 0
+        self.incomplete: list[tuple[str, str | None, Mark]] = []
+        self._pieces: dict[str, list[Any]] = {}
+        self._uids: dict[str, int] = {}  # address -> uid, by the observer's own inbox headers
+        self._settings = self._window_settings()
+        self.tick_ns = self.parameters.value("heartbeat_ms") * 1_000_000 // TICKS
+        self._first_ns: int | None = None
+        self.last_ns = 0
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def feed(self, event: Event) -> None:
+        """One event, in the order of the capture."""
+        if self._first_ns is None:
+            self._first_ns = event.at_ns
+        self.last_ns = max(self.last_ns, event.at_ns, event.last_at_ns)
+        self._give_up(event.at_ns)
+        if event.kind is Kind.MEMBER:
+            self._member(event)
+        elif event.system == "pgm":
+            assert event.stream is not None
+            self._deliver_all(self._pgm_link(event.stream[:-1]).packet(event))
+        elif event.system == "inbox":
+            self._inbox(event)
+        else:
+            self._message(event)
+
+    def close(self) -> None:
+        """Nothing follows: what is due by the last event is given up."""
+        self._flush()
+        self._give_up(self.last_ns)
+        for observer in self.observers:
+            observer.window.rotation.advance(self.last_ns)
+            observer.advisories.close(self.last_ns)
+            for stream in observer.streams.values():
+                self._trailing(stream)
+            self._number_peers(observer)
+        for publisher in self.publishers.values():
+            publisher.rotation.advance(self.last_ns)
+        for _, (event, _, _) in self._pieces.items():
+            self.incomplete.append((str(event.source), event.destination, event.first_mark()))
+
+    @property
+    def observer(self) -> Observer:
+        """The daemon observed now; where none is known, a nobody who wants everything."""
+        if not self.observers:
+            self._observe(None, self._first_ns or 0)
+        return self.observers[-1]
+
+    # -- links -----------------------------------------------------------------------------------
+
+    def _pgm_link(self, name: str) -> PgmLink:
+        link = self.links.get(name)
+        if link is None:
+            link = self.links[name] = PgmLink(name, self._settings, self.address)
+        return link
+
+    def _flush(self) -> None:
+        for link in list(self.links.values()):
+            self._deliver_all(link.flush())
+
+    def _give_up(self, now_ns: int) -> None:
+        """Holes that are due by now, in the order of their times."""
+        while True:
+            due = [(d, n) for n, link in self.links.items() if (d := link.next_due_ns())]
+            first = min(due, default=None)
+            if first is None or first[0] > now_ns:
+                return
+            self._deliver_all(self.links[first[1]].give_up(first[0]))
+
+    def _inbox(self, event: Event) -> None:
+        assert event.stream is not None
+        if event.source == self.address and event.conn_id is not None and event.conn_id >> 10:
+            assert event.destination is not None
+            self._uids.setdefault(f"{event.destination}|{event.stream}", (event.conn_id >> 10) - 1)
+            self._name_uids(event.destination, (event.conn_id >> 10) - 1)
+        link = self._inbox_link(event.stream[:-1])
+        if event.destination == self.address or self.address is None:
+            self._deliver_all(link.packet(event))
+        elif event.kind is Kind.ACK:
+            link.acks += event.count
+        else:
+            link.packets += event.count
+            link.repairs += event.count if event.kind is Kind.RETRANSMISSION else 0
+
+    def _inbox_link(self, name: str) -> InboxLink:
+        link = self.inboxes.get(name)
+        if link is None:
+            link = self.inboxes[name] = InboxLink(name)
+        return link
+
+    def _message(self, event: Event) -> None:
+        """A raims message: sent by the observer, or on its way through its link."""
+        self.messages += event.count
+        if event.kind is Kind.SUBSCRIBE:
+            self._flush()
+        if event.wire_kind == "ENCRYPTED":
+            self.encrypted.append((str(event.stream), event.first_mark()))
+            return
+        own = event.source is not None and event.source == self._own_bridge(event)
+        if own:
+            self._sent(event)
+            return
+        name = (event.stream or "").split("|", 1)[0]
+        if name.startswith("pgm:"):
+            link = self._pgm_link(name)
+            if link.own:
+                return
+            self._deliver_all(link.message(event))
+        elif name.startswith("inbox:"):
+            if self.address is None or event.destination == self.observer.bridge:
+                self._deliver_all(self._inbox_link(name).message(event))
+        else:
+            if name.startswith("tcp:"):
+                self.tcp_links.add(name)
+            self._deliver(event, event.first_mark(), waited=False)
+
+    def _deliver_all(self, ready: list[Ready]) -> None:
+        for event, mark, waited in ready:
+            self._deliver(event, mark, waited=waited)
+
+    # -- who is who ------------------------------------------------------------------------------
+
+    def _own_bridge(self, event: Event) -> str | None:
+        if self.address is None or not self.observers:
+            return None
+        if event.source is not None and any(o.bridge == event.source for o in self.observers):
+            return event.source
+        return None
+
+    def _member(self, event: Event) -> None:
+        assert event.source is not None
+        detail = event.details()
+        address = str(detail.get("address") or "").rpartition(":")[0].strip("[]")
+        known = self.users.setdefault(event.source, Peer(event.source))
+        known.user = str(detail.get("name") or "") or known.user
+        known.address = address or known.address
+        known.first = known.first or event.first_mark()
+        if self.address is not None and address == self.address:
+            if not any(o.bridge == event.source for o in self.observers):
+                self._observe(event.source, event.at_ns)
+            self.observer.user = known.user
+        elif self.observers:
+            self._peer(event.source)
+
+    def _observe(self, bridge: str | None, at_ns: int) -> None:
+        """The observer has started, or is first seen."""
+        if self.observers and self.observers[-1].bridge is None:
+            self.observers.pop()  # stood in until the daemon said who it is
+        self.observers.append(Observer(bridge, at_ns, self._subscription_window(at_ns)))
+        stated = self.parameters.value("subscribed")
+        if bridge is None:
+            self.observers[-1].window.subscriptions.start(">", wildcard=True)
+        elif stated and len(self.observers) == 1:
+            for pattern in str(stated).split(","):
+                text = pattern.strip()
+                self.observers[-1].window.subscriptions.start(
+                    text, wildcard=any(part in ("*", ">") for part in text.split("."))
+                )
+
+    def _peer(self, bridge: str) -> Peer:
+        observer = self.observer
+        peer = observer.peers.get(bridge)
+        if peer is None:
+            peer = observer.peers[bridge] = Peer(bridge)
+        known = self.users.get(bridge)
+        if known is not None:
+            peer.user, peer.address = known.user, known.address
+        return peer
+
+    @staticmethod
+    def _number_peers(observer: Observer) -> None:
+        """Peers that no inbox header numbers, as over TCP: in the order in which they were met."""
+        taken = {peer.uid for peer in observer.peers.values()}
+        free = (uid for uid in range(1, 1 << 16) if uid not in taken)
+        for peer in observer.peers.values():
+            if peer.uid is None:
+                peer.uid = next(free)
+
+    def _name_uids(self, address: str, uid: int) -> None:
+        """The observer's inbox headers say what it calls the daemon at an address."""
+        for peer in self.observer.peers.values():
+            known = self.users.get(peer.bridge)
+            if (
+                known is not None
+                and known.address == address
+                and peer.uid is None
+                and all(p.uid != uid for p in self.observer.peers.values())
+            ):
+                peer.uid = uid
+
+    # -- what the observer sends -----------------------------------------------------------------
+
+    def _sent(self, event: Event) -> None:
+        observer = self.observer
+        if event.source == observer.bridge and not observer.active:
+            observer.active = True
+        detail = event.details() if event.detail else {}
+        if event.kind is Kind.SUBSCRIBE:
+            self._subscription(event, detail)
+            self.convergence.subscribed(event, detail)
+            return
+        if event.kind is Kind.DATA:
+            if self._copy_of_own(event):
+                return
+            stream = self._stream_of(self.sent, event)
+            stream.sees(event, event.first_mark(), event.last_mark())
+            self._check_publisher(event, stream)
+            return
+        if event.wire_kind in ("HELO", "HB"):
+            start = detail.get("start")
+            if isinstance(start, int) and event.source == observer.bridge:
+                self._started(observer, start, event)
+            self.convergence.heartbeat(event, detail)
+        if event.wire_kind == "LOSS":
+            self._notice(event, detail)
+
+    def _copy_of_own(self, event: Event) -> bool:
+        """RDATA of one's own, or the same message on another link."""
+        stream = self.sent.get((str(event.source), _subject(event)))
+        if stream is None or event.seqno is None:
+            return False
+        if key(event.seqno) in stream.seen and base_of(event.seqno):
+            stream.copies += event.count
+            return True
+        return False
+
+    def _started(self, observer: Observer, start_ns: int, event: Event) -> None:
+        """The daemon says when it started: its timer ticks from then on."""
+        if observer.start_ns == start_ns:
+            return
+        fresh = abs(event.at_ns - start_ns) < 60_000_000_000 and not observer.streams
+        if event.wire_kind == "HELO" or observer.start_ns > start_ns:
+            observer.seen_start = observer.seen_start or (
+                event.wire_kind == "HELO" and event.at_ns - start_ns < 5_000_000_000
+            )
+        if fresh:
+            subscriptions = observer.window.subscriptions
+            observer.window = self._subscription_window(start_ns)
+            observer.window.subscriptions = subscriptions
+        observer.start_ns = start_ns
+
+    def _subscription(self, event: Event, detail: Mapping[str, Any]) -> None:
+        subscriptions = self.observer.window.subscriptions
+        word = event.wire_kind
+        wildcard = word in ("PSUB", "STOP")
+        subject = detail.get("pattern" if wildcard else "subject")
+        if not isinstance(subject, str):
+            return
+        if word in ("JOIN", "PSUB"):
+            subscriptions.start(subject, wildcard=wildcard)
+        else:
+            subscriptions.stop(subject, wildcard=wildcard)
+
+    def _check_publisher(self, event: Event, stream: Stream) -> None:
+        """The publisher window of whoever sent it (raims-8.1 to raims-8.7)."""
+        if event.wire_kind != "DATA" or event.seqno is None or event.stamp is None:
+            return
+        assert event.source is not None and event.stop_seqno is not None
+        window = self.publishers.get(event.source)
+        if window is None:
+            start = self._start_of(event.source)
+            window = self.publishers[event.source] = PublisherWindow(
+                self._rotation(publisher=True),
+                start if start is not None else event.stamp,
+                complete=start is not None and start >= (self._first_ns or 0) - 5_000_000_000,
+            )
+        why = window.published(
+            _subject(event), event.seqno, event.stop_seqno, event.conn_id, event.stamp
+        )
+        if why in (Why.UNEXPLAINED, Why.OVERDUE):
+            stream.unexplained.append((why, event.seqno, event.first_mark()))
+        if base_of(event.seqno) == 1:
+            stream.began(event, why)
+
+    def _start_of(self, bridge: str) -> int | None:
+        for observer in self.observers:
+            if observer.bridge == bridge:
+                return observer.start_ns
+        known = self.users.get(bridge)
+        return None if known is None else known.start_ns
+
+    # -- what the observer gets ------------------------------------------------------------------
+
+    def _deliver(self, event: Event, mark: Mark, *, waited: bool) -> None:
+        """A message that its link has handed on."""
+        if event.kind is Kind.DATA and event.flags & Flag.PARTIAL:
+            self._first_piece(event)
+        elif event.wire_kind == "PIECE":
+            self._piece(event, mark)
+        elif event.wire_kind == "UNREAD":
+            self.unread += 1
+        elif event.kind is Kind.DATA:
+            self._data(event, mark, waited=waited)
+        elif event.kind is Kind.SUBSCRIBE:
+            self.convergence.subscribed(event, event.details())
+        else:
+            self._control(event, mark)
+
+    def _first_piece(self, event: Event) -> None:
+        name = (event.stream or "").split("|", 1)[0]
+        before = self._pieces.pop(name, None)
+        if before is not None:
+            self.incomplete.append(
+                (str(before[0].source), before[0].destination, before[0].first_mark())
+            )
+        detail = event.details()
+        self._pieces[name] = [event, int(detail.get("piece", 0)), int(detail.get("total", 0))]
+
+    def _piece(self, event: Event, mark: Mark) -> None:
+        """Pieces must come in order; the last one completes the message (raims.md 2)."""
+        name = (event.stream or "").split("|", 1)[0]
+        waiting = self._pieces.get(name)
+        detail = event.details()
+        if waiting is None or waiting[1] != detail.get("offset"):
+            return
+        waiting[1] += int(detail.get("piece", 0))
+        if waiting[1] >= waiting[2]:
+            del self._pieces[name]
+            self._data(waiting[0], mark, waited=True, sqn=event.fresh_id)
+
+    def _data(self, event: Event, mark: Mark, *, waited: bool, sqn: int | None = None) -> None:
+        observer = self.observer
+        assert event.source is not None
+        peer = self._peer(event.source)
+        if event.stamp is not None and not waited and event.first_mark() == mark:
+            _spread(peer.skew, event.at_ns - event.stamp)
+        last = event.last_mark() if not waited else mark
+        stream = self._stream_of(observer.streams, event)
+        fresh = stream.sees(event, mark, last)
+        if fresh:
+            self._check_publisher(event, stream)
+        if not observer.active or event.seqno is None or event.stop_seqno is None:
+            return
+        if not peer.is_known(mark.at_ns):
+            stream.ignored += event.count
+            return
+        subject = _subject(event)
+        missing = self._missing(event, stream, sqn)
+        if event.wire_kind == "GLSNO":
+            self._glsno(event, peer, stream, mark, last)
+        else:
+            verdicts = self._decide(event, peer, subject, mark, last, stream)
+            if verdicts and verdicts[0].status is not Status.NOT_SUBSCRIBED:
+                self._judge(event, stream, verdicts, missing, mark)
+                self.convergence.delivered(observer.bridge, stream, event, verdicts[0], self.users)
+        self._remember(event, stream, sqn)
+
+    def _decide(
+        self, event: Event, peer: Peer, subject: str, mark: Mark, last: Mark, stream: Stream
+    ) -> list[Verdict]:
+        observer = self.observer
+        assert event.seqno is not None and event.stop_seqno is not None
+        assert event.source is not None
+        if not observer.window.subscriptions.routed(subject):
+            peer.null_route.add(event.count, last.at_ns)
+            stream.unwanted += event.count
+            return []
+        verdicts = observer.window.arrive(
+            subject,
+            event.source,
+            event.seqno,
+            event.stop_seqno,
+            chain=event.conn_id,
+            time_ns=event.stamp,
+            at_ns=mark.at_ns,
+        )
+        for verdict in verdicts:
+            count = verdict.stop - verdict.seqno
+            if verdict.status is Status.NOT_SUBSCRIBED:
+                peer.not_subscribed.add(count, last.at_ns)
+                peer.null_route.add(count, last.at_ns)
+                stream.unwanted += count
+            elif verdict.status is Status.REPEAT:
+                peer.repeat.add(count, last.at_ns)
+                stream.repeats.append((verdict, mark))
+            else:
+                stream.deliver(verdict.seqno, verdict.stop)
+            if verdict.counted:
+                peer.msg_loss.add(verdict.counted, mark.at_ns)
+        return verdicts
+
+    def _judge(
+        self, event: Event, stream: Stream, verdicts: list[Verdict], missing: int | None,
+        mark: Mark,
+    ) -> None:  # fmt: skip
+        """Beside the daemon's verdict, the truth."""
+        verdict = verdicts[0]
+        assert event.seqno is not None and event.stop_seqno is not None
+        if verdict.status is Status.FIRST and not verdict.rotated:
+            stream.truth.high = None  # what passed while nobody had subscribed is no loss
+        copies = stream.truth.copies
+        loss = stream.truth.step(
+            event.seqno, event.stop_seqno, event.conn_id, missing, self._room(stream), mark
+        )
+        stream.rows.update(v.row for v in verdicts)
+        if verdict.status in (Status.SKIP, Status.CYCLE) or loss is not None:
+            copy = stream.truth.copies > copies
+            stream.note(verdict, loss, mark, copy=copy)
+        if verdict.status is Status.SKIP and self.observer.user is not None:
+            known = self.users.get(stream.publisher)
+            self.observer.advisories.lost(
+                _subject(event),
+                verdict.counted if verdict.value < 0x8000 else None,
+                stream.publisher,
+                None if known is None else known.user,
+                None if known is None else known.address,
+                mark,
+            )
+
+    def _glsno(self, event: Event, peer: Peer, stream: Stream, mark: Mark, last: Mark) -> None:
+        observer = self.observer
+        subject = str(event.destination)
+        assert event.seqno is not None and event.stop_seqno is not None
+        if not observer.window.subscriptions.routed(subject):
+            peer.null_route.add(event.count, last.at_ns)
+            return
+        assert event.source is not None and event.stream is not None
+        path = int(event.stream.rpartition("#")[2] or 0)
+        for verdict in observer.window.glsno(event.source, path, event.seqno, event.stop_seqno):
+            if verdict.status is Status.REPEAT:
+                peer.repeat.add(verdict.stop - verdict.seqno, last.at_ns)
+                stream.repeats.append((verdict, mark))
+            else:
+                stream.deliver(verdict.seqno, verdict.stop)
+                stream.subject_delivered(subject, verdict.stop - verdict.seqno)
+
+    def _control(self, event: Event, mark: Mark) -> None:
+        """Any other message from a peer."""
+        assert event.source is None or isinstance(event.source, str)
+        if event.source is None:
+            return
+        detail = event.details()
+        peer = self._peer(event.source)
+        word = event.wire_kind
+        peer.first = peer.first or mark
+        start = detail.get("start")
+        if word in ("HELO", "HB", "AUTH") and isinstance(start, int):
+            self.users.setdefault(event.source, Peer(event.source)).start_ns = start
+        if word == "HB":
+            self.convergence.heartbeat(event, detail)
+        elif word == "BYE":  # dropped at once, with its counters
+            peer.ended = mark
+            self.observer.peers.pop(event.source, None)
+        elif word == "LOSS":
+            self._notice(event, detail)
+        told = detail.get("session_bridge")
+        if word == "SYNC_RPY" and event.destination == self.observer.bridge and told:
+            self._learn(str(told), detail)
+        if word != "AUTH" or event.destination == self.observer.bridge:
+            peer.heard(word, detail.get("interval"), mark.at_ns)
+        if word in INBOX_WORDS and event.destination == self.observer.bridge and not peer.dropped:
+            self._inbox_number(event, peer, mark)
+
+    def _learn(self, bridge: str, detail: Mapping[str, Any]) -> None:
+        """A peer answers for a daemon that the observer does not know itself."""
+        known = self.users.setdefault(bridge, Peer(bridge))
+        known.user = known.user or str(detail.get("user") or "") or None
+        if bridge != self.observer.bridge:
+            self._peer(bridge)
+
+    def _inbox_number(self, event: Event, peer: Peer, mark: Mark) -> None:
+        """raims-9.2-inbox: numbers per peer and type."""
+        if event.seqno is None:
+            return
+        last = peer.inbox.get(event.wire_kind, 0)
+        if event.seqno <= last:
+            return
+        peer.inbox[event.wire_kind] = event.seqno
+        if last and event.seqno != last + 1 and event.wire_kind not in UNCOUNTED:
+            peer.inbox_loss.add(event.seqno - last - 1, mark.at_ns)
+
+    def _notice(self, event: Event, detail: Mapping[str, Any]) -> None:
+        if len(self.notices) >= MAX_NOTICES or event.source is None:
+            return
+        lost, reference = detail.get("idl_msg_loss"), detail.get("ref_seqno")
+        notice = Notice(
+            event.source,
+            event.destination,
+            str(detail["subject"]) if "subject" in detail else None,
+            lost if isinstance(lost, int) else None,
+            bool(detail.get("idl_restart")),
+            detail.get("ms_tot"),
+            reference if isinstance(reference, int) else None,
+            event.first_mark(),
+        )
+        self.notices.append(notice)
+
+    # -- truth -----------------------------------------------------------------------------------
+
+    def _missing(self, event: Event, stream: Stream, sqn: int | None) -> int | None:
+        """Sqns given up between the stream's last message and this one; null without PGM."""
+        name = (event.stream or "").split("|", 1)[0]
+        link = self.links.get(name)
+        if link is None or stream.link != name or stream.last_sqn is None:
+            return None
+        first = link.window.unwrap(event.fresh_id if event.fresh_id is not None else 0)
+        return link.lost_between(stream.last_sqn, first)
+
+    def _remember(self, event: Event, stream: Stream, sqn: int | None) -> None:
+        name = (event.stream or "").split("|", 1)[0]
+        link = self.links.get(name)
+        if link is None or event.fresh_id is None:
+            stream.link, stream.last_sqn = name, None
+            return
+        if stream.link not in ("", name):
+            return  # a copy of it on another link does not say where the stream is
+        last = event.fresh_id if event.last_fresh_id is None else event.last_fresh_id
+        stream.link = name
+        stream.last_sqn = max(stream.last_sqn or 0, link.window.unwrap(sqn or last))
+
+    def _trailing(self, stream: Stream) -> None:
+        """What may have been lost behind the stream's last message."""
+        link = self.links.get(stream.link)
+        if link is None or stream.last_sqn is None or stream.truth.high is None or stream.glsno:
+            return
+        missing = link.open_after(stream.last_sqn)
+        if missing and stream.last is not None:
+            room = missing * self._room(stream)
+            stream.truth.add(Loss(stream.truth.high, None, 0, room, BY_END, stream.last, missing))
+
+    def _room(self, stream: Stream) -> int:
+        """Messages of a stream in one PGM packet at most."""
+        size = max(stream.smallest or 54, 54)
+        mtu: int = self.pgm.value("mtu")
+        return max(1, (mtu - PGM_OVERHEAD) // size)
+
+    # -- settings --------------------------------------------------------------------------------
+
+    def _stream_of(self, table: dict[tuple[str, str], Stream], event: Event) -> Stream:
+        assert event.source is not None
+        at = (event.source, _subject(event))
+        stream = table.get(at)
+        if stream is None:
+            stream = table[at] = Stream(event.source, at[1], glsno=event.wire_kind == "GLSNO")
+        return stream
+
+    def _window_settings(self) -> WindowSettings:
+        value = self.pgm.value
+        return WindowSettings(
+            value("rxw_sqns"),
+            value("nak_data_retries"),
+            value("nak_ncf_retries"),
+            value("nak_rdata_wait_ms") * 1_000_000,
+            value("nak_repeat_ms") * 1_000_000,
+            value("nak_back_off_ms") * 1_000_000,
+        )
+
+    def _rotation(self, *, publisher: bool) -> RotationSettings:
+        side = "pub" if publisher else "sub"
+        value = self.parameters.value
+        code, document = (
+            (PUBLISHER_CODE, PUBLISHER_DOCUMENT)
+            if publisher
+            else (SUBSCRIBER_CODE, SUBSCRIBER_DOCUMENT)
+        )
+        return RotationSettings(
+            value(f"{side}_window_size"),
+            value(f"{side}_window_count"),
+            value(f"{side}_window_time_ms") * 1_000_000,
+            value("heartbeat_ms") * 1_000_000 // TICKS,
+            document if self.document else code,
+            self.document,
+        )
+
+    def _subscription_window(self, start_ns: int) -> SubscriptionWindow:
+        return SubscriptionWindow(self._rotation(publisher=False), start_ns, document=self.document)
+
+
+def _subject(event: Event) -> str:
+    """What a stream is called by: its subject, or the path of GLSNO numbers."""
+    if event.wire_kind == "GLSNO":
+        return "#" + (event.stream or "").rpartition("#")[2]
+    return str(event.destination)
+
+
+def _spread(extremes: list[int], value: int) -> None:
+    if not extremes:
+        extremes += [value, value]
+    else:
+        extremes[0], extremes[1] = min(extremes[0], value), max(extremes[1], value)
+
+
+def _time(text: str | None) -> int | None:
+    """A time as a parameter states it."""
+    if text is None:
+        return None
+    if text.isdecimal():
+        return int(text)
+    return round(datetime.fromisoformat(text).timestamp() * 1e9)

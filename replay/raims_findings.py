@@ -1,0 +1,584 @@
+"""What replayed raims traffic says: streams, tables, findings (design 4.5; raims.md 9 to 11)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from seqaudit.replay.findings import Certainty, Finding
+from seqaudit.replay.gaps import Mark
+from seqaudit.replay.raims import SKEW_NS, Observer, Peer, RaimsEngine
+from seqaudit.replay.raims_convergence import Uninterrupted
+from seqaudit.replay.raims_publisher import Why
+from seqaudit.replay.raims_seqno import (
+    FRAME_NS,
+    base_of,
+    frame_of,
+    frame_of_time,
+    hexadecimal,
+    shown,
+    shown_time,
+    start_of,
+)
+from seqaudit.replay.raims_streams import Step, Stream
+from seqaudit.replay.reporting import MAX_EVIDENCE, MAX_RANGES, Reporter
+from seqaudit.replay.results import STREAM, TABLE, Result
+from seqaudit.replay.rules_raims import RAIMS as RULES
+
+SECOND_NS: Final = 1_000_000_000
+LEAST_WINDOW_MS: Final = 10_000
+
+_PARAMETERS: Final = (
+    "rules", "pub_window_size", "pub_window_count", "pub_window_time_ms", "sub_window_size",
+    "sub_window_count", "sub_window_time_ms", "heartbeat_ms",
+)  # fmt: skip
+_NO_OBSERVER: Final = "it is not known at whose interface the capture was taken (design 4.7)"
+_NEEDS_OBSERVER: Final = frozenset({"RA001", "RA008", "RA009", "RA010", "RA012"})
+
+
+def results(engine: RaimsEngine, capture: int, end_ns: int) -> list[Result]:
+    """Everything there is to say about raims in one capture; nothing where there is none."""
+    if not engine.messages:
+        return []
+    return list(_Reporter(engine, capture).rows())
+
+
+@dataclass(slots=True)
+class _Subject:
+    """A stream as findings name it."""
+
+    key: str
+    sender: str
+    system: str = "raims"
+
+
+class _Reporter(Reporter):
+    def __init__(self, engine: RaimsEngine, capture: int) -> None:
+        super().__init__(capture, engine.conversation, engine.parameters, "raims")
+        self.engine = engine
+        self._observer: Observer = engine.observer
+        self.known = engine.address is not None and engine.observer.bridge is not None
+
+    def receiver_of(self, stream: Any) -> str | None:
+        return self._observer.bridge
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def rows(self) -> Iterator[Result]:
+        engine = self.engine
+        self._contradictions()
+        for (publisher, subject), stream in sorted(engine.sent.items()):
+            about = _Subject(f"{publisher}|{subject}", publisher)
+            yield self.row(STREAM, self._summary(stream, None), about)
+            for finding in self._sender_findings(stream, about):
+                yield self.finding(finding, about)
+        for observer in engine.observers:
+            self._observer = observer
+            for (publisher, subject), stream in sorted(observer.streams.items()):
+                about = _Subject(f"{publisher}|{subject}", publisher)
+                yield self.row(STREAM, self._summary(stream, observer), about)
+                for finding in (
+                    *self._sender_findings(stream, about),
+                    *self._receiver_findings(stream, about),
+                ):
+                    yield self.finding(finding, about)
+        for finding in self._conversation_findings():
+            yield self.finding(finding, None)
+        yield from self._tables()
+        for rule in RULES:
+            if rule.code.startswith("RA"):
+                missing = not self.known and rule.code in _NEEDS_OBSERVER
+                yield self.judged(rule.code, _NO_OBSERVER if missing else None)
+        yield from self.parameters_used(_PARAMETERS)
+
+    # -- streams ---------------------------------------------------------------------------------
+
+    def _summary(self, stream: Stream, observer: Observer | None) -> dict[str, Any]:
+        receiving = observer is not None and self.known
+        truth = stream.truth
+        delivered = [[a, max(a, b - 1)] for a, b in stream.delivered[:MAX_RANGES]]
+        unknown: dict[str, str] = {}
+        if observer is not None and not receiving:
+            unknown = dict.fromkeys(("delivered", "lost"), _NO_OBSERVER)
+        return {
+            "system": "raims",
+            "id": f"{stream.publisher}|{stream.subject}",
+            "role": "sender" if observer is None else "receiver" if self.known else "between",
+            "sender": stream.publisher,
+            "receiver": None if observer is None else observer.bridge,
+            "conn_id": None,
+            "subject": stream.subject,
+            "numbering": "per publisher and path" if stream.glsno else "per subject",
+            "first_seqno": stream.first_seqno,
+            "first": _told(stream, stream.first_seqno),
+            "last_seqno": _last(stream),
+            "last": _told(stream, _last(stream)),
+            "first_frame": stream.first.frame if stream.first else None,
+            "last_frame": stream.last.frame if stream.last else None,
+            "first_ns": stream.first.at_ns if stream.first else None,
+            "last_ns": stream.last.at_ns if stream.last else None,
+            "messages": stream.seen.total() + stream.zero,
+            "arrivals": stream.arrivals,
+            "copies": stream.copies,
+            "network_duplicates": stream.network_duplicates,
+            "bytes": stream.bytes,
+            "zero_seqnos": stream.zero,
+            "time_frames": [] if stream.glsno else stream.frames(),
+            "begins": [
+                {
+                    "seqno": begin.seqno,
+                    "shown": shown(begin.seqno),
+                    "chain": begin.chain,
+                    "why": str(begin.why),
+                    "frame": begin.mark.frame,
+                }
+                for begin in stream.begins[:MAX_RANGES]
+            ],
+            "delivered": delivered if receiving else None,
+            "delivered_by_subject": dict(sorted(stream.by_subject.items())),
+            "gaps": len(stream.truth.losses),
+            "reordered": 0,
+            "recovered": 0 if receiving else None,
+            "unrecovered": truth.lower if receiving else None,
+            "lost": truth.lower if receiving else None,
+            "lost_upper": truth.upper if receiving else None,
+            "losses": [loss.row() for loss in truth.losses],
+            "counted_loss": stream.counted if receiving else None,
+            "false_loss": stream.false_loss if receiving else None,
+            "rows": dict(sorted(stream.rows.items())),
+            "unwanted": stream.unwanted,
+            "ignored": stream.ignored,
+            "unknown": unknown,
+        }
+
+    # -- findings --------------------------------------------------------------------------------
+
+    def _sender_findings(self, stream: Stream, about: _Subject) -> Iterator[Finding]:
+        if stream.zero:
+            yield self.make(
+                about, "RA006", Certainty.PROVEN,
+                "{count} messages of {sender_member} on this subject carry seqno 0.",
+                mark=stream.zero_marks[0],
+                evidence=[(mark, "seqno 0") for mark in stream.zero_marks[:MAX_EVIDENCE]],
+                facts={"count": stream.zero},
+            )  # fmt: skip
+        skew = self._skew(stream.publisher)
+        before = None
+        for begin in stream.begins:
+            began, at_ns = begin.time_ns, begin.mark.at_ns
+            if began is not None and frame_of_time(began) != frame_of(begin.seqno):
+                yield self.make(
+                    about, "RA015", Certainty.PROVEN,
+                    "The frame of {shown} begins with a message of {time}.",
+                    mark=begin.mark,
+                    facts={"shown": shown(begin.seqno), "time": shown_time(began)},
+                )  # fmt: skip
+            if start_of(begin.seqno) > at_ns + SKEW_NS:
+                yield self.make(
+                    about, "RA018", Certainty.PROVEN,
+                    "The frame of {shown} begins {late} s after it was captured.",
+                    mark=begin.mark,
+                    facts={
+                        "shown": shown(begin.seqno),
+                        "late": f"{(start_of(begin.seqno) - at_ns) / SECOND_NS:.1f}",
+                    },
+                )  # fmt: skip
+            if (
+                before is not None
+                and began is not None
+                and frame_of(begin.seqno) > frame_of(before.seqno)
+                and began - start_of(before.seqno) < FRAME_NS
+            ):
+                yield self.make(
+                    about, "RA017", Certainty.PROVEN,
+                    "The frame of {other} began {apart} s after the start of {one}.",
+                    mark=begin.mark,
+                    evidence=[(before.mark, "the first of them")],
+                    facts={
+                        "one": shown(before.seqno), "other": shown(begin.seqno),
+                        "apart": f"{(began - start_of(before.seqno)) / SECOND_NS:.3f}",
+                    },
+                )  # fmt: skip
+            before = begin
+        odd = [entry for entry in stream.unexplained if entry[0] is Why.UNEXPLAINED]
+        if odd and skew is None:
+            yield self.make(
+                about, "RA020", Certainty.LIKELY,
+                "{count} time frames of {sender_member} began for no reason that the window gives.",
+                mark=odd[0][2],
+                evidence=[(mark, shown(seqno)) for _, seqno, mark in odd[:MAX_EVIDENCE]],
+                facts={"count": len(odd)},
+                default="pub_window_time_ms",
+            )  # fmt: skip
+
+    def _receiver_findings(self, stream: Stream, about: _Subject) -> Iterator[Finding]:
+        yield from self._glsno(stream, about)
+        if not self.known:
+            return
+        steps = stream.steps
+        real = [s for s in steps if s.loss is not None and s.loss.lower]
+        yield from self._steps(
+            about, "RA001", [s for s in real if s.verdict.row in ("raims-9.7", "raims-9.10")],
+            "{lower} messages of {sender_member} were lost; raims counts them.",
+        )  # fmt: skip
+        yield from self._steps(
+            about, "RA002", [s for s in real if s.verdict.row == "raims-9.12"],
+            "At least {lower} and at most {upper} messages of {sender_member} were lost; raims "
+            "counts {counted}.",
+        )  # fmt: skip
+        yield from self._steps(
+            about, "RA003",
+            [s for s in real if not s.verdict.counted],
+            "At least {lower} and at most {upper} messages of {sender_member} were lost; raims "
+            "counts nothing.",
+        )  # fmt: skip
+        yield from self._steps(
+            about, "RA005", [s for s in steps if s.verdict.counted and s.loss is None],
+            "raims counts {counted} messages of {sender_member} as lost that were not.",
+        )  # fmt: skip
+        yield from self._steps(
+            about, "RA007",
+            [s for s in steps if s.verdict.row == "raims-9.11" and s.loss and not s.loss.chained],
+            "The numbering of {sender_member} restarted {times} times; loss there is between 0 and "
+            "{upper}.",
+        )  # fmt: skip
+        if stream.repeats:
+            yield self.make(
+                about, "RA008", Certainty.PROVEN,
+                "{count} messages of {sender_member} came again and were dropped.",
+                mark=stream.repeats[0][1],
+                evidence=[(m, f"{shown(v.seqno)} again") for v, m in stream.repeats[:MAX_EVIDENCE]],
+                facts={"count": sum(v.stop - v.seqno for v, _ in stream.repeats)},
+            )  # fmt: skip
+
+    def _steps(self, about: _Subject, rule: str, steps: list[Step], text: str) -> Iterator[Finding]:
+        if not steps:
+            return
+        uppers = [s.loss.upper for s in steps if s.loss is not None]
+        upper = None if None in uppers else sum(u for u in uppers if u is not None)
+        yield self.make(
+            about, rule, Certainty.PROVEN, text,
+            mark=steps[0].mark,
+            evidence=[(s.mark, _step_text(s)) for s in steps[:MAX_EVIDENCE]],
+            facts={
+                "lower": sum(s.loss.lower for s in steps if s.loss is not None),
+                "upper": "an unknown number of" if upper is None else upper,
+                "counted": sum(s.verdict.counted for s in steps),
+                "times": len(steps),
+            },
+        )  # fmt: skip
+
+    def _glsno(self, stream: Stream, about: _Subject) -> Iterator[Finding]:
+        """On a PGM segment, where every message of a publisher and path passes (raims.md 7.3)."""
+        if not stream.glsno or not stream.link.startswith("pgm:"):
+            return
+        ranges = list(stream.seen)
+        missing = [(a[1], b[0]) for a, b in pairwise(ranges)]
+        if missing:
+            yield self.make(
+                about, "RA004", Certainty.PROVEN,
+                "{count} messages of {sender_member} are missing here; raims counts none.",
+                seqnos=missing[:MAX_RANGES],
+                mark=stream.first,
+                facts={"count": sum(b - a for a, b in missing)},
+            )  # fmt: skip
+
+    def _conversation_findings(self) -> Iterator[Finding]:
+        engine = self.engine
+        nobody = _Subject("", "")
+        if engine.parameters.value("pub_window_time_ms") < LEAST_WINDOW_MS:
+            yield self._about(
+                nobody, "RA019", "pub-window-time is {time} s.",
+                {"time": engine.parameters.value("pub_window_time_ms") / 1000},
+            )  # fmt: skip
+        for link, mark in engine.encrypted:
+            yield self._about(
+                nobody, "RA021", "The link {link} is encrypted.",
+                {"link": link.removeprefix("tcp:").rstrip("|")}, mark,
+            )  # fmt: skip
+        for observer in engine.observers if self.known else ():
+            self._observer = observer
+            for peer in observer.peers.values():
+                if peer.inbox_loss.count:
+                    yield self._about(
+                        _Subject("", peer.bridge), "RA010",
+                        "{count} point-to-point messages of {sender_member} were lost.",
+                        {"count": peer.inbox_loss.count},
+                    )  # fmt: skip
+                if peer.not_subscribed.count:
+                    yield self._about(
+                        _Subject("", peer.bridge), "RA009",
+                        "{count} messages of {sender_member} matched no subscription.",
+                        {"count": peer.not_subscribed.count},
+                    )  # fmt: skip
+        for bridge in sorted(engine.users):
+            skew = self._skew(bridge)
+            if skew is not None:
+                yield self._about(
+                    _Subject("", bridge), "RA016",
+                    "The clock of {sender_member} is {skew} s off the capture's.",
+                    {"skew": f"{skew / SECOND_NS:+.3f}"},
+                )  # fmt: skip
+        yield from self._restarts()
+        yield from self._notices()
+        for publisher, subject, mark in engine.incomplete:
+            yield self._about(
+                _Subject("", publisher), "RA023",
+                "A message of {sender_member} on {subject} never became complete.",
+                {"subject": subject}, mark,
+            )  # fmt: skip
+        yield from self._joins()
+
+    def _about(
+        self, about: _Subject, rule: str, text: str, facts: dict[str, Any],
+        mark: Mark | None = None, certainty: Certainty = Certainty.PROVEN,
+    ) -> Finding:  # fmt: skip
+        finding = self.make(about, rule, certainty, text, mark=mark, facts=facts)
+        return Finding(
+            finding.rule, finding.certainty, finding.text, "raims", None, finding.frame,
+            finding.at_ns, (), finding.evidence, finding.facts, finding.severity,
+        )  # fmt: skip
+
+    def _restarts(self) -> Iterator[Finding]:
+        seen: dict[tuple[str | None, str | None], str] = {}
+        for peer in self.engine.users.values():
+            who = (peer.user, peer.address)
+            if who in seen and peer.first is not None and peer.user:
+                yield self._about(
+                    _Subject("", peer.bridge), "RA022", "{sender_member} has restarted.", {},
+                    peer.first,
+                )  # fmt: skip
+            seen[who] = peer.bridge
+
+    def _notices(self) -> Iterator[Finding]:
+        for notice in self.engine.notices:
+            own = notice.receiver == self.engine.observer.bridge
+            if own:
+                continue
+            yield self._about(
+                _Subject("", notice.publisher or ""), "RA011",
+                "{reporter_member} reports {count} lost messages of {sender_member} on {subject}, "
+                "{total} in all.",
+                {
+                    "reporter_member": notice.receiver,
+                    "count": "an unknown number of" if notice.restart else notice.count,
+                    "subject": notice.subject,
+                    "total": notice.total,
+                },
+                notice.mark,
+            )  # fmt: skip
+        if not self.known:
+            return
+        for notice in self.engine.notices:
+            peer = self.engine.observer.peers.get(notice.publisher or "")
+            if notice.receiver != self.engine.observer.bridge or peer is None:
+                continue
+            if notice.total is not None and notice.total > peer.msg_loss.count:
+                yield self._about(
+                    _Subject("", peer.bridge), "RA012",
+                    "This daemon reports {total} lost messages of {sender_member}; the replay "
+                    "counts {counted}.",
+                    {"total": notice.total, "counted": peer.msg_loss.count}, notice.mark,
+                )  # fmt: skip
+
+    # -- convergence -----------------------------------------------------------------------------
+
+    def _contradictions(self) -> None:
+        """Losses and loss notices against joins of the same stream and frame."""
+        convergence = self.engine.convergence
+        for observer in self.engine.observers:
+            for stream in observer.streams.values():
+                for loss in stream.truth.losses:
+                    if not loss.lower or loss.before is None:
+                        continue
+                    for seqno in {frame_of(loss.after or 0), frame_of(loss.before)}:
+                        convergence.contradict(
+                            observer.bridge, stream.publisher, stream.subject, seqno, loss.mark,
+                            "messages of it were lost",
+                        )  # fmt: skip
+        for notice in self.engine.notices:
+            if notice.publisher and notice.subject and notice.seqno is not None:
+                convergence.contradict(
+                    notice.receiver, notice.publisher, notice.subject, frame_of(notice.seqno),
+                    notice.mark, "its receiver reports loss",
+                )  # fmt: skip
+
+    def _joins(self) -> Iterator[Finding]:
+        for join in self.engine.convergence.joins:
+            about = _Subject(f"{join.publisher}|{join.subject}", join.publisher)
+            if join.verdict is Uninterrupted.CONTRADICTED:
+                yield self._about(
+                    about, "RA013",
+                    "{subject} of {sender_member} was joined at {seqno}, and {why}.",
+                    {
+                        "subject": join.subject,
+                        "seqno": shown(join.seqno),
+                        "why": join.contradicted_by[0][1],
+                    },
+                    join.contradicted_by[0][0],
+                )  # fmt: skip
+            elif join.verdict is not Uninterrupted.YES:
+                yield self._about(
+                    about, "RA014", "{subject} of {sender_member}, joined at {seqno}: {why}.",
+                    {
+                        "subject": join.subject, "seqno": shown(join.seqno),
+                        "why": str(join.verdict),
+                    },
+                    join.mark, Certainty.UNDECIDABLE,
+                )  # fmt: skip
+
+    # -- tables ----------------------------------------------------------------------------------
+
+    def _tables(self) -> Iterator[Result]:
+        engine = self.engine
+        if self.known:
+            for number, observer in enumerate(engine.observers):
+                for peer in sorted(observer.peers.values(), key=lambda p: p.uid or 0):
+                    yield self._table("loss", self._loss(observer, number, peer))
+                yield self._table("windows", self._windows(observer, number))
+                for advisory in observer.advisories.published:
+                    yield self._table(
+                        "advisories",
+                        {
+                            "observer": observer.bridge,
+                            "at_ns": advisory.at_ns,
+                            "frame": advisory.mark.frame,
+                            "subject": "_RV.ERROR.SYSTEM.DATALOSS.INBOUND.BCAST",
+                            "data": advisory.fields(),
+                            "order": list(advisory.fields()),
+                        },
+                    )
+        for notice in engine.notices:
+            yield self._table(
+                "notices",
+                {
+                    "receiver": notice.receiver,
+                    "publisher": notice.publisher,
+                    "subject": notice.subject,
+                    "count": notice.count,
+                    "restart": notice.restart,
+                    "total": notice.total,
+                    "seqno": notice.seqno,
+                    "frame": notice.mark.frame,
+                    "at_ns": notice.mark.at_ns,
+                },
+            )
+        for join in engine.convergence.joins:
+            yield self._table(
+                "convergence",
+                {
+                    "subscriber": join.subscriber,
+                    "publisher": join.publisher,
+                    "subject": join.subject,
+                    "seqno": join.seqno,
+                    "shown": shown(join.seqno),
+                    "hex": hexadecimal(join.seqno),
+                    "number": base_of(join.seqno),
+                    "started_ns": start_of(join.seqno),
+                    "converged_ns": join.converged_ns,
+                    "verdict": str(join.verdict),
+                    "frame": join.mark.frame,
+                    "at_ns": join.mark.at_ns,
+                },
+            )
+
+    def _table(self, name: str, detail: dict[str, Any]) -> Result:
+        return self.row(TABLE, {"table": name} | detail)
+
+    def _loss(self, observer: Observer, number: int, peer: Peer) -> dict[str, Any]:
+        """A row of ``show loss``, and the truth beside it."""
+        lower, upper, false = 0, 0, 0
+        bounded = True
+        for (publisher, _), stream in observer.streams.items():
+            if publisher != peer.bridge:
+                continue
+            lower += stream.truth.lower
+            false += stream.false_loss
+            if stream.truth.upper is None:
+                bounded = False
+            else:
+                upper += stream.truth.upper
+        row: dict[str, Any] = {
+            "observer": observer.bridge,
+            "start": number,
+            "bridge": peer.bridge,
+            "user": f"{peer.user or '?'}.{peer.uid}",
+            "lost_lower": lower,
+            "lost_upper": upper if bounded else None,
+            "false_loss": false,
+        }
+        for name, counted in (
+            ("null_rte", peer.null_route),
+            ("repeat", peer.repeat),
+            ("not_sub", peer.not_subscribed),
+            ("msg_loss", peer.msg_loss),
+            ("ibx_loss", peer.inbox_loss),
+        ):
+            row[name] = counted.count
+            row[f"{name}_ns"] = counted.at_ns
+        return row
+
+    def _windows(self, observer: Observer, number: int) -> dict[str, Any]:
+        """What ``show windows`` says of the observer."""
+        sub = observer.window.rotation
+        row: dict[str, Any] = {
+            "observer": observer.bridge,
+            "start": number,
+            "sub_count": sub.entries,
+            "sub_size": sub.size_bytes,
+            "sub_max_count": sub.max_entries,
+            "sub_max_size": sub.max_bytes,
+            "sub_rotations": sub.rotation_count,
+            "sub_rotated_ns": sub.last_rotation_ns,
+        }
+        window = self.engine.publishers.get(observer.bridge or "")
+        if window is not None:
+            pub = window.rotation
+            row |= {
+                "pub_count": pub.entries,
+                "pub_size": pub.size_bytes,
+                "pub_max_count": pub.max_entries,
+                "pub_max_size": pub.max_bytes,
+                "pub_rotations": pub.rotation_count,
+                "pub_rotated_ns": pub.last_rotation_ns,
+                "frames_began": {str(why): n for why, n in sorted(window.why.items())},
+            }
+        return row
+
+    def _skew(self, bridge: str) -> int | None:
+        """How far a publisher's clock is off; null where it is not, or nobody can tell.
+
+        Capture time less publisher time is at least 0 and at most a timer tick, plus the way.
+        """
+        for observer in self.engine.observers:
+            peer = observer.peers.get(bridge)
+            if peer is None or not peer.skew:
+                continue
+            least, most = peer.skew
+            if least > SKEW_NS:
+                return -least
+            if most < -SKEW_NS:
+                return -most
+        return None
+
+
+def _last(stream: Stream) -> int | None:
+    if not stream.seen:
+        return stream.first_seqno
+    high = stream.seen.stop() - 1
+    return high - (1 << 64) if high >= 1 << 63 else high
+
+
+def _told(stream: Stream, seqno: int | None) -> str | None:
+    if seqno is None:
+        return None
+    return f"#{seqno}" if stream.glsno else shown(seqno)
+
+
+def _step_text(step: Step) -> str:
+    last = step.verdict.last
+    text = f"{shown(step.verdict.seqno)} after {shown(last) if last is not None else 'nothing'}"
+    if step.loss is not None:
+        upper = "unknown" if step.loss.upper is None else step.loss.upper
+        text += f": {step.loss.lower} to {upper} lost, by {step.loss.known_by}"
+    return f"{text} ({step.verdict.row.removeprefix('raims-')})"

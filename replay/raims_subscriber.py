@@ -1,0 +1,329 @@
+"""The subscription window of the observing daemon: the decision table of raims.md 9, row by row.
+
+Messages come in the order of delivery. Rows are cited by the ids of ``raims_tables``; with
+``document`` the rows D1 to D6 of the design document decide instead.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from seqaudit.replay.raims_rotation import Rotation, RotationSettings
+from seqaudit.replay.raims_seqno import base_of, frame_of, frame_of_time, key
+
+MAX_LOSS: Final = 32_767  # EV_MAX_LOSS: msg_loss is a u16
+START: Final = 0x8000
+CYCLED: Final = 0x8001
+RESTARTED: Final = 0x8002
+
+
+class Status(StrEnum):
+    """What the daemon calls a message."""
+
+    FIRST = "first sequence"
+    CYCLE = "cycle sequence"
+    NEXT = "next sequence"
+    SKIP = "skipped sequence"
+    REPEAT = "sequence repeated"
+    NOT_SUBSCRIBED = "not subscribed"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One decision about messages [seqno, stop) of one publisher and subject.
+
+    Attributes:
+        row: id of the decision table.
+        last: L before; null where there was none.
+        value: the msg_loss value of the first of them: a count, or 0x8000 and up.
+        counted: what msg loss grew by.
+        rotated: the subject had been forgotten by the window, so no loss was checked.
+    """
+
+    row: str
+    status: Status
+    seqno: int
+    stop: int
+    last: int | None = None
+    value: int = 0
+    counted: int = 0
+    rotated: bool = False
+
+    @property
+    def delivered(self) -> bool:
+        """Does a subscriber get it?"""
+        return self.status not in (Status.REPEAT, Status.NOT_SUBSCRIBED)
+
+
+@dataclass(slots=True)
+class Entry:
+    """What is kept of a subject."""
+
+    start: int  # id of the subscription
+    update: int  # number of subscription changes when it was last used
+    last: dict[str, int] = field(default_factory=dict)  # publisher -> L
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """One of the observer's subscriptions."""
+
+    pattern: str
+    wildcard: bool
+    start: int
+
+
+class Subscriptions:
+    """What the observer subscribes to, by its own messages (raims.md 6, 15.5)."""
+
+    def __init__(self) -> None:
+        self._exact: dict[str, Subscription] = {}
+        self._patterns: dict[str, Subscription] = {}
+        self.changes = 0
+        self._next = 1
+
+    def start(self, pattern: str, *, wildcard: bool) -> None:
+        """A subscription begins."""
+        table = self._patterns if wildcard else self._exact
+        table[pattern] = Subscription(pattern, wildcard, self._next)
+        self._next += 1
+        self.changes += 1
+
+    def stop(self, pattern: str, *, wildcard: bool) -> None:
+        """A subscription ends."""
+        (self._patterns if wildcard else self._exact).pop(pattern, None)
+        self.changes += 1
+
+    def matching(self, subject: str) -> list[int]:
+        """The ids of the subscriptions that match, earliest first."""
+        found = [s.start for s in self._patterns.values() if matches(s.pattern, subject)]
+        exact = self._exact.get(subject)
+        if exact is not None:
+            found.append(exact.start)
+        return sorted(found)
+
+    def routed(self, subject: str) -> bool:
+        """Does routing hand it to the daemon's own clients: a match, or a pattern's literal prefix
+        and suffix (raims.md 15.5)?"""
+        return subject in self._exact or any(
+            _framed(s.pattern, subject) for s in self._patterns.values()
+        )
+
+    def __iter__(self) -> Iterator[Subscription]:
+        return iter([*self._exact.values(), *self._patterns.values()])
+
+
+def matches(pattern: str, subject: str) -> bool:
+    """RV wildcards: ``*`` is one segment, ``>`` at the end is one or more."""
+    wanted, given = pattern.split("."), subject.split(".")
+    if wanted[-1] == ">":
+        if len(given) < len(wanted):
+            return False
+        wanted, given = wanted[:-1], given[: len(wanted) - 1]
+    if len(wanted) != len(given):
+        return False
+    return all(w in ("*", g) for w, g in zip(wanted, given, strict=True))
+
+
+def _framed(pattern: str, subject: str) -> bool:
+    """Does the subject have the pattern's text before its first and behind its last wildcard?"""
+    places = [at for at, character in enumerate(pattern) if character in "*>"]
+    if not places:
+        return pattern == subject
+    prefix, suffix = pattern[: places[0]], pattern[places[-1] + 1 :]
+    return (
+        len(subject) >= len(prefix) + len(suffix)
+        and subject.startswith(prefix)
+        and subject.endswith(suffix)
+    )
+
+
+class SubscriptionWindow:
+    """The window of one observer, for all publishers.
+
+    Args:
+        settings: of its rotations; three tables.
+        start_ns: when the daemon started.
+        document: the design document's rules (raims.md 9.3).
+    """
+
+    def __init__(
+        self, settings: RotationSettings, start_ns: int, *, document: bool = False
+    ) -> None:
+        self.subscriptions = Subscriptions()
+        self.rotation: Rotation[Entry] = Rotation(settings, start_ns, older=2)
+        self.rotation.on_rotation = self._rotated
+        self.trailing_ns = start_ns - settings.interval_ns
+        self._flip_ns = start_ns
+        self._document = document
+        self.counts: Counter[str] = Counter()  # rows
+        self._glsno: dict[tuple[str, int], int] = {}
+        self._ever: dict[tuple[str, str], int] = {}  # subscription under which it was last FIRST
+
+    def arrive(
+        self,
+        subject: str,
+        publisher: str,
+        seqno: int,
+        stop: int,
+        *,
+        chain: int | None,
+        time_ns: int | None,
+        at_ns: int,
+        skew_ns: int = 0,
+    ) -> list[Verdict]:
+        """Messages [seqno, stop), the first of which may carry a chain; most often one verdict."""
+        verdicts = self._decide(subject, publisher, seqno, stop, chain, time_ns, at_ns, skew_ns)
+        for verdict in verdicts:
+            self.counts[verdict.row] += max(verdict.stop - verdict.seqno, 1)
+        return verdicts
+
+    def glsno(self, publisher: str, path: int, seqno: int, stop: int) -> list[Verdict]:
+        """Messages with numbers per publisher and path (raims-9.G)."""
+        last = self._glsno.get((publisher, path), 0)
+        verdicts: list[Verdict] = []
+        if seqno <= last:
+            verdicts.append(
+                Verdict("raims-9.G", Status.REPEAT, seqno, min(stop, last + 1), last=last)
+            )
+        if stop - 1 > last:
+            self._glsno[publisher, path] = stop - 1
+            first = max(seqno, last + 1)
+            verdicts.append(Verdict("raims-9.G", Status.NEXT, first, stop, last=last))
+        for verdict in verdicts:
+            self.counts[verdict.row] += verdict.stop - verdict.seqno
+        return verdicts
+
+    def _rotated(self, at_ns: int) -> None:
+        self.trailing_ns, self._flip_ns = self._flip_ns, at_ns
+
+    def _decide(
+        self,
+        subject: str,
+        publisher: str,
+        seqno: int,
+        stop: int,
+        chain: int | None,
+        time_ns: int | None,
+        at_ns: int,
+        skew_ns: int,
+    ) -> list[Verdict]:
+        self.rotation.advance(at_ns)
+        if not self._document and time_ns:
+            # raims-9.0; the frame's own start stands in for a time outside its frame (raims.md 7.1)
+            stamp = time_ns
+            if frame_of_time(time_ns) != frame_of(seqno):
+                stamp = frame_of(seqno) << 33
+            if stamp + skew_ns < self.trailing_ns:
+                return [Verdict("raims-9.0", Status.REPEAT, seqno, stop)]
+        entry = self.rotation.find(subject, at_ns)
+        found = self.subscriptions.matching(subject)
+        document = self._document
+        if entry is None:
+            if not found:
+                row = "raims-D6" if document else "raims-9.1"
+                return [Verdict(row, Status.NOT_SUBSCRIBED, seqno, stop)]
+            entry = Entry(found[0], self.subscriptions.changes)
+            self.rotation.add(subject, entry, at_ns)
+            row = "raims-D2" if document else "raims-9.2"
+            return self._first(row, subject, publisher, entry, seqno, stop)
+        if entry.update != self.subscriptions.changes:
+            entry.update = self.subscriptions.changes
+            if not found:
+                self.rotation.remove(subject)
+                row = "raims-D6" if document else "raims-9.3"
+                return [Verdict(row, Status.NOT_SUBSCRIBED, seqno, stop)]
+            if entry.start not in found:
+                entry.start = found[0]
+                entry.last.clear()
+                row = "raims-D2" if document else "raims-9.4"
+                return self._first(row, subject, publisher, entry, seqno, stop)
+        last = entry.last.get(publisher)
+        if last is None:
+            row = "raims-D2" if document else "raims-9.5"
+            return self._first(row, subject, publisher, entry, seqno, stop)
+        first = (
+            self._by_document(seqno, last, time_ns)
+            if document
+            else decide(seqno, last, 0 if chain is None else chain)
+        )
+        if first.status is not Status.REPEAT:
+            entry.last[publisher] = max(stop - 1, seqno)
+            return _whole(first, stop)
+        # a copy of a run: what L covers is repeated, what lies behind follows
+        covered = min(stop, last + 1) if key(stop) > key(last) + 1 else stop
+        verdicts = [Verdict(first.row, Status.REPEAT, seqno, covered, last=last)]
+        if covered < stop:
+            entry.last[publisher] = stop - 1
+            row = "raims-D4" if document else "raims-9.6"
+            verdicts.append(Verdict(row, Status.NEXT, covered, stop, last=last))
+        return verdicts
+
+    def _first(
+        self, row: str, subject: str, publisher: str, entry: Entry, seqno: int, stop: int
+    ) -> list[Verdict]:
+        entry.last[publisher] = max(stop - 1, seqno)
+        known = self._ever.get((subject, publisher)) == entry.start
+        self._ever[subject, publisher] = entry.start
+        first = Verdict(
+            row, Status.FIRST, seqno, min(seqno + 1, stop), value=START,
+            rotated=known and row == "raims-9.2",
+        )  # fmt: skip
+        return _whole(first, stop)
+
+    @staticmethod
+    def _by_document(seqno: int, last: int, time_ns: int | None) -> Verdict:
+        """Rows D1 and D3 to D5: a literal D1 would never see a loss (raims.md 9.3)."""
+        if time_ns is not None and base_of(seqno) == 1:
+            return Verdict("raims-D1", Status.CYCLE, seqno, seqno + 1, last=last, value=CYCLED)
+        if key(seqno) <= key(last):
+            return Verdict("raims-D3", Status.REPEAT, seqno, seqno + 1, last=last)
+        if seqno == last + 1:
+            return Verdict("raims-D4", Status.NEXT, seqno, seqno + 1, last=last)
+        lost = key(seqno) - key(last) - 1
+        return Verdict(
+            "raims-D5", Status.SKIP, seqno, seqno + 1, last=last, value=lost, counted=lost
+        )
+
+
+def decide(seqno: int, last: int, chain: int) -> Verdict:
+    """Rows 6 to 14 for one message; ``chain`` is 0 where the message has none, literally."""
+
+    def verdict(number: int, status: Status, value: int = 0, counted: int = 0) -> Verdict:
+        return Verdict(
+            f"raims-9.{number}", status, seqno, seqno + 1, last=last, value=value, counted=counted
+        )
+
+    if seqno == last + 1:
+        return verdict(6, Status.NEXT)
+    frame, frame_last = frame_of(seqno), frame_of(last)
+    if frame == frame_last:
+        if key(seqno) > key(last):
+            lost = min(key(seqno) - key(last) - 1, MAX_LOSS)
+            return verdict(7, Status.SKIP, lost, lost)
+        return verdict(8, Status.REPEAT)
+    first_of_frame = base_of(seqno) == 1
+    if frame > frame_last:
+        if chain == last:
+            return verdict(9, Status.NEXT)
+        if frame_of(chain) == frame_last:
+            lost = min(max(key(chain) - key(last), 0), MAX_LOSS)
+            return verdict(10, Status.SKIP, lost, lost)
+        if first_of_frame:
+            return verdict(11, Status.CYCLE, CYCLED)
+        return verdict(12, Status.SKIP, RESTARTED, 1)
+    if first_of_frame:
+        return verdict(13, Status.CYCLE, CYCLED)
+    return verdict(14, Status.SKIP, RESTARTED, 1)
+
+
+def _whole(first: Verdict, stop: int) -> list[Verdict]:
+    """The first message's verdict, and NEXT for those that follow it in the run."""
+    if first.status is Status.NEXT:
+        return [Verdict(first.row, first.status, first.seqno, stop, last=first.last)]
+    if stop <= first.stop:
+        return [first]
+    row = "raims-D4" if first.row.startswith("raims-D") else "raims-9.6"
+    return [first, Verdict(row, Status.NEXT, first.stop, stop, last=first.seqno)]
