@@ -329,7 +329,8 @@ def render_rules(report: Report) -> RenderableType:
     rules = report["rules"]
     judged = [rule for rule in rules if rule["judged"]]
     parts: list[RenderableType] = [Text("Rules", style="bold")]
-    codes = ", ".join(rule["rule"] for rule in judged)
+    order = [rule["rule"] for rule in rules]
+    codes = _codes((rule["rule"] for rule in judged), order)
     parts.append(Text(f"judged: {codes}" if judged else "judged: none"))
     reasons: dict[tuple[str, str], list[str]] = {}
     for rule in rules:
@@ -340,11 +341,23 @@ def render_rules(report: Report) -> RenderableType:
             told = "" if len(report["captures"]) == 1 else f" (capture {_numbers(where)})"
             reasons.setdefault((why, told), []).append(rule["rule"])
     for (why, told), unjudged in sorted(reasons.items()):
-        parts.append(Text(f"not judged, {safe(why)}{told}: {', '.join(unjudged)}"))
+        parts.append(Text(f"not judged, {safe(why)}{told}: {_codes(unjudged, order)}"))
     idle = [rule["rule"] for rule in rules if not rule["judged"] and not rule["not_judged"]]
     if idle:
-        parts.append(Text(f"nothing to judge by: {', '.join(idle)}"))
+        parts.append(Text(f"nothing to judge by: {_codes(idle, order)}"))
     return Group(*parts)
+
+
+def _codes(codes: Iterable[str], order: Sequence[str]) -> str:
+    """Rule codes, three and more neighbours of one family as ``MC001-MC005``."""
+    runs: list[list[str]] = []
+    for code in codes:
+        last = runs[-1][-1] if runs else ""
+        if last[:2] == code[:2] and order.index(code) == order.index(last) + 1:
+            runs[-1].append(code)
+        else:
+            runs.append([code])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
 
 
 def capture_name(capture: Report) -> str:
