@@ -76,6 +76,15 @@ def _judged(account: Account) -> Iterator[Finding]:
             count=sum(undecoded.values()),
             named=_listed(f"{reason} ({count})" for reason, count in named),
         )
+    tcp = account.get("tcp") or {}
+    if tcp.get("holes"):
+        yield _finding(
+            "CP012",
+            "{bytes:byte} of TCP connections, in {count:stretch}, were delivered but are not in "
+            "this capture; messages in them are missing here and were not lost on the network.",
+            bytes=tcp["hole_bytes"],
+            count=tcp["holes"],
+        )
     if account.get("problem"):
         yield _finding("CP011", "{problem}; what could be unpacked was audited.",
                        problem=account["problem"])  # fmt: skip

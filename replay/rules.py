@@ -73,6 +73,14 @@ _CAPTURE: Final = (
         "The decompressor reports an error or the end of its input.",
         "Get the file again.",
         "design 3.1"),
+    warning(
+        "CP012", "tcp-not-captured",
+        "Bytes of TCP connections were delivered but are not in the capture; the messages in them "
+        "are missing here and were not lost on the network.",
+        "The other side acknowledged bytes that never came, or so many later ones came that they "
+        "no longer can; the next frame is found by looking for two in a row.",
+        "Capture closer to the host, with a larger buffer, and whole packets.",
+        "jgroups.md 1.9; RFC 9293"),
 )  # fmt: skip
 
 _MCAST: Final = (

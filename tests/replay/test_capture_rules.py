@@ -95,3 +95,10 @@ def test_cp011_a_damaged_compression_says_what_is_wrong() -> None:
     assert judged(problem="x.pcap.gz: the compressed data ends early") == [
         ("CP011", "proven", {"problem": "x.pcap.gz: the compressed data ends early"})
     ]
+
+
+def test_cp012_holes_of_tcp_connections_are_the_captures() -> None:
+    assert judged(tcp={"flows": 3, "holes": 2, "hole_bytes": 1900}) == [
+        ("CP012", "proven", {"count": 2, "bytes": 1900})
+    ]
+    assert judged(tcp={"flows": 3, "holes": 0, "retransmitted_segments": 7}) == []
