@@ -17,6 +17,11 @@ ZENOH: Final[tuple[tuple[str, int | str | None, str, str, str, tuple[str, ...]],
         "zenoh.md 9.4, 11", (),
     ),
     (
+        "zenoh.cache_depth", None, "samples",
+        "depth of the publishers' caches; with it every query says what must have been evicted",
+        "zenoh.md 9.2", (),
+    ),
+    (
         "zenoh.query_timeout_ms", 10_000, "ms", "timeout of queries that state none",
         "zenoh.md 9.4", (),
     ),

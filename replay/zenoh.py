@@ -32,6 +32,7 @@ from seqaudit.replay.parameters import EngineParameters, Given
 from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.seqnos import SAMPLE_MASK, unwrap
 from seqaudit.replay.settings import MEMBER, Vantage
+from seqaudit.replay.zenoh_cache import evicted
 from seqaudit.replay.zenoh_hops import HopCounter, Message
 from seqaudit.replay.zenoh_keys import (
     UNRESOLVED,
@@ -68,7 +69,7 @@ class End:
 
 @dataclass(slots=True)
 class Source:
-    """What one publisher's samples looked like in one direction."""
+    """One publisher entity in one direction (S25); sns wrap at 2^32 (S24)."""
 
     sender: str
     receiver: str
@@ -483,7 +484,7 @@ class ZenohEngine:
             self._transport(word, detail, event)
 
     def _push(self, detail: dict[str, Any], event: Event) -> None:
-        """A Put or Del without SourceInfo: a heartbeat, or a sample that nobody can count."""
+        """A Put or Del without SourceInfo: a heartbeat, or a sample nobody can count (S1, D1)."""
         assert event.source is not None and event.destination is not None
         if detail.get("source"):
             zid, eid, sn = detail["source"]
@@ -555,12 +556,13 @@ class ZenohEngine:
         told = advanced(key)
         asked = parameters(detail["parameters"])
         if told is None and (asked.has_range or self._document):
-            told = document_query(key)
+            told = document_query(key)  # D19
         if told is None or told.role == "sub":
             return  # not of missed-samples recovery
         subscribers = self._asking(requester, event.destination, told)
         sort = self._sort(told, asked.has_range, subscribers, requester, key)
         place = next((s for s in self._sources_of(requester, told.source)), None)
+        depth = self.parameters.value("cache_depth")
         number = len(self.queries) + self.unlisted_queries
         timeout = detail.get("timeout_ms", self.parameters.value("query_timeout_ms"))
         query = Query(
@@ -568,6 +570,9 @@ class ZenohEngine:
             _placed(place, asked.first), _placed(place, asked.last), event.first_mark(),
             event.at_ns + timeout * 1_000_000,
         )  # fmt: skip
+        if depth is not None and place is not None and asked.has_range:
+            stop = 2**63 if query.last is None else query.last + 1
+            query.evicted = evicted(place.live, depth, query.first or 0, stop)
         if len(self.queries) < MAX_QUERIES:
             self.queries.append(query)
         else:

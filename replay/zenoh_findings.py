@@ -17,7 +17,7 @@ from seqaudit.replay.zenoh_subscriber import Cause, Query, Sort, Subscriber
 
 SYSTEM: Final = "zenoh"
 HOP_SYSTEM: Final = "zenoh-hop"
-PARAMETERS: Final = ("rules", "query_grace_ms", "query_timeout_ms")
+PARAMETERS: Final = ("rules", "cache_depth", "query_grace_ms", "query_timeout_ms")
 WAIT_NS: Final = 1_000_000_000
 STORM_QUERIES: Final = 20
 STORM_PER_GAP: Final = 3
@@ -517,6 +517,7 @@ class _Zenoh(Reporter):
             "discarded_replies": query.refused,
             "recovered": query.filled,
             "caches": sorted(query.responders),
+            "evicted_seqnos": None if query.evicted is None else inclusive(listed(query.evicted)),
             "outcome": outcome,
         }
 

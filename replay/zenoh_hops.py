@@ -1,6 +1,6 @@
 """One transport counter as its receiver has it: what it accepts, ignores, throws away (zenoh.md 8).
 
-Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H1 to H12 of
+Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H1 to H13 of
 ``zenoh_tables``.
 """
 
@@ -81,7 +81,7 @@ class HopCounter:
         self._open_at: int | None = None  # sn of a fragment with more to come, likewise
 
     def frames_came(self, first: int, stop: int, came: Mark, until: Mark) -> Taken:
-        """Frames with consecutive sns [first, stop) as on the wire (H1 to H5)."""
+        """Frames with consecutive sns [first, stop) as on the wire (H1)."""
         taken = self._take(first, stop, came, until)
         if taken.accepted_from < taken.stop:
             if self._message is not None:
@@ -93,7 +93,7 @@ class HopCounter:
     def fragment_came(
         self, sn: int, came: Mark, detail: dict[str, Any], *, said_drop: bool
     ) -> tuple[Taken, Message | None]:
-        """A fragment (H6 to H12); the message that it completes, if it does."""
+        """A fragment; the message that it completes, if it does (H8)."""
         taken = self._take(sn, sn + 1, came, came)
         if taken.accepted_from >= taken.stop:
             return taken, None
@@ -106,18 +106,18 @@ class HopCounter:
     def _assemble(
         self, place: int, came: Mark, detail: dict[str, Any], *, more: bool, said_drop: bool
     ) -> Message | None:
-        begins = bool(detail["first"]) or (self._patch == 0 and self._message is None)
+        begins = bool(detail["first"]) or (self._patch == 0 and self._message is None)  # H13
         if begins:
             if self._message is not None:
-                self.broken.add(came)
+                self.broken.add(came)  # H6
             self._message = Message(detail.get("message"), came)
         elif self._message is None:
-            return None
+            return None  # H7
         elif place != self._expected:
-            self.broken.add(came)
+            self.broken.add(came)  # H9
             self._message = None
             return None
-        if said_drop:
+        if said_drop:  # H12
             self.abandoned.add(came)
             self._message = None
             return None
@@ -134,7 +134,7 @@ class HopCounter:
         self.frames += count
         self.first = self.first or came
         self._before, self.end = self.end, until
-        if self.last is None:  # the capture began later: the first one seen defines the start
+        if self.last is None:  # H5; else the handshake said so: H4
             self.last = first - 1
         begin = unwrap(first & self.mask, self.last, self.mask)
         if begin > self.last:

@@ -137,7 +137,7 @@ class Parameters:
 
 
 def parameters(text: str) -> Parameters:
-    """``_sn=5..;_anyke`` (zenoh.md 5.3, 9.3): what cannot be parsed is an open end."""
+    """``_sn=5..;_anyke`` (zenoh.md 5.3, 9.3): what cannot be parsed is an open end (C5)."""
     items = dict(item.partition("=")[::2] for item in text.split(";"))
     first = last = newest = None
     if "_sn" in items:

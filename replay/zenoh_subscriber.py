@@ -2,7 +2,7 @@
 
 ``Subscriber`` replays the shipped AdvancedSubscriber, ``DocumentSubscriber`` the ReliableSubscriber
 of the design document. Samples come as runs [first, stop) that its transport accepted; sns are
-unwrapped. Rows S1 to S24 of ``zenoh_tables`` (D1 to D9 for the document's).
+unwrapped. Rows S3 to S22 of ``zenoh_tables`` (D2 to D9 for the document's).
 
 What no capture shows is whether recovery is switched on: a gap opens a *wait for the query* that
 such a subscriber sends at once. It ends with that query, or when ``grace_ns`` has passed without
@@ -75,6 +75,7 @@ class Query:
     reply_gap: bool = False  # transport sns are missing on the way of the replies
     gone: bool = False  # the session ended first
     filled: int = 0  # samples it recovered
+    evicted: RangeSet | None = None  # what the cache no longer had; null: its depth is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,14 +164,14 @@ class Subscriber:
             self._after_live(arrival.first)
 
     def heartbeat(self, told: int, mark: Mark) -> None:
-        """The publisher says that ``told`` is its last sn (S14 to S16)."""
+        """The publisher says that ``told`` is its last sn (S14, S16)."""
         if self.heard is None or told > self.heard:
             self.heard, self.heard_at = told, mark
         if self.tracker is not None and self.last is not None and told > self.last:
             self.tracker.reveal(told + 1, mark, BY_HEARTBEAT)
 
     def query(self, query: Query) -> None:
-        """A query of this subscriber that concerns this source (S10 to S13, S17)."""
+        """A query of this subscriber for this source: S11, S13 (one of several), S15, S17, S23."""
         if query.first is not None:
             self._agree(query.first, query.asked)
         self.asked_at_all = True
@@ -182,7 +183,7 @@ class Subscriber:
             self.tracker.request(first, stop, query.asked)
 
     def query_ended(self, query: Query, mark: Mark) -> None:
-        """Final, timeout or end of the session; at the last one everything pending goes (S18)."""
+        """Final, timeout (S22) or end of the session; at the last one all pending goes (S18)."""
         if query in self.queries:
             self.queries.remove(query)
             if not self.queries and not self.history:
@@ -250,7 +251,7 @@ class Subscriber:
             self.waiting = mark
 
     def flush(self, mark: Mark, query: Query | None) -> None:
-        """Hand on everything pending; each hole is a miss (S18 to S21)."""
+        """Hand on everything pending; each hole is a miss (S20), what is old is dropped (S21)."""
         self.waiting = None
         pending, self.pending = list(self.pending), RangeSet()
         for first, stop in pending:
@@ -309,7 +310,7 @@ class Subscriber:
         self.repeat_count += stop - first
 
     def _agree(self, first: int, mark: Mark) -> None:
-        """The query says what this subscriber's last sn was; earlier state may be unknown here."""
+        """The query says what this subscriber's last sn was, known here or not (S12)."""
         if self.last is None or first == self.last + 1:
             return
         if first > self.last + 1:  # it has more than was captured
@@ -371,8 +372,10 @@ class Subscriber:
 class DocumentSubscriber(Subscriber):
     """The ReliableSubscriber of the design document (zenoh.md 10): replies wait for their query.
 
-    They are sorted, handed on in sn order when the query ends, then what was pending; no miss
-    callback is due, only an error in the log.
+    The first sample of a source and the expected one are passed on (D2, D3), any other is pending
+    and asked for (D4). Replies are sorted and handed on when the query ends (D5), then what was
+    pending (D6); for what is still missing no miss callback is due, only an error in the log (D7).
+    Periodic queries and history as in the shipped one (D8, D9).
     """
 
     replies_wait = True

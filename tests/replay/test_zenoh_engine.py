@@ -1,0 +1,330 @@
+"""One zenoh session through decoder and engine, made of bytes (zenoh.md 6, 9, 11)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from seqaudit.decoders import zenoh_kernels as wire
+from seqaudit.decoders.events import Flag, Kind
+from seqaudit.decoders.zenoh import BatchDecoder
+from seqaudit.decoders.zenoh_messages import zid_text
+from seqaudit.replay.event import Event
+from seqaudit.replay.parameters import Given
+from seqaudit.replay.results import ACCOUNT, FINDING, QUERY, STREAM, Result
+from seqaudit.replay.settings import Vantage
+from seqaudit.replay.zenoh import ZenohEngine
+from seqaudit.replay.zenoh_findings import results
+from seqaudit.replay.zenoh_subscriber import Sort
+from tests.decoders import zenoh_builders as z
+
+ZID = zid_text(z.ZID)
+SUBSCRIBER_ZID = bytes(range(33, 49))
+SECOND = 1_000_000_000
+AT_SUBSCRIBER = Vantage("member", "10.77.0.2", "given", "")
+SUFFIX = f"/@adv/*/{ZID}/6/**"
+TOKEN = f"demo/sensor/@adv/pub/{ZID}/6/_"
+
+
+class Session:
+    """A session of publisher (10.77.0.1) and subscriber, message by message, one a frame."""
+
+    def __init__(self, *, opened: bool = True, cache: bool = True) -> None:
+        self.payloads: list[bytes] = []
+        self.back: list[int] = []
+        self.times: list[float] = []
+        self.sns = {False: 10, True: 500}
+        self.now = 0.0
+        if opened:
+            self.raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True), back=True)
+            self.raw(z.opened(10)).raw(z.opened(500, ack=True), back=True)
+            self.publisher(z.declare(0, 1, 0, "demo/sensor"))
+            if cache:
+                self.publisher(z.declare(4, 2, 0, TOKEN))
+            self.subscriber(z.declare(2, 1, 1, own=False))
+
+    def raw(self, payload: bytes, *, back: bool = False) -> "Session":
+        if back:
+            self.back.append(len(self.payloads))
+        self.payloads.append(payload)
+        self.now += 0.01
+        self.times.append(self.now)
+        return self
+
+    def publisher(self, *messages: bytes) -> "Session":
+        self.sns[False] += 1
+        return self.raw(z.frame(self.sns[False] - 1, *messages))
+
+    def subscriber(self, *messages: bytes) -> "Session":
+        self.sns[True] += 1
+        return self.raw(z.frame(self.sns[True] - 1, *messages), back=True)
+
+    def put(self, *sns: int) -> "Session":
+        for sn in sns:
+            self.publisher(z.push(z.put(sn)))
+        return self
+
+    def lose(self) -> "Session":
+        self.sns[False] += 1
+        return self
+
+    def wait(self, seconds: float) -> "Session":
+        self.now += seconds
+        return self
+
+    def ask(self, number: int, parameters: str, suffix: str = SUFFIX) -> "Session":
+        return self.subscriber(z.request(number, suffix, parameters))
+
+    def heartbeat(self, sn: int) -> "Session":
+        return self.publisher(z.push(b"\x01\x04" + sn.to_bytes(4, "little"), 0, TOKEN))
+
+    def played(
+        self, vantage: Vantage = AT_SUBSCRIBER, given: Mapping[str, Given] | None = None
+    ) -> tuple[ZenohEngine, list[Result]]:
+        batches = z.batches(self.payloads, back=self.back)
+        times = [round(at * 1000) * 1_000_000 for at in self.times]
+        batches.at_ns = np.array(times, np.int64)
+        found, _ = BatchDecoder().decode(batches)
+        rows = [row for batch in found for row in batch.to_pylist()]
+        rows.sort(key=lambda row: (row["frame"], row["index"]))
+        engine = ZenohEngine("zenoh|udp|10.77.0.1:40000|10.77.0.2:7000", given or {}, vantage)
+        for row in rows:
+            engine.feed(event(row))
+        engine.close()
+        return engine, results(engine, 0, int(self.now * SECOND))
+
+
+def event(row: Mapping[str, Any]) -> Event:
+    fields = {
+        name: row[name]
+        for name in (
+            "frame", "index", "last_frame", "at_ns", "last_at_ns", "system", "stream", "source",
+            "destination", "wire_kind", "seqno", "stop_seqno", "count", "conn_id", "stamp", "size",
+            "fresh_id", "last_fresh_id", "detail",
+        )
+    }  # fmt: skip
+    return Event(kind=Kind(row["kind"]), flags=Flag(row["flags"]), **fields)
+
+
+def stream(found: Sequence[Result], kind: str = "samples") -> dict[str, Any]:
+    (row,) = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == kind]
+    return row
+
+
+def rules(found: Sequence[Result]) -> set[str]:
+    return {str(r.rule) for r in found if r.kind == FINDING}
+
+
+def answered(session: Session, number: int, *sns: int) -> Session:
+    return session.publisher(*(z.response(number, z.put(sn)) for sn in sns), z.final(number))
+
+
+def test_a_gap_is_asked_for_answered_and_told() -> None:
+    session = Session().put(0, 1).lose().put(3).ask(1, "_sn=2..;_anyke")
+    _, found = answered(session, 1, 2, 3).put(4).played()
+    row = stream(found)
+    assert row["delivered"] == [[0, 4]]
+    assert (row["recovered"], row["unrecovered"], row["repeats"]) == (1, 0, 1)
+    assert (row["key"], row["subscriber"], row["source"]) == (
+        "demo/sensor", "demo/sensor", f"{ZID}/6",
+    )  # fmt: skip
+    assert (row["sender"], row["receiver"]) == (ZID, zid_text(SUBSCRIBER_ZID))
+    (query,) = [r.detail for r in found if r.kind == QUERY]
+    assert (query["sort"], query["first_seqno"], query["replies"]) == (Sort.RECOVERY, 2, 2)
+    assert (query["outcome"], query["recovered"], query["caches"]) == (
+        "answered", 1, [f"{ZID}/7"],
+    )  # fmt: skip
+    assert rules(found) == {"ZN001", "ZN005", "ZN008"}
+
+
+@pytest.mark.parametrize(
+    ("replies", "cause"),
+    [([4, 5], "evicted: the cache is too small"), ([2, 5], "no cache had them")],
+)
+def test_causes_of_what_an_answer_leaves_missing(replies: list[int], cause: str) -> None:
+    session = Session().put(0, 1).lose().lose().lose().put(5).ask(1, "_sn=2..")
+    engine, found = answered(session, 1, *replies).played(given={"zenoh.cache_depth": (2, "given")})
+    assert {miss["cause"] for miss in stream(found)["misses"]} == {cause}
+    (query,) = engine.queries
+    assert "ZN002" in rules(found)
+    assert query.evicted is not None
+
+
+def test_a_cache_that_nobody_declared_and_a_query_that_nobody_sent() -> None:
+    for cache, cause in ((False, "no cache"), (True, "not asked")):
+        _, found = Session(cache=cache).put(0).lose().put(2).wait(3).put(3).played()
+        (miss,) = stream(found)["misses"]
+        assert (miss["cause"], miss["nb"]) == (cause, 1)
+
+
+def test_the_end_of_the_session_ends_queries() -> None:
+    session = Session().put(0).lose().put(2).ask(1, "_sn=1..").raw(b"\x03\x00")
+    (miss,) = stream(session.played()[1])["misses"]
+    assert miss["cause"] == "publisher gone"
+
+
+@pytest.mark.rule("zenoh S22")
+@pytest.mark.parametrize(("lost", "cause"), [(0, "query lost"), (1, "reply lost")])
+def test_a_timeout_ends_the_query(lost: int, cause: str) -> None:
+    session = Session().put(0).lose().put(2).ask(1, "_sn=1..")
+    for _ in range(lost):
+        session.lose()
+    _, found = session.put(3).wait(11).put(4).played()
+    row = stream(found)
+    assert row["delivered"] == [[0, 0], [2, 4]]
+    assert row["misses"][0]["cause"].startswith(cause)
+    assert row["longest_wait_ns"] == 10 * SECOND + 10_000_000
+    assert {"ZN002", "ZN013", "ZN014"} <= rules(found)
+
+
+@pytest.mark.rule("zenoh S23")
+def test_a_late_publisher_is_asked_for_its_history() -> None:
+    session = Session().ask(1, "_max=8", suffix="").publisher()
+    session.payloads[-2] = z.frame(501, z.request(1, TOKEN, "_max=8", scope=0))
+    engine, found = answered(session, 1, 3, 4).put(5).played()
+    assert engine.queries[0].sort is Sort.LATE
+    assert stream(found)["delivered"] == [[3, 5]]
+
+
+@pytest.mark.rule("zenoh S25")
+def test_a_restarted_publisher_is_another_source() -> None:
+    session = Session().put(7, 8)
+    session.publisher(z.push(z.put(0, eid=8))).publisher(z.push(z.put(1, eid=8)))
+    _, found = session.played()
+    rows = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
+    assert [(row["source"], row["delivered"]) for row in rows] == [
+        (f"{ZID}/6", [[7, 8]]), (f"{ZID}/8", [[0, 1]]),
+    ]  # fmt: skip
+
+
+@pytest.mark.rule("zenoh S1")
+@pytest.mark.rule("zenoh D1")
+def test_samples_without_source_info_are_counted_by_key_and_said() -> None:
+    _, found = Session().publisher(z.push(z.put(None))).publisher(z.push(z.put(None))).played()
+    row = stream(found, "samples without SourceInfo")
+    assert (row["key"], row["messages"], row["delivered"]) == ("demo/sensor", 2, None)
+    assert "ZN012" in rules(found)
+
+
+@pytest.mark.rule("zenoh S2")
+def test_stamped_samples_are_ordered_by_clock() -> None:
+    session = Session()
+    for stamp in (5, 7, 6, 7):
+        body = b"\x21" + z.zint(stamp) + z.sized(z.ZID) + z.sized(b"x")
+        session.publisher(z.push(body))
+    row = stream(session.played()[1], "samples without SourceInfo")
+    assert (row["stamped"], row["out_of_order"]) == (4, 2)
+
+
+def test_a_heartbeat_shows_lost_last_samples() -> None:
+    session = Session().put(0, 1).lose().lose().heartbeat(3)
+    session.subscriber(z.request(1, TOKEN, "_sn=2..3", scope=0))
+    engine, found = answered(session, 1, 2, 3).played()
+    assert engine.queries[0].sort is Sort.HEARTBEAT
+    assert (stream(found)["delivered"], stream(found)["recovered"]) == ([[0, 3]], 2)
+    _, found = Session().put(0, 1).lose().lose().heartbeat(3).wait(3).put().played()
+    assert "ZN003" in rules(found)
+
+
+def test_an_empty_periodic_query_and_control_traffic_without_loss() -> None:
+    session = Session().put(0, 1).ask(1, "_sn=2..")
+    _, found = answered(session, 1).put(2).played()
+    assert rules(found) == {"ZN010", "ZN011"}
+
+
+def test_a_storm() -> None:
+    session = Session().put(0).lose().put(2)
+    for number in range(20):
+        session.ask(number, "_sn=1..")
+    for number in range(20):
+        answered(session, number, 1, 2)
+    _, found = session.played()
+    assert "ZN009" in rules(found)
+    assert stream(found)["delivered"] == [[0, 2]]
+
+
+def test_the_initial_history_comes_before_live_samples() -> None:
+    session = Session().ask(1, "_max=3", suffix="/@adv/**").put(9)
+    engine, found = answered(session, 1, 7, 8, 9).put(10).played()
+    assert engine.queries[0].sort is Sort.HISTORY
+    assert stream(found)["delivered"] == [[7, 10]]
+
+
+def test_samples_lost_without_a_transport_gap_were_dropped_before_it() -> None:
+    session = Session().put(0, 1, 5).ask(1, "_sn=2..")
+    _, found = answered(session, 1, 2, 3, 4, 5).played()
+    assert {"ZN001", "ZN004"} <= rules(found)
+    assert "ZN005" not in rules(found)
+
+
+def test_a_late_frame_is_thrown_away_with_its_sample() -> None:
+    session = Session().put(0)
+    late = z.frame(session.sns[False], z.push(z.put(1)))
+    session.lose().put(2).raw(late).ask(1, "_sn=1..")
+    _, found = answered(session, 1, 1, 2).played()
+    row = stream(found)
+    assert (row["delivered"], row["discarded"], row["recovered"]) == ([[0, 2]], 1, 1)
+    assert "ZN006" in rules(found)
+
+
+def test_fragments_are_one_sample() -> None:
+    message = z.push(z.put(1, b"x" * 5000))
+    session = Session().put(0)
+    for piece, more, first in ((message[:2000], True, True), (message[2000:], False, False)):
+        session.raw(z.fragment(session.sns[False], piece, more=more, first=first))
+        session.sns[False] += 1
+    session.lose().put(2)  # one sn is skipped after the last fragment
+    _, found = session.played()
+    assert stream(found)["delivered"] == [[0, 2]]
+    assert rules(found) == set()
+    (account,) = [r.detail for r in found if r.kind == ACCOUNT]
+    assert account["messages_by"] == {"zenoh": {"OpenAck": 1, "OpenSyn": 1, "Frame": 3} | {
+        "Fragment": 2, "declare.keyexpr": 1, "declare.queryable": 1, "declare.subscriber": 1,
+        "push": 1,
+    }}  # fmt: skip
+    assert account["frames_by"] == {"decoded": 7, "other": -7}
+
+
+def test_what_nobody_recognises_says_nothing() -> None:
+    session = Session(opened=False).raw(b"\x04").raw(z.frame(1, b"\x1e\x1a"))
+    engine, found = session.played()
+    assert (engine.recognised, found) == (False, [])
+
+
+def test_a_capture_that_began_later_counts_by_source() -> None:
+    session = Session(opened=False).put(7, 8).lose().put(10).ask(1, "_sn=9..")
+    _, found = answered(session, 1, 9, 10).played()
+    row = stream(found)
+    assert (row["delivered"], row["recovered"]) == ([[7, 10]], 1)
+    assert row["key"] == "demo/sensor"  # replies name the key in full
+    assert row["session_start_captured"] is False
+    assert "ZN017" in rules(found)
+
+
+def test_at_the_sender_nothing_is_said_about_delivery() -> None:
+    session = Session().put(0, 1).lose().put(3)
+    _, found = session.played(Vantage("member", "10.77.0.1", "given", ""))
+    row = stream(found)
+    assert (row["role"], row["delivered"], row["misses"]) == ("sender", None, None)
+    assert row["unknown"]["delivered"]
+    assert "ZN002" not in rules(found)
+
+
+def test_the_documents_subscriber_is_a_parameter() -> None:
+    session = Session().put(0, 1).lose().put(3)
+    session.subscriber(z.request(1, f"{ZID}/demo/sensor", "_sn=2..3", scope=0))
+    given: dict[str, Given] = {"zenoh.rules": ("document", "given")}
+    engine, found = answered(session, 1, 2).put(4).played(given=given)
+    assert len(engine.queries) == 1
+    assert stream(found)["delivered"] == [[0, 4]]
+
+
+def test_runs_of_any_length_give_the_same() -> None:
+    session = Session().put(*range(300)).lose().put(301, 302).ask(1, "_sn=300..")
+    session = answered(session, 1, 300, 301, 302).put(*range(303, 600))
+    together = session.played()[1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wire, "SINGLE_FRAMES", 10_000)
+        alone = session.played()[1]
+    assert alone == together
