@@ -21,6 +21,8 @@ class Repeat:
     last: Mark
     ranges: RangeSet = field(default_factory=RangeSet)
     requests: int = 1
+    answered: bool = False  # a copy came in the end
+    others: int = 0  # other messages of the sender that came meanwhile: it lives, the path works
 
 
 class Repeats:
@@ -58,13 +60,18 @@ class Repeats:
     def came(self, first: int, stop: int) -> None:
         """A copy of [first, stop) was seen."""
         current = self.current
-        if current is not None and current.ranges.within(first, stop):
+        if current is None:
+            return
+        if not current.ranges.within(first, stop):
+            current.others += stop - first
+        else:
             if current.requests >= self._least:
                 left = Repeat(current.first, current.last, RangeSet(current.ranges))
-                left.requests = current.requests
+                left.requests, left.others = current.requests, current.others
+                left.answered = True
                 self._keep(left)
             current.ranges.remove(first, stop)
-            current.requests = 1
+            current.requests, current.others = 1, 0
             if not current.ranges:
                 self.current = None
 

@@ -34,6 +34,8 @@ from seqaudit.replay.unicast_tables import CODE, Release
 MANY_ACKS: Final = 50
 FEW_MESSAGES: Final = 2
 SILENT_RESENDS: Final = 4
+#: Messages that come while others are asked for in vain: the sender lives and the path works.
+OTHERS: Final = 4
 
 _USED: Final = (
     "rules", "xmit_interval_ms", "sync_min_interval_ms", "min_ack_interval_ms",
@@ -304,6 +306,8 @@ class _Reporter(Reporter):
 
     def _endless(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
         for repeat in facts.after_ack.kept:
+            if repeat.answered:
+                continue
             yield self._purged(
                 stream, repeat, Certainty.LIKELY,
                 "{receiver_member} asked {requests} times for {count} messages of {sender_member} "
@@ -311,19 +315,15 @@ class _Reporter(Reporter):
                 "purged them.",
             )  # fmt: skip
         for repeat in facts.requests.kept:
-            if repeat.requests >= ENDLESS_REQUESTS and self._sender_alive(stream, repeat):
+            if repeat.answered or repeat.others < OTHERS:
+                continue
+            if repeat.requests >= ENDLESS_REQUESTS:
                 yield self._repeated(
                     stream, "UC011", repeat, Certainty.LIKELY,
                     "{receiver_member} asked {requests} times for the same {count} messages of "
                     "{sender_member} and no copy came; whether none was sent or all were lost "
                     "cannot be told here.",
                 )  # fmt: skip
-
-    def _sender_alive(self, stream: Stream, repeat: Repeat) -> bool:
-        received = stream.received
-        assert received is not None
-        last = stream.last_data
-        return last is not None and last.at_ns > repeat.first.at_ns
 
     def _purged(self, stream: Stream, repeat: Repeat, certainty: Certainty, text: str) -> Finding:
         return self._repeated(stream, "UC010", repeat, certainty, text)
@@ -422,6 +422,8 @@ class _Reporter(Reporter):
         yield from self._tails(facts, stream)
         yield from self._stale(facts, stream)
         for repeat in facts.purged.kept:
+            if repeat.answered:
+                continue
             yield self._purged(
                 stream, repeat, Certainty.PROVEN,
                 "{receiver_member} asked {requests} times for {count} messages of {sender_member} "
@@ -429,7 +431,7 @@ class _Reporter(Reporter):
             )  # fmt: skip
         for repeats in (facts.purged, facts.unanswered):
             for repeat in repeats.kept:
-                if repeat.requests >= ENDLESS_REQUESTS:
+                if repeat.requests >= ENDLESS_REQUESTS and not repeat.answered:
                     yield self._repeated(
                         stream, "UC011", repeat, Certainty.PROVEN,
                         "{receiver_member} asked {requests} times for the same {count} messages of "

@@ -53,8 +53,8 @@ MAX_CACHED: Final = 10_000
 MAX_LISTED: Final = 100
 #: What arrives this shortly before a message of the member may not have been read by it.
 CROSSING_NS: Final = 20_000_000
-#: A window that opened this recently was not lost: the SEND_FIRST_SEQNO had been on its way.
-OPENING_NS: Final = 100_000_000
+#: What arrived longer than this before a SEND_FIRST_SEQNO was read before it was decided on.
+READING_NS: Final = 100_000_000
 
 
 class Timing(NamedTuple):
@@ -115,6 +115,7 @@ class Facts:
         self.last_ack: Mark | None = None
         self.early_acks = Times()
         self.redelivered = Note()
+        self.redelivered_count = 0
         self.inner_loss = Note()
         self.without_window = Note()  # dropped: there was no window and no cache
         self.without_window_count = 0
@@ -298,7 +299,7 @@ class ReceiverMachine:
         self._known = True
         while self._waiting:
             self._read(*self._waiting.popleft())
-        if self.entry is not None and self.entry.opened.at_ns >= mark.at_ns - OPENING_NS:
+        if self.entry is not None and self.entry.opened.at_ns >= mark.at_ns - CROSSING_NS:
             self._open_sync = None
         if stream is not None:
             facts = self.facts_of(stream)
@@ -417,8 +418,8 @@ class ReceiverMachine:
         entry = self.entry
         if entry is None:
             return True
-        if mark.at_ns - entry.opened.at_ns < OPENING_NS:
-            return True
+        if mark.at_ns - entry.opened.at_ns < CROSSING_NS:
+            return True  # it had left before the window opened
         for event, stream in self._waiting:
             if event.kind is Kind.CLOSE and stream is entry.stream:
                 return True
@@ -430,16 +431,16 @@ class ReceiverMachine:
         """What waits and was still read by the window that is gone now (P1).
 
         SEND_FIRST_SEQNO goes out at once, unless the last one was too recent (B20). So what came
-        well before it had a window; if it was held back, all that waits may have had none.
+        well before it, and not so soon after the last one, had a window, and all before it too.
         """
-        held_back = self._release.throttled and last is not None
-        if held_back and last is not None:
-            held_back = mark.at_ns - last.at_ns < self._timing.sync_ns + OPENING_NS
-        if held_back:
-            return
-        while len(self._waiting) > 1:
-            if self._waiting[0][0].last_mark().at_ns >= mark.at_ns - OPENING_NS:
-                return
+        free_ns = 0
+        if last is not None and self._release.throttled:
+            free_ns = last.at_ns + self._timing.sync_ns + READING_NS
+        read = 0
+        for place, (event, _) in enumerate(self._waiting):
+            if free_ns <= event.last_mark().at_ns < mark.at_ns - READING_NS:
+                read = place + 1
+        for _ in range(min(read, len(self._waiting) - 1)):
             self._read(*self._waiting.popleft())
 
     def _lose_window(self, mark: Mark) -> None:
@@ -531,7 +532,7 @@ class ReceiverMachine:
         assert entry is not None and received is not None
         assert event.seqno is not None and event.stop_seqno is not None
         if self._flag_since is None and self._after_last_ack(event):
-            self._flag_since = event.first_mark()
+            self._flag_since = max(event.first_mark(), entry.opened, key=lambda m: m.at_ns)
         self.would.accepted(event)
         entry.used = event.last_mark()  # B12
         if stream.state == CLOSING and self._view_without is None:
@@ -569,6 +570,7 @@ class ReceiverMachine:
         facts = self.facts_of(entry.stream)
         for piece in entry.before.within(*part):  # B25
             facts.redelivered.add(*piece, mark)
+            facts.redelivered_count += piece[1] - piece[0]
         facts.delivered.add(*part)
         received.deliver(part[0], part[1], mark)
 

@@ -42,7 +42,6 @@ class Stream:
         self.last_seqno: int | None = None
         self.first: Mark | None = None
         self.last: Mark | None = None
-        self.last_data: Mark | None = None
         self.ever = RangeSet()
         self.arrivals = 0
         self.copies_with_first_flag = 0
@@ -63,7 +62,6 @@ class Stream:
         assert event.seqno is not None and event.stop_seqno is not None
         self.saw(event)
         self.arrivals += event.count
-        self.last_data = event.last_mark()
         if self.first_seqno is None or event.seqno < self.first_seqno:
             self.first_seqno = event.seqno
         self.last_seqno = max(event.stop_seqno - 1, self.last_seqno or 0)

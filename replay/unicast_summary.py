@@ -112,7 +112,7 @@ def _received(row: dict[str, Any], pair: Pair, stream: Stream) -> None:
         "start_known": received.start_known or received.start == 1,
         "delivered": inclusive(received.delivery.ranges),
         "delivered_unlisted": received.delivery.unlisted,
-        "redelivered": facts.redelivered.ranges.total(),
+        "redelivered": facts.redelivered_count,
         "dropped_without_window": facts.without_window_count,
         "gaps": received.gap_count,
         "reordered": received.counts[Outcome.REORDERED],

@@ -1,5 +1,7 @@
 """The data sender's rows (jgroups.md 4.3; table A), captured at A, which sends to B."""
 
+from typing import Any
+
 import pytest
 
 from tests.replay.builders import A, Step
@@ -32,7 +34,7 @@ def test_a_new_entry_has_a_new_conn_id() -> None:
 @pytest.mark.rule("unicast U11")
 def test_sending_on_a_closing_entry_opens_it_again() -> None:
     story = [data(1), TICK, ack(1, 1), 1300, data(2), TICK, ack(2, 2), 900]
-    given = {"conn_expiry_timeout_ms": 1500, "conn_close_timeout_ms": 60_000}
+    given: dict[str, Any] = {"conn_expiry_timeout_ms": 1500, "conn_close_timeout_ms": 60_000}
     assert heard(A, *story, **given).states() == ["OPEN"]
     assert heard(A, *story, 600, **given).states() == ["OPEN", "CLOSING"]
 

@@ -32,7 +32,8 @@ def _stream(sender: str, receiver: str, conn: int | None = None) -> str:
     return f"{CLUSTER}|{sender}|{receiver}|{'' if conn is None else conn}"
 
 
-def _member(name: str, version: str) -> Event:
+def member(name: str, version: str = "5.6.0") -> Event:
+    """A member's address and release."""
     detail = json.dumps({"address": f"{ADDRESS[name]}:7800", "version": version})
     return Event(
         frame=0, at_ns=0, kind=Kind.MEMBER, wire_kind="MEMBER", system="jgroups", source=name,
@@ -194,7 +195,7 @@ def heard(point: str | None, *story: Any, version: str = "5.6.0", **given: Any) 
     parameters = {f"unicast.{name}": (value, "given") for name, value in given.items()}
     engine = UnicastEngine(f"unicast|{CLUSTER}", parameters, vantage)
     for name in ALL:
-        engine.feed(_member(name, version))
+        engine.feed(member(name, version))
     events = dated(story)
     for event in events:
         engine.feed(event)
