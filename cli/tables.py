@@ -149,11 +149,13 @@ def render_streams(report: Report, limit: int) -> RenderableType:
     streams = report["streams"]
     if not streams:
         return _sentence("Streams", f"no numbered stream in {_frames(report)}")
+    keyed = any("source" in stream for stream in streams)
     columns = [
         Column("#", _NUMERIC),
         Column("system"),
         Column("sender"),
         Column("receiver"),
+        *([Column("source"), Column("key expression")] if keyed else []),
         Column("seqnos", _NUMERIC),
         *(
             Column(header, _NUMERIC)
@@ -178,6 +180,7 @@ def render_streams(report: Report, limit: int) -> RenderableType:
             stream["system"],
             stream.get("sender_name") or "-",
             stream.get("receiver_name") or "all",
+            *([stream.get("source") or "-", stream.get("key") or "-"] if keyed else []),
             _span_of_seqnos(stream.get("first_seqno"), stream.get("last_seqno")),
             *(
                 _count(stream.get(key))
