@@ -303,7 +303,7 @@ def _compare_attributes(audited: Audited, vantage: str, report: CaptureReport) -
         RECEIVED: [stream for stream in streams if stream.entry["receiver"] == uuid],
     }
     known = scenario.unicast_attributes(vantage)
-    to_itself = _messages_to_itself(scenario, vantage, known)
+    to_itself = messages_to_itself(scenario, vantage, known)
     discards = drops_inside(scenario, vantage)
     inside = discards or scenario.ended(vantage)
     for name, (side, path) in ATTRIBUTES.items():
@@ -382,7 +382,7 @@ def _less(ours: object, dropped: object) -> object:
     return ours - dropped if isinstance(ours, int) and isinstance(dropped, int) else ABSENT
 
 
-def _messages_to_itself(scenario: Scenario, member: str, known: Mapping[str, int]) -> int:
+def messages_to_itself(scenario: Scenario, member: str, known: Mapping[str, int]) -> int:
     """A member counts the messages that it sends to itself; they are on no wire (1.3)."""
     sent = {
         (message.destination, message.unicast.conn_id, message.unicast.seqno)

@@ -9,6 +9,7 @@ from typing import Any
 from tests.agreement import wire
 from tests.agreement.expected import FIRES, expected_rules
 from tests.agreement.figures import OTHERS, count_others, decoded_by_truth
+from tests.agreement.oracle_unicast import add_unicast
 from tests.agreement.report import to_ranges
 from tests.agreement.truth import Scenario
 
@@ -18,6 +19,7 @@ def true_report(scenario: Scenario) -> dict[str, Any]:
     report: dict[str, Any] = {
         "captures": [],
         "streams": [],
+        "connections": [],
         "gaps": [],
         "views": [],
         "findings": [],
@@ -26,6 +28,7 @@ def true_report(scenario: Scenario) -> dict[str, Any]:
         _add_capture(report, scenario, number, vantage)
         for sender in scenario.uuids:
             _add_stream(report, scenario, number, vantage, sender)
+        add_unicast(report, scenario, number, vantage)
         report["findings"] += [
             {"capture": number, "rule": rule, "severity": "warning"}
             for rule, fires in FIRES.items()
