@@ -128,6 +128,7 @@ SEQNO_FIELD = 17
 TIME_FIELD = 19
 CHAIN_FIELD = 67
 PIECE_MARK = 0x99AA44FF
+FRAME_NS = 8589934592  # a run does not go on over a pause as long as a time frame (raims.md 7)
 UDP_ENCAPSULATION = 3055  # and 3056: the registered ports of PGM in UDP
 
 
@@ -460,6 +461,8 @@ def messages(data, at, stop, link, sqn, index, m):
                             time == NONE
                         ):
                             joined = 1
+            if joined == 1 and m[D_AT] - m[row + LAST_AT] > FRAME_NS:
+                joined = 0
             if seqno == 9223372036854775807:
                 joined = 0
             if joined == 1:

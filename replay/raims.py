@@ -89,21 +89,25 @@ class Peer:
     heard_ns: int | None = None  # last heartbeat
     interval_ns: int = 10_000_000_000
     dropped: bool = False  # no heartbeat for too long, not authenticated again yet
+    links: set[str] = field(default_factory=set)  # TCP links it has used
+    closed: set[str] = field(default_factory=set)  # those it had when it was dropped
 
-    def is_known(self, now_ns: int) -> bool:
-        """Does the observer still take messages of it?"""
+    def is_known(self, now_ns: int, link: str = "") -> bool:
+        """Does the observer still take messages of it, on that link?"""
         # the daemons of tcp-partition-1 and pub-restart-3 log 10 s at an interval of 4, 22 at 10
         limit_ns = 2 * self.interval_ns + 2_000_000_000
         if self.heard_ns is not None and now_ns - self.heard_ns > limit_ns:
-            self.dropped = True
-        return not self.dropped
+            self.dropped, self.heard_ns = True, None
+            self.closed |= self.links
+        if link.startswith("tcp:"):
+            self.links.add(link)
+        return not self.dropped and link not in self.closed
 
-    def heard(self, word: str, interval: object, now_ns: int) -> None:
+    def heard(self, word: str, interval: object, now_ns: int, link: str) -> None:
         """A message that says that it lives, or authenticates it."""
+        self.is_known(now_ns, link)
         if word == "AUTH":
             self.dropped = False
-        else:
-            self.is_known(now_ns)
         if word in ("HB", "HELO", "AUTH"):
             self.heard_ns = now_ns
             if isinstance(interval, int) and 0 < interval < 1 << 20:
@@ -307,9 +311,13 @@ class RaimsEngine:
 
     def _observe(self, bridge: str | None, at_ns: int) -> None:
         """The observer has started, or is first seen."""
+        before: dict[tuple[str, str], Stream] = {}
         if self.observers and self.observers[-1].bridge is None:
-            self.observers.pop()  # stood in until the daemon said who it is
+            before = self.observers.pop().streams  # stood in until the daemon said who it is
         self.observers.append(Observer(bridge, at_ns, self._subscription_window(at_ns)))
+        for name, stream in before.items():
+            stream.forget_judgement()
+            self.observers[-1].streams[name] = stream
         stated = self.parameters.value("subscribed")
         if bridge is None:
             self.observers[-1].window.subscriptions.start(">", wildcard=True)
@@ -366,6 +374,7 @@ class RaimsEngine:
             if self._copy_of_own(event):
                 return
             stream = self._stream_of(self.sent, event)
+            stream.link = stream.link or (event.stream or "").split("|", 1)[0]
             stream.sees(event, event.first_mark(), event.last_mark())
             self._check_publisher(event, stream)
             return
@@ -384,6 +393,8 @@ class RaimsEngine:
             return False
         if key(event.seqno) in stream.seen and base_of(event.seqno):
             stream.copies += event.count
+            if (event.stream or "").split("|", 1)[0] != stream.link:
+                stream.arrivals += event.count  # sent on another link; RDATA counts as PGM's
             return True
         return False
 
@@ -494,7 +505,7 @@ class RaimsEngine:
             self._check_publisher(event, stream)
         if not observer.active or event.seqno is None or event.stop_seqno is None:
             return
-        if not peer.is_known(mark.at_ns):
+        if not peer.is_known(mark.at_ns, (event.stream or "").split("|", 1)[0]):
             stream.ignored += event.count
             return
         subject = _subject(event)
@@ -610,7 +621,8 @@ class RaimsEngine:
         if word == "SYNC_RPY" and event.destination == self.observer.bridge and told:
             self._learn(str(told), detail)
         if word != "AUTH" or event.destination == self.observer.bridge:
-            peer.heard(word, detail.get("interval"), mark.at_ns)
+            link = (event.stream or "").split("|", 1)[0]
+            peer.heard(word, detail.get("interval"), mark.at_ns, link)
         if word in INBOX_WORDS and event.destination == self.observer.bridge and not peer.dropped:
             self._inbox_number(event, peer, mark)
 

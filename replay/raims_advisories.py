@@ -2,7 +2,8 @@
 
 raims-11.1: the first event publishes at once and starts a timer of one second. raims-11.2: each
 tick publishes what has come since, by subject; of one publishing host at a time, the others wait.
-raims-11.3: a tick without news ends it. raims-11.4: nine pairs at most.
+The latest subject comes first (``rv-dataloss-1``, ``-3``). raims-11.3: a tick without news ends
+it. raims-11.4: nine pairs at most.
 """
 
 from dataclasses import dataclass, field
@@ -105,7 +106,7 @@ class Advisories:
         self.published.append(
             Advisory(
                 at_ns, service, publisher, told.host, told.hostid, sum(told.counts.values()),
-                list(told.counts.items()), told.unknown, told.mark,
+                list(reversed(told.counts.items())), told.unknown, told.mark,
             )
         )  # fmt: skip
 

@@ -6,6 +6,7 @@ there the bounds meet. Works on streams and tables as the report has them.
 """
 
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any, Final
 
 from seqaudit.replay.raims_seqno import BASE_BITS, key
@@ -16,12 +17,13 @@ BY_OTHER: Final = "another capture of this job"
 Row = dict[str, Any]
 
 
-def tighten(streams: Iterable[Row], tables: Mapping[str, Mapping[str, list[Row]]]) -> None:
+def tighten(streams: list[Row], tables: Mapping[str, Mapping[str, list[Row]]]) -> None:
     """Change ``losses``, ``lost`` and ``lost_upper`` of streams, and the loss table, in place."""
     by_name: dict[tuple[str, str], list[Row]] = {}
     for stream in streams:
         if stream["system"] == "raims" and stream["time_frames"]:
             by_name.setdefault((stream["sender"], stream["subject"]), []).append(stream)
+    _tighten_numbered(streams)
     for several in by_name.values():
         for stream in several:
             if stream["losses"] and len(several) > 1:
@@ -53,6 +55,33 @@ def _tighten(stream: Row, others: list[Row]) -> None:
     uppers = [loss["upper"] for loss in stream["losses"]]
     stream["lost"] = stream["unrecovered"] = lower
     stream["lost_upper"] = None if None in uppers else sum(uppers)
+
+
+def _tighten_numbered(streams: list[Row]) -> None:
+    """GLSNO: whose the missing numbers are, by a capture that has them."""
+    numbered = [s for s in streams if s["system"] == "raims" and s["numbers_by_subject"]]
+    for stream in numbered:
+        own = _numbers(stream["numbers_by_subject"].values())
+        span = RangeSet([(own.first(), own.stop())])
+        missing = span.total() - own.total()
+        if not missing or stream["role"] == "sender":
+            continue
+        for other in numbered:
+            same = (other["sender"], other["subject"]) == (stream["sender"], stream["subject"])
+            if not same or other["role"] != "sender" or other["capture"] == stream["capture"]:
+                continue
+            for subject, ranges in other["numbers_by_subject"].items():
+                held = _numbers([ranges])
+                lost = sum(_count(held, low, high) for low, high in _holes(own))
+                stream["lost_by_subject"][subject] = [lost, lost]
+
+
+def _numbers(several: Iterable[Iterable[list[int]]]) -> RangeSet:
+    return RangeSet((first, last + 1) for ranges in several for first, last in ranges)
+
+
+def _holes(seen: RangeSet) -> Iterable[tuple[int, int]]:
+    return [(a[1], b[0]) for a, b in pairwise(seen)]
 
 
 def _total(by_name: Mapping[tuple[str, str], list[Row]], table: list[Row]) -> None:

@@ -21,6 +21,7 @@ from seqaudit.replay.raims_seqno import (
     start_of,
 )
 from seqaudit.replay.raims_streams import Step, Stream
+from seqaudit.replay.ranges import inclusive
 from seqaudit.replay.reporting import MAX_EVIDENCE, MAX_RANGES, Reporter
 from seqaudit.replay.results import STREAM, TABLE, Result
 from seqaudit.replay.rules_raims import RAIMS as RULES
@@ -136,6 +137,11 @@ class _Reporter(Reporter):
             ],
             "delivered": delivered if receiving else None,
             "delivered_by_subject": dict(sorted(stream.by_subject.items())),
+            "arrivals_by_subject": {s: r.total() for s, r in sorted(stream.came.items())},
+            "numbers_by_subject": {
+                s: inclusive(list(r)[:MAX_RANGES]) for s, r in sorted(stream.came.items())
+            },
+            "lost_by_subject": _lost_by_subject(stream),
             "gaps": len(stream.truth.losses),
             "reordered": 0,
             "recovered": 0 if receiving else None,
@@ -448,6 +454,19 @@ class _Reporter(Reporter):
                             "order": list(advisory.fields()),
                         },
                     )
+        for name, inbox in sorted(engine.inboxes.items()):
+            source, _, destination = name.removeprefix("inbox:").partition(">")
+            yield self._table(
+                "inbox",
+                {
+                    "source": source,
+                    "destination": destination,
+                    "packets": inbox.packets,
+                    "repairs": inbox.repairs,
+                    "duplicates": inbox.duplicates,
+                    "acks": inbox.acks,
+                },
+            )
         for notice in engine.notices:
             yield self._table(
                 "notices",
@@ -560,6 +579,14 @@ class _Reporter(Reporter):
             if most < -SKEW_NS:
                 return -most
         return None
+
+
+def _lost_by_subject(stream: Stream) -> dict[str, list[int]]:
+    """Missing GLSNO numbers are of any subject: from none to all, until another capture tells."""
+    if not stream.glsno:
+        return {}
+    missing = sum(b[0] - a[1] for a, b in pairwise(stream.seen))
+    return {subject: [0, missing] for subject in sorted(stream.came)}
 
 
 def _last(stream: Stream) -> int | None:

@@ -58,7 +58,8 @@ class Stream:
         self.ignored = 0  # from a peer that was dropped: taken by nobody, counted by nobody
         self.unwanted = 0  # null route and not subscribed
         self.delivered: list[list[int]] = []  # half-open, in delivery order
-        self.by_subject: Counter[str] = Counter()  # of GLSNO streams
+        self.by_subject: Counter[str] = Counter()  # delivered, of GLSNO streams
+        self.came: dict[str, RangeSet] = {}  # numbers that came by subject, of GLSNO streams
         self.repeats: list[tuple[Verdict, Mark]] = []
         self.rows: Counter[str] = Counter()
         self.steps: list[Step] = []
@@ -79,6 +80,9 @@ class Stream:
         self.bytes += event.size
         if event.flags & Flag.NETWORK_DUPLICATE:
             self.network_duplicates += event.count
+        if self.glsno:
+            came = self.came.setdefault(str(event.destination), RangeSet())
+            came.add(key(event.seqno), key(event.seqno) + event.count)
         size = event.size // max(event.count, 1)
         self.smallest = size if self.smallest is None else min(self.smallest, size)
         if self.first is None:
@@ -96,6 +100,14 @@ class Stream:
         new = sum(b - a for a, b in fresh)
         self.copies += event.count - new
         return new > 0
+
+    def forget_judgement(self) -> None:
+        """Nobody had looked on so far: what came stays, what was made of it does not."""
+        self.unwanted = self.ignored = self.false_loss = self.counted = 0
+        self.delivered, self.repeats, self.steps = [], [], []
+        self.by_subject.clear()
+        self.rows.clear()
+        self.truth = Truth()
 
     def deliver(self, seqno: int, stop: int) -> None:
         """Handed to a subscriber."""

@@ -43,6 +43,9 @@ _RUNS: Final = frozenset({Kind.DATA, Kind.RETRANSMISSION})
 _LINKS: Final = frozenset({"pgm", "inbox"})
 #: Systems whose streams are named ``LINK|…`` and may come on several links.
 _TWO_LINKS: Final = frozenset({"raims"})
+#: raims messages that say whether a daemon lives: what it sent before comes before them.
+_LIFE_SIGNS: Final = frozenset({"HELO", "HB", "AUTH", "BYE"})
+RAIMS_PAUSE_NS: Final = 1 << 33
 
 
 def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Iterator[pa.RecordBatch]:
@@ -143,7 +146,7 @@ class _Conversation:
             self._open[stream] = list(row)
             return
         if kind not in UNORDERED_KINDS:
-            self._end_runs(stream)
+            self._end_runs(None if row[12] in _LIFE_SIGNS and row[6] == "raims" else stream)
         self._feed(row)
 
     def _link(self, row: tuple[Any, ...], stream: str) -> None:
@@ -226,6 +229,8 @@ def _follows(run: list[Any], row: tuple[Any, ...]) -> bool:
         and row[10] == run[10]
         and row[16] == run[16]
         and row[6] == run[6]
+        # over such a pause a raims publisher has begun another frame, or been dropped
+        and (row[6] != "raims" or row[4] - run[5] <= RAIMS_PAUSE_NS)
     )
 
 

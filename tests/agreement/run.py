@@ -8,7 +8,7 @@ from typing import Literal
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.replay.parameters import from_jgroups_config
-from tests.agreement import zenoh
+from tests.agreement import raims, zenoh
 from tests.agreement.figures import compare, share_out
 from tests.agreement.rows import Row
 from tests.agreement.truth import Scenario, find_scenarios
@@ -60,15 +60,17 @@ def agree(
     chosen: list[Scenario] = []
     of_zenoh = zenoh.find(top, match)
     agreement.rows += zenoh.compare_all(of_zenoh, engine)
+    of_raims = raims.find(top, match)
+    agreement.rows += raims.compare_all(of_raims, engine)
     for scenario in find_scenarios(top, match):
-        if scenario.truth.get("schema") == zenoh.SCHEMA:
+        if scenario.truth.get("schema") == zenoh.SCHEMA or scenario.truth.get("system") == "raims":
             continue
         why = scenario.why_skipped
         if why is None:
             chosen.append(scenario)
         else:
             agreement.skipped[scenario.name] = why
-    agreement.scenarios = len(chosen) + len(of_zenoh)
+    agreement.scenarios = len(chosen) + len(of_zenoh) + len(of_raims)
     if not chosen:
         return agreement
     places = [(scenario, vantage) for scenario in chosen for vantage in scenario.captures]

@@ -1,0 +1,381 @@
+"""raims scenarios: what we report beside what the daemons sent, delivered, counted and lost.
+
+Every figure of the issue: streams on the wire, packets by kind and sender, ``show loss`` cell by
+cell, deliveries, bounds of what was not delivered, ``show windows``, DATALOSS advisories.
+``model_check`` of the truth is a second opinion and not compared.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.replay.parameters import load_parameters
+from tests.agreement.rows import Row
+
+#: Why a figure may be unknown (design 8.1).
+ENCRYPTED: Final = "the link is encrypted (raims.md 4, 13)"
+NEVER_SENT: Final = "messages that never left the daemon are in no capture (raims.md 4)"
+CLIENT_SIDE: Final = "RV client TCP is not decoded"
+
+TIME_NS: Final = 100_000_000
+BASES: Final = 1 << 35
+COLUMNS: Final = {
+    "null rte": ("null_rte", "null time"),
+    "repeat": ("repeat", "rep time"),
+    "not sub": ("not_sub", "not time"),
+    "msg loss": ("msg_loss", "loss time"),
+    "ibx loss": ("ibx_loss", "ibx time"),
+}
+
+
+@dataclass(frozen=True)
+class RaimsScenario:
+    """One folder."""
+
+    folder: Path
+    truth: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def encrypted(self) -> bool:
+        return "enc" in str(self.truth["scenario"])
+
+    @property
+    def over_tcp(self) -> bool:
+        return any("IP6_" in kind for kind in self.truth["wire"]["A"]["packets"])
+
+    @cached_property
+    def files(self) -> dict[str, Path]:
+        """Node, or "A-client" -> capture."""
+        return {name.removesuffix(".pcap"): self.folder / name for name in self.truth["files"]}
+
+    def address(self, node: str) -> str:
+        return str(self.truth["nodes"][node.removesuffix("-client")]["ip"])
+
+    def node_of(self, address: str) -> str:
+        return next((n for n, v in self.truth["nodes"].items() if v["ip"] == address), address)
+
+    def parameters(self, node: str) -> dict[str, str]:
+        config = self.truth["nodes"][node.removesuffix("-client")]["config"]["param.yaml"]
+        return {name: str(value) for name, value in load_parameters(config).items()}
+
+    def service(self, subject: str) -> list[str]:
+        """A client's subject as it is on the wire, whatever the service."""
+        return [f"_{service}.{subject}" for service in ("7500", "nats", "feed")]
+
+
+def find(top: Path, match: str) -> list[RaimsScenario]:
+    """Folders below ``top`` whose truth is of raims."""
+    found = []
+    for path in sorted(top.rglob("truth.json")):
+        truth = json.loads(path.read_text(encoding="utf-8"))
+        if truth.get("system") == "raims" and path.parent.match(match):
+            found.append(RaimsScenario(path.parent, truth))
+    return found
+
+
+def compare_all(
+    scenarios: Sequence[RaimsScenario], engine: Literal["direct", "spark"]
+) -> list[Row]:
+    """One audit over all captures, then every figure."""
+    places = [(scenario, node) for scenario in scenarios for node in scenario.files]
+    if not places:
+        return []
+    inputs = [
+        CaptureInput(str(scenario.files[node]), scenario.address(node), scenario.parameters(node))
+        for scenario, node in places
+    ]
+    report = audit(inputs, Options(engine=engine))
+    rows: list[Row] = []
+    for scenario in scenarios:
+        views = {
+            node: View(report, number)
+            for number, (owner, node) in enumerate(places)
+            if owner is scenario
+        }
+        rows += [row for node in views for row in compare(scenario, node, views)]
+    return rows
+
+
+@dataclass(frozen=True)
+class View:
+    """The part of a report about one capture."""
+
+    report: Mapping[str, Any]
+    number: int
+
+    def streams(self, system: str) -> list[Mapping[str, Any]]:
+        return [
+            stream
+            for stream in self.report["streams"]
+            if stream["capture"] == self.number and stream["system"] == system
+        ]
+
+    def table(self, name: str) -> list[Mapping[str, Any]]:
+        rows = self.report.get("tables", {}).get("raims", {}).get(name, [])
+        return [row for row in rows if row["capture"] == self.number]
+
+    @property
+    def capture(self) -> Mapping[str, Any]:
+        entry: Mapping[str, Any] = self.report["captures"][self.number]
+        return entry
+
+
+def compare(scenario: RaimsScenario, node: str, views: Mapping[str, View]) -> Iterator[Row]:
+    """All figures of one capture."""
+    view = views[node]
+    if node.endswith("-client"):
+        yield Row(scenario.name, node, "advisories", None, "seen", "unknown", CLIENT_SIDE)
+        return
+    for figure, ours, truth, why in (
+        *_packets(scenario, node, view),
+        *_streams(scenario, node, view),
+        *_show_loss(scenario, node, view),
+        *_delivered(scenario, node, views),
+        *_windows(scenario, node, view),
+        *_advisories(scenario, node, view),
+    ):
+        if why and ours is None:
+            yield Row(scenario.name, node, figure, ours, truth, "unknown", why)
+        else:
+            equal = truth(ours) if callable(truth) else ours == truth
+            shown = getattr(truth, "text", truth)
+            yield Row(scenario.name, node, figure, ours, shown, "equal" if equal else "different")
+
+
+Figure = tuple[str, Any, Any, str]
+
+
+class Within:
+    """A truth that a value has to lie around, or that has to lie within ours."""
+
+    def __init__(self, text: str, test: Any) -> None:
+        self.text = text
+        self._test = test
+
+    def __call__(self, ours: Any) -> bool:
+        return bool(self._test(ours))
+
+
+def _packets(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figure]:
+    truth = scenario.truth["wire"][node]["packets"]
+    ours: Counter[str] = Counter()
+    for stream in view.streams("pgm"):
+        for address, kinds in stream["by_source"].items():
+            for kind, count in kinds.items():
+                ours[f"{kind}_from_{scenario.node_of(address)}"] += count
+    for link in view.table("inbox"):
+        sender = scenario.node_of(link["source"].rpartition(":")[0])
+        ours[f"INBOX_from_{sender}"] += link["packets"] + link["acks"]
+    named = {kind: count for kind, count in truth.items() if not kind.startswith("IP")}
+    for kind in sorted({*named, *ours}):
+        yield f"packets {kind}", ours[kind], named.get(kind, 0), ""
+    decoded = view.capture["frames_by"]
+    if not scenario.over_tcp:  # of TCP the truth counts frames without payload as well
+        yield "frames decoded", decoded["decoded"], sum(named.values()), ""
+    yield "frames malformed", decoded["malformed"] + decoded["truncated"], 0, ""
+
+
+def _streams(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figure]:
+    truth = scenario.truth["wire"][node]["streams"]
+    entries = {
+        f"{stream['sender'][:8]} {stream['subject']}": stream for stream in view.streams("raims")
+    }
+    for name, wire in truth.items():
+        if not isinstance(wire, dict):
+            continue
+        bridge, _, subject = name.partition(" ")
+        if wire["glsno"]:
+            came = sum(
+                stream["arrivals_by_subject"].get(subject, 0)
+                for key, stream in entries.items()
+                if key.startswith(f"{bridge} #")
+            )
+            yield f"messages {name}", came, wire["messages"], ""
+            continue
+        stream = entries.get(name)
+        if stream is None:
+            yield f"messages {name}", "absent", wire["messages"], ""
+            continue
+        arrivals = stream["arrivals"]
+        yield f"messages {name}", arrivals, wire["messages"], ""
+        frames = [
+            {
+                "frame": frame["time_frame"],
+                "first": frame["numbers"][0][0],
+                "last": frame["numbers"][-1][1],
+                **({"chain": _dotted(frame["chain"])} if frame["chain"] else {}),
+            }
+            for frame in stream["time_frames"]
+        ]
+        yield f"frames {name}", frames, _merged(wire["frames"]), ""
+
+
+def _merged(frames: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The truth lists a frame again after messages of another, seqno 0 among them."""
+    found: dict[int, dict[str, Any]] = {}
+    for frame in frames:
+        if frame["frame"] == 0:
+            continue
+        known = found.setdefault(frame["frame"], dict(frame))
+        known["first"] = min(known["first"], frame["first"])
+        known["last"] = max(known["last"], frame["last"])
+        if "chain" in frame:
+            known["chain"] = frame["chain"]
+    return [found[frame] for frame in sorted(found)]
+
+
+def _dotted(seqno: int) -> str:
+    return f"{seqno >> 35 & (1 << 29) - 1}.{seqno % BASES}"
+
+
+def _show_loss(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figure]:
+    why = ENCRYPTED if scenario.encrypted else ""
+    last = max((row["start"] for row in view.table("loss")), default=0)
+    ours = {row["user"]: row for row in view.table("loss") if row["start"] == last}
+    truth = scenario.truth["show"]["end"][node]["show loss"]
+    users = sorted(row["user"] for row in truth)
+    yield "show loss users", sorted(ours) if ours or not why else None, users, why
+    for row in truth:
+        found = ours.get(row["user"])
+        for column, (name, clock) in COLUMNS.items():
+            figure = f"show loss {row['user']} {column}"
+            count = None if found is None else found[name]
+            yield figure, count if found or why else "absent", row[column], why
+            if row[clock] and found is not None:
+                wanted = _clock(row[clock], scenario.truth["wire"][node]["first_t"])
+                yield (
+                    f"show loss {row['user']} {clock}",
+                    found[f"{name}_ns"],
+                    Within(
+                        row[clock],
+                        lambda at, wanted=wanted: at is not None and abs(at - wanted) <= TIME_NS,
+                    ),
+                    "",
+                )
+
+
+def _clock(text: str, first: float) -> int:
+    """``1120 22:48:00.791`` in ns; of the year of the recording."""
+    year = datetime.fromtimestamp(first, UTC).year
+    parsed = datetime.strptime(f"{year}{text}", "%Y%m%d %H:%M:%S.%f").replace(tzinfo=UTC)
+    return round(parsed.timestamp() * 1000) * 1_000_000
+
+
+def _delivered(scenario: RaimsScenario, node: str, views: Mapping[str, View]) -> Iterator[Figure]:
+    """Deliveries as the client counted them, and what it never got, within our bounds."""
+    view = views[node]
+    received = scenario.truth["received"].get(node, {})
+    missed = scenario.truth["not_delivered"].get(node, {})
+    why = ENCRYPTED if scenario.encrypted else ""
+    for subject in sorted({*received, *missed}):
+        names = scenario.service(subject)
+        ours = [
+            stream
+            for stream in view.streams("raims")
+            if stream["role"] == "receiver" and stream["subject"] in names
+        ]
+        count = sum(b - a + 1 for stream in ours for a, b in stream["delivered"])
+        numbered = [
+            stream
+            for stream in view.streams("raims")
+            if stream["role"] == "receiver" and stream["arrivals_by_subject"]
+        ]
+        for stream in numbered:
+            count += sum(stream["delivered_by_subject"].get(name, 0) for name in names)
+        told: Any = received.get(subject, {}).get("count", 0)
+        yield f"delivered {subject}", None if why else count, told, why
+        lost = missed.get(subject, {}).get("count", 0)
+        if why:
+            yield f"not delivered {subject}", None, lost, why
+            continue
+        lower, upper = _bounds(ours, numbered, names)
+        never = _never_left(scenario, views, subject)
+        yield (
+            f"not delivered {subject}",
+            [lower, upper],
+            Within(
+                f"{lost}, {never} of them never left the daemon",
+                lambda b, lost=lost, never=never: (
+                    b[0] <= lost and (b[1] is None or lost - never <= b[1])
+                ),
+            ),
+            "",
+        )
+        if scenario.over_tcp and upper != lower:
+            yield f"not delivered {subject}, exactly", None, lost, NEVER_SENT
+        elif not scenario.over_tcp:
+            yield f"not delivered {subject}, exactly", [lower, upper], [lost - never] * 2, ""
+
+
+def _bounds(
+    ours: list[Mapping[str, Any]], numbered: list[Mapping[str, Any]], names: list[str]
+) -> tuple[int, int | None]:
+    """The least and the most of a subject that was lost."""
+    found = [(stream["lost"], stream["lost_upper"]) for stream in ours]
+    for stream in numbered:
+        found += [stream["lost_by_subject"][n] for n in names if n in stream["lost_by_subject"]]
+    uppers = [upper for _, upper in found]
+    return sum(lower for lower, _ in found), None if None in uppers else sum(uppers)
+
+
+def _never_left(scenario: RaimsScenario, views: Mapping[str, View], subject: str) -> int:
+    """Messages that clients published and that are not in their own daemon's capture."""
+    names = scenario.service(subject)
+    never = 0
+    for publisher, subjects in scenario.truth["published"].items():
+        if subject not in subjects or publisher.endswith("2"):
+            continue
+        told = sum(
+            own[subject]["count"]
+            for name, own in scenario.truth["published"].items()
+            if name.rstrip("2") == publisher and subject in own
+        )
+        sent = [s for s in views[publisher].streams("raims") if s["role"] == "sender"]
+        held = sum(s["messages"] - s["zero_seqnos"] for s in sent if s["subject"] in names)
+        held += sum(s["arrivals_by_subject"].get(n, 0) for s in sent for n in names)
+        never += max(0, told - held)
+    return never
+
+
+def _windows(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figure]:
+    if "window_rotation" not in str(scenario.truth["scenario"]):
+        return
+    (ours,) = view.table("windows")
+    for row in scenario.truth["show"]["end"][node].get("show windows", []):
+        if row["tab"] not in ("sub", "pub"):
+            continue
+        for key in ("max_count", "max_size"):
+            found = ours.get(f"{row['tab']}_{key}", 0)
+            yield f"show windows {row['tab']} {key}", found, row[key], ""
+
+
+def _advisories(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figure]:
+    text = scenario.truth.get(f"rv_client_{node}_output")
+    if not text:
+        return
+    truth = []
+    blocks = re.split(r"^## ", text, flags=re.M)
+    for subject, block in pairwise(blocks):
+        if subject.startswith("_RV.ERROR.SYSTEM.DATALOSS.INBOUND.BCAST:"):
+            fields = re.findall(r"^(\w+) +: \w+ +\d+ : \"?([^\"\n]*)\"?$", block, flags=re.M)
+            truth.append([[name, value] for name, value in fields])
+    ours = [
+        [[name, str(row["data"][name])] for name in row["order"]]
+        for row in view.table("advisories")
+    ]
+    yield "advisories", len(ours), len(truth), ""
+    for number, (one, other) in enumerate(zip(ours, truth, strict=False), 1):
+        yield f"advisory {number}", one, other, ""

@@ -1,0 +1,89 @@
+"""raims agrees with the real daemons (design 8.1): every figure of every recorded scenario."""
+
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal
+
+import pytest
+
+from tests.agreement import raims
+from tests.agreement.run import Agreement, agree
+
+ROOT: Final = Path(__file__).parents[2]
+FIXTURES: Final = ROOT / "fixtures" / "raims"
+ALL_RECORDINGS: Final = ROOT.parent / "shared" / "captures" / "raims"
+
+FIXTURE_EQUAL: Final = 1079
+
+WHERE_ALL_ARE: Final = pytest.mark.skipif(
+    not ALL_RECORDINGS.is_dir(), reason="the full set of recordings is not here"
+)
+
+
+@cache
+def agreement_of(top: Path, engine: Literal["direct", "spark"] = "direct") -> Agreement:
+    """One comparison, made once for all tests."""
+    return agree(top, engine=engine)
+
+
+def differences(agreement: Agreement) -> list[str]:
+    """What differs, to be read in a failed test."""
+    return [
+        f"{row.scenario} {row.capture} {row.figure}: {row.ours!r}, truth {row.truth!r}"
+        for row in agreement.rows
+        if row.verdict == "different"
+    ]
+
+
+def counts(agreement: Agreement) -> tuple[int, int, dict[str, int]]:
+    """Rows compared, rows equal, rows unknown by reason."""
+    return len(agreement.rows), agreement.count("equal"), agreement.unknown_by
+
+
+def test_every_figure_of_the_fixtures_agrees() -> None:
+    agreement = agreement_of(FIXTURES)
+    assert differences(agreement) == []
+    assert agreement.scenarios == 15
+    assert counts(agreement) == (
+        FIXTURE_EQUAL + 39,
+        FIXTURE_EQUAL,
+        {raims.CLIENT_SIDE: 2, raims.ENCRYPTED: 35, raims.NEVER_SENT: 2},
+    )
+
+
+@WHERE_ALL_ARE
+def test_every_figure_of_all_recordings_agrees() -> None:
+    agreement = agreement_of(ALL_RECORDINGS)
+    assert differences(agreement) == []
+    assert agreement.scenarios == 40
+    assert counts(agreement) == (
+        4165,
+        4124,
+        {raims.CLIENT_SIDE: 4, raims.ENCRYPTED: 35, raims.NEVER_SENT: 2},
+    )
+
+
+@WHERE_ALL_ARE
+def test_every_row_of_show_loss_is_compared() -> None:
+    figures = Counter(
+        row.figure.rpartition(" ")[0].split(" ")[0] + " " + row.figure.split(" ", 3)[3]
+        for row in agreement_of(ALL_RECORDINGS).rows
+        if row.figure.startswith("show loss ") and row.figure != "show loss users"
+    )
+    assert {name: figures[f"show {name}"] for name in raims.COLUMNS} == dict.fromkeys(
+        raims.COLUMNS, 219
+    )
+
+
+@pytest.mark.parametrize("top", [FIXTURES, pytest.param(ALL_RECORDINGS, marks=WHERE_ALL_ARE)])
+def test_both_engines_agree_alike(top: Path) -> None:
+    one, other = agreement_of(top, "spark").rows, agreement_of(top).rows
+    assert [(r.figure, r.ours) for r in one] == [(r.figure, r.ours) for r in other]
+
+
+@WHERE_ALL_ARE
+def test_the_fixtures_are_the_recordings_unchanged() -> None:
+    for copy in sorted(FIXTURES.rglob("*")):
+        if copy.is_file():
+            assert copy.read_bytes() == (ALL_RECORDINGS / copy.relative_to(FIXTURES)).read_bytes()
