@@ -17,7 +17,7 @@ from seqaudit.decoders.events import FRAME_BITS
 from seqaudit.pipeline.accounts import Account, by_capture, frames_of_splits, merge
 from seqaudit.pipeline.plan import File
 from seqaudit.pipeline.vantage import ip_of_endpoint
-from seqaudit.replay import capture_rules, raims_bounds
+from seqaudit.replay import capture_rules, raims_bounds, zenoh_legs
 from seqaudit.replay import results as rows_of
 from seqaudit.replay.rules import RULES
 from seqaudit.replay.settings import ReplaySettings, Vantage
@@ -86,6 +86,11 @@ def build(
     findings += [
         _finding(detail, frames, called, spans)
         for detail in _shown(capture_rules.judge(merged), by_kind.pop(rows_of.PROBLEM, []))
+    ]
+    seen = [(row["capture"], row["stream"], row["detail"]) for row in by_kind.get("STREAM", [])]
+    findings += [
+        _finding(detail, frames, called, spans)
+        for detail in zenoh_legs.judge(seen, [(m["first_ns"], m["last_ns"]) for m in merged])
     ]
     findings.sort(key=_finding_order)
     streams = [

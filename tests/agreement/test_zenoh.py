@@ -18,8 +18,8 @@ WHERE_ALL_ARE: Final = pytest.mark.skipif(
 )
 
 
-FIXTURE_EQUAL: Final = 1606
-ALL_EQUAL: Final = 2343
+FIXTURE_EQUAL: Final = 1684
+ALL_EQUAL: Final = 2453
 
 
 def unknown(not_here: int) -> dict[str, int]:

@@ -104,6 +104,10 @@ def compare_all(
         yield from _Comparison(scenario, report, numbers).rows()
 
 
+def _numbers(ranges: Ranges) -> set[int]:
+    return {sn for first, last in ranges for sn in range(first, last + 1)}
+
+
 def to_ranges(sns: Sequence[int]) -> Ranges:
     """sns in their order; a range goes on while the next one follows."""
     ranges: Ranges = []
@@ -157,7 +161,21 @@ class _Comparison:
         if "truncated" not in self.scenario.name and "multicast" not in self.scenario.name:
             here = file.startswith(("sub", "lo"))
             yield self.row(file, "ZN002 fires", "ZN002" in fired if here else due, due)
-        others = sorted(rule for rule in fired - {"ZN002"} if rule.startswith("ZN"))
+        last_lost = (
+            file.startswith("sub")
+            and "pub.pcap" in self.scenario.files
+            and any(
+                publisher["published"]
+                and publisher["published"][-1]["sn"]
+                in _numbers(told["never_delivered_after_first"])
+                for publisher in self.truth["publishers"]
+                if "smd" in publisher["options"]
+                for told in self.truth["outcome"]
+                if told["publisher"] == publisher["name"]
+            )
+        )
+        yield self.row(file, "ZN019 fires", "ZN019" in fired, last_lost)
+        others = sorted(rule for rule in fired - {"ZN002", "ZN019"} if rule.startswith("ZN"))
         yield self.row(file, "other errors", others, [])
 
     # -- decoding --------------------------------------------------------------------------------

@@ -1,0 +1,69 @@
+"""Several captures or legs of one source together (zenoh.md 11)."""
+
+from typing import Any
+
+import pytest
+
+from seqaudit.replay.zenoh_legs import SILENCE_NS, judge
+
+SECOND = 1_000_000_000
+SPANS = [(0, 20 * SECOND), (0, 20 * SECOND), (0, 20 * SECOND)]
+PUBLISHER, SUBSCRIBER, ROUTER = "10.0.0.1:5", "10.0.0.2:7", "10.0.0.3:9"
+
+
+def row(live: list[list[int]], role: str, **more: Any) -> dict[str, Any]:
+    return {
+        "kind": "samples", "source": "ab/6", "live": live, "role": role, "transport": "udp",
+        "sender": "ab", "sender_endpoint": PUBLISHER, "sender_node": "ab", "receiver": "cd",
+        "receiver_endpoint": SUBSCRIBER, "first_ns": SECOND, "last_ns": 2 * SECOND,
+        "last_frame": 77, "last_seqno": live[-1][1], "heartbeat_highest": None,
+    } | more  # fmt: skip
+
+
+def told(
+    *rows: dict[str, Any], spans: list[tuple[int, int]] = SPANS
+) -> list[tuple[str, list[list[int]], str]]:
+    found = judge([(n, f"s{n}", r) for n, r in enumerate(rows)], spans)
+    return [(f["rule"], f["seqnos"], f["certainty"]) for f in found]
+
+
+def test_samples_that_left_one_end_and_did_not_come_to_the_other() -> None:
+    found = told(row([[0, 9]], "sender"), row([[0, 3], [6, 9]], "receiver"))
+    assert found == [("ZN020", [[4, 5]], "proven")]
+    assert told(row([[0, 9]], "sender"), row([[0, 9]], "receiver")) == []
+
+
+def test_last_samples_that_nothing_told_of() -> None:
+    rows = row([[0, 9]], "sender"), row([[0, 7]], "receiver")
+    assert told(*rows) == [("ZN020", [[8, 9]], "proven"), ("ZN019", [[8, 9]], "proven")]
+    rows[1]["heartbeat_highest"] = 9
+    assert told(*rows) == [("ZN020", [[8, 9]], "proven")]
+
+
+def test_a_heartbeat_that_did_not_arrive() -> None:
+    rows = row([[0, 9]], "sender", heartbeat_highest=9), row([[0, 9]], "receiver")
+    assert told(*rows) == [("ZN021", [], "proven")]
+    rows[1]["heartbeat_highest"] = 9
+    assert told(*rows) == []
+
+
+@pytest.mark.parametrize(
+    ("end", "certainty"),
+    [(3 * SECOND, "proven"), (SECOND, "likely"), (2 * SECOND - SILENCE_NS - 1, None)],
+)
+def test_only_what_passed_while_the_other_was_captured_is_compared(
+    end: int, certainty: str | None
+) -> None:
+    rows = row([[0, 9]], "sender"), row([[0, 8]], "receiver")
+    found = told(*rows, spans=[(0, 9 * SECOND), (-9 * SECOND, end)])
+    assert {sure for _, _, sure in found} == ({certainty} if certainty else set())
+    assert told(*rows, spans=[(0, 9 * SECOND), (2 * SECOND, 9 * SECOND)]) == []
+
+
+@pytest.mark.parametrize(("role", "inside"), [("sender", True), ("receiver", False)])
+def test_a_router_that_lost_samples(role: str, inside: bool) -> None:
+    into = row([[0, 9]], "receiver", receiver="r1", receiver_endpoint=ROUTER)
+    out = row([[2, 4], [6, 8]], role, sender_node="r1", sender_endpoint=ROUTER)
+    (found,) = judge([(0, "in", into), (1, "out", out)], SPANS)
+    assert (found["rule"], found["seqnos"], found["stream"]) == ("ZN020", [[5, 5]], "out")
+    assert ("did not leave it" in found["text"]) is inside
