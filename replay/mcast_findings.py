@@ -1,25 +1,20 @@
 """What a replayed multicast cluster says: stream summaries, gaps, views, findings (design 4.5)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from seqaudit.replay.findings import Certainty, Evidence, Finding
-from seqaudit.replay.gaps import BY_HIGHEST, Gap, Mark, Outcome
+from seqaudit.replay.gaps import BY_HIGHEST, Gap, Outcome
 from seqaudit.replay.mcast import McastEngine, Stream
-from seqaudit.replay.mcast_passing import ENDLESS_REQUESTS
 from seqaudit.replay.mcast_receiver import ReceiverModel
 from seqaudit.replay.mcast_sender import Stall
-from seqaudit.replay.notes import Note
 from seqaudit.replay.parameters import DEFAULT, LEARNED
-from seqaudit.replay.ranges import Range, RangeSet, inclusive
-from seqaudit.replay.results import FINDING, GAP, JUDGED, PARAMETER, STREAM, VIEW, Result
+from seqaudit.replay.ranges import RangeSet, inclusive
+from seqaudit.replay.repeats import ENDLESS_REQUESTS
+from seqaudit.replay.reporting import MAX_EVIDENCE, TICKS_TO_LOSE, Reporter, listed, parts_of
+from seqaudit.replay.results import GAP, STREAM, VIEW, Result
 from seqaudit.replay.rules import RULES
 from seqaudit.replay.settings import BETWEEN, MEMBER, UNKNOWN
-
-MAX_RANGES: Final = 10_000  # of seqnos listed in a stream; the counts are complete
-MAX_EVIDENCE: Final = 8
-#: A gap that was revealed this many ticks before the end of the capture is lost, not open.
-TICKS_TO_LOSE: Final = 3
 
 _NEVER_CAME: Final = (
     "{count:message} of {sender_member} never reached {receiver_member}, asked for "
@@ -33,13 +28,17 @@ def results(engine: McastEngine, capture: int, end_ns: int) -> list[Result]:
     return list(_Reporter(engine, capture, end_ns).rows())
 
 
-class _Reporter:
+class _Reporter(Reporter):
     def __init__(self, engine: McastEngine, capture: int, end_ns: int) -> None:
+        systems = {stream.system for stream in engine.streams.values()}
+        system = min(systems) if systems else "nakack4"
+        super().__init__(capture, engine.conversation, engine.parameters, system)
         self.engine = engine
-        self.capture = capture
         self.end_ns = end_ns
         self.interval_ns = engine.parameters.value("xmit_interval_ms") * 1_000_000
-        self.fired: set[str] = set()
+
+    def receiver_of(self, stream: Any) -> str | None:
+        return self.engine.members.local
 
     # -- rows ------------------------------------------------------------------------------------
 
@@ -48,14 +47,14 @@ class _Reporter:
             stream = self.engine.streams[key]
             if not stream.arrivals and not stream.peers and not stream.by_wire_kind:
                 continue
-            yield self._row(STREAM, self._summary(stream), stream)
+            yield self.row(STREAM, self._summary(stream), stream)
             for gap in self._gaps(stream):
                 for row in gap.rows():
-                    yield self._row(GAP, self._gap(stream, gap, row), stream)
+                    yield self.row(GAP, self._gap(stream, gap, row), stream)
             for finding in self._findings(stream):
-                yield self._finding(finding, stream)
+                yield self.finding(finding, stream)
         for view, mark, installed in self.engine.views:
-            yield self._row(
+            yield self.row(
                 VIEW,
                 {
                     "id": [view.creator, view.number],
@@ -66,41 +65,9 @@ class _Reporter:
                 },
             )
         for finding in self._cluster_findings():
-            yield self._finding(finding, None)
+            yield self.finding(finding, None)
         yield from self._judged()
         yield from self._parameters()
-
-    def _row(self, kind: str, detail: dict[str, Any], stream: Stream | None = None) -> Result:
-        return Result(
-            self.capture,
-            kind,
-            self.engine.conversation,
-            self._system(stream),
-            detail,
-            stream=None if stream is None else stream.key,
-            frame=detail.get("frame", detail.get("revealed_frame")),
-            at_ns=detail.get("at_ns", detail.get("revealed_at_ns")),
-        )
-
-    def _finding(self, finding: Finding, stream: Stream | None) -> Result:
-        self.fired.add(finding.rule)
-        return Result(
-            self.capture,
-            FINDING,
-            self.engine.conversation,
-            self._system(stream),
-            finding.detail(),
-            stream=None if stream is None else stream.key,
-            frame=finding.frame,
-            at_ns=finding.at_ns,
-            rule=finding.rule,
-        )
-
-    def _system(self, stream: Stream | None) -> str:
-        if stream is not None:
-            return stream.system
-        systems = {s.system for s in self.engine.streams.values()}
-        return min(systems) if systems else "nakack4"
 
     # -- stream summary --------------------------------------------------------------------------
 
@@ -200,8 +167,8 @@ class _Reporter:
             "unrecovered": receiver.counts[Outcome.UNRECOVERED],
             "not_captured": receiver.counts[Outcome.UNCAPTURED],
             "lost": receiver.counts[Outcome.RECOVERED] + receiver.counts[Outcome.UNRECOVERED],
-            "lost_seqnos": inclusive(_first(receiver.lost)),
-            "unrecovered_seqnos": inclusive(_first(receiver.unrecovered)),
+            "lost_seqnos": inclusive(listed(receiver.lost)),
+            "unrecovered_seqnos": inclusive(listed(receiver.unrecovered)),
             "unlisted_gaps": receiver.unlisted_gaps,
             "retransmissions": {
                 "useful": receiver.useful,
@@ -275,7 +242,7 @@ class _Reporter:
         if stream.sender_model is not None:
             yield from self._sender_findings(stream)
         if _outside(stream) and self.engine.vantage.kind == MEMBER:
-            yield self._make(
+            yield self.make(
                 stream, "MC018", Certainty.PROVEN,
                 "{count:message} of {sender_member} arrived while this member was outside the "
                 "membership: not delivered, and no loss is judged on {count|it|them}.",
@@ -297,8 +264,8 @@ class _Reporter:
                 else:
                     still_open.append(gap)
         if recovered:
-            ranges = _parts(recovered, Outcome.RECOVERED)
-            yield self._gap_finding(
+            ranges = parts_of(recovered, Outcome.RECOVERED)
+            yield self.gap_finding(
                 stream, "MC001", recovered, ranges,
                 "{count:message} of {sender_member} {count|was|were} lost on the way to "
                 "{receiver_member} and "
@@ -306,23 +273,23 @@ class _Reporter:
                 slowest_ms=(receiver.recovery.percentiles()["max"] or 0) // 1_000_000,
             )  # fmt: skip
         if lost:
-            yield self._gap_finding(
-                stream, "MC002", lost, _parts(lost, Outcome.UNRECOVERED), _NEVER_CAME,
+            yield self.gap_finding(
+                stream, "MC002", lost, parts_of(lost, Outcome.UNRECOVERED), _NEVER_CAME,
                 requests=sum(gap.requests for gap in lost),
             )  # fmt: skip
         if still_open:
             # Whether three ticks passed before the capture ended, the report knows: this
             # conversation may have been silent long before.
             until = max(g.revealed.at_ns for g in still_open) + TICKS_TO_LOSE * self.interval_ns
-            ranges = _parts(still_open, Outcome.UNRECOVERED)
-            yield self._gap_finding(
+            ranges = parts_of(still_open, Outcome.UNRECOVERED)
+            yield self.gap_finding(
                 stream, "MC014", still_open, ranges,
                 "{count:message} of {sender_member} {count|was|were} still missing when the "
                 "capture ended, "
                 "less than three ticks after that showed.",
                 holds={"end_before_ns": until},
             )  # fmt: skip
-            yield self._gap_finding(
+            yield self.gap_finding(
                 stream, "MC002", still_open, ranges, _NEVER_CAME,
                 holds={"end_from_ns": until},
                 requests=sum(gap.requests for gap in still_open),
@@ -331,13 +298,13 @@ class _Reporter:
             if receiver.skipped:
                 pass  # MC021 says it
             elif receiver.ended[1] == "its sender left the view":
-                yield self._gap_finding(
-                    stream, "MC019", gone, _parts(gone, Outcome.UNRECOVERED),
+                yield self.gap_finding(
+                    stream, "MC019", gone, parts_of(gone, Outcome.UNRECOVERED),
                     "{sender_member} left the view while {count} of its messages were missing "
                     "here; they are never delivered.",
                 )  # fmt: skip
         if receiver.skipped:
-            yield self._make(
+            yield self.make(
                 stream, "MC021", Certainty.PROVEN,
                 "A merge digest moved the window for {sender_member} past {count:message} that "
                 "were never delivered here.",
@@ -345,7 +312,7 @@ class _Reporter:
             )  # fmt: skip
         if tail:
             ranges = [(gap.first, gap.stop) for gap in tail]
-            yield self._gap_finding(
+            yield self.gap_finding(
                 stream, "MC003", tail, ranges,
                 "The last {count:message} of {sender_member} before a pause {count|was|were} lost; "
                 "its "
@@ -356,8 +323,8 @@ class _Reporter:
             if gap.requests >= ENDLESS_REQUESTS and Outcome.UNRECOVERED in gap.parts
         ]  # fmt: skip
         if endless:
-            yield self._gap_finding(
-                stream, "MC015", endless, _parts(endless, Outcome.UNRECOVERED),
+            yield self.gap_finding(
+                stream, "MC015", endless, parts_of(endless, Outcome.UNRECOVERED),
                 "{count:message} {count|was|were} asked for up to {requests:time} and no copy "
                 "came; whether "
                 "none was sent or all were lost cannot be told here.",
@@ -366,58 +333,58 @@ class _Reporter:
         yield from self._notes(stream, receiver)
         uncaptured = [gap for gap in self._gaps(stream) if Outcome.UNCAPTURED in gap.parts]
         if uncaptured:
-            yield self._gap_finding(
-                stream, "CP007", uncaptured, _parts(uncaptured, Outcome.UNCAPTURED),
+            yield self.gap_finding(
+                stream, "CP007", uncaptured, parts_of(uncaptured, Outcome.UNCAPTURED),
                 "{receiver_member} acknowledged {count:message} of {sender_member} that this "
                 "capture does not hold: the capture missed them, the network did not lose them.",
             )  # fmt: skip
 
     def _notes(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
-        yield from self._note(
+        yield from self.note(
             stream, "MC005", receiver.inner_loss, Certainty.LIKELY,
             "{receiver_member} asked for {count:message} of {sender_member} that had arrived at "
             "its interface: they were dropped inside the receiver, not on the network.",
             "a copy answers a request for a message that had arrived before",
         )  # fmt: skip
-        yield from self._note(
+        yield from self.note(
             stream, "MC004", receiver.needless, Certainty.PROVEN,
             "{copies:copy} of {count:message} of {sender_member} were sent to "
             "{receiver_member}, which had them.",
             "a resent copy of a message that had arrived",
             copies=receiver.needless_count,
         )  # fmt: skip
-        yield from self._note(
+        yield from self.note(
             stream, "MC010", receiver.duplicated, Certainty.PROVEN,
             "The network delivered {copies:message} of {sender_member} twice.",
             "the same datagram again",
             copies=receiver.network_duplicates,
         )  # fmt: skip
-        yield from self._note(
+        yield from self.note(
             stream, "MC011", receiver.reordered, Certainty.PROVEN,
             "{count:message} of {sender_member} arrived after later ones; nothing was lost.",
             "the original, later than a higher seqno",
         )  # fmt: skip
-        yield from self._note(
+        yield from self.note(
             stream, "MC013", receiver.spurious, Certainty.PROVEN,
             "{receiver_member} asked for {count:message} of {sender_member} that it had.",
             "the request, or the ACK that covers it",
         )  # fmt: skip
         if receiver.undecided.ranges:
-            yield self._make(
+            yield self.make(
                 stream, "MC013", Certainty.UNDECIDABLE,
                 "{receiver_member} asked for {count:message} of {sender_member} that had arrived; "
                 "whether it had dropped them or not yet read them cannot be told, because no ACK "
                 "or digest of it came before the copy.",
-                seqnos=_first(receiver.undecided.ranges),
+                seqnos=listed(receiver.undecided.ranges),
                 facts={"count": receiver.undecided.ranges.total()},
             )  # fmt: skip
-        yield from self._note(
+        yield from self.note(
             stream, "MC016", receiver.early_requests, Certainty.LIKELY,
             "{receiver_member} asked for {count:message} sooner than two ticks after they were "
             "seen to be missing.",
             "the request",
         )  # fmt: skip
-        yield from self._note(
+        yield from self.note(
             stream, "MC017", receiver.outside_window, Certainty.LIKELY,
             "{count:message} of {sender_member} {count|was|were} beyond the receive window of "
             "{capacity} and "
@@ -427,7 +394,7 @@ class _Reporter:
         )  # fmt: skip
         if receiver.overdue:
             since, seen = max(receiver.overdue, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
-            yield self._make(
+            yield self.make(
                 stream, "MC023", Certainty.LIKELY,
                 "{times:time} {receiver_member} had not acknowledged messages of "
                 "{sender_member} when its ack schedule says so, the longest after {late_ms} ms.",
@@ -440,7 +407,7 @@ class _Reporter:
             )  # fmt: skip
         if receiver.oversized_requests:
             mark, size = receiver.oversized_requests[0]
-            yield self._make(
+            yield self.make(
                 stream, "MC022", Certainty.PROVEN,
                 "{receiver_member} asked for {size:seqno} at once, more than max_xmit_req_size.",
                 mark=mark, facts={"size": size},
@@ -451,31 +418,31 @@ class _Reporter:
         passing = stream.passing
         assert passing is not None
         if self._sends(stream):
-            yield from self._note(
+            yield from self.note(
                 stream, "MC012", passing.out_of_order, Certainty.PROVEN,
                 "{sender_member} sent {count:message} after higher seqnos.",
                 "first sent after a higher seqno",
             )  # fmt: skip
         else:
-            yield from self._note(
+            yield from self.note(
                 stream, "MC011", passing.out_of_order, Certainty.LIKELY,
                 "{count:message} of {sender_member} passed after later ones.",
                 "passed after a higher seqno",
             )  # fmt: skip
-        yield from self._note(
+        yield from self.note(
             stream, "MC004", passing.needless, Certainty.PROVEN,
             "{sender_member} sent {copies:copy} of messages that everybody who had asked for "
             "them had acknowledged.",
             "a copy after the ACK",
             copies=passing.needless_count,
         )  # fmt: skip
-        yield from self._note(
+        yield from self.note(
             stream, "MC010", passing.duplicated, Certainty.PROVEN,
             "{copies:message} of {sender_member} passed twice in identical datagrams.",
             "the same datagram again",
             copies=passing.network_duplicates,
         )  # fmt: skip
-        yield from self._note(
+        yield from self.note(
             stream, "MC013", passing.spurious, Certainty.PROVEN,
             "{count:message} of {sender_member} {count|was|were} asked for by a member that had "
             "acknowledged "
@@ -483,7 +450,7 @@ class _Reporter:
             "the request",
         )  # fmt: skip
         for pending in passing.unanswered:
-            yield self._make(
+            yield self.make(
                 stream, "MC015",
                 Certainty.PROVEN if self._sends(stream) else Certainty.LIKELY,
                 "{asker_member} asked for the same {count:message} of {sender_member} "
@@ -505,7 +472,7 @@ class _Reporter:
             yield self._blocked(stream, stalls)
         if model.overrun is not None:
             mark, outstanding = model.overrun
-            yield self._make(
+            yield self.make(
                 stream, "MC007", Certainty.LIKELY,
                 "{outstanding:message} of {sender_member} were unacknowledged, more than the "
                 "capacity of {capacity}.",
@@ -519,7 +486,7 @@ class _Reporter:
             evidence = [(acks[0].asked, f"HIGHEST_SEQNO {acks[0].highest}, not yet acknowledged")]
             if acks[0].came is not None:
                 evidence.append((acks[0].came, f"the ACK {acks[0].value}"))
-            yield self._make(
+            yield self.make(
                 stream, "MC008", Certainty.LIKELY,
                 "{times:time} the ACK of {late_member} came only after HIGHEST_SEQNO: an earlier "
                 "ACK was lost on the path or late, which cannot be told here.",
@@ -527,7 +494,7 @@ class _Reporter:
                 facts={"late_member": member, "times": len(acks)},
             )  # fmt: skip
         if model.ignored_acks:
-            yield self._make(
+            yield self.make(
                 stream, "MC020", Certainty.PROVEN,
                 "{count:ACK} for {sender_member} came from members outside its view.",
                 facts={"count": model.ignored_acks},
@@ -539,7 +506,7 @@ class _Reporter:
         capacity = self._capacity(stream)
         assert capacity is not None
         room = "{slow_member} made room then." if longest.raised_by else "a view made room then."
-        return self._make(
+        return self.make(
             stream, "MC006", Certainty.PROVEN if proven else Certainty.LIKELY,
             "{sender_member} was blocked {times:time} ({proven} proven) with its window of "
             "{capacity} messages ({origin}) full, the longest for {longest_ms} ms; " + room,
@@ -566,7 +533,7 @@ class _Reporter:
                 "CP010", Certainty.UNDECIDABLE,
                 "Whether this was captured at a member of cluster {cluster}, and at which, is not "
                 "known: nothing is said about delivery and loss. Say it with --at.",
-                system=self._system(None),
+                system=self.default_system,
                 facts={"cluster": self.engine.cluster},
             )  # fmt: skip
         views = self.engine.views
@@ -575,7 +542,7 @@ class _Reporter:
                 "MC009", Certainty.PROVEN,
                 "{count:view} of cluster {cluster} {count|was|were} seen, the last with "
                 "{members:member}.",
-                system=self._system(None),
+                system=self.default_system,
                 frame=views[0][1].frame, at_ns=views[0][1].at_ns,
                 evidence=[
                     Evidence(mark.frame, f"view {view.number}, {len(view.members)} members")
@@ -587,98 +554,6 @@ class _Reporter:
                     "members": len(views[-1][0].members),
                 },
             )  # fmt: skip
-
-    # -- makers ----------------------------------------------------------------------------------
-
-    def _note(
-        self,
-        stream: Stream,
-        rule: str,
-        note: Note,
-        certainty: Certainty,
-        text: str,
-        shows: str,
-        **facts: Any,
-    ) -> Iterator[Finding]:
-        if not note:
-            return
-        yield self._make(
-            stream,
-            rule,
-            certainty,
-            text,
-            seqnos=_first(note.ranges),
-            mark=note.marks[0] if note.marks else None,
-            evidence=[(mark, shows) for mark in note.marks[:MAX_EVIDENCE]],
-            facts={"count": note.ranges.total()} | facts,
-        )
-
-    def _gap_finding(
-        self,
-        stream: Stream,
-        rule: str,
-        gaps: list[Gap],
-        ranges: Iterable[Range],
-        text: str,
-        *,
-        certainty: Certainty = Certainty.PROVEN,
-        holds: dict[str, int] | None = None,
-        **facts: Any,
-    ) -> Finding:
-        seqnos = RangeSet(ranges)
-        evidence: list[tuple[Mark, str]] = []
-        for gap in gaps[: MAX_EVIDENCE // 2]:
-            evidence.append((gap.revealed, f"{gap.revealed_by} shows that {_span(gap)} is missing"))
-            if gap.requested is not None:
-                evidence.append((gap.requested, f"{_span(gap)} is asked for"))
-            for part in gap.parts.values():
-                if part.last is not None:
-                    evidence.append((part.last, f"{_span(gap)} is complete"))
-        return self._make(
-            stream,
-            rule,
-            certainty,
-            text,
-            seqnos=_first(seqnos),
-            mark=gaps[0].revealed,
-            evidence=evidence[: 2 * MAX_EVIDENCE],
-            facts={"count": seqnos.total()} | facts,
-            holds=holds,
-        )
-
-    def _make(
-        self,
-        stream: Stream,
-        rule: str,
-        certainty: Certainty,
-        text: str,
-        *,
-        seqnos: Iterable[Range] = (),
-        mark: Mark | None = None,
-        evidence: Iterable[tuple[Mark, str]] = (),
-        facts: dict[str, Any] | None = None,
-        default: str | None = None,
-        holds: dict[str, int] | None = None,
-    ) -> Finding:
-        if default is not None and self.engine.parameters.origin(default) == DEFAULT:
-            text += f" (mcast.{default} is not given: judged by its default.)"
-        return Finding(
-            rule,
-            certainty,
-            text,
-            system=stream.system,
-            stream=stream.key,
-            frame=None if mark is None else mark.frame,
-            at_ns=None if mark is None else mark.at_ns,
-            seqnos=list(seqnos),
-            evidence=[Evidence(at.frame, shows) for at, shows in evidence],
-            facts={
-                "sender_member": stream.sender,
-                "receiver_member": self.engine.members.local,
-            }
-            | (facts or {}),
-            holds=holds or {},
-        )
 
     # -- judged rules and parameters -------------------------------------------------------------
 
@@ -710,36 +585,19 @@ class _Reporter:
                 self._capacity(s) is None for s in self.engine.streams.values()
             ):
                 why = "the capacity is neither given nor shown by the capture"
-            yield Result(
-                self.capture,
-                JUDGED,
-                self.engine.conversation,
-                self._system(None),
-                {"rule": code, "judged": why is None or code in self.fired, "why": why},
-                rule=code,
-            )
+            yield self.judged(code, why)
 
     def _parameters(self) -> Iterator[Result]:
-        for name in ("rules", "xmit_interval_ms", "max_xmit_req_size", "become_server_queue_size"):
-            yield self._parameter(
-                name, self.engine.parameters.value(name), self.engine.parameters.origin(name)
-            )
+        yield from self.parameters_used(
+            ("rules", "xmit_interval_ms", "max_xmit_req_size", "become_server_queue_size")
+        )
         capacities = [self._capacity(s) for s in self.engine.streams.values()]
         for known in capacities:
             if known is not None:
-                yield self._parameter("capacity", known["value"], known["origin"])
+                yield self.parameter("capacity", known["value"], known["origin"])
                 break
         else:
-            yield self._parameter("capacity", None, DEFAULT)
-
-    def _parameter(self, name: str, value: Any, origin: str) -> Result:
-        return Result(
-            self.capture,
-            PARAMETER,
-            self.engine.conversation,
-            self._system(None),
-            {"name": f"mcast.{name}", "value": value, "origin": origin},
-        )
+            yield self.parameter("capacity", None, DEFAULT)
 
 
 _AT_RECEIVER: Final = frozenset(
@@ -753,16 +611,3 @@ def _outside(stream: Stream) -> int:
     """Messages of no window: from outside the membership, or below where the window began."""
     below = stream.receiver.before_start if stream.receiver is not None else 0
     return stream.outside_membership + below
-
-
-def _parts(gaps: Iterable[Gap], outcome: Outcome) -> list[Range]:
-    return [r for gap in gaps if outcome in gap.parts for r in gap.parts[outcome].ranges]
-
-
-def _first(ranges: RangeSet) -> list[Range]:
-    return [r for r, _ in zip(ranges, range(MAX_RANGES), strict=False)]
-
-
-def _span(gap: Gap) -> str:
-    last = gap.stop - 1
-    return f"{gap.first}" if gap.first == last else f"{gap.first}-{last}"

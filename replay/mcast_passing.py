@@ -25,11 +25,9 @@ from seqaudit.replay.gaps import (
 )
 from seqaudit.replay.notes import Note
 from seqaudit.replay.ranges import Range, RangeSet
+from seqaudit.replay.repeats import ENDLESS_REQUESTS
 
 MAX_KEPT_UNANSWERED: Final = 100
-#: The same request this often in a row without a copy: a copy lost five times is not believable
-#: (V7).
-ENDLESS_REQUESTS: Final = 5
 
 
 @dataclass(slots=True)

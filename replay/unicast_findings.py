@@ -159,7 +159,8 @@ class _Reporter(Reporter):
         if recovered:
             yield self.gap_finding(
                 stream, "UC001", recovered, parts_of(recovered, Outcome.RECOVERED),
-                "{count} messages of {sender_member} were lost on the way to {receiver_member} and "
+                "{count:message} of {sender_member} {count|was|were} lost on the way to "
+                "{receiver_member} and "
                 "repaired by resends, the slowest {slowest_ms} ms after the gap showed.",
                 slowest_ms=(received.recovery.percentiles()["max"] or 0) // 1_000_000,
             )  # fmt: skip
@@ -169,14 +170,15 @@ class _Reporter(Reporter):
             until = max(gap.revealed.at_ns for gap in lost) + TICKS_TO_LOSE * self.interval_ns
             yield self.gap_finding(
                 stream, "UC002", lost, ranges,
-                "{count} messages of {sender_member} never reached {receiver_member}, asked for "
-                "{requests} times; nothing behind them can be delivered in order.",
+                "{count:message} of {sender_member} never reached {receiver_member}, asked for "
+                "{requests:time}; nothing behind them can be delivered in order.",
                 holds={"end_from_ns": until},
                 requests=max(gap.requests for gap in lost),
             )  # fmt: skip
             yield self.gap_finding(
                 stream, "UC033", lost, ranges,
-                "{count} messages of {sender_member} were still missing when the capture ended, "
+                "{count:message} of {sender_member} {count|was|were} still missing when the capture "
+                "ended, "
                 "less than three ticks after that showed.",
                 holds={"end_before_ns": until},
             )  # fmt: skip
@@ -184,7 +186,7 @@ class _Reporter(Reporter):
         if uncaptured:
             yield self.gap_finding(
                 stream, "CP007", uncaptured, parts_of(uncaptured, Outcome.UNCAPTURED),
-                "{receiver_member} acknowledged {count} messages of {sender_member} that this "
+                "{receiver_member} acknowledged {count:message} of {sender_member} that this "
                 "capture does not hold: the capture missed them, the network did not lose them.",
             )  # fmt: skip
 
@@ -212,20 +214,20 @@ class _Reporter(Reporter):
         assert received is not None
         yield from self.note(
             stream, "UC005", received.needless, Certainty.PROVEN,
-            "{copies} copies of {count} messages of {sender_member} were sent to "
+            "{copies:copy} of {count:message} of {sender_member} {copies|was|were} sent to "
             "{receiver_member}, which had them.",
             "a resent copy of a message that had arrived",
             copies=received.needless_count,
         )  # fmt: skip
         yield from self.note(
             stream, "UC029", received.duplicated, Certainty.PROVEN,
-            "The network delivered {copies} messages of {sender_member} twice.",
+            "The network delivered {copies:message} of {sender_member} twice.",
             "the same datagram again",
             copies=received.network_duplicates,
         )  # fmt: skip
         yield from self.note(
             stream, "UC030", received.reordered, Certainty.PROVEN,
-            "{count} messages of {sender_member} arrived after later ones; nothing was lost.",
+            "{count:message} of {sender_member} arrived after later ones; nothing was lost.",
             "the original, later than a higher seqno",
         )  # fmt: skip
         yield from self.note(
@@ -237,7 +239,8 @@ class _Reporter(Reporter):
         )  # fmt: skip
         yield from self.note(
             stream, "UC023", facts.redelivered, Certainty.PROVEN,
-            "{count} messages of {sender_member} were delivered a second time, by a window that "
+            "{count:message} of {sender_member} {count|was|were} delivered a second time, by a window "
+            "that "
             "was rebuilt.",
             "delivered again",
         )  # fmt: skip
@@ -310,7 +313,7 @@ class _Reporter(Reporter):
                 continue
             yield self._purged(
                 stream, repeat, Certainty.LIKELY,
-                "{receiver_member} asked {requests} times for {count} messages of {sender_member} "
+                "{receiver_member} asked {requests:time} for {count:message} of {sender_member} "
                 "that it had acknowledged with an earlier window, and no copy came: the sender has "
                 "purged them.",
             )  # fmt: skip
@@ -320,7 +323,7 @@ class _Reporter(Reporter):
             if repeat.requests >= ENDLESS_REQUESTS:
                 yield self._repeated(
                     stream, "UC011", repeat, Certainty.LIKELY,
-                    "{receiver_member} asked {requests} times for the same {count} messages of "
+                    "{receiver_member} asked {requests:time} for the same {count:message} of "
                     "{sender_member} and no copy came; whether none was sent or all were lost "
                     "cannot be told here.",
                 )  # fmt: skip
@@ -353,38 +356,40 @@ class _Reporter(Reporter):
             )  # fmt: skip
         yield from self.note(
             stream, "UC034", facts.inner_loss, Certainty.LIKELY,
-            "{receiver_member} asked for {count} messages of {sender_member} that had arrived at "
+            "{receiver_member} asked for {count:message} of {sender_member} that had arrived at "
             "its interface: they were dropped inside the receiver, not on the network.",
             "arrived, and asked for later",
         )  # fmt: skip
         yield from self.note(
             stream, "UC039", facts.without_window, Certainty.PROVEN,
-            "{count} messages of {sender_member} came before there was a window and were dropped; "
+            "{count:message} of {sender_member} came before there was a window and {count|was|were} "
+            "dropped; "
             "this release keeps none.",
             "a message without a window",
         )  # fmt: skip
         yield from self.note(
             stream, "UC040", facts.outside_window, Certainty.LIKELY,
-            "{count} messages of {sender_member} were beyond the receive window and are dropped.",
+            "{count:message} of {sender_member} {count|was|were} beyond the receive window and "
+            "{count|is|are} dropped.",
             "above delivered + capacity",
         )  # fmt: skip
         yield from self.note(
             stream, "UC035", facts.early_requests, Certainty.LIKELY,
-            "{receiver_member} asked for {count} messages sooner than two ticks after they were "
+            "{receiver_member} asked for {count:message} sooner than two ticks after they were "
             "seen to be missing.",
             "the request",
         )  # fmt: skip
         if stream.received is not None:
             yield from self.note(
                 stream, "UC032", stream.received.spurious, Certainty.PROVEN,
-                "{receiver_member} asked for {count} messages of {sender_member} that it had.",
+                "{receiver_member} asked for {count:message} of {sender_member} that it had.",
                 "the request",
             )  # fmt: skip
         if facts.late_acks:
             since, came = max(facts.late_acks, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
             yield self.make(
                 stream, "UC018", Certainty.LIKELY,
-                "{times} times {receiver_member} acknowledged messages of {sender_member} later "
+                "{times:time} {receiver_member} acknowledged messages of {sender_member} later "
                 "than a tick allows, the longest after {late_ms} ms.",
                 mark=since, evidence=[(since, "arrived"), (came, "the ACK")],
                 facts={
@@ -395,7 +400,7 @@ class _Reporter(Reporter):
             )  # fmt: skip
         yield from self.times(
             stream, "UC042", facts.early_acks, Certainty.LIKELY,
-            "{times} ACKs of {receiver_member} to {sender_member} came sooner than the document's "
+            "{times:ACK} of {receiver_member} to {sender_member} came sooner than the document's "
             "minimum time of {least} ms after the one before.",
             "the second ACK", least=self.parameters.value("min_ack_interval_ms"),
         )  # fmt: skip
@@ -409,7 +414,7 @@ class _Reporter(Reporter):
         if machine.stopped is not None and stream.outside_membership:
             yield self.make(
                 stream, "UC027", Certainty.LIKELY,
-                "{count} messages of {sender_member} arrived at {receiver_member}, which sent "
+                "{count:message} of {sender_member} arrived at {receiver_member}, which sent "
                 "nothing any more: it has died or left. They are not counted as delivered or "
                 "lost.",
                 mark=machine.stopped, facts={"count": stream.outside_membership},
@@ -426,7 +431,7 @@ class _Reporter(Reporter):
                 continue
             yield self._purged(
                 stream, repeat, Certainty.PROVEN,
-                "{receiver_member} asked {requests} times for {count} messages of {sender_member} "
+                "{receiver_member} asked {requests:time} for {count:message} of {sender_member} "
                 "that had been acknowledged and purged; none was sent again.",
             )  # fmt: skip
         for repeats in (facts.purged, facts.unanswered):
@@ -434,7 +439,7 @@ class _Reporter(Reporter):
                 if repeat.requests >= ENDLESS_REQUESTS and not repeat.answered:
                     yield self._repeated(
                         stream, "UC011", repeat, Certainty.PROVEN,
-                        "{receiver_member} asked {requests} times for the same {count} messages of "
+                        "{receiver_member} asked {requests:time} for the same {count:message} of "
                         "{sender_member} and no copy was sent.",
                     )  # fmt: skip
         yield from self._sync_answers(facts, stream)
@@ -466,7 +471,7 @@ class _Reporter(Reporter):
         if facts.ignored_count:
             yield self.make(
                 stream, "UC007", Certainty.PROVEN,
-                "{times} ACKs of {receiver_member} arrived out of order by their timestamps and "
+                "{times:ACK} of {receiver_member} arrived out of order by their timestamps and "
                 "are ignored.",
                 mark=facts.ignored[0].mark,
                 evidence=[
@@ -480,7 +485,7 @@ class _Reporter(Reporter):
             proven = bool(facts.stale_rightly)
             yield self.make(
                 stream, "UC008", Certainty.PROVEN if proven else Certainty.LIKELY,
-                "{times} stale ACKs up to {highest} would have purged messages above {acked}"
+                "{times:stale ACK} up to {highest} would have purged messages above {acked}"
                 + ("; {sender_member} sent them again when asked." if proven else "."),
                 seqnos=listed(facts.stale_rightly.ranges), mark=stale[0].mark,
                 evidence=[
@@ -497,7 +502,7 @@ class _Reporter(Reporter):
         for ack, request, seqnos in facts.stale_honoured:
             yield self.make(
                 stream, "UC009", Certainty.PROVEN,
-                "{sender_member} obeyed a stale ACK: {count} messages that only it covers are "
+                "{sender_member} obeyed a stale ACK: {count:message} that only it covers are "
                 "asked for again and again and are not resent.",
                 seqnos=listed(seqnos), mark=ack,
                 evidence=[(ack, "the stale ACK"), (request, "a repeated request")],
@@ -513,7 +518,7 @@ class _Reporter(Reporter):
         )  # fmt: skip
         yield from self.times(
             stream, "UC015", facts.syncs_after_ack, Certainty.PROVEN,
-            "{receiver_member} asked {times} times for the first message of connection {conn_id}, "
+            "{receiver_member} asked {times:time} for the first message of connection {conn_id}, "
             "of which it had acknowledged messages before: it has lost its window.",
             "SEND_FIRST_SEQNO", conn_id=stream.conn_id,
         )  # fmt: skip
@@ -523,7 +528,8 @@ class _Reporter(Reporter):
             )
         yield from self.times(
             stream, "UC014", facts.syncs_unanswered, Certainty.PROVEN,
-            "{times} SEND_FIRST_SEQNO of {receiver_member} were not answered although "
+            "{times} SEND_FIRST_SEQNO of {receiver_member} {times|was|were} not answered "
+            "although "
             "{sender_member} had unacknowledged messages.",
             "SEND_FIRST_SEQNO",
         )  # fmt: skip
@@ -531,7 +537,7 @@ class _Reporter(Reporter):
             mark, seqno, right = facts.wrong_answers[0]
             yield self.make(
                 stream, "UC016", Certainty.PROVEN,
-                "{times} SEND_FIRST_SEQNO were answered wrongly, the first with {seqno} where "
+                "{times} SEND_FIRST_SEQNO {times|was|were} answered wrongly, the first with {seqno} where "
                 "{right} was the lowest unacknowledged message.",
                 seqnos=[(seqno, seqno + 1)], mark=mark,
                 evidence=[(at, f"{sent} with first = 1") for at, sent, _ in
@@ -546,7 +552,7 @@ class _Reporter(Reporter):
             mark, seqnos = facts.removed_with_unacked
             yield self.make(
                 stream, "UC028", Certainty.PROVEN,
-                "{sender_member} removed connection {conn_id} with {count} messages that "
+                "{sender_member} removed connection {conn_id} with {count:message} that "
                 "{receiver_member} had not acknowledged.",
                 seqnos=listed(seqnos), mark=mark,
                 facts={"conn_id": stream.conn_id, "count": seqnos.total()},
@@ -557,7 +563,7 @@ class _Reporter(Reporter):
         seqnos = machine.unacked()
         yield self.make(
             stream, "UC026", Certainty.PROVEN,
-            "{count} messages of {sender_member} had not been acknowledged by {receiver_member} "
+            "{count:message} of {sender_member} had not been acknowledged by {receiver_member} "
             "when the capture ended.",
             seqnos=listed(seqnos), mark=entry.sent_at, facts={"count": seqnos.total()},
             holds={"end_from_ns": entry.sent_at.at_ns + TICKS_TO_LOSE * self.interval_ns},
@@ -569,7 +575,7 @@ class _Reporter(Reporter):
         if tail is not None and tail.resends >= SILENT_RESENDS and quiet:
             yield self.make(
                 stream, "UC027", Certainty.LIKELY,
-                "{sender_member} resent message {seqno} {resends} times and {receiver_member} sent "
+                "{sender_member} resent message {seqno} {resends:time} and {receiver_member} sent "
                 "nothing any more: it is dead, or the path is cut.",
                 seqnos=[(tail.seqno, tail.seqno + 1)], mark=tail.first, evidence=_shown(tail),
                 facts={"seqno": tail.seqno, "resends": tail.resends},
@@ -578,24 +584,24 @@ class _Reporter(Reporter):
     def _sender_oddities(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:
         yield from self.note(
             stream, "UC005", facts.needless, Certainty.PROVEN,
-            "{sender_member} resent {count} messages after the ACK for them had come.",
+            "{sender_member} resent {count:message} after the ACK for them had come.",
             "a copy after the ACK",
         )  # fmt: skip
         yield from self.note(
             stream, "UC017", facts.unexplained, Certainty.LIKELY,
-            "{sender_member} sent {count} messages again that nobody had asked for and that are "
+            "{sender_member} sent {count:message} again that nobody had asked for and that are "
             "not the highest unacknowledged one.",
             "a copy without a reason",
         )  # fmt: skip
         yield from self.note(
             stream, "UC031", facts.not_answered, Certainty.PROVEN,
-            "{count} messages that {receiver_member} asked for and {sender_member} had were not "
+            "{count:message} that {receiver_member} asked for and {sender_member} had {count|was|were} not "
             "sent again.",
             "the request",
         )  # fmt: skip
         yield from self.times(
             stream, "UC038", facts.other_conn, Certainty.PROVEN,
-            "{times} ACKs of {receiver_member} are for connection {conn_id}, which is not the "
+            "{times:ACK} of {receiver_member} are for connection {conn_id}, which is not the "
             "current one.",
             "the ACK", conn_id=stream.conn_id,
         )  # fmt: skip
@@ -603,7 +609,7 @@ class _Reporter(Reporter):
             since, seen = facts.late_resends[0]
             yield self.make(
                 stream, "UC019", Certainty.LIKELY,
-                "{times} times {sender_member} did not resend its highest unacknowledged message "
+                "{times:time} {sender_member} did not resend its highest unacknowledged message "
                 "within two ticks.",
                 mark=since, evidence=[(since, "the last change"), (seen, "still no resend")],
                 facts={"times": facts.late_resend_count},
@@ -620,7 +626,8 @@ class _Reporter(Reporter):
             mark, outstanding = model.overrun
             yield self.make(
                 stream, "UC025", Certainty.LIKELY,
-                "{outstanding} messages of {sender_member} were unacknowledged, more than the "
+                "{outstanding:message} of {sender_member} {outstanding|was|were} unacknowledged, "
+                "more than the "
                 "capacity of {capacity}.",
                 mark=mark, facts={"outstanding": outstanding, "capacity": model.capacity},
             )  # fmt: skip
@@ -631,7 +638,7 @@ class _Reporter(Reporter):
         longest = max(stalls, key=lambda stall: stall.resumed.at_ns - stall.full.at_ns)
         yield self.make(
             stream, "UC024", Certainty.PROVEN if proven else Certainty.LIKELY,
-            "{sender_member} was blocked {times} times ({proven} proven) with its window of "
+            "{sender_member} was blocked {times:time} ({proven} proven) with its window of "
             "{capacity} messages ({origin}) to {receiver_member} full, the longest for "
             "{longest_ms} ms.",
             mark=stalls[0].full,
@@ -657,27 +664,27 @@ class _Reporter(Reporter):
             return
         yield from self.note(
             stream, "UC029", passing.duplicated, Certainty.PROVEN,
-            "{copies} messages of {sender_member} passed twice in identical datagrams.",
+            "{copies:message} of {sender_member} passed twice in identical datagrams.",
             "the same datagram again",
             copies=passing.network_duplicates,
         )  # fmt: skip
         if pair.sending is not None:
             yield from self.note(
                 stream, "UC041", passing.out_of_order, Certainty.PROVEN,
-                "{sender_member} sent {count} messages after higher seqnos.",
+                "{sender_member} sent {count:message} after higher seqnos.",
                 "first sent after a higher seqno",
             )  # fmt: skip
             return
         yield from self.note(
             stream, "UC030", passing.out_of_order, Certainty.LIKELY,
-            "{count} messages of {sender_member} passed after later ones.",
+            "{count:message} of {sender_member} passed after later ones.",
             "passed after a higher seqno",
         )  # fmt: skip
         for pending in passing.unanswered:
             yield self.make(
                 stream, "UC011", Certainty.LIKELY,
-                "{receiver_member} asked for the same {count} messages of {sender_member} "
-                "{requests} times and no copy passed.",
+                "{receiver_member} asked for the same {count:message} of {sender_member} "
+                "{requests:time} and no copy passed.",
                 seqnos=list(pending.ranges), mark=pending.first,
                 evidence=[(pending.first, "the first request"), (pending.last, "the last request")],
                 facts={

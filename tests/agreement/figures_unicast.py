@@ -336,10 +336,11 @@ def _compare_attributes(audited: Audited, vantage: str, report: CaptureReport) -
     if blockings is None or not sides[SENT]:
         return
     stalls = [stream.figure("stalls") for stream in sides[SENT]]
-    seen = [len(stall) for stall in stalls if isinstance(stall, list)]
+    seen: list[int] = [len(stall) for stall in stalls if isinstance(stall, list)]
+    in_all = sum(seen)
     yield row(
         audited, vantage, "blocked in unicasts, at most",
-        sum(seen) if len(seen) == len(stalls) or sum(seen) else None, blockings,
+        in_all if len(seen) == len(stalls) or in_all else None, blockings,
         entry=("blocked in unicasts", "sender"),
         equal=lambda ours, truth: ours <= truth and (ours == 0) == (truth == 0),
     )  # fmt: skip
