@@ -115,7 +115,7 @@ class Message:
     def number(self, name: str) -> int | None:
         """An integer field; null if it is not there."""
         value = self.fields.get(name)
-        return value if isinstance(value, int) else None
+        return value if type(value) is int else None  # a damaged type byte makes it a bool
 
     def text(self, name: str) -> str | None:
         """A string field; null if it is not there."""
