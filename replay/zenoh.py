@@ -55,6 +55,9 @@ MASKS: Final = {0: 0x7F, 1: 0x3FFF, 2: 0x0FFF_FFFF, 3: 0xFFFF_FFFF}
 #: Sources, subscribers and queries kept apart; a hostile capture may name millions.
 MAX_SOURCES: Final = 20_000
 MAX_QUERIES: Final = 100_000
+#: Subscribers or queryables of one side; each is matched against each new source.
+MAX_DECLARED: Final = 2_000
+MAX_COUNTERS: Final = 10_000
 BLOCK: Final = 8  # bit D of the QoS extension (zenoh.md 4)
 
 
@@ -137,7 +140,6 @@ class ZenohEngine:
         self.unnumbered: dict[tuple[str, str, str], Unnumbered] = {}
         self.subscriptions: dict[str, dict[int, str]] = {}
         self.queryables: dict[str, dict[int, str]] = {}
-        self.tokens: set[str] = set()
         self.subscribers: dict[tuple[str, str | None, str], Subscriber] = {}
         self.queries: list[Query] = []
         self.unlisted_queries = 0
@@ -153,6 +155,7 @@ class ZenohEngine:
         self.patch = 0
         self._mask = MASKS[2]
         self._open: dict[tuple[str, int], Query] = {}
+        self._matched: dict[tuple[str, str, str, str | None], list[Subscriber]] = {}
         self._asked_by: dict[int, list[Subscriber]] = {}
         self._histories: dict[tuple[str, str], Query] = {}
         self._grace_ns = self.parameters.value("query_grace_ms") * 1_000_000
@@ -222,11 +225,14 @@ class ZenohEngine:
     # -- sessions ------------------------------------------------------------------------------
 
     def _end(self, endpoint: str) -> End:
+        if endpoint not in self.ends and len(self.ends) >= MAX_COUNTERS:
+            return End()
         return self.ends.setdefault(endpoint, End())
 
     def _new_session(self) -> None:
         self.keys.clear()
-        self.retired += list(self.counters.items())
+        self._matched.clear()
+        self.retired += [*self.counters.items()][: max(0, MAX_COUNTERS - len(self.retired))]
         self.counters.clear()
         self.subscriptions.clear()
         self.queryables.clear()
@@ -252,7 +258,8 @@ class ZenohEngine:
                 self.patch = detail["patch"]
                 self._join(event, detail)
         elif word == "Close":
-            self.closed.append((event.first_mark(), event.source))
+            if len(self.closed) < MAX_DECLARED:
+                self.closed.append((event.first_mark(), event.source))
             for identity, query in list(self._open.items()):
                 query.gone = True
                 query.reply_gap = self._gap_since(query, event.at_ns)
@@ -281,9 +288,11 @@ class ZenohEngine:
         key = (event.source, event.destination, code)
         counter = self.counters.get(key)
         if counter is None:
-            counter = self.counters[key] = HopCounter(
+            counter = HopCounter(
                 self._mask, self._end(event.source).initial, self.patch, reliable=bool(code & 1)
             )
+            if len(self.counters) < MAX_COUNTERS:  # a group may have any number of senders
+                self.counters[key] = counter
         return counter
 
     def _accepted(self, event: Event) -> bool:
@@ -396,6 +405,10 @@ class ZenohEngine:
 
     def _subscribers_of(self, source: Source) -> list[Subscriber]:
         """The logical subscribers that get this source's samples here: one a key expression."""
+        identity = (source.sender, source.receiver, source.source, source.key)
+        matched = self._matched.get(identity)
+        if matched is not None:
+            return matched
         subjects = sorted(
             {
                 subject
@@ -409,7 +422,10 @@ class ZenohEngine:
         unknown = (source.receiver, None, source.source)
         if unknown in self.subscribers:
             names = [None]
-        return [self._subscriber(source, name) for name in names]
+        if len(self._matched) >= MAX_SOURCES:
+            self._matched.clear()
+        found = self._matched[identity] = [self._subscriber(source, name) for name in names]
+        return found
 
     def _subscriber(self, source: Source, subject: str | None) -> Subscriber:
         identity = (source.receiver, subject, source.source)
@@ -531,6 +547,7 @@ class ZenohEngine:
     def _declare(self, what: str, detail: Mapping[str, Any], event: Event) -> None:
         assert event.source is not None and event.destination is not None
         sender, receiver = event.source, event.destination
+        self._matched.clear()
         if what == "keyexpr":
             key = detail["key"]
             self.keys.declare(sender, detail["id"], self.keys.resolve(sender, receiver, key))
@@ -539,13 +556,11 @@ class ZenohEngine:
         elif what in ("subscriber", "queryable"):
             table = self.subscriptions if what == "subscriber" else self.queryables
             declared = table.setdefault(sender, {})
-            if len(declared) < MAX_SOURCES:
+            if len(declared) < MAX_DECLARED:
                 declared[detail["id"]] = self.keys.resolve(sender, receiver, detail["key"])
         elif what in ("u_subscriber", "u_queryable"):
             table = self.subscriptions if what == "u_subscriber" else self.queryables
             table.get(sender, {}).pop(detail["id"], None)
-        elif what == "token":
-            self.tokens.add(self.keys.resolve(sender, receiver, detail["key"]))
 
     # -- queries -------------------------------------------------------------------------------
 

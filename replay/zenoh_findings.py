@@ -1,5 +1,6 @@
 """What a replayed zenoh session says: streams, gaps, queries, findings (design 4.5)."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -48,6 +49,7 @@ class _Zenoh(Reporter):
         super().__init__(capture, engine.conversation, engine.parameters, SYSTEM)
         self.engine = engine
         self.end_ns = end_ns
+        self._by_source: dict[str, list[Query]] | None = None
 
     def receiver_of(self, stream: Any) -> str | None:
         found: str | None = stream.receiver
@@ -147,7 +149,7 @@ class _Zenoh(Reporter):
         for first, stop in source.replied:
             everything.add(first, stop)
         arrivals = source.arrivals + source.replies
-        mine = [q for q in engine.queries if subscriber and self._is_for(q, source, subscriber)]
+        mine = self._queries_of(source, subscriber)
         side = {"receiver": "sent", "sender": "arrived"}.get(role, "passed")
         zid = source.source.partition("/")[0]
         row: dict[str, Any] = {
@@ -253,21 +255,28 @@ class _Zenoh(Reporter):
         newest = max(source.replied.stop(), source.live.stop() if source.live else 0)
         return newest - source.replied.first()
 
-    def _is_for(self, query: Query, source: Source, subscriber: Subscriber) -> bool:
-        if query.source != source.source:
-            return False
+    def _queries_of(self, source: Source, subscriber: Subscriber | None) -> list[Query]:
+        if subscriber is None:
+            return []
+        if self._by_source is None:
+            self._by_source = {}
+            for query in self.engine.queries:
+                if query.source is not None:
+                    self._by_source.setdefault(query.source, []).append(query)
+        found = self._by_source.get(source.source, [])
+        return [query for query in found if self._is_for(query, subscriber)]
+
+    def _is_for(self, query: Query, subscriber: Subscriber) -> bool:
         subject = query.key.partition("/@adv/")[0]
         return subscriber.subject in (None, subject) or query.sort in (Sort.HEARTBEAT, Sort.LATE)
 
     def _gap(self, subscriber: Subscriber, gap: Gap, row: dict[str, Any]) -> dict[str, Any]:
-        causes = sorted(
-            {
-                str(miss.cause)
-                for miss in subscriber.misses
-                if miss.first < gap.stop and gap.first < miss.stop
-            }
-        )
-        told = causes if row["outcome"] == Outcome.UNRECOVERED else []
+        place = bisect_right(subscriber.misses, gap.first, key=lambda miss: miss.stop)
+        causes = set()
+        while place < len(subscriber.misses) and subscriber.misses[place].first < gap.stop:
+            causes.add(str(subscriber.misses[place].cause))
+            place += 1
+        told = sorted(causes) if row["outcome"] == Outcome.UNRECOVERED else []
         return row | {"system": SYSTEM, "causes": told}
 
     # -- findings --------------------------------------------------------------------------------
@@ -332,8 +341,8 @@ class _Zenoh(Reporter):
         names = sorted(
             {
                 name
-                for query in self.engine.queries
-                if query.filled and self._is_for(query, source, subscriber)
+                for query in self._queries_of(source, subscriber)
+                if query.filled
                 for name in query.responders
             }
         )
@@ -438,7 +447,7 @@ class _Zenoh(Reporter):
     def _query_findings(
         self, stream: Stream, source: Source, subscriber: Subscriber
     ) -> Iterator[Finding]:
-        mine = [q for q in self.engine.queries if self._is_for(q, source, subscriber)]
+        mine = self._queries_of(source, subscriber)
         recovery = [q for q in mine if q.sort in (Sort.RECOVERY, Sort.HEARTBEAT)]
         if len(recovery) >= STORM_QUERIES and len(recovery) >= STORM_PER_GAP * max(
             subscriber.gap_count, 1

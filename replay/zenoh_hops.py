@@ -4,6 +4,7 @@ Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H
 ``zenoh_tables``.
 """
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -65,6 +66,7 @@ class HopCounter:
         self.repeated = 0  # of these: the same sn again
         self.late = Note()  # of these: sns that had been passed over
         self.gaps: list[HopGap] = []
+        self._gap_times: list[int] = []  # when they showed, never falling
         self.lost = RangeSet()  # passed over, less what is normal
         self.skips = 0  # after final fragments (8.4)
         self.abandoned = Times()  # fragmented messages that stop half way, one sn skipped
@@ -166,6 +168,8 @@ class HopCounter:
         self.lost.add(first, stop)
         if len(self.gaps) < MAX_GAPS:
             self.gaps.append(HopGap(first, stop, self._before, came))
+            latest = self._gap_times[-1] if self._gap_times else came.at_ns
+            self._gap_times.append(max(latest, came.at_ns))
         else:
             self.unlisted_gaps += 1
 
@@ -180,4 +184,5 @@ class HopCounter:
 
     def gaps_between(self, start_ns: int, stop_ns: int) -> bool:
         """Whether sns were passed over in this span of time."""
-        return any(start_ns <= gap.revealed.at_ns <= stop_ns for gap in self.gaps[-1000:])
+        place = bisect_left(self._gap_times, start_ns)
+        return place < len(self._gap_times) and self._gap_times[place] <= stop_ns

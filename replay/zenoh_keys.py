@@ -9,6 +9,10 @@ from typing import Final
 #: What stands for the part of a key that this capture cannot resolve.
 UNRESOLVED: Final = "?"
 
+#: Characters of declared key expressions kept of one session; an id beyond it stays unresolved.
+MAX_HELD: Final = 16_000_000
+ENTRY: Final = 200
+
 _ADVANCED: Final = "/@adv/"
 _RANGE: Final = re.compile(r"(?P<one>-?\d+)$|(?P<first>[^.]*)\.\.(?P<last>.*)$")
 
@@ -18,19 +22,28 @@ class KeyTables:
 
     def __init__(self) -> None:
         self._tables: dict[str, dict[int, str]] = {}
+        self._held = 0  # characters, and ENTRY for each
         self.unresolved = 0
 
     def declare(self, sender: str, number: int, text: str) -> None:
         """D_KEYEXPR."""
+        if self._held + len(text) > MAX_HELD:
+            self.forget(sender, number)
+            return
+        self.forget(sender, number)
         self._tables.setdefault(sender, {})[number] = text
+        self._held += len(text) + ENTRY
 
     def forget(self, sender: str, number: int) -> None:
         """U_KEYEXPR."""
-        self._tables.get(sender, {}).pop(number, None)
+        before = self._tables.get(sender, {}).pop(number, None)
+        if before is not None:
+            self._held -= len(before) + ENTRY
 
     def clear(self) -> None:
         """A new session: everything starts anew."""
         self._tables.clear()
+        self._held = 0
 
     def resolve(self, sender: str, receiver: str, key: Sequence[object]) -> str:
         """The text of a wire_expr; ``UNRESOLVED`` stands for an id that nobody declared here."""
