@@ -26,7 +26,10 @@ COMMANDS: Final = {
     ),
     "info": ("seqaudit.cli.info", "Say what is in captures, and so what cannot be judged."),
     "decode": ("seqaudit.cli.decode", "Keep the decoded events of captures in a file."),
-    "show": ("seqaudit.cli.what", "Show one thing of an audit: recovery queries."),
+    "show": (
+        "seqaudit.cli.what",
+        "Show one thing of an audit: recovery queries, loss, convergence.",
+    ),
     "rules": ("seqaudit.cli.rules", "List the rules, or explain one."),
     "spark": ("seqaudit.cli.spark", "Make Spark start faster."),
 }

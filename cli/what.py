@@ -7,12 +7,17 @@ import click
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.inputs import inputs_of, judging_options, options_of, reading_options
 from seqaudit.cli.show import ShownProgress, emit, note, render
+from seqaudit.cli.show_raims import convergence, loss
 from seqaudit.cli.times import TIME_STYLES, TimeStyle
 
 
 @click.group("show")
 def command() -> None:
     """Show one thing of an audit as a table of its own."""
+
+
+command.add_command(loss)
+command.add_command(convergence)
 
 
 @command.command("recovery")

@@ -8,6 +8,7 @@ import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
 import yaml
@@ -288,6 +289,18 @@ _SIZES: Final = {"": 1, "k": 1000, "kb": 1000, "m": 1_000_000, "mb": 1_000_000}
 _BYTES: Final = {"": 1, "k": 1 << 10, "kb": 1 << 10, "m": 1 << 20, "mb": 1 << 20, "gb": 1 << 30}
 
 
+def _time(name: str, text: str, where: str) -> str:
+    """A time as text, known to be one."""
+    try:
+        if not text.isdecimal():
+            datetime.fromisoformat(text)
+    except ValueError as error:
+        raise ParameterError(
+            f"{where}: {name} is ns since 1970 or a time such as 2026-11-20T22:46:32Z, not {text!r}"
+        ) from error
+    return text
+
+
 def _parse(name: str, text: str, where: str) -> Value:
     parameter = PARAMETERS[name]
     if parameter.choices:
@@ -297,7 +310,7 @@ def _parse(name: str, text: str, where: str) -> Value:
             )
         return text
     if parameter.type is str:
-        return text
+        return _time(name, text, where) if name.endswith("_at") else text
     if parameter.type is bool:
         word = text.lower()
         if word in ("true", "yes", "on", "1"):

@@ -9,7 +9,7 @@ for anybody: the windows run as if somebody here had subscribed to everything.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any, Final
 
 from seqaudit.decoders.events import Flag, Kind
@@ -761,4 +761,7 @@ def _time(text: str | None) -> int | None:
         return None
     if text.isdecimal():
         return int(text)
-    return round(datetime.fromisoformat(text).timestamp() * 1e9)
+    stated = datetime.fromisoformat(text)
+    if stated.tzinfo is None:
+        stated = stated.replace(tzinfo=UTC)
+    return round(stated.timestamp() * 1000) * 1_000_000

@@ -1,0 +1,167 @@
+"""``seqaudit show loss`` and ``seqaudit show convergence``: raims tables of captures.
+
+The columns of ``show loss`` are the console's, null route included; beside them what really was
+lost, as far as it is known.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+from seqaudit.cli.exit_codes import ExitCode
+from seqaudit.cli.inputs import inputs_of, judging_options, options_of, reading_options
+from seqaudit.cli.show import ShownProgress, emit, note, render
+from seqaudit.cli.tables import Column, Listing
+
+Row = Mapping[str, Any]
+
+#: Header and key of the counters, each with the time it last grew.
+_COUNTERS: Final = (
+    ("null rte", "null time", "null_rte"),
+    ("repeat", "rep time", "repeat"),
+    ("not sub", "not time", "not_sub"),
+    ("msg loss", "loss time", "msg_loss"),
+    ("ibx loss", "ibx time", "ibx_loss"),
+)
+_NOBODY: Final = (
+    "no daemon of raims was seen at the interface of this capture; say whose it is with --at"
+)
+
+
+def _options(function: Callable[..., Any]) -> Callable[..., Any]:
+    shape = click.option(
+        "--format",
+        "shape",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        show_default=True,
+        help="A table for people, or rows for programs.",
+    )
+    return reading_options(judging_options(shape(function)))
+
+
+@click.command("loss")
+@_options
+def loss(captures: tuple[str, ...], shape: str, **given: Any) -> int:
+    """The console's table ``show loss`` of the daemon at whose interface a capture was taken.
+
+    lost is what really was lost, as lower and upper bound; false is what raims counts and was none.
+    Bounds meet where another capture given holds what this one lacks.
+
+    \b
+    Examples:
+      seqaudit show loss --engine direct B.pcap
+      seqaudit show loss --at 10.77.0.2 A.pcap B.pcap
+    """
+    return _show(captures, shape, "loss", _loss, given)
+
+
+@click.command("convergence")
+@click.option(
+    "--converged-at",
+    metavar="TIME",
+    help="When the network converged: ns since 1970, or an ISO time. Overrules heartbeats.",
+)
+@_options
+def convergence(
+    captures: tuple[str, ...], shape: str, converged_at: str | None, **given: Any
+) -> int:
+    """Streams that somebody joined late: are they complete by the design's criterion?
+
+    \b
+    Examples:
+      seqaudit show convergence C.pcap
+      seqaudit show convergence --converged-at 2026-11-20T22:53:24Z C.pcap
+    """
+    if converged_at is not None:
+        given["param"] = (*given["param"], f"raims.converged_at={converged_at}")
+    return _show(captures, shape, "convergence", _convergence, given)
+
+
+def _show(
+    captures: tuple[str, ...],
+    shape: str,
+    table: str,
+    listing: Callable[[str, Sequence[Row]], Listing],
+    given: dict[str, Any],
+) -> int:
+    import json
+
+    from seqaudit.pipeline.without_pandas import keep_pandas_out
+
+    keep_pandas_out()
+    from seqaudit.pipeline.audit import audit
+
+    inputs, shared = inputs_of(captures, given.pop("at"), given.pop("one_capture"))
+    options = options_of(at=shared, **given)
+    with ShownProgress() as progress:
+        report = audit(inputs, options, progress)
+    rows = report.get("tables", {}).get("raims", {}).get(table, [])
+    paths = {n: capture["path"] for n, capture in enumerate(report["captures"])}
+    if shape == "json":
+        told = [dict(row) | {"path": paths[row["capture"]]} for row in rows]
+        emit(json.dumps(told, sort_keys=True, indent=1))
+    else:
+        found = []
+        for number, path in paths.items():
+            own = [row for row in rows if row["capture"] == number]
+            found.append(listing(path, own))
+            if table == "loss" and not own:
+                note(f"note: {path}: {_NOBODY}")
+        render([one for one in found if one.rows])
+        if not rows:
+            emit(f"no rows of {table} in {len(paths)} captures")
+    return ExitCode.CLEAN if rows or table == "convergence" else ExitCode.NOT_JUDGED
+
+
+def _loss(path: str, rows: Sequence[Row]) -> Listing:
+    starts = {row["start"] for row in rows}
+    columns = [Column("observer"), Column("user")]
+    for counter, clock, _ in _COUNTERS:
+        columns += [Column(counter, "right"), Column(clock)]
+    columns += [Column("lost", "right"), Column("false", "right")]
+    cells = []
+    for row in rows:
+        name = row.get("observer_name") or row["observer"][:8]
+        line = [f"{name} (start {row['start'] + 1})" if len(starts) > 1 else name, row["user"]]
+        for _, _, key in _COUNTERS:
+            line += [str(row[key]), _clock(row[f"{key}_ns"])]
+        cells.append([*line, _bounds(row["lost_lower"], row["lost_upper"]), str(row["false_loss"])])
+    return Listing(f"show loss: {path}", columns, cells)
+
+
+def _convergence(path: str, rows: Sequence[Row]) -> Listing:
+    columns = [
+        Column("subscriber"), Column("publisher"), Column("subject"), Column("first seen"),
+        Column("frame began"), Column("converged"), Column("verdict"), Column("frame", "right"),
+    ]  # fmt: skip
+    cells = [
+        [
+            row.get("subscriber_name") or "?",
+            row.get("publisher_name") or row["publisher"][:8],
+            row["subject"],
+            row["shown"],
+            _clock(row["started_ns"]),
+            _clock(row["converged_ns"]) or "unknown",
+            row["verdict"],
+            str(row["frame"]),
+        ]
+        for row in rows
+    ]
+    return Listing(f"show convergence: {path}", columns, cells)
+
+
+def _bounds(lower: int, upper: int | None) -> str:
+    if upper is None:
+        return f"{lower} or more"
+    return str(lower) if lower == upper else f"{lower} to {upper}"
+
+
+def _clock(at_ns: int | None) -> str:
+    """The time of day in UTC to the millisecond; nothing for none."""
+    if at_ns is None:
+        return ""
+    seconds, rest = divmod(at_ns, 1_000_000_000)
+    hours, minutes = divmod(seconds // 60 % 1440, 60)
+    return f"{hours:02}:{minutes:02}:{seconds % 60:02}.{rest // 1_000_000:03}"

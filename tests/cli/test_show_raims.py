@@ -1,0 +1,61 @@
+"""``seqaudit show loss`` and ``show convergence`` on recorded captures."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "raims"
+
+
+def show(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "seqaudit.cli", "show", *arguments],
+        cwd=FIXTURES,
+        capture_output=True,
+        text=True,
+    )
+
+
+def test_loss_has_the_columns_of_the_console_and_the_truth_beside_them() -> None:
+    done = show("loss", "--engine", "direct", "--at", "10.77.0.2", "frame-chain-loss-1/B.pcap")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split() for line in done.stdout.splitlines()[3:5]] == [
+        ["B", "A.1", "0", "0", "0", "4", "22:53:38.827", "0", "4", "0"],
+        ["B", "C.2", "0", "0", "0", "0", "0", "0", "0"],
+    ]
+
+
+def test_bounds_meet_where_another_capture_has_what_was_lost() -> None:
+    at = ("--at", "A.pcap=10.77.0.1", "--at", "B.pcap=10.77.0.2")
+    pair = [f"frame-unknown-loss-1/{name}.pcap" for name in "AB"]
+    done = show("loss", "--engine", "direct", "--format", "json", *at, *pair)
+    rows = [row for row in json.loads(done.stdout) if row["observer_name"] == "B"]
+    told = {row["user"]: (row["msg_loss"], row["lost_lower"], row["lost_upper"]) for row in rows}
+    assert told == {"A.1": (1, 1, 1), "C.2": (0, 0, 0)}
+
+
+def test_a_capture_of_nobody_is_no_table() -> None:
+    done = show("loss", "--engine", "direct", "--at", "10.9.9.9", "frame-chain-loss-1/B.pcap")
+    assert done.returncode == 2
+    assert "say whose it is with --at" in done.stderr
+
+
+def test_late_joins_are_judged_against_convergence() -> None:
+    capture = "late-join-1/C.pcap"
+    done = show("convergence", "--engine", "direct", "--format", "json", capture)
+    assert [(row["subject"], row["verdict"]) for row in json.loads(done.stdout)] == [
+        ("_7500.TICK.A", "convergence unknown"),
+        ("_7500.TICK.B", "not provable"),
+    ]
+    stated = ("--converged-at", "2026-11-20T22:00:00Z")
+    done = show("convergence", "--engine", "direct", "--format", "json", *stated, capture)
+    assert {row["verdict"] for row in json.loads(done.stdout)} == {
+        "uninterrupted by the design's criterion"
+    }
+
+
+def test_a_time_that_is_none_is_a_usage_error() -> None:
+    done = show("convergence", "--converged-at", "soon", "late-join-1/C.pcap")
+    assert done.returncode == 2
+    assert "not 'soon'" in done.stderr
