@@ -27,8 +27,8 @@ from seqaudit.decoders.zenoh import OUTCOMES, SYSTEM, BatchDecoder, Batches
 
 #: Batches in a row that must read as zenoh where a direction is not in step.
 CHAIN: Final = 3
-#: Places tried for the beginning of a batch, before the rest is waited for.
-TRIES: Final = 70_000
+#: Bytes that wait for a chain to show; it must be longer than one of the longest batches.
+HELD_BYTES: Final = 1 << 19
 #: First bytes of a direction that recognition looks at.
 LOOK_BYTES: Final = 8_192
 #: A batch of a low-latency link holds one message; longer ones are not believed.
@@ -76,14 +76,17 @@ class ZenohFraming:
         starts: list[int] = []
         stops: list[int] = []
         skipped: list[tuple[int, int]] = []
-        at, size = 0, len(data)
+        at, size, wanted = 0, len(data), 1
         while at < size:
             if not self._in_step:
                 found = _in_step(data, at)
                 if found is None:
-                    if final:
-                        skipped.append((at, size))
-                        at = size
+                    kept = at if size - at <= HELD_BYTES else size - HELD_BYTES // 2
+                    kept = size if final else kept
+                    if kept > at:
+                        skipped.append((at, kept))
+                        at = kept
+                    wanted = 2 * (size - at) + 1
                     break
                 if found[0] > at:
                     skipped.append((at, found[0]))
@@ -122,6 +125,7 @@ class ZenohFraming:
             np.array(stops, np.int64),
             np.full(len(starts), MESSAGE, np.int64),
             at,
+            wanted,
             skipped=skipped,
         )
 
@@ -202,7 +206,7 @@ def _in_step(data: bytes, begin: int = 0, *, strong: bool = False) -> tuple[int,
     """The first place of a chain of batches, and the width of their lengths."""
     module = interpreted("zenoh_kernels")
     memory: Any = argument(np.zeros(wire.OUT, np.int64), compile_it=False)
-    for at in range(begin, min(len(data), begin + TRIES)):
+    for at in range(begin, len(data)):
         for width in (2, 4):
             if _chain(module, memory, data, at, width, strong=strong):
                 return at, width

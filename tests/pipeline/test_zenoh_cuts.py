@@ -1,0 +1,35 @@
+"""Cutting a zenoh capture anywhere changes nothing in the report (design 8.2)."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.report import to_json
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "zenoh"
+
+
+def records(path: Path) -> list[int]:
+    """Where every record of a little-endian pcap begins, but the first."""
+    data, at, found = path.read_bytes(), 24, []
+    while at < len(data):
+        found.append(at)
+        at += 16 + struct.unpack_from("<I", data, at + 8)[0]
+    return found[1:]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["udp-reorder-dup-1", "reply-lost-final-1", "multicast-1", "tcp-clean-3", "rich-samples-1"],
+)
+def test_a_report_does_not_depend_on_cuts(name: str) -> None:
+    path = FIXTURES / name / "sub.pcap"
+    given = [CaptureInput(str(path), at="10.77.0.2")]
+    whole = to_json(audit(given, Options(engine="direct")))
+    places = records(path)
+    for cuts in (places, places[::9], places[len(places) // 2 :][:1]):
+        options = Options(engine="direct", cuts={str(path): cuts}, compile_it=False)
+        assert to_json(audit(given, options)) == whole
