@@ -38,7 +38,7 @@ class Unanswered:
     ranges: tuple[Range, ...]
     first: Mark
     last: Mark
-    requests: int = 1
+    requests: int = 1  # endless from ENDLESS_REQUESTS on (V7)
 
 
 class PassingModel:

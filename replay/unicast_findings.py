@@ -177,9 +177,8 @@ class _Reporter(Reporter):
             )  # fmt: skip
             yield self.gap_finding(
                 stream, "UC033", lost, ranges,
-                "{count:message} of {sender_member} {count|was|were} still missing when the capture "
-                "ended, "
-                "less than three ticks after that showed.",
+                "{count:message} of {sender_member} {count|was|were} still missing when the "
+                "capture ended, less than three ticks after that showed.",
                 holds={"end_before_ns": until},
             )  # fmt: skip
         uncaptured = [gap for gap in gaps if Outcome.UNCAPTURED in gap.parts]
@@ -239,9 +238,8 @@ class _Reporter(Reporter):
         )  # fmt: skip
         yield from self.note(
             stream, "UC023", facts.redelivered, Certainty.PROVEN,
-            "{count:message} of {sender_member} {count|was|were} delivered a second time, by a window "
-            "that "
-            "was rebuilt.",
+            "{count:message} of {sender_member} {count|was|were} delivered a second time, by a "
+            "window that was rebuilt.",
             "delivered again",
         )  # fmt: skip
 
@@ -362,9 +360,8 @@ class _Reporter(Reporter):
         )  # fmt: skip
         yield from self.note(
             stream, "UC039", facts.without_window, Certainty.PROVEN,
-            "{count:message} of {sender_member} came before there was a window and {count|was|were} "
-            "dropped; "
-            "this release keeps none.",
+            "{count:message} of {sender_member} came before there was a window and "
+            "{count|was|were} dropped; this release keeps none.",
             "a message without a window",
         )  # fmt: skip
         yield from self.note(
@@ -537,8 +534,8 @@ class _Reporter(Reporter):
             mark, seqno, right = facts.wrong_answers[0]
             yield self.make(
                 stream, "UC016", Certainty.PROVEN,
-                "{times} SEND_FIRST_SEQNO {times|was|were} answered wrongly, the first with {seqno} where "
-                "{right} was the lowest unacknowledged message.",
+                "{times} SEND_FIRST_SEQNO {times|was|were} answered wrongly, the first with "
+                "{seqno} where {right} was the lowest unacknowledged message.",
                 seqnos=[(seqno, seqno + 1)], mark=mark,
                 evidence=[(at, f"{sent} with first = 1") for at, sent, _ in
                           facts.wrong_answers[:MAX_EVIDENCE]],
@@ -595,8 +592,8 @@ class _Reporter(Reporter):
         )  # fmt: skip
         yield from self.note(
             stream, "UC031", facts.not_answered, Certainty.PROVEN,
-            "{count:message} that {receiver_member} asked for and {sender_member} had {count|was|were} not "
-            "sent again.",
+            "{count:message} that {receiver_member} asked for and {sender_member} had "
+            "{count|was|were} not sent again.",
             "the request",
         )  # fmt: skip
         yield from self.times(

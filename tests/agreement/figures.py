@@ -169,7 +169,9 @@ class Member:
         if not stream.entry:
             return 0
         copies, answers = stream.figure("copies"), stream.by_wire_kind("XMIT_RSP")
-        return max(copies, answers) if isinstance(copies, int) else ABSENT
+        if not isinstance(copies, int) or not isinstance(answers, int):
+            return ABSENT
+        return max(copies, answers)
 
     def others(self, figure: Callable[[StreamReport], object]) -> object:
         """A figure summed over the streams of the other members."""

@@ -57,7 +57,9 @@ def _add_capture(report: dict[str, Any], scenario: Scenario, number: int, vantag
         messages_by.setdefault(system, {})[kind] = count
     decoded = scenario.truth["captures"][vantage].get("decoded", {})
     messages_by["jgroups"] = {
-        OTHERS.get(key[6:], key[6:]): n for key, n in decoded.items() if key.startswith("other:")
+        OTHERS.get(name, name): n
+        for key, n in decoded.items()
+        if (name := key.removeprefix("other:")) != key or key == "tcp-preamble"
     } or {"PING": count_others(scenario, vantage)}
     frames = sum(1 for _ in wire.read_packets(scenario.captures[vantage]))
     report["captures"].append(
@@ -104,6 +106,8 @@ def _add_stream(
     way = "arrived" if vantage == sender else "sent"
     interval, delivered = _deliveries(scenario, vantage, sender)
     receiving = vantage in scenario.uuids and vantage != sender
+    again = len(arrived) - len(set(arrived))
+    further = again - kinds["XMIT_RSP"] if scenario.over_tcp and not receiving else 0
     report["streams"].append(
         {
             "id": f"lab|{uuid}",
@@ -113,7 +117,9 @@ def _add_stream(
             "last_seqno": max(arrived),
             "messages": len(set(arrived)),
             "arrivals": len(arrived),
-            "copies": len(arrived) - len(set(arrived)),
+            # over TCP each member gets its own: only a repair is a copy
+            "copies": again - further,
+            **({"further_sends": further} if further else {}),
             "lost_seqnos": lost if receiving else None,
             "unrecovered_seqnos": (
                 to_ranges(truth.get("never_arrived", [])) if receiving else None

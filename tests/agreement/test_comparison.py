@@ -76,7 +76,7 @@ SPOILT: Final = [
     (2, "retransmissions", {"needless": 0, "useful": 65}, ["C B>* useful copies"]),
     (2, "by_wire_kind", {"MSG": 134}, ["C attribute xmit_rsps_received"]),
     (1, "messages", 201, ["B attribute num_messages_sent", "B B>* distinct_sent"]),
-    (1, "copies", 129, ["B attribute xmit_rsps_sent", "B B>* copies sent"]),
+    (1, "copies", 129, ["B B>* copies sent"]),
     (1, "arrivals", 331, ["B B>* sent in all"]),
     (1, "last_seqno", 201, ["B B>* highest"]),
     (1, "stalls", 6, ["B B>* blocked, at most"]),

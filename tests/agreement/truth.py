@@ -228,7 +228,7 @@ class Scenario:
         return f"{member} killed" in self.events or f"{member} closed" in self.events
 
     def discards(self, member: str) -> bool:
-        """Whether the member's own stack dropped what had arrived, above the transport (DISCARD)."""
+        """Whether the member's own stack dropped what had arrived, above TP (DISCARD)."""
         return self.happened(rf"^{member}: (set )?DISCARD up 0\.[0-9]*[1-9]")
 
     def drops_own(self, member: str) -> bool:
