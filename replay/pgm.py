@@ -161,7 +161,7 @@ class PgmEngine:
     def _collect(self) -> None:
         for hole in self.window.take_ended():
             assert hole.fate is not None and hole.ended is not None
-            self.fates[hole.fate] += 1
+            self.fates[hole.fate] += hole.count
             if hole.fate is Fate.REPAIRED:
                 self.recovery.add(hole.ended.at_ns - hole.revealed.at_ns)
             if len(self.holes) < MAX_HOLES:

@@ -108,7 +108,7 @@ class _Reporter(Reporter):
         why = sorted({str(hole.fate) for hole in holes})
         yield self.make(
             self.about, rule, Certainty.PROVEN, text,
-            seqnos=list(RangeSet((h.sqn, h.sqn + 1) for h in holes))[:1000],
+            seqnos=list(RangeSet((h.sqn, h.sqn + h.count) for h in holes))[:1000],
             mark=holes[0].revealed, evidence=evidence,
             facts={"count": sum(self.engine.fates[fate] for fate in fates), "why": "; ".join(why)},
         )  # fmt: skip
@@ -120,8 +120,8 @@ def _gap(hole: Hole) -> dict[str, Any]:
     came = hole.fate in (Fate.LATE, Fate.REPAIRED)
     ended = hole.ended
     return {
-        "seqnos": [[hole.sqn, hole.sqn]],
-        "count": 1,
+        "seqnos": [[hole.sqn, hole.sqn + hole.count - 1]],
+        "count": hole.count,
         "outcome": outcome,
         "why": None if came else str(hole.fate),
         "lost_after_frame": hole.before.frame if hole.before else None,

@@ -48,7 +48,7 @@ class WindowSettings:
 
 @dataclass(slots=True)
 class Hole:
-    """One missing sqn."""
+    """One missing sqn; or ``count`` from it on that were given up at once."""
 
     sqn: int
     before: Mark | None  # last arrival before it
@@ -63,6 +63,7 @@ class Hole:
     due_ns: int = 0  # when it is given up if nothing more comes
     ended: Mark | None = None
     fate: Fate | None = None
+    count: int = 1
 
 
 class PgmWindow:
@@ -191,10 +192,10 @@ class PgmWindow:
         self.lead = stop
         low = max(first, stop - self.settings.window_sqns)
         if low > first:  # more than the window holds: given up at once
-            hole = Hole(low - 1, self._last, mark, by, ended=mark, fate=Fate.FULL)
-            self.ended.append(Hole(first, self._last, mark, by, ended=mark, fate=Fate.FULL))
-            if low - 1 > first:
-                self.ended.append(hole)
+            count = low - first
+            self.ended.append(
+                Hole(first, self._last, mark, by, ended=mark, fate=Fate.FULL, count=count)
+            )
             for sqn in list(self.holes):
                 self._end(sqn, Fate.FULL, mark)
             self.next = low

@@ -5,7 +5,7 @@ any other (TCP) is in order by itself. Messages behind a hole wait here.
 """
 
 import heapq
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left, insort
 from typing import Final
 
 from seqaudit.decoders.events import Kind
@@ -31,7 +31,7 @@ class PgmLink:
         self.window = PgmWindow(settings)
         self.sender: str | None = None
         self.dropped = 0  # messages of packets that had come before
-        self.lost: list[int] = []  # sqns given up, ascending
+        self.lost: list[tuple[int, int]] = []  # sqns given up: first and how many, ascending
         self._address = address
         self._fresh: list[Range] = []
         self._stop = -1
@@ -131,18 +131,20 @@ class PgmLink:
 
     def lost_between(self, sqn: int, other: int) -> int:
         """How many sqns in between were given up."""
-        return bisect_left(self.lost, other) - bisect_right(self.lost, sqn)
+        between = self.lost[
+            bisect_left(self.lost, (sqn + 1, 0)) : bisect_left(self.lost, (other, 0))
+        ]
+        return sum(count for _, count in between)
 
     def open_after(self, sqn: int) -> int:
         """Sqns behind one that were given up or are still missing."""
         missing = sum(1 for hole in self.window.holes if hole > sqn)
-        return missing + len(self.lost) - bisect_right(self.lost, sqn)
+        return missing + sum(count for first, count in self.lost if first > sqn)
 
     def _release(self, mark: Mark, below: int | None = None) -> list[Ready]:
         for hole in self.window.take_ended():
             if hole.fate not in (Fate.LATE, Fate.REPAIRED):
-                place = bisect_left(self.lost, hole.sqn)
-                self.lost.insert(place, hole.sqn)
+                insort(self.lost, (hole.sqn, hole.count))
         ready: list[Ready] = []
         stop = self.window.next if below is None else min(below, self.window.next)
         while self._held and self._held[0][0] < stop:

@@ -1,0 +1,316 @@
+"""The raims and PGM engines on events: links, order, identities, convergence, findings."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqaudit.decoders.events import Flag, Kind
+from seqaudit.replay import pgm_findings, raims_findings
+from seqaudit.replay.event import Event
+from seqaudit.replay.gaps import Mark
+from seqaudit.replay.pgm import PgmEngine
+from seqaudit.replay.pgm_window import Fate, PgmWindow
+from seqaudit.replay.raims import RaimsEngine
+from seqaudit.replay.raims_seqno import first_seqno, seqno
+from seqaudit.replay.results import FINDING, TABLE
+from seqaudit.replay.settings import Vantage
+
+SECOND = 1_000_000_000
+T0 = 1_795_215_202 * SECOND
+ME, PEER = "aa" * 16, "bb" * 16
+HERE, THERE = "10.77.0.2", "10.77.0.1"
+LINK = "pgm:0102.1"
+
+
+def mark(number: int, at: float = 0.0) -> Mark:
+    return Mark(number, T0 + round(at * SECOND))
+
+
+# --- the receive window of PGM ---
+
+
+def accept(window: PgmWindow, *sqns: int, at: float = 0.0, repair: bool = False) -> list[Any]:
+    moment = mark(1, at)
+    return [window.accept(sqn, sqn + 1, moment, moment, repair=repair) for sqn in sqns]
+
+
+def test_a_sqn_is_accepted_once_and_handed_on_in_order() -> None:
+    window = PgmWindow()
+    assert accept(window, 5, 6, 6, 8) == [[(5, 6)], [(6, 7)], [], [(8, 9)]]
+    assert (window.next, list(window.holes)) == (7, [7])
+    accept(window, 7, repair=True)
+    assert (window.next, [h.fate for h in window.take_ended()]) == (9, [Fate.REPAIRED])
+
+
+def test_a_hole_is_given_up_after_ten_waits_for_data() -> None:
+    window = PgmWindow()
+    accept(window, 1, 3)
+    for turn in range(10):
+        window.asked([2], mark(2, turn * 0.52))
+        window.confirmed([2], mark(2, turn * 0.52))
+    assert window.next_due_ns() == T0 + round((9 * 0.52 + 0.5) * SECOND)
+    window.give_up(T0 + 5 * SECOND)
+    assert window.next == 2
+    window.give_up(T0 + 6 * SECOND)
+    assert (window.next, [h.fate for h in window.take_ended()]) == (4, [Fate.RETRIES])
+
+
+def test_a_hole_below_the_trail_is_given_up_at_once() -> None:
+    window = PgmWindow()
+    accept(window, 1, 4)
+    window.told_trail(3, mark(5))
+    assert ([h.sqn for h in window.take_ended()], window.next) == ([2], 3)
+
+
+def test_spm_reveals_what_no_packet_shows_and_begins_a_window_behind_its_lead() -> None:
+    window = PgmWindow()
+    window.told_lead(9, mark(1))
+    assert window.next == 10
+    window.told_lead(11, mark(2))
+    assert list(window.holes) == [10, 11]
+
+
+def test_sqns_wrap_at_32_bits() -> None:
+    window = PgmWindow()
+    top = (1 << 32) - 1
+    accept(window, top)
+    assert window.unwrap(0) == top + 1
+    accept(window, window.unwrap(0))
+    assert not window.holes
+
+
+def test_more_than_the_window_holds_is_lost_at_once() -> None:
+    window = PgmWindow()
+    accept(window, 1, 1 << 20)
+    assert len(window.holes) == window.settings.window_sqns - 1
+    lost = window.take_ended()
+    assert {h.fate for h in lost} == {Fate.FULL}
+    assert sum(h.count for h in lost) + len(window.holes) == (1 << 20) - 2
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=40))
+def test_the_window_agrees_with_a_set_that_remembers_everything(sqns: list[int]) -> None:
+    window = PgmWindow()
+    seen: set[int] = set()
+    for sqn in sqns:
+        fresh = bool(accept(window, sqn)[0])
+        assert fresh == (sqn not in seen and sqn >= sqns[0])
+        seen.add(sqn)
+    wanted = set(range(sqns[0], max(seen) + 1))
+    assert set(window.holes) == wanted - seen
+    assert window.next == min(wanted - seen, default=max(seen) + 1)
+
+
+# --- a TSI by itself ---
+
+
+def packet(word: str, sqn: int | None, at: float = 0.0, number: int = 1, **how: Any) -> Event:
+    kinds = {"ODATA": Kind.DATA, "RDATA": Kind.RETRANSMISSION, "SPM": Kind.HIGHEST,
+             "NAK": Kind.REQUEST}  # fmt: skip
+    detail = how.pop("detail", None)
+    return Event(
+        frame=number, at_ns=T0 + round(at * SECOND), kind=kinds.get(word, Kind.NOTICE),
+        wire_kind=word, system="pgm", stream=how.pop("stream", "0102.1"),
+        source=how.pop("source", THERE), seqno=sqn, stop_seqno=None if sqn is None else sqn + 1,
+        size=how.pop("size", 100), detail=detail, stamp=how.pop("stamp", 0), **how,
+    )  # fmt: skip
+
+
+def rules_of(rows: Any) -> list[str]:
+    return [row.rule for row in rows if row.kind == FINDING]
+
+
+def test_findings_of_a_receiver_of_pgm() -> None:
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
+    for event in (
+        packet("ODATA", 1), packet("ODATA", 3), packet("RDATA", 2, 0.1), packet("ODATA", 3, 0.2),
+        packet("ODATA", 5, 0.3, size=20_000), packet("ODATA", 4, 0.4), packet("ODATA", 7, 0.5),
+        packet("SPM", 7, 9.0),
+    ):  # fmt: skip
+        engine.feed(event)
+    engine.close()
+    rows = pgm_findings.results(engine, 0, T0)
+    assert sorted(rules_of(rows)) == ["PG001", "PG002", "PG003", "PG004", "PG006"]
+    summary = rows[0].detail
+    assert (summary["recovered"], summary["unrecovered"], summary["reordered"]) == (1, 1, 1)
+
+
+def test_a_sender_that_confirms_and_never_repairs() -> None:
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", THERE))
+    engine.feed(packet("ODATA", 1))
+    engine.feed(packet("NAK", 1, source=HERE, detail="[[1,2]]"))
+    engine.feed(packet("NCF", 1, detail="[[1,2]]"))
+    engine.close()
+    assert rules_of(pgm_findings.results(engine, 0, T0)) == ["PG005"]
+
+
+# --- raims ---
+
+
+class World:
+    """An engine at 10.77.0.2 that has seen itself and one peer, and subscribes to _1.A."""
+
+    def __init__(self, **parameters: Any) -> None:
+        given = {f"raims.{name}": (value, "given") for name, value in parameters.items()}
+        self.engine = RaimsEngine("raims", given, Vantage("member", HERE))
+        self.number = 0
+        for bridge, name, address in ((ME, "B", HERE), (PEER, "A", THERE)):
+            self.feed(
+                kind=Kind.MEMBER, wire_kind="MEMBER", source=bridge,
+                detail=json.dumps({"name": name, "address": f"{address}:7239"}),
+            )  # fmt: skip
+        self.notice("JOIN", source=ME, kind=Kind.SUBSCRIBE, stream=None, subject="_1.A")
+
+    def feed(self, at: float = 0.0, **how: Any) -> None:
+        self.number += 1
+        how.setdefault("system", "raims")
+        self.engine.feed(Event(frame=self.number, at_ns=T0 + round(at * SECOND), **how))
+
+    def notice(self, word: str, at: float = 0.0, **how: Any) -> None:
+        base = {"kind": Kind.NOTICE, "source": PEER, "stream": f"{LINK}|{PEER}|.{word}"}
+        columns = {k: how.pop(k) for k in (*base, "destination", "seqno", "system") if k in how}
+        self.feed(at, wire_kind=word, **(base | columns), detail=json.dumps(how) if how else None)
+
+    def data(self, value: int, at: float = 0.0, **how: Any) -> None:
+        subject = how.pop("subject", "_1.A")
+        how.setdefault("stream", f"tcp:x|{PEER}|{subject}")
+        self.feed(
+            at, kind=Kind.DATA, wire_kind="DATA", source=PEER, destination=subject, seqno=value,
+            stop_seqno=value + 1, size=100, **how,
+        )  # fmt: skip
+
+    def rows(self) -> list[Any]:
+        self.engine.close()
+        return raims_findings.results(self.engine, 0, self.engine.last_ns)
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        return [r.detail for r in self.rows() if r.kind == TABLE and r.detail["table"] == name]
+
+
+F0 = first_seqno(T0)
+
+
+def test_messages_behind_a_hole_wait_for_its_repair() -> None:
+    world = World()
+    for sqn, word, values in ((1, "ODATA", 0), (3, "ODATA", 2), (2, "RDATA", 1)):
+        event = packet(word, sqn, sqn / 10, stream=f"{LINK}|")
+        world.engine.feed(event)
+        world.data(F0 + values, sqn / 10, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    (row,) = world.table("loss")
+    assert (row["msg_loss"], row["repeat"]) == (0, 0)
+    (stream,) = world.engine.observer.streams.values()
+    assert stream.delivered == [[F0, F0 + 3]]
+
+
+@pytest.mark.rule("raims-9.2-inbox")
+def test_inbox_numbers_are_counted_per_peer_and_type() -> None:
+    world = World()
+    for word, value in (("PING", 3), ("PING", 5), ("PONG", 1), ("PING", 4), ("AUTH", 1),
+                        ("AUTH", 9)):  # fmt: skip
+        world.notice(word, seqno=value, destination=ME, stream=f"tcp:x|{PEER}|.{word}")
+    (row,) = world.table("loss")
+    assert row["ibx_loss"] == 1
+
+
+def test_what_nobody_wants_goes_to_the_null_route() -> None:
+    world = World()
+    world.data(F0, 1.5, subject="_1.B")
+    (row,) = world.table("loss")
+    assert (row["null_rte"], row["null_rte_ns"], row["not_sub"]) == (1, T0 + 3 * SECOND // 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("converge", "lost", "verdict"),
+    [
+        (T0 - 60 * SECOND, False, "uninterrupted by the design's criterion"),
+        (T0 - SECOND // 2, False, "not provable"),
+        (None, False, "convergence unknown"),
+        (T0 - 60 * SECOND, True, "contradicted"),
+    ],
+)
+def test_each_verdict_of_convergence(converge: int | None, lost: bool, verdict: str) -> None:
+    world = World()
+    if converge is not None:
+        world.notice("HB", converge=converge)
+    world.data(F0 + 4, 1.0, stamp=T0)
+    world.data(F0 + (7 if lost else 5), 1.1, stamp=T0)
+    assert [row["verdict"] for row in world.table("convergence")] == [verdict]
+
+
+def test_convergence_as_the_user_states_it() -> None:
+    world = World(converged_at="2020-01-01T00:00:00Z")
+    world.data(F0 + 4, stamp=T0)
+    assert [row["verdict"] for row in world.table("convergence")] == [
+        "uninterrupted by the design's criterion"
+    ]
+
+
+def test_findings_about_the_publishers_clock_and_frames() -> None:
+    world = World(pub_window_time_ms=5000)
+    world.data(F0, stamp=T0 + 60 * SECOND)  # its time is not in its frame
+    future = first_seqno(T0 + 100 * SECOND)
+    world.data(future, 1.0, subject="_1.C", stamp=T0 + 100 * SECOND)
+    found = rules_of(world.rows())
+    assert {"RA015", "RA018", "RA019", "RA016"} <= set(found)
+
+
+def test_late_copies_are_false_losses() -> None:
+    world = World()
+    old, new = seqno(1000, 3), seqno(1001, 1)
+    for value in (seqno(1000, 2), old, new, old, new + 1):
+        world.data(value)
+    (row,) = world.table("loss")
+    assert (row["msg_loss"], row["false_loss"], row["lost_lower"]) == (2, 2, 0)
+    assert "RA005" in rules_of(world.rows())
+
+
+def test_restarted_numbering_proves_nothing_and_a_chain_proves_loss() -> None:
+    world = World()
+    world.data(seqno(1000, 3))
+    world.data(seqno(1002, 1))
+    world.data(seqno(1005, 1), conn_id=seqno(1004, 6))
+    found = rules_of(world.rows())
+    assert ("RA007" in found, "RA003" in found) == (True, True)
+    (row,) = world.table("loss")
+    assert (row["msg_loss"], row["lost_lower"], row["lost_upper"]) == (0, 6, None)
+
+
+def test_a_message_in_pieces_needs_all_of_them_in_order() -> None:
+    for offsets, delivered in (((300, 600), 1), ((600,), 0)):
+        world = World()
+        first = json.dumps({"offset": 0, "piece": 300, "total": 900})
+        world.data(F0, flags=Flag.PARTIAL, detail=first)
+        for offset in offsets:
+            world.notice("PIECE", stream="tcp:x|", source=None, offset=offset, piece=300, total=900)
+        (row,) = world.table("loss")
+        streams = world.engine.observer.streams.values()
+        assert sum(len(stream.delivered) for stream in streams) == delivered
+        assert ("RA023" in rules_of(world.rows())) == (not delivered)
+        assert row["msg_loss"] == 0
+
+
+def test_a_peer_without_heartbeats_is_dropped_and_nothing_of_it_counts() -> None:
+    world = World()
+    world.notice("HB", interval=4)
+    world.data(F0)
+    world.data(F0 + 5, 10.1)
+    (row,) = world.table("loss")
+    assert row["msg_loss"] == 0
+
+
+def test_without_an_observer_nothing_is_counted_for_anybody() -> None:
+    engine = RaimsEngine("raims", {}, Vantage())
+    for value in (F0, F0 + 4):
+        engine.feed(
+            Event(
+                frame=1, at_ns=T0, kind=Kind.DATA, wire_kind="DATA", system="raims", source=PEER,
+                destination="_1.A", stream=f"tcp:x|{PEER}|_1.A", seqno=value, stop_seqno=value + 1,
+            )
+        )  # fmt: skip
+    engine.close()
+    rows = raims_findings.results(engine, 0, T0)
+    assert rules_of(rows) == []
+    assert [row.detail["lost"] for row in rows if row.kind == "STREAM"] == [None]
