@@ -12,7 +12,8 @@ jump, or is new (``GEN``), so that a receiver accepts or refuses a run of sample
 rows.
 
 All tables are parts of one int64 array ``m``; the columns of the batches are parts of ``c``, column
-by column.
+by column. Helpers take no constants (``0 * doubt`` is none): numba compiles a helper again for
+every constant it is given.
 """
 
 # ruff: noqa: RUF059, SIM102, SIM109, SIM114  (one comparison a line: PIPELINE 5)
@@ -109,6 +110,8 @@ M_WHY = 14  # UNDECODABLE where that is why a walk stopped
 M_STRONG = 15
 M_SI_END = 16
 M_QOS = 17
+M_CONTEXT = 18  # whose extensions follow
+M_HELLO_ONLY = 19  # only a Hello can be meant
 M_SCRATCH = 32  # a record in the making
 COUNTERS = 64
 COUNTER_SLOTS = 4096
@@ -175,12 +178,13 @@ def sized(d, at, stop, end):
     return at, at + n
 
 
-def extensions(d, at, stop, end, context, m):
+def extensions(d, at, stop, end, m):
     """Skip a chain (zenoh.md 1.3); notes priority, unit ids and where SourceInfo is.
 
-    context: 1 network, 2 Put, 3 Frame and Fragment, 4 undeclaration, 5 Join, 6 Put, Del or Err with
+    M_CONTEXT: 1 network, 2 Put, 3 Frame and Fragment, 4 undeclaration, 5 Join, 6 Del or Err with
     SourceInfo at id 1, 0 others. Returns next, or -1.
     """
+    context = m[M_CONTEXT]
     more = 1
     while more:
         if at < 0:
@@ -275,7 +279,8 @@ def sample(d, at, stop, end, m):
             if at < 0:
                 return -1
         if h & 128:
-            at = extensions(d, at, stop, end, 2, m)
+            m[M_CONTEXT] = 2
+            at = extensions(d, at, stop, end, m)
             if at < 0:
                 return -1
         if m[M_UNITS] & 4:
@@ -300,7 +305,8 @@ def sample(d, at, stop, end, m):
             if at < 0:
                 return -1
         if h & 128:
-            at = extensions(d, at, stop, end, 6, m)
+            m[M_CONTEXT] = 6
+            at = extensions(d, at, stop, end, m)
         return at
     return -1
 
@@ -336,7 +342,8 @@ def declaration(d, at, stop, end, to, m):
     kind = h & 31
     if kind == 26:
         if h & 128:
-            at = extensions(d, at, stop, end, 0, m)
+            m[M_CONTEXT] = 0
+            at = extensions(d, at, stop, end, m)
         return at
     if kind > 7:
         return -1
@@ -348,7 +355,8 @@ def declaration(d, at, stop, end, to, m):
         if at < 0:
             return -1
     if h & 128:
-        at = extensions(d, at, stop, end, 4 if kind & 1 else 0, m)
+        m[M_CONTEXT] = 4 if kind & 1 else 0
+        at = extensions(d, at, stop, end, m)
     return at
 
 
@@ -357,7 +365,8 @@ def oam(d, at, stop, end, h, m):
     if at < 0:
         return -1
     if h & 128:
-        at = extensions(d, at, stop, end, 0, m)
+        m[M_CONTEXT] = 0
+        at = extensions(d, at, stop, end, m)
         if at < 0:
             return -1
     form = h >> 5 & 3
@@ -410,7 +419,8 @@ def network(d, at, stop, end, to, m):
         if at < 0:
             return -1
         if h & 128:
-            at = extensions(d, at, stop, end, 1, m)
+            m[M_CONTEXT] = 1
+            at = extensions(d, at, stop, end, m)
             if at < 0:
                 return -1
         at = sample(d, at, stop, end, m)
@@ -433,7 +443,8 @@ def network(d, at, stop, end, to, m):
         if at < 0:
             return -1
         if h & 128:
-            at = extensions(d, at, stop, end, 1, m)
+            m[M_CONTEXT] = 1
+            at = extensions(d, at, stop, end, m)
             if at < 0:
                 return -1
         if at >= stop:
@@ -451,7 +462,8 @@ def network(d, at, stop, end, to, m):
             if at < 0:
                 return -1
         if h & 128:
-            at = extensions(d, at, stop, end, 6, m)
+            m[M_CONTEXT] = 6
+            at = extensions(d, at, stop, end, m)
     elif kind == 27:
         number, at = zint(d, at, stop)
         if at < 0:
@@ -460,7 +472,8 @@ def network(d, at, stop, end, to, m):
         if at < 0:
             return -1
         if h & 128:
-            at = extensions(d, at, stop, end, 1, m)
+            m[M_CONTEXT] = 1
+            at = extensions(d, at, stop, end, m)
             if at < 0:
                 return -1
         if at >= stop:
@@ -473,7 +486,8 @@ def network(d, at, stop, end, to, m):
                 if at < 0:
                     return -1
             if h & 128:
-                at = extensions(d, at, stop, end, 0, m)
+                m[M_CONTEXT] = 0
+                at = extensions(d, at, stop, end, m)
                 if at < 0:
                     return -1
             at = sample(d, at, stop, end, m)
@@ -485,7 +499,8 @@ def network(d, at, stop, end, to, m):
                 if at < 0:
                     return -1
             if h & 128:
-                at = extensions(d, at, stop, end, 6, m)
+                m[M_CONTEXT] = 6
+                at = extensions(d, at, stop, end, m)
                 if at < 0:
                     return -1
             number, at = sized(d, at, stop, end)
@@ -496,14 +511,16 @@ def network(d, at, stop, end, to, m):
         if at < 0:
             return -1
         if h & 128:
-            at = extensions(d, at, stop, end, 1, m)
+            m[M_CONTEXT] = 1
+            at = extensions(d, at, stop, end, m)
     elif kind == 30:
         if h & 32:
             number, at = zint(d, at, stop)
             if at < 0:
                 return -1
         if h & 128:
-            at = extensions(d, at, stop, end, 1, m)
+            m[M_CONTEXT] = 1
+            at = extensions(d, at, stop, end, m)
             if at < 0:
                 return -1
         at = declaration(d, at, stop, end, to, m)
@@ -521,7 +538,8 @@ def network(d, at, stop, end, to, m):
                 if at < 0:
                     return -1
         if h & 128:
-            at = extensions(d, at, stop, end, 1, m)
+            m[M_CONTEXT] = 1
+            at = extensions(d, at, stop, end, m)
     elif kind == 31:
         at = oam(d, at, stop, end, h, m)
     else:
@@ -567,7 +585,8 @@ def control(d, at, stop, end, m):
             if at < 0:
                 return -1
         if h & 128:
-            at = extensions(d, at, stop, end, 0, m)
+            m[M_CONTEXT] = 0
+            at = extensions(d, at, stop, end, m)
         if at == end:
             m[M_STRONG] = 1
         return at
@@ -583,7 +602,8 @@ def control(d, at, stop, end, m):
             if at < 0:
                 return -1
         if h & 128:
-            at = extensions(d, at, stop, end, 0, m)
+            m[M_CONTEXT] = 0
+            at = extensions(d, at, stop, end, m)
         return at
     if kind == 3:
         if at >= stop:
@@ -592,13 +612,15 @@ def control(d, at, stop, end, m):
             return -1
         at += 1
         if h & 128:
-            at = extensions(d, at, stop, end, 0, m)
+            m[M_CONTEXT] = 0
+            at = extensions(d, at, stop, end, m)
         return at
     if kind == 4:
         if h & 96:
             return -1
         if h & 128:
-            at = extensions(d, at, stop, end, 0, m)
+            m[M_CONTEXT] = 0
+            at = extensions(d, at, stop, end, m)
         return at
     if kind == 7:
         at = version_and_zid(d, at, stop)
@@ -616,15 +638,17 @@ def control(d, at, stop, end, m):
         if at < 0:
             return -1
         if h & 128:
-            at = extensions(d, at, stop, end, 5, m)
+            m[M_CONTEXT] = 5
+            at = extensions(d, at, stop, end, m)
         if at >= 0:
             m[M_STRONG] = 1
         return at
     return -1
 
 
-def scouting(d, at, stop, end, hello_only, m):
+def scouting(d, at, stop, end, m):
     """1 where the datagram is a Scout or Hello (zenoh.md 7)."""
+    hello_only = m[M_HELLO_ONLY]
     if at + 3 > stop:
         return 0
     h = d[at] | 0
@@ -659,7 +683,8 @@ def scouting(d, at, stop, end, hello_only, m):
     else:
         return 0
     if h & 128:
-        at = extensions(d, at, stop, end, 0, m)
+        m[M_CONTEXT] = 0
+        at = extensions(d, at, stop, end, m)
     return 1 if at == end else 0
 
 
@@ -698,7 +723,8 @@ def walk(d, at, stop, end, m):
             if at >= 0:
                 sn &= 4294967295
                 if h & 128:
-                    at = extensions(d, at, stop, end, 3, m)
+                    m[M_CONTEXT] = 3
+                    at = extensions(d, at, stop, end, m)
             code = m[M_PRIORITY] * 2 + (h >> 5 & 1)
             inside = 1
             if kind == 5:
@@ -923,7 +949,7 @@ def samples(d, c, n, i, slot, record, doubt, m):
             m[k + K_GEN] += 1
     gen = m[k + K_GEN]
     if s < 0:
-        new_row(c, n, i, record, 0, doubt, m)
+        new_row(c, n, i, record, 0 * doubt, doubt, m)
         return
     t = STREAMS + s * STREAM
     if m[t + T_ROW]:
@@ -980,7 +1006,8 @@ def commit(d, c, n, i, count, doubt, m):
         m[M_FRAME] = c[FRAME * n + i]
         m[M_INDEX] = 0
     if doubt:
-        slot = counter_of(c, n, i, DOUBTFUL, m)
+        code = DOUBTFUL + 0 * doubt
+        slot = counter_of(c, n, i, code, m)
         r = 0
         if slot >= 0:
             k = COUNTERS + slot * COUNTER
@@ -996,7 +1023,8 @@ def commit(d, c, n, i, count, doubt, m):
         else:
             m[M_SCRATCH] = BATCHES
             m[M_SCRATCH + 3] = DOUBTFUL
-            new_row(c, n, i, M_SCRATCH, 0, doubt, m)
+            record = M_SCRATCH + 0 * doubt
+            new_row(c, n, i, record, 0 * doubt, doubt, m)
         m[M_INDEX] += 1
     j = 0
     while j < count:
@@ -1007,14 +1035,14 @@ def commit(d, c, n, i, count, doubt, m):
             if kind == FRAGMENT:
                 m[M_EPOCH] += 1
             if slot < 0:
-                new_row(c, n, i, record, 0, doubt, m)
+                new_row(c, n, i, record, 0 * doubt, doubt, m)
             elif kind == HOP_RUN or kind == FRAGMENT:
                 frame_header(c, n, i, slot, record, doubt, m)
             else:
                 samples(d, c, n, i, slot, record, doubt, m)
         else:
             barrier(c, n, i, record, m)
-            new_row(c, n, i, record, 0, doubt, m)
+            new_row(c, n, i, record, 0 * doubt, doubt, m)
         m[M_INDEX] += 1
         j += 1
 
@@ -1047,10 +1075,8 @@ def decode(d, c, n, begin, room, m):
         elif at < stop:
             if mode & NOT_OURS == 0:
                 if first_byte(d, at):
-                    if mode & SCOUTING:
-                        if scouting(d, at, stop, end, 0, m):
-                            status = SCOUT
-                    elif scouting(d, at, stop, end, 1, m):
+                    m[M_HELLO_ONLY] = 0 if mode & SCOUTING else 1
+                    if scouting(d, at, stop, end, m):
                         status = SCOUT
                     if status == NOTHING:
                         count, status = walk(d, at, stop, end, m)
