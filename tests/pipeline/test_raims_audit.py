@@ -1,0 +1,74 @@
+"""Whole audits of raims captures: PGM without UDP, and captures cut into pieces."""
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.plan import CaptureInput
+
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "raims"
+HEADER, RECORD, ETHERNET, UDP = 24, 16, 14, 8
+
+
+def audited(path: Path, **options: Any) -> dict[str, Any]:
+    return audit([CaptureInput(str(path), at="10.77.0.2")], Options(engine="direct", **options))
+
+
+def records(capture: bytes) -> list[tuple[bytes, bytes]]:
+    """(record header, packet) of a little-endian pcap."""
+    found, at = [], HEADER
+    while at < len(capture):
+        size = struct.unpack_from("<I", capture, at + 8)[0]
+        found.append((capture[at : at + RECORD], capture[at + RECORD : at + RECORD + size]))
+        at += RECORD + size
+    return found
+
+
+def without_udp(packet: bytes) -> bytes:
+    """PGM over UDP as IP protocol 113."""
+    ip = ETHERNET + (packet[ETHERNET] & 15) * 4
+    if packet[12:14] != b"\x08\x00" or packet[ETHERNET + 9] != 17:
+        return packet
+    if packet[ip + 2 : ip + 4] != struct.pack(">H", 7239):
+        return packet
+    head = bytearray(packet[:ip])
+    head[ETHERNET + 2 : ETHERNET + 4] = struct.pack(">H", len(packet) - ETHERNET - UDP)
+    head[ETHERNET + 9] = 113
+    return bytes(head) + packet[ip + UDP :]
+
+
+def test_pgm_as_an_ip_protocol_is_the_same_pgm(tmp_path: Path) -> None:
+    original = FIXTURES / "frame-chain-loss-1" / "B.pcap"
+    content = original.read_bytes()
+    raw = content[:HEADER]
+    for header, packet in records(content):
+        bare = without_udp(packet)
+        raw += header[:8] + struct.pack("<II", len(bare), len(bare)) + bare
+    path = tmp_path / "raw.pcap"
+    path.write_bytes(raw)
+    one, other = audited(path), audited(original)
+    for key in ("messages_by", "frames_by"):
+        assert one["captures"][0][key] == other["captures"][0][key]
+    assert [f["rule"] for f in one["findings"]] == [f["rule"] for f in other["findings"]]
+    assert one["tables"] == other["tables"]
+
+
+@pytest.mark.parametrize("scenario", ["frame-chain-loss-1", "late-dup-1", "tcp-partition-3"])
+@pytest.mark.parametrize("parts", [2, 7])
+def test_cutting_a_capture_changes_nothing(scenario: str, parts: int) -> None:
+    path = FIXTURES / scenario / "B.pcap"
+    size = path.stat().st_size
+    cuts = {str(path): [size * part // parts for part in range(1, parts)]}
+    whole, cut = audited(path), audited(path, cuts=cuts)
+    for key in ("streams", "gaps", "findings", "tables", "members"):
+        assert cut[key] == whole[key]
+
+
+def test_other_systems_reports_have_no_tables() -> None:
+    capture = next((FIXTURES.parent / "jgroups").rglob("*.pcap"))
+    report = audit([CaptureInput(str(capture))], Options(engine="direct"))
+    assert "tables" not in report
+    assert not {"pgm", "raims"} & set(report["captures"][0]["messages_by"])
