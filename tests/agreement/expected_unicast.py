@@ -23,7 +23,7 @@ def _any_pair(holds: Callable[[dict[str, Any]], bool]) -> Concerns:
 
 
 def _lost(figures: Mapping[str, Any]) -> set[int]:
-    return set(figures["exact"]["first_copy_lost"])
+    return set(figures.get("exact", {}).get("first_copy_lost", ()))
 
 
 def _never(figures: Mapping[str, Any]) -> set[int]:
@@ -68,7 +68,7 @@ def _last_lost(figures: dict[str, Any]) -> bool:
 
 
 def _needless(figures: dict[str, Any]) -> bool:
-    return bool(figures["exact"]["copies_sent_after_arrival"])
+    return bool(figures.get("exact", {}).get("copies_sent_after_arrival", 0))
 
 
 def _acks_lost(figures: dict[str, Any]) -> bool:

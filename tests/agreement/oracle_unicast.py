@@ -72,7 +72,7 @@ def _received(
     sender, receiver = pair.split(">")
     hidden = {seqno for conn, seqno in hidden_at_receiver(scenario, pair) if str(conn) == conn_id}
     figures = truth["conns"][conn_id]
-    lost = {n for n in truth["exact"]["first_copy_lost"] if n <= figures["highest"]}
+    lost = {n for n in truth.get("exact", {}).get("first_copy_lost", ()) if n <= figures["highest"]}
     runs = scenario.delivered_pair(receiver, sender)
     wanted = [counter for first, last in runs for counter in range(first, last + 1)]
     payloads = unicast_payloads(scenario, sender, receiver)

@@ -147,7 +147,7 @@ class Scenario:
     def unicast(self) -> dict[str, Any]:
         """ "S>R" -> unicast figures that the lab computed from both ends; empty if it did not."""
         derived = self.truth.get("derived_from_captures", {})
-        return {} if self.over_tcp else dict(derived.get("unicast", {}))
+        return dict(derived.get("unicast", {}))
 
     def unicast_attributes(self, member: str) -> dict[str, int]:
         """The counters of the member's UNICAST; empty if it had died."""
