@@ -204,6 +204,8 @@ def same_bytes(data, one, other, size):
 def find_stream(data, bridge, subject, size, crc, path, m):
     """The number of a stream, new if need be; the caller has made sure of room."""
     seed = (crc ^ u32be(data, bridge)) + size
+    if size >= 4:  # the wire's own hash of the subject may be anything
+        seed = seed + u32be(data, subject + size - 4) * 40503
     slot = (seed ^ seed >> 16) % SLOTS_COUNT
     turns = 0
     while turns < SLOTS_COUNT:
