@@ -544,9 +544,9 @@ def scan(
         if state == FRAGMENT_STATE:
             # UDP may stand behind an extension header; other protocols' fragments are nobody's.
             # PGM comes without UDP as well (RFC 3208).
-            if protocol != 17 and protocol != 113:
-                if kind == NETWORK_IPV4 or is_extension(protocol) == 0:
-                    state = NOT_UDP
+            ours = protocol == 17 or protocol == 113
+            if not ours and (kind == NETWORK_IPV4 or is_extension(protocol) == 0):
+                state = NOT_UDP
         elif state == NOT_UDP and protocol == 113:
             state = DATAGRAM  # without ports
         elif state == NOT_UDP and protocol == 17:

@@ -100,9 +100,7 @@ class Tracked:
 
     def judge(self) -> None:
         """Ask the systems, with the bytes that have come."""
-        prefixes = [
-            prefix for direction in self.flow.directions for prefix in direction.prefixes()
-        ]
+        prefixes = [prefix for direction in self.flow.directions for prefix in direction.prefixes()]
         if not prefixes:
             return
         pending = self.pending

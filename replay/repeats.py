@@ -1,4 +1,4 @@
-"""Requests that are repeated while no copy comes (jgroups.md 6, "endless retransmission")."""
+"""Requests that are repeated while no copy comes (V7; jgroups.md 6, "endless retransmission")."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -168,7 +168,8 @@ class Member:
         stream = self.report.stream(self.uuid)
         if not stream.entry:
             return 0
-        copies, answers = stream.figure("copies"), stream.by_wire_kind("XMIT_RSP")
+        copies: object = stream.figure("copies")
+        answers: object = stream.by_wire_kind("XMIT_RSP")
         if not isinstance(copies, int) or not isinstance(answers, int):
             return ABSENT
         return max(copies, answers)
