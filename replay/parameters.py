@@ -85,8 +85,6 @@ _TABLE: Final = (
               "is removed; 240000 for UNICAST3, 10000 for UNICAST4; 0: never", "jgroups.md 4.1"),
     Parameter("unicast.sync_min_interval_ms", 2000, "ms", "minimum time between two "
               "SEND_FIRST_SEQNO to one peer (get-first-seqno-interval)", "jgroups.md 4.1"),
-    Parameter("unicast.max_retransmit_time_ms", 60_000, "ms", "connections to members outside the "
-              "view are closed after this", "jgroups.md 4.1"),
     Parameter("unicast.max_xmit_req_size", None, "seqnos", "most seqnos in one xmit-request",
               "jgroups.md 4.1"),
     Parameter("unicast.capacity", None, "messages", "UNICAST4: size of the window; without it the "
@@ -179,7 +177,6 @@ _UNICAST_NAMES: Final = {
     "conn_close_timeout": "unicast.conn_close_timeout_ms",
     "sync_min_interval": "unicast.sync_min_interval_ms",
     "get_first_seqno_interval": "unicast.sync_min_interval_ms",
-    "max_retransmit_time": "unicast.max_retransmit_time_ms",
     "max_xmit_req_size": "unicast.max_xmit_req_size",
     "capacity": "unicast.capacity",
 }

@@ -25,17 +25,12 @@ RAIMS: Final[tuple[tuple[Any, ...], ...]] = (
      "raims.md 8, 12"),
     ("raims.sub_window_count", 40_000, "entries", "subscription window: fewer rotate late",
      "raims.md 9, 12"),
-    ("raims.pub_window_autoscale", 100_000, "entries", "growth of pub_window_count after a loss "
-     "of unknown size; 0: off", "raims.md 8, 12"),
     ("raims.pub_window_time_ms", 10_000, "ms", "publisher window: rotation interval, and age of a "
      "time frame", "raims.md 8, 12"),
     ("raims.sub_window_time_ms", 10_000, "ms", "subscription window: rotation interval",
      "raims.md 9, 12"),
-    ("raims.msg_loss_errors", True, "yes/no", "false: no seqnos per subject", "raims.md 7.3, 12"),
     ("raims.heartbeat_ms", 10_000, "ms", "heartbeat interval; the timer ticks 250 times in it",
      "raims.md 12"),
-    ("raims.reliability_ms", 15_000, "ms", "how long messages are kept for repair", "raims.md 12"),
-    ("raims.path_limit", 8, "paths", "multicast paths of equal cost", "raims.md 12"),
     ("raims.subscribed", None, "text", "subjects and patterns, separated by commas, that the "
      "observer subscribed to before the capture begins", "raims.md 6"),
     ("raims.converged_at", None, "text", "when the network converged: ns since 1970, or an ISO "
@@ -48,11 +43,7 @@ FILE_NAMES: Final = {
     "sub_window_size": "raims.sub_window_size",
     "pub_window_count": "raims.pub_window_count",
     "sub_window_count": "raims.sub_window_count",
-    "pub_window_autoscale": "raims.pub_window_autoscale",
     "pub_window_time": "raims.pub_window_time_ms",
     "sub_window_time": "raims.sub_window_time_ms",
-    "msg_loss_errors": "raims.msg_loss_errors",
     "heartbeat": "raims.heartbeat_ms",
-    "reliability": "raims.reliability_ms",
-    "path_limit": "raims.path_limit",
 }

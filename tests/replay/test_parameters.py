@@ -1,5 +1,7 @@
 """Parameters: where they come from, and what is said about those that nobody can use."""
 
+from pathlib import Path
+
 import pytest
 
 from seqaudit.replay.parameters import (
@@ -125,3 +127,17 @@ def test_every_parameter_is_documented_and_its_default_can_be_given() -> None:
         assert parameter.meaning and parameter.source
         if parameter.default is not None:
             assert parse_parameter(f"{name}={parameter.default}") == (name, parameter.default)
+
+
+def test_no_parameter_is_without_effect() -> None:
+    """Each is asked for by name somewhere in the engines, outside the files that declare them."""
+    folder = Path(__file__).parent.parent.parent / "replay"
+    engines = "".join(
+        path.read_text() for path in folder.glob("*.py") if not path.name.startswith("parameters")
+    )
+    idle = [
+        name
+        for name in PARAMETERS
+        if f'"{name}"' not in engines and f'"{name.partition(".")[2]}"' not in engines
+    ]
+    assert idle == []
