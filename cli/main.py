@@ -79,7 +79,7 @@ def main() -> None:
     Examples:
       seqaudit audit receiver.pcap
       seqaudit audit --engine direct --format json a.pcapng.zst b.pcapng.zst
-      seqaudit rules MC101
+      seqaudit rules MC001
     """
 
 

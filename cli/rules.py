@@ -14,7 +14,7 @@ def command(code: str | None) -> int:
     \b
     Examples:
       seqaudit rules
-      seqaudit rules MC101
+      seqaudit rules MC001
     """
     from seqaudit.replay.rules import RULES
 
