@@ -95,11 +95,11 @@ def _finding(rule: str, text: str, **facts: Any) -> Finding:
 
 
 def _is_the_cut(account: Account, stretch: Mapping[str, Any]) -> bool:
-    return bool(account.get("cut")) and stretch.get("why") == CUT_REASON
+    return bool(account.get("cut")) and str(stretch.get("why")).startswith(CUT_REASON)
 
 
-#: The reader's word for the last, incomplete record of a file (decoders.formats).
-CUT_REASON: Final = "cut"
+#: How the reader's reason for the last, incomplete record of a file begins (decoders.containers).
+CUT_REASON: Final = "the file ends in the middle of a record"
 
 
 def _drops(interfaces: Iterable[Mapping[str, Any]]) -> int:

@@ -258,3 +258,12 @@ def test_ctrl_c_while_kernels_are_compiled_is_an_interrupt(monkeypatch: pytest.M
     monkeypatch.setattr(warm, "decode_piece", interrupted_compiler)
     with pytest.raises(KeyboardInterrupt):
         warm.load_kernels()
+
+
+def test_a_cut_file_is_said_to_be_cut_and_not_damaged_as_well(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "cut.pcap"
+    path.write_bytes((fixtures / "jgroups" / "n4-loss-1" / "C.pcap").read_bytes()[:9_000])
+    report = audit([CaptureInput(str(path))], DIRECT)
+    assert [f["rule"] for f in report["findings"] if f["rule"][:2] == "CP"] == ["CP001"]

@@ -48,7 +48,7 @@ def test_a_finding_says_which_capture_it_is_about() -> None:
 
 
 def test_cp001_a_cut_file_is_not_a_damaged_one_as_well() -> None:
-    cut = {"from": 900, "to": 950, "why": "cut"}
+    cut = {"from": 900, "to": 950, "why": "the file ends in the middle of a record (150 claimed)"}
     assert judged(cut=True, skipped=[cut], skipped_bytes=50) == [("CP001", "proven", {})]
 
 
