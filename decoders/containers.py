@@ -265,7 +265,9 @@ class Reader:
             position = base + at
             self._position = position
             if why == k.COMMENT:
-                self._keep_comments([walker.take_comment(window)])
+                text = walker.take_comment(window)
+                if counting:
+                    self._keep_comments([text])
             if count:
                 columns = [column[:count] for column in self._columns]
                 yield Records(window.data, count, section, *columns)

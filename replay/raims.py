@@ -566,7 +566,8 @@ class RaimsEngine:
         loss = stream.truth.step(
             event.seqno, event.stop_seqno, event.conn_id, missing, self._room(stream), mark
         )
-        stream.rows.update(v.row for v in verdicts)
+        for part in verdicts:  # messages are counted: where a run was cut does not matter
+            stream.rows[part.row] += max(part.stop - part.seqno, 1)
         if verdict.status in (Status.SKIP, Status.CYCLE) or loss is not None:
             copy = stream.truth.copies > copies
             stream.note(verdict, loss, mark, copy=copy)

@@ -267,3 +267,10 @@ def test_a_cut_file_is_said_to_be_cut_and_not_damaged_as_well(
     path.write_bytes((fixtures / "jgroups" / "n4-loss-1" / "C.pcap").read_bytes()[:9_000])
     report = audit([CaptureInput(str(path))], DIRECT)
     assert [f["rule"] for f in report["findings"] if f["rule"][:2] == "CP"] == ["CP001"]
+
+
+def test_comments_read_while_priming_are_not_the_pieces_own(fixtures: Path) -> None:
+    path = str(fixtures / "captures" / "interfaces.pcapng")
+    whole = audit([CaptureInput(path)], DIRECT)
+    cut = audit([CaptureInput(path)], replace(DIRECT, cuts={path: [583, 816, 1514, 1954, 2310]}))
+    assert cut["captures"][0]["comment_texts"] == whole["captures"][0]["comment_texts"]
