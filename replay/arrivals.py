@@ -1,10 +1,12 @@
 """What arrived of a stream at the member it is for: gaps, how they ended, copies (design 4.5).
 
-This is about arrivals only; what the member's window made of them is the window's business. How the
-part of a gap that an arrival fills has ended, where the wire does not mark repairs, first row that
-fits (the same rows as in ``mcast_receiver``, which has one more):
+This is about arrivals only; what the member's window made of them is the window's business.
+``Judged`` is what the engines share, ``Arrivals`` the unicast stream; the multicast window is in
+``mcast_receiver``. How the part of a gap that an arrival fills has ended, first row that fits (the
+rows as ``mcast_receiver`` has them; A1 only where the wire marks repairs):
 
     #   arrival                                                          outcome
+    A1  marked as a repair                                               recovered
     A2  not asked for, and nobody can have asked yet                     reordered
     A3  IP id older than that of the message which revealed the gap      reordered (sent before it)
     A4  asked for                                                        recovered
@@ -40,7 +42,7 @@ from seqaudit.replay.ranges import DeliveryOrder, Range, RangeSet
 ANSWERED: Final = 256
 
 
-class _Answered(NamedTuple):
+class Answered(NamedTuple):
     """A resend that filled a part of a gap."""
 
     part: Range
@@ -48,8 +50,8 @@ class _Answered(NamedTuple):
     fresh_id: int | None
 
 
-class Arrivals:
-    """One stream's arrivals at its receiver.
+class Judged:
+    """One stream's gaps at its receiver, how they ended, and the copies.
 
     Args:
         start: the first seqno expected.
@@ -59,7 +61,7 @@ class Arrivals:
 
     def __init__(self, start: int, *, known: bool, interval_ns: int) -> None:
         self.start_known = known
-        self.tracker = GapTracker(start, self._judge, self._closed, self._part_ended)
+        self._begin(start)
         self.delivery = DeliveryOrder()
         self.recovery = Durations()
         self.gaps: list[Gap] = []
@@ -76,57 +78,49 @@ class Arrivals:
         self.needless = Note()
         self.reordered = Note()
         self.spurious = Note()  # asked for although it had arrived
-        self.asked = RangeSet()  # own requests that nothing has answered
-        self.start = start
         self._interval_ns = interval_ns
         self._ids = IpIds()
         self._by_design = False  # what arrives now is OOB: no reordering (6, traps)
-        self._regular_high = start - 1
         self._waiting: list[tuple[int, int, Part]] = []
         self._ticket = count()
         self._filling: Arrival | None = None
-        self._answered: deque[_Answered] = deque(maxlen=ANSWERED)
+
+    def _begin(self, start: int) -> None:
+        """A new window that expects ``start``; what was counted stays."""
+        self.start = start
+        self.tracker = GapTracker(start, self._judge, self._closed, self._part_ended)
+        self.asked = RangeSet()  # own requests that nothing has answered
+        self._regular_high = start - 1  # highest seqno that arrived and was not OOB
+        self._answered: deque[Answered] = deque(maxlen=ANSWERED)
 
     # -- events ----------------------------------------------------------------------------------
 
-    def arrive(self, event: Event) -> list[Range]:
-        """A message or run; returns the seqnos that had not arrived before."""
-        assert event.seqno is not None and event.stop_seqno is not None
-        first, stop, arrival = event.seqno, event.stop_seqno, event.arrival()
-        if first < self.start:
-            self.expect_from(first)
+    def _take(self, event: Event, arrival: Arrival, first: int, stop: int) -> list[Range]:
+        """[first, stop) of a message or run came; returns what had not arrived before."""
         high = self.tracker.known_stop
         self._by_design = bool(event.flags & Flag.OOB)
         if first >= high and not self.asked:  # the common case: all of it is new
             new = self.tracker.arrive(first, stop, arrival, BY_SEQNO)
-            self._ids.note(arrival)
         else:
-            cuts = {first, stop}
-            for part in self.asked.within(first, stop):
-                cuts.update(part)
             new = [
                 part
-                for a, b in pairwise(sorted(cuts))
+                for a, b in pairwise(sorted(self._cuts(first, stop)))
                 for part in self.tracker.arrive(a, b, arrival, BY_SEQNO)
             ]
-            if new and first >= high:
-                self._ids.note(arrival)
+        if new and first >= high and not arrival.repair:
+            self._ids.note(arrival)
         if not self._by_design:
             self._regular_high = max(self._regular_high, stop - 1)
         for part in new:
             self.asked.remove(*part)
         return new
 
-    def expect_from(self, first: int) -> None:
-        """The stream is known to go back to ``first``, below what was expected so far."""
-        if first < self.start:
-            self.tracker.expect_from(first)
-            self.start = first
-
-    def reveal_from(self, first: int, stop: int, mark: Mark, by: str = BY_REQUEST) -> None:
-        """The receiver says that [first, stop) exists."""
-        self.expect_from(first)
-        self.tracker.reveal(stop, mark, by)
+    def _cuts(self, first: int, stop: int) -> set[int]:
+        """Where [first, stop) falls into parts that are judged as a whole."""
+        cuts = {first, stop}
+        for part in self.asked.within(first, stop):
+            cuts.update(part)
+        return cuts
 
     def request(self, first: int, stop: int, mark: Mark) -> list[Range]:
         """The receiver asked for [first, stop); returns what of it is missing."""
@@ -137,56 +131,55 @@ class Arrivals:
                 self.asked.add(*part)
         return missing
 
-    def level(self, seqno: int, mark: Mark) -> list[Range]:
-        """The receiver says that it has everything up to ``seqno``; returns what was not captured.
-
-        Nothing below ``start`` counts: it was before the capture.
-        """
-        if seqno < self.start:
-            return []
+    def _had_all(self, seqno: int, mark: Mark) -> list[Range]:
+        """The receiver has everything up to ``seqno``; returns what was not captured."""
         self.tracker.reveal(seqno + 1, mark, BY_ACK)
         return self.tracker.close(seqno + 1, Outcome.UNCAPTURED, mark)
 
-    def deliver(self, first: int, stop: int, mark: Mark) -> None:
-        """[first, stop) is handed to the application in this order."""
-        self.delivery.deliver(first, stop)
+    def _passed(self, stop: int, mark: Mark) -> None:
+        """Everything below ``stop`` has been handed to the application."""
         while self._waiting and self._waiting[0][0] <= stop:
             heapq.heappop(self._waiting)[2].delivered = mark
 
-    def copy(self, part: Range, event: Event, *, needed: bool) -> None:
-        """A copy of what had arrived; ``needed``: the receiver's window did not have it."""
-        size = part[1] - part[0]
-        if event.flags & Flag.NETWORK_DUPLICATE:
-            self.network_duplicates += size
-            self.duplicated.add(*part, event.first_mark())
-        elif needed:
-            self.useful += size
-        else:
-            self._original_came(part, event)
-            self.needless_count += size
-            self.needless.add(*part, event.first_mark())
+    def _network_copy(self, part: Range, mark: Mark) -> None:
+        self.network_duplicates += part[1] - part[0]
+        self.duplicated.add(*part, mark)
 
-    def end(self, outcome: Outcome) -> None:
-        """What is missing now never comes."""
-        for first, stop in self.tracker.close(self.tracker.known_stop, outcome, None):
-            if outcome is Outcome.UNRECOVERED:
-                self.unrecovered.add(first, stop)
-                self.lost.add(first, stop)
+    def _end(self, outcome: Outcome) -> list[Range]:
+        """What is missing now never comes; returns what it was."""
+        return self._end_below(self.tracker.known_stop, outcome)
+
+    def _end_below(self, stop: int, outcome: Outcome) -> list[Range]:
+        ended = self.tracker.close(stop, outcome, None)
+        if outcome is Outcome.UNRECOVERED:
+            for part in ended:
+                self.unrecovered.add(*part)
+                self.lost.add(*part)
+        return ended
 
     # -- judging ---------------------------------------------------------------------------------
 
     def _judge(self, gap: Gap, piece: Range, arrival: Arrival) -> Outcome:
         self._filling = arrival
+        if arrival.repair:
+            return Outcome.RECOVERED  # A1
         asked = bool(self.asked.within(*piece))
         first = self._newer(gap, arrival.fresh_id, arrival.first)
         last = self._newer(gap, arrival.last_fresh_id, arrival.last)
+        newer = bool(first and last)
+        if not asked and self._nobody_can_have_asked(gap, piece, arrival, newer=newer):
+            return Outcome.REORDERED  # A2
         if first is False and last is False:
             return Outcome.REORDERED  # A3
-        if not asked and not (first and last) and self._too_soon(gap, arrival):
-            return Outcome.REORDERED  # A2
-        if asked or (first and last):
+        if asked or newer:
             return Outcome.RECOVERED  # A4, A5
         return Outcome.EITHER  # A6
+
+    def _nobody_can_have_asked(
+        self, gap: Gap, piece: Range, arrival: Arrival, *, newer: bool
+    ) -> bool:
+        """A2. ``newer``: by its IP ids it was sent after the message that revealed the gap."""
+        return not newer and self._too_soon(gap, arrival)
 
     def _too_soon(self, gap: Gap, arrival: Arrival) -> bool:
         since = gap.before if gap.before is not None else gap.revealed
@@ -202,37 +195,46 @@ class Arrivals:
             return
         heapq.heappush(self._waiting, (piece[1], next(self._ticket), part))
         if outcome in (Outcome.RECOVERED, Outcome.EITHER):
-            self.recovery.add(part.last.at_ns - gap.revealed.at_ns, size)
+            self.recovery.add(part.last.at_ns - gap.revealed.at_ns, size)  # V10
         if outcome is Outcome.RECOVERED:
-            self.lost.add(*piece)
+            self.lost.add(*piece)  # V1
             self.useful += size
             assert self._filling is not None
-            self._answered.append(_Answered(piece, gap, self._filling.fresh_id))
+            if self._may_be_late(gap):
+                self._answered.append(Answered(piece, gap, self._filling.fresh_id))
         elif outcome is Outcome.EITHER:
             self.undecidable += size
         elif outcome is Outcome.REORDERED and self._is_overtaken(piece):
             self.reordered.add(*piece, part.last)
 
+    def _may_be_late(self, gap: Gap) -> bool:
+        """Can a copy still show that what filled this gap was the original?"""
+        return True
+
     def _is_overtaken(self, piece: Range) -> bool:
-        """OOB messages, and what only they overtook, are out of order by design (6, traps)."""
+        """OOB messages, and what only they overtook, are out of order by design (V15)."""
         return not self._by_design and piece[0] <= self._regular_high
 
     def _original_came(self, part: Range, event: Event) -> None:
-        """A copy of what a resend had filled: was the original only late, after all?
-
-        It is, if the copy is older than the resend by its IP id; without ids, if the two are one
-        more than was asked for, one of them was the original.
-        """
-        for (first, stop), gap, fresh_id in list(self._answered):
+        """A copy of what a resend had filled: was the original only late, after all?"""
+        for answered in list(self._answered):
+            (first, stop), gap, _ = answered
             first, stop = max(first, part[0]), min(stop, part[1])
-            if first >= stop or Outcome.RECOVERED not in gap.parts:
-                continue
-            if fresh_id is None or event.fresh_id is None:
-                late_original = gap.requests == 1
-            else:
-                late_original = 0 < (fresh_id - event.fresh_id) % 65536 < 32768
-            if late_original:
+            if (
+                first < stop
+                and Outcome.RECOVERED in gap.parts
+                and self._is_late_original(answered, event)
+            ):
                 self._was_late(gap, first, stop)
+
+    def _is_late_original(self, answered: Answered, event: Event) -> bool:
+        """It is, if the copy is older than the resend by its IP id; without ids, if the two are
+        one more than was asked for, one of them was the original.
+        """
+        _, gap, fresh_id = answered
+        if fresh_id is None or event.fresh_id is None:
+            return gap.requests == 1
+        return 0 < (fresh_id - event.fresh_id) % 65536 < 32768
 
     def _was_late(self, gap: Gap, first: int, stop: int) -> None:
         taken = gap.parts[Outcome.RECOVERED]
@@ -257,3 +259,54 @@ class Arrivals:
             self.gaps.append(gap)
         else:
             self.unlisted_gaps += 1
+
+
+class Arrivals(Judged):
+    """One unicast stream's arrivals at its receiver."""
+
+    def arrive(self, event: Event) -> list[Range]:
+        """A message or run; returns the seqnos that had not arrived before."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        self.expect_from(event.seqno)
+        return self._take(event, event.arrival(), event.seqno, event.stop_seqno)
+
+    def expect_from(self, first: int) -> None:
+        """The stream is known to go back to ``first``, below what was expected so far."""
+        if first < self.start:
+            self.tracker.expect_from(first)
+            self.start = first
+
+    def reveal_from(self, first: int, stop: int, mark: Mark, by: str = BY_REQUEST) -> None:
+        """The receiver says that [first, stop) exists."""
+        self.expect_from(first)
+        self.tracker.reveal(stop, mark, by)
+
+    def level(self, seqno: int, mark: Mark) -> list[Range]:
+        """The receiver says that it has everything up to ``seqno``; returns what was not captured.
+
+        Nothing below ``start`` counts: it was before the capture.
+        """
+        if seqno < self.start:
+            return []
+        return self._had_all(seqno, mark)
+
+    def deliver(self, first: int, stop: int, mark: Mark) -> None:
+        """[first, stop) is handed to the application in this order."""
+        self.delivery.deliver(first, stop)
+        self._passed(stop, mark)
+
+    def copy(self, part: Range, event: Event, *, needed: bool) -> None:
+        """A copy of what had arrived; ``needed``: the receiver's window did not have it."""
+        size = part[1] - part[0]
+        if event.flags & Flag.NETWORK_DUPLICATE:
+            self._network_copy(part, event.first_mark())
+        elif needed:
+            self.useful += size
+        else:
+            self._original_came(part, event)
+            self.needless_count += size
+            self.needless.add(*part, event.first_mark())
+
+    def end(self, outcome: Outcome) -> None:
+        """What is missing now never comes."""
+        self._end(outcome)

@@ -17,33 +17,18 @@ those of ``seqaudit.replay.tables``. How the part of a gap that an arrival fills
 not within one xmit_interval of the last arrival before it; only HIGHEST_SEQNO makes a member ask
 at once. A fill by A4 turns into *reordered* when a second copy answers the only request of the
 only member that could ask: then the first was the original, sent out of order (design document,
-"Misc").
+"Misc"). What of this is not special to multicast is in ``seqaudit.replay.arrivals``.
 """
 
-import heapq
 from collections import deque
-from itertools import count, pairwise
 from typing import Final, NamedTuple
 
 from seqaudit.decoders.events import Flag
+from seqaudit.replay.arrivals import Answered, Judged
 from seqaudit.replay.event import Event
-from seqaudit.replay.gaps import (
-    BY_ACK,
-    BY_HIGHEST,
-    BY_REQUEST,
-    BY_SEQNO,
-    MAX_KEPT_GAPS,
-    Arrival,
-    Gap,
-    GapTracker,
-    Mark,
-    Outcome,
-    Part,
-)
-from seqaudit.replay.ip_ids import IpIds
-from seqaudit.replay.measures import Durations
+from seqaudit.replay.gaps import BY_HIGHEST, BY_REQUEST, BY_SEQNO, Arrival, Gap, Mark, Outcome
 from seqaudit.replay.notes import MAX_KEPT_MARKS, Note
-from seqaudit.replay.ranges import DeliveryOrder, Range, RangeSet, total
+from seqaudit.replay.ranges import Range, RangeSet, total
 from seqaudit.replay.windows import Window
 
 #: A request this soon after an arrival may have crossed it inside the receiver.
@@ -62,7 +47,7 @@ class AckSchedule(NamedTuple):
         return self.tick_ns * 12 // 10 + 50_000_000
 
 
-class ReceiverModel:
+class ReceiverModel(Judged):
     """One receive window.
 
     Args:
@@ -86,30 +71,12 @@ class ReceiverModel:
         document: bool,
         acks: AckSchedule | None,
     ) -> None:
-        self.start = low + 1
-        self.start_known = known
+        super().__init__(low + 1, known=known, interval_ns=interval_ns)
         self.window = Window(low, capacity, document=document)
-        self.tracker = GapTracker(low + 1, self._judge, self._closed, self._part_ended)
         self.two_members = False  # nobody but this member can ask the sender
-        self.delivery = DeliveryOrder()
-        self.recovery = Durations()
-        self.gaps: list[Gap] = []
-        self.unlisted_gaps = 0
-        self.gap_count = 0
-        self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
-        self.lost = RangeSet()
-        self.unrecovered = RangeSet()
         self.before_start = 0  # messages below the first expected seqno
-        self.network_duplicates = 0
-        self.useful = 0
-        self.undecidable = 0
-        self.needless = Note()  # resent copies of what had arrived
-        self.needless_count = 0
-        self.duplicated = Note()
-        self.reordered = Note()
         self.outside_window = Note()
         self.inner_loss = Note()  # arrived, asked for, and not there: dropped inside the receiver
-        self.spurious = Note()  # asked for although this member had it
         self.undecided = Note()  # asked for after its arrival; no ACK or digest tells
         self.early_requests = Note()
         self.oversized_requests: list[tuple[Mark, int]] = []
@@ -119,19 +86,11 @@ class ReceiverModel:
         self.own_level = low if known else 0
         self.ended: tuple[Mark, str] | None = None
         self.skipped = RangeSet()  # by a merge digest
-        self._interval_ns = interval_ns
         self._interval_given = interval_given
-        self._ids = IpIds()
-        self._regular_high = low  # highest seqno that arrived and was not OOB
-        self._out_of_order_by_design = False  # what arrives now is OOB (6, traps)
-        self._asked = RangeSet()  # own requests that have not been filled
         self._asked_had = RangeSet()  # own requests for what had arrived
         self._asked_had_highest = RangeSet()  # the same, in answer to a HIGHEST_SEQNO
         self._recent: deque[tuple[int, int, int]] = deque(maxlen=1000)  # first, stop, last_at_ns
         self._out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
-        self._waiting: list[tuple[int, int, Part]] = []
-        self._ticket = count()
-        self._answered: deque[tuple[Range, Gap]] = deque(maxlen=256)
         self._acks_due = acks
         self._unacked: Mark | None = None  # since when there is something to acknowledge
         self._threshold_at: Mark | None = None  # when ack_threshold deliveries had been made
@@ -161,33 +120,19 @@ class ReceiverModel:
 
     def _accept(self, event: Event, first: int, stop: int, arrival: Arrival) -> None:
         """[first, stop) fits into the window: duplicates and new messages."""
-        high = self.tracker.known_stop
-        self._out_of_order_by_design = bool(event.flags & Flag.OOB)
-        new = [
-            part
-            for a, b in self._judged_alike(first, stop)
-            for part in self.tracker.arrive(a, b, arrival, BY_SEQNO)
-        ]
+        new = self._take(event, arrival, first, stop)
         if total(new) < stop - first:
             self._copies(first, stop, new, event)
-        if new and first >= high and not arrival.repair:
-            self._ids.note(arrival)
-        if not self._out_of_order_by_design:
-            self._regular_high = max(self._regular_high, stop - 1)
         self._recent.append((first, stop, arrival.last.at_ns))
-        for part in new:
-            self._asked.remove(*part)
         self._deliver(event, first, stop, new, arrival.last)
 
-    def _judged_alike(self, first: int, stop: int) -> list[Range]:
-        """[first, stop) in parts that are asked for, or told by HIGHEST_SEQNO, as a whole."""
-        cuts = {first, stop}
-        for part in self._asked.within(first, stop):
-            cuts.update(part)
+    def _cuts(self, first: int, stop: int) -> set[int]:
+        """In parts that are asked for, or told by HIGHEST_SEQNO, as a whole."""
+        cuts = super()._cuts(first, stop)
         if self.highest_told is not None:
             told = (self.highest_told, self.highest_told + 1)
             cuts.update(cut for cut in told if first < cut < stop)
-        return list(pairwise(sorted(cuts)))
+        return cuts
 
     def highest(self, seqno: int, mark: Mark, fresh_id: int | None) -> None:
         """HIGHEST_SEQNO(h): everything up to it exists (R11, V6, D9); again is no news (N4)."""
@@ -205,12 +150,8 @@ class ReceiverModel:
         for_highest = event.count == 1 and ranges[0][0] == self.highest_told
         self.tracker.reveal(ranges[-1][1], mark, BY_REQUEST)
         for first, stop in ranges:
-            missing = self.tracker.open_within(first, stop)
-            if missing:
-                self._too_early(first, stop, mark, for_highest=for_highest)
-                self.tracker.request(first, stop, mark)
-                for part in missing:
-                    self._asked.add(*part)
+            self._too_early(first, stop, mark, for_highest=for_highest)
+            self.request(first, stop, mark)
             for had in self.tracker.seen.within(first, stop):
                 self._asked_for_what_had_arrived(had, mark, for_highest=for_highest)
 
@@ -228,8 +169,7 @@ class ReceiverModel:
         for pending in (self._asked_had, self._asked_had_highest):
             for part in pending.remove(self.start, stop):
                 self.spurious.add(*part, mark)
-        self.tracker.reveal(stop, mark, BY_ACK)
-        self.tracker.close(stop, Outcome.UNCAPTURED, mark)
+        self._had_all(seqno, mark)
         skipped = self.window.skip_to(seqno)
         if skipped is not None:
             self._hand_on(skipped, mark)
@@ -240,8 +180,7 @@ class ReceiverModel:
         if self.window.low >= low:
             return False
         self.tracker.reveal(low + 1, mark, "a merge digest")
-        for part in self.tracker.close(low + 1, Outcome.UNRECOVERED, None):
-            self._never_came(part)
+        for part in self._end_below(low + 1, Outcome.UNRECOVERED):
             self.skipped.add(*part)
         self.window.skip_to(low)
         return True
@@ -253,32 +192,28 @@ class ReceiverModel:
         """
         if self.ended is None:
             if member_gone:
-                self.tracker.close(self.tracker.known_stop, Outcome.GONE, None)
+                self._end(Outcome.GONE)
             self.finish()
             self.ended = (mark, why)
 
     def begin_again(self, low: int) -> None:
         """The sender is back in the view (a merge): a new window at ``low`` (R16, R17)."""
-        self.start = low + 1
+        self._begin(low + 1)
         self.start_known = True
         self.window = Window(low, self.window.capacity, document=self.window.document)
-        self.tracker = GapTracker(low + 1, self._judge, self._closed, self._part_ended)
         self.ended = None
         self.highest_told = None
         self.own_level = low
-        self._regular_high = low
-        self._asked, self._asked_had, self._asked_had_highest = RangeSet(), RangeSet(), RangeSet()
+        self._asked_had, self._asked_had_highest = RangeSet(), RangeSet()
         self._out_of_band = RangeSet()
         self._recent.clear()
-        self._answered.clear()
         self._unacked = self._threshold_at = self._silent_since = None
 
     def finish(self) -> None:
         """What is missing now never comes (V2)."""
         if self.ended is not None:
             return
-        for part in self.tracker.close(self.tracker.known_stop, Outcome.UNRECOVERED, None):
-            self._never_came(part)
+        self._end(Outcome.UNRECOVERED)
         for pending in (self._asked_had, self._asked_had_highest):
             for first, stop in list(pending):
                 self.undecided.ranges.add(first, stop)
@@ -292,8 +227,7 @@ class ReceiverModel:
         rest = RangeSet(RangeSet(new).missing(first, stop))
         if event.flags & Flag.NETWORK_DUPLICATE:
             for part in rest:
-                self.network_duplicates += part[1] - part[0]
-                self.duplicated.add(*part, mark)
+                self._network_copy(part, mark)
             return
         for part in self._asked_had.within(first, stop):
             # Asked for by the tick rule, so a tick after it should have been read, and no ACK or
@@ -308,7 +242,8 @@ class ReceiverModel:
             self.undecided.add(*part, mark)
             self.undecidable += part[1] - part[0]
         for part in list(rest):
-            self._first_was_the_original(part)
+            if self.two_members:
+                self._original_came(part, event)
             size = part[1] - part[0]
             in_doubt = total(self.inner_loss.ranges.within(*part))
             if event.fresh_id is None and not self.spurious.ranges.within(*part):
@@ -318,27 +253,9 @@ class ReceiverModel:
             if size > in_doubt:
                 self.needless.add(*part, mark)
 
-    def _first_was_the_original(self, part: Range) -> None:
+    def _is_late_original(self, answered: Answered, event: Event) -> bool:
         """Two copies for one request of the only member that can ask: the first was no answer."""
-        if not self.two_members:
-            return
-        for (first, stop), gap in list(self._answered):
-            first, stop = max(first, part[0]), min(stop, part[1])
-            if first < stop and gap.requests == 1 and Outcome.RECOVERED in gap.parts:
-                taken = gap.parts[Outcome.RECOVERED]
-                moved = taken.ranges.remove(first, stop)
-                late = gap.parts.setdefault(Outcome.REORDERED, Part())
-                late.first, late.last, late.delivered = taken.first, taken.last, taken.delivered
-                for piece in moved:
-                    late.ranges.add(*piece)
-                    self.lost.remove(*piece)
-                    self.useful -= piece[1] - piece[0]
-                    self.counts[Outcome.RECOVERED] -= piece[1] - piece[0]
-                    self.counts[Outcome.REORDERED] += piece[1] - piece[0]
-                    if late.last is not None:
-                        self.reordered.add(*piece, late.last)
-                if not taken.ranges:
-                    del gap.parts[Outcome.RECOVERED]
+        return answered.gap.requests == 1
 
     # -- requests --------------------------------------------------------------------------------
 
@@ -373,60 +290,15 @@ class ReceiverModel:
 
     # -- gaps ------------------------------------------------------------------------------------
 
-    def _judge(self, gap: Gap, piece: Range, arrival: Arrival) -> Outcome:
-        if arrival.repair:
-            return Outcome.RECOVERED  # A1
-        asked = bool(self._asked.within(*piece))
-        if not asked and self._nobody_can_have_asked(gap, piece, arrival):
-            return Outcome.REORDERED  # A2
-        first = self._ids.is_newer(gap, arrival.fresh_id, arrival.first, self.tracker.arrived)
-        last = self._ids.is_newer(gap, arrival.last_fresh_id, arrival.last, self.tracker.arrived)
-        if first is False and last is False:
-            return Outcome.REORDERED  # A3
-        if asked:
-            return Outcome.RECOVERED  # A4
-        if first and last:
-            return Outcome.RECOVERED  # A5
-        return Outcome.EITHER  # A6
-
-    def _nobody_can_have_asked(self, gap: Gap, piece: Range, arrival: Arrival) -> bool:
+    def _nobody_can_have_asked(
+        self, gap: Gap, piece: Range, arrival: Arrival, *, newer: bool
+    ) -> bool:
         if self.highest_told is not None and piece[0] <= self.highest_told < piece[1]:
             return False
-        since = gap.before if gap.before is not None else gap.revealed
-        return arrival.last.at_ns - since.at_ns < self._interval_ns
+        return self._too_soon(gap, arrival)
 
-    def _part_ended(self, gap: Gap, piece: Range, outcome: Outcome, part: Part) -> None:
-        size = piece[1] - piece[0]
-        self.counts[outcome] += size
-        if part.last is None:
-            return
-        heapq.heappush(self._waiting, (piece[1], next(self._ticket), part))
-        if outcome in (Outcome.RECOVERED, Outcome.EITHER):
-            self.recovery.add(part.last.at_ns - gap.revealed.at_ns, size)  # V10
-        if outcome is Outcome.RECOVERED:
-            self.lost.add(*piece)  # V1
-            self.useful += size
-            if gap.requested is not None:
-                self._answered.append((piece, gap))
-        elif outcome is Outcome.EITHER:
-            self.undecidable += size
-        elif (
-            outcome is Outcome.REORDERED
-            and not self._out_of_order_by_design
-            and piece[0] < self._regular_high  # V15: nor counts being overtaken by an OOB message
-        ):
-            self.reordered.add(*piece, part.last)
-
-    def _never_came(self, part: Range) -> None:
-        self.unrecovered.add(*part)
-        self.lost.add(*part)
-
-    def _closed(self, gap: Gap) -> None:
-        self.gap_count += 1
-        if len(self.gaps) < MAX_KEPT_GAPS:
-            self.gaps.append(gap)
-        else:
-            self.unlisted_gaps += 1
+    def _may_be_late(self, gap: Gap) -> bool:
+        return gap.requested is not None
 
     # -- delivery --------------------------------------------------------------------------------
 
@@ -472,6 +344,4 @@ class ReceiverModel:
                 self.delivery.deliver(*part)
         else:
             self.delivery.deliver(*delivered)
-        while self._waiting and self._waiting[0][0] <= delivered[1]:
-            part_waiting = heapq.heappop(self._waiting)[2]
-            part_waiting.delivered = mark
+        self._passed(delivered[1], mark)
