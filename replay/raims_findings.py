@@ -560,7 +560,9 @@ class _Reporter(Reporter):
                 "pub_max_size": pub.max_bytes,
                 "pub_rotations": pub.rotation_count,
                 "pub_rotated_ns": pub.last_rotation_ns,
-                "frames_began": {str(why): n for why, n in sorted(window.why.items())},
+                "frames_began": {  # a frame that goes on did not begin
+                    str(why): n for why, n in sorted(window.why.items()) if why is not Why.CONTINUED
+                },
             }
         return row
 
