@@ -105,7 +105,10 @@ def run_watched(starting: Starting, action: Callable[[], T], tasks: int, progres
         if isinstance(failure[0], KeyboardInterrupt):
             raise CancelledError(min(done, tasks), tasks)
         raise JobError(f"the Spark job failed: {_cause(failure[0])}") from failure[0]
-    progress.done(tasks)
+    try:  # a short job ends between two looks at it, and Ctrl-C may come just then
+        progress.done(tasks)
+    except KeyboardInterrupt:
+        raise CancelledError(tasks, tasks) from None
     return outcome[0]
 
 
