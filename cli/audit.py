@@ -6,9 +6,17 @@ from typing import Any, Final
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
-from seqaudit.cli.inputs import inputs_of, judging_options, options_of, reading_options
+from seqaudit.cli.inputs import (
+    format_option,
+    inputs_of,
+    judging_options,
+    limit_option,
+    options_of,
+    reading_options,
+    time_option,
+)
 from seqaudit.cli.show import ShownProgress, emit, note, render
-from seqaudit.cli.times import TIME_STYLES, TimeStyle
+from seqaudit.cli.times import TimeStyle
 
 #: Severities from bad to harmless; ``--fail-on never`` is below all.
 _SEVERITIES: Final = ("error", "warning", "info")
@@ -17,22 +25,8 @@ _SEVERITIES: Final = ("error", "warning", "info")
 @click.command("audit")
 @reading_options
 @judging_options
-@click.option(
-    "--format",
-    "shape",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Tables for people, or the report seqaudit/report/1 for programs.",
-)
-@click.option(
-    "--time",
-    "style",
-    type=click.Choice(TIME_STYLES),
-    default="utc",
-    show_default=True,
-    help="How tables show times; relative counts from the capture's first frame.",
-)
+@format_option("Tables for people, or the report seqaudit/report/1 for programs.")
+@time_option
 @click.option(
     "--fail-on",
     type=click.Choice([*_SEVERITIES, "never"]),
@@ -41,13 +35,7 @@ _SEVERITIES: Final = ("error", "warning", "info")
     help="Exit with 1 for findings of this severity or worse.",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even with findings.")
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=100,
-    show_default=True,
-    help="Rows a table shows; 0 for all.",
-)
+@limit_option(100)
 def command(
     captures: tuple[str, ...],
     at: tuple[str, ...],

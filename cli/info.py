@@ -6,28 +6,22 @@ import click
 
 from seqaudit.cli.audit import tell_unjudged
 from seqaudit.cli.exit_codes import ExitCode
-from seqaudit.cli.inputs import inputs_of, judging_options, options_of, reading_options
+from seqaudit.cli.inputs import (
+    format_option,
+    inputs_of,
+    judging_options,
+    limit_option,
+    options_of,
+    reading_options,
+)
 from seqaudit.cli.show import ShownProgress, emit, note, render
 
 
 @click.command("info")
 @reading_options
 @judging_options
-@click.option(
-    "--format",
-    "shape",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="Tables for people, or captures, members and rules of the report for programs.",
-)
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=20,
-    show_default=True,
-    help="Rows a table shows; 0 for all.",
-)
+@format_option("Tables for people, or captures, members and rules of the report for programs.")
+@limit_option(20)
 def command(
     captures: tuple[str, ...],
     at: tuple[str, ...],

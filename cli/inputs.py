@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from seqaudit.cli.text import safe
+from seqaudit.cli.times import TIME_STYLES
 
 if TYPE_CHECKING:
     from seqaudit.pipeline.audit import Options
@@ -89,6 +90,39 @@ def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def judging_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """What the replay is told."""
     return _decorated(function, _JUDGING)
+
+
+def format_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--format``: tables or JSON; ``text`` says of what."""
+    return click.option(
+        "--format",
+        "shape",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        show_default=True,
+        help=text,
+    )
+
+
+def limit_option(rows: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--limit``: rows a table shows unless it is given."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(min=0),
+        default=rows,
+        show_default=True,
+        help="Rows a table shows; 0 for all.",
+    )
+
+
+time_option: Final = click.option(
+    "--time",
+    "style",
+    type=click.Choice(TIME_STYLES),
+    default="utc",
+    show_default=True,
+    help="How tables show times; relative counts from the capture's first frame.",
+)
 
 
 def inputs_of(

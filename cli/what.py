@@ -5,10 +5,18 @@ from typing import Any
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
-from seqaudit.cli.inputs import inputs_of, judging_options, options_of, reading_options
+from seqaudit.cli.inputs import (
+    format_option,
+    inputs_of,
+    judging_options,
+    limit_option,
+    options_of,
+    reading_options,
+    time_option,
+)
 from seqaudit.cli.show import ShownProgress, emit, note, render
 from seqaudit.cli.show_raims import convergence, loss
-from seqaudit.cli.times import TIME_STYLES, TimeStyle
+from seqaudit.cli.times import TimeStyle
 
 
 @click.group("show")
@@ -23,29 +31,9 @@ command.add_command(convergence)
 @command.command("recovery")
 @reading_options
 @judging_options
-@click.option(
-    "--format",
-    "shape",
-    type=click.Choice(["table", "json"]),
-    default="table",
-    show_default=True,
-    help="A table for people, or the queries of the report for programs.",
-)
-@click.option(
-    "--time",
-    "style",
-    type=click.Choice(TIME_STYLES),
-    default="utc",
-    show_default=True,
-    help="How tables show times; relative counts from the capture's first frame.",
-)
-@click.option(
-    "--limit",
-    type=click.IntRange(min=0),
-    default=100,
-    show_default=True,
-    help="Rows a table shows; 0 for all.",
-)
+@format_option("A table for people, or the queries of the report for programs.")
+@time_option
+@limit_option(100)
 def recovery(
     captures: tuple[str, ...],
     at: tuple[str, ...],

@@ -36,7 +36,7 @@ from seqaudit.replay.mcast_sender import SenderModel
 from seqaudit.replay.members import Members, View
 from seqaudit.replay.parameters import DEFAULT, EngineParameters, Given
 from seqaudit.replay.ranges import Range, RangeSet
-from seqaudit.replay.settings import BETWEEN, MEMBER, Vantage
+from seqaudit.replay.settings import MEMBER, Vantage
 
 SYSTEMS: Final = frozenset({"nakack4", "nakack3", "nakack2"})
 MAX_VIEWS: Final = 1_000
@@ -510,7 +510,3 @@ class McastEngine:
             stream = self.streams.get(f"{self.cluster}|{member}")
             if stream is not None and stream.receiver is not None and self.excluded is None:
                 stream.receiver.level(int(levels[0]), event.first_mark())
-
-    def point(self) -> str:
-        """Where the capture was taken, in one word: member, between or unknown."""
-        return BETWEEN if self.vantage.kind == BETWEEN else self.vantage.kind
