@@ -305,9 +305,13 @@ class ZenohEngine:
         return self._place(event.stamp, event) >= taken.accepted_from
 
     def _place(self, raw: int, event: Event) -> int:
+        """The frame of a message, by its sn: one of the run of frames that was taken just now.
+
+        A run may be longer than half the sn space, so its frames are counted from its first.
+        """
         counter = self._counter(event)
         assert counter.taken is not None
-        return unwrap(raw & counter.mask, counter.taken.first, counter.mask)
+        return counter.taken.first + (raw - counter.taken.first & counter.mask)
 
     def _fragment(self, event: Event, detail: dict[str, Any]) -> None:
         assert event.seqno is not None

@@ -82,10 +82,16 @@ def declare(kind: int, number: int, scope: int, suffix: str = "", *, own: bool =
     return b"\x9e\x21\x08" + bytes([header]) + zint(number) + key(scope, suffix)
 
 
-def init(zid: bytes = ZID, *, ack: bool = False, extensions: bytes = b"\x81\x27\x01") -> bytes:
+def init(
+    zid: bytes = ZID,
+    *,
+    ack: bool = False,
+    extensions: bytes = b"\x81\x27\x01",
+    resolutions: int = 0x0A,  # 32 bits for sns and for request ids
+) -> bytes:
     header = 0x01 | (0x20 if ack else 0) | 0x40 | (0x80 if extensions else 0)
     cookie = sized(b"c" * 49) if ack else b""
-    sizes = b"\x0a" + (65487).to_bytes(2, "little")
+    sizes = bytes([resolutions]) + (65487).to_bytes(2, "little")
     return bytes([header, 9, (len(zid) - 1) << 4 | 1]) + zid + sizes + cookie + extensions
 
 

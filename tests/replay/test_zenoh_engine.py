@@ -320,6 +320,21 @@ def test_the_documents_subscriber_is_a_parameter() -> None:
     assert stream(found)["delivered"] == [[0, 4]]
 
 
+@pytest.mark.parametrize("frames", [63, 64, 65, 100, 127, 128])
+def test_a_run_of_frames_may_be_longer_than_half_the_sn_space(frames: int) -> None:
+    session = Session(opened=False)
+    eight_bits = 0x08
+    session.raw(z.init(resolutions=eight_bits))
+    session.raw(z.init(SUBSCRIBER_ZID, ack=True, resolutions=eight_bits), back=True)
+    session.raw(z.opened(0)).raw(z.opened(0, ack=True), back=True)
+    alone = 2 * 128  # the first frames of a counter are rows of their own, then come runs
+    for sn in range(alone + frames):
+        session.raw(z.frame(sn & 0x7F, z.push(z.put(sn), 0, "demo/sensor")))
+    _, found = session.played()
+    assert stream(found)["delivered"] == [[0, alone + frames - 1]]
+    assert stream(found, "transport")["discarded"] == 0
+
+
 def test_runs_of_any_length_give_the_same() -> None:
     session = Session().put(*range(300)).lose().put(301, 302).ask(1, "_sn=300..")
     session = answered(session, 1, 300, 301, 302).put(*range(303, 600))
