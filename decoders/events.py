@@ -36,7 +36,6 @@ class Kind(IntEnum):
     SEGMENT = 13  # bytes, in ``payload``, that the second stage puts together by ``carrier``
     ACCOUNT = 14  # one row a piece: how far it read, frames by outcome, what was skipped
     PROBLEM = 15  # a damaged stretch, an incomplete fragment: one row, ``detail`` says what
-    TIMING = 16  # arrival and sender's time of messages of a stream, in ``payload`` (feeds)
 
 
 class Flag(IntFlag):
@@ -52,9 +51,7 @@ class Flag(IntFlag):
 
 
 #: Kinds that neither end a run nor are ordered against one.
-UNORDERED_KINDS: Final = frozenset(
-    {Kind.MEMBER, Kind.ACCOUNT, Kind.PROBLEM, Kind.SEGMENT, Kind.TIMING}
-)
+UNORDERED_KINDS: Final = frozenset({Kind.MEMBER, Kind.ACCOUNT, Kind.PROBLEM, Kind.SEGMENT})
 
 EVENTS: Final = pa.schema(
     [
@@ -82,6 +79,6 @@ EVENTS: Final = pa.schema(
         pa.field("fresh_id", pa.int64()),  # IP id of the first datagram; null where it has none
         pa.field("last_fresh_id", pa.int64()),  # IP id of the last datagram of the run
         pa.field("detail", pa.string()),  # compact JSON of rare rows
-        pa.field("payload", pa.binary()),  # SEGMENT and TIMING only
+        pa.field("payload", pa.binary()),  # of a SEGMENT; times of a feed's messages (``feeds``)
     ]
 )

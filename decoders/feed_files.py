@@ -54,7 +54,7 @@ _PORTS: Final = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 _NUMBER_LIMIT: Final = (1 << 63) - 1
 
 _KEYS: Final = (
-    "feed", "about", "match", "require", "byte_order", "fields", "stream", "seqno", "count", "wrap",
+    "feed", "about", "match", "require", "recognise", "byte_order", "fields", "stream", "seqno", "count", "wrap",
     "first", "timestamp", "blocks", "messages", "lines", "servers",
 )  # fmt: skip
 
@@ -251,7 +251,8 @@ def _rest(entries: dict[str, _Node], fields: dict[str, Field], big: bool) -> dic
     said: dict[str, Any] = {"seqno": _number_field(entries["seqno"], fields).name}
     readers: dict[str, Callable[[_Node], Any]] = {
         "match": _places,
-        "require": lambda node: _conditions(node, fields),
+        "require": lambda node: _conditions(node, fields, texts=True),
+        "recognise": lambda node: _conditions(node, fields, texts=True),
         "stream": lambda node: _stream(node, fields),
         "count": lambda node: _count(node, fields),
         "timestamp": lambda node: _timestamp(node, fields),
@@ -413,11 +414,17 @@ def _blocks(node: _Node, big: bool) -> Blocks:
     return Blocks(offset, entries["width"].number(1, 4, "a length is 1 to 4 bytes wide"), big)
 
 
-def _conditions(node: _Node, fields: dict[str, Field]) -> tuple[Condition, ...]:
+def _conditions(
+    node: _Node, fields: dict[str, Field], *, texts: bool = False
+) -> tuple[Condition, ...]:
     found = []
     for name, each in node.map(None, "write such as {count: 0}").items():
         if name not in fields:
             each.fail("is no field", f"name one of {', '.join(fields)}")
+        if texts and fields[name].type == Type.TEXT:
+            each.word(("printable",))
+            found.append(Condition(name))
+            continue
         if fields[name].type != Type.NUMBER:
             each.fail(f"is {fields[name].type}", "conditions are on fields of type number")
         most = (1 << fields[name].bits) - 1
@@ -461,7 +468,8 @@ def _messages(node: _Node, fields: dict[str, Field]) -> tuple[Message, ...]:
 
 
 def _message(node: _Node, fields: dict[str, Field], advice: str) -> Message:
-    entries = node.map(("name", "is", "says", "when", "match", "to", "from"), advice)
+    keys = ("name", "is", "says", "when", "match", "to", "from", "length", "unicast")
+    entries = node.map(keys, advice)
     for key in ("name", "is"):
         if key not in entries:
             node.fail(f"has no {key}", advice)
@@ -479,11 +487,17 @@ def _message(node: _Node, fields: dict[str, Field], advice: str) -> Message:
         to_server = entries["to"].word(("server",)) == "server"
     if "from" in entries:
         from_server = entries["from"].word(("server",)) == "server"
+    length = unicast = None
+    if "length" in entries:
+        text = entries["length"].text("write a number of bytes, or a range such as 20-40")
+        length = _range(entries["length"], text)
+    if "unicast" in entries:
+        unicast = entries["unicast"].word(("yes", "no")) == "yes"
     return Message(
         name, sort, says,
         _conditions(entries["when"], fields) if "when" in entries else (),
         _places(entries["match"]) if "match" in entries else (),
-        to_server, from_server,
+        to_server, from_server, length, unicast,
     )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ PLACE_PARTS: Final = ("destination", "port", "source", "source_port")
 LINE_NAMES: Final = ("A", "B")
 
 #: A run ends at a pause longer than this, so that every longer silence is between two rows.
-PAUSE_NS: Final = 2_000_000_000
+PAUSE_NS: Final = 3_000_000_000
 
 #: Number spaces this wide do not wrap; a number is an int64 of at most 2^63 - 1.
 UNWRAPPED_BITS: Final = 63
@@ -120,10 +120,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A field's value is in one of some ranges."""
+    """A field's value is in one of some ranges; of a text: every byte is printable ASCII."""
 
     field: str
-    ranges: tuple[tuple[int, int], ...]
+    ranges: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +133,8 @@ class Message:
     Attributes:
         match: empty: wherever the feed is.
         to_server, from_server: unicast to or from one of the feed's servers.
+        length: of the UDP payload; None: any.
+        unicast: to one host (True) or to a group (False); None: either.
     """
 
     name: str
@@ -142,6 +144,8 @@ class Message:
     match: tuple[Place, ...] = ()
     to_server: bool = False
     from_server: bool = False
+    length: tuple[int, int] | None = None
+    unicast: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +194,7 @@ class Feed:
     Attributes:
         match: datagrams at one of these places are the feed's; also those of a message's place.
         require: what all datagrams of the feed have; others at its places are not its.
+        recognise: what they also have where the place is anywhere, and so tells nothing.
         count: a field or a constant: how many numbers a data datagram takes.
         wrap: bits of the number space; from UNWRAPPED_BITS on it does not wrap.
         first: the first number of an unwrapped space.
@@ -204,6 +209,7 @@ class Feed:
     about: str = ""
     match: tuple[Place, ...] = ()
     require: tuple[Condition, ...] = ()
+    recognise: tuple[Condition, ...] = ()
     stream: tuple[str, ...] = ("destination", "port")
     count: str | int = 1
     wrap: int = 64
@@ -260,13 +266,16 @@ class Feed:
 def first_overlap(feeds: tuple[Feed, ...]) -> tuple[Feed, str, Feed] | None:
     """Two feeds that would claim the same datagrams, and where.
 
-    A feed that is anywhere is asked last, so it overlaps only with another such.
+    Feeds that are anywhere are asked last, and one after the other: they do not overlap if all but
+    the last of them say how they are recognised.
     """
     for number, one in enumerate(feeds):
         for other in feeds[:number]:
             for place in one.own_places:
                 for taken in other.own_places:
-                    if place.anywhere == taken.anywhere and place.overlaps(taken):
+                    if place.anywhere != taken.anywhere or not place.overlaps(taken):
+                        continue
+                    if not place.anywhere or not (other.require or other.recognise):
                         return other, str(place), one
             for address, port in one.servers:
                 if (address, port) in other.servers:

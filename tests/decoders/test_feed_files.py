@@ -39,11 +39,10 @@ def test_moldudp64_is_read_as_its_specification_says() -> None:
     )
     assert feed.stream == ("destination", "port", "session")
     assert (feed.count, feed.wrap, feed.first) == ("count", 64, 1)
-    assert feed.messages[2:] == (
+    assert feed.messages[3:] == (
         Message("HEARTBEAT", Is.HEARTBEAT, Says.NEXT, (Condition("count", ((0, 0),)),)),
         Message("END_OF_SESSION", Is.END, Says.NEXT, (Condition("count", ((65535, 65535),)),)),
     )
-    assert not feed.has_repairs  # nobody has named a server
 
 
 def test_mask_shift_and_byte_order_of_a_field() -> None:
@@ -129,6 +128,13 @@ ERRORS = [
     (SMALL + "require: {seqno: []}\n", 5, "require.seqno", "is empty"),
     (SMALL + "require: {seqno: 0x100000000}\n", 5, "require.seqno",
      "is beyond 4294967295, the most that seqno can be"),
+    (SMALL + "require: {seqno: printable}\n", 5, "require.seqno", "is 'printable'"),
+    (SMALL.replace("  seqno", "  t: {offset: 0, width: 2, type: text}\n  seqno")
+     + "recognise: {t: 1}\n", 6, "recognise.t", "is '1'"),
+    (SMALL + "messages:\n- {name: R, is: data, length: x}\n", 6, "messages[0].length",
+     "is 'x'"),
+    (SMALL + "messages:\n- {name: R, is: data, unicast: 1}\n", 6, "messages[0].unicast",
+     "is '1'"),
     (SMALL + "require: {version: 2}\n", 5, "require.version", "is no field"),
     (SMALL + "timestamp: {hz: 5}\n", 5, "timestamp", "has no field"),
     (SMALL + "timestamp: {field: seqno, hz: 0}\n", 5, "timestamp.hz",
