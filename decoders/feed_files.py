@@ -54,8 +54,8 @@ _PORTS: Final = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 _NUMBER_LIMIT: Final = (1 << 63) - 1
 
 _KEYS: Final = (
-    "feed", "about", "match", "require", "recognise", "byte_order", "fields", "stream", "seqno", "count", "wrap",
-    "first", "timestamp", "blocks", "messages", "lines", "servers",
+    "feed", "about", "match", "require", "recognise", "byte_order", "fields", "stream", "seqno",
+    "count", "wrap", "first", "timestamp", "blocks", "messages", "lines", "servers",
 )  # fmt: skip
 
 
