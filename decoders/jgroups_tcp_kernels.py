@@ -3,6 +3,9 @@
 The file imports nothing; ``kernels`` loads it in either mode.
 """
 
+#: Functions that Python calls; the others need no wrapper when compiled.
+ENTRY_POINTS = ("walk",)
+
 MESSAGE = 0
 PREAMBLE = 1
 CLOSE = 2

@@ -3,21 +3,29 @@
 A kernel file is a module of this package named ``*_kernels.py`` that holds functions in the
 restricted style (PIPELINE 5) and imports nothing. ``interpreted(name)`` is that module as Python
 runs it; ``compiled(name)`` is a second loading of the same file in which every function is wrapped
-by numba before anything calls it, so helpers are found as module globals in both modes. A file may
-name its ``ENTRY_POINTS``: only these can then be called from Python when compiled.
+by numba before anything calls it, so helpers are found as module globals in both modes. A file
+names its ``ENTRY_POINTS``: only these can be called from Python when compiled.
+
+Compiling is dear (seconds a file) and done where the result is first needed: at the first call of
+an entry point, by one process at a time (others wait, and read the cache then), with Ctrl-C held
+back.
 
 numba's cache does not see an edit of another file and fails where the package is read-only, so its
 folder is ours: one per hash of all decoder sources, numba version and machine. Set it (``prepare``)
 before numba is first imported; workers inherit it through the environment.
 """
 
+import contextlib
 import hashlib
 import importlib
 import importlib.util
 import os
 import platform
+import signal
 import sys
 import tempfile
+import threading
+from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -39,9 +47,30 @@ def interpreted(name: str) -> ModuleType:
     return importlib.import_module(f"seqaudit.decoders.{name}")
 
 
+class Compiled:
+    """A kernel file compiled by numba: its entry points, by name."""
+
+    def __init__(self, name: str, entries: dict[str, Any]) -> None:
+        self._name = name
+        for entry, dispatcher in entries.items():
+            setattr(self, entry, self._first_call(entry, dispatcher))
+
+    def _first_call(self, entry: str, dispatcher: Any) -> Callable[..., Any]:
+        def first(*arguments: Any) -> Any:
+            with interrupts_held_back(), _one_process(self._name):
+                outcome = dispatcher(*arguments)
+            setattr(self, entry, dispatcher)
+            return outcome
+
+        return first
+
+    def __getattr__(self, name: str) -> Any:  # only for mypy: all there is are entry points
+        raise AttributeError(f"{self._name} has no entry point {name}")
+
+
 @cache
-def compiled(name: str) -> ModuleType:
-    """The kernel file ``name`` with every function compiled by numba on first use."""
+def compiled(name: str) -> Compiled:
+    """The kernel file ``name``; each entry point is compiled, or loaded, by its first call."""
     prepare()
     import numba
 
@@ -52,17 +81,62 @@ def compiled(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module.__name__] = module
     spec.loader.exec_module(module)
-    entries = vars(module).get("ENTRY_POINTS")
-    for key, value in list(vars(module).items()):
-        if isinstance(value, FunctionType):
-            # Helpers are called by kernels only: without a Python wrapper each compiles faster.
-            bare = entries is not None and key not in entries
-            compiler = numba.njit(cache=True, nogil=True, no_cpython_wrapper=bare)
-            vars(module)[key] = compiler(value)
-    return module
+    functions = {
+        name: value for name, value in vars(module).items() if isinstance(value, FunctionType)
+    }
+    entries: Collection[str] = vars(module).get("ENTRY_POINTS", functions)
+    for key, value in functions.items():
+        # Helpers are called by kernels only: without a Python wrapper each compiles faster, as all
+        # do without a C wrapper and without tests for a zero divisor, which kernels make themselves
+        # (PIPELINE 5, rule 3).
+        compiler = numba.njit(
+            cache=True,
+            nogil=True,
+            no_cfunc_wrapper=True,
+            no_cpython_wrapper=key not in entries,
+            error_model="numpy",
+        )
+        dispatcher = compiler(value)
+        dispatcher.get_call_template = _without_literals(dispatcher.get_call_template)
+        vars(module)[key] = dispatcher
+    return Compiled(name, {entry: vars(module)[entry] for entry in entries})
 
 
-def kernel(name: str, *, compile_it: bool) -> ModuleType:
+def _without_literals(template: Callable[..., Any]) -> Callable[..., Any]:
+    """``f(3, x)`` and ``f(4, x)`` are one signature: numba would compile one for each constant."""
+    unliteral: Any = importlib.import_module("numba.core.types").unliteral
+    return lambda args, kws: template(tuple(unliteral(arg) for arg in args), kws)
+
+
+@contextlib.contextmanager
+def _one_process(name: str) -> Iterator[None]:
+    """One process at a time; where files cannot be locked each compiles for itself."""
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
+
+            lock = held.enter_context(Path(prepare(), f"{name}.lock").open("wb"))
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+@contextlib.contextmanager
+def interrupts_held_back() -> Iterator[None]:
+    """Hold Ctrl-C back: inside the compiler it comes out as some other error, or as none."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupted: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: interrupted.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+def kernel(name: str, *, compile_it: bool) -> ModuleType | Compiled:
     """The kernel file in the mode asked for."""
     return compiled(name) if compile_it else interpreted(name)
 

@@ -11,6 +11,9 @@ All tables are parts of one int64 array ``m``. Links last for the whole piece, t
 
 # ruff: noqa: SIM102, SIM109  (one comparison a line and no tuples: PIPELINE 5)
 
+#: Functions that Python calls; the others need no wrapper when compiled.
+ENTRY_POINTS = ("decode",)
+
 # Columns of an output row.
 WIDTH = 30
 SORT = 0

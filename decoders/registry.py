@@ -7,9 +7,12 @@ recognition: a forced datagram is seen by its decoder alone and is malformed if 
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Final, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from seqaudit.decoders.events import Flag
@@ -66,6 +69,14 @@ STREAMS: Final[Mapping[str, Callable[[DecodeSettings], StreamSystem]]] = {
     "raims": RaimsStreams,
 }
 
+Bools = npt.NDArray[np.bool]
+
+#: ``settings.sparing``: a kernel is worth compiling if it claims one of so many of a chunk's
+#: datagrams, taken evenly (few at first: a datagram may hold hundreds of messages), or when it was
+#: offered so many in all: refusing one costs about 2 µs interpreted, compiling seconds.
+SAMPLES: Final = (16, 256)
+PATIENCE: Final = 200_000
+
 #: Claimed by nobody; or kept for a system that is not asked.
 NOBODY: Final = -1
 WITHHELD: Final = -2
@@ -87,6 +98,8 @@ class Dispatcher:
         table = DECODERS if decoders is None else decoders
         self.systems = [system for system in table if system not in settings.no_decode]
         self._decoders = [table[system](settings) for system in self.systems]
+        self._worth = [_Worth(partial(table[system], settings)) for system in self.systems]
+        self._sparing = settings.sparing
         self._forced = [
             (port, self.systems.index(system) if system in self.systems else WITHHELD)
             for transport, port, system in settings.decode_as
@@ -108,7 +121,10 @@ class Dispatcher:
             if forced is not None:
                 offered &= (forced == NOBODY) | (forced == number)
             if offered.any() or not free.all():
-                batches += _offer(decoder, datagrams, offered | ~free)
+                compile_it = datagrams.compile_it and (
+                    not self._sparing or self._worth[number].it(datagrams, offered)
+                )
+                batches += _offer(decoder, datagrams, offered | ~free, compile_it=compile_it)
             claimed[offered & (outcome != Outcome.NOT_CLAIMED)] = number
             if forced is not None:
                 refused = offered & (forced == number) & (outcome == Outcome.NOT_CLAIMED)
@@ -138,15 +154,43 @@ def stream_systems(settings: DecodeSettings) -> dict[str, StreamSystem]:
     return {name: make(settings) for name, make in STREAMS.items()}
 
 
+class _Worth:
+    """Whether a decoder's kernel is worth compiling: tried on samples, by a decoder of its own."""
+
+    def __init__(self, make: Callable[[], DatagramDecoder]) -> None:
+        self._make = make
+        self._trial: DatagramDecoder | None = None
+        self._offered = 0
+        self._known = False
+
+    def it(self, datagrams: Datagrams, offered: Bools) -> bool:
+        if self._known:
+            return True
+        rows = np.flatnonzero(offered)
+        self._offered += len(rows)
+        if self._trial is None:
+            self._trial = self._make()
+        self._known = self._offered > PATIENCE
+        for size in SAMPLES:
+            if self._known or not len(rows):
+                break
+            sample = datagrams.take(rows[np.unique(np.arange(size) * len(rows) // size)])
+            sample.compile_it = False
+            self._trial.decode(sample)
+            self._known = bool((sample.outcome != Outcome.NOT_CLAIMED).any())
+        if self._known:
+            self._trial = None
+        return self._known
+
+
 def _offer(
-    decoder: DatagramDecoder,
-    datagrams: Datagrams,
-    offered: np.ndarray[tuple[int], np.dtype[np.bool]],
+    decoder: DatagramDecoder, datagrams: Datagrams, offered: Bools, *, compile_it: bool
 ) -> list[pa.RecordBatch]:
     if offered.all():
-        return decoder.decode(datagrams)
+        return decoder.decode(replace(datagrams, compile_it=compile_it))
     rows = np.flatnonzero(offered)
     part = datagrams.take(rows)
+    part.compile_it = compile_it
     batches = decoder.decode(part)
     datagrams.outcome[rows] = part.outcome
     return batches

@@ -11,6 +11,8 @@ class DecodeSettings:
         decode_as: (transport, port, system): what goes from or to that port is that system's.
         no_decode: systems whose decoder is not asked.
         compile_it: form of the kernels; None: by the size of the piece.
+        sparing: a system's kernel is compiled only where it claims datagrams or sees very many;
+            changes no row.
         finish_fragments: put IP fragments and TCP streams together in stage one where a piece is
             a whole file.
         carriers: (capture, carrier) of TCP connections that every piece ships, recognised or not.
@@ -19,5 +21,6 @@ class DecodeSettings:
     decode_as: tuple[tuple[str, int, str], ...] = ()
     no_decode: frozenset[str] = frozenset()
     compile_it: bool | None = None
+    sparing: bool = False
     finish_fragments: bool = False
     carriers: frozenset[tuple[int, str]] = frozenset()

@@ -18,6 +18,9 @@ every constant it is given.
 
 # ruff: noqa: RUF059, SIM102, SIM109, SIM114  (one comparison a line: PIPELINE 5)
 
+#: Functions that Python calls; the others need no wrapper when compiled.
+ENTRY_POINTS = ("decode", "compressed")
+
 # Columns of a batch in ``c``, each ``n`` long.
 START = 0
 STOP = 1  # one past its last captured byte

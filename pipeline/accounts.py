@@ -4,9 +4,14 @@ Every piece says how far it read and what became of each of its frames. Sums, un
 intersections here do not depend on how a capture was cut.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seqaudit.decoders.events import Kind
 from seqaudit.decoders.splits import merge_interfaces
 from seqaudit.decoders.tcp_stage import carrier_digest
 from seqaudit.pipeline.plan import File
@@ -42,6 +47,13 @@ SKIPPED: Final = 100
 
 #: Comments shown per capture; all are counted.
 COMMENTS: Final = 5
+
+
+def accounts_of(rows: pa.Table) -> list[Account]:
+    """The accounts among events or results, each with its ``capture``."""
+    kind: object = "ACCOUNT" if pa.types.is_string(rows.schema.field("kind").type) else Kind.ACCOUNT
+    picked = rows.filter(pc.equal(rows["kind"], kind)).select(["capture", "detail"])
+    return [json.loads(row["detail"]) | {"capture": row["capture"]} for row in picked.to_pylist()]
 
 
 def frames_of_splits(accounts: Iterable[Account]) -> dict[int, int]:

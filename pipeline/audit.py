@@ -24,7 +24,13 @@ from seqaudit.decoders.kernels import COMPILE_FROM_RECORDS
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece, settle, walk_headers, with_proven_start
 from seqaudit.pipeline import direct, events_file, job
-from seqaudit.pipeline.accounts import Account, by_capture, merge_ends, torn_carriers
+from seqaudit.pipeline.accounts import (
+    Account,
+    accounts_of,
+    by_capture,
+    merge_ends,
+    torn_carriers,
+)
 from seqaudit.pipeline.events_file import Decoded, Files
 from seqaudit.pipeline.java import JavaError
 from seqaudit.pipeline.plan import CaptureInput, Plan, StandardInput, plan, stored_bytes
@@ -32,7 +38,7 @@ from seqaudit.pipeline.progress import CancelledError, JobError, Progress, Silen
 from seqaudit.pipeline.report import build
 from seqaudit.pipeline.session import Place, SessionError, Starting, discard, shared
 from seqaudit.pipeline.vantage import given_vantage, inferred_vantage
-from seqaudit.pipeline.warm import load_kernels
+from seqaudit.pipeline.warm import compile_for
 from seqaudit.replay.parameters import GIVEN, ParameterError, parse_parameter
 from seqaudit.replay.settings import CaptureSettings, ReplaySettings, Vantage
 
@@ -302,8 +308,7 @@ class _Job:
 
     def _decode_direct(self, planned: Plan) -> pa.Table:
         settings = self._decode_settings(planned)
-        if settings.compile_it:
-            load_kernels()
+        self._compile_needed(planned, settings)
         return direct.decode(
             planned.pieces,
             settings,
@@ -343,8 +348,7 @@ class _Job:
         members: list[Member] = []
         begun = time.monotonic()
         self._progress.begin("starting Spark", 0)
-        if settings.compile_it:
-            load_kernels()  # once here, before workers would each compile them
+        self._compile_needed(planned, settings)  # here, before workers would each wait for it
         for files in planned.files:
             piece = planned.pieces[files[0].first_split]
             short = replace(piece, stop=min(piece.stop, GUESS_BYTES), whole=True)
@@ -364,9 +368,14 @@ class _Job:
             decode_as=self._options.decode_as,
             no_decode=self._options.no_decode,
             compile_it=self._compile(planned),
+            sparing=True,
             finish_fragments=planned.whole,
             carriers=self._carriers,
         )
+
+    def _compile_needed(self, planned: Plan, settings: DecodeSettings) -> None:
+        if settings.compile_it:
+            compile_for([planned.pieces[files[0].first_split] for files in planned.files], settings)
 
     def _compile(self, planned: Plan) -> bool:
         """Whether all pieces together are worth compiled kernels; one piece could not tell."""
@@ -438,13 +447,6 @@ class _Job:
         except (JobError, SessionError, JavaError):
             discard(self._options.place)
             raise
-
-
-def accounts_of(rows: pa.Table) -> list[Account]:
-    """The accounts among events or results, each with its ``capture``."""
-    kind: object = "ACCOUNT" if pa.types.is_string(rows.schema.field("kind").type) else Kind.ACCOUNT
-    picked = rows.filter(pc.equal(rows["kind"], kind)).select(["capture", "detail"])
-    return [json.loads(row["detail"]) | {"capture": row["capture"]} for row in picked.to_pylist()]
 
 
 def members_of(rows: pa.Table) -> list[Member]:

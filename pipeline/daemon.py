@@ -15,7 +15,7 @@ with contextlib.suppress(ImportError):  # a worker would then say so itself, whe
     importlib.import_module("seqaudit.pipeline.job")
     warm = importlib.import_module("seqaudit.pipeline.warm")
     if os.environ.get(warm.COMPILED) == "1":
-        warm.load_kernels()
+        warm.load_compiled()
 
 if __name__ == "__main__":
     from pyspark.daemon import manager

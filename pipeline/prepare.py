@@ -11,7 +11,7 @@ from seqaudit.pipeline import job
 from seqaudit.pipeline.java import cache_file, find_java
 from seqaudit.pipeline.progress import Progress, run_watched
 from seqaudit.pipeline.session import Place, Starting
-from seqaudit.pipeline.warm import load_kernels
+from seqaudit.pipeline.warm import PARTS, compile_parts
 from seqaudit.replay.settings import ReplaySettings
 
 
@@ -41,7 +41,7 @@ def prepare_spark(progress: Progress) -> Made:
             f"{path.parent}: cannot be written ({problem.strerror}); set XDG_CACHE_HOME"
         ) from problem
     progress.begin("compiling the decoders", 0)
-    load_kernels()
+    compile_parts(PARTS)
     progress.begin("starting Spark", 0)
     starting = Starting(Place(), cache=unfinished, make_cache=True)
     try:

@@ -1,6 +1,5 @@
 """Whole audits: both engines, any cut, events files, files that fail while they are read."""
 
-import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from seqaudit.decoders.errors import SeqauditError
-from seqaudit.pipeline import events_file, warm
+from seqaudit.pipeline import events_file
 from seqaudit.pipeline.audit import Options, StoppedError, UnusableError, audit, decode
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.report import to_json
@@ -249,16 +248,6 @@ def test_a_capture_in_a_capture_deceives_no_cut(
     assert to_json(audit(given, cut, watcher)) == to_json(audit(given, DIRECT))
     assert watcher.notes[0] == "decoding again: a piece did not start where it was guessed"
     assert len(watcher.notes) <= 3
-
-
-def test_ctrl_c_while_kernels_are_compiled_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted_compiler(*_: object) -> list[object]:
-        signal.raise_signal(signal.SIGINT)
-        return []  # the compiler goes on
-
-    monkeypatch.setattr(warm, "decode_piece", interrupted_compiler)
-    with pytest.raises(KeyboardInterrupt):
-        warm.load_kernels()
 
 
 def test_a_cut_file_is_said_to_be_cut_and_not_damaged_as_well(
