@@ -92,6 +92,7 @@ def render_audit(report: Report, style: TimeStyle, limit: int) -> list[Renderabl
         render_captures(report, style, limit),
         render_streams(report, limit),
         *([render_connections(report, limit)] if report["connections"] else []),
+        *([render_both_ends(report, limit)] if report["both_ends"] else []),
         render_gaps(report, limit),
         render_findings(report, style, limit),
         render_rules(report),
@@ -234,6 +235,42 @@ def render_connections(report: Report, limit: int) -> RenderableType:
     ]
     shown, more = _limited(rows, limit)
     return Listing("Connections", columns, shown, more)
+
+
+def render_both_ends(report: Report, limit: int) -> RenderableType:
+    """Streams whose sender's and whose receiver's captures are given: resends of what was there."""
+    columns = [
+        Column("#", _NUMERIC),
+        Column("sender"),
+        Column("#", _NUMERIC),
+        Column("receiver"),
+        Column("conn", _NUMERIC),
+        Column("copies sent", _NUMERIC),
+        Column("of them after the arrival", _NUMERIC),
+        Column("receiver's clock ahead by"),
+    ]
+    rows = [
+        [
+            _count(met["sender_capture"]),
+            met["sender_name"] or "-",
+            _count(met["receiver_capture"]),
+            met["receiver_name"] or "-",
+            _count(met["conn_id"]),
+            _count(met["copies_sent"]),
+            _count(met["copies_sent_after_arrival"]),
+            _between(met["clock_offset_ns"]),
+        ]
+        for met in report["both_ends"]
+    ]
+    shown, more = _limited(rows, limit)
+    return Listing("Both ends", columns, shown, more)
+
+
+def _between(bounds: Sequence[int | None] | None) -> str:
+    """``-0.1 ms to 0.3 ms``; a bound that nobody knows is "?"."""
+    if bounds is None or bounds == [None, None]:
+        return "-"
+    return " to ".join("?" if bound is None else duration(bound) for bound in bounds)
 
 
 def _states(states: Sequence[Mapping[str, Any]]) -> str:

@@ -17,7 +17,7 @@ from seqaudit.decoders.events import FRAME_BITS
 from seqaudit.pipeline.accounts import Account, by_capture, frames_of_splits, merge
 from seqaudit.pipeline.plan import File
 from seqaudit.pipeline.vantage import ip_of_endpoint
-from seqaudit.replay import capture_rules, raims_bounds, zenoh_legs
+from seqaudit.replay import both_ends_findings, capture_rules, raims_bounds, zenoh_legs
 from seqaudit.replay import results as rows_of
 from seqaudit.replay.rules import RULES
 from seqaudit.replay.settings import ReplaySettings, Vantage
@@ -112,6 +112,9 @@ def build(
         frames.resolved(_about(row) | row["detail"], row["capture"])
         for row in by_kind.pop(rows_of.QUERY, [])
     ]
+    both_ends = [
+        _both_ends(row, frames, called, merged) for row in by_kind.pop(rows_of.BOTH_ENDS, [])
+    ]
     views = [
         frames.resolved(_about(row) | row["detail"] | {"frame": row["frame"]}, row["capture"])
         for row in by_kind.pop(rows_of.VIEW, [])
@@ -131,6 +134,7 @@ def build(
         "views": views,
         "streams": streams,
         "connections": connections,
+        "both_ends": both_ends,
         "gaps": gaps,
         "queries": queries,
         "findings": findings,
@@ -327,6 +331,30 @@ def _connection(connection: Row, end_ns: int | None) -> Row:
     reached = [state for state in connection.pop("later") if state["at_ns"] <= (end_ns or 0)]
     states = [*connection["states"], *reached]
     return connection | {"states": states, "state": states[-1]["state"] if states else None}
+
+
+def _both_ends(row: Row, frames: FrameNumbers, called: Names, captures: Sequence[Account]) -> Row:
+    """A stream of which the captures at its sender and at its receiver are given."""
+    told = dict(row["detail"])
+    receiver = captures[told["receiver_capture"]]
+    count, why = both_ends_findings.settled(told, receiver["first_ns"], receiver["last_ns"])
+    for key in ("undecided", "late", "late_ns", "begin_ns", "why"):
+        told.pop(key)
+    at_least = told.pop("after")
+    for example in told["examples"]:
+        example["copy"] = frames.resolved(example["copy"], told["sender_capture"])
+        example["arrival"] = frames.resolved(example["arrival"], told["receiver_capture"])
+    names = {f"{end}_name": called.of(told[end]) for end in ("sender", "receiver")}
+    return (
+        {"system": row["system"], "id": row["stream"]}
+        | told
+        | names
+        | {
+            "copies_sent_after_arrival": count,
+            "copies_sent_after_arrival_at_least": at_least,
+            "unknown": {} if why is None else {"copies_sent_after_arrival": why},
+        }
+    )
 
 
 def _tables(

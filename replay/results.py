@@ -9,6 +9,7 @@ import pyarrow as pa
 STREAM: Final = "STREAM"
 GAP: Final = "GAP"
 CONNECTION: Final = "CONNECTION"  # one end of a connection: its states, what was left unacked
+BOTH_ENDS: Final = "BOTH_ENDS"  # a stream whose sender's and receiver's captures are both given
 FINDING: Final = "FINDING"
 VIEW: Final = "VIEW"
 QUERY: Final = "QUERY"  # of a cache: what was asked, what came, how it ended

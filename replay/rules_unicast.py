@@ -299,4 +299,12 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "shipped code has no minimum.",
         "Nothing: the shipped code acknowledges at ticks and at ack_threshold.",
         "unicast3.txt, \"Design\""),
+    info(
+        "UC043", "needless-resends-by-both-ends",
+        "Messages were sent again after they had arrived, as the captures of both ends show.",
+        "A copy leaves the sender later than the message first came to the receiver, beyond what "
+        "is not known of the difference of the two clocks (bounded by the datagrams that both "
+        "captures hold).",
+        "Look for lost or late ACKs (UC006), lost windows (UC015) and reordering.",
+        "jgroups.md 6 \"spurious (needless) retransmission\", S+R"),
 )  # fmt: skip

@@ -16,17 +16,20 @@ import pyarrow as pa
 
 from seqaudit.decoders.events import EVENTS, NO_CONVERSATION, UNORDERED_KINDS, Flag, Kind
 from seqaudit.replay import (
+    both_ends_findings,
     mcast_findings,
     pgm_findings,
     raims_findings,
     unicast_findings,
     zenoh_findings,
 )
+from seqaudit.replay.both_ends import Ends, Meeting
 from seqaudit.replay.event import Event
 from seqaudit.replay.mcast import McastEngine
 from seqaudit.replay.pgm import PgmEngine
 from seqaudit.replay.raims import RaimsEngine
 from seqaudit.replay.results import ACCOUNT, MEMBER, PROBLEM, Result, to_batch
+from seqaudit.replay.settings import MEMBER as AT_MEMBER
 from seqaudit.replay.settings import CaptureSettings, ReplaySettings
 from seqaudit.replay.unicast import UnicastEngine
 from seqaudit.replay.zenoh import ZenohEngine
@@ -52,6 +55,8 @@ def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Itera
     """Replay sorted EVENTS batches; yields RESULTS batches."""
     results: list[Result] = []
     state: _Conversation | None = None
+    meeting = Meeting("")
+    several = sum(capture.vantage.kind == AT_MEMBER for capture in settings.captures) > 1
     for batch in batches:
         assert batch.schema.names == EVENTS.names, "the replay stage reads the event contract"
         for row in zip(*(batch.column(name).to_pylist() for name in _COLUMNS), strict=True):
@@ -61,14 +66,20 @@ def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Itera
             else:
                 if state is None or not state.is_for(capture, conversation):
                     if state is not None:
-                        results.extend(state.finish())
-                    state = _Conversation(capture, conversation, settings.captures[capture])
+                        results.extend(state.finish(meeting))
+                    if meeting.conversation != conversation:
+                        results.extend(both_ends_findings.results(meeting))
+                        meeting = Meeting(conversation)
+                    own = settings.captures[capture]
+                    ends = Ends(capture) if several and own.vantage.kind == AT_MEMBER else None
+                    state = _Conversation(capture, conversation, own, ends)
                 state.take(row, results)
             if len(results) >= _BATCH_ROWS:
                 yield to_batch(results)
                 results = []
     if state is not None:
-        results.extend(state.finish())
+        results.extend(state.finish(meeting))
+        results.extend(both_ends_findings.results(meeting))
     if results:
         yield to_batch(results)
 
@@ -88,13 +99,13 @@ def _pass_on(row: tuple[Any, ...]) -> Result:
 
 
 def _open_engine(
-    conversation: str, settings: CaptureSettings
+    conversation: str, settings: CaptureSettings, ends: Ends | None
 ) -> McastEngine | UnicastEngine | ZenohEngine | PgmEngine | RaimsEngine | None:
     """The engine of a conversation; null if nothing replays it."""
     if conversation.startswith("mcast|"):
         return McastEngine(conversation, settings.parameters, settings.vantage)
     if conversation.startswith("unicast|"):
-        return UnicastEngine(conversation, settings.parameters, settings.vantage)
+        return UnicastEngine(conversation, settings.parameters, settings.vantage, ends)
     if conversation.startswith("zenoh|"):
         return ZenohEngine(conversation, settings.parameters, settings.vantage)
     if conversation.startswith("pgm|"):
@@ -107,10 +118,12 @@ def _open_engine(
 class _Conversation:
     """One conversation of one capture: its open runs and its engine."""
 
-    def __init__(self, capture: int, conversation: str, settings: CaptureSettings) -> None:
+    def __init__(
+        self, capture: int, conversation: str, settings: CaptureSettings, ends: Ends | None
+    ) -> None:
         self._capture = capture
         self._conversation = conversation
-        self._engine = _open_engine(conversation, settings)
+        self._engine = _open_engine(conversation, settings, ends)
         self._open: dict[str, list[Any]] = {}  # stream -> the row of its open run
         self._links: dict[str, Any] = {}  # stream of a link -> its last row, if it may go on
         self._on_link: dict[str, str] = {}  # rest of a stream's name -> the link it was last on
@@ -166,8 +179,8 @@ class _Conversation:
         if before is not None and before != link and (run := f"{before}|{tail}") in self._open:
             self._feed(self._open.pop(run))
 
-    def finish(self) -> list[Result]:
-        """The conversation is over in this capture."""
+    def finish(self, meeting: Meeting) -> list[Result]:
+        """The conversation is over in this capture; what other captures may add is handed on."""
         if self._engine is None:
             return []
         self._end_runs(None)
@@ -179,6 +192,8 @@ class _Conversation:
         if isinstance(self._engine, RaimsEngine):
             return raims_findings.results(self._engine, self._capture, self._last_ns)
         if isinstance(self._engine, UnicastEngine):
+            if self._engine.ends is not None:
+                meeting.add(self._engine.ends)
             return unicast_findings.results(self._engine, self._capture, self._last_ns)
         return mcast_findings.results(self._engine, self._capture, self._last_ns)
 

@@ -17,6 +17,7 @@ from typing import Final
 
 from seqaudit.decoders.events import Flag, Kind
 from seqaudit.replay.arrivals import Arrivals
+from seqaudit.replay.both_ends import Ends
 from seqaudit.replay.event import Event
 from seqaudit.replay.gaps import Mark, Outcome
 from seqaudit.replay.mcast_passing import PassingModel
@@ -45,9 +46,20 @@ class Pair:
 
 
 class UnicastEngine:
-    """All unicast connections of one cluster in one capture. See the module's docstring."""
+    """All unicast connections of one cluster in one capture. See the module's docstring.
 
-    def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
+    Args:
+        ends: what only captures of both ends show is written there; null if there are not two.
+    """
+
+    def __init__(
+        self,
+        conversation: str,
+        given: Mapping[str, Given],
+        vantage: Vantage,
+        ends: Ends | None = None,
+    ) -> None:
+        self.ends = ends
         self.conversation = conversation
         self.cluster = conversation.partition("|")[2]
         self.parameters = EngineParameters("unicast", given)
@@ -84,6 +96,8 @@ class UnicastEngine:
         if event.source is None or event.destination is None:
             return
         self.members.learn(event)
+        if self.ends is not None:
+            self.ends.saw(event)
         if self.members.is_local(event.source):
             self._last_own = last
         if kind is Kind.DATA:
@@ -128,6 +142,8 @@ class UnicastEngine:
         if pair.receiving is not None:
             self._received(pair, stream, event.seqno, known=bool(event.flags & Flag.FIRST))
             pair.receiving.arrive(event, stream)
+            if self.ends is not None:
+                self.ends.arrived(stream.key, stream.system, stream.conn_id, event, fresh)
             return
         if event.flags & Flag.NETWORK_DUPLICATE:
             stream.network_duplicates += event.count
@@ -137,6 +153,8 @@ class UnicastEngine:
         stream.passing.passed(event)
         if pair.sending is not None:
             pair.sending.sent(event, stream, fresh)
+            if self.ends is not None and not event.flags & Flag.NETWORK_DUPLICATE:
+                self.ends.sent_again(stream.key, stream.system, stream.conn_id, event, fresh)
 
     def _ack(self, event: Event) -> None:
         assert event.source is not None and event.destination is not None

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from seqaudit.replay.both_ends_findings import NEEDLESS, ONE_END
 from seqaudit.replay.findings import Certainty, Finding, Severity
 from seqaudit.replay.gaps import Mark, Outcome
 from seqaudit.replay.ranges import RangeSet
@@ -701,7 +702,11 @@ class _Reporter(Reporter):
             if not code.startswith("UC"):
                 continue
             why: str | None = None
-            if code in _AT_RECEIVER and "receiver" not in roles:
+            if code == NEEDLESS:
+                if member and self.engine.ends is not None:
+                    continue  # judged when all captures are known
+                why = ONE_END if member else where
+            elif code in _AT_RECEIVER and "receiver" not in roles:
                 why = "no unicast stream is received here" if member else where
             elif code in _AT_SENDER and "sender" not in roles:
                 why = "no unicast stream is sent here" if member else where

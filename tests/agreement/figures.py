@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from tests.agreement import wire
 from tests.agreement.expected import FIRES, expected_rules
-from tests.agreement.figures_unicast import compare_unicast
+from tests.agreement.figures_unicast import compare_both_ends, compare_unicast
 from tests.agreement.report import ABSENT, CaptureReport, StreamReport, to_ranges
 from tests.agreement.rows import Audited, Row
 from tests.agreement.rows import row as _row
@@ -60,6 +60,7 @@ def compare(audited: Audited) -> Iterator[Row]:
         else:
             yield from _compare_mirror(audited, vantage, report)
         yield from compare_unicast(audited, vantage, report)
+    yield from compare_both_ends(audited)
     yield from _compare_findings(audited)
 
 

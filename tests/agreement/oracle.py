@@ -9,7 +9,7 @@ from typing import Any
 from tests.agreement import wire
 from tests.agreement.expected import FIRES, expected_rules
 from tests.agreement.figures import OTHERS, count_others, decoded_by_truth
-from tests.agreement.oracle_unicast import add_unicast
+from tests.agreement.oracle_unicast import add_unicast, both_ends
 from tests.agreement.report import to_ranges
 from tests.agreement.truth import Scenario
 
@@ -20,6 +20,7 @@ def true_report(scenario: Scenario) -> dict[str, Any]:
         "captures": [],
         "streams": [],
         "connections": [],
+        "both_ends": both_ends(scenario),
         "gaps": [],
         "views": [],
         "findings": [],

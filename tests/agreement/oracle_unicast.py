@@ -31,6 +31,30 @@ def add_unicast(report: dict[str, Any], scenario: Scenario, number: int, vantage
     report["streams"] += own
 
 
+def both_ends(scenario: Scenario) -> list[dict[str, Any]]:
+    """Rows of the pairs whose members' captures are both there, by connection."""
+    captures = list(scenario.captures)
+    rows: list[dict[str, Any]] = []
+    for pair, truth in scenario.unicast.items():
+        ends = pair.split(">")
+        if not set(ends) <= set(captures):
+            continue
+        left = truth.get("exact", {}).get("copies_sent_after_arrival", 0)
+        for conn_id in truth["conns"]:
+            rows.append(
+                {
+                    "sender": scenario.uuids[ends[0]],
+                    "receiver": scenario.uuids[ends[1]],
+                    "conn_id": int(conn_id),
+                    "sender_capture": captures.index(ends[0]),
+                    "receiver_capture": captures.index(ends[1]),
+                    "copies_sent_after_arrival": left,  # the truth has the pair's: on the first
+                }
+            )
+            left = 0
+    return rows
+
+
 def _pairs(scenario: Scenario) -> list[str]:
     """The pairs of the truth; where the lab computed none, of the members."""
     names = list(scenario.uuids)

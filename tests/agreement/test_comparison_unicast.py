@@ -81,6 +81,18 @@ def test_a_redelivery_that_is_left_out_differs() -> None:
     assert differences(NAME, spoil) == ["B A>B delivered"]
 
 
+def test_what_needs_both_ends_is_compared() -> None:
+    def spoil(report: dict[str, Any]) -> None:
+        next(m for m in report["both_ends"] if m["copies_sent_after_arrival"])[
+            "copies_sent_after_arrival"
+        ] -= 1
+
+    figure = "both A>B copies_sent_after_arrival"
+    assert differences(NAME, spoil) == [figure]
+    gone = differences(NAME, lambda report: report["both_ends"].clear())
+    assert gone == [figure, "both B>A copies_sent_after_arrival"]
+
+
 def test_connections_are_compared() -> None:
     def spoil(report: dict[str, Any]) -> None:
         report["connections"][0]["highest_acked"] += 1

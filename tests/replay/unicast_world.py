@@ -46,6 +46,7 @@ class Truth:
     reasons: Counter[str] = field(default_factory=Counter)
     purged: set[tuple[int, int]] = field(default_factory=set)  # by a stale ACK, not delivered again
     acks_lost: int = 0
+    sent_after_arrival: Counter[int] = field(default_factory=Counter)  # copies, by conn_id
     quick_losses: int = 0  # of windows that were hardly open
     silent_reopenings: int = 0  # a lost window came back by seqno 1, without any SEND_FIRST_SEQNO
 
@@ -120,6 +121,8 @@ class World:
     def _data(self, seqno: int, *, first: bool, reason: str) -> None:
         if reason:
             self.truth.reasons[reason] += 1
+            if (self.conn, seqno) in self.truth.arrived:
+                self.truth.sent_after_arrival[self.conn] += 1
         fresh_id = next(self._ids) % 65536
         fields = {"seqno": seqno, "conn": self.conn, "first": first, "fresh_id": fresh_id}
         self._tap(self.at_a, "DATA", A, B, **fields)
