@@ -108,7 +108,10 @@ class Gap:
 
 
 def _between(start: Mark | None, stop: Mark | None) -> int | None:
-    return None if start is None or stop is None else stop.at_ns - start.at_ns
+    """Null where one of them is not known, or where the order is the other one."""
+    if start is None or stop is None or stop.at_ns < start.at_ns:
+        return None
+    return stop.at_ns - start.at_ns
 
 
 Judge = Callable[[Gap, Range, Arrival], Outcome]

@@ -38,6 +38,7 @@ from seqaudit.replay.zenoh_keys import (
     UNRESOLVED,
     Advanced,
     KeyTables,
+    Parameters,
     advanced,
     document_query,
     matches,
@@ -300,9 +301,7 @@ class ZenohEngine:
         if event.stamp is None:
             return True
         taken = self._counter(event).taken
-        if taken is None:
-            return True
-        return self._place(event.stamp, event) >= taken.accepted_from
+        return taken is None or self._place(event.stamp, event) >= taken.accepted_from
 
     def _place(self, raw: int, event: Event) -> int:
         """The frame of a message, by its sn: one of the run of frames that was taken just now.
@@ -579,8 +578,8 @@ class ZenohEngine:
         if told is None or told.role == "sub":
             return  # not of missed-samples recovery
         subscribers = self._asking(requester, event.destination, told)
-        sort = self._sort(told, asked.has_range, subscribers, requester, key)
         place = next((s for s in self._sources_of(requester, told.source)), None)
+        sort = self._sort(told, asked, subscribers, requester, key, place)
         depth = self.parameters.value("cache_depth")
         number = len(self.queries) + self.unlisted_queries
         timeout = detail.get("timeout_ms", self.parameters.value("query_timeout_ms"))
@@ -647,17 +646,21 @@ class ZenohEngine:
     def _sort(
         self,
         told: Advanced,
-        ranged: bool,
+        asked: Parameters,
         subscribers: list[Subscriber],
         requester: str,
         key: str,
+        source: Source | None,
     ) -> Sort:
         if told.role == "":
             return Sort.HISTORY
         if told.role == "pub":
-            return Sort.HEARTBEAT if ranged else Sort.LATE
+            return Sort.HEARTBEAT if asked.has_range else Sort.LATE
         if any(s.waiting is not None or s.last is None for s in subscribers):
             return Sort.RECOVERY
+        first = _placed(source, asked.first)
+        if source is not None and source.live and first is not None and first < source.live.stop():
+            return Sort.RECOVERY  # it lacks what has passed here
         beside = (q for q in self._open.values() if q.requester == requester and q.key == key)
         if any(q.sort is Sort.RECOVERY for q in beside):
             return Sort.RECOVERY

@@ -23,6 +23,12 @@ WAIT_NS: Final = 1_000_000_000
 STORM_QUERIES: Final = 20
 STORM_PER_GAP: Final = 3
 
+#: What a subscriber had, missed and got back, which nobody sees where its samples leave.
+UNSEEN_AT_SENDER: Final = (
+    "delivered", "misses", "reordered", "recovered", "unrecovered", "open", "not_captured", "lost",
+    "lost_seqnos", "unrecovered_seqnos", "repeats", "longest_wait_ns",
+)  # fmt: skip
+
 #: Rules that need captures of two places (``zenoh_legs`` judges them).
 ELSEWHERE: Final = frozenset({"ZN019", "ZN020", "ZN021"})
 
@@ -205,12 +211,25 @@ class _Zenoh(Reporter):
             "recovery_ns": {"p50": None, "p99": None, "max": None},
             "repeats": 0,
             "longest_wait_ns": None,
+            "control": {
+                "queries": len(mine),
+                "replies": sum(query.replies for query in mine),
+                "finals": sum(query.final for query in mine),
+                "heartbeats": source.heartbeats.count,
+                "while_nothing_is_missing": None,
+                "samples_while_nothing_is_missing": None,
+            },
             "unknown": {},
         }
         if subscriber is None:
             row["unknown"]["delivered"] = "no sample that its receiver accepts passed here"
             return row
         counts = subscriber.counts
+        quiet = subscriber.quiet_control(mine)
+        row["control"] |= {
+            "while_nothing_is_missing": quiet[0],
+            "samples_while_nothing_is_missing": quiet[1],
+        }
         row |= {
             "gaps": subscriber.gap_count,
             "reordered": counts[Outcome.REORDERED],
@@ -233,7 +252,11 @@ class _Zenoh(Reporter):
             },
         }
         if role == "sender":
-            row["unknown"]["delivered"] = "what arrived is not visible at the sender (zenoh.md 11)"
+            why = "what arrived is not visible at the sender (zenoh.md 11)"
+            for figure in UNSEEN_AT_SENDER:
+                row[figure] = None
+                row["unknown"][figure] = why
+            row["retransmissions"] = dict.fromkeys(row["retransmissions"])
         else:
             row["delivered"] = inclusive(subscriber.delivery.ranges)
             row["misses"] = [
@@ -309,7 +332,7 @@ class _Zenoh(Reporter):
                 "ended.",
             )  # fmt: skip
         yield from self._where(stream, source, gaps)
-        if subscriber.repeat_count:
+        if subscriber.repeat_count and role != "sender":
             yield from self.note(
                 stream, "ZN008", subscriber.repeats, here,
                 "{times} samples of {sender_member} came again; the subscriber ignores them.",
@@ -468,17 +491,16 @@ class _Zenoh(Reporter):
                 stream, "ZN010", empty,
                 "{times} periodic queries for {sender_member} were answered without a sample.",
             )  # fmt: skip
-        if not subscriber.gap_count and (mine or source.heartbeats):
+        messages, samples = subscriber.quiet_control(mine)
+        if messages:
+            at_sender = self.engine.role(source.sender, source.receiver) == "sender"
+            beats = source.heartbeats.marks[:1]
             yield self.make(
-                stream, "ZN011", Certainty.PROVEN,
-                "{queries} queries, {replies} replies and {beats} heartbeats passed for "
-                "{sender_member}, which lost nothing here.",
-                mark=mine[0].asked if mine else source.heartbeats.marks[0],
-                facts={
-                    "queries": len(mine),
-                    "replies": source.replies,
-                    "beats": source.heartbeats.count,
-                },
+                stream, "ZN011", Certainty.LIKELY if at_sender else Certainty.PROVEN,
+                "{messages} control messages (queries, replies, finals, heartbeats) passed for "
+                "{sender_member} while nothing was missing, beside {samples} samples.",
+                mark=min([q.asked for q in mine if q.idle][:1] + beats, key=lambda m: m.at_ns),
+                facts={"messages": messages, "samples": samples},
             )  # fmt: skip
         late = [q for q in mine if q.timed_out]
         if late:

@@ -1,6 +1,6 @@
 """One transport counter as its receiver has it: what it accepts, ignores, throws away (zenoh.md 8).
 
-Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H1 to H13 of
+Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H1 to H14 of
 ``zenoh_tables``.
 """
 
@@ -84,7 +84,7 @@ class HopCounter:
 
     def frames_came(self, first: int, stop: int, came: Mark, until: Mark) -> Taken:
         """Frames with consecutive sns [first, stop) as on the wire (H1)."""
-        taken = self._take(first, stop, came, until)
+        taken = self._take(first, stop, came, until, begins=True)
         if taken.accepted_from < taken.stop:
             if self._message is not None:
                 self.broken.add(came)
@@ -96,7 +96,8 @@ class HopCounter:
         self, sn: int, came: Mark, detail: dict[str, Any], *, said_drop: bool
     ) -> tuple[Taken, Message | None]:
         """A fragment; the message that it completes, if it does (H8)."""
-        taken = self._take(sn, sn + 1, came, came)
+        begins = bool(detail["first"]) or (self._patch == 0 and self._message is None)
+        taken = self._take(sn, sn + 1, came, came, begins=begins)
         if taken.accepted_from >= taken.stop:
             return taken, None
         place, more = taken.first, bool(detail["more"])
@@ -131,7 +132,7 @@ class HopCounter:
         complete, self._message = self._message, None
         return complete
 
-    def _take(self, first: int, stop: int, came: Mark, until: Mark) -> Taken:
+    def _take(self, first: int, stop: int, came: Mark, until: Mark, *, begins: bool) -> Taken:
         count = stop - first
         self.frames += count
         self.first = self.first or came
@@ -141,7 +142,7 @@ class HopCounter:
         begin = unwrap(first & self.mask, self.last, self.mask)
         if begin > self.last:
             if begin > self.last + 1:
-                self._passed_over(self.last + 1, begin, came)
+                self._passed_over(self.last + 1, begin, came, begins=begins)
             accepted_from = begin
         else:
             accepted_from = min(self.last + 1, begin + count)
@@ -153,14 +154,19 @@ class HopCounter:
         self.taken = Taken(begin, end, accepted_from)
         return self.taken
 
-    def _passed_over(self, first: int, stop: int, came: Mark) -> None:
+    def _passed_over(self, first: int, stop: int, came: Mark, *, begins: bool) -> None:
         """Newer by more than one: what lies between is ignored silently (H2)."""
         if self._final_at == first - 1:  # H10
             first += 1
             self.skips += 1
-        elif self._open_at == first - 1 and stop == first + 1:  # H11
-            self.abandoned.add(came)
-            first += 1
+        elif self._open_at == first - 1 and begins:
+            if stop == first + 1:  # H11
+                self.abandoned.add(came)
+                self._message = None
+                first += 1
+            else:  # H14
+                stop -= 1
+                self.skips += 1
         if first >= stop:
             return
         if not self.seen and not self.known_start:

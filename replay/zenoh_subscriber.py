@@ -2,14 +2,15 @@
 
 ``Subscriber`` replays the shipped AdvancedSubscriber, ``DocumentSubscriber`` the ReliableSubscriber
 of the design document. Samples come as runs [first, stop) that its transport accepted; sns are
-unwrapped. Rows S3 to S22 of ``zenoh_tables`` (D2 to D9 for the document's).
+unwrapped. Rows S3 to S27 of ``zenoh_tables`` (D2 to D9 for the document's).
 
 What no capture shows is whether recovery is switched on: a gap opens a *wait for the query* that
 such a subscriber sends at once. It ends with that query, or when ``grace_ns`` has passed without
 one: then the misses were due when the gap showed (no recovery, no cache known, or multicast).
 """
 
-from collections.abc import Callable
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
@@ -25,6 +26,7 @@ MAX_KEPT_MISSES: Final = 10_000
 BY_SAMPLE: Final = "a newer sample"
 BY_HEARTBEAT: Final = "heartbeat"
 BY_QUERY: Final = "this subscriber's own query"
+BY_REPLY: Final = "a reply that brought it"
 
 
 class Cause(StrEnum):
@@ -51,6 +53,10 @@ class Sort(StrEnum):
     LATE = "late publisher"
 
 
+#: Queries for what is missing; a sample that only their replies bring was lost.
+FOR_MISSING: Final = frozenset({Sort.RECOVERY, Sort.PERIODIC, Sort.HEARTBEAT})
+
+
 @dataclass(slots=True)
 class Query:
     """One query on the wire: from its Request to its ResponseFinal, or its timeout."""
@@ -75,7 +81,18 @@ class Query:
     reply_gap: bool = False  # transport sns are missing on the way of the replies
     gone: bool = False  # the session ended first
     filled: int = 0  # samples it recovered
+    quiet: bool = False  # asked while nothing was missing
     evicted: RangeSet | None = None  # what the cache no longer had; null: its depth is not known
+
+    @property
+    def final(self) -> bool:
+        """A ResponseFinal ended it."""
+        return self.ended is not None and not self.timed_out and not self.gone
+
+    @property
+    def idle(self) -> bool:
+        """Asked while nothing was missing, and that was so."""
+        return self.quiet and not self.filled
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +164,11 @@ class Subscriber:
         self.heard_at: Mark | None = None
         self.asked_at_all = False
         self.first_at: Mark | None = None
+        self.quiet_samples = 0  # live ones that came in order while nothing was missing
+        self.quiet_heartbeats = 0  # that told nothing new while nothing was missing
+        self._calm = True  # before the sample that is being taken
+        self._beat: int | None = None  # what the last of these said
+        self._by_reply: list[Gap] = []  # of samples that only a reply showed, by first sn
         self._held: Mark | None = None
         self._grace_ns = grace_ns
         self._cause = cause
@@ -157,14 +179,35 @@ class Subscriber:
 
     def sample(self, first: int, stop: int, arrival: Arrival, reply: Query | None) -> None:
         """Samples [first, stop), live or from a reply: the code path is the same (9.4)."""
-        self._filling = reply
+        if reply is None and self._by_reply:
+            self._overtaken(first, stop)
+        self._filling, self._calm = reply, self.calm
         self._note(first, stop, arrival)
         self._take(first, stop, arrival.first)
         if reply is None:
             self._after_live(arrival.first)
 
+    @property
+    def calm(self) -> bool:
+        """Nothing is missing, and no query for anything is open."""
+        return not (
+            self.pending
+            or self.waiting is not None
+            or any(not query.quiet for query in self.queries)
+            or (self.tracker is not None and self.tracker.missing())
+        )
+
+    def quiet_control(self, queries: Iterable[Query]) -> tuple[int, int]:
+        """Control messages and live samples that passed while nothing was missing."""
+        messages = sum(1 + query.replies + query.final for query in queries if query.idle)
+        return messages + self.quiet_heartbeats, self.quiet_samples
+
     def heartbeat(self, told: int, mark: Mark) -> None:
         """The publisher says that ``told`` is its last sn (S14, S16)."""
+        self._beat = None
+        if self.calm and self.last is not None and told <= self.last:
+            self.quiet_heartbeats += 1
+            self._beat = told
         if self.heard is None or told > self.heard:
             self.heard, self.heard_at = told, mark
         if self.tracker is not None and self.last is not None and told > self.last:
@@ -174,6 +217,10 @@ class Subscriber:
         """A query of this subscriber for this source: S11, S13 (one of several), S15, S17, S23."""
         if query.first is not None:
             self._agree(query.first, query.asked)
+        if query.sort is Sort.HEARTBEAT and query.last is not None and query.last == self._beat:
+            self.quiet_heartbeats -= 1  # at the publisher's end: it did tell something new
+            self._beat = None
+        query.quiet = query.sort is Sort.PERIODIC and self.calm
         self.asked_at_all = True
         self.queries.append(query)
         self.waiting = None
@@ -219,6 +266,7 @@ class Subscriber:
                 if first >= stop:
                     return
             else:  # S3, S5
+                self._quiet(first, stop)
                 self._deliver(first, stop, mark)
                 return
         assert self.last is not None
@@ -228,10 +276,15 @@ class Subscriber:
         if first >= stop:
             return
         if first == self.last + 1:  # S6
+            self._quiet(first, stop)
             self._deliver(first, stop, mark)
             self._deliver_pending(mark)
         else:  # S7, or S8 where nobody asks
             self._hold(first, stop, mark)
+
+    def _quiet(self, first: int, stop: int) -> None:
+        if self._filling is None and self._calm:
+            self.quiet_samples += stop - first
 
     def _hold_history(self, first: int, stop: int, mark: Mark) -> int:
         """Kept back until the history is there, at most ``history_max`` of them."""
@@ -254,6 +307,8 @@ class Subscriber:
         """Hand on everything pending; each hole is a miss (S20), what is old is dropped (S21)."""
         self.waiting = None
         pending, self.pending = list(self.pending), RangeSet()
+        if query is None:  # nobody asked: they did not wait
+            self.quiet_samples += sum(b - a for a, b in pending)
         for first, stop in pending:
             if self.last is not None and first > self.last + 1:
                 self._miss(self.last + 1, first, mark, query)
@@ -345,7 +400,50 @@ class Subscriber:
             self.tracker = self._new_tracker(first)
         elif self.history and first < self.tracker.known_stop:
             self.start = min(first, self.start or first)
+        elif self._only_asked_for(first, stop):
+            self._shown_by_reply(stop, arrival)
         self.tracker.arrive(first, stop, arrival, BY_SAMPLE)
+
+    def _only_asked_for(self, first: int, stop: int) -> bool:
+        """Nothing but a reply to a query for missing samples says that these exist."""
+        query, tracker = self._filling, self.tracker
+        return (
+            query is not None
+            and query.sort in FOR_MISSING
+            and query.first is not None
+            and tracker is not None
+            and stop > tracker.known_stop
+        )
+
+    def _shown_by_reply(self, stop: int, arrival: Arrival) -> None:
+        """Last samples that were lost; a query brings them before anything says so (S27)."""
+        assert self.tracker is not None and self._filling is not None
+        gap = self.tracker.reveal(stop, arrival.first, BY_REPLY)
+        if gap is not None:
+            gap.requested = gap.last_requested = self._filling.asked
+            gap.requests = 1
+            if len(self._by_reply) < MAX_KEPT_GAPS:
+                self._by_reply.append(gap)
+
+    def _overtaken(self, first: int, stop: int) -> None:
+        """The original comes after all: the reply was only faster."""
+        place = bisect_right(self._by_reply, first, key=lambda gap: gap.stop)
+        while place < len(self._by_reply) and self._by_reply[place].first < stop:
+            gap = self._by_reply[place]
+            place += 1
+            parts = gap.parts.get(Outcome.RECOVERED)
+            moved = [] if parts is None else parts.ranges.remove(first, stop)
+            for a, b in moved:
+                assert parts is not None
+                late = gap.parts.setdefault(
+                    Outcome.REORDERED, Part(RangeSet(), parts.first, parts.last, parts.delivered)
+                )
+                late.ranges.add(a, b)
+                self.counts[Outcome.RECOVERED] -= b - a
+                self.counts[Outcome.REORDERED] += b - a
+                self.recovered.remove(a, b)
+            if parts is not None and not parts.ranges:
+                del gap.parts[Outcome.RECOVERED]
 
     def _new_tracker(self, start: int) -> GapTracker:
         return GapTracker(start, self._judge, self._closed, self._filled)
@@ -359,7 +457,8 @@ class Subscriber:
         self.counts[outcome] += count
         if outcome is Outcome.RECOVERED and part.last is not None:
             self.recovered.add(*piece)
-            self.recovery.add(part.last.at_ns - gap.revealed.at_ns, count)
+            if gap.revealed_by != BY_REPLY:
+                self.recovery.add(part.last.at_ns - gap.revealed.at_ns, count)
             if self._filling is not None:
                 self._filling.filled += count
 

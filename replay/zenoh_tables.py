@@ -34,6 +34,8 @@ _TABLE: Final = (
         "zenoh.md 8.4"),
     Row("zenoh H12", "Drop: buffer cleared, nothing delivered", _FRAGMENT),
     Row("zenoh H13", "not First, buffer empty, patch 0: start here", _FRAGMENT),
+    Row("zenoh H14", "unfinished fragments, several sns missing, a new message: the final fragment "
+        "is among them, and the sn skipped after it", "zenoh.md 8.4"),
     Row("zenoh S1", "no SourceInfo and no timestamp: delivered", _SUBSCRIBER),
     Row("zenoh S2", "no SourceInfo, timestamp: ordered by clock", _SUBSCRIBER),
     Row("zenoh S3", "history runs with max 1, nothing yet: delivered", _SUBSCRIBER),
@@ -65,6 +67,8 @@ _TABLE: Final = (
     Row("zenoh S25", "publisher restart: another source", _SUBSCRIBER),
     Row("zenoh S26", "retention: an idle source is forgotten after an hour", _SUBSCRIBER,
         "a liveliness token may keep it; the next query says what it knows (S12)"),
+    Row("zenoh S27", "a query brings last samples that nothing told of: lost and recovered",
+        "zenoh.md 9.4 \"periodic queries\""),
     Row("zenoh C1", "_sn=a..b: both ends included, wrap-aware", _CACHE),
     Row("zenoh C2", "_sn=a..", _CACHE),
     Row("zenoh C3", "_sn=..b", _CACHE),

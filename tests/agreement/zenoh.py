@@ -331,6 +331,8 @@ class _Comparison:
         ]
         inside = [sn for sn in truth if sn <= highest]
         yield self.row(file, f"{name} not recovered", lost, inside)
+        unseen = sum(stream["not_captured"] for stream in streams)
+        yield self.row(file, f"{name} delivered without passing here", unseen, 0)
         tail = [sn for sn in truth if sn > highest]
         if tail:
             heard = max((s["heartbeat_highest"] or -1 for s in streams), default=-1)

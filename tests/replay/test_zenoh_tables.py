@@ -23,6 +23,7 @@ from seqaudit.replay.zenoh_keys import (
     parameters,
 )
 from seqaudit.replay.zenoh_subscriber import (
+    BY_REPLY,
     Cause,
     DocumentSubscriber,
     Query,
@@ -272,6 +273,42 @@ def test_pending_samples_that_have_become_old_are_dropped() -> None:
     query = bench.ask(1)
     bench.subscriber.last = 2
     assert bench.end(query).delivered == [(0, 1)]
+
+
+@pytest.mark.rule("zenoh S27")
+def test_last_samples_that_only_a_query_brings_were_lost_and_recovered() -> None:
+    bench = Bench().live(0)
+    query = bench.ask(1, sort=Sort.PERIODIC)
+    bench.reply(query, 1, 2, at=1).end(query, at=1)
+    subscriber = bench.subscriber
+    assert (bench.delivered, subscriber.counts[Outcome.RECOVERED]) == ([(0, 3)], 2)
+    assert [(g.first, g.stop, g.revealed_by) for g in subscriber.gaps] == [
+        (1, 2, BY_REPLY),
+        (2, 3, BY_REPLY),
+    ]
+    bench.live(2, at=2)  # its original was only slower
+    assert subscriber.counts[Outcome.RECOVERED] == 1
+    assert subscriber.counts[Outcome.REORDERED] == 1
+    assert list(subscriber.recovered) == [(1, 2)]
+    whole = Bench().live(5)
+    late = whole.ask(None, sort=Sort.LATE)
+    assert whole.reply(late, 6, 7).end(late).subscriber.counts[Outcome.RECOVERED] == 0
+
+
+def test_control_traffic_counts_while_nothing_is_missing() -> None:
+    bench = Bench().live(0, 10)
+    bench.subscriber.heartbeat(9, mark(0))
+    idle = bench.ask(10, sort=Sort.PERIODIC)
+    idle.ended = mark(0)
+    bench.end(idle)
+    assert bench.subscriber.quiet_control([idle]) == (3, 10)
+    bench.live(12)  # 11 and the beats from here on are no rest
+    bench.subscriber.heartbeat(12, mark(0))
+    asked = bench.ask(10)
+    bench.live(13).reply(asked, 10, 11).end(asked)
+    assert bench.subscriber.quiet_control([idle, asked]) == (3, 10)
+    bench.live(14)
+    assert bench.subscriber.quiet_control([idle, asked]) == (3, 11)
 
 
 @pytest.mark.rule("zenoh S24")
@@ -547,6 +584,18 @@ def test_unfinished_fragments_and_one_skipped_sn_are_given_up_by_the_sender() ->
     hop.fragment_came(10, mark(0), piece(1), said_drop=False)
     came(hop, 12)
     assert (hop.abandoned.count, list(hop.lost)) == (1, [])
+
+
+@pytest.mark.rule("zenoh H14")
+def test_a_lost_final_fragment_takes_the_skipped_sn_with_it() -> None:
+    hop = counter()
+    hop.fragment_came(10, mark(0), piece(1), said_drop=False)
+    hop.fragment_came(13, mark(1), piece(1), said_drop=False)
+    assert (hop.skips, hop.abandoned.count, list(hop.lost)) == (1, 0, [(11, 12)])
+    middle = counter()
+    middle.fragment_came(10, mark(0), piece(1), said_drop=False)
+    middle.fragment_came(12, mark(1), piece(0), said_drop=False)
+    assert (middle.skips, middle.abandoned.count, list(middle.lost)) == (0, 0, [(11, 12)])
 
 
 @pytest.mark.rule("zenoh H12")
