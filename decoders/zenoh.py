@@ -141,8 +141,40 @@ class BatchDecoder:
             if len(table):
                 found += self._rows(batches, rows, data, table)
         status[rows] = columns[wire.STATUS]
+        found += self._cut(batches, np.flatnonzero(status == wire.TRUNCATED))
         self._count(status, mode)
         return found, status
+
+    def _cut(self, batches: Batches, places: Int64s) -> Iterator[pa.RecordBatch]:
+        """A row for each batch that snap length cut off, behind what was read of it."""
+        events = []
+        for place in places.tolist():
+            sender, receiver, conversation = _ends(batches, place)
+            frame = int(batches.frame[place]) | batches.split << FRAME_BITS
+            number = 0 if batches.place is None else int(batches.place[place])
+            events.append(
+                dict.fromkeys(EVENTS.names)
+                | {
+                    "capture": batches.capture,
+                    "frame": frame,
+                    "index": number + 1 << PLACE_BITS,
+                    "last_frame": frame,
+                    "at_ns": int(batches.at_ns[place]),
+                    "last_at_ns": int(batches.at_ns[place]),
+                    "system": SYSTEM,
+                    "conversation": conversation,
+                    "source": sender,
+                    "destination": receiver,
+                    "kind": int(Kind.NOTICE),
+                    "wire_kind": "cut",
+                    "detail": "{}",
+                    "count": 0,
+                    "flags": 0,
+                    "size": 0,
+                }
+            )
+        if events:
+            yield pa.RecordBatch.from_pylist(events, schema=EVENTS)
 
     def _plausible(self, batches: Batches) -> np.ndarray[tuple[int], np.dtype[np.bool]]:
         """Batches that begin like one; most of a foreign capture ends here."""

@@ -25,6 +25,8 @@ WHATAMI: Final = {0: "router", 1: "peer", 2: "client"}
 #: Resolution code → mask of transport sns (zenoh.md 8.2).
 MASKS: Final = {0: 0x7F, 1: 0x3FFF, 2: 0x0FFF_FFFF, 3: 0xFFFF_FFFF}
 PRIORITIES: Final = 8
+#: Data, Drop, not express (zenoh.md 4).
+DEFAULT_QOS: Final = 5
 
 _Z, _N = 0x80, 0x20
 
@@ -134,8 +136,8 @@ def _network(reader: Reader) -> tuple[str, Detail]:
     kind = header & 0x1F
     if kind == PUSH:
         key = reader.key(header)
-        reader.extensions(bool(header & _Z))
-        return "push", {"key": key, **_sample(reader)}
+        qos = reader.extensions(bool(header & _Z)).get(0x21, DEFAULT_QOS)
+        return "push", {"key": key, "qos": qos, **_sample(reader)}
     if kind == REQUEST:
         return "request", _request(reader, header)
     if kind == RESPONSE:

@@ -8,7 +8,7 @@ so both engines and an events file give the same bytes.
 import bisect
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -88,10 +88,8 @@ def build(
         for detail in _shown(capture_rules.judge(merged), by_kind.pop(rows_of.PROBLEM, []))
     ]
     seen = [(row["capture"], row["stream"], row["detail"]) for row in by_kind.get("STREAM", [])]
-    findings += [
-        _finding(detail, frames, called, spans)
-        for detail in zenoh_legs.judge(seen, [(m["first_ns"], m["last_ns"]) for m in merged])
-    ]
+    of_legs, legs_judged = zenoh_legs.judge(seen, [(m["first_ns"], m["last_ns"]) for m in merged])
+    findings += [_finding(detail, frames, called, spans) for detail in of_legs]
     findings.sort(key=_finding_order)
     streams = [
         frames.resolved(_stream(row, called), row["capture"])
@@ -138,7 +136,7 @@ def build(
         "gaps": gaps,
         "queries": queries,
         "findings": findings,
-        "rules": _rules(by_kind.pop(rows_of.JUDGED, []), findings, len(captures)),
+        "rules": _rules(by_kind.pop(rows_of.JUDGED, []), findings, len(captures), legs_judged),
         "parameters": _parameters(by_kind.pop(rows_of.PARAMETER, []), settings),
         "totals": _totals(captures, streams, gaps, findings, unreadable),
     } | ({"tables": tables} if tables else {})
@@ -504,8 +502,17 @@ def _drops(interfaces: Iterable[Row]) -> Row | None:
     return counted or None
 
 
-def _rules(judged: Iterable[Row], findings: Iterable[Row], captures: int) -> list[Row]:
-    """Each rule: on how many conversations of which captures it was judged, or why it was not."""
+def _rules(
+    judged: Iterable[Row],
+    findings: Iterable[Row],
+    captures: int,
+    together: Mapping[str, Collection[tuple[int, str]]],
+) -> list[Row]:
+    """Each rule: on how many conversations of which captures it was judged, or why it was not.
+
+    Args:
+        together: rule to (capture, conversation) that it was judged on by several legs together.
+    """
     told: dict[str, Row] = {
         code: {
             "rule": code,
@@ -522,7 +529,8 @@ def _rules(judged: Iterable[Row], findings: Iterable[Row], captures: int) -> lis
             continue
         where = {"capture": row["capture"], "conversation": row["conversation"]}
         why = row["detail"].get("why")
-        if row["detail"].get("judged", why is None):
+        compared = (row["capture"], row["conversation"]) in together.get(row["rule"], ())
+        if compared or row["detail"].get("judged", why is None):
             entry["judged"].append(where)
         else:
             entry["not_judged"].append(where | {"why": why})

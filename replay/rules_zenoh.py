@@ -151,4 +151,12 @@ ZENOH: Final[tuple[Rule, ...]] = (
         "Captures of two places: the highest sn told by heartbeats differs.",
         "Use periodic heartbeats on lossy links.",
         "zenoh.md 9.2"),
+    error(
+        "ZN022", "lost-between-sessions",
+        "Samples are missing between two sessions of one node: it lost its link to the source, "
+        "came back by another, and nothing brought what had passed meanwhile.",
+        "Two legs of one capture with the same source and receiving node, one behind the other: "
+        "the second begins above what the first showed, and no reply filled that.",
+        "Use recovery with a cache deep enough for the time that a reconnect takes.",
+        "missed samples document, \"Context\"; zenoh.md 9.4"),
 )  # fmt: skip

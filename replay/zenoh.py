@@ -14,11 +14,13 @@ what was published, the subscribers behind this leg, their queries (``zenoh_find
     response_final    the query ended; so does its timeout, and the end of the session
     push of 4 bytes   on a token key: a heartbeat
     declare.*         key tables, subscribers, queryables (caches), tokens
+    cut               what snap length cut off here may have said anything
 
 A batch that only might be zenoh (``doubt``) counts if the session proves to be one.
 """
 
 import json
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -162,6 +164,7 @@ class ZenohEngine:
         self._grace_ns = self.parameters.value("query_grace_ms") * 1_000_000
         self._document = self.parameters.value("rules") == "document"
         self._next_due = 2**63
+        self._cuts: list[int] = []  # when frames came that snap length cut off, never falling
 
     # -- events --------------------------------------------------------------------------------
 
@@ -172,6 +175,10 @@ class ZenohEngine:
         self.advance(event.at_ns)
         detail = json.loads(event.detail) if event.detail else {}
         word = event.wire_kind
+        if word == "cut":
+            if len(self._cuts) < MAX_QUERIES:
+                self._cuts.append(max(event.at_ns, self._cuts[-1] if self._cuts else 0))
+            return
         if word == "batches":
             self.doubted_frames[event.frame >> FRAME_BITS] += event.count
             return
@@ -336,6 +343,7 @@ class ZenohEngine:
             source = self._source(event, f"{zid}/{eid}", detail["key"])
             if source is not None:
                 source.fragmented += 1
+                _note_qos(source, detail, event, 1)
                 self._arrived(source, sn, sn + 1, event, accepted=accepted)
         else:
             self._message(word, detail, event, accepted)
@@ -360,10 +368,7 @@ class ZenohEngine:
         source = self._source(event, f"{detail['zid']}/{detail['eid']}", detail["key"])
         if source is None:
             return
-        if not detail["qos"] & BLOCK:
-            source.unblocked += event.count
-        if event.conn_id is not None and event.conn_id >= 0 and not event.conn_id & 1:
-            source.unreliable += event.count
+        _note_qos(source, detail, event, event.count)
         refused = 0
         if event.stamp is not None and self._counter(event).taken is not None:
             taken = self._counter(event).taken
@@ -441,18 +446,25 @@ class ZenohEngine:
                 subject,
                 source.source,
                 self._grace_ns,
-                lambda who, a, b, query: self._cause(source, a, b, query),
+                lambda who, a, b, query, since: self._cause(source, a, b, query, since),
                 history=history is not None,
                 history_max=limit,
             )
         return found
 
-    def _cause(self, source: Source, first: int, stop: int, query: Query | None) -> Cause:
+    def _cause(
+        self, source: Source, first: int, stop: int, query: Query | None, since_ns: int
+    ) -> Cause:
         """Why [first, stop) did not come back (zenoh.md 11)."""
         if query is None:
+            if self._cut(since_ns, since_ns + self._grace_ns):
+                return Cause.CUT  # a query may have been among it
             if not self.multicast and self.session_starts and not self._cached(source):
                 return Cause.NO_CACHE
             return Cause.NOT_ASKED
+        until = query.deadline_ns if query.ended is None else query.ended.at_ns
+        if self._cut(query.asked.at_ns, until):
+            return Cause.CUT
         if query.gone:
             return Cause.GONE
         if query.timed_out:
@@ -464,6 +476,11 @@ class ZenohEngine:
         if not query.replies and not self._cached(source):
             return Cause.NO_CACHE
         return Cause.EMPTY
+
+    def _cut(self, start_ns: int, stop_ns: int) -> bool:
+        """Whether snap length cut off messages in this span of time."""
+        place = bisect_left(self._cuts, start_ns)
+        return place < len(self._cuts) and self._cuts[place] <= stop_ns
 
     def _cached(self, source: Source) -> bool:
         """Whether a cache of this source is declared at the sender's side, or has answered."""
@@ -509,6 +526,7 @@ class ZenohEngine:
             zid, eid, sn = detail["source"]
             source = self._source(event, f"{zid}/{eid}", detail["key"])
             if source is not None:
+                _note_qos(source, detail, event, 1)
                 self._arrived(source, sn, sn + 1, event, accepted=True)
             return
         key = self.keys.resolve(event.source, event.destination, detail["key"])
@@ -753,6 +771,14 @@ class ZenohEngine:
         if _address(receiver) == here or (self.multicast and _address(sender) != here):
             return "receiver"
         return "sender" if _address(sender) == here else "between"
+
+
+def _note_qos(source: Source, detail: Mapping[str, Any], event: Event, count: int) -> None:
+    """Whether samples may be dropped, by congestion control or by their channel (zenoh.md 4)."""
+    if not detail["qos"] & BLOCK:
+        source.unblocked += count
+    if event.conn_id is not None and event.conn_id >= 0 and not event.conn_id & 1:
+        source.unreliable += count
 
 
 def _address(endpoint: str) -> str:

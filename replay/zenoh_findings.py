@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from seqaudit.decoders.events import NO_CONVERSATION
-from seqaudit.replay.findings import Certainty, Finding
+from seqaudit.replay.findings import Certainty, Finding, Severity
 from seqaudit.replay.gaps import Gap, Mark, Outcome
 from seqaudit.replay.ranges import RangeSet, inclusive
 from seqaudit.replay.reporting import MAX_EVIDENCE, Reporter, listed, parts_of
@@ -14,6 +14,7 @@ from seqaudit.replay.results import ACCOUNT, GAP, QUERY, STREAM, Result
 from seqaudit.replay.rules_zenoh import ZENOH
 from seqaudit.replay.zenoh import Source, Unnumbered, ZenohEngine
 from seqaudit.replay.zenoh_hops import HopCounter, HopGap
+from seqaudit.replay.zenoh_legs import LINK_RULES
 from seqaudit.replay.zenoh_subscriber import Cause, Query, Sort, Subscriber
 
 SYSTEM: Final = "zenoh"
@@ -29,8 +30,10 @@ UNSEEN_AT_SENDER: Final = (
     "lost_seqnos", "unrecovered_seqnos", "repeats", "longest_wait_ns",
 )  # fmt: skip
 
-#: Rules that need captures of two places (``zenoh_legs`` judges them).
-ELSEWHERE: Final = frozenset({"ZN019", "ZN020", "ZN021"})
+#: Rules that need several legs of a source (``zenoh_legs`` judges them), and why not without.
+ELSEWHERE: Final = dict.fromkeys(LINK_RULES, "needs captures of two places") | {
+    "ZN022": "needs two sessions of one node in turn"
+}
 
 
 @dataclass(slots=True)
@@ -92,8 +95,7 @@ class _Zenoh(Reporter):
             )  # fmt: skip
         yield from self._accounts()
         for rule in ZENOH:
-            why = "needs captures of two places" if rule.code in ELSEWHERE else None
-            yield self.judged(rule.code, why)
+            yield self.judged(rule.code, ELSEWHERE.get(rule.code))
         yield from self.parameters_used(PARAMETERS)
 
     def _accounts(self) -> Iterator[Result]:
@@ -382,6 +384,11 @@ class _Zenoh(Reporter):
                 "{count} samples of {sender_member} were missed and did not come back ({cause}); "
                 "due: {callbacks}."
             )
+            severity = None
+            if cause is Cause.CUT:
+                certainty, severity = Certainty.UNDECIDABLE, Severity.INFO
+                text = text.replace("due: {callbacks}", "if so, due: {callbacks}")
+                text = text.replace("did not come back", "were not seen to come back")
             if self.engine.parameters.value("rules") == "document":
                 text = text.replace("due: {callbacks}", "an error is due in its log")
             yield self.make(
@@ -397,6 +404,7 @@ class _Zenoh(Reporter):
                     if len(misses) > 1 else "a miss callback",
                 },
                 default="query_grace_ms" if cause is Cause.NOT_ASKED else None,
+                severity=severity,
             )  # fmt: skip
 
     def _tail(

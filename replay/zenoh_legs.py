@@ -7,6 +7,7 @@ eid) keeps its sns on every leg, so:
     router: leg in, leg out               sns that came in and did not go out: lost in the router
     same link, nothing newer came         last samples lost, and nobody was told (ZN019)
     same link, newer heartbeat left       a heartbeat lost (ZN021)
+    two sessions of a node, in turn       sns between them: lost while there was none (ZN022)
 
 Only what passed one place while the other was being captured is compared.
 """
@@ -26,30 +27,109 @@ MAX_RANGES: Final = 1_000
 #: have gone on behind its last frame.
 SILENCE_NS: Final = 2_500_000_000
 
+#: What two legs can be judged by: the same link, into and out of a node, two sessions in turn.
+LINK_RULES: Final = frozenset({"ZN019", "ZN020", "ZN021"})
+ROUTER_RULES: Final = frozenset({"ZN020"})
+SESSION_RULES: Final = frozenset({"ZN022"})
+RULES: Final = LINK_RULES | SESSION_RULES
+
 Row = Mapping[str, Any]
+
+
+Place = tuple[int, str, Row]  # capture, stream, detail
+Judged = dict[str, set[tuple[int, str]]]  # rule -> (capture, conversation)
 
 
 def judge(
     streams: Iterable[tuple[int, str, Row]], spans: Sequence[tuple[int | None, int | None]]
-) -> list[dict[str, Any]]:
-    """Finding details, each with its ``capture`` and ``stream``.
+) -> tuple[list[dict[str, Any]], Judged]:
+    """Finding details, each with its ``capture`` and ``stream``; and what could be compared.
 
     Args:
         streams: (capture, stream, detail) of STREAM rows of any system.
         spans: first and last time of each capture.
     """
-    legs: dict[str, dict[tuple[int, str, str], tuple[int, str, Row]]] = {}
+    legs: dict[str, dict[tuple[int, str, str], Place]] = {}
+    heard: dict[tuple[int, str], Row] = {}
     for capture, stream, row in streams:
-        if row.get("kind") == "samples" and row["live"]:
+        if row.get("kind") == "samples":
             place = (capture, row["sender_endpoint"], row["receiver_endpoint"])
             legs.setdefault(row["source"], {}).setdefault(place, (capture, stream, row))
+        elif row.get("kind") == "transport":
+            heard.setdefault((capture, row["leg"]), row)
     found: list[dict[str, Any]] = []
+    judged: Judged = {rule: set() for rule in RULES}
     for _, places in sorted(legs.items()):
         chosen = [places[place] for place in sorted(places)[:MAX_LEGS]]
-        for before, after in permutations(chosen, 2):
+        for before, after in permutations([c for c in chosen if c[2]["live"]], 2):
+            for rule in _comparable(before, after, spans):
+                judged[rule] |= {(p[0], p[2]["leg"]) for p in (before, after)}
             for finding in _compared(before, after, spans):
                 found.append(finding.detail() | {"capture": after[0], "stream": after[1]})
-    return found
+        for near in chosen:
+            for other, finding in _nothing_came(near, chosen, heard, spans):
+                judged["ZN019"] |= {(near[0], near[2]["leg"]), (other, near[2]["leg"])}
+                found.append(finding.detail() | {"capture": near[0], "stream": near[1]})
+    return found, judged
+
+
+def _comparable(
+    before: Place, after: Place, spans: Sequence[tuple[int | None, int | None]]
+) -> frozenset[str]:
+    """The rules that two legs of a source can be judged by."""
+    (capture, _, near), (other, _, far) = before, after
+    if not _while(near, spans[other]):
+        return frozenset()
+    if _link(near) == _link(far):
+        ends = near["role"] == "sender" and far["role"] != "sender"
+        return LINK_RULES if ends and capture != other else frozenset()
+    if near["receiver"] is None or near["receiver"] != far["receiver"]:
+        return ROUTER_RULES if _leads_to(near, far) else frozenset()
+    return SESSION_RULES if capture == other and near["last_ns"] < far["first_ns"] else frozenset()
+
+
+def _while(near: Row, span: tuple[int | None, int | None]) -> bool:
+    """Whether the other capture ran while the samples passed here."""
+    begin, end = span
+    if begin is None or end is None or not begin <= near["first_ns"] <= near["last_ns"]:
+        return False
+    return bool(near["last_ns"] <= end + SILENCE_NS)
+
+
+def _leads_to(near: Row, far: Row) -> bool:
+    return near["receiver"] is not None and near["receiver"] == far["sender_node"]
+
+
+def _nothing_came(
+    near: Place,
+    chosen: Sequence[Place],
+    heard: Mapping[tuple[int, str], Row],
+    spans: Sequence[tuple[int | None, int | None]],
+) -> Iterator[tuple[int, Finding]]:
+    """A source of which the capture at the other end of the link has no sample at all."""
+    capture, stream, row = near
+    if row["role"] != "sender" or not row["live"]:
+        return
+    for other in sorted({place for place, leg in heard if leg == row["leg"]} - {capture}):
+        there = [c[2] for c in chosen if c[0] == other and _link(c[2]) == _link(row)]
+        if any(far["live"] or far["role"] == "sender" for far in there):
+            continue
+        if not _while(row, spans[other]):
+            continue
+        known = max([_highest(far) for far in there], default=-1)
+        lost = [(max(a, known + 1), b + 1) for a, b in row["live"] if b > known]
+        if lost:
+            yield other, _finding(
+                "ZN019", Certainty.PROVEN, stream, row, lost,
+                "All {count} samples of {sender_member} that left here did not come to "
+                "{receiver_member}, and nothing told it that they exist.",
+            )  # fmt: skip
+
+
+def _highest(row: Row) -> int:
+    """The highest sn that was seen or told of at a leg."""
+    known = [n for n in (row["last_seqno"], row["heartbeat_highest"]) if n is not None]
+    return max(known, default=-1)
 
 
 def _compared(
@@ -57,17 +137,23 @@ def _compared(
     after: tuple[int, str, Row],
     spans: Sequence[tuple[int | None, int | None]],
 ) -> Iterator[Finding]:
-    (capture, _, near), (other, stream, far) = before, after
-    begin, end = spans[other]
-    if begin is None or end is None or not begin <= near["first_ns"] <= near["last_ns"]:
-        return
-    if near["last_ns"] > end + SILENCE_NS:
-        return
-    if _link(near) == _link(far) and capture != other:
-        if near["role"] == "sender" and far["role"] != "sender":
-            sure = Certainty.PROVEN if near["last_ns"] <= end else Certainty.LIKELY
-            yield from _link_findings(stream, near, far, sure)
-    elif near["receiver"] is not None and near["receiver"] == far["sender_node"]:
+    (_, _, near), (other, stream, far) = before, after
+    rules = _comparable(before, after, spans)
+    if rules == LINK_RULES:
+        end = spans[other][1] or 0
+        sure = Certainty.PROVEN if near["last_ns"] <= end else Certainty.LIKELY
+        yield from _link_findings(stream, near, far, sure)
+    elif rules == SESSION_RULES:
+        between = RangeSet([(_highest(near) + 1, far["first_seqno"])])
+        for a, b in far["unrecovered_seqnos"] or ():  # its subscriber knew, and asked
+            between.remove(a, b + 1)
+        if between:
+            yield _finding(
+                "ZN022", Certainty.LIKELY, stream, far, list(between),
+                "{count} samples of {sender_member} are missing between two sessions of "
+                "{receiver_member}: the first came by the one, what follows by the other.",
+            )  # fmt: skip
+    elif rules == ROUTER_RULES:
         first, last = far["live"][0][0], far["live"][-1][1]
         lost = _less(near, far).within(first, last + 1)
         if lost:
@@ -96,7 +182,7 @@ def _link_findings(stream: str, near: Row, far: Row, sure: Certainty) -> Iterato
             "{count} samples of {sender_member} left its end of the link and did not come to the "
             "end of {receiver_member}.",
         )  # fmt: skip
-    known = max(far["last_seqno"], far["heartbeat_highest"] or 0)
+    known = _highest(far)
     highest = near["last_seqno"]
     if highest > known:
         yield _finding(

@@ -40,7 +40,7 @@ class Cause(StrEnum):
     REPLY_OR_EVICTED = "reply lost, or evicted"
     NOT_ASKED = "not asked"
     GONE = "publisher gone"
-    OPEN = "query still open when the capture ends"
+    CUT = "not known: snap length cut off what was asked or answered"
 
 
 class Sort(StrEnum):
@@ -122,7 +122,8 @@ class Subscriber:
     Args:
         grace_ns: how long a query may take to appear after the gap.
         history_max: of the initial history query; null: no limit or no history.
-        cause: says why [first, stop) stays missing after a query (null: none was sent).
+        cause: says why [first, stop) stays missing after a query (null: none was sent), and since
+            when it is known to be missing (ns).
     """
 
     #: Whether samples of replies wait for the end of their query (the document's rule).
@@ -133,7 +134,7 @@ class Subscriber:
         subject: str | None,
         source: str,
         grace_ns: int,
-        cause: Callable[["Subscriber", int, int, Query | None], Cause],
+        cause: Callable[["Subscriber", int, int, Query | None, int], Cause],
         *,
         history: bool = False,
         history_max: int | None = None,
@@ -318,11 +319,11 @@ class Subscriber:
         self._release(mark)
 
     def _miss(self, first: int, stop: int, mark: Mark, query: Query | None) -> None:
-        cause = self._cause(self, first, stop, query)
-        if query is None and self.tracker is not None:
-            gap = self.tracker.gap_of(stop - 1)
-            if gap is not None:
-                mark = gap.revealed  # nobody asks, so nothing is waited for
+        gap = None if self.tracker is None else self.tracker.gap_of(stop - 1)
+        if query is None and gap is not None:
+            mark = gap.revealed  # nobody asks, so nothing is waited for
+        since = mark if gap is None else gap.revealed
+        cause = self._cause(self, first, stop, query, since.at_ns)
         self.missed += stop - first
         if len(self.misses) < MAX_KEPT_MISSES:
             number = None if query is None else query.number
@@ -484,7 +485,7 @@ class DocumentSubscriber(Subscriber):
         subject: str | None,
         source: str,
         grace_ns: int,
-        cause: Callable[[Subscriber, int, int, Query | None], Cause],
+        cause: Callable[[Subscriber, int, int, Query | None, int], Cause],
         *,
         history: bool = False,
         history_max: int | None = None,

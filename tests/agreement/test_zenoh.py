@@ -18,8 +18,8 @@ WHERE_ALL_ARE: Final = pytest.mark.skipif(
 )
 
 
-FIXTURE_EQUAL: Final = 1684
-ALL_EQUAL: Final = 2453
+FIXTURE_EQUAL: Final = 1774
+ALL_EQUAL: Final = 2587
 
 
 def unknown(not_here: int) -> dict[str, int]:

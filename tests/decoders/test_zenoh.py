@@ -141,7 +141,7 @@ def test_request_responses_and_final() -> None:
 def test_a_heartbeat_is_located_and_other_pushes_without_source_info_are_runs() -> None:
     beat = bytes.fromhex("25efb0a842dd02210d010402000000")
     row = decoded(z.batches([z.init(), beat]))[0]
-    assert row[-1]["detail"] == {"key": [2, 1, ""], "bytes": 4, "value": 2, "doubt": 1}
+    assert row[-1]["detail"] == {"key": [2, 1, ""], "qos": 13, "bytes": 4, "value": 2, "doubt": 1}
     plain = [z.frame(n, z.push(z.put(None)), z.push(z.put(None))) for n in range(200)]
     rows, status = decoded(z.batches(plain, mode=wire.PORT))
     assert status == [wire.DECODED] * 200
@@ -238,7 +238,8 @@ def test_what_snap_length_cut_off_is_truncated_unless_only_a_payload_is_missing(
     assert decoded(z.batches([batch], cut=90))[1] == [wire.DECODED]
     two = z.frame(1, z.push(z.put(0)), z.push(z.put(1)))
     rows, status = decoded(z.batches([two], cut=30))
-    assert (status, [r["count"] for r in rows]) == ([wire.TRUNCATED], [1, 1])
+    assert (status, [r["count"] for r in rows]) == ([wire.TRUNCATED], [1, 1, 0])
+    assert rows[-1]["wire_kind"] == "cut"
 
 
 def test_scout_and_hello_are_counted_only() -> None:

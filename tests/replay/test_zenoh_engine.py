@@ -34,6 +34,7 @@ class Session:
         self.payloads: list[bytes] = []
         self.back: list[int] = []
         self.times: list[float] = []
+        self.cut: dict[int, int] = {}  # message -> bytes that snap length cut off
         self.sns = {False: 10, True: 500}
         self.now = 0.0
         if opened:
@@ -84,6 +85,8 @@ class Session:
     ) -> tuple[ZenohEngine, list[Result]]:
         batches = z.batches(self.payloads, back=self.back)
         times = [round(at * 1000) * 1_000_000 for at in self.times]
+        for place, size in self.cut.items():
+            batches.stop[place] -= size
         batches.at_ns = np.array(times, np.int64)
         found, _ = BatchDecoder().decode(batches)
         rows = [row for batch in found for row in batch.to_pylist()]
@@ -156,6 +159,42 @@ def test_a_cache_that_nobody_declared_and_a_query_that_nobody_sent() -> None:
         _, found = Session(cache=cache).put(0).lose().put(2).wait(3).put(3).played()
         (miss,) = stream(found)["misses"]
         assert (miss["cause"], miss["nb"]) == (cause, 1)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_what_snap_length_cut_off_may_have_brought_what_is_missing(asked: bool) -> None:
+    session = Session().put(0).lose().put(2)
+    if asked:
+        session.ask(1, "_sn=1..")
+    session.publisher(z.response(1, z.put(1)))
+    session.cut[len(session.payloads) - 1] = 30
+    if asked:
+        session.publisher(z.final(1))
+    _, found = session.wait(3).put(3).played()
+    (miss,) = stream(found)["misses"]
+    assert miss["cause"].startswith("not known: snap length")
+    (said,) = [r.detail for r in found if r.rule == "ZN002" and r.kind == FINDING]
+    assert (said["certainty"], said["severity"]) == ("cannot be told", "info")
+
+
+@pytest.mark.parametrize(
+    ("qos", "closed", "promised"), [(13, False, True), (5, False, False), (13, True, False)]
+)
+def test_a_loss_although_all_is_block_and_reliable_and_no_session_ended(
+    qos: int, closed: bool, promised: bool
+) -> None:
+    session = Session()
+    for sn in (0, 1, 3):
+        if sn == 3:
+            session.lose()
+        session.publisher(z.push(z.put(sn), qos=qos))
+    if closed:
+        session.raw(b"\x03\x00")
+    _, found = session.played()
+    assert ("ZN007" in rules(found)) is promised
+    if promised:
+        (said,) = [r.detail for r in found if r.rule == "ZN007" and r.kind == FINDING]
+        assert said["facts"]["where"] == "on this link"
 
 
 def test_the_end_of_the_session_ends_queries() -> None:

@@ -8,6 +8,7 @@ from seqaudit.replay.zenoh_legs import SILENCE_NS, judge
 
 SECOND = 1_000_000_000
 SPANS = [(0, 20 * SECOND), (0, 20 * SECOND), (0, 20 * SECOND)]
+LEG = "zenoh|udp|a|b"
 PUBLISHER, SUBSCRIBER, ROUTER = "10.0.0.1:5", "10.0.0.2:7", "10.0.0.3:9"
 
 
@@ -16,14 +17,16 @@ def row(live: list[list[int]], role: str, **more: Any) -> dict[str, Any]:
         "kind": "samples", "source": "ab/6", "live": live, "role": role, "transport": "udp",
         "sender": "ab", "sender_endpoint": PUBLISHER, "sender_node": "ab", "receiver": "cd",
         "receiver_endpoint": SUBSCRIBER, "first_ns": SECOND, "last_ns": 2 * SECOND,
-        "last_frame": 77, "last_seqno": live[-1][1], "heartbeat_highest": None,
+        "last_frame": 77, "last_seqno": live[-1][1] if live else None, "heartbeat_highest": None,
+        "unrecovered_seqnos": [],
+        "first_seqno": live[0][0] if live else None, "leg": LEG,
     } | more  # fmt: skip
 
 
 def told(
     *rows: dict[str, Any], spans: list[tuple[int, int]] = SPANS
 ) -> list[tuple[str, list[list[int]], str]]:
-    found = judge([(n, f"s{n}", r) for n, r in enumerate(rows)], spans)
+    found, _ = judge([(n, f"s{n}", r) for n, r in enumerate(rows)], spans)
     return [(f["rule"], f["seqnos"], f["certainty"]) for f in found]
 
 
@@ -64,6 +67,45 @@ def test_only_what_passed_while_the_other_was_captured_is_compared(
 def test_a_router_that_lost_samples(role: str, inside: bool) -> None:
     into = row([[0, 9]], "receiver", receiver="r1", receiver_endpoint=ROUTER)
     out = row([[2, 4], [6, 8]], role, sender_node="r1", sender_endpoint=ROUTER)
-    (found,) = judge([(0, "in", into), (1, "out", out)], SPANS)
+    (found,), judged = judge([(0, "in", into), (1, "out", out)], SPANS)
+    assert judged["ZN020"] == {(0, LEG), (1, LEG)}
+    assert judged["ZN019"] == set()
     assert (found["rule"], found["seqnos"], found["stream"]) == ("ZN020", [[5, 5]], "out")
     assert ("did not leave it" in found["text"]) is inside
+
+
+def test_what_could_be_compared_was_judged() -> None:
+    rows = row([[0, 9]], "sender"), row([[0, 9]], "receiver")
+    found, judged = judge([(n, f"s{n}", r) for n, r in enumerate(rows)], SPANS)
+    assert found == []
+    assert judged == {
+        "ZN019": {(0, LEG), (1, LEG)}, "ZN020": {(0, LEG), (1, LEG)},
+        "ZN021": {(0, LEG), (1, LEG)}, "ZN022": set(),
+    }  # fmt: skip
+    assert not any(judge([(0, "s0", rows[0])], SPANS)[1].values())
+
+
+def test_a_source_of_which_nothing_came_at_all() -> None:
+    near = row([[0, 3]], "sender")
+    hop = {"kind": "transport", "leg": LEG}
+    found, judged = judge([(0, "s0", near), (1, "h1", hop)], SPANS)
+    assert [(f["rule"], f["seqnos"], f["capture"]) for f in found] == [("ZN019", [[0, 3]], 0)]
+    assert judged["ZN019"] == {(0, LEG), (1, LEG)}
+    told_of = row([], "receiver", heartbeat_highest=1)
+    found, _ = judge([(0, "s0", near), (1, "h1", hop), (1, "s1", told_of)], SPANS)
+    assert [f["seqnos"] for f in found] == [[[2, 3]]]
+    assert judge([(0, "s0", near), (1, "h1", {**hop, "leg": "zenoh|udp|c|d"})], SPANS)[0] == []
+
+
+@pytest.mark.parametrize(("first", "lost"), [(8, [[5, 7]]), (5, None)])
+def test_samples_lost_between_two_sessions_of_a_node(
+    first: int, lost: list[list[int]] | None
+) -> None:
+    one = row([[0, 4]], "receiver", receiver_endpoint="10.0.0.2:50")
+    two = row([[first, 9]], "receiver", receiver_endpoint="10.0.0.2:51", first_ns=3 * SECOND)
+    found, judged = judge([(0, "s0", one), (0, "s1", two)], SPANS)
+    assert [f["seqnos"] for f in found] == ([lost] if lost else [])
+    assert judged["ZN022"] == {(0, LEG)}
+    two["unrecovered_seqnos"] = [[4, 6]]
+    found, _ = judge([(0, "s0", one), (0, "s1", two)], SPANS)
+    assert [f["seqnos"] for f in found] == ([[[7, 7]]] if lost else [])
