@@ -10,20 +10,13 @@ from seqaudit.cli.text import safe
 from seqaudit.cli.times import TIME_STYLES
 
 if TYPE_CHECKING:
+    from seqaudit.decoders.settings import DecodeSettings
     from seqaudit.pipeline.audit import Options
     from seqaudit.pipeline.plan import CaptureInput
 
-_READING: Final = (
-    click.argument("captures", nargs=-1, required=True, metavar="CAPTURE..."),
-    click.option(
-        "--engine",
-        type=click.Choice(["spark", "direct"]),
-        default="spark",
-        show_default=True,
-        help="Run as a Spark job, or in this process without Java. Both report the same.",
-    ),
-    click.option("--master", metavar="URL", help="Spark master to run on instead of local[*]."),
-    click.option("--remote", metavar="URL", help="Spark Connect server to run on: sc://HOST:PORT."),
+capture_argument: Final = click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
+
+_RECOGNITION: Final = (
     click.option(
         "--decode-as",
         multiple=True,
@@ -36,6 +29,20 @@ _READING: Final = (
         metavar="SYSTEM",
         help="Leave a system undecoded, such as jgroups. May be repeated.",
     ),
+)
+
+_READING: Final = (
+    capture_argument,
+    click.option(
+        "--engine",
+        type=click.Choice(["spark", "direct"]),
+        default="spark",
+        show_default=True,
+        help="Run as a Spark job, or in this process without Java. Both report the same.",
+    ),
+    click.option("--master", metavar="URL", help="Spark master to run on instead of local[*]."),
+    click.option("--remote", metavar="URL", help="Spark Connect server to run on: sc://HOST:PORT."),
+    *_RECOGNITION,
     click.option(
         "--one-capture",
         is_flag=True,
@@ -85,6 +92,25 @@ _JUDGING: Final = (
 def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Captures, and how they are read."""
     return _decorated(function, _READING)
+
+
+def recognition_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Overrides of recognition."""
+    return _decorated(function, _RECOGNITION)
+
+
+def decode_settings(decode_as: Iterable[str], no_decode: Iterable[str]) -> "DecodeSettings":
+    """What ``recognition_options`` say.
+
+    Raises:
+        click.UsageError: they make no sense; one line.
+    """
+    from seqaudit.decoders.settings import DecodeSettings
+
+    return DecodeSettings(
+        decode_as=tuple(_decode_as(text) for text in decode_as),
+        no_decode=frozenset(_system(text) for text in no_decode),
+    )
 
 
 def judging_options(function: Callable[..., Any]) -> Callable[..., Any]:

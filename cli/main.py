@@ -30,6 +30,10 @@ COMMANDS: Final = {
         "seqaudit.cli.what",
         "Show one thing of an audit: recovery queries, loss, convergence.",
     ),
+    "infer": (
+        "seqaudit.cli.infer",
+        "Find the sequence number of traffic that nothing recognises; write a feed file.",
+    ),
     "rules": ("seqaudit.cli.rules", "List the rules, or explain one."),
     "spark": ("seqaudit.cli.spark", "Make Spark start faster."),
 }

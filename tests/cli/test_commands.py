@@ -35,7 +35,7 @@ def test_help_and_version() -> None:
     assert run("--version").output.startswith("seqaudit, version ")
 
 
-@pytest.mark.parametrize("command", ["audit", "info", "decode", "rules", "spark"])
+@pytest.mark.parametrize("command", ["audit", "info", "decode", "infer", "rules", "spark"])
 def test_every_command_explains_itself_with_an_example(command: str) -> None:
     shown = (
         run(command, "--help")

@@ -1,0 +1,630 @@
+"""Which field of unrecognised datagrams is their sequence number, if any (design 5.5).
+
+In: ``Sample``, the first bytes of one destination's datagrams. Out: ``Answer``: layouts ranked by
+their evidence, or why there is none. Every offset is tested as the lowest byte of a number of 1 to
+8 bytes, in both byte orders, for the whole destination, for each of its sources and for streams
+told apart by any one field, with one number a datagram or as many as another field says. That is
+quick because a number can only follow the one before if its lowest byte does: one subtraction of
+the sample from itself shifted by a datagram tests all offsets at once.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+
+from seqaudit.decoders.infer_known import known_protocol
+from seqaudit.decoders.infer_number import (
+    FEWEST_STEPS,
+    PLAIN_WIDTHS,
+    Bools,
+    Bytes,
+    Evidence,
+    Growth,
+    Order,
+    UInt64s,
+    field_values,
+    fingerprints,
+    grow,
+    signed,
+    weigh,
+)
+from seqaudit.decoders.kernels import Int64s
+
+#: Bytes of a datagram that are looked at.
+HEAD_BYTES: Final = 128
+#: Datagrams that choose what is worth a closer look.
+FIRST_LOOK: Final = 4_096
+#: A byte that is one more than before less often is not the lowest byte of a number: a fifth of
+#: the datagrams lost, a fifth late and a fifth doubled leave 0.3.
+LOOK_SHARE: Final = 0.12
+CLOSER_LOOKS: Final = 6  # lowest bytes a way to tell streams apart
+#: What is looked at: first what all datagrams have, then, if no number is in it, what most have.
+REACHED_SHARES: Final = (1.0, 0.98, 0.6)
+#: A message count lies so near to the number it belongs to.
+COUNT_NEAR: Final = 40
+MOST_STREAMS: Final = 64  # that one byte may tell apart
+KEY_BYTES: Final = 32
+MOST_TYPES: Final = 5
+TYPE_SHARE: Final = 0.2  # of the datagrams that are data, if only those are numbered
+#: So many datagrams fit a number of variable length to say that it is one.
+VARIABLE_SHARE: Final = 0.8
+#: Datagrams that have to follow where a guessed field tells streams apart and nothing carried.
+KEYED_FOLLOWING: Final = 128
+#: How often a count has to change to be believed.
+COUNT_CHANGES: Final = 8
+#: Datagrams that may be of kinds which have no number.
+IGNORED_SHARE: Final = 0.1
+#: What telling streams apart by a guessed field, or leaving datagrams out, must gain; and for every
+#: stream, so that the fewest are found (a number's upper bytes tell them apart as well).
+KEY_COST: Final = 0.03
+STREAM_COST: Final = 0.0005
+#: Heartbeats agree so often on what they state, whatever was lost or late.
+SAYS_SHARE: Final = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """The beginning of what went to one destination, in the order of the capture.
+
+    Attributes:
+        heads: (n, HEAD_BYTES), zero where a datagram ends. lengths: (n,) captured payload bytes.
+        at_ns: (n,). source, source_port: (n,), sources by number.
+    """
+
+    heads: Bytes
+    lengths: Int64s
+    at_ns: Int64s
+    source: Int64s
+    source_port: Int64s
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """Where a field lies in the UDP payload; ``order`` is null for one byte and for text."""
+
+    offset: int
+    width: int
+    order: Order | None
+    text: bool = False
+
+    @property
+    def stop(self) -> int:
+        return self.offset + self.width
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeats:
+    """Datagrams that take no number, known by the value of a field.
+
+    ``says``: whether they state the next number or the last one. null: it is not told what they
+    are, and they are to be ignored.
+    """
+
+    value: int
+    datagrams: int
+    says: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """A way to read the datagrams as numbered ones, and what speaks for it.
+
+    Attributes:
+        number: the field. proven: of its bytes, those that are the number's by carries seen;
+            ``wraps``: the number was seen to wrap at this width, so it is no wider.
+        count: how many numbers a datagram takes; null: one.
+        stream: what tells streams apart beside the destination: source, source_port, or "key" for
+            the field ``key``.
+        kind: the field whose values tell ``heartbeats`` from data; null: none is needed, or the
+            count does.
+        ends: datagrams whose count is all ones: an end of session.
+        ties: other readings that explain the same datagrams just as well.
+        notes: what lowers the confidence, in sentences.
+    """
+
+    number: Field
+    proven: int
+    wraps: bool
+    evidence: Evidence
+    count: Field | None = None
+    stream: tuple[str, ...] = ()
+    streams: int = 1
+    key: Field | None = None
+    kind: Field | None = None
+    heartbeats: tuple[Heartbeats, ...] = ()
+    ends: int = 0
+    ties: tuple[Field, ...] = ()
+    notes: tuple[str, ...] = ()
+    quality: float = 0.0
+
+    @property
+    def confidence(self) -> str:
+        """high, medium or low: by the datagrams that follow, and what is doubtful."""
+        evidence = self.evidence
+        steady = evidence.unexplained <= 0.001 * evidence.steps and self.quality >= 0.5
+        if self.notes or evidence.following < 64:
+            return "low"
+        return "high" if steady and evidence.following >= 256 else "medium"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Layouts, best first; none: ``reason`` says why."""
+
+    layouts: tuple[Layout, ...]
+    reason: str
+    examined: int  # datagrams that reach ``depth``
+    depth: int  # bytes examined
+
+
+def infer(sample: Sample, *, replies: Bytes | None = None) -> Answer:
+    """The layouts of a destination's datagrams.
+
+    Args:
+        replies: (m, HEAD_BYTES) datagrams of the opposite direction, if any.
+    """
+    total = len(sample.lengths)
+    if total <= FEWEST_STEPS:
+        return Answer((), f"{total} datagrams are too few to judge", total, 0)
+    known = known_protocol(sample.heads, sample.lengths)
+    if known:
+        return Answer((), known, total, 0)
+    depth, reason = 0, "the datagrams are empty"
+    rows = np.arange(total)
+    for share in REACHED_SHARES:
+        reached = min(_reached(sample.lengths, share), sample.heads.shape[1])
+        if reached <= depth:
+            continue
+        depth = reached
+        rows = np.flatnonzero(sample.lengths >= depth)
+        search = _Search(sample, rows, depth)
+        found = search.run()
+        if found:
+            noted = [replace(layout, notes=search.doubts(layout, replies)) for layout in found]
+            return Answer(tuple(noted), "", len(rows), depth)
+        reason = search.reason()
+    return Answer((), reason, len(rows), depth)
+
+
+def _reached(lengths: Int64s, share: float) -> int:
+    """The depth that so many of the datagrams have."""
+    return int(np.sort(lengths)[int(len(lengths) * (1 - share))])
+
+
+@dataclass(frozen=True, slots=True)
+class _Streams:
+    """Rows of the sample stream after stream, each in arrival order."""
+
+    rows: Int64s
+    same: Bools  # (n - 1,)
+    names: tuple[str, ...]
+    count: int
+    key: Field | None = None
+
+
+@dataclass(slots=True)
+class _Search:
+    """One destination's search; rows are those of the sample that are deep enough."""
+
+    sample: Sample
+    chosen: Int64s
+    depth: int
+    heads: Bytes = field(init=False)
+    prints: UInt64s = field(init=False)
+    refused: Layout | None = field(init=False, default=None)
+    why: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        self.heads = np.ascontiguousarray(self.sample.heads[self.chosen, : self.depth])
+        full = self.sample.heads[self.chosen]
+        self.prints = fingerprints(full, self.sample.lengths[self.chosen])
+
+    def run(self) -> list[Layout]:
+        """Accepted layouts, best first. The simplest way to tell streams apart that leaves
+        nothing unexplained is taken; a guessed field must explain more to be preferred."""
+        everything = np.arange(len(self.chosen))
+        best: list[Layout] = []
+        for streams in self._ways(everything):
+            found = self._layouts(streams)
+            if found and (not best or _worth(found[0]) > _worth(best[0])):
+                best = found
+            if best and best[0].quality > 0.9 and not best[0].evidence.unexplained:
+                return best
+        typed = self._typed()
+        if typed and (not best or _worth(typed[0]) > _worth(best[0])):
+            best = typed
+        for column in self._key_columns():
+            streams = self._by(everything, self.heads[:, column].astype(np.int64), ("key",))
+            found = [x for x in self._layouts(streams) if not _covers(x, column)]
+            if found and (not best or _worth(found[0]) > _worth(best[0])):
+                best = self._keyed(column, found)
+        return best
+
+    def reason(self) -> str:
+        """Why there is no layout, with the nearest miss."""
+        if self.why:
+            return self.why
+        text = "no field of it counts up datagram by datagram"
+        near = self.refused
+        if near is None:
+            return text
+        e = near.evidence
+        return (
+            f"{text}; nearest is {near.number.width} bytes at offset {near.number.offset}: of"
+            f" {e.steps} datagrams {e.following} follow, {e.ahead} are ahead of {e.missing} missing"
+            f" numbers, {e.unexplained} are unexplained"
+        )
+
+    def doubts(self, layout: Layout, replies: Bytes | None) -> tuple[str, ...]:
+        """What else the number could be."""
+        notes = []
+        number = layout.number
+        values = field_values(self.heads, number.offset, number.width, number.order or "big")
+        at_ns = self.sample.at_ns[self.chosen]
+        pace = _pace(values, at_ns, number.width)
+        if pace:
+            notes.append(pace)
+        if replies is not None and len(replies) >= 8 and replies.shape[1] >= number.stop:
+            back = field_values(replies, number.offset, number.width, number.order or "big")
+            returned = float(np.isin(back, values).mean())
+            if returned > 0.8 and len(np.unique(back)) >= 8:
+                notes.append(
+                    "the same numbers come back in the opposite direction: it may identify requests"
+                )
+        return tuple(notes)
+
+    # ---- ways to tell streams apart
+
+    def _ways(self, rows: Int64s) -> Iterator[_Streams]:
+        """One stream, one a source, one a source and port."""
+        yield self._by(rows, np.zeros(len(rows), np.int64), ())
+        source = self.sample.source[self.chosen][rows]
+        port = self.sample.source_port[self.chosen][rows]
+        sources = len(np.unique(source))
+        if sources > 1:
+            yield self._by(rows, source, ("source",))
+        ends = source << 16 | port
+        if len(np.unique(ends)) > sources:
+            yield self._by(rows, ends, ("source", "source_port"))
+
+    def _by(self, rows: Int64s, codes: Int64s, names: tuple[str, ...]) -> _Streams:
+        order = np.argsort(codes, kind="stable")
+        ordered = codes[order]
+        same = ordered[1:] == ordered[:-1]
+        return _Streams(rows[order], same, names, 1 + int((~same).sum()))
+
+    def _key_columns(self) -> list[int]:
+        """Bytes with few values, each often and by turns: they may tell streams apart."""
+        columns = []
+        fewest = max(2, min(MOST_STREAMS, len(self.heads) // 16))
+        for column in range(self.depth):
+            byte = self.heads[:, column]
+            values = np.count_nonzero(np.bincount(byte, minlength=256))
+            changes = np.count_nonzero(byte[1:] != byte[:-1])
+            if 2 <= values <= fewest and changes >= 2 * values:
+                columns.append(column)
+        return columns
+
+    def _keyed(self, column: int, found: list[Layout]) -> list[Layout]:
+        """The layouts with the whole key field around one of its bytes."""
+        rows = np.arange(len(self.chosen))
+        streams = self._by(rows, self.heads[:, column].astype(np.int64), ("key",))
+        taken = [found[0].number] + ([found[0].count] if found[0].count else [])
+        key = self._key_field(column, streams, taken)
+        codes = self.heads[:, key.offset : key.stop]
+        _, code = np.unique(codes, axis=0, return_inverse=True)
+        whole = replace(self._by(rows, code.reshape(-1), ("key",)), key=key)
+        again = self._layouts(whole)
+        if again and again[0].quality >= found[0].quality - 0.001:
+            return again
+        alone = Field(column, 1, None)
+        return [replace(layout, key=alone) for layout in found]
+
+    def _key_field(self, column: int, streams: _Streams, taken: Sequence[Field]) -> Field:
+        """The bytes around ``column`` that hold still within streams and differ between them; text
+        goes on over what is the same in all."""
+        heads = self.heads[streams.rows]
+        still = ((heads[1:] == heads[:-1]) & streams.same[:, None]).sum(0)
+        fixed = still >= 0.9 * streams.same.sum()
+        for other in taken:
+            fixed[other.offset : other.stop] = False
+        varied = np.asarray((heads != heads[0]).any(0))
+        printable = np.asarray(((heads >= 0x20) & (heads < 0x7F)).all(0))
+        first, stop = column, column + 1
+        text = bool(printable[column])
+        good = fixed & (varied | printable) if text else fixed & varied
+        while first > 0 and good[first - 1] and stop - first < KEY_BYTES:
+            first -= 1
+        while stop < self.depth and good[stop] and stop - first < KEY_BYTES:
+            stop += 1
+        text = text and bool(printable[first:stop].all()) and stop - first > 1
+        width = stop - first
+        return Field(first, width, "big" if 1 < width <= 8 and not text else None, text)
+
+    # ---- numbers of one way
+
+    def _layouts(self, streams: _Streams) -> list[Layout]:
+        """Accepted layouts, best first, none of whose numbers shares bytes with a better one."""
+        heads = self.heads[streams.rows]
+        prints = self.prints[streams.rows]
+        found = []
+        for low, count_low in self._promising(heads, streams.same):
+            for layout in self._readings(heads, prints, streams, low, count_low):
+                if layout.count is not None and _share(layout.number, layout.count):
+                    continue
+                if layout.evidence.accepted and self._told(layout, heads, streams.same):
+                    found.append(layout)
+                elif self.refused is None or layout.quality > self.refused.quality:
+                    self.refused = layout
+        # One number a datagram goes before a count that explains no more.
+        found.sort(key=lambda x: (-x.quality + 0.003 * (x.count is not None), x.number.offset))
+        kept: list[Layout] = []
+        for layout in found:
+            if not any(_share(layout.number, better.number) for better in kept):
+                kept.append(layout)
+        return kept
+
+    def _told(self, layout: Layout, heads: Bytes, same: Bools) -> bool:
+        """Whether the number's width can be told, and is a fixed one.
+
+        One byte that neither carried nor wrapped, with no zero byte above it, may be part of
+        anything. A byte before the lowest that says how many bytes the number has belongs to a
+        number of variable length (JGroups' vlong), which no fixed field reads; until the number
+        has carried, a 1 there may be that. And who guesses what tells streams apart has to see
+        more: a carry, a wrap, or many datagrams.
+        """
+        number = layout.number
+        carried = layout.proven > 1 or layout.wraps
+        if number.width == 1 and not layout.wraps:
+            self.why = "one byte counts up, but neither carried nor wrapped: too little to tell"
+            return False
+        low = number.stop - 1 if number.order == "big" else number.offset
+        if low and _variable(heads, low, same, layout):
+            self.why = (
+                "its number may have a byte for its length before it: no fixed field reads it"
+            )
+            return False
+        keyed = "key" in layout.stream
+        if keyed and not carried and layout.evidence.following < KEYED_FOLLOWING:
+            self.why = "a field seems to number streams, but too few datagrams follow to be sure"
+            return False
+        return True
+
+    def _promising(self, heads: Bytes, same: Bools) -> list[tuple[int, int | None]]:
+        """Lowest bytes of numbers, with those of counts (null: one number a datagram)."""
+        heads = heads[:FIRST_LOOK]
+        same = same[: len(heads) - 1]
+        step = (heads[1:] - heads[:-1])[same]
+        if not len(step):
+            return []
+        one = (step == 1).mean(0)
+        singles = [
+            (float(one[low]), low, None)
+            for low in np.argsort(-one, kind="stable")[:CLOSER_LOOKS].tolist()
+            if one[low] >= LOOK_SHARE
+        ]
+        counted: list[tuple[float, int, int | None]] = []
+        before = heads[:-1][same]
+        varied = np.asarray((before != before[:1]).any(0))
+        moving = np.asarray((step != 0).mean(0) >= LOOK_SHARE)
+        candidates = np.flatnonzero(varied)
+        for low in np.flatnonzero(moving & (one < 1)).tolist():
+            near = candidates[np.abs(candidates - low) <= COUNT_NEAR]
+            places = near[near != low].tolist()
+            if not places:
+                continue
+            takes = before[:, places]
+            match = step[:, low, None] == takes
+            share = (match & (takes > 0)).mean(0)
+            whole = match.mean(0)
+            for at in np.argsort(-whole, kind="stable")[:2].tolist():
+                if share[at] >= LOOK_SHARE and whole[at] > one[low]:
+                    counted.append((float(whole[at]), low, places[at]))
+        counted.sort(key=lambda x: -x[0])
+        return [(low, count) for _, low, count in [*singles, *counted[:CLOSER_LOOKS]]]
+
+    def _readings(
+        self,
+        heads: Bytes,
+        prints: UInt64s,
+        streams: _Streams,
+        low: int,
+        count_low: int | None,
+    ) -> list[Layout]:
+        """The byte order in which most bytes are the number's; the other, where it ties."""
+        orders: tuple[Order, ...] = ("big", "little")
+        readings: list[tuple[Growth, Layout]] = []
+        for order in orders:
+            count, counts, ends = None, None, 0
+            if count_low is not None:
+                count = _count_field(heads, count_low, order, low)
+                counts = field_values(heads, count.offset, count.width, order).astype(np.int64)
+                changes = streams.same & (counts[1:] != counts[:-1])
+                if np.count_nonzero(changes) < COUNT_CHANGES:
+                    return []
+                all_ones = counts == (1 << 8 * count.width) - 1
+                ends = int(all_ones.sum())
+                counts[all_ones] = 0
+            growth = grow(heads, low, order, counts, streams.same)
+            number = _number_field(low, growth.width, order)
+            values = field_values(heads, number.offset, number.width, order)
+            evidence = weigh(values, 8 * number.width, counts, streams.same, prints)
+            layout = Layout(
+                number,
+                growth.proven,
+                growth.wraps,
+                evidence,
+                count=count,
+                stream=streams.names,
+                streams=streams.count,
+                key=streams.key,
+                ends=ends,
+                ties=_narrower(low, growth, order),
+                quality=evidence.quality,
+            )
+            readings.append((growth, layout))
+        (big, first), (little, second) = readings
+        if _preference(little, second.number) > _preference(big, first.number):
+            first, second, big, little = second, first, little, big
+        if big.proven == 1 and big.wraps and little.wraps:
+            return [replace(first, number=replace(first.number, width=1, order=None), ties=())]
+        if big.proven == little.proven and first.number != second.number:
+            first = replace(first, ties=(*first.ties, second.number))
+        return [first]
+
+    # ---- datagrams of several kinds, of which one is numbered
+
+    def _typed(self) -> list[Layout]:
+        """Layouts of the datagrams that share the value of one byte, where the others are
+        heartbeats or have no number."""
+        best: list[Layout] = []
+        for column in range(self.depth):
+            values = np.bincount(self.heads[:, column], minlength=256)
+            present = np.flatnonzero(values)
+            if not 2 <= len(present) <= MOST_TYPES:
+                continue
+            for value in present[values[present] >= TYPE_SHARE * len(self.heads)].tolist():
+                data = np.flatnonzero(self.heads[:, column] == value)
+                for streams in self._ways(data):
+                    found = [
+                        x
+                        for x in self._layouts(streams)
+                        if not _covers(x, column) and (x.proven > 1 or x.wraps)
+                    ]
+                    if not found:
+                        continue
+                    whole = self._with_others(found[0], column, value)
+                    ignored = sum(x.datagrams for x in whole.heartbeats if x.says is None)
+                    if ignored > IGNORED_SHARE * len(self.heads):
+                        continue
+                    if not best or whole.quality > best[0].quality:
+                        best = [whole]
+        return best
+
+    def _with_others(self, layout: Layout, column: int, value: int) -> Layout:
+        """The layout of data, with what the other values of the byte stand for."""
+        kind = self.heads[:, column]
+        share = float((kind == value).mean())
+        good = layout.quality * share
+        others: list[Heartbeats] = []
+        for other in np.flatnonzero(np.bincount(kind, minlength=256)).tolist():
+            if other == value:
+                continue
+            says, explained, total = self._says(layout, column, value, other)
+            others.append(Heartbeats(other, total, says))
+            good += explained / len(kind) if says else 0.0
+        return replace(layout, kind=Field(column, 1, None), heartbeats=tuple(others), quality=good)
+
+    def _says(
+        self, layout: Layout, column: int, value: int, other: int
+    ) -> tuple[str | None, int, int]:
+        """Whether datagrams of kind ``other`` state the next number or the last: (which, how many
+        do, how many there are)."""
+        kind = self.heads[:, column]
+        mine = np.flatnonzero((kind == value) | (kind == other))
+        (streams,) = [s for s in self._ways(mine) if s.names == layout.stream] or [
+            self._by(mine, np.zeros(len(mine), np.int64), ())
+        ]
+        rows = streams.rows
+        number = layout.number
+        order = number.order or "big"
+        values = field_values(self.heads[rows], number.offset, number.width, order)
+        bits = 8 * number.width
+        states = kind[rows] == other
+        last = np.maximum.accumulate(np.where(states, 0, np.arange(len(rows))))
+        step = signed(values - values[last], bits)
+        takes = 1
+        total = int(states.sum())
+        right = {
+            says: int((states & (step == expected)).sum())
+            for says, expected in (("next", takes), ("last", 0))
+        }
+        best = max(right, key=lambda says: right[says])
+        return (best, right[best], total) if right[best] >= SAYS_SHARE * total else (None, 0, total)
+
+
+def _preference(growth: Growth, number: Field) -> tuple[int, bool, bool, int]:
+    """Which byte order is the likelier: by carries seen, then by a plain and aligned field."""
+    plain = number.width in PLAIN_WIDTHS and number.width > 1
+    return growth.proven, plain, plain and number.offset % number.width == 0, growth.still
+
+
+def _variable(heads: Bytes, low: int, same: Bools, layout: Layout) -> bool:
+    """Whether the byte before the lowest one may say how many bytes a number has, the lowest first.
+
+    It turns from 1 to 2 where the lowest byte wraps for the first time, and the byte after the
+    lowest carries from then on. Or it is just the number of bytes that moved, and no zeros above
+    make a plain field of them.
+    """
+    lowest, before = heads[:, low], heads[:, low - 1]
+    plain = layout.number.order == "big" or layout.number.width in (4, 8)
+    if not plain and float((before == layout.proven).mean()) >= VARIABLE_SHARE:
+        return True
+    if low + 1 >= heads.shape[1]:
+        return False
+    after = heads[:, low + 1]
+    follows = same & (lowest[1:] - lowest[:-1] == 1)
+    wraps = follows & (lowest[1:] == 0)
+    longer = wraps & (before[:-1] == 1) & (before[1:] == 2) & (after[1:] == 1)
+    carries = wraps & (before[:-1] == before[1:]) & (after[1:] - after[:-1] == 1)
+    steady = (before[1:] == before[:-1])[follows & ~wraps]
+    return bool(longer.any()) and bool((longer | carries)[wraps].all()) and steady.mean() > 0.95
+
+
+def _count_field(heads: Bytes, low: int, order: Order, number_low: int) -> Field:
+    """Two bytes where the upper one is nearly always 0, else one."""
+    upper = low - 1 if order == "big" else low + 1
+    if 0 <= upper < heads.shape[1] and upper != number_low:
+        byte = heads[:, upper]
+        if float((byte == 0).mean()) >= 0.9:
+            return Field(min(low, upper), 2, order)
+    return Field(low, 1, None)
+
+
+def _number_field(low: int, width: int, order: Order) -> Field:
+    offset = low - width + 1 if order == "big" else low
+    return Field(offset, width, order if width > 1 else None)
+
+
+def _narrower(low: int, growth: Growth, order: Order) -> tuple[Field, ...]:
+    """The plain widths that fit as well, since the bytes above hold still."""
+    widths = [w for w in (1, 2, 4) if growth.proven <= w < growth.width]
+    return tuple(_number_field(low, width, order) for width in reversed(widths))
+
+
+def _worth(layout: Layout) -> float:
+    guessed = layout.key is not None or "key" in layout.stream or layout.kind is not None
+    return layout.quality - KEY_COST * guessed - STREAM_COST * (layout.streams - 1)
+
+
+def _share(one: Field, other: Field) -> bool:
+    return one.offset < other.stop and other.offset < one.stop
+
+
+def _covers(layout: Layout, column: int) -> bool:
+    fields = [layout.number] + ([layout.count] if layout.count else [])
+    return any(part.offset <= column < part.stop for part in fields)
+
+
+#: Units of clocks, as (name, nanoseconds).
+_UNITS: Final = (("seconds", 10**9), ("ms", 10**6))
+
+
+def _pace(values: UInt64s, at_ns: Int64s, width: int) -> str:
+    """Whether the number advances as a clock does, at one a unit of time."""
+    elapsed = np.diff(at_ns)
+    step = signed(values[1:] - values[:-1], 8 * width)
+    moved = step == 1
+    if moved.sum() < 16:
+        return ""
+    for name, unit in _UNITS:
+        near = np.abs(elapsed[moved] - unit) < 0.05 * unit
+        ahead = step > 1
+        if near.mean() < 0.9:
+            continue
+        if ahead.any() and np.mean(np.abs(elapsed[ahead] - step[ahead] * unit) < 0.2 * unit) < 0.9:
+            continue
+        return f"it advances by one every unit of {name}: it may be a clock"
+    return ""
