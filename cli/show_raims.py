@@ -1,9 +1,10 @@
-"""``seqaudit show loss`` and ``seqaudit show convergence``: raims tables of captures.
+"""``seqaudit show loss``, ``show convergence`` and ``show advisories``: raims tables of captures.
 
 The columns of ``show loss`` are the console's, null route included; beside them what really was
 lost, as far as it is known.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.inputs import inputs_of, judging_options, options_of, reading_options
 from seqaudit.cli.show import ShownProgress, emit, note, render
 from seqaudit.cli.tables import Column, Listing
+from seqaudit.cli.text import safe
 
 Row = Mapping[str, Any]
 
@@ -79,6 +81,61 @@ def convergence(
     return _show(captures, shape, "convergence", _convergence, given)
 
 
+@click.command("advisories")
+@_options
+def advisories(captures: tuple[str, ...], shape: str, **given: Any) -> int:
+    """DATALOSS advisories: those a daemon must have published to RV clients, and those captured.
+
+    What is captured on a client's connection is compared with the losses that the replay sees at
+    its daemon, in the same capture or another one given.
+
+    \b
+    Example:
+      seqaudit show advisories --at B.pcap=10.77.0.2 B.pcap B-client.pcap
+    """
+    report = _audited(captures, given)
+    tables = report.get("tables", {}).get("raims", {})
+    paths = {n: capture["path"] for n, capture in enumerate(report["captures"])}
+    replayed, seen = tables.get("advisories", []), tables.get("rv_advisories", [])
+    findings = [f for f in report["findings"] if f["rule"] in _ADVISORY_RULES]
+    if shape == "json":
+        told = {
+            "replayed": [dict(row) | {"path": paths[row["capture"]]} for row in replayed],
+            "captured": [dict(row) | {"path": paths[row["capture"]]} for row in seen],
+            "findings": findings,
+        }
+        emit(json.dumps(told, sort_keys=True, indent=1))
+        return ExitCode.CLEAN
+    lines = []
+    for row in replayed:
+        name = row.get("observer_name") or row["observer"][:8]
+        lines.append(f"{paths[row['capture']]}: {name} must have published by {_where(row)}")
+        lines += rendered(row["subject"], [(key, row["data"][key]) for key in row["order"]])
+    for row in sorted(seen, key=lambda row: (row["capture"], row["client"], row["index"])):
+        lines.append(f"{paths[row['capture']]}: client {row['client']} was sent {_where(row)}")
+        lines += rendered(row["subject"], [(key, value) for key, value in row["data"]])
+    for finding in findings:
+        lines.append(f"{finding['rule']} {finding['severity']}: {finding['text']}")
+    emit("\n".join(safe(line) for line in lines) or f"no advisories in {len(paths)} captures")
+    return ExitCode.CLEAN
+
+
+#: Rules about what clients were told.
+_ADVISORY_RULES: Final = frozenset({"RA024", "RA025", "RA026"})
+
+
+def rendered(subject: str, data: Sequence[tuple[str, Any]]) -> list[str]:
+    """An advisory as the design document shows one (raims-message-loss.txt, "RV protocol")."""
+    lines = ['   mtype : "A"', f"     sub : {subject}", "    data : {"]
+    for name, value in data:
+        lines.append(f"{name:>12} : {json.dumps(value, ensure_ascii=False)}")
+    return [*lines, "  }"]
+
+
+def _where(row: Row) -> str:
+    return f"{_clock(row['at_ns'])} (frame {row['frame']})"
+
+
 def _show(
     captures: tuple[str, ...],
     shape: str,
@@ -86,17 +143,7 @@ def _show(
     listing: Callable[[str, Sequence[Row]], Listing],
     given: dict[str, Any],
 ) -> int:
-    import json
-
-    from seqaudit.pipeline.without_pandas import keep_pandas_out
-
-    keep_pandas_out()
-    from seqaudit.pipeline.audit import audit
-
-    inputs, shared = inputs_of(captures, given.pop("at"), given.pop("one_capture"))
-    options = options_of(at=shared, **given)
-    with ShownProgress() as progress:
-        report = audit(inputs, options, progress)
+    report = _audited(captures, given)
     rows = report.get("tables", {}).get("raims", {}).get(table, [])
     paths = {n: capture["path"] for n, capture in enumerate(report["captures"])}
     if shape == "json":
@@ -113,6 +160,19 @@ def _show(
         if not rows:
             emit(f"no rows of {table} in {len(paths)} captures")
     return ExitCode.CLEAN if rows or table == "convergence" else ExitCode.NOT_JUDGED
+
+
+def _audited(captures: tuple[str, ...], given: dict[str, Any]) -> Row:
+    """The report of the captures."""
+    from seqaudit.pipeline.without_pandas import keep_pandas_out
+
+    keep_pandas_out()
+    from seqaudit.pipeline.audit import audit
+
+    inputs, shared = inputs_of(captures, given.pop("at"), given.pop("one_capture"))
+    options = options_of(at=shared, **given)
+    with ShownProgress() as progress:
+        return audit(inputs, options, progress)
 
 
 def _loss(path: str, rows: Sequence[Row]) -> Listing:

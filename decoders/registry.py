@@ -23,6 +23,7 @@ from seqaudit.decoders.packets import Datagrams, Outcome
 from seqaudit.decoders.pgm import PgmDecoder
 from seqaudit.decoders.raims import RaimsDecoder
 from seqaudit.decoders.raims_tcp import RaimsStreams
+from seqaudit.decoders.rv_tcp import RvStreams
 from seqaudit.decoders.settings import DecodeSettings
 from seqaudit.decoders.streams import StreamSystem
 from seqaudit.decoders.zenoh import ZenohDecoder
@@ -67,6 +68,7 @@ STREAMS: Final[Mapping[str, Callable[[DecodeSettings], StreamSystem]]] = {
     "jgroups": JGroupsStreams,
     "zenoh": ZenohStreams,
     "raims": RaimsStreams,
+    "rv": RvStreams,
 }
 
 Bools = npt.NDArray[np.bool]

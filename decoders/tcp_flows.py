@@ -128,7 +128,7 @@ class Tracked:
                 continue
             source, (address, port) = ends[direction][0], ends[1 - direction]
             account.add_endpoint(TCP, address, port, system, frames, self.wire_bytes[direction])
-            if system:
+            if system and source != address:  # a loopback says nothing of whose interface it is
                 account.add_unicast(
                     source, address, self.low_ttl[direction], self.high_ttl[direction], frames
                 )

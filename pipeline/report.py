@@ -17,7 +17,13 @@ from seqaudit.decoders.events import FRAME_BITS
 from seqaudit.pipeline.accounts import Account, by_capture, frames_of_splits, merge
 from seqaudit.pipeline.plan import File
 from seqaudit.pipeline.vantage import ip_of_endpoint
-from seqaudit.replay import both_ends_findings, capture_rules, raims_bounds, zenoh_legs
+from seqaudit.replay import (
+    both_ends_findings,
+    capture_rules,
+    raims_bounds,
+    raims_told,
+    zenoh_legs,
+)
 from seqaudit.replay import results as rows_of
 from seqaudit.replay.rules import RULES
 from seqaudit.replay.settings import ReplaySettings, Vantage
@@ -90,6 +96,12 @@ def build(
     seen = [(row["capture"], row["stream"], row["detail"]) for row in by_kind.get("STREAM", [])]
     of_legs, legs_judged = zenoh_legs.judge(seen, [(m["first_ns"], m["last_ns"]) for m in merged])
     findings += [_finding(detail, frames, called, spans) for detail in of_legs]
+    told, judged = raims_told.judge(
+        (row["capture"], row["detail"])
+        for row in by_kind.get(rows_of.TABLE, [])
+        if row["system"] == raims_told.SYSTEM
+    )
+    findings += [_finding(detail, frames, called, spans) for detail in told]
     findings.sort(key=_finding_order)
     streams = [
         frames.resolved(_stream(row, called), row["capture"])
@@ -136,7 +148,9 @@ def build(
         "gaps": gaps,
         "queries": queries,
         "findings": findings,
-        "rules": _rules(by_kind.pop(rows_of.JUDGED, []), findings, len(captures), legs_judged),
+        "rules": _rules(
+            [*by_kind.pop(rows_of.JUDGED, []), *judged], findings, len(captures), legs_judged
+        ),
         "parameters": _parameters(by_kind.pop(rows_of.PARAMETER, []), settings),
         "totals": _totals(captures, streams, gaps, findings, unreadable),
     } | ({"tables": tables} if tables else {})

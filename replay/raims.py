@@ -18,8 +18,10 @@ from seqaudit.replay.gaps import Mark
 from seqaudit.replay.parameters import EngineParameters, Given
 from seqaudit.replay.pgm_window import WindowSettings
 from seqaudit.replay.raims_advisories import Advisories
+from seqaudit.replay.raims_clients import Clients
 from seqaudit.replay.raims_convergence import Convergence
 from seqaudit.replay.raims_links import InboxLink, PgmLink, Ready
+from seqaudit.replay.raims_notices import Notice, Notices
 from seqaudit.replay.raims_publisher import PublisherWindow, Why
 from seqaudit.replay.raims_rotation import (
     PUBLISHER_CODE,
@@ -48,7 +50,7 @@ INBOX_WORDS: Final = frozenset(
         "UCAST_REQ", "UCAST_RPY", "TRACE", "ACK", "SYNC", "LOSS", "CONSOLE", "ANY_RTE", "INBOX",
     }
 )  # fmt: skip
-MAX_NOTICES: Final = 1000
+MAX_NOTICES: Final = 10_000
 #: Clocks of two daemons may differ by so much before anything is said.
 SKEW_NS: Final = 2_000_000_000
 
@@ -114,20 +116,6 @@ class Peer:
                 self.interval_ns = interval * 1_000_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
-    """A loss notice of one daemon to another (raims.md 10.3)."""
-
-    receiver: str
-    publisher: str | None
-    subject: str | None
-    count: int | None
-    restart: bool
-    total: int | None
-    seqno: int | None
-    mark: Mark
-
-
 class Observer:
     """The observing daemon of one start: its subscriptions, window, peers and counters."""
 
@@ -141,6 +129,7 @@ class Observer:
         self.active = bridge is None
         self.user: str | None = None
         self.advisories = Advisories()
+        self.notices = Notices()  # that it must have sent
 
 
 class RaimsEngine:
@@ -159,7 +148,8 @@ class RaimsEngine:
         self.observers: list[Observer] = []
         self.publishers: dict[str, PublisherWindow] = {}
         self.sent: dict[tuple[str, str], Stream] = {}
-        self.notices: list[Notice] = []
+        self.notices: list[Notice] = []  # that were captured
+        self.clients = Clients()
         self.convergence = Convergence(_time(self.parameters.value("converged_at")))
         self.encrypted: list[tuple[str, Mark]] = []
         self.tcp_links: set[str] = set()
@@ -170,16 +160,19 @@ class RaimsEngine:
         self._uids: dict[str, int] = {}  # address -> uid, by the observer's own inbox headers
         self._settings = self._window_settings()
         self.tick_ns = self.parameters.value("heartbeat_ms") * 1_000_000 // TICKS
-        self._first_ns: int | None = None
+        self.first_ns: int | None = None
         self.last_ns = 0
 
     # -- events ----------------------------------------------------------------------------------
 
     def feed(self, event: Event) -> None:
         """One event, in the order of the capture."""
-        if self._first_ns is None:
-            self._first_ns = event.at_ns
+        if self.first_ns is None:
+            self.first_ns = event.at_ns
         self.last_ns = max(self.last_ns, event.at_ns, event.last_at_ns)
+        if event.system == "rv":
+            self.clients.feed(event)
+            return
         self._give_up(event.at_ns)
         if event.kind is Kind.MEMBER:
             self._member(event)
@@ -210,7 +203,7 @@ class RaimsEngine:
     def observer(self) -> Observer:
         """The daemon observed now; where none is known, a nobody who wants everything."""
         if not self.observers:
-            self._observe(None, self._first_ns or 0)
+            self._observe(None, self.first_ns or 0)
         return self.observers[-1]
 
     # -- links -----------------------------------------------------------------------------------
@@ -366,6 +359,8 @@ class RaimsEngine:
         if event.source == observer.bridge and not observer.active:
             observer.active = True
         detail = event.details() if event.detail else {}
+        if event.destination is not None and event.kind is Kind.NOTICE:
+            observer.notices.told(event.destination, event.at_ns)
         if event.kind is Kind.SUBSCRIBE:
             self._subscription(event, detail)
             self.convergence.subscribed(event, detail)
@@ -436,7 +431,7 @@ class RaimsEngine:
             window = self.publishers[event.source] = PublisherWindow(
                 self._rotation(publisher=True),
                 start if start is not None else event.stamp,
-                complete=start is not None and start >= (self._first_ns or 0) - 5_000_000_000,
+                complete=start is not None and start >= (self.first_ns or 0) - 5_000_000_000,
             )
         why = window.published(
             _subject(event), event.seqno, event.stop_seqno, event.conn_id, event.stamp
@@ -571,6 +566,12 @@ class RaimsEngine:
         if verdict.status in (Status.SKIP, Status.CYCLE) or loss is not None:
             copy = stream.truth.copies > copies
             stream.note(verdict, loss, mark, copy=copy)
+        if verdict.status is Status.SKIP and self.observer.bridge is not None:
+            count = verdict.counted if verdict.value < 0x8000 else None
+            total = self._peer(stream.publisher).msg_loss.count
+            self.observer.notices.lost(
+                stream.publisher, _subject(event), count, total, event.seqno, mark
+            )
         if verdict.status is Status.SKIP and self.observer.user is not None:
             known = self.users.get(stream.publisher)
             self.observer.advisories.lost(
@@ -646,20 +647,8 @@ class RaimsEngine:
             peer.inbox_loss.add(event.seqno - last - 1, mark.at_ns)
 
     def _notice(self, event: Event, detail: Mapping[str, Any]) -> None:
-        if len(self.notices) >= MAX_NOTICES or event.source is None:
-            return
-        lost, reference = detail.get("idl_msg_loss"), detail.get("ref_seqno")
-        notice = Notice(
-            event.source,
-            event.destination,
-            str(detail["subject"]) if "subject" in detail else None,
-            lost if isinstance(lost, int) else None,
-            bool(detail.get("idl_restart")),
-            detail.get("ms_tot"),
-            reference if isinstance(reference, int) else None,
-            event.first_mark(),
-        )
-        self.notices.append(notice)
+        if len(self.notices) < MAX_NOTICES and event.source is not None:
+            self.notices.append(Notice.of(event, detail))
 
     # -- truth -----------------------------------------------------------------------------------
 

@@ -1,11 +1,15 @@
-"""DATALOSS advisories that an observer must have published to its RV clients (raims.md 11).
+"""DATALOSS advisories that a daemon must have published to its RV clients (raims.md 11).
 
-raims-11.1: the first event publishes at once and starts a timer of one second. raims-11.2: each
-tick publishes what has come since, by subject; of one publishing host at a time, the others wait.
-The latest subject comes first (``rv-dataloss-1``, ``-3``). raims-11.3: a tick without news ends
-it. raims-11.4: nine pairs at most.
+A loss event is a message of a numeric service that the window skipped to; every client that got the
+message counts it. raims-11.1: the first event publishes at once and starts a timer of one second.
+raims-11.2: each tick publishes, for each client, what has come since its last one, by subject; of
+one publishing host at a time, the others wait. raims-11.3: a client without news at a tick is
+forgotten, and when none is left the next event publishes at once. raims-11.4: nine pairs at most.
+The subject that was lost last for the first time comes first (sassrv: src/rv_host.cpp,
+``send_inbound_data_loss``; ``rv-dataloss-1``, ``-3``).
 """
 
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -13,15 +17,59 @@ from seqaudit.replay.gaps import Mark
 
 INTERVAL_NS: Final = 1_000_000_000
 PAIRS: Final = 9
-SUBJECT: Final = "_RV.ERROR.SYSTEM.DATALOSS.INBOUND.BCAST"
+INBOUND: Final = "_RV.ERROR.SYSTEM.DATALOSS.INBOUND.BCAST"
 LOST: Final = "lost msgs"
 UNKNOWN: Final = "lost seqno tracking"
+MAX_EVENTS: Final = 100_000
+#: Nobody's connection was captured: what a client would be told that wants everything.
+ANYBODY: Final = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LossEvent:
+    """A message that came behind lost ones.
+
+    Attributes:
+        subject: without the service.
+        count: null where it is not known.
+        hostid, host: name and address of the publishing daemon.
+    """
+
+    service: int
+    subject: str
+    count: int | None
+    publisher: str
+    hostid: str | None
+    host: str | None
+    mark: Mark
+
+    def row(self) -> dict[str, Any]:
+        """For the report."""
+        return {
+            "service": self.service,
+            "subject": self.subject,
+            "count": self.count,
+            "publisher": self.publisher,
+            "hostid": self.hostid,
+            "host": self.host,
+            "frame": self.mark.frame,
+            "at_ns": self.mark.at_ns,
+        }
+
+    @staticmethod
+    def of(row: Mapping[str, Any]) -> "LossEvent":
+        """The event that a row tells."""
+        return LossEvent(
+            row["service"], row["subject"], row["count"], row["publisher"], row["hostid"],
+            row["host"], Mark(row["frame"], row["at_ns"]),
+        )  # fmt: skip
 
 
 @dataclass(slots=True)
 class Advisory:
-    """One advisory of one service."""
+    """One advisory to one client of one service."""
 
+    client: str
     at_ns: int
     service: int
     publisher: str
@@ -51,64 +99,115 @@ class Advisory:
 
 
 @dataclass(slots=True)
-class _Pending:
-    counts: dict[str, int] = field(default_factory=dict)
-    unknown: bool = True
-    mark: Mark | None = None
-    hostid: str | None = None
-    host: str | None = None
+class _Told:
+    """What a client's queue holds of a subject."""
+
+    lost: int = 0
+    restarts: int = 0
+    told_lost: int = 0
+    told_restarts: int = 0
+    event: LossEvent | None = None  # the last
+    since: Mark | None = None  # of the first that is not told yet
+
+
+@dataclass(slots=True)
+class _Service:
+    queues: dict[str, dict[str, _Told]] = field(default_factory=dict)
+    begun: bool = False  # an event has published at once since the queues were empty
+    tick_ns: int | None = None
 
 
 class Advisories:
-    """The throttle, by service."""
+    """The throttle of one daemon, by service.
 
-    def __init__(self) -> None:
+    Args:
+        clients_of: the clients that get a message; without, one that gets everything.
+    """
+
+    def __init__(self, clients_of: Callable[[LossEvent], Iterable[str]] | None = None) -> None:
         self.published: list[Advisory] = []
-        self._pending: dict[int, dict[str, _Pending]] = {}
-        self._tick_ns: dict[int, int] = {}
+        self.events: list[LossEvent] = []
+        self.unlisted = 0
+        self._clients_of = clients_of
+        self._services: dict[int, _Service] = {}
 
     def lost(
         self, subject: str, count: int | None, publisher: str, user: str | None,
         address: str | None, mark: Mark,
     ) -> None:  # fmt: skip
-        """A loss event of a subject of a numeric service; ``count`` is null where unknown."""
+        """A loss of a subject, with its service; ``count`` is null where unknown."""
         service, name = split_service(subject)
         if service is None:
             return
-        self._advance(mark.at_ns)
-        waiting = self._pending.setdefault(service, {}).setdefault(publisher, _Pending())
-        waiting.counts[name] = waiting.counts.get(name, 0) + (1 if count is None else count)
-        waiting.unknown = waiting.unknown and count is None
-        waiting.mark = waiting.mark or mark
-        waiting.hostid, waiting.host = user, address
-        if service not in self._tick_ns:
-            self._publish(service, mark.at_ns)
-            self._tick_ns[service] = mark.at_ns + INTERVAL_NS
+        self.take(LossEvent(service, name, count, publisher, user, address, mark))
+
+    def take(self, event: LossEvent) -> None:
+        """A loss event."""
+        if len(self.events) < MAX_EVENTS:
+            self.events.append(event)
+        else:
+            self.unlisted += 1
+        self._advance(event.mark.at_ns)
+        clients = (ANYBODY,) if self._clients_of is None else self._clients_of(event)
+        for client in clients:
+            state = self._services.setdefault(event.service, _Service())
+            told = state.queues.setdefault(client, {}).setdefault(event.subject, _Told())
+            told.lost += 1 if event.count is None else event.count
+            told.restarts += event.count is None
+            told.event = event
+            told.since = told.since or event.mark
+            if not state.begun:
+                state.begun = True
+                self._publish(event.service, client, event.mark.at_ns)
+            if state.tick_ns is None:
+                state.tick_ns = event.mark.at_ns + INTERVAL_NS
 
     def close(self, end_ns: int) -> None:
         """Ticks up to the end of the capture."""
         self._advance(end_ns)
 
     def _advance(self, now_ns: int) -> None:
-        for service in sorted(self._tick_ns):
-            while service in self._tick_ns and self._tick_ns[service] <= now_ns:
-                if self._pending.get(service):
-                    self._publish(service, self._tick_ns[service])
-                    self._tick_ns[service] += INTERVAL_NS
-                else:
-                    del self._tick_ns[service]
+        for service, state in sorted(self._services.items()):
+            while state.tick_ns is not None and state.tick_ns <= now_ns:
+                news = False
+                for client in list(state.queues):
+                    if self._publish(service, client, state.tick_ns):
+                        news = True
+                    else:
+                        del state.queues[client]
+                if not state.queues:
+                    state.begun = False
+                state.tick_ns = state.tick_ns + INTERVAL_NS if news else None
 
-    def _publish(self, service: int, at_ns: int) -> None:
-        waiting = self._pending[service]
-        publisher = next(iter(waiting))
-        told = waiting.pop(publisher)
-        assert told.mark is not None
+    def _publish(self, service: int, client: str, at_ns: int) -> bool:
+        """Tell a client what it has not been told, of one host; false: there is nothing."""
+        first: LossEvent | None = None
+        since: Mark | None = None
+        pairs: list[tuple[str, int]] = []
+        total = restarts = 0
+        for subject, told in reversed(self._services[service].queues[client].items()):
+            event = told.event
+            if told.lost == told.told_lost or event is None:
+                continue
+            if first is not None and (event.host, event.hostid) != (first.host, first.hostid):
+                continue
+            first = first or event
+            pairs.append((subject, told.lost - told.told_lost))
+            total += told.lost - told.told_lost
+            restarts += told.restarts - told.told_restarts
+            told.told_lost, told.told_restarts = told.lost, told.restarts
+            if since is None or (told.since is not None and told.since.at_ns < since.at_ns):
+                since = told.since
+            told.since = None
+        if first is None:
+            return False
         self.published.append(
             Advisory(
-                at_ns, service, publisher, told.host, told.hostid, sum(told.counts.values()),
-                list(reversed(told.counts.items())), told.unknown, told.mark,
+                client, at_ns, service, first.publisher, first.host, first.hostid, total, pairs,
+                total == restarts, since or first.mark,
             )
         )  # fmt: skip
+        return True
 
 
 def split_service(subject: str) -> tuple[int | None, str]:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Final
 
+from seqaudit.replay import raims_notices
 from seqaudit.replay.findings import Certainty, Finding
 from seqaudit.replay.gaps import Mark
 from seqaudit.replay.raims import SKEW_NS, Observer, Peer, RaimsEngine
+from seqaudit.replay.raims_advisories import INBOUND
 from seqaudit.replay.raims_convergence import Uninterrupted
 from seqaudit.replay.raims_publisher import Why
 from seqaudit.replay.raims_seqno import (
@@ -34,12 +36,17 @@ _PARAMETERS: Final = (
     "sub_window_count", "sub_window_time_ms", "heartbeat_ms",
 )  # fmt: skip
 _NO_OBSERVER: Final = "it is not known at whose interface the capture was taken (design 4.7)"
-_NEEDS_OBSERVER: Final = frozenset({"RA001", "RA008", "RA009", "RA010", "RA012"})
+_NEEDS_OBSERVER: Final = frozenset(
+    {"RA001", "RA002", "RA003", "RA005", "RA007", "RA008", "RA009", "RA010", "RA012", "RA027",
+     "RA028"}
+)  # fmt: skip
+#: Judged over all captures of a job (``raims_told``).
+_OF_CLIENTS: Final = frozenset({"RA024", "RA025", "RA026"})
 
 
 def results(engine: RaimsEngine, capture: int, end_ns: int) -> list[Result]:
     """Everything there is to say about raims in one capture; nothing where there is none."""
-    if not engine.messages:
+    if not engine.messages and not engine.clients.messages:
         return []
     return list(_Reporter(engine, capture).rows())
 
@@ -67,6 +74,9 @@ class _Reporter(Reporter):
 
     def rows(self) -> Iterator[Result]:
         engine = self.engine
+        yield from self._clients()
+        if not engine.messages:
+            return
         self._contradictions()
         for (publisher, subject), stream in sorted(engine.sent.items()):
             about = _Subject(f"{publisher}|{subject}", publisher)
@@ -87,7 +97,7 @@ class _Reporter(Reporter):
             yield self.finding(finding, None)
         yield from self._tables()
         for rule in RULES:
-            if rule.code.startswith("RA"):
+            if rule.code.startswith("RA") and rule.code not in _OF_CLIENTS:
                 missing = not self.known and rule.code in _NEEDS_OBSERVER
                 yield self.judged(rule.code, _NO_OBSERVER if missing else None)
         yield from self.parameters_used(_PARAMETERS)
@@ -373,19 +383,37 @@ class _Reporter(Reporter):
                 },
                 notice.mark,
             )  # fmt: skip
-        if not self.known:
-            return
-        for notice in self.engine.notices:
-            peer = self.engine.observer.peers.get(notice.publisher or "")
-            if notice.receiver != self.engine.observer.bridge or peer is None:
-                continue
-            if notice.total is not None and notice.total > peer.msg_loss.count:
+        for observer in self.engine.observers if self.known else ():
+            self._observer = observer
+            yield from self._own_notices(observer)
+
+    def _own_notices(self, observer: Observer) -> Iterator[Finding]:
+        """What the observer told its peers beside what it must have told them (raims.md 10.3)."""
+        own = [n for n in self.engine.notices if n.receiver == observer.bridge]
+        for notice in own:
+            about = _Subject("", notice.publisher or "")
+            due = observer.notices.of(notice)
+            how = None if due is None else raims_notices.wrong(notice, due)
+            if due is None and not observer.notices.unlisted:
+                how = "a loss that the replay does not have"
+            if how is not None:
                 yield self._about(
-                    _Subject("", peer.bridge), "RA012",
-                    "This daemon reports {total} lost messages of {sender_member}; the replay "
-                    "counts {counted}.",
-                    {"total": notice.total, "counted": peer.msg_loss.count}, notice.mark,
+                    about, "RA012", "This daemon tells {sender_member} of {how}, on {subject}.",
+                    {"how": how, "subject": notice.subject}, notice.mark,
                 )  # fmt: skip
+            if due is not None and not due.at_once:
+                yield self._about(
+                    about, "RA028",
+                    "This daemon tells {sender_member} of a loss on {subject} within 10 s of the "
+                    "loss before.",
+                    {"subject": notice.subject}, notice.mark,
+                )  # fmt: skip
+        for due in observer.notices.missing(own):
+            yield self._about(
+                _Subject("", due.publisher), "RA027",
+                "This daemon never tells {sender_member} of a loss on {subject}.",
+                {"subject": due.subject}, due.mark,
+            )  # fmt: skip
 
     # -- convergence -----------------------------------------------------------------------------
 
@@ -449,10 +477,15 @@ class _Reporter(Reporter):
                             "observer": observer.bridge,
                             "at_ns": advisory.at_ns,
                             "frame": advisory.mark.frame,
-                            "subject": "_RV.ERROR.SYSTEM.DATALOSS.INBOUND.BCAST",
+                            "subject": INBOUND,
                             "data": advisory.fields(),
                             "order": list(advisory.fields()),
                         },
+                    )
+                for event in observer.advisories.events:
+                    yield self._table(
+                        "loss_events",
+                        {"observer": observer.bridge, "start": number} | event.row(),
                     )
         for name, inbox in sorted(engine.inboxes.items()):
             source, _, destination = name.removeprefix("inbox:").partition(">")
@@ -501,6 +534,25 @@ class _Reporter(Reporter):
                 },
             )
 
+    def _clients(self) -> Iterator[Result]:
+        """RV clients, and what they were told of lost data."""
+        for client in self.engine.clients.all.values():
+            yield self._table("rv_clients", client.row())
+            for index, seen in enumerate(client.advisories):
+                yield self._table(
+                    "rv_advisories",
+                    {
+                        "client": client.client,
+                        "daemon": client.daemon,
+                        "address": client.address,
+                        "at_ns": seen.mark.at_ns,
+                        "frame": seen.mark.frame,
+                        "index": index,
+                        "subject": seen.subject,
+                        "data": seen.data,
+                    },
+                )
+
     def _table(self, name: str, detail: dict[str, Any]) -> Result:
         return self.row(TABLE, {"table": name} | detail)
 
@@ -543,6 +595,9 @@ class _Reporter(Reporter):
         row: dict[str, Any] = {
             "observer": observer.bridge,
             "start": number,
+            "address": self.engine.address,
+            "from_ns": observer.start_ns if number else self.engine.first_ns,
+            "to_ns": self._until(number),
             "sub_count": sub.entries,
             "sub_size": sub.size_bytes,
             "sub_max_count": sub.max_entries,
@@ -565,6 +620,11 @@ class _Reporter(Reporter):
                 },
             }
         return row
+
+    def _until(self, number: int) -> int:
+        """When an observer's next start begins; else the last event."""
+        later = self.engine.observers[number + 1 :]
+        return later[0].start_ns if later else self.engine.last_ns
 
     def _skew(self, bridge: str) -> int | None:
         """How far a publisher's clock is off; null where it is not, or nobody can tell.

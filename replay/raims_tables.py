@@ -12,6 +12,7 @@ from seqaudit.replay.tables import Row
 _SUBSCRIBER: Final = "raims.md 9"
 _DOCUMENT: Final = "raims.md 9.3; raims-message-loss.txt"
 _PUBLISHER: Final = "raims.md 8"
+_NOTICE: Final = "raims.md 10.3"
 _ADVISORY: Final = "raims.md 11"
 
 _TABLE: Final = (
@@ -50,6 +51,8 @@ _TABLE: Final = (
     Row("raims-8.6", "rotation for the old table's size only after 17 times the interval",
         _PUBLISHER),
     Row("raims-8.7", "looked up in the old table: moved to the current one", _PUBLISHER),
+    Row("raims-10.1", "a loss is told to its publisher if the one before is 10 s ago", _NOTICE),
+    Row("raims-10.2", "a notice: count, total of the peer, restart if no size is known", _NOTICE),
     Row("raims-11.1", "the first loss event is advised at once", _ADVISORY),
     Row("raims-11.2", "then once a second, everything since, by subject", _ADVISORY),
     Row("raims-11.3", "a second without news ends it: the next event is advised at once",

@@ -119,7 +119,7 @@ RAIMS: Final[tuple[Rule, ...]] = (
     warning(
         "RA012", "loss-notice-wrong",
         "The loss notices sent from here do not say what the replay has counted.",
-        "A notice whose total differs from the message loss counted by then.",
+        "A notice whose count, total or kind of loss differs, or that is about no loss replayed.",
         "Look for traffic that the capture lacks.",
         "raims.md 10.3"),
     error(
@@ -190,4 +190,36 @@ RAIMS: Final[tuple[Rule, ...]] = (
         "Pieces whose offsets do not follow.",
         "Raise the mtu so that messages fit one packet.",
         "raims.md 2"),
+    warning(
+        "RA024", "advisory-missing",
+        "An RV client was never told of a loss that its daemon saw.",
+        "DATALOSS advisories as they must have been published to each client (at once, then once a "
+        "second, by subject), beside those on its connection.",
+        "Look at the daemon's log; the client goes on as if nothing was lost.",
+        "raims.md 11; raims-message-loss.txt"),
+    warning(
+        "RA025", "advisory-wrong",
+        "An RV client was told of another number of lost messages than the replay counts.",
+        "Totals of the advisories by publishing host and subject.",
+        "Look for traffic that the captures lack.",
+        "raims.md 11; raims-message-loss.txt"),
+    warning(
+        "RA026", "advisories-unthrottled",
+        "An RV client got two DATALOSS advisories within less than a second.",
+        "Times of the advisories on one connection.",
+        "Check the version of the daemon; advisories are throttled to one a second.",
+        "raims.md 11; raims-message-loss.txt"),
+    warning(
+        "RA027", "loss-notice-missing",
+        "The observed daemon never told a publisher of a loss of its messages.",
+        "A loss, the first of this publisher or 10 s after the one before, and no notice, though "
+        "later point-to-point messages to it were captured.",
+        "Look at the daemon's log.",
+        "raims.md 10.3"),
+    warning(
+        "RA028", "loss-notice-unthrottled",
+        "The observed daemon sent a loss notice within 10 s of the loss before.",
+        "Times of losses and notices of one publisher.",
+        "Check the version of the daemon.",
+        "raims.md 10.3"),
 )  # fmt: skip

@@ -24,7 +24,6 @@ from tests.agreement.rows import Row
 #: Why a figure may be unknown (design 8.1).
 ENCRYPTED: Final = "the link is encrypted (raims.md 4, 13)"
 NEVER_SENT: Final = "messages that never left the daemon are in no capture (raims.md 4)"
-CLIENT_SIDE: Final = "RV client TCP is not decoded"
 
 TIME_NS: Final = 100_000_000
 BASES: Final = 1 << 35
@@ -136,17 +135,12 @@ class View:
 def compare(scenario: RaimsScenario, node: str, views: Mapping[str, View]) -> Iterator[Row]:
     """All figures of one capture."""
     view = views[node]
+    figures: Iterator[Figure]
     if node.endswith("-client"):
-        yield Row(scenario.name, node, "advisories", None, "seen", "unknown", CLIENT_SIDE)
-        return
-    for figure, ours, truth, why in (
-        *_packets(scenario, node, view),
-        *_streams(scenario, node, view),
-        *_show_loss(scenario, node, view),
-        *_delivered(scenario, node, views),
-        *_windows(scenario, node, view),
-        *_advisories(scenario, node, view),
-    ):
+        figures = _client(scenario, node.removesuffix("-client"), view)
+    else:
+        figures = _daemon(scenario, node, views)
+    for figure, ours, truth, why in figures:
         if why and ours is None:
             yield Row(scenario.name, node, figure, ours, truth, "unknown", why)
         else:
@@ -156,6 +150,19 @@ def compare(scenario: RaimsScenario, node: str, views: Mapping[str, View]) -> It
 
 
 Figure = tuple[str, Any, Any, str]
+
+
+def _daemon(scenario: RaimsScenario, node: str, views: Mapping[str, View]) -> Iterator[Figure]:
+    """Figures of a capture at a daemon's own interface."""
+    view = views[node]
+    yield from (
+        *_packets(scenario, node, view),
+        *_streams(scenario, node, view),
+        *_show_loss(scenario, node, view),
+        *_delivered(scenario, node, views),
+        *_windows(scenario, node, view),
+        *_advisories(scenario, node, view),
+    )
 
 
 class Within:
@@ -363,19 +370,52 @@ def _windows(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figure]
 
 
 def _advisories(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figure]:
-    text = scenario.truth.get(f"rv_client_{node}_output")
-    if not text:
+    """Those that the replay says must have been published, beside what the client printed."""
+    output = _printed(scenario, node)
+    if output is None:
         return
-    truth = []
-    blocks = re.split(r"^## ", text, flags=re.M)
-    for subject, block in pairwise(blocks):
-        if subject.startswith("_RV.ERROR.SYSTEM.DATALOSS.INBOUND.BCAST:"):
-            fields = re.findall(r"^(\w+) +: \w+ +\d+ : \"?([^\"\n]*)\"?$", block, flags=re.M)
-            truth.append([[name, value] for name, value in fields])
     ours = [
         [[name, str(row["data"][name])] for name in row["order"]]
         for row in view.table("advisories")
     ]
-    yield "advisories", len(ours), len(truth), ""
+    yield from _listed("advisories", ours, output[1])
+
+
+def _client(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figure]:
+    """What was on a client's connection, beside what the client printed."""
+    decoded = view.capture["frames_by"]
+    yield "frames malformed", decoded["malformed"] + decoded["truncated"], 0, ""
+    yield "frames decoded", decoded["decoded"], view.capture["frames"], ""
+    output = _printed(scenario, node)
+    if output is None:
+        return
+    received, advisories = output
+    (client,) = view.table("rv_clients")
+    ours = {s: n for s, n in client["received"].items() if not s.startswith("_RV.INFO.")}
+    yield "messages to the client", ours, dict(sorted(received.items())), ""
+    told = sorted(view.table("rv_advisories"), key=lambda row: int(row["index"]))
+    seen = [[[name, str(value)] for name, value in row["data"]] for row in told]
+    yield from _listed("advisories to the client", seen, advisories)
+
+
+def _listed(figure: str, ours: list[Any], truth: list[Any]) -> Iterator[Figure]:
+    yield figure, len(ours), len(truth), ""
     for number, (one, other) in enumerate(zip(ours, truth, strict=False), 1):
-        yield f"advisory {number}", one, other, ""
+        yield f"{figure} {number}", one, other, ""
+
+
+def _printed(scenario: RaimsScenario, node: str) -> tuple[Counter[str], list[Any]] | None:
+    """Messages by subject, and advisories, as a client printed them; null: it printed nothing."""
+    text = scenario.truth.get(f"rv_client_{node}_output")
+    if not text:
+        return None
+    received: Counter[str] = Counter()
+    advisories = []
+    blocks = re.split(r"^## ", text, flags=re.M)
+    for head, block in pairwise(blocks):
+        if head.startswith("_RV.ERROR.SYSTEM.DATALOSS.INBOUND.BCAST:"):
+            fields = re.findall(r"^(\w+) +: \w+ +\d+ : \"?([^\"\n]*)\"?$", block, flags=re.M)
+            advisories.append([[name, value] for name, value in fields])
+        elif block.startswith("format: "):
+            received[head.strip().removesuffix(":")] += 1
+    return received, advisories

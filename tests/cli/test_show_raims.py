@@ -55,6 +55,40 @@ def test_late_joins_are_judged_against_convergence() -> None:
     }
 
 
+def test_advisories_as_the_design_document_shows_them() -> None:
+    names = [f"rv-dataloss-1/{name}.pcap" for name in ("B", "B-client")]
+    done = show("advisories", "--engine", "direct", "--at", "B.pcap=10.77.0.2", *names)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    heads = [line for line in lines if line.startswith("rv-dataloss-1")]
+    assert [line.rpartition(" by ")[0] or line.partition(" was ")[0] for line in heads] == [
+        *["rv-dataloss-1/B.pcap: B must have published"] * 3,
+        *["rv-dataloss-1/B-client.pcap: client 127.0.0.1:59542"] * 3,
+    ]
+    one, other = (lines[lines.index(head) + 1 :][:15] for head in (heads[0], heads[3]))
+    assert (
+        one
+        == other
+        == [
+            '   mtype : "A"',
+            "     sub : _RV.ERROR.SYSTEM.DATALOSS.INBOUND.BCAST",
+            "    data : {",
+            '   ADV_CLASS : "ERROR"',
+            '  ADV_SOURCE : "SYSTEM"',
+            '    ADV_NAME : "DATALOSS.INBOUND.BCAST"',
+            '    ADV_DESC : "lost msgs"',
+            '        host : "10.77.0.1"',
+            '      hostid : "A"',
+            "        lost : 1",
+            "     sub_cnt : 1",
+            '        sub1 : "RSF.REC.PAC.NaE"',
+            "       lost1 : 1",
+            "        scid : 7500",
+            "  }",
+        ]
+    )
+
+
 def test_a_time_that_is_none_is_a_usage_error() -> None:
     done = show("convergence", "--converged-at", "soon", "late-join-1/C.pcap")
     assert done.returncode == 2

@@ -67,6 +67,17 @@ def test_cutting_a_capture_changes_nothing(scenario: str, parts: int) -> None:
         assert cut[key] == whole[key]
 
 
+@pytest.mark.parametrize("parts", [2, 5, 12])
+def test_cutting_a_capture_of_rv_clients_changes_nothing(parts: int) -> None:
+    path = FIXTURES / "rv-dataloss-1" / "B-client.pcap"
+    size = path.stat().st_size
+    cuts = {str(path): [size * part // parts for part in range(1, parts)]}
+    whole, cut = audited(path), audited(path, cuts=cuts)
+    assert len(whole["tables"]["raims"]["rv_advisories"]) == 3
+    for key in ("findings", "tables", "members", "rules"):
+        assert cut[key] == whole[key]
+
+
 def test_other_systems_reports_have_no_tables() -> None:
     capture = next((FIXTURES.parent / "jgroups").rglob("*.pcap"))
     report = audit([CaptureInput(str(capture))], Options(engine="direct"))

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from seqaudit.replay.gaps import Mark
 from seqaudit.replay.parameters import ParameterError, load_parameters
 from seqaudit.replay.raims_advisories import Advisories
+from seqaudit.replay.raims_notices import Notice, Notices, wrong
 from seqaudit.replay.raims_publisher import PublisherWindow, Why, next_seqno
 from seqaudit.replay.raims_rotation import (
     BLOCK_BYTES,
@@ -474,7 +475,7 @@ def test_memory_is_counted_in_blocks_by_the_code_and_in_bytes_by_the_document() 
 
 
 def lose(made: Advisories, subject: str, at: float, count: int | None = 1) -> None:
-    made.lost(f"_7500.{subject}", count, "P", "A", "10.77.0.1", Mark(1, T0 + int(at * SECOND)))
+    made.lost(f"_7500.{subject}", count, "P", "A", "10.77.0.1", Mark(1, T0 + round(at * SECOND)))
 
 
 @pytest.mark.rule("raims-11.1")
@@ -486,7 +487,31 @@ def test_advisories_are_throttled_to_one_a_second_after_the_first() -> None:
         lose(made, subject, at)
     made.close(T0 + 10 * SECOND)
     assert [((a.at_ns - T0) / SECOND, a.lost, a.pairs) for a in made.published] == [
-        (0.0, 1, [("A", 1)]), (1.0, 3, [("A", 1), ("B", 2)]), (5.0, 1, [("C", 1)])
+        (0.0, 1, [("A", 1)]), (1.0, 3, [("B", 2), ("A", 1)]), (5.0, 1, [("C", 1)])
+    ]  # fmt: skip
+
+
+def test_an_advisory_tells_the_losses_of_one_publishing_host() -> None:
+    made = Advisories()
+    lose(made, "A", 0)
+    lose(made, "B", 0.1)
+    made.lost("_7500.C", 4, "Q", "D", "10.77.0.4", Mark(1, T0 + SECOND // 2))
+    made.close(T0 + 3 * SECOND)
+    assert [((a.at_ns - T0) / SECOND, a.hostid, a.pairs) for a in made.published] == [
+        (0.0, "A", [("A", 1)]), (1.0, "D", [("C", 4)]), (2.0, "A", [("B", 1)])
+    ]  # fmt: skip
+
+
+def test_clients_of_a_service_share_its_throttle_and_get_what_they_listen_to() -> None:
+    listens = {"one": "AB", "two": "B"}
+    made = Advisories(lambda event: [c for c, subjects in listens.items()
+                                     if event.subject in subjects])  # fmt: skip
+    for subject, at in (("A", 0.0), ("B", 0.5), ("B", 1.5)):
+        lose(made, subject, at)
+    made.close(T0 + 9 * SECOND)
+    assert [(a.client, (a.at_ns - T0) / SECOND, a.pairs) for a in made.published] == [
+        ("one", 0.0, [("A", 1)]), ("one", 1.0, [("B", 1)]), ("two", 1.0, [("B", 1)]),
+        ("one", 2.0, [("B", 1)]), ("two", 2.0, [("B", 1)]),
     ]  # fmt: skip
 
 
@@ -511,6 +536,52 @@ def test_losses_of_unknown_size_alone_are_lost_seqno_tracking() -> None:
     made = Advisories()
     lose(made, "A", 0, None)
     assert made.published[0].fields()["ADV_DESC"] == "lost seqno tracking"
+
+
+# --- raims-10: loss notices ---
+
+
+@pytest.mark.rule("raims-10.1")
+@pytest.mark.rule("raims-10.2")
+def test_a_loss_is_told_at_first_and_then_10_s_after_the_loss_before() -> None:
+    made = Notices()
+    for count, at in ((None, 0), (3, 5), (None, 14.9), (None, 25), (2, 35)):
+        made.lost("P", "_1.A", count, 1, round(at), Mark(1, T0 + round(at * SECOND)))
+    assert [(due.at_once, due.restart) for due in made.losses] == [
+        (True, True), (False, False), (False, False), (True, False), (True, False)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "how"),
+    [
+        ({}, None),
+        ({"count": 4}, "4 lost, and the replay counts 3"),
+        ({"total": 9}, "9 lost in all, and the replay counts 7"),
+        ({"restart": True}, "a loss of unknown size, and the replay one of known size"),
+    ],
+)
+def test_a_notice_is_compared_with_the_loss_it_is_about(
+    changes: dict[str, Any], how: str | None
+) -> None:
+    made = Notices()
+    made.lost("P", "_1.A", 3, 7, 11, Mark(1, T0))
+    told: dict[str, Any] = {
+        "receiver": "me", "publisher": "P", "subject": "_1.A", "count": 3, "restart": False,
+        "total": 7, "seqno": 11, "mark": Mark(2, T0),
+    } | changes  # fmt: skip
+    notice = Notice(**told)
+    due = made.of(notice)
+    assert due is not None
+    assert wrong(notice, due) == how
+
+
+def test_a_notice_is_missing_only_where_the_capture_would_show_it() -> None:
+    made = Notices()
+    made.lost("P", "_1.A", 3, 7, 11, Mark(1, T0))
+    assert made.missing([]) == []
+    made.told("P", T0 + SECOND)
+    assert [due.seqno for due in made.missing([])] == [11]
 
 
 # --- parameters ---
