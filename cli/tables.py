@@ -151,12 +151,14 @@ def render_streams(report: Report, limit: int) -> RenderableType:
     if not streams:
         return _sentence("Streams", f"no numbered stream in {_frames(report)}")
     keyed = any("source" in stream for stream in streams)
+    subjects = any("subject" in stream for stream in streams)
     columns = [
         Column("#", _NUMERIC),
         Column("system"),
         Column("sender"),
         Column("receiver"),
         *([Column("source"), Column("key expression")] if keyed else []),
+        *([Column("subject")] if subjects else []),
         Column("seqnos", _NUMERIC),
         *(
             Column(header, _NUMERIC)
@@ -182,7 +184,8 @@ def render_streams(report: Report, limit: int) -> RenderableType:
             stream.get("sender_name") or "-",
             stream.get("receiver_name") or "all",
             *([stream.get("source") or "-", stream.get("key") or "-"] if keyed else []),
-            _span_of_seqnos(stream.get("first_seqno"), stream.get("last_seqno")),
+            *([stream.get("subject") or "-"] if subjects else []),
+            _span_of_seqnos(stream),
             *(
                 _count(stream.get(key))
                 for key in (
@@ -465,8 +468,16 @@ def _span(capture: Report) -> str:
     return duration(capture["last_ns"] - capture["first_ns"])
 
 
-def _span_of_seqnos(first: int | None, last: int | None) -> str:
-    return "-" if first is None or last is None else f"{first}-{last}"
+def _span_of_seqnos(stream: Mapping[str, Any]) -> str:
+    """``1-17``; with time frames ``2022-07-29T21:54:01.513Z #1-17`` (raims.md 7)."""
+    first = stream.get("first", stream.get("first_seqno"))
+    last = stream.get("last", stream.get("last_seqno"))
+    if first is None or last is None:
+        return "-"
+    time_frame, sign, number = str(last).rpartition("#")
+    if sign and str(first).startswith(f"{time_frame}#"):
+        return f"{first}-{number}"
+    return f"{first} - {last}" if sign else f"{first}-{last}"
 
 
 def _recovery(value: Mapping[str, int | None] | None) -> str:

@@ -21,6 +21,7 @@ from seqaudit.replay import (
     both_ends_findings,
     capture_rules,
     raims_bounds,
+    raims_printed,
     raims_told,
     zenoh_legs,
 )
@@ -131,6 +132,7 @@ def build(
     ]
     tables = _tables(by_kind.pop(rows_of.TABLE, []), frames, called)
     raims_bounds.tighten(streams, tables)
+    raims_printed.print_seqnos(streams, tables)
     captures = [
         _capture(number, merged[number], own, vantages[number], called)
         for number, own in enumerate(files)

@@ -244,7 +244,8 @@ def _merged(frames: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [found[frame] for frame in sorted(found)]
 
 
-def _dotted(seqno: int) -> str:
+def _dotted(text: str) -> str:
+    seqno = int(text, 16)
     return f"{seqno >> 35 & (1 << 29) - 1}.{seqno % BASES}"
 
 
@@ -294,7 +295,7 @@ def _delivered(scenario: RaimsScenario, node: str, views: Mapping[str, View]) ->
             for stream in view.streams("raims")
             if stream["role"] == "receiver" and stream["subject"] in names
         ]
-        count = sum(b - a + 1 for stream in ours for a, b in stream["delivered"])
+        count = sum(int(b, 16) - int(a, 16) + 1 for stream in ours for a, b in stream["delivered"])
         numbered = [
             stream
             for stream in view.streams("raims")
