@@ -15,7 +15,7 @@ from seqaudit.cli.inputs import (
     time_option,
 )
 from seqaudit.cli.show import ShownProgress, emit, note, render
-from seqaudit.cli.show_raims import advisories, convergence, loss
+from seqaudit.cli.show_raims import advisories, convergence, loss, windows
 from seqaudit.cli.times import TimeStyle
 
 
@@ -27,6 +27,7 @@ def command() -> None:
 command.add_command(loss)
 command.add_command(convergence)
 command.add_command(advisories)
+command.add_command(windows)
 
 
 @command.command("recovery")

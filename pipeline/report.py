@@ -559,10 +559,11 @@ def _rules(
 
 
 def _parameters(rows: Iterable[Row], settings: ReplaySettings) -> list[Row]:
-    """What engines used, each with its origin; what was given and nobody used is listed as well."""
+    """What engines used, each with its origin; what was given and nobody used is listed as well,
+    with ``used`` false: it has no effect on the replay."""
     listed = {}
     for row in rows:
-        entry = _place(row) | row["detail"]
+        entry = _place(row) | row["detail"] | {"used": True}
         listed[_text(entry)] = entry
     used = {(entry["capture"], entry.get("name")) for entry in listed.values()}
     for number, capture in enumerate(settings.captures):
@@ -575,6 +576,7 @@ def _parameters(rows: Iterable[Row], settings: ReplaySettings) -> list[Row]:
                     "name": name,
                     "value": value,
                     "origin": origin,
+                    "used": False,
                 }
                 listed[_text(entry)] = entry
     return sorted(

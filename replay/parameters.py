@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import yaml
 
-from seqaudit.replay.parameters_raims import FILE_NAMES, RAIMS
+from seqaudit.replay.parameters_raims import FILE_NAMES, NOT_SHOWN, RAIMS, SECRET
 from seqaudit.replay.parameters_zenoh import ZENOH
 
 Value = int | bool | str
@@ -143,19 +143,22 @@ def load_parameters(text: str, where: str = "parameter file") -> dict[str, Value
 
 
 def from_raims_config(stated: Mapping[Any, Any], where: str = "param.yaml") -> dict[str, Value]:
-    """What the ``parameters:`` of a raims ``param.yaml`` say; those of no concern are left out.
+    """What the ``parameters:`` of a raims ``param.yaml`` say.
 
-    Names have hyphens or underscores; a time without a unit is in seconds.
+    Names have hyphens or underscores; a time without a unit is in seconds. Names that no engine
+    knows are kept as text, so that the report lists them as given and unused.
 
     Raises:
         ParameterError: a value of the wrong kind.
     """
     values: dict[str, Value] = {}
     for key, value in stated.items():
-        name = FILE_NAMES.get(str(key).replace("-", "_").lower())
-        if name is None:
-            continue
+        plain = str(key).replace("-", "_").lower()
+        name = FILE_NAMES.get(plain)
         text = "" if value is None else str(value).strip()
+        if name is None:
+            values[f"raims.{plain}"] = NOT_SHOWN if plain in SECRET else text
+            continue
         if name.endswith("_ms") and text.isdecimal():
             text += " s"
         values[name] = _parse(name, text, where)

@@ -29,6 +29,9 @@ RAIMS: Final[tuple[tuple[Any, ...], ...]] = (
      "time frame", "raims.md 8, 12"),
     ("raims.sub_window_time_ms", 10_000, "ms", "subscription window: rotation interval",
      "raims.md 9, 12"),
+    ("raims.pub_window_autoscale", 100_000, "entries", "publisher window: by how much "
+     "pub_window_count grows when a receiver reports a loss of unknown size; 0: never",
+     "raims.md 8, 12"),
     ("raims.heartbeat_ms", 10_000, "ms", "heartbeat interval; the timer ticks 250 times in it",
      "raims.md 12"),
     ("raims.subscribed", None, "text", "subjects and patterns, separated by commas, that the "
@@ -37,7 +40,7 @@ RAIMS: Final[tuple[tuple[Any, ...], ...]] = (
      "time in UTC; overrules heartbeats", "raims.md 9.1"),
 )  # fmt: skip
 
-#: Names of a raims ``param.yaml`` that are parameters here; the others do not concern an audit.
+#: Names of a raims ``param.yaml`` that are parameters here; the others are listed as unused.
 FILE_NAMES: Final = {
     "pub_window_size": "raims.pub_window_size",
     "sub_window_size": "raims.sub_window_size",
@@ -46,4 +49,9 @@ FILE_NAMES: Final = {
     "pub_window_time": "raims.pub_window_time_ms",
     "sub_window_time": "raims.sub_window_time_ms",
     "heartbeat": "raims.heartbeat_ms",
+    "pub_window_autoscale": "raims.pub_window_autoscale",
 }
+
+#: Names whose values are nobody's business.
+SECRET: Final = frozenset({"pass", "salt"})
+NOT_SHOWN: Final = "(not shown)"

@@ -31,7 +31,7 @@ from seqaudit.replay.raims_rotation import (
     RotationSettings,
 )
 from seqaudit.replay.raims_seqno import base_of, key
-from seqaudit.replay.raims_streams import Stream
+from seqaudit.replay.raims_streams import MAX_NOTES, Stream
 from seqaudit.replay.raims_subscriber import Status, SubscriptionWindow, Verdict
 from seqaudit.replay.raims_truth import BY_END, Loss
 from seqaudit.replay.settings import MEMBER, Vantage
@@ -432,14 +432,30 @@ class RaimsEngine:
                 self._rotation(publisher=True),
                 start if start is not None else event.stamp,
                 complete=start is not None and start >= (self.first_ns or 0) - 5_000_000_000,
+                restarted=self._restarted(event.source),
             )
         why = window.published(
             _subject(event), event.seqno, event.stop_seqno, event.conn_id, event.stamp
         )
         if why in (Why.UNEXPLAINED, Why.OVERDUE):
-            stream.unexplained.append((why, event.seqno, event.first_mark()))
+            stream.unexplained[why] += 1
+            if len(stream.odd) < MAX_NOTES:
+                stream.odd.append((why, event.seqno, event.first_mark()))
         if base_of(event.seqno) == 1:
-            stream.began(event, why)
+            forgotten = window.rotation.forgotten.get(_subject(event))
+            stream.began(event, why, forgotten if why is Why.ROTATED else None)
+
+    def _restarted(self, bridge: str) -> bool:
+        """Was another start of the same daemon captured before?"""
+        known = self.users.get(bridge)
+        if known is None or known.user is None:
+            return False
+        for other in self.users.values():  # in the order in which they were met
+            if other is known:
+                return False
+            if (other.user, other.address) == (known.user, known.address):
+                return True
+        return False
 
     def _start_of(self, bridge: str) -> int | None:
         for observer in self.observers:
@@ -619,6 +635,9 @@ class RaimsEngine:
             self.observer.peers.pop(event.source, None)
         elif word == "LOSS":
             self._notice(event, detail)
+            window = self.publishers.get(event.destination or "")
+            if window is not None and detail.get("idl_restart"):
+                window.rotation.scale(mark.at_ns)
         told = detail.get("session_bridge")
         if word == "SYNC_RPY" and event.destination == self.observer.bridge and told:
             self._learn(str(told), detail)
@@ -713,18 +732,15 @@ class RaimsEngine:
     def _rotation(self, *, publisher: bool) -> RotationSettings:
         side = "pub" if publisher else "sub"
         value = self.parameters.value
-        code, document = (
-            (PUBLISHER_CODE, PUBLISHER_DOCUMENT)
-            if publisher
-            else (SUBSCRIBER_CODE, SUBSCRIBER_DOCUMENT)
-        )
         return RotationSettings(
             value(f"{side}_window_size"),
             value(f"{side}_window_count"),
             value(f"{side}_window_time_ms") * 1_000_000,
             value("heartbeat_ms") * 1_000_000 // TICKS,
-            document if self.document else code,
+            PUBLISHER_CODE if publisher else SUBSCRIBER_CODE,
+            PUBLISHER_DOCUMENT if publisher else SUBSCRIBER_DOCUMENT,
             self.document,
+            value("pub_window_autoscale") if publisher else 0,
         )
 
     def _subscription_window(self, start_ns: int) -> SubscriptionWindow:

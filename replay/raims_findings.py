@@ -12,6 +12,7 @@ from seqaudit.replay.raims import SKEW_NS, Observer, Peer, RaimsEngine
 from seqaudit.replay.raims_advisories import INBOUND
 from seqaudit.replay.raims_convergence import Uninterrupted
 from seqaudit.replay.raims_publisher import Why
+from seqaudit.replay.raims_rotation import Rotation
 from seqaudit.replay.raims_seqno import (
     FRAME_NS,
     base_of,
@@ -32,8 +33,12 @@ LEAST_WINDOW_MS: Final = 10_000
 
 _PARAMETERS: Final = (
     "rules", "pub_window_size", "pub_window_count", "pub_window_time_ms", "sub_window_size",
-    "sub_window_count", "sub_window_time_ms", "heartbeat_ms",
+    "sub_window_count", "sub_window_time_ms", "heartbeat_ms", "pub_window_autoscale",
 )  # fmt: skip
+_UID_MAPS: Final = (
+    "subjects of several publishers have uid maps, whose size the reference does not give; the "
+    "tables are at least this large (raims.md 9)"
+)
 _NO_OBSERVER: Final = "it is not known at whose interface the capture was taken (design 4.7)"
 _NEEDS_OBSERVER: Final = frozenset(
     {"RA001", "RA002", "RA003", "RA005", "RA007", "RA008", "RA009", "RA010", "RA012", "RA027",
@@ -140,6 +145,7 @@ class _Reporter(Reporter):
                     "shown": shown(begin.seqno),
                     "chain": begin.chain,
                     "why": str(begin.why),
+                    "forgotten_ns": begin.forgotten_ns,
                     "frame": begin.mark.frame,
                 }
                 for begin in stream.begins[:MAX_RANGES]
@@ -161,10 +167,20 @@ class _Reporter(Reporter):
             "counted_loss": stream.counted if receiving else None,
             "false_loss": stream.false_loss if receiving else None,
             "rows": dict(sorted(stream.rows.items())),
+            **self._remembered(stream),
             "unwanted": stream.unwanted,
             "ignored": stream.ignored,
             "unknown": unknown,
         }
+
+    def _remembered(self, stream: Stream) -> dict[str, Any]:
+        """Does its publisher still know the subject; null where its window is not replayed."""
+        window = self.engine.publishers.get(stream.publisher)
+        if window is None or stream.glsno:
+            return {"remembered": None, "forgotten_ns": None}
+        known = window.rotation.holds(stream.subject)
+        forgotten = None if known else window.rotation.forgotten.get(stream.subject)
+        return {"remembered": known, "forgotten_ns": forgotten}
 
     # -- findings --------------------------------------------------------------------------------
 
@@ -215,16 +231,21 @@ class _Reporter(Reporter):
                     },
                 )  # fmt: skip
             before = begin
-        odd = [entry for entry in stream.unexplained if entry[0] is Why.UNEXPLAINED]
-        if odd and skew is None:
-            yield self.make(
-                about, "RA020", Certainty.LIKELY,
-                "{count} time frames of {sender_member} began for no reason that the window gives.",
-                mark=odd[0][2],
-                evidence=[(mark, shown(seqno)) for _, seqno, mark in odd[:MAX_EVIDENCE]],
-                facts={"count": len(odd)},
-                default="pub_window_time_ms",
-            )  # fmt: skip
+        for why, text in (
+            (Why.UNEXPLAINED, "{count:time frame} of {sender_member} began for no reason that the "
+             "window gives."),
+            (Why.OVERDUE, "{count:message} of {sender_member} went on in a frame that is older "
+             "than pub-window-time."),
+        ):  # fmt: skip
+            odd = [entry for entry in stream.odd if entry[0] is why]
+            if odd and skew is None:
+                yield self.make(
+                    about, "RA020", Certainty.LIKELY, text,
+                    mark=odd[0][2],
+                    evidence=[(mark, shown(seqno)) for _, seqno, mark in odd[:MAX_EVIDENCE]],
+                    facts={"count": stream.unexplained[why]},
+                    default="pub_window_time_ms",
+                )  # fmt: skip
 
     def _receiver_findings(self, stream: Stream, about: _Subject) -> Iterator[Finding]:
         yield from self._glsno(stream, about)
@@ -596,26 +617,14 @@ class _Reporter(Reporter):
             "address": self.engine.address,
             "from_ns": observer.start_ns if number else self.engine.first_ns,
             "to_ns": self._until(number),
-            "sub_count": sub.entries,
-            "sub_size": sub.size_bytes,
-            "sub_max_count": sub.max_entries,
-            "sub_max_size": sub.max_bytes,
-            "sub_rotations": sub.rotation_count,
-            "sub_rotated_ns": sub.last_rotation_ns,
         }
+        row |= _memory("sub", sub)
+        row["sub_size_unknown"] = _UID_MAPS if observer.window.shared else None
         window = self.engine.publishers.get(observer.bridge or "")
         if window is not None:
-            pub = window.rotation
-            row |= {
-                "pub_count": pub.entries,
-                "pub_size": pub.size_bytes,
-                "pub_max_count": pub.max_entries,
-                "pub_max_size": pub.max_bytes,
-                "pub_rotations": pub.rotation_count,
-                "pub_rotated_ns": pub.last_rotation_ns,
-                "frames_began": {  # a frame that goes on did not begin
-                    str(why): n for why, n in sorted(window.why.items()) if why is not Why.CONTINUED
-                },
+            row |= _memory("pub", window.rotation)
+            row["frames_began"] = {  # a frame that goes on did not begin
+                str(why): n for why, n in sorted(window.why.items()) if why is not Why.CONTINUED
             }
         return row
 
@@ -639,6 +648,32 @@ class _Reporter(Reporter):
             if most < -SKEW_NS:
                 return -most
         return None
+
+
+def _memory(side: str, window: Rotation[Any]) -> dict[str, Any]:
+    """A window's tables: entries, and memory by the code and by the document (raims.md 8, 9.3)."""
+    return {
+        f"{side}_count": window.entries,
+        f"{side}_size": window.size_bytes,
+        f"{side}_document_size": window.document_bytes,
+        f"{side}_max_count": window.max_entries,
+        f"{side}_max_size": window.max_bytes,
+        f"{side}_max_document_size": window.max_document_bytes,
+        f"{side}_limit": window.settings.size_bytes,
+        f"{side}_count_limit": window.entries_limit,
+        f"{side}_rotations": window.rotation_count,
+        f"{side}_rotated_ns": window.last_rotation_ns,
+        f"{side}_rotated": [
+            {
+                "at_ns": rotated.at_ns,
+                "count": rotated.entries,
+                "size": rotated.size_bytes,
+                "document_size": rotated.document_bytes,
+                "next_ns": rotated.next_ns,
+            }
+            for rotated in window.rotations
+        ],
+    }
 
 
 def _lost_by_subject(stream: Stream) -> dict[str, list[int]]:

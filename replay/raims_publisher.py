@@ -23,6 +23,7 @@ class Why(StrEnum):
 
     CONTINUED = "continues"
     NEW = "new subject"
+    RESTARTED = "the publisher has restarted"
     AGE = "frame older than pub_window_time"
     WRAP = "number wrapped"
     ROTATED = "rotated out of the publisher window"
@@ -61,13 +62,17 @@ class PublisherWindow:
         settings: of its rotations; two tables.
         start_ns: when the daemon started.
         complete: its first message is in the capture.
+        restarted: another start of the same daemon was captured before.
     """
 
-    def __init__(self, settings: RotationSettings, start_ns: int, *, complete: bool) -> None:
+    def __init__(
+        self, settings: RotationSettings, start_ns: int, *, complete: bool, restarted: bool = False
+    ) -> None:
         self.rotation: Rotation[Published] = Rotation(settings, start_ns, older=1)
         self.why: Counter[Why] = Counter()
         self._window_ns = settings.interval_ns
         self._complete = complete
+        self._restarted = restarted
         self._ever: dict[str, int] = {}
 
     def published(self, subject: str, seqno: int, stop: int, chain: int | None, now_ns: int) -> Why:
@@ -106,7 +111,9 @@ class PublisherWindow:
                 return Why.UNKNOWN
             return why if why in (Why.AGE, Why.WRAP) else Why.UNEXPLAINED
         if before is None:
-            return Why.NEW if self._complete else Why.UNKNOWN
+            if not self._complete:
+                return Why.UNKNOWN
+            return Why.RESTARTED if self._restarted else Why.NEW
         # no chain: the publisher had no entry, so the window has forgotten the subject
         if known is None:
             return Why.ROTATED

@@ -29,13 +29,19 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Begin:
-    """The first message of a time frame."""
+    """The first message of a time frame.
+
+    Attributes:
+        forgotten_ns: the rotation at which the publisher had forgotten the subject; null where the
+            frame has another reason.
+    """
 
     seqno: int
     chain: int | None
     time_ns: int | None
     why: Why
     mark: Mark
+    forgotten_ns: int | None = None
 
 
 class Stream:
@@ -68,7 +74,8 @@ class Stream:
         self.truth = Truth()
         self.begins: list[Begin] = []
         self.chains: dict[int, int] = {}  # frame -> chain
-        self.unexplained: list[tuple[Why, int, Mark]] = []
+        self.unexplained: Counter[Why] = Counter()
+        self.odd: list[tuple[Why, int, Mark]] = []  # the first of them
         self.link = ""
         self.last_sqn: int | None = None
         self.network_duplicates = 0
@@ -120,12 +127,14 @@ class Stream:
         """Of a GLSNO stream, whose numbers are shared by subjects."""
         self.by_subject[subject] += count
 
-    def began(self, event: Event, why: Why) -> None:
+    def began(self, event: Event, why: Why, forgotten_ns: int | None) -> None:
         """A time frame began."""
         assert event.seqno is not None
         if len(self.begins) < MAX_FRAMES:
             self.begins.append(
-                Begin(event.seqno, event.conn_id, event.stamp, why, event.first_mark())
+                Begin(
+                    event.seqno, event.conn_id, event.stamp, why, event.first_mark(), forgotten_ns
+                )
             )
 
     def note(self, verdict: Verdict, loss: Loss | None, mark: Mark, *, copy: bool) -> None:

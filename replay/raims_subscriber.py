@@ -159,6 +159,7 @@ class SubscriptionWindow:
         self._flip_ns = start_ns
         self._document = document
         self.counts: Counter[str] = Counter()  # rows
+        self.shared = 0  # entries of several publishers, whose uid maps take memory as well
         self._glsno: dict[tuple[str, int], int] = {}
         self._ever: dict[tuple[str, str], int] = {}  # subscription under which it was last FIRST
 
@@ -264,6 +265,7 @@ class SubscriptionWindow:
     def _first(
         self, row: str, subject: str, publisher: str, entry: Entry, seqno: int, stop: int
     ) -> list[Verdict]:
+        self.shared += len(entry.last) == 1 and publisher not in entry.last
         entry.last[publisher] = max(stop - 1, seqno)
         known = self._ever.get((subject, publisher)) == entry.start
         self._ever[subject, publisher] = entry.start

@@ -51,6 +51,8 @@ _TABLE: Final = (
     Row("raims-8.6", "rotation for the old table's size only after 17 times the interval",
         _PUBLISHER),
     Row("raims-8.7", "looked up in the old table: moved to the current one", _PUBLISHER),
+    Row("raims-8.8", "a reported loss of unknown size lets pub_window_count grow, if the table "
+        "holds more than half of it, once in 2 intervals", _PUBLISHER),
     Row("raims-10.1", "a loss is told to its publisher if the one before is 10 s ago", _NOTICE),
     Row("raims-10.2", "a notice: count, total of the peer, restart if no size is known", _NOTICE),
     Row("raims-11.1", "the first loss event is advised at once", _ADVISORY),

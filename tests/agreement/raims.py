@@ -18,14 +18,20 @@ from typing import Any, Final, Literal
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.replay.parameters import load_parameters
+from seqaudit.replay.parameters import PARAMETERS, load_parameters
 from tests.agreement.rows import Row
 
 #: Why a figure may be unknown (design 8.1).
 ENCRYPTED: Final = "the link is encrypted (raims.md 4, 13)"
 NEVER_SENT: Final = "messages that never left the daemon are in no capture (raims.md 4)"
 
+LATE_TICKS: Final = (
+    "10 s are 250 ticks of the daemon's timer exactly: jitter decides whether a table rotates at "
+    "the last of them or one later, and messages came in between (raims.md 8)"
+)
+
 TIME_NS: Final = 100_000_000
+TICK_NS: Final = 40_000_000
 BASES: Final = 1 << 35
 COLUMNS: Final = {
     "null rte": ("null_rte", "null time"),
@@ -68,7 +74,8 @@ class RaimsScenario:
 
     def parameters(self, node: str) -> dict[str, str]:
         config = self.truth["nodes"][node.removesuffix("-client")]["config"]["param.yaml"]
-        return {name: str(value) for name, value in load_parameters(config).items()}
+        stated = load_parameters(config)
+        return {name: str(value) for name, value in stated.items() if name in PARAMETERS}
 
     def service(self, subject: str) -> list[str]:
         """A client's subject as it is on the wire, whatever the service."""
@@ -359,15 +366,49 @@ def _never_left(scenario: RaimsScenario, views: Mapping[str, View], subject: str
 
 
 def _windows(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figure]:
+    """The tables now and at their most, and each rotation: when, and what the table held."""
     if "window_rotation" not in str(scenario.truth["scenario"]):
         return
     (ours,) = view.table("windows")
+    first = scenario.truth["wire"][node]["first_t"]
+    rotated: dict[str, Any] = {"sub": [], "pub": []}
+    table = ""
     for row in scenario.truth["show"]["end"][node].get("show windows", []):
-        if row["tab"] not in ("sub", "pub"):
+        table = row["tab"] or table
+        if table not in rotated:
             continue
-        for key in ("max_count", "max_size"):
+        if not row["tab"]:
+            rotated[table].append(row)
+            continue
+        for key in ("size", "max_count", "max_size"):
             found = ours.get(f"{row['tab']}_{key}", 0)
             yield f"show windows {row['tab']} {key}", found, row[key], ""
+        rotated[f"{table} now"] = row["count"]
+    for table in ("sub", "pub"):
+        found, rows = ours.get(f"{table}_rotated", []), rotated[table]
+        yield f"show windows {table} rotations", len(found), len(rows), ""
+        late = [False]
+        for number, (one, row) in enumerate(zip(found, reversed(rows), strict=False), 1):
+            figure = f"show windows {table} rotation {number}"
+            wanted = _clock(row["rotate_time"], first)
+            came = one["next_ns"] is not None and one["next_ns"] <= wanted + TICK_NS // 2
+            late.append(came and wanted - one["at_ns"] > TICK_NS // 2)
+            time = _ticks_late(row["rotate_time"], wanted, number)
+            yield f"{figure} time", one["at_ns"], time, ""
+            yield f"{figure} size", one["size"], row["size"], ""
+            moved = late[-1] or late[-2]
+            count = None if moved else one["count"]
+            yield f"{figure} count", count, row["count"], LATE_TICKS if moved else ""
+        count = None if late[-1] else ours.get(f"{table}_count", 0)
+        now = rotated[f"{table} now"]
+        yield f"show windows {table} count", count, now, LATE_TICKS if late[-1] else ""
+
+
+def _ticks_late(text: str, wanted: int, number: int) -> Within:
+    """The nth rotation may be n ticks later than replayed, and no more than rounded earlier."""
+    return Within(
+        text, lambda at: at is not None and -TICK_NS // 2 <= wanted - at <= (number + 0.5) * TICK_NS
+    )
 
 
 def _advisories(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figure]:

@@ -15,7 +15,6 @@ from seqaudit.replay.raims_advisories import Advisories
 from seqaudit.replay.raims_notices import Notice, Notices, wrong
 from seqaudit.replay.raims_publisher import PublisherWindow, Why, next_seqno
 from seqaudit.replay.raims_rotation import (
-    BLOCK_BYTES,
     PUBLISHER_CODE,
     PUBLISHER_DOCUMENT,
     SUBSCRIBER_CODE,
@@ -58,7 +57,8 @@ def settings_of(**changes: Any) -> RotationSettings:
     """Default windows of a subscriber, with a tick of 40 ms."""
     given = {
         "size_bytes": 8 << 20, "entries": 40_000, "interval_ns": 10 * SECOND,
-        "tick_ns": 40_000_000, "overhead": SUBSCRIBER_CODE, "document": False,
+        "tick_ns": 40_000_000, "overhead": SUBSCRIBER_CODE,
+        "document_overhead": SUBSCRIBER_DOCUMENT, "document": False,
     } | changes  # fmt: skip
     return RotationSettings(**given)
 
@@ -271,7 +271,7 @@ def test_an_entry_survives_two_rotations_and_is_gone_at_the_third() -> None:
 @pytest.mark.rule("raims-D5")
 @pytest.mark.rule("raims-D6")
 def test_the_documents_own_rules() -> None:
-    made = window(document=True, overhead=SUBSCRIBER_DOCUMENT)
+    made = window(document=True)
     steps = [
         (seqno(F, 5), "_1.A"), (seqno(F, 6), "_1.A"), (seqno(F, 6), "_1.A"),
         (seqno(F, 9), "_1.A"), (seqno(F + 1, 1), "_1.A"), (seqno(F, 9), "_1.A"),
@@ -384,7 +384,11 @@ def test_a_run_is_judged_as_its_messages_one_by_one(runs: list[tuple[int, int]])
 
 
 def publisher(**changes: Any) -> PublisherWindow:
-    given = {"overhead": PUBLISHER_CODE, "entries": 100_000} | changes
+    given = {
+        "overhead": PUBLISHER_CODE,
+        "document_overhead": PUBLISHER_DOCUMENT,
+        "entries": 100_000,
+    } | changes
     return PublisherWindow(settings_of(**given), T0, complete=True)
 
 
@@ -423,12 +427,12 @@ def test_a_rotation_needs_time_size_and_entries_or_nine_times_the_interval() -> 
     small.rotation.advance(T0 + 80 * SECOND)
     assert small.rotation.rotation_count == 0
     small.rotation.advance(T0 + 90 * SECOND + 40_000_000)
-    assert small.rotation.rotations == [T0 + 90 * SECOND + 40_000_000]
+    assert [r.at_ns for r in small.rotation.rotations] == [T0 + 90 * SECOND + 40_000_000]
     busy = publisher(size_bytes=1, entries=1)
     for name in "ab":
         busy.rotation.add(name, object(), T0)  # type: ignore[arg-type]
     busy.rotation.advance(T0 + 10 * SECOND)
-    assert busy.rotation.rotations == [T0 + 10 * SECOND]
+    assert [r.at_ns for r in busy.rotation.rotations] == [T0 + 10 * SECOND]
     large = publisher(size_bytes=1 << 20, entries=0)
     large.rotation.add("a", object(), T0)  # type: ignore[arg-type]
     large.rotation.advance(T0 + 1000 * SECOND)
@@ -457,18 +461,46 @@ def test_a_look_up_moves_an_entry_back_and_two_rotations_forget_it() -> None:
     assert (made.entries, made.find("a", T0 + 11 * SECOND), made.entries) == (0, 1, 1)
     made.advance(T0 + 20 * SECOND + 40_000_000)
     assert [made.holds(name) for name in "ab"] == [True, False]
+    assert made.forgotten == {"b": T0 + 20 * SECOND}
 
 
 def test_memory_is_counted_in_blocks_by_the_code_and_in_bytes_by_the_document() -> None:
-    code: Rotation[int] = Rotation(settings_of(overhead=PUBLISHER_CODE), T0, older=1)
-    code.add("_1.A", 1, T0)
-    code.add("_1.B", 1, T0)
-    assert code.size_bytes == BLOCK_BYTES == 86_028
-    for overhead in (PUBLISHER_DOCUMENT, SUBSCRIBER_DOCUMENT):
-        rules = settings_of(overhead=overhead, document=True)
-        document: Rotation[int] = Rotation(rules, T0, older=1)
-        document.add("_1.ABC", 1, T0)
-        assert document.size_bytes == overhead + 6
+    for code, document in (
+        (PUBLISHER_CODE, PUBLISHER_DOCUMENT), (SUBSCRIBER_CODE, SUBSCRIBER_DOCUMENT)
+    ):  # fmt: skip
+        rules = settings_of(overhead=code, document_overhead=document)
+        made: Rotation[int] = Rotation(rules, T0, older=1)
+        made.add("_1.A", 1, T0)
+        made.add("_1.BC", 1, T0)
+        assert (made.size_bytes, made.document_bytes) == (86_028, 2 * document + 9)
+
+
+def test_by_the_document_a_table_rotates_at_its_own_size() -> None:
+    rules = settings_of(size_bytes=100, document=True, document_overhead=48, entries=99)
+    made: Rotation[int] = Rotation(rules, T0, older=1)
+    made.add("_1.A", 1, T0)
+    made.advance(T0 + 20 * SECOND)
+    assert made.rotation_count == 0
+    made.add("_1.B", 1, T0 + 20 * SECOND)
+    made.advance(T0 + 30 * SECOND)
+    assert [(r.entries, r.document_bytes) for r in made.rotations] == [(2, 104)]
+
+
+@pytest.mark.rule("raims-8.8")
+def test_a_reported_loss_of_unknown_size_lets_the_table_grow() -> None:
+    made: Rotation[int] = Rotation(settings_of(entries=4, autoscale=10), T0, older=1)
+    for name in "ab":
+        made.add(name, 1, T0)
+    made.scale(T0)
+    assert made.entries_limit == 4  # not more than half of it
+    made.add("c", 1, T0)
+    for at in (0, 19.9, 20):
+        made.scale(T0 + round(at * SECOND))
+        made.add(str(at), 1, T0 + round(at * SECOND))
+    for number in range(9):
+        made.add(f"more {number}", 1, T0 + 20 * SECOND)
+    made.scale(T0 + 30 * SECOND)
+    assert (made.entries_limit, made.scaled) == (24, [T0, T0 + 30 * SECOND])
 
 
 # --- raims-11: advisories ---
@@ -598,6 +630,7 @@ parameters:
   heartbeat: 4
 """
     assert load_parameters(text) == {
+        "raims.pass": "(not shown)",
         "raims.pub_window_size": 10 << 20,
         "raims.pub_window_time_ms": 60_000,
         "raims.sub_window_size": 10 << 20,
