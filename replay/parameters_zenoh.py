@@ -22,6 +22,34 @@ ZENOH: Final[tuple[tuple[str, int | str | None, str, str, str, tuple[str, ...]],
         "zenoh.md 9.2", (),
     ),
     (
+        "zenoh.cache_origin", "local", "",
+        "with zenoh.rules=document: where its ReliabilityCache is: in the publisher (local), or at "
+        "the node at the sender's end of the captured link, for all sources (any)",
+        "missed samples document, \"The ReliabilityCache\"", ("local", "any"),
+    ),
+    (
+        "zenoh.cache_enabled", True, "yes/no",
+        "with zenoh.rules=document: whether there is such a cache (with_cache)",
+        "missed samples document, \"The ReliablePublisher\"", (),
+    ),
+    (
+        "zenoh.cache_history", 1024, "samples",
+        "with zenoh.rules=document: samples that the cache keeps of each key expression and "
+        "source; the default is the prototype's",
+        "missed samples document, \"The ReliabilityCache\"; zenoh.md 10", (),
+    ),
+    (
+        "zenoh.periodic_query_ms", None, "ms",
+        "with zenoh.rules=document: period of its subscribers' queries for what they may have "
+        "missed; without it they send none",
+        "missed samples document, \"Periodic queries\"", (),
+    ),
+    (
+        "zenoh.history_query", False, "yes/no",
+        "with zenoh.rules=document: whether its subscribers ask for historical samples first",
+        "missed samples document, \"Historical data\"", (),
+    ),
+    (
         "zenoh.query_timeout_ms", 10_000, "ms", "timeout of queries that state none",
         "zenoh.md 9.4", (),
     ),

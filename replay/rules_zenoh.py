@@ -159,4 +159,21 @@ ZENOH: Final[tuple[Rule, ...]] = (
         "the second begins above what the first showed, and no reply filled that.",
         "Use recovery with a cache deep enough for the time that a reconnect takes.",
         "missed samples document, \"Context\"; zenoh.md 9.4"),
+    info(
+        "ZN023", "document-machine",
+        "What the design document's machine would have done with the captured samples: its "
+        "queries, what its cache would have brought back, its control messages.",
+        "With --rules document: its subscriber and cache are replayed on what came and on what is "
+        "known to be missing; each of its queries and replies gets through at once. See "
+        "zenoh.cache_origin, zenoh.cache_enabled, zenoh.cache_history, zenoh.periodic_query_ms and "
+        "zenoh.history_query.",
+        "Compare with the same audit without --rules document.",
+        "missed samples document; zenoh.md 10"),
+    warning(
+        "ZN024", "source-id-shared",
+        "The design document's machine would have dropped samples as repeats: its source id is the "
+        "session's, so publishers of one session use the same sequence numbers.",
+        "With --rules document: a subscriber gets samples of several publishers of one session.",
+        "One publisher a session, or key expressions that no subscription joins.",
+        "missed samples document, \"The ReliablePublisher\"; zenoh.md 10"),
 )  # fmt: skip

@@ -35,6 +35,7 @@ from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.seqnos import SAMPLE_MASK, unwrap
 from seqaudit.replay.settings import MEMBER, Vantage
 from seqaudit.replay.zenoh_cache import evicted
+from seqaudit.replay.zenoh_document import DocumentSettings, DocumentWorld, passed_on
 from seqaudit.replay.zenoh_hops import HopCounter, Message
 from seqaudit.replay.zenoh_keys import (
     UNRESOLVED,
@@ -163,6 +164,10 @@ class ZenohEngine:
         self._histories: dict[tuple[str, str], Query] = {}
         self._grace_ns = self.parameters.value("query_grace_ms") * 1_000_000
         self._document = self.parameters.value("rules") == "document"
+        #: Null: the shipped machine, or the document's own traffic (D22).
+        self.world: DocumentWorld | None = None
+        if self._document:
+            self.world = DocumentWorld(DocumentSettings.of(self.parameters))
         self._next_due = 2**63
         self._cuts: list[int] = []  # when frames came that snap length cut off, never falling
 
@@ -212,6 +217,8 @@ class ZenohEngine:
                 query.reply_gap = self._gap_since(query, query.deadline_ns)
                 del self._open[identity]
                 self._end_query(query, Mark(query.asked.frame, query.deadline_ns))
+        if self.world is not None:
+            self.world.advance(at_ns)
         for subscriber in self.subscribers.values():
             subscriber.advance(at_ns)
         self._note_due()
@@ -220,6 +227,8 @@ class ZenohEngine:
         """The capture is over."""
         for subscriber in self.subscribers.values():
             subscriber.finish()
+        if self.world is not None:
+            self.world.finish()
 
     def _note_due(self) -> None:
         due = [query.deadline_ns for query in self._open.values()]
@@ -229,6 +238,8 @@ class ZenohEngine:
             if s.waiting is not None
         ]
         self._next_due = min(due, default=2**63)
+        if self.world is not None:
+            self._next_due = min(self._next_due, self.world.next_ns())
 
     # -- sessions ------------------------------------------------------------------------------
 
@@ -393,23 +404,68 @@ class ZenohEngine:
         stop = first + count
         source.near = stop - 1
         source.first = source.first or event.first_mark()
-        source.last = event.last_mark()
+        before, source.last = source.last, event.last_mark()
         source.arrivals += count
         source.bytes += event.size
         self.sample_bytes += event.size
         if event.flags & Flag.NETWORK_DUPLICATE:
             source.network_duplicates += count
         source.live.add(first, stop)
+        if self.world is not None:
+            self._passed(self.world, source, first, event, before)
         if not accepted:
             source.discarded.add(first, stop, event.first_mark())
+            self._publish(source, first, stop)
             return
         source.accepted.add(first, stop)
         arrival = event.arrival()
         arrival = Arrival(arrival.first, arrival.last, False, arrival.fresh_id, None)
         for subscriber in self._subscribers_of(source):
+            if self.world is not None:
+                self._in_the_document(self.world, source, subscriber, (first, stop), arrival)
+                continue
             subscriber.sample(first, stop, arrival, None)
             if subscriber.waiting is not None:
                 self._next_due = min(self._next_due, subscriber.waiting.at_ns + self._grace_ns + 1)
+
+    # -- the document's machine ------------------------------------------------------------------
+
+    def _passed(
+        self, world: DocumentWorld, source: Source, first: int, event: Event, before: Mark | None
+    ) -> None:
+        """A sample of a source passes: what is missing below it was published as well (D21)."""
+        zid, _, entity = source.source.partition("/")
+        since = 0 if before is None else before.at_ns
+        on_link = any(
+            counter.gaps_between(since, event.at_ns)
+            or any(since <= mark.at_ns <= event.at_ns for mark in counter.discarded.marks)
+            for (sender, receiver, _), counter in self.counters.items()
+            if sender == source.sender and receiver == source.receiver
+        )
+        world.missing(source.sender, zid, entity, source.key or "", first, on_link=on_link)
+
+    def _publish(self, source: Source, first: int, stop: int) -> None:
+        if self.world is not None:
+            zid, _, entity = source.source.partition("/")
+            self.world.publish(source.sender, zid, entity, source.key or "", first, stop)
+
+    def _in_the_document(
+        self,
+        world: DocumentWorld,
+        source: Source,
+        subscriber: Subscriber,
+        run: tuple[int, int],
+        came: Arrival,
+    ) -> None:
+        """A run to a subscriber; the first of it is in the cache when it is asked (D4)."""
+        assert isinstance(subscriber, DocumentSubscriber)
+        first, stop = run
+        entity, key = source.source.partition("/")[2], source.key or ""
+        for a, b in ((first, first + 1), (first + 1, stop)):
+            if a < b:
+                self._publish(source, a, b)
+                world.live(subscriber, source.receiver, entity, key, (a, b), came)
+        self._next_due = min(self._next_due, world.next_ns())
 
     def _subscribers_of(self, source: Source) -> list[Subscriber]:
         """The logical subscribers that get this source's samples here: one a key expression."""
@@ -427,7 +483,7 @@ class ZenohEngine:
             }
         )
         names: list[str | None] = list(subjects) or [None]
-        unknown = (source.receiver, None, source.source)
+        unknown = (source.receiver, None, self._machine(source))
         if unknown in self.subscribers:
             names = [None]
         if len(self._matched) >= MAX_SOURCES:
@@ -435,8 +491,12 @@ class ZenohEngine:
         found = self._matched[identity] = [self._subscriber(source, name) for name in names]
         return found
 
+    def _machine(self, source: Source) -> str:
+        """What a subscriber knows a source by; the document's by its session alone (D11)."""
+        return source.source.partition("/")[0] if self._document else source.source
+
     def _subscriber(self, source: Source, subject: str | None) -> Subscriber:
-        identity = (source.receiver, subject, source.source)
+        identity = (source.receiver, subject, self._machine(source))
         found = self.subscribers.get(identity)
         if found is None:
             sort = DocumentSubscriber if self._document else Subscriber
@@ -444,18 +504,27 @@ class ZenohEngine:
             limit = None if history is None else parameters(history.text).newest
             found = self.subscribers[identity] = sort(
                 subject,
-                source.source,
+                self._machine(source),
                 self._grace_ns,
-                lambda who, a, b, query, since: self._cause(source, a, b, query, since),
+                lambda who, a, b, query, since: self._cause(who, source, a, b, query, since),
                 history=history is not None,
                 history_max=limit,
             )
         return found
 
     def _cause(
-        self, source: Source, first: int, stop: int, query: Query | None, since_ns: int
+        self,
+        who: Subscriber,
+        source: Source,
+        first: int,
+        stop: int,
+        query: Query | None,
+        since_ns: int,
     ) -> Cause:
         """Why [first, stop) did not come back (zenoh.md 11)."""
+        if self.world is not None:
+            assert isinstance(who, DocumentSubscriber)
+            return self.world.cause(who, first, stop)
         if query is None:
             if self._cut(since_ns, since_ns + self._grace_ns):
                 return Cause.CUT  # a query may have been among it
@@ -522,8 +591,9 @@ class ZenohEngine:
     def _push(self, detail: dict[str, Any], event: Event) -> None:
         """A Put or Del without SourceInfo: a heartbeat, or a sample nobody can count (S1, D1)."""
         assert event.source is not None and event.destination is not None
-        if detail.get("source"):
-            zid, eid, sn = detail["source"]
+        zid, eid, sn = detail.get("source") or (None, None, None)
+        if not passed_on(zid, sn):
+            assert sn is not None
             source = self._source(event, f"{zid}/{eid}", detail["key"])
             if source is not None:
                 _note_qos(source, detail, event, 1)
@@ -541,6 +611,8 @@ class ZenohEngine:
             source.heartbeats.add(event.first_mark())
             value = source.placed(detail["value"])
             source.heard = value if source.heard is None else max(value, source.heard)
+            if self.world is not None:  # not of that machine
+                return
             for subscriber in self._subscribers_of(source):
                 subscriber.heartbeat(value, event.first_mark())
             return
@@ -577,11 +649,17 @@ class ZenohEngine:
         elif what in ("subscriber", "queryable"):
             table = self.subscriptions if what == "subscriber" else self.queryables
             declared = table.setdefault(sender, {})
+            if self._document and self._of_document(detail["key"], sender, receiver):
+                self.world = None
             if len(declared) < MAX_DECLARED:
                 declared[detail["id"]] = self.keys.resolve(sender, receiver, detail["key"])
         elif what in ("u_subscriber", "u_queryable"):
             table = self.subscriptions if what == "u_subscriber" else self.queryables
             table.get(sender, {}).pop(detail["id"], None)
+
+    def _of_document(self, key: list[Any], sender: str, receiver: str) -> bool:
+        """Whether a queryable is a cache of the document's own system (D22)."""
+        return key[2] != "" and document_query(self.keys.resolve(sender, receiver, key)) is not None
 
     # -- queries -------------------------------------------------------------------------------
 
@@ -593,8 +671,8 @@ class ZenohEngine:
         asked = parameters(detail["parameters"])
         if told is None and (asked.has_range or self._document):
             told = document_query(key)  # D19
-        if told is None or told.role == "sub":
-            return  # not of missed-samples recovery
+        if told is None or told.role == "sub" or self.world is not None:
+            return  # not of missed-samples recovery, or of another machine than is replayed
         subscribers = self._asking(requester, event.destination, told)
         place = next((s for s in self._sources_of(requester, told.source)), None)
         sort = self._sort(told, asked, subscribers, requester, key, place)
@@ -705,6 +783,11 @@ class ZenohEngine:
         source.replied.add(sn, sn + 1)
         source.first = source.first or event.first_mark()
         source.last = event.last_mark()
+        if self.world is not None:
+            zid = source.source.partition("/")[0]
+            self.world.shown(zid, sn, sn + 1)
+            self._publish(source, sn, sn + 1)
+            return
         arrival = Arrival(event.first_mark(), event.first_mark(), True, event.fresh_id, None)
         if query is None:
             subscribers = self._subscribers_of(source)
@@ -725,7 +808,7 @@ class ZenohEngine:
                     if s.subject in (None, subject) or subject.startswith(UNRESOLVED)
                 ]
         for subscriber in subscribers:
-            if subscriber.source == source.source:
+            if subscriber.source == self._machine(source):
                 subscriber.sample(sn, sn + 1, arrival, query)
 
     def _final(self, detail: Mapping[str, Any], event: Event) -> None:

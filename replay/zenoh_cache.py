@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal, NamedTuple
 
-from seqaudit.replay.ranges import RangeSet
-from seqaudit.replay.zenoh_keys import Parameters, matches
+from seqaudit.replay.ranges import Range, RangeSet
+from seqaudit.replay.zenoh_keys import ALL_SOURCES, Parameters, matches
 
 #: Default depth of the prototype; the document gives none (zenoh.md 10).
 DOCUMENT_DEPTH: Final = 1024
@@ -78,16 +78,48 @@ def evicted(published: RangeSet, depth: int, first: int, stop: int) -> RangeSet:
     return RangeSet(published.within(first, min(stop, floor)))
 
 
+class Stored(NamedTuple):
+    """Samples [first, stop) of one key expression and source."""
+
+    key: str
+    source: str
+    first: int
+    stop: int
+
+
+@dataclass(slots=True)
+class _Queue:
+    """The newest samples of one key expression and source, as runs in the order they came."""
+
+    runs: deque[Range] = field(default_factory=deque)
+    count: int = 0
+    ever: RangeSet = field(default_factory=RangeSet)
+
+    def push(self, first: int, stop: int, history: int) -> None:
+        """At the end; the oldest go (D14)."""
+        self.ever.add(first, stop)
+        self.count += stop - first
+        if self.runs and self.runs[-1][1] == first:
+            first = self.runs.pop()[0]
+        self.runs.append((first, stop))
+        while self.count > history:
+            first, stop = self.runs.popleft()
+            left = min(stop - first, self.count - history)
+            self.count -= left
+            if first + left < stop:
+                self.runs.appendleft((first + left, stop))
+
+
 @dataclass(slots=True)
 class ReliabilityCache:
     """The document's cache.
 
     Attributes:
         key: its key expression.
+        local: the source id of the session it is in.
         origin: whose samples it stores: the local publisher's, or all that match.
         enabled: ``with_cache(false)`` leaves it out.
         history: length of each queue.
-        local: the source id of the session it is in.
     """
 
     key: str
@@ -95,23 +127,33 @@ class ReliabilityCache:
     origin: Literal["local", "any"] = "local"
     enabled: bool = True
     history: int = DOCUMENT_DEPTH
-    queues: dict[tuple[str, str], deque[Cached]] = field(default_factory=dict)
+    queues: dict[tuple[str, str], _Queue] = field(default_factory=dict)
 
-    def store(self, key: str, source: str | None, sn: int | None) -> None:
-        """A sample came by: D12, D13, D14, D17, D18."""
+    def store(self, key: str, source: str | None, sn: int | None, stop: int | None = None) -> None:
+        """Samples [sn, stop), or one, came by: D12, D13, D14, D17, D18."""
         if not self.enabled or source is None or sn is None or not matches(self.key, key):
             return
         if self.origin == "local" and source != self.local:
             return
-        queue = self.queues.setdefault((key, source), deque(maxlen=self.history))
-        queue.append(Cached(sn))
+        queue = self.queues.setdefault((key, source), _Queue())
+        queue.push(sn, sn + 1 if stop is None else stop, self.history)
 
-    def reply(self, source: str, key: str, asked: Parameters) -> list[tuple[str, str, int]]:
-        """(key, source, sn) of the samples asked for; ``source`` may be ``*`` (D15, D16)."""
+    def reply(self, source: str, key: str, asked: Parameters) -> list[Stored]:
+        """The samples asked for; ``source`` may be ``*`` for all (D15, D16)."""
+        first = -(2**63) if asked.first is None else asked.first
+        stop = 2**63 if asked.last is None else asked.last + 1
         return [
-            (stored, whose, sample.sn)
+            Stored(stored, whose, max(a, first), min(b, stop))
             for (stored, whose), queue in sorted(self.queues.items())
-            if source in ("*", whose) and (matches(key, stored) or matches(stored, key))
-            for sample in chosen(queue, asked)
-            if sample.sn is not None
+            if source in (ALL_SOURCES, whose) and (matches(key, stored) or matches(stored, key))
+            for a, b in queue.runs
+            if max(a, first) < min(b, stop)
         ]
+
+    def ever_had(self, source: str, first: int, stop: int) -> bool:
+        """Whether any of [first, stop) was stored at some time."""
+        return any(
+            queue.ever.within(first, stop)
+            for (_, whose), queue in self.queues.items()
+            if whose == source
+        )

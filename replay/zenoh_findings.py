@@ -15,11 +15,16 @@ from seqaudit.replay.rules_zenoh import ZENOH
 from seqaudit.replay.zenoh import Source, Unnumbered, ZenohEngine
 from seqaudit.replay.zenoh_hops import HopCounter, HopGap
 from seqaudit.replay.zenoh_legs import LINK_RULES
-from seqaudit.replay.zenoh_subscriber import Cause, Query, Sort, Subscriber
+from seqaudit.replay.zenoh_subscriber import Cause, DocumentSubscriber, Query, Sort, Subscriber
 
 SYSTEM: Final = "zenoh"
 HOP_SYSTEM: Final = "zenoh-hop"
 PARAMETERS: Final = ("rules", "cache_depth", "query_grace_ms", "query_timeout_ms")
+DOCUMENT_PARAMETERS: Final = (
+    "cache_origin", "cache_enabled", "cache_history", "periodic_query_ms", "history_query",
+)  # fmt: skip
+#: Rules about the design document's machine on today's traffic.
+DOCUMENT_RULES: Final = frozenset({"ZN023", "ZN024"})
 WAIT_NS: Final = 1_000_000_000
 STORM_QUERIES: Final = 20
 STORM_PER_GAP: Final = 3
@@ -80,7 +85,7 @@ class _Zenoh(Reporter):
             if counter.frames:
                 sessions[identity] = sessions.get(identity, 0) + 1
                 yield from self._hop(identity, counter, sessions[identity])
-        for query in engine.queries:
+        for query in self._all_queries():
             yield self.row(QUERY, self._query(query))
         if engine.keys.unresolved:
             stream = self._stream("", "", "", None)
@@ -95,8 +100,13 @@ class _Zenoh(Reporter):
             )  # fmt: skip
         yield from self._accounts()
         for rule in ZENOH:
-            yield self.judged(rule.code, ELSEWHERE.get(rule.code))
+            why = ELSEWHERE.get(rule.code)
+            if rule.code in DOCUMENT_RULES and engine.world is None:
+                why = "the shipped code's rules are replayed"
+            yield self.judged(rule.code, why)
         yield from self.parameters_used(PARAMETERS)
+        if engine.world is not None:
+            yield from self.parameters_used(DOCUMENT_PARAMETERS)
 
     def _accounts(self) -> Iterator[Result]:
         """Frames that might have been zenoh and are; messages that were fragmented."""
@@ -116,6 +126,21 @@ class _Zenoh(Reporter):
             }
             yield Result(self.capture, ACCOUNT, NO_CONVERSATION, "capture", detail)
 
+    def _all_queries(self) -> list[Query]:
+        """Those of the wire, or those that the document's machine would have sent."""
+        world = self.engine.world
+        if world is None:
+            return self.engine.queries
+        return sorted(
+            (
+                query
+                for subscriber in self.engine.subscribers.values()
+                if isinstance(subscriber, DocumentSubscriber)
+                for query in world.asked(subscriber).queries
+            ),
+            key=lambda query: (query.asked, query.requester, query.key, query.text),
+        )
+
     def _stream(self, sender: str, receiver: str, source: str, subject: str | None) -> Stream:
         subject_text = "" if subject is None else f"|{subject}"
         return Stream(
@@ -134,7 +159,7 @@ class _Zenoh(Reporter):
                 self.engine.subscribers.items(),
                 key=lambda item: (item[0][0], item[0][1] or "", item[0][2]),
             )
-            if receiver == source.receiver and name == source.source
+            if receiver == source.receiver and self._is_of(subscriber, name, source)
         ]
         if not source.arrivals and not source.replies and not source.heartbeats:
             return
@@ -149,6 +174,16 @@ class _Zenoh(Reporter):
                     yield self.row(GAP, self._gap(subscriber, gap, row), stream)
             for finding in self._findings(stream, source, subscriber):
                 yield self.finding(finding, stream)
+
+    def _is_of(self, subscriber: Subscriber, name: str, source: Source) -> bool:
+        """Whether a subscriber is told of beside this source; beside the first it has (D11)."""
+        if name == source.source:
+            return True
+        world = self.engine.world
+        zid, _, entity = source.source.partition("/")
+        if name != zid or world is None or not isinstance(subscriber, DocumentSubscriber):
+            return name == zid and world is None
+        return entity == min(world.asked(subscriber).entities, default=entity)
 
     def _summary(self, source: Source, subscriber: Subscriber | None) -> dict[str, Any]:
         engine = self.engine
@@ -253,6 +288,7 @@ class _Zenoh(Reporter):
                 "undecidable": 0,
             },
         }
+        self._in_document(row, subscriber)
         if role == "sender":
             why = "what arrived is not visible at the sender (zenoh.md 11)"
             for figure in UNSEEN_AT_SENDER:
@@ -273,6 +309,32 @@ class _Zenoh(Reporter):
             ]
         return row
 
+    def _in_document(self, row: dict[str, Any], subscriber: Subscriber) -> None:
+        """What the document's machine would have done with what came here."""
+        world = self.engine.world
+        if world is None or not isinstance(subscriber, DocumentSubscriber):
+            return
+        asked, settings = world.asked(subscriber), world.settings
+        row["recovery_ns"] = dict.fromkeys(row["recovery_ns"])
+        row["unknown"]["recovery_ns"] = "how fast the document's cache would have answered"
+        row["document"] = {
+            "cache": self._document_cache(),
+            "cache_history": settings.history if settings.enabled else None,
+            "queries": asked.count + asked.idle,
+            "empty_periodic_queries": asked.idle,
+            "replies": asked.replies,
+            "control_messages": asked.control,
+            "source_ids_shared_by": len(asked.entities),
+            "taken_for_repeats": inclusive(listed(asked.collided.ranges)),
+        }
+
+    def _document_cache(self) -> str:
+        world = self.engine.world
+        assert world is not None
+        if not world.settings.enabled:
+            return "none"
+        return "in the publisher" if world.settings.origin == "local" else "at the sender's node"
+
     def _depth(self, source: Source) -> int | None:
         """How deep the cache was at least, as its replies show (zenoh.md 11)."""
         if not source.replied:
@@ -283,12 +345,14 @@ class _Zenoh(Reporter):
     def _queries_of(self, source: Source, subscriber: Subscriber | None) -> list[Query]:
         if subscriber is None:
             return []
+        if self.engine.world is not None and isinstance(subscriber, DocumentSubscriber):
+            return self.engine.world.asked(subscriber).queries
         if self._by_source is None:
             self._by_source = {}
             for query in self.engine.queries:
                 if query.source is not None:
                     self._by_source.setdefault(query.source, []).append(query)
-        found = self._by_source.get(source.source, [])
+        found = self._by_source.get(subscriber.source, [])
         return [query for query in found if self._is_for(query, subscriber)]
 
     def _is_for(self, query: Query, subscriber: Subscriber) -> bool:
@@ -311,14 +375,17 @@ class _Zenoh(Reporter):
     ) -> Iterator[Finding]:
         engine = self.engine
         role = engine.role(source.sender, source.receiver)
-        here = Certainty.PROVEN if role == "receiver" else Certainty.LIKELY
+        sure = role == "receiver" and engine.world is None
+        here = Certainty.PROVEN if sure else Certainty.LIKELY
         gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
         recovered = [gap for gap in gaps if Outcome.RECOVERED in gap.parts]
         if recovered:
             yield self.gap_finding(
                 stream, "ZN001", recovered, parts_of(recovered, Outcome.RECOVERED),
                 "{count} samples of {sender_member} were missed and recovered from {caches}, the "
-                "slowest {slowest_ms} ms after the gap showed.",
+                "slowest {slowest_ms} ms after the gap showed." if engine.world is None else
+                "{count} samples of {sender_member} were missed and would have been recovered from "
+                "the design document's cache {caches}.",
                 certainty=here,
                 slowest_ms=(subscriber.recovery.percentiles()["max"] or 0) // 1_000_000,
                 caches=self._caches(source, subscriber),
@@ -326,6 +393,7 @@ class _Zenoh(Reporter):
         if role != "sender":
             yield from self._missed(stream, subscriber, here)
             yield from self._tail(stream, source, subscriber, here)
+        yield from self._document_findings(stream, source, subscriber, here)
         still_open = [gap for gap in gaps if Outcome.GONE in gap.parts]
         if still_open:
             yield self.gap_finding(
@@ -362,13 +430,49 @@ class _Zenoh(Reporter):
                 },
             )  # fmt: skip
 
+    def _document_findings(
+        self, stream: Stream, source: Source, subscriber: Subscriber, certainty: Certainty
+    ) -> Iterator[Finding]:
+        world = self.engine.world
+        if world is None or not isinstance(subscriber, DocumentSubscriber):
+            return
+        asked = world.asked(subscriber)
+        if asked.control and self.engine.role(source.sender, source.receiver) != "sender":
+            counts = subscriber.counts
+            first = asked.queries[0].asked if asked.queries else subscriber.first_at
+            yield self.make(
+                stream, "ZN023", Certainty.LIKELY,
+                "The design document's machine, its cache {cache}, would have sent {queries} "
+                "queries, got {recovered} of {missing} missing samples of {sender_member} back, "
+                "and cost {control} control messages beside {samples} samples.",
+                mark=first,
+                evidence=[(q.asked, f"query {q.key}?{q.text}")
+                          for q in asked.queries[:MAX_EVIDENCE]],
+                facts={
+                    "cache": self._document_cache(),
+                    "queries": asked.count + asked.idle,
+                    "recovered": counts[Outcome.RECOVERED],
+                    "missing": counts[Outcome.RECOVERED] + counts[Outcome.UNRECOVERED],
+                    "control": asked.control,
+                    "samples": source.live.total(),
+                },
+                default="cache_history" if world.settings.enabled else None,
+            )  # fmt: skip
+        yield from self.note(
+            stream, "ZN024", asked.collided, certainty,
+            "{count} samples would have been dropped as repeats: {publishers} publishers of one "
+            "session share the source id {sender_member}.",
+            "a sample whose sn another publisher has used",
+            publishers=len(asked.entities),
+        )  # fmt: skip
+
     def _caches(self, source: Source, subscriber: Subscriber) -> str:
         names = sorted(
             {
                 name
                 for query in self._queries_of(source, subscriber)
                 if query.filled
-                for name in query.responders
+                for name in (self.engine.zid(cache) or cache for cache in query.responders)
             }
         )
         return ", ".join(names[:MAX_EVIDENCE]) or "a cache that does not name itself"
@@ -391,6 +495,9 @@ class _Zenoh(Reporter):
                 text = text.replace("did not come back", "were not seen to come back")
             if self.engine.parameters.value("rules") == "document":
                 text = text.replace("due: {callbacks}", "an error is due in its log")
+            if self.engine.world is not None:
+                text = text.replace("did not come back", "would not have come back")
+                text = text.replace("is due", "would have been due")
             yield self.make(
                 stream, "ZN002", certainty, text,
                 seqnos=[(miss.first, miss.stop) for miss in misses],
@@ -555,7 +662,7 @@ class _Zenoh(Reporter):
             "reply_bytes": query.reply_bytes,
             "discarded_replies": query.refused,
             "recovered": query.filled,
-            "caches": sorted(query.responders),
+            "caches": sorted(self.engine.zid(cache) or cache for cache in query.responders),
             "evicted_seqnos": None if query.evicted is None else inclusive(listed(query.evicted)),
             "outcome": outcome,
         }

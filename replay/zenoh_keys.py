@@ -9,6 +9,9 @@ from typing import Final
 #: What stands for the part of a key that this capture cannot resolve.
 UNRESOLVED: Final = "?"
 
+#: What stands for all sources in front of the document's queries (zenoh.md 10).
+ALL_SOURCES: Final = "*"
+
 #: Characters of declared key expressions kept of one session; an id beyond it stays unresolved.
 MAX_HELD: Final = 16_000_000
 ENTRY: Final = 200
@@ -131,7 +134,7 @@ def document_query(key: str) -> Advanced | None:
     source, sign, subject = key.partition("/")
     if not sign:
         return None
-    if source == "*":
+    if source == ALL_SOURCES:
         return Advanced(subject, "", None)
     if re.fullmatch(r"[0-9a-fA-F]{1,32}", source):
         return Advanced(subject, "*", source.lower().lstrip("0") or "0")

@@ -491,9 +491,23 @@ class DocumentSubscriber(Subscriber):
         history_max: int | None = None,
     ) -> None:
         super().__init__(subject, source, grace_ns, cause, history=history, history_max=None)
+        self.last_frame = 0  # of the last sample that came
+
+    def before(self, older: list[Range]) -> None:
+        """Historical samples, handed on before what came live (D9)."""
+        live, self.delivery = self.delivery, DeliveryOrder()
+        for first, stop in (*older, *live.ranges):
+            self.delivery.deliver(first, stop)
+        self.delivery.unlisted += live.unlisted
+
+    def _agree(self, first: int, mark: Mark) -> None:
+        """Its range begins with the last one it has (D20)."""
+        if first != self.last:
+            super()._agree(first, mark)
 
     def sample(self, first: int, stop: int, arrival: Arrival, reply: Query | None) -> None:
         """As the document has it: a reply joins what is pending until its query ends (D5)."""
+        self.last_frame = arrival.last.frame
         if reply is None or self.last is None:
             super().sample(first, stop, arrival, reply)
             return

@@ -17,7 +17,6 @@ _FRAGMENT: Final = "zenoh.md 8.5"
 _SUBSCRIBER: Final = "zenoh.md 9.4"
 _CACHE: Final = "zenoh.md 9.3"
 _DOCUMENT: Final = "missed samples document; zenoh.md 10"
-_TODAY: Final = "no wire traffic of today has it"
 
 _TABLE: Final = (
     Row("zenoh H1", "newer by one: accepted", _HOP),
@@ -90,8 +89,9 @@ _TABLE: Final = (
     Row("zenoh D7", "still missing: an error in the log, no callback", _DOCUMENT),
     Row("zenoh D8", "periodic queries", _DOCUMENT),
     Row("zenoh D9", "history: replies in order before live samples", _DOCUMENT),
-    Row("zenoh D10", "only half of SourceInfo: passed on", _DOCUMENT, _TODAY),
-    Row("zenoh D11", "source_id is the session's id", _DOCUMENT, _TODAY),
+    Row("zenoh D10", "only half of SourceInfo: passed on", _DOCUMENT),
+    Row("zenoh D11", "source_id is the session's id: publishers of one session share it, and a "
+        "subscriber takes one's samples for repeats of the other's", _DOCUMENT),
     Row("zenoh D12", "cache: samples without SourceInfo are ignored", _DOCUMENT),
     Row("zenoh D13", "cache: a queue a key expression and source", _DOCUMENT),
     Row("zenoh D14", "cache: a full queue loses its oldest", _DOCUMENT),
@@ -100,6 +100,12 @@ _TABLE: Final = (
     Row("zenoh D17", "with_cache(false): no cache", _DOCUMENT),
     Row("zenoh D18", "origin: the local publisher's samples, or any", _DOCUMENT),
     Row("zenoh D19", "<source_id>/key/expr?_sn= is a query of this machine", _DOCUMENT),
+    Row("zenoh D20", "it asks for _sn=<last_sn>..<new_sn>: both are there already and come again",
+        _DOCUMENT),
+    Row("zenoh D21", "cache elsewhere: it has what was lost on the link, not what was lost before",
+        _DOCUMENT),
+    Row("zenoh D22", "a capture of its own traffic is replayed as it is, nothing is made up",
+        "zenoh.md 10"),
 )  # fmt: skip
 
 #: All rows by id.

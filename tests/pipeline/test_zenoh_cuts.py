@@ -21,13 +21,25 @@ def records(path: Path) -> list[int]:
     return found[1:]
 
 
+DOCUMENT = {
+    "zenoh.rules": "document",
+    "zenoh.periodic_query_ms": "300",
+    "zenoh.cache_history": "3",
+    "zenoh.history_query": "yes",
+}
+
+
 @pytest.mark.parametrize(
-    "name",
-    ["udp-reorder-dup-1", "reply-lost-final-1", "multicast-1", "tcp-clean-3", "rich-samples-1"],
-)
-def test_a_report_does_not_depend_on_cuts(name: str) -> None:
+    ("name", "parameters"),
+    [
+        ("udp-reorder-dup-1", {}), ("reply-lost-final-1", {}), ("multicast-1", {}),
+        ("tcp-clean-3", {}), ("rich-samples-1", {}), ("truncated-snaplen-1", {}),
+        ("udp-cache-too-small-1", DOCUMENT), ("udp-last-lost-periodic-hb-1", DOCUMENT),
+    ],
+)  # fmt: skip
+def test_a_report_does_not_depend_on_cuts(name: str, parameters: dict[str, str]) -> None:
     path = FIXTURES / name / "sub.pcap"
-    given = [CaptureInput(str(path), at="10.77.0.2")]
+    given = [CaptureInput(str(path), at="10.77.0.2", parameters=parameters)]
     whole = to_json(audit(given, Options(engine="direct")))
     places = records(path)
     for cuts in (places, places[::9], places[len(places) // 2 :][:1]):

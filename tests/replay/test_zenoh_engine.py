@@ -15,6 +15,7 @@ from seqaudit.replay.parameters import Given
 from seqaudit.replay.results import ACCOUNT, FINDING, QUERY, STREAM, Result
 from seqaudit.replay.settings import Vantage
 from seqaudit.replay.zenoh import ZenohEngine
+from seqaudit.replay.zenoh_document import passed_on
 from seqaudit.replay.zenoh_findings import results
 from seqaudit.replay.zenoh_subscriber import Sort
 from tests.decoders import zenoh_builders as z
@@ -350,28 +351,127 @@ def test_at_the_sender_nothing_is_said_about_delivery() -> None:
     assert "ZN002" not in rules(found)
 
 
-def test_the_documents_subscriber_is_a_parameter() -> None:
-    session = Session().put(0, 1).lose().put(3)
-    session.subscriber(z.request(1, f"{ZID}/demo/sensor", "_sn=2..3", scope=0))
+def document(**more: Any) -> dict[str, Given]:
     given: dict[str, Given] = {"zenoh.rules": ("document", "given")}
-    engine, found = answered(session, 1, 2).put(4).played(given=given)
-    assert len(engine.queries) == 1
+    return given | {f"zenoh.{name}": (value, "given") for name, value in more.items()}
+
+
+@pytest.mark.rule("zenoh D22")
+def test_traffic_of_the_documents_own_system_is_replayed_as_it_is() -> None:
+    session = Session(cache=False).publisher(z.declare(4, 2, 0, f"{ZID}/demo/sensor"))
+    session.put(0, 1).lose().put(3)
+    session.subscriber(z.request(1, f"{ZID}/demo/sensor", "_sn=1..3", scope=0))
+    engine, found = answered(session, 1, 1, 2, 3).put(4).played(given=document())
+    assert [query.text for query in engine.queries] == ["_sn=1..3"]
     assert stream(found)["delivered"] == [[0, 4]]
+    assert "document" not in stream(found)
 
 
-@pytest.mark.parametrize("frames", [63, 64, 65, 100, 127, 128])
-def test_a_run_of_frames_may_be_longer_than_half_the_sn_space(frames: int) -> None:
-    session = Session(opened=False)
-    eight_bits = 0x08
-    session.raw(z.init(resolutions=eight_bits))
-    session.raw(z.init(SUBSCRIBER_ZID, ack=True, resolutions=eight_bits), back=True)
-    session.raw(z.opened(0)).raw(z.opened(0, ack=True), back=True)
-    alone = 2 * 128  # the first frames of a counter are rows of their own, then come runs
-    for sn in range(alone + frames):
-        session.raw(z.frame(sn & 0x7F, z.push(z.put(sn), 0, "demo/sensor")))
-    _, found = session.played()
-    assert stream(found)["delivered"] == [[0, alone + frames - 1]]
-    assert stream(found, "transport")["discarded"] == 0
+def lossy() -> Session:
+    """0 1 - 3 (2 lost on the link), 6 (4 and 5 dropped before it); today's machine recovers."""
+    session = Session().put(0, 1).lose().put(3).ask(1, "_sn=2..")
+    return answered(session, 1, 2, 3).put(6).ask(2, "_sn=4..")
+
+
+@pytest.mark.rule("zenoh D4")
+@pytest.mark.rule("zenoh D20")
+def test_document_on_todays_capture_it_asks_for_each_gap_and_gets_the_ends_again() -> None:
+    engine, found = answered(lossy(), 2, 4, 5, 6).put(7).played(given=document())
+    row = stream(found)
+    assert (row["delivered"], row["misses"], row["lost"]) == ([[0, 7]], [], 3)
+    queries = [r.detail for r in found if r.kind == QUERY]
+    assert [(q["key"], q["parameters"], q["reply_seqnos"], q["recovered"]) for q in queries] == [
+        (f"{ZID}/demo/sensor", "_sn=1..3", [[1, 3]], 1),
+        (f"{ZID}/demo/sensor", "_sn=3..6", [[3, 6]], 2),
+    ]
+    assert row["document"] == {
+        "cache": "in the publisher", "cache_history": 1024, "queries": 2, "replies": 7,
+        "empty_periodic_queries": 0, "control_messages": 11, "source_ids_shared_by": 1,
+        "taken_for_repeats": [],
+    }  # fmt: skip
+    assert {"ZN001", "ZN023"} <= rules(found)
+    assert "ZN002" not in rules(found)
+    assert engine.queries == []
+
+
+@pytest.mark.rule("zenoh D14")
+@pytest.mark.rule("zenoh D17")
+@pytest.mark.rule("zenoh D18")
+@pytest.mark.rule("zenoh D21")
+@pytest.mark.parametrize(
+    ("more", "missed", "cause"),
+    [
+        ({"cache_history": 2}, [[4, 4]], "evicted: the cache is too small"),
+        ({"cache_enabled": False}, [[2, 2], [4, 5]], "no cache"),
+        ({"cache_origin": "any"}, [[4, 5]], "no cache had them"),
+    ],
+)
+def test_document_what_its_cache_would_not_have_brought_back(
+    more: dict[str, Any], missed: list[list[int]], cause: str
+) -> None:
+    _, found = answered(lossy(), 2, 4, 5, 6).put(7).played(given=document(**more))
+    row = stream(found)
+    assert [miss["seqnos"][0] for miss in row["misses"]] == missed
+    assert {miss["cause"] for miss in row["misses"]} == {cause}
+    assert row["unrecovered_seqnos"] == missed
+    (said,) = [r.detail for r in found if r.rule == "ZN002" and r.kind == FINDING]
+    assert "an error would have been due in its log" in said["text"]
+
+
+@pytest.mark.rule("zenoh D8")
+def test_document_periodic_queries_bring_last_samples_and_cost_messages() -> None:
+    session = Session().put(0, 1).lose().ask(1, "_sn=2..")
+    session = answered(session, 1, 2).wait(3.5).raw(b"\x04")
+    _, without = session.played(given=document())
+    assert (stream(without)["delivered"], rules(without) & {"ZN023"}) == ([[0, 1]], set())
+    _, found = session.played(given=document(periodic_query_ms=1000))
+    row = stream(found)
+    assert (row["delivered"], row["recovered"]) == ([[0, 2]], 1)
+    assert row["document"]["queries"] == 3
+    assert row["document"]["empty_periodic_queries"] == 2
+    assert row["document"]["control_messages"] == 7
+    assert [r.detail["parameters"] for r in found if r.kind == QUERY] == ["_sn=2.."]
+
+
+@pytest.mark.rule("zenoh D9")
+@pytest.mark.parametrize(
+    ("more", "delivered"),
+    [({}, [[4, 5]]), ({"history_query": True}, [[1, 5]]),
+     ({"history_query": True, "cache_history": 2}, [[2, 5]])],
+)  # fmt: skip
+def test_document_historical_samples_come_before_live_ones(
+    more: dict[str, Any], delivered: list[list[int]]
+) -> None:
+    session = Session().ask(1, "_max=8", suffix="/@adv/**")
+    session = answered(session, 1, 1, 2, 3).put(4, 5)
+    _, found = session.played(given=document(**more))
+    assert stream(found)["delivered"] == delivered
+    queries = [(r.detail["key"], r.detail["replies"]) for r in found if r.kind == QUERY]
+    assert queries == ([("*/demo/sensor", 5 - delivered[0][0] - 1)] if more else [])
+
+
+@pytest.mark.rule("zenoh D11")
+def test_document_publishers_of_one_session_share_a_source_id() -> None:
+    session = Session().put(0, 1, 2)
+    session.publisher(z.push(z.put(0, eid=8))).publisher(z.push(z.put(1, eid=8)))
+    session.publisher(z.push(z.put(3, eid=8)))
+    _, found = session.played(given=document())
+    first, second = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
+    assert first["document"]["taken_for_repeats"] == [[0, 1]]
+    assert first["document"]["source_ids_shared_by"] == 2
+    assert (first["delivered"], second["delivered"]) == ([[0, 3]], None)
+    assert "ZN024" in rules(found)
+
+
+@pytest.mark.rule("zenoh D10")
+@pytest.mark.parametrize(
+    ("source", "sn", "at_once"), [(None, None, True), ("ab", None, True), (None, 3, True),
+                                  ("ab", 3, False)]
+)  # fmt: skip
+def test_document_half_of_source_info_is_none(
+    source: str | None, sn: int | None, at_once: bool
+) -> None:
+    assert passed_on(source, sn) is at_once
 
 
 def test_runs_of_any_length_give_the_same() -> None:

@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from seqaudit.replay.gaps import Arrival, Mark, Outcome
 from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.seqnos import SAMPLE_MASK, unwrap
-from seqaudit.replay.zenoh_cache import Cached, PublicationCache, ReliabilityCache, chosen, evicted
+from seqaudit.replay.zenoh_cache import (
+    Cached,
+    PublicationCache,
+    ReliabilityCache,
+    Stored,
+    chosen,
+    evicted,
+)
 from seqaudit.replay.zenoh_hops import HopCounter
 from seqaudit.replay.zenoh_keys import (
     Advanced,
@@ -451,7 +458,7 @@ def test_the_revealing_sample_takes_a_place_in_the_cache() -> None:
     assert list(evicted(RangeSet([(0, 2)]), 3, 0, 9)) == []
 
 
-def stored(cache: ReliabilityCache, source: str, text: str) -> list[tuple[str, str, int]]:
+def stored(cache: ReliabilityCache, source: str, text: str) -> list[Stored]:
     return cache.reply(source, "a/**", parameters(text))
 
 
@@ -471,16 +478,19 @@ def test_document_cache() -> None:
     cache.store("a/x", None, 1)
     cache.store("a/x", "p", None)
     cache.store("b", "p", 1)
-    assert stored(cache, "p", "_sn=..9") == [("a/x", "p", 2), ("a/x", "p", 3), ("a/y", "p", 0)]
-    assert stored(cache, "p", "_sn=3..") == [("a/x", "p", 3)]
-    assert stored(cache, "p", "_sn=1..2") == [("a/x", "p", 2)]
-    assert len(stored(cache, "*", "")) == 4
+    assert stored(cache, "p", "_sn=..9") == [("a/x", "p", 2, 4), ("a/y", "p", 0, 1)]
+    assert stored(cache, "p", "_sn=3..") == [("a/x", "p", 3, 4)]
+    assert stored(cache, "p", "_sn=1..2") == [("a/x", "p", 2, 3)]
+    assert len(stored(cache, "*", "")) == 3
+    assert cache.ever_had("p", 1, 2) and not cache.ever_had("q", 1, 2)
+    cache.store("a/x", "p", 4, 9)  # a run; of an older one only the end is left
+    assert stored(cache, "p", "_sn=1..") == [("a/x", "p", 7, 9)]
     off = ReliabilityCache("a/**", "me", "any", enabled=False)
     off.store("a/x", "p", 1)
     local = ReliabilityCache("a/**", "me")
     local.store("a/x", "p", 1)
     local.store("a/x", "me", 2)
-    assert (stored(off, "*", ""), stored(local, "*", "")) == ([], [("a/x", "me", 2)])
+    assert (stored(off, "*", ""), stored(local, "*", "")) == ([], [("a/x", "me", 2, 3)])
 
 
 # ---- transport counters
