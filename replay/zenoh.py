@@ -64,6 +64,9 @@ MAX_DECLARED: Final = 2_000
 MAX_COUNTERS: Final = 10_000
 BLOCK: Final = 8  # bit D of the QoS extension (zenoh.md 4)
 
+#: What a declaration is known by: its id, and to a group its key expression.
+Declared = tuple[int, str | None]
+
 
 @dataclass(slots=True)
 class End:
@@ -142,8 +145,8 @@ class ZenohEngine:
         self.keys = KeyTables()
         self.sources: dict[tuple[str, str, str], Source] = {}
         self.unnumbered: dict[tuple[str, str, str], Unnumbered] = {}
-        self.subscriptions: dict[str, dict[int, str]] = {}
-        self.queryables: dict[str, dict[int, str]] = {}
+        self.subscriptions: dict[str, dict[Declared, str]] = {}
+        self.queryables: dict[str, dict[Declared, str]] = {}
         self.subscribers: dict[tuple[str, str | None, str], Subscriber] = {}
         self.queries: list[Query] = []
         self.unlisted_queries = 0
@@ -468,23 +471,29 @@ class ZenohEngine:
         self._next_due = min(self._next_due, world.next_ns())
 
     def _subscribers_of(self, source: Source) -> list[Subscriber]:
-        """The logical subscribers that get this source's samples here: one a key expression."""
+        """The logical subscribers that get this source's samples here: one a key expression.
+
+        On one session samples come only because somebody subscribed; to a group they are sent
+        whether anybody did or not, so there who has declared other subscribers than these gets none.
+        """
         identity = (source.sender, source.receiver, source.source, source.key)
         matched = self._matched.get(identity)
         if matched is not None:
             return matched
+        told = [
+            subject
+            for endpoint, declared in self.subscriptions.items()
+            if endpoint != source.sender
+            and (self._listens_here(endpoint) if self.multicast else endpoint == source.receiver)
+            for subject in declared.values()
+            if "@adv" not in subject
+        ]
         subjects = sorted(
-            {
-                subject
-                for endpoint, declared in self.subscriptions.items()
-                if endpoint != source.sender and (self.multicast or endpoint == source.receiver)
-                for subject in declared.values()
-                if "@adv" not in subject and source.key is not None and matches(subject, source.key)
-            }
+            {subject for subject in told if source.key is not None and matches(subject, source.key)}
         )
-        names: list[str | None] = list(subjects) or [None]
+        names: list[str | None] = list(subjects)
         unknown = (source.receiver, None, self._machine(source))
-        if unknown in self.subscribers:
+        if unknown in self.subscribers or not (names or (told and self.multicast)):
             names = [None]
         if len(self._matched) >= MAX_SOURCES:
             self._matched.clear()
@@ -651,11 +660,33 @@ class ZenohEngine:
             declared = table.setdefault(sender, {})
             if self._document and self._of_document(detail["key"], sender, receiver):
                 self.world = None
+            name = self._declared(sender, receiver, detail)
             if len(declared) < MAX_DECLARED:
-                declared[detail["id"]] = self.keys.resolve(sender, receiver, detail["key"])
+                declared[name] = self.keys.resolve(sender, receiver, detail["key"])
+                if what == "subscriber" and self.multicast and self._listens_here(sender):
+                    self._subscribes_now(declared[name])
         elif what in ("u_subscriber", "u_queryable"):
             table = self.subscriptions if what == "u_subscriber" else self.queryables
-            table.get(sender, {}).pop(detail["id"], None)
+            table.get(sender, {}).pop(self._declared(sender, receiver, detail), None)
+
+    def _declared(self, sender: str, receiver: str, detail: Mapping[str, Any]) -> Declared:
+        """How a declaration is told from others: to a group all of them have id 0.
+
+        Not in zenoh.md; recorded with two subscribers of one node on a multicast link.
+        """
+        key = detail.get("key") if self.multicast else None
+        return detail["id"], None if key is None else self.keys.resolve(sender, receiver, key)
+
+    def _listens_here(self, endpoint: str) -> bool:
+        """Whether what a member of the group receives is what was captured."""
+        here = self.vantage.address if self.vantage.kind == MEMBER else None
+        return here is None or _address(endpoint) == here
+
+    def _subscribes_now(self, subject: str) -> None:
+        """A member of the group subscribes: what came before was for nobody that is known."""
+        for (_, receiver, _), source in self.sources.items():
+            if source.key is not None and matches(subject, source.key):
+                self.subscribers.pop((receiver, None, self._machine(source)), None)
 
     def _of_document(self, key: list[Any], sender: str, receiver: str) -> bool:
         """Whether a queryable is a cache of the document's own system (D22)."""

@@ -29,6 +29,10 @@ WAIT_NS: Final = 1_000_000_000
 STORM_QUERIES: Final = 20
 STORM_PER_GAP: Final = 3
 
+#: Why nothing is said about delivery.
+REFUSED: Final = "no sample that its receiver accepts passed here"
+UNMATCHED: Final = "no subscriber that it matches was declared here when its samples came"
+
 #: What a subscriber had, missed and got back, which nobody sees where its samples leave.
 UNSEEN_AT_SENDER: Final = (
     "delivered", "misses", "reordered", "recovered", "unrecovered", "open", "not_captured", "lost",
@@ -259,7 +263,8 @@ class _Zenoh(Reporter):
             "unknown": {},
         }
         if subscriber is None:
-            row["unknown"]["delivered"] = "no sample that its receiver accepts passed here"
+            nobody = engine.multicast and bool(source.live)
+            row["unknown"]["delivered"] = UNMATCHED if nobody else REFUSED
             return row
         counts = subscriber.counts
         quiet = subscriber.quiet_control(mine)

@@ -99,6 +99,52 @@ class Session:
         return engine, results(engine, 0, int(self.now * SECOND))
 
 
+class Group:
+    """Members of a multicast group, 10.77.0.1 and 10.77.0.2; both sent their Join."""
+
+    def __init__(self) -> None:
+        self.payloads: list[bytes] = []
+        self.back: list[int] = []
+        self.sns = [10, 500]
+        self.raw(0, z.join(10, 20)).raw(1, z.join(500, 20, SUBSCRIBER_ZID))
+
+    def raw(self, member: int, payload: bytes) -> "Group":
+        if member:
+            self.back.append(len(self.payloads))
+        self.payloads.append(payload)
+        return self
+
+    def say(self, member: int, *messages: bytes) -> "Group":
+        self.sns[member] += 1
+        return self.raw(member, z.frame(self.sns[member] - 1, *messages))
+
+    def put(self, *sns: int, key: str = "demo/sensor") -> "Group":
+        for sn in sns:
+            self.say(0, z.push(z.put(sn), 0, key))
+        return self
+
+    def subscribe(self, key: str) -> "Group":
+        return self.say(1, z.declare(2, 0, 0, key))
+
+    def streams(self) -> list[dict[str, Any]]:
+        batches = z.batches(self.payloads, back=self.back)
+        batches.hosts = ["10.77.0.1", "10.77.0.2", "224.0.0.225"]
+        batches.destination[:] = 2
+        batches.destination_port[:] = 7448
+        found, _ = BatchDecoder().decode(batches)
+        rows = [row for batch in found for row in batch.to_pylist()]
+        engine = ZenohEngine("zenoh|udp|224.0.0.225:7448", {}, AT_SUBSCRIBER)
+        for row in sorted(rows, key=lambda row: (row["frame"], row["index"])):
+            engine.feed(event(row))
+        engine.close()
+        details = [r.detail for r in results(engine, 0, SECOND) if r.kind == STREAM]
+        return [detail for detail in details if detail["kind"] == "samples"]
+
+
+def told(streams: Sequence[Mapping[str, Any]]) -> list[tuple[str | None, Any]]:
+    return [(row["subscriber"], row["delivered"]) for row in streams]
+
+
 def event(row: Mapping[str, Any]) -> Event:
     fields = {
         name: row[name]
@@ -340,6 +386,31 @@ def test_a_capture_that_began_later_counts_by_source() -> None:
     assert row["key"] == "demo/sensor"  # replies name the key in full
     assert row["session_start_captured"] is False
     assert "ZN017" in rules(found)
+
+
+def test_in_a_group_all_declarations_have_the_same_id() -> None:
+    group = Group().subscribe("demo/*").subscribe("demo/*/@adv/pub/**").subscribe("demo/sensor")
+    assert told(group.put(0, 1, 3).streams()) == [
+        ("demo/*", [[0, 1], [3, 3]]),
+        ("demo/sensor", [[0, 1], [3, 3]]),
+    ]
+
+
+def test_in_a_group_samples_are_sent_before_anybody_subscribes() -> None:
+    group = Group().put(0, 1, 2).subscribe("demo/sensor").put(3, 4)
+    assert told(group.streams()) == [("demo/sensor", [[3, 4]])]
+
+
+def test_in_a_group_who_subscribes_to_something_else_gets_nothing() -> None:
+    (row,) = Group().put(0).subscribe("demo/other").put(1, 2).streams()
+    assert (row["delivered"], row["live"]) == ([[0, 2]], [[0, 2]])  # somebody may have before
+    (row,) = Group().subscribe("demo/other").put(0, 1, 2).streams()
+    assert (row["delivered"], row["live"]) == (None, [[0, 2]])
+    assert row["unknown"]["delivered"].startswith("no subscriber")
+
+
+def test_in_a_group_a_subscriber_of_before_the_capture_is_not_known() -> None:
+    assert told(Group().put(0, 1, 2).streams()) == [(None, [[0, 2]])]
 
 
 def test_at_the_sender_nothing_is_said_about_delivery() -> None:
