@@ -101,6 +101,7 @@ class Source:
     first: Mark | None = None
     last: Mark | None = None
     has_cache: bool = False
+    depth: int | None = None  # of its cache, at least, as replies show; null: no reply
     fragmented: int = 0
 
     def unwrapped(self, raw: int) -> int:
@@ -474,7 +475,7 @@ class ZenohEngine:
         """The logical subscribers that get this source's samples here: one a key expression.
 
         On one session samples come only because somebody subscribed; to a group they are sent
-        whether anybody did or not, so there who has declared other subscribers than these gets none.
+        whether anybody did or not, so there a member with other subscribers than these gets none.
         """
         identity = (source.sender, source.receiver, source.source, source.key)
         matched = self._matched.get(identity)
@@ -549,8 +550,9 @@ class ZenohEngine:
             return Cause.REPLY_LOST if query.reply_gap or query.replies else Cause.QUERY_LOST
         if query.replied and stop <= query.replied.first():
             return Cause.REPLY_OR_EVICTED if query.reply_gap else Cause.EVICTED
-        if query.reply_gap:
-            return Cause.REPLY_LOST
+        if query.reply_gap:  # what is newer than a reply was in the cache with it
+            held = bool(query.replied) and first >= query.replied.first()
+            return Cause.REPLY_LOST if held else Cause.REPLY_OR_EVICTED
         if not query.replies and not self._cached(source):
             return Cause.NO_CACHE
         return Cause.EMPTY
@@ -714,6 +716,7 @@ class ZenohEngine:
             number, requester, key, detail["parameters"], sort, told.source,
             _placed(place, asked.first), _placed(place, asked.last), event.first_mark(),
             event.at_ns + timeout * 1_000_000,
+            newest=place.live.stop() - 1 if place is not None and place.live else None,
         )  # fmt: skip
         if depth is not None and place is not None and asked.has_range:
             stop = 2**63 if query.last is None else query.last + 1
@@ -828,6 +831,9 @@ class ZenohEngine:
             )  # fmt: skip
         else:
             query.replied.add(sn, sn + 1)
+            if query.sort is not Sort.HISTORY:  # history may be limited, and of several sources
+                newest = max(query.replied.stop() - 1, sn if query.newest is None else query.newest)
+                source.depth = max(source.depth or 0, newest - query.replied.first() + 1)
             subscribers = self._asked_by.get(query.number, [])
             if query.sort is Sort.HISTORY:
                 subject = (

@@ -234,7 +234,7 @@ class _Zenoh(Reporter):
             "block": source.unblocked == 0,
             "reliable": source.unreliable == 0,
             "fragmented": source.fragmented,
-            "cache_depth_seen": self._depth(source),
+            "cache_depth_seen": source.depth,
             "delivered": None,
             "misses": None,
             "gaps": 0,
@@ -339,13 +339,6 @@ class _Zenoh(Reporter):
         if not world.settings.enabled:
             return "none"
         return "in the publisher" if world.settings.origin == "local" else "at the sender's node"
-
-    def _depth(self, source: Source) -> int | None:
-        """How deep the cache was at least, as its replies show (zenoh.md 11)."""
-        if not source.replied:
-            return None
-        newest = max(source.replied.stop(), source.live.stop() if source.live else 0)
-        return newest - source.replied.first()
 
     def _queries_of(self, source: Source, subscriber: Subscriber | None) -> list[Query]:
         if subscriber is None:

@@ -71,6 +71,7 @@ class Query:
     last: int | None
     asked: Mark
     deadline_ns: int
+    newest: int | None = None  # highest sn of its source that had come live when it was asked
     ended: Mark | None = None
     timed_out: bool = False
     replies: int = 0

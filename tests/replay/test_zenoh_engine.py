@@ -413,6 +413,23 @@ def test_in_a_group_a_subscriber_of_before_the_capture_is_not_known() -> None:
     assert told(Group().put(0, 1, 2).streams()) == [(None, [[0, 2]])]
 
 
+def test_a_cache_was_as_deep_as_one_of_its_answers_shows() -> None:
+    """zenoh.md 11: what was newest when it was asked was in the cache with the oldest reply."""
+    session = Session().put(0, 1).lose().put(3).ask(1, "_sn=2..")
+    session = answered(session, 1, 2, 3).put(*range(4, 60)).lose().put(61).ask(2, "_sn=60..")
+    assert stream(answered(session, 2, 60, 61).played()[1])["cache_depth_seen"] == 2
+
+
+def test_a_lost_reply_and_an_evicted_sample_look_the_same() -> None:
+    """zenoh.md 11: frames are missing on the way of the replies, and only newer samples came."""
+    session = Session().put(0, 1).lose().put(3).ask(1, "_sn=2..").lose()
+    (miss,) = stream(answered(session, 1, 3).put(4).played()[1])["misses"]
+    assert (miss["seqnos"], miss["cause"]) == ([[2, 2]], "reply lost, or evicted")
+    session = Session().put(0, 1).lose().put(3).ask(1, "_sn=2..").lose()
+    (miss,) = stream(answered(session, 1).put(4).played()[1])["misses"]
+    assert (miss["seqnos"], miss["cause"]) == ([[2, 2]], "reply lost, or evicted")
+
+
 def test_at_the_sender_nothing_is_said_about_delivery() -> None:
     session = Session().put(0, 1).lose().put(3)
     _, found = session.played(Vantage("member", "10.77.0.1", "given", ""))
