@@ -88,6 +88,7 @@ class Peer:
     first: Mark | None = None
     #: capture time less publisher's time, ns: smallest and largest of messages that did not wait
     skew: list[int] = field(default_factory=list)
+    clock_ns: int = 0  # the same by its last heartbeat, which is sent when its time is taken
     heard_ns: int | None = None  # last heartbeat
     interval_ns: int = 10_000_000_000
     dropped: bool = False  # no heartbeat for too long, not authenticated again yet
@@ -372,6 +373,7 @@ class RaimsEngine:
             stream.link = stream.link or (event.stream or "").split("|", 1)[0]
             stream.sees(event, event.first_mark(), event.last_mark())
             self._check_publisher(event, stream)
+            self._passed(event, stream, observer.bridge)
             return
         if event.wire_kind in ("HELO", "HB"):
             start = detail.get("start")
@@ -388,6 +390,8 @@ class RaimsEngine:
             return False
         if key(event.seqno) in stream.seen and base_of(event.seqno):
             stream.copies += event.count
+            if base_of(event.seqno) == 1:
+                stream.begins_again(event, event.first_mark())
             if (event.stream or "").split("|", 1)[0] != stream.link:
                 stream.arrivals += event.count  # sent on another link; RDATA counts as PGM's
             return True
@@ -444,6 +448,12 @@ class RaimsEngine:
         if base_of(event.seqno) == 1:
             forgotten = window.rotation.forgotten.get(_subject(event))
             stream.began(event, why, forgotten if why is Why.ROTATED else None)
+
+    def _passed(self, event: Event, stream: Stream, own: str | None) -> None:
+        """A message for all on a PGM segment."""
+        link = (event.stream or "").split("|", 1)[0]
+        if link.startswith("pgm:") and event.wire_kind == "DATA" and base_of(event.seqno or 0):
+            self.convergence.passed(stream, event, own)
 
     def _restarted(self, bridge: str) -> bool:
         """Was another start of the same daemon captured before?"""
@@ -514,6 +524,7 @@ class RaimsEngine:
         fresh = stream.sees(event, mark, last)
         if fresh:
             self._check_publisher(event, stream)
+            self._passed(event, stream, observer.bridge)
         if not observer.active or event.seqno is None or event.stop_seqno is None:
             return
         if not peer.is_known(mark.at_ns, (event.stream or "").split("|", 1)[0]):
@@ -527,7 +538,7 @@ class RaimsEngine:
             verdicts = self._decide(event, peer, subject, mark, last, stream)
             if verdicts and verdicts[0].status is not Status.NOT_SUBSCRIBED:
                 self._judge(event, stream, verdicts, missing, mark)
-                self.convergence.delivered(observer.bridge, stream, event, verdicts[0], self.users)
+                self.convergence.delivered(observer.bridge, stream, event, verdicts[0])
         self._remember(event, stream, sqn)
 
     def _decide(
@@ -548,6 +559,7 @@ class RaimsEngine:
             chain=event.conn_id,
             time_ns=event.stamp,
             at_ns=mark.at_ns,
+            skew_ns=peer.clock_ns,
         )
         for verdict in verdicts:
             count = verdict.stop - verdict.seqno
@@ -630,6 +642,8 @@ class RaimsEngine:
             self.users.setdefault(event.source, Peer(event.source)).start_ns = start
         if word == "HB":
             self.convergence.heartbeat(event, detail)
+            if event.stamp is not None and event.first_mark() == mark:
+                peer.clock_ns = event.at_ns - event.stamp
         elif word == "BYE":  # dropped at once, with its counters
             peer.ended = mark
             self.observer.peers.pop(event.source, None)

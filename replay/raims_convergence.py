@@ -1,7 +1,9 @@
 """Late joiners and network convergence (raims.md 9.1; raims-message-loss.txt, benefit 3).
 
 The design promises that a late joiner verifies that a stream's time frame is later than the
-network's convergence; the shipped daemon never does. Here every join is judged.
+network's convergence; the shipped daemon never does. Here every join is judged: the observer's by
+its own window, those of other daemons by their subscriptions and the first message of the stream
+that passes the PGM segment afterwards (elsewhere nobody can tell what they get).
 """
 
 from collections.abc import Mapping
@@ -12,12 +14,15 @@ from typing import TYPE_CHECKING, Any, Final
 from seqaudit.replay.event import Event
 from seqaudit.replay.gaps import Mark
 from seqaudit.replay.raims_seqno import base_of, frame_of, start_of
-from seqaudit.replay.raims_subscriber import Status, Verdict
+from seqaudit.replay.raims_subscriber import Status, Verdict, matches
 
 if TYPE_CHECKING:
     from seqaudit.replay.raims_streams import Stream
 
 MAX_JOINS: Final = 100_000
+#: Subscriptions of other daemons that are followed.
+MAX_FOLLOWED: Final = 100_000
+MAX_PATTERNS: Final = 1_000
 
 
 class Uninterrupted(StrEnum):
@@ -41,6 +46,7 @@ class Join:
     converged_ns: int | None
     chain: int | None
     contradicted_by: list[tuple[Mark, str]] = field(default_factory=list)
+    undecided: str | None = None  # what may speak against it and cannot be told
 
     @property
     def verdict(self) -> Uninterrupted:
@@ -54,6 +60,16 @@ class Join:
         return Uninterrupted.NOT_PROVABLE
 
 
+@dataclass(slots=True)
+class _Followed:
+    """A subscription of another daemon."""
+
+    subscriber: str
+    pattern: str
+    mark: Mark
+    active: bool = True
+
+
 class Convergence:
     """Times of convergence, and joins.
 
@@ -64,10 +80,12 @@ class Convergence:
     def __init__(self, stated_ns: int | None) -> None:
         self.stated_ns = stated_ns
         self.joins: list[Join] = []
-        self.subscribed_at: dict[tuple[str, str], Mark] = {}
+        self._exact: dict[str, list[_Followed]] = {}
+        self._patterns: list[_Followed] = []
+        self._followed: dict[tuple[str, str], _Followed] = {}
+        self.unfollowed = 0
         self.heartbeats: list[tuple[int, int]] = []  # (converge, capture time) as it grew
         self.unlisted = 0
-        self._seen: dict[tuple[str | None, str, str], Join] = {}
 
     @property
     def at_ns(self) -> int | None:
@@ -89,10 +107,38 @@ class Convergence:
         subject = detail.get("subject") or detail.get("pattern")
         if event.source is None or not isinstance(subject, str):
             return
-        if event.wire_kind in ("JOIN", "PSUB"):
-            self.subscribed_at[event.source, subject] = event.first_mark()
-        else:
-            self.subscribed_at.pop((event.source, subject), None)
+        before = self._followed.pop((event.source, subject), None)
+        if before is not None:
+            before.active = False
+        if event.wire_kind not in ("JOIN", "PSUB"):
+            return
+        followed = _Followed(event.source, subject, event.first_mark())
+        wildcard = event.wire_kind == "PSUB"
+        full = len(self._patterns) >= MAX_PATTERNS if wildcard else False
+        if full or len(self._followed) >= MAX_FOLLOWED:
+            self.unfollowed += 1
+            return
+        self._followed[event.source, subject] = followed
+        (self._patterns if wildcard else self._exact.setdefault(subject, [])).append(followed)
+
+    def passed(self, stream: "Stream", event: Event, own: str | None) -> None:
+        """A message passed the segment: other daemons that have subscribed since the stream's last
+        one join with it.
+
+        Args:
+            own: the observer, whose joins its window tells.
+        """
+        new: list[_Followed] = []
+        for place, known in enumerate((self._exact.get(stream.subject, []), self._patterns)):
+            at = stream.followed[place]
+            while at < len(known) and known[at].mark.at_ns <= event.at_ns:
+                if not place or matches(known[at].pattern, stream.subject):
+                    new.append(known[at])
+                at += 1
+            stream.followed[place] = at
+        for followed in new:
+            if followed.active and followed.subscriber not in (own, stream.publisher):
+                self._join(followed.subscriber, stream, event)
 
     def delivered(
         self,
@@ -100,11 +146,15 @@ class Convergence:
         stream: "Stream",
         event: Event,
         verdict: Verdict,
-        users: Mapping[str, Any],
     ) -> None:
         """The observer got a message: a FIRST that is not the stream's beginning is a late join."""
         if verdict.status is not Status.FIRST or event.seqno is None:
             return
+        self._join(subscriber, stream, event)
+
+    def _join(self, subscriber: str | None, stream: "Stream", event: Event) -> None:
+        """The first message for a subscriber: a late join unless the stream begins with it."""
+        assert event.seqno is not None
         if base_of(event.seqno) == 1 and event.conn_id is None:
             return
         if len(self.joins) >= MAX_JOINS:
@@ -114,12 +164,22 @@ class Convergence:
         if self.stated_ns is None and event.stamp is not None:
             known = [c for c, _ in self.heartbeats if c <= event.stamp]
             converged = known[-1] if known else None
-        join = Join(
-            subscriber, stream.publisher, stream.subject, event.seqno, event.first_mark(),
-            converged, event.conn_id,
+        self.joins.append(
+            Join(
+                subscriber, stream.publisher, stream.subject, event.seqno, event.first_mark(),
+                converged, event.conn_id,
+            )
         )  # fmt: skip
-        self.joins.append(join)
-        self._seen[subscriber, stream.publisher, stream.subject] = join
+
+    def doubt(
+        self, subscriber: str | None, publisher: str, subject: str, frame: int, why: str
+    ) -> None:
+        """Something may speak against the joins of a stream in a time frame."""
+        for join in self.joins:
+            if (join.subscriber, join.publisher, join.subject) == (
+                subscriber, publisher, subject,
+            ) and frame_of(join.seqno) == frame:  # fmt: skip
+                join.undecided = why
 
     def contradict(
         self, subscriber: str | None, publisher: str, subject: str, frame: int, mark: Mark,

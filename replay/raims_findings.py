@@ -35,6 +35,7 @@ _PARAMETERS: Final = (
     "rules", "pub_window_size", "pub_window_count", "pub_window_time_ms", "sub_window_size",
     "sub_window_count", "sub_window_time_ms", "heartbeat_ms", "pub_window_autoscale",
 )  # fmt: skip
+_GIVEN_UP: Final = "packets were given up behind messages of it; they may have held some"
 _UID_MAPS: Final = (
     "subjects of several publishers have uid maps, whose size the reference does not give; the "
     "tables are at least this large (raims.md 9)"
@@ -231,6 +232,15 @@ class _Reporter(Reporter):
                     },
                 )  # fmt: skip
             before = begin
+        if stream.again:
+            seqno, mark = stream.again[0]
+            yield self.make(
+                about, "RA017", Certainty.PROVEN,
+                "{count:time frame} of {sender_member} began a second time, the first at {one}: "
+                "receivers take what follows for repeats.",
+                mark=mark, evidence=[(m, shown(s)) for s, m in stream.again[:MAX_EVIDENCE]],
+                facts={"count": len(stream.again), "one": shown(seqno)},
+            )  # fmt: skip
         for why, text in (
             (Why.UNEXPLAINED, "{count:time frame} of {sender_member} began for no reason that the "
              "window gives."),
@@ -443,7 +453,14 @@ class _Reporter(Reporter):
         for observer in self.engine.observers:
             for stream in observer.streams.values():
                 for loss in stream.truth.losses:
-                    if not loss.lower or loss.before is None:
+                    if not loss.lower:
+                        if loss.missing_sqns:
+                            convergence.doubt(
+                                observer.bridge, stream.publisher, stream.subject,
+                                frame_of(loss.after or 0), _GIVEN_UP,
+                            )  # fmt: skip
+                        continue
+                    if loss.before is None:
                         continue
                     for seqno in {frame_of(loss.after or 0), frame_of(loss.before)}:
                         convergence.contradict(
@@ -548,6 +565,7 @@ class _Reporter(Reporter):
                     "started_ns": start_of(join.seqno),
                     "converged_ns": join.converged_ns,
                     "verdict": str(join.verdict),
+                    "undecided": join.undecided,
                     "frame": join.mark.frame,
                     "at_ns": join.mark.at_ns,
                 },
@@ -596,6 +614,8 @@ class _Reporter(Reporter):
             "lost_lower": lower,
             "lost_upper": upper if bounded else None,
             "false_loss": false,
+            "skew_least_ns": peer.skew[0] if peer.skew else None,
+            "skew_most_ns": peer.skew[1] if peer.skew else None,
         }
         for name, counted in (
             ("null_rte", peer.null_route),

@@ -78,6 +78,8 @@ class Stream:
         self.odd: list[tuple[Why, int, Mark]] = []  # the first of them
         self.link = ""
         self.last_sqn: int | None = None
+        self.followed = [0, 0]  # subscriptions of others that have been looked at, and patterns
+        self.again: list[tuple[int, Mark]] = []  # frames that begin a second time
         self.network_duplicates = 0
 
     def sees(self, event: Event, mark: Mark, last: Mark) -> bool:
@@ -101,12 +103,23 @@ class Stream:
                 self.zero_marks.append(mark)
             return False
         low = key(event.seqno)
+        if base_of(event.seqno) == 1:
+            self.begins_again(event, mark)
         fresh = self.seen.add(low, low + (event.stop_seqno - event.seqno or 1))
         if event.conn_id is not None and len(self.chains) < MAX_FRAMES:
             self.chains[frame_of(event.seqno)] = event.conn_id
         new = sum(b - a for a, b in fresh)
         self.copies += event.count - new
         return new > 0
+
+    def begins_again(self, event: Event, mark: Mark) -> None:
+        """Another message with the first number of a frame: not a copy, its time differs."""
+        for begin in reversed(self.begins):
+            if begin.seqno == event.seqno:
+                other = event.stamp is not None and event.stamp != begin.time_ns
+                if other and len(self.again) < MAX_NOTES:
+                    self.again.append((event.seqno, mark))
+                return
 
     def forget_judgement(self) -> None:
         """Nobody had looked on so far: what came stays, what was made of it does not."""

@@ -148,8 +148,10 @@ RAIMS: Final[tuple[Rule, ...]] = (
         "raims.md 15.6"),
     warning(
         "RA017", "frame-too-soon",
-        "A second time frame of a stream began within less than a frame's length.",
-        "Publisher times of the first messages of two frames.",
+        "A second time frame of a stream began within less than a frame's length, or the same "
+        "frame began again.",
+        "Publisher times of the first messages of two frames; two messages with the first number "
+        "of one frame and different times.",
         "Check the publisher's clock and pub-window-time.",
         "raims-message-loss.txt; raims.md 7"),
     warning(

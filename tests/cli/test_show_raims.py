@@ -55,6 +55,16 @@ def test_late_joins_are_judged_against_convergence() -> None:
     }
 
 
+def test_everybody_on_the_segment_sees_the_same_late_joins() -> None:
+    told = []
+    for name in "ABC":
+        done = show("convergence", "--engine", "direct", "--format", "json",
+                    f"late-join-1/{name}.pcap")  # fmt: skip
+        keys = ("subscriber", "publisher", "subject", "seqno", "converged_ns", "verdict")
+        told.append([[row[key] for key in keys] for row in json.loads(done.stdout)])
+    assert told[0] == told[1] == told[2] and len(told[0]) == 2
+
+
 def test_windows_with_memory_by_the_code_and_by_the_document() -> None:
     done = show("windows", "--engine", "direct", "--at", "10.77.0.2", "late-join-1/B.pcap")
     assert done.returncode == 0

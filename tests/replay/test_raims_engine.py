@@ -14,7 +14,7 @@ from seqaudit.replay.gaps import Mark
 from seqaudit.replay.pgm import PgmEngine
 from seqaudit.replay.pgm_window import Fate, PgmWindow
 from seqaudit.replay.raims import RaimsEngine
-from seqaudit.replay.raims_seqno import first_seqno, seqno
+from seqaudit.replay.raims_seqno import FRAME_NS, first_seqno, seqno, start_of
 from seqaudit.replay.results import FINDING, TABLE
 from seqaudit.replay.settings import Vantage
 
@@ -171,7 +171,8 @@ class World:
 
     def notice(self, word: str, at: float = 0.0, **how: Any) -> None:
         base = {"kind": Kind.NOTICE, "source": PEER, "stream": f"{LINK}|{PEER}|.{word}"}
-        columns = {k: how.pop(k) for k in (*base, "destination", "seqno", "system") if k in how}
+        names = (*base, "destination", "seqno", "system", "stamp")
+        columns = {k: how.pop(k) for k in names if k in how}
         self.feed(at, wire_kind=word, **(base | columns), detail=json.dumps(how) if how else None)
 
     def data(self, value: int, at: float = 0.0, **how: Any) -> None:
@@ -255,6 +256,89 @@ def test_findings_about_the_publishers_clock_and_frames() -> None:
     world.data(future, 1.0, subject="_1.C", stamp=T0 + 100 * SECOND)
     found = rules_of(world.rows())
     assert {"RA015", "RA018", "RA019", "RA016"} <= set(found)
+
+
+def test_a_second_frame_within_less_than_a_frames_length() -> None:
+    world = World()
+    world.data(F0, stamp=T0)
+    world.data(F0 + (1 << 35), 1.0, stamp=T0 + SECOND)  # the next frame, a second later
+    world.data(F0, 2.0, subject="_1.B", stamp=T0)
+    world.data(F0, 2.5, subject="_1.B", stamp=T0)  # a copy
+    assert rules_of(world.rows()).count("RA017") == 1
+    world = World()
+    world.data(F0, stamp=T0)
+    world.data(F0, 3.0, stamp=T0 + 3 * SECOND)  # the same frame again: a tiny pub-window-time
+    assert "RA017" in rules_of(world.rows())
+
+
+def test_a_frame_that_nothing_explains_and_one_that_goes_on_too_long() -> None:
+    next_ns = start_of(F0) + FRAME_NS + SECOND // 2  # less than 10 s after the first frame's start
+    for value, chain, said in ((first_seqno(next_ns), F0, True), (F0 + 1, None, False)):
+        world = World()
+        world.notice("HELO", start=T0, stream=f"tcp:x|{PEER}|.HELO")
+        world.data(F0, stamp=T0)
+        world.data(value, 9.0, conn_id=chain, stamp=next_ns)
+        assert ("RA020" in rules_of(world.rows())) == said
+    world = World()
+    world.notice("HELO", start=T0, stream=f"tcp:x|{PEER}|.HELO")
+    world.data(F0, stamp=T0)
+    world.data(F0 + 1, 19.0, stamp=T0 + 19 * SECOND)
+    (told,) = [r.detail for r in world.rows() if r.rule == "RA020" and r.kind == FINDING]
+    assert "older than pub-window-time" in told["text"]
+
+
+def test_a_publishers_clock_that_is_off_does_not_make_its_messages_repeats() -> None:
+    slow = T0 - 300 * SECOND
+    for known, counted in ((True, 0), (False, 1)):
+        world = World()
+        if known:
+            world.notice("HB", stamp=slow)
+        world.data(first_seqno(slow), 0.1, stamp=slow)
+        (row,) = world.table("loss")
+        assert row["repeat"] == counted
+        assert row["skew_least_ns"] == 300 * SECOND + SECOND // 10
+
+
+def test_late_joins_of_other_daemons_are_told_by_their_subscriptions() -> None:
+    other = "cc" * 16
+    world = World()
+    for number, value in enumerate((F0, F0 + 1, F0 + 2), 1):
+        if number == 3:
+            world.notice("JOIN", 1.0, source=other, kind=Kind.SUBSCRIBE, stream=None,
+                         subject="_1.A")  # fmt: skip
+        world.engine.feed(packet("ODATA", number, number / 2, stream=f"{LINK}|"))
+        world.data(value, number / 2, stream=f"{LINK}|{PEER}|_1.A", fresh_id=number, stamp=T0)
+    world.notice("LOSS", 3.0, source=other, destination=PEER, subject="_1.A", idl_msg_loss=1,
+                 ref_seqno=F0 + 9)  # fmt: skip
+    assert [
+        (row["subscriber"], row["seqno"], row["verdict"]) for row in world.table("convergence")
+    ] == [(other, F0 + 2, "contradicted")]
+
+
+def test_packets_given_up_behind_a_joined_stream_are_a_doubt_and_no_contradiction() -> None:
+    world = World()
+    world.notice("HB", converge=T0 - 60 * SECOND)
+    world.engine.feed(packet("ODATA", 1, stream=f"{LINK}|"))
+    world.data(F0 + 4, stream=f"{LINK}|{PEER}|_1.A", fresh_id=1, stamp=T0)
+    world.engine.feed(packet("SPM", 3, 0.1, stream=f"{LINK}|"))
+    world.engine.feed(packet("SPM", 3, 60.0, stream=f"{LINK}|"))
+    (row,) = world.table("convergence")
+    assert row["verdict"] == "uninterrupted by the design's criterion"
+    assert "given up" in row["undecided"]
+
+
+def test_a_frame_of_a_publisher_that_has_restarted_says_so() -> None:
+    world = World()
+    again = "dd" * 16
+    world.feed(kind=Kind.MEMBER, wire_kind="MEMBER", source=again,
+               detail=json.dumps({"name": "A", "address": f"{THERE}:7239"}))  # fmt: skip
+    world.notice("HELO", start=T0, source=again, stream=f"tcp:x|{again}|.HELO")
+    world.feed(
+        kind=Kind.DATA, wire_kind="DATA", source=again, destination="_1.A", seqno=F0,
+        stop_seqno=F0 + 1, stream=f"tcp:x|{again}|_1.A", stamp=T0,
+    )  # fmt: skip
+    (stream,) = world.engine.observer.streams.values()
+    assert [str(begin.why) for begin in stream.begins] == ["the publisher has restarted"]
 
 
 def test_late_copies_are_false_losses() -> None:
