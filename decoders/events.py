@@ -39,7 +39,9 @@ class Kind(IntEnum):
 
 
 class Flag(IntFlag):
-    """Bits of ``flags``. Two messages whose flags differ are never in one run."""
+    """Bits of ``flags``. Two messages whose flags differ are never in one run, but for SHARED:
+    those hold for a run if they hold for each of its messages.
+    """
 
     OOB = 1  # delivered on arrival, out of order by design
     FIRST = 2  # first message of a connection
@@ -48,6 +50,12 @@ class Flag(IntFlag):
     MULTICAST = 16  # the datagram went to a group, not to one member
     CUT = 32  # the capture holds only the beginning of the datagram (snap length)
     PARTIAL = 64  # the first piece of a message that goes on in other datagrams
+    LISTED = 128  # came in a list ("batch") of messages; DATA of unicasts only
+    ALONE = 256  # came in a datagram or frame of its own; the same
+
+
+#: Flags that do not end a run.
+SHARED: Final = Flag.LISTED | Flag.ALONE
 
 
 #: Kinds that neither end a run nor are ordered against one.

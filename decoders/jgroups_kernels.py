@@ -50,6 +50,8 @@ DATAGRAM = 26  # index of the datagram in the chunk
 
 NONE = -4611686018427387904
 
+LISTED = 128  # events.Flag: LISTED, and twice as much for ALONE; a run's others are equal
+
 NAKACK4 = 1
 NAKACK3 = 2
 NAKACK2 = 3
@@ -737,6 +739,8 @@ def message(data, o, stop, end, m):
     m[row + PAYLOAD_STOP] = o if 0 < o <= stop else stop
     m[row + FLAGS] += bits % 2 + bits // 16 % 2 * 8
     system = m[row + SYSTEM]
+    if (system == UNICAST3 or system == UNICAST4) and m[row + TYPE] == 0:
+        m[row + FLAGS] += LISTED if m[W_LISTED] == 1 else 2 * LISTED
     sort = m[row + TYPE]
     about = m[row + OBJECT]
     if kind == 6 or m[W_CLOSED] != 0:
@@ -874,12 +878,14 @@ def settle(host, port, m):
                     run >= floor
                     and m[run + STOP] == m[row + SEQNO]
                     and m[run + TYPE] == sort
-                    and m[run + FLAGS] == m[row + FLAGS]
+                    and m[run + FLAGS] % LISTED == m[row + FLAGS] % LISTED
                     and m[run + CONN] == m[row + CONN]
                     and m[run + SOURCE] == source
                     and m[run + DESTINATION] == m[row + DESTINATION]
                 ):
                     keep = 0
+                    if m[run + FLAGS] != m[row + FLAGS]:
+                        m[run + FLAGS] %= LISTED  # neither holds for all of them
                     m[run + STOP] += 1
                     m[run + COUNT] += 1
                     m[run + SIZE] += m[row + SIZE]

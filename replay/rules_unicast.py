@@ -137,7 +137,9 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC018", "unicast-ack-overdue",
         "A message was acknowledged later than the guaranteed time.",
         "At the receiver: from an arrival to the next ACK more than a tick, with 20 % and 50 ms of "
-        "tolerance.",
+        "tolerance; or 200 ms after ack_threshold was reached (UNICAST3: a list of as many "
+        "messages; UNICAST4: as many deliveries, judged if unicast.ack_threshold or "
+        "unicast.capacity is given).",
         "Look at the receiving process: garbage collection, thread pool, CPU; over TCP the tick "
         "may wait for a connection to a member that is not there.",
         "jgroups.md 4.4; unicast3.txt, \"guaranteed max time\""),
@@ -274,8 +276,10 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "jgroups.md 4.3"),
     warning(
         "UC039", "dropped-without-window",
-        "Messages arrived before the window existed and were dropped (releases before 4.1.5).",
-        "At the receiver: no window, no first message, and a release without the message cache.",
+        "Messages arrived for which there was no window, and were dropped: in releases before "
+        "4.1.5, or in a list while the window was another connection's (UNICAST3).",
+        "At the receiver: no window, no first message, and a release without the message cache; or "
+        "a list with another conn_id and no first message.",
         "They are asked for once the window exists.",
         "jgroups.md 3, 4.4"),
     warning(

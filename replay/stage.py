@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from seqaudit.decoders.events import EVENTS, NO_CONVERSATION, UNORDERED_KINDS, Flag, Kind
+from seqaudit.decoders.events import EVENTS, NO_CONVERSATION, SHARED, UNORDERED_KINDS, Flag, Kind
 from seqaudit.replay import (
     both_ends_findings,
     mcast_findings,
@@ -46,6 +46,8 @@ _RUNS: Final = frozenset({Kind.DATA, Kind.RETRANSMISSION})
 _LINKS: Final = frozenset({"pgm", "inbox"})
 #: Systems whose streams are named ``LINK|…`` and may come on several links.
 _TWO_LINKS: Final = frozenset({"raims"})
+#: Systems whose streams are named ``PAIR|connection``.
+_CONNECTIONS: Final = frozenset({"unicast3", "unicast4"})
 #: raims messages that say whether a daemon lives: what it sent before comes before them.
 _LIFE_SIGNS: Final = frozenset({"HELO", "HB", "AUTH", "BYE"})
 RAIMS_PAUSE_NS: Final = 1 << 33
@@ -126,7 +128,7 @@ class _Conversation:
         self._engine = _open_engine(conversation, settings, ends)
         self._open: dict[str, list[Any]] = {}  # stream -> the row of its open run
         self._links: dict[str, Any] = {}  # stream of a link -> its last row, if it may go on
-        self._on_link: dict[str, str] = {}  # rest of a stream's name -> the link it was last on
+        self._latest: dict[str, str] = {}  # what streams have in common -> the one used last
         self._members: set[tuple[Any, ...]] = set()
         self._last_ns = 0
 
@@ -154,11 +156,13 @@ class _Conversation:
                     _join(run, row)
                     return
                 self._feed(run)
-            elif row[6] in _TWO_LINKS:
-                self._elsewhere(stream)
+            else:
+                self._elsewhere(row[6], stream)
             self._open[stream] = list(row)
             return
         if kind not in UNORDERED_KINDS:
+            if stream is not None:
+                self._elsewhere(row[6], stream)
             self._end_runs(None if row[12] in _LIFE_SIGNS and row[6] == "raims" else stream)
         self._feed(row)
 
@@ -171,13 +175,20 @@ class _Conversation:
         self._links[stream] = row if row[11] == Kind.DATA else None
         self._feed(row)
 
-    def _elsewhere(self, stream: str) -> None:
-        """A run of the same messages on another link ends: the two are ordered."""
-        link, _, tail = stream.partition("|")
-        before = self._on_link.get(tail)
-        self._on_link[tail] = link
-        if before is not None and before != link and (run := f"{before}|{tail}") in self._open:
-            self._feed(self._open.pop(run))
+    def _elsewhere(self, system: str, stream: str) -> None:
+        """A run of the same messages on another link ends, or of the pair's other connection: the
+        two are ordered.
+        """
+        if system in _TWO_LINKS:
+            group = stream.partition("|")[2]
+        elif system in _CONNECTIONS:
+            group = stream.rpartition("|")[0]
+        else:
+            return
+        before = self._latest.get(group)
+        self._latest[group] = stream
+        if before is not None and before != stream and before in self._open:
+            self._feed(self._open.pop(before))
 
     def finish(self, meeting: Meeting) -> list[Result]:
         """The conversation is over in this capture; what other captures may add is handed on."""
@@ -239,7 +250,7 @@ def _follows(run: list[Any], row: tuple[Any, ...]) -> bool:
         row[13] == run[14]
         and row[11] == run[11]
         and row[12] == run[12]
-        and row[18] == run[18]
+        and (row[18] ^ run[18]) & ~SHARED == 0
         and row[9] == run[9]
         and row[10] == run[10]
         and row[16] == run[16]
@@ -254,5 +265,6 @@ def _join(run: list[Any], row: tuple[Any, ...]) -> None:
     run[5] = row[5]  # last_at_ns
     run[14] = row[14]  # stop_seqno
     run[15] += row[15]  # count
+    run[18] &= row[18]  # flags: only SHARED ones differ
     run[19] += row[19]  # size
     run[21] = row[21]  # last_fresh_id

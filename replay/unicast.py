@@ -24,6 +24,7 @@ from seqaudit.replay.mcast_passing import PassingModel
 from seqaudit.replay.members import Members, View
 from seqaudit.replay.parameters import EngineParameters, Given
 from seqaudit.replay.settings import MEMBER, Vantage
+from seqaudit.replay.unicast_acks import AtOnce
 from seqaudit.replay.unicast_receiver import ReceiverMachine, Timing
 from seqaudit.replay.unicast_sender import SenderMachine
 from seqaudit.replay.unicast_streams import Stream
@@ -277,7 +278,20 @@ class UnicastEngine:
             capacity=given.value("capacity"),
             release=self._release(),
             max_xmit_req_size=given.value("max_xmit_req_size"),
+            at_once=AtOnce(self._ack_threshold(event), unicast4=event.system == "unicast4"),
         )
+
+    def _ack_threshold(self, event: Event) -> int | None:
+        """Of UNICAST3 by release, of UNICAST4 a quarter of the capacity, if nobody says (4.1)."""
+        given: int | None = self.parameters.value("ack_threshold")
+        if self.parameters.value("rules") != CODE:
+            return None  # the documents have none
+        if given is not None:
+            return given
+        if event.system == "unicast3":
+            return self._release().ack_threshold
+        capacity: int | None = self.parameters.value("capacity")
+        return None if capacity is None else capacity // 4
 
     # -- views -------------------------------------------------------------------------------------
 

@@ -366,6 +366,12 @@ class _Reporter(Reporter):
             "a message without a window",
         )  # fmt: skip
         yield from self.note(
+            stream, "UC039", facts.in_lists, Certainty.PROVEN,
+            "{count:message} of connection {conn_id} of {sender_member} came in lists while "
+            "{receiver_member} had a window for another connection, and {count|was|were} dropped.",
+            "a list of another connection", conn_id=stream.conn_id,
+        )  # fmt: skip
+        yield from self.note(
             stream, "UC040", facts.outside_window, Certainty.LIKELY,
             "{count:message} of {sender_member} {count|was|were} beyond the receive window and "
             "{count|is|are} dropped.",
@@ -388,7 +394,7 @@ class _Reporter(Reporter):
             yield self.make(
                 stream, "UC018", Certainty.LIKELY,
                 "{times:time} {receiver_member} acknowledged messages of {sender_member} later "
-                "than a tick allows, the longest after {late_ms} ms.",
+                "than a tick or ack_threshold allows, the longest after {late_ms} ms.",
                 mark=since, evidence=[(since, "arrived"), (came, "the ACK")],
                 facts={
                     "times": facts.late_ack_count,
@@ -722,8 +728,8 @@ class _Reporter(Reporter):
                 why = "this release has no timestamps"
             elif code == "UC042" and self.parameters.value("rules") == CODE:
                 why = "the shipped code has no minimum time between ACKs"
-            elif code == "UC039" and self.release.cached:
-                why = "this release keeps messages that come before the window"
+            elif code == "UC039" and self.release.cached and self.default_system == "unicast4":
+                why = "UNICAST4 keeps messages that come before the window"
             yield self.judged(code, why)
 
 

@@ -21,11 +21,11 @@ What is read is replayed by the rows of 4.4:
     other id     0      B5 kept for later              B5 if greater, else B6
     CLOSE        -      B21 removed, B22 ignored       same
     event                       rows                            here
-    no window, other id         B2 B5 B6, S1 S2 U16             _keep
+    no window, other id         B2 B5 B6 B7, S1 S2 U16          _keep
     a first message             B1 B4, U15                      _open
     accepted                    B9 B10 B11 B12, P7              _accept, _duplicates
     window exists               B8                              _use_cache
-    own ACK                     B13 B14, U3 U8                  own_ack
+    own ACK                     B13 B14, U3 U8                  own_ack, unicast_acks
     own XMIT_REQ                B15 B16 B17 B18 B19, U6, P6     own_request
     own SEND_FIRST_SEQNO        B20, S3 U17                     own_sync
     CLOSE                       B21 B22, U13                    _read
@@ -43,6 +43,7 @@ from seqaudit.replay.gaps import BY_SEQNO, Mark, Outcome
 from seqaudit.replay.notes import Note, Times
 from seqaudit.replay.ranges import Range, RangeSet, total
 from seqaudit.replay.repeats import Repeats
+from seqaudit.replay.unicast_acks import AtOnce
 from seqaudit.replay.unicast_streams import CLOSED, CLOSING, OPEN, Stream
 from seqaudit.replay.unicast_tables import BEFORE_SYNC, CODE, DOCUMENT, Release
 from seqaudit.replay.unicast_would import WouldSend
@@ -119,6 +120,7 @@ class Facts:
         self.inner_loss = Note()
         self.without_window = Note()  # dropped: there was no window and no cache
         self.without_window_count = 0
+        self.in_lists = Note()  # dropped: in a list, and the window was another connection's
         self.outside_window = Note()
         self.early_requests = Note()
         self.late_acks: list[tuple[Mark, Mark]] = []  # arrival, ACK
@@ -136,6 +138,7 @@ class ReceiverMachine:
     Args:
         capacity: of the window (UNICAST4); null: not known or unbounded.
         unicast4: the rules of UNICAST4.
+        at_once: when an ACK does not wait for the tick.
     """
 
     def __init__(
@@ -146,6 +149,7 @@ class ReceiverMachine:
         capacity: int | None,
         release: Release,
         max_xmit_req_size: int | None,
+        at_once: AtOnce,
     ) -> None:
         self.entry: Entry | None = None
         self.facts: dict[str, Facts] = {}
@@ -162,6 +166,7 @@ class ReceiverMachine:
         self._capacity = capacity
         self._release = release
         self._max_size = max_xmit_req_size
+        self._at_once = at_once
         self._waiting: deque[tuple[Event, Stream]] = deque()
         self._cache: list[tuple[Event, Stream]] = []
         self._known = False  # whether there is an entry is known
@@ -222,13 +227,14 @@ class ReceiverMachine:
         self._read_up_to(level, stream)
         if self.entry is None or self.entry.stream is not stream:
             self._adopt(stream, level, mark)
-        if self._flag_since is not None:
-            late = mark.at_ns - self._flag_since.at_ns
-            if late > self._timing.ack_due_ns():
-                facts.late_ack_count += 1
-                if len(facts.late_acks) < MAX_LISTED:
-                    facts.late_acks.append((self._flag_since, mark))
-            self._flag_since = None
+        since, self._flag_since = self._flag_since, None
+        at_once = self._at_once.acked(mark)
+        if since is None or mark.at_ns - since.at_ns <= self._timing.ack_due_ns():
+            since = at_once
+        if since is not None:
+            facts.late_ack_count += 1
+            if len(facts.late_acks) < MAX_LISTED:
+                facts.late_acks.append((since, mark))
         if level > facts.highest_ack:
             facts.highest_ack, facts.acked_since = level, mark
         least = self._timing.min_ack_ns * 8 // 10 - 50_000_000
@@ -490,6 +496,10 @@ class ReceiverMachine:
 
     def _keep(self, event: Event, stream: Stream) -> None:
         self.would.no_window(event, entry=self.entry is not None)
+        if event.flags & Flag.LISTED and self.entry is not None and not self._unicast4:  # B7
+            assert event.seqno is not None and event.stop_seqno is not None
+            self.facts_of(stream).in_lists.add(event.seqno, event.stop_seqno, event.first_mark())
+            return
         if not self._release.cached and (self._known or self.entry is not None):
             assert event.seqno is not None and event.stop_seqno is not None
             facts = self.facts_of(stream)
@@ -538,6 +548,8 @@ class ReceiverMachine:
         if stream.state == CLOSING and self._view_without is None:
             stream.enter(OPEN, entry.used, "a message")
         done = entry.window.accept(event.seqno, event.stop_seqno)
+        if self._after_last_ack(event):
+            self._at_once.accepted(event, total(done.stored), done.delivered)
         for part in done.dropped:  # B10
             self.facts_of(stream).outside_window.add(*part, event.first_mark())
         if done.duplicates:  # B9

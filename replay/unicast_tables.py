@@ -116,8 +116,7 @@ _TABLE: Final = (
     Row("unicast B5", "conn_id differs, not first: cached, SEND_FIRST_SEQNO", _RECEIVER),
     Row("unicast B6", "UNICAST4, smaller conn_id: cached, no answer", _RECEIVER),
     Row("unicast B7", "batch with messages of another conn_id: those are dropped, not cached",
-        _RECEIVER, "a run of lists and one of single messages are the same row; the sender sends "
-        "them again on request"),
+        _RECEIVER),
     Row("unicast B8", "once an entry exists, cached messages of its conn_id are accepted, the "
         "others dropped", _RECEIVER),
     Row("unicast B9", "accept, seqno <= hd or stored: duplicate, not delivered, ACK flag set",

@@ -130,6 +130,22 @@ def test_a_unicast_run_ends_at_events_of_its_direction_or_cluster(
     assert own == {1: [2], 2: [1, 1]}[runs]
 
 
+@pytest.mark.rule("unicast B7")
+@pytest.mark.parametrize(
+    ("sent", "flags"),
+    [
+        ([single(data3(1), to=B), single(data3(2), to=B)], Flag.ALONE),
+        ([listed(message(data3(1), tp()), message(data3(2), tp()), to=B)], Flag.LISTED),
+        ([listed(message(data3(1), tp()), to=B), single(data3(2), to=B)], 0),
+        ([single(data3(1), to=B), listed(message(data3(2), tp()), to=B)], 0),
+    ],
+)
+def test_a_unicast_run_says_whether_its_messages_came_in_lists(
+    sent: list[bytes], flags: int
+) -> None:
+    assert Decoded(sent).of("seqno", "count", "flags") == [(1, 2, flags)]
+
+
 @pytest.mark.rule("design 3.3")
 @given(st.lists(st.tuples(st.sampled_from([A, B]), st.integers(1, 6), st.sampled_from([0, OOB])),
                 max_size=30))  # fmt: skip

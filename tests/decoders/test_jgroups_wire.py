@@ -577,7 +577,7 @@ def test_unicast_messages_and_answers_share_the_stream_of_the_data(
                "count", "conn_id", "stamp", "flags")  # fmt: skip
     stream = f"lab|{B}|{A}|"
     assert decoded.of(*columns) == [
-        ("DATA", Kind.DATA, stream + "7", B, A, 1, 2, 1, 7, None, Flag.FIRST),
+        ("DATA", Kind.DATA, stream + "7", B, A, 1, 2, 1, 7, None, Flag.FIRST | Flag.ALONE),
         ("ACK", Kind.ACK, stream + "7", A, B, 1, 2, 1, 7, 4, 0),
         ("SEND_FIRST_SEQNO", Kind.SYNC, stream, A, B, None, None, 1, None, 5, Flag.OOB),
         ("XMIT_REQ", Kind.REQUEST, stream, A, B, 3, 6, 2, None, None, Flag.OOB),

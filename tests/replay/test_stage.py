@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -32,6 +33,8 @@ from tests.replay.builders import (
     xmit_req,
     xmit_rsp,
 )
+from tests.replay.unicast_builders import ack as uc_ack
+from tests.replay.unicast_builders import data
 
 MCAST: Final = "mcast|lab"
 AT_B: Final = CaptureSettings(Vantage("member", ADDRESS[B], "given"))
@@ -168,6 +171,43 @@ def fed(
     )  # fmt: skip
     replayed(rows)
     return seen
+
+
+def test_of_a_joined_run_only_what_holds_for_all_of_it_is_kept() -> None:
+    """Lists and single messages are one run; that it was one or the other is kept if it was."""
+
+    def flags(*how: Flag) -> Flag:
+        story: list[Step] = [
+            replace(data(seqno, first=False), flags=flag) for seqno, flag in enumerate(how, 1)
+        ]
+        run, *others = [list(row_of(event).values()) for event in dated(story)]
+        names = list(EVENTS.names)
+        rows = [[dict(zip(names, row, strict=True))[c] for c in stage._COLUMNS]
+                for row in (run, *others)]  # fmt: skip
+        for row in rows[1:]:
+            assert stage._follows(rows[0], tuple(row))
+            stage._join(rows[0], tuple(row))
+        return Flag(rows[0][18])
+
+    listed, alone = Flag.LISTED, Flag.ALONE
+    assert flags(listed, listed) == Flag.LISTED
+    assert flags(alone, alone, alone) == Flag.ALONE
+    assert flags(listed, alone) == flags(alone, listed, listed) == Flag(0)
+
+
+def test_messages_of_two_connections_of_a_pair_stay_in_order() -> None:
+    """The old connection's last run goes to the engine before the new one's first message."""
+    story: list[Step] = [data(1), data(2, 4), 5, data(1, conn=2), 600, uc_ack(1, 2, conn=2)]
+    events = [*map(member, ADDRESS), *dated(story)]
+    rows = [row_of(event, "unicast|lab") for event in events]
+    batch = pa.RecordBatch.from_pylist(rows, schema=EVENTS)
+    found = [
+        row
+        for out in stage.replay([batch], ReplaySettings((AT_B,)))
+        for row in out.to_pylist()
+        if row["kind"] == "STREAM" and row["stream"].endswith("|1")
+    ]
+    assert [json.loads(row["detail"])["delivered"] for row in found] == [[[1, 4]]]
 
 
 def rows_of(*story: Step) -> list[Row]:

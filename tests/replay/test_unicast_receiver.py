@@ -7,6 +7,7 @@ import pytest
 from tests.replay.builders import B, Step
 from tests.replay.unicast_builders import (
     TICK,
+    Heard,
     ack,
     close,
     data,
@@ -27,6 +28,24 @@ def test_a_first_message_opens_a_window_at_its_seqno() -> None:
     told = heard(B, data(7, first=True), data(8), TICK, ack(8, 1))
     assert told.delivered() == [[7, 8]]
     assert told.states() == ["OPEN"]
+
+
+@pytest.mark.rule("unicast B7")
+@pytest.mark.parametrize(("system", "kept"), [("unicast3", False), ("unicast4", True)])
+def test_a_list_of_another_connection_is_dropped(system: str, kept: bool) -> None:
+    """What came alone is cached and needs no further request once its window exists."""
+
+    def told(*, listed: bool) -> Heard:
+        return heard(
+            B, data(1, system=system), TICK, ack(1, 1, system=system),
+            data(2, 3, conn=2, ip_id=5, listed=listed, alone=not listed, system=system),
+            sync(2, system=system), data(1, conn=2, ip_id=6, system=system),
+        )  # fmt: skip
+
+    assert told(listed=False).delivered(2) == [[1, 3]]
+    assert told(listed=True).delivered(2) == ([[1, 3]] if kept else [[1, 1]])
+    assert ("UC039" in dict(told(listed=True).findings())) == (not kept)
+    assert "UC039" not in dict(told(listed=False).findings())
 
 
 @pytest.mark.rule("unicast B2")
@@ -155,6 +174,58 @@ def test_an_ack_is_due_at_the_tick(late_ms: int, overdue: bool) -> None:
 def test_an_ack_says_the_highest_that_can_be_delivered() -> None:
     told = heard(B, data(1, 3), data(5), TICK, ack(3, 1))
     assert told.connection()["highest_delivered"] == 3
+
+
+@pytest.mark.rule("unicast B13")
+@pytest.mark.parametrize(
+    ("count", "given", "listed", "overdue"),
+    [
+        (100, {}, True, True),  # the default of 5.6
+        (99, {}, True, False),
+        (100, {}, False, False),
+        (8, {"ack_threshold": 8}, True, True),
+        (7, {"ack_threshold": 8}, True, False),
+        (1, {"ack_threshold": 1}, False, True),  # each message at once
+        (100, {"rules": "document"}, True, False),
+    ],
+)
+def test_a_batch_of_ack_threshold_messages_is_acked_at_once(
+    count: int, given: dict[str, Any], listed: bool, overdue: bool
+) -> None:
+    def told(late_ms: int) -> list[tuple[str, str]]:
+        batch = data(2, count + 1, listed=listed)
+        story = [data(1), TICK, ack(1, 1), TICK, batch, late_ms, ack(count + 1, 2)]
+        return heard(B, *story, **given).findings()
+
+    assert [rule for rule, _ in told(250)] == (["UC018"] if overdue else [])
+    if given.get("ack_threshold") != 1:
+        assert told(150) == []
+
+
+@pytest.mark.rule("unicast B14")
+@pytest.mark.parametrize(
+    ("last", "alone", "given", "overdue"),
+    [
+        (9, False, {"ack_threshold": 8}, True),
+        (8, False, {"ack_threshold": 8}, False),
+        (5, True, {"ack_threshold": 8}, True),  # stored, and delivered: counted twice
+        (4, True, {"ack_threshold": 8}, False),
+        (9, False, {"capacity": 32}, True),  # a quarter of the window
+        (9, False, {}, False),
+    ],
+)
+def test_unicast4_acks_when_as_many_have_been_delivered(
+    last: int, alone: bool, given: dict[str, Any], overdue: bool
+) -> None:
+    def told(late_ms: int) -> list[tuple[str, str]]:
+        story = [
+            data(1, system=U4), TICK, ack(1, 1, system=U4),
+            data(2, last, alone=alone, system=U4), late_ms, ack(last, 2, system=U4),
+        ]  # fmt: skip
+        return heard(B, *story, **given).findings()
+
+    assert [rule for rule, _ in told(250)] == (["UC018"] if overdue else [])
+    assert told(150) == []
 
 
 @pytest.mark.rule("unicast B14")

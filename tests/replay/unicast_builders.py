@@ -52,10 +52,12 @@ def data(
     ip_id: int | None = None,
     oob: bool = False,
     network_duplicate: bool = False,
+    listed: bool = False,
+    alone: bool = False,
     system: str = "unicast3",
 ) -> Event:
     """DATA(seqno), or seqno..to (both inside); ``first`` is set for seqno 1 unless stated."""
-    flags = Flag(0)
+    flags = Flag.LISTED * listed | Flag.ALONE * alone
     if (seqno == 1 and to is None) if first is None else first:
         flags |= Flag.FIRST
     if oob:
