@@ -44,7 +44,7 @@ MOST_FIELDS: Final = 64
 MOST_MESSAGES: Final = 60
 MOST_KEY_BYTES: Final = 64
 MOST_OFFSET: Final = 65535
-MOST_ENTRIES: Final = 4096
+MOST_ENTRIES: Final = 1024
 
 NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 FIELD_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")

@@ -16,6 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from seqaudit.decoders.events import Flag
+from seqaudit.decoders.feed_decoder import SYSTEM as FEED
+from seqaudit.decoders.feed_decoder import FeedDecoder
 from seqaudit.decoders.jgroups import JGroupsDecoder
 from seqaudit.decoders.jgroups_tcp import JGroupsStreams
 from seqaudit.decoders.kernels import Int64s
@@ -57,6 +59,7 @@ class DatagramDecoder(Protocol):
 
 
 DECODERS: Final[Mapping[str, Callable[[DecodeSettings], DatagramDecoder]]] = {
+    FEED: FeedDecoder,  # the user has said where they are, so nobody else is asked first
     "jgroups": JGroupsDecoder,
     "zenoh": ZenohDecoder,
     "pgm": PgmDecoder,
@@ -98,7 +101,11 @@ class Dispatcher:
         decoders: Mapping[str, Callable[[DecodeSettings], DatagramDecoder]] | None = None,
     ) -> None:
         table = DECODERS if decoders is None else decoders
-        self.systems = [system for system in table if system not in settings.no_decode]
+        self.systems = [
+            system
+            for system in table
+            if system not in settings.no_decode and (system != FEED or settings.feeds)
+        ]
         self._decoders = [table[system](settings) for system in self.systems]
         self._worth = [_Worth(partial(table[system], settings)) for system in self.systems]
         self._sparing = settings.sparing

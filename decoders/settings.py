@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from seqaudit.decoders.feeds import Feed
+
 
 @dataclass(frozen=True, slots=True)
 class DecodeSettings:
@@ -9,6 +11,7 @@ class DecodeSettings:
 
     Attributes:
         decode_as: (transport, port, system): what goes from or to that port is that system's.
+        feeds: given by the user; they are asked before all systems, in this order.
         no_decode: systems whose decoder is not asked.
         compile_it: form of the kernels; None: by the size of the piece.
         sparing: a system's kernel is compiled only where it claims datagrams or sees very many;
@@ -20,6 +23,7 @@ class DecodeSettings:
 
     decode_as: tuple[tuple[str, int, str], ...] = ()
     no_decode: frozenset[str] = frozenset()
+    feeds: tuple[Feed, ...] = ()
     compile_it: bool | None = None
     sparing: bool = False
     finish_fragments: bool = False
