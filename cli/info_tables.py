@@ -125,6 +125,9 @@ def _facts(capture: Report) -> list[tuple[str, str]]:
     sure = ", ".join(f"{word} {count}" for word, count in sorted(capture["sureness"].items()))
     if sure:
         facts.append(("recognition of frames", sure))
+    for feed, counts in sorted(capture["feeds"].items()):
+        told = ", ".join(f"{counts[word]} {word}" for word in ("taken", "refused"))
+        facts.append((f"datagrams of feed {feed}", told))
     if capture["clusters"]:
         facts.append(("clusters", ", ".join(capture["clusters"])))
     if capture["versions"]:

@@ -10,6 +10,7 @@ from seqaudit.cli.text import safe
 from seqaudit.cli.times import TIME_STYLES
 
 if TYPE_CHECKING:
+    from seqaudit.decoders.feeds import Feed
     from seqaudit.decoders.settings import DecodeSettings
     from seqaudit.pipeline.audit import Options
     from seqaudit.pipeline.plan import CaptureInput
@@ -43,6 +44,22 @@ _READING: Final = (
     click.option("--master", metavar="URL", help="Spark master to run on instead of local[*]."),
     click.option("--remote", metavar="URL", help="Spark Connect server to run on: sc://HOST:PORT."),
     *_RECOGNITION,
+    click.option(
+        "--feed",
+        "feeds",
+        multiple=True,
+        metavar="NAME|FILE[@PLACE][,server=IP:PORT][,hz=N]",
+        help="A numbered feed: the name of a shipped one (seqaudit feeds) or a YAML file. PLACE is "
+        "where it goes: IP[/BITS][:PORT[-PORT]], :PORT, or several with + between; without it, and "
+        "without match in the file, whatever datagram fits. server is where requests go; hz are "
+        "ticks a second of its timestamps. May be repeated.",
+    ),
+    click.option(
+        "--lines",
+        multiple=True,
+        metavar="A=IP:PORT,B=IP:PORT",
+        help="Two groups that carry the same feed: only what both lose is lost. May be repeated.",
+    ),
     click.option(
         "--one-capture",
         is_flag=True,
@@ -197,6 +214,8 @@ def options_of(
     remote: str | None,
     decode_as: Iterable[str],
     no_decode: Iterable[str],
+    feeds: Iterable[str] = (),
+    lines: Iterable[str] = (),
     at: str | None = None,
     names: str | None = None,
     param: Iterable[str] = (),
@@ -212,6 +231,11 @@ def options_of(
     from seqaudit.pipeline.audit import Options
     from seqaudit.pipeline.session import Place
 
+    told: tuple[Feed, ...] = ()
+    if feeds or lines:
+        from seqaudit.cli.feed_options import feeds_of
+
+        told = feeds_of(feeds, lines)
     if master and remote:
         raise click.UsageError("--master and --remote name two places; give one")
     if engine == "direct" and (master or remote):
@@ -224,6 +248,7 @@ def options_of(
         names=_names(names),
         decode_as=tuple(_decode_as(text) for text in decode_as),
         no_decode=frozenset(_system(text) for text in no_decode),
+        feeds=told,
     )
 
 
@@ -300,10 +325,12 @@ def _decode_as(text: str) -> tuple[str, int, str]:
 
 
 def _system(name: str) -> str:
+    from seqaudit.decoders.feed_decoder import SYSTEM as FEED
     from seqaudit.decoders.registry import DECODERS
 
-    if name not in DECODERS:
-        raise click.UsageError(
-            f"no system is called {safe(name)}; there are {', '.join(sorted(DECODERS))}"
-        )
+    systems = sorted(set(DECODERS) - {FEED})
+    if name == FEED:
+        raise click.UsageError("feeds have an option of their own: --feed NAME@:PORT")
+    if name not in systems:
+        raise click.UsageError(f"no system is called {safe(name)}; there are {', '.join(systems)}")
     return name

@@ -34,6 +34,7 @@ COMMANDS: Final = {
         "seqaudit.cli.infer",
         "Find the sequence number of traffic that nothing recognises; write a feed file.",
     ),
+    "feeds": ("seqaudit.cli.feeds", "List shipped feeds, show one, or check a feed file."),
     "rules": ("seqaudit.cli.rules", "List the rules, or explain one."),
     "spark": ("seqaudit.cli.spark", "Make Spark start faster."),
 }

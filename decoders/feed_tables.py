@@ -55,7 +55,7 @@ class Tables:
         # networks nest or are apart, so a host's set is told by the smallest that holds it
         self._most_classes = patterns + 2
         streams = sets + self._most_classes * patterns
-        self.stride = k.KEY + max(self._key_words(feed) for feed in self.feeds)
+        self.stride = k.KEY + max((self._key_words(feed) for feed in self.feeds), default=0)
         out = streams + (STREAMS + 1) * self.stride
         log = out + ROWS * k.WIDTH
         logged = any(self.memory_of_log(feed) for feed in self.feeds)

@@ -107,7 +107,12 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     ordered = sorted(accounts, key=lambda account: (account["piece"], -account.get("frames", 0)))
     merged: Account = dict.fromkeys(_SUMS, 0) | {name: {} for name in _COUNTERS}
     merged["frames_by"] = dict.fromkeys(FRAMES_BY, 0)
-    merged |= {"messages_by": {}, "path": files[0].shown, "files": [f.shown for f in files]}
+    merged |= {
+        "messages_by": {},
+        "feeds": {},
+        "path": files[0].shown,
+        "files": [f.shown for f in files],
+    }
     merged |= {"cut": False, "skipped": [], "skipped_more": 0, "skipped_bytes": 0}
     merged |= {"problem": "", "comment_texts": []}
     interfaces: list[list[list[dict[str, object]]]] = [[] for _ in files]
@@ -120,6 +125,8 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
             _add(merged[name], account.get(name) or {})
         for system, kinds in (account.get("messages_by") or {}).items():
             _add(merged["messages_by"].setdefault(system, {}), kinds)
+        for feed, counts in (account.get("feeds") or {}).items():
+            _add(merged["feeds"].setdefault(feed, {}), counts)
         merged["problem"] = merged["problem"] or account.get("problem") or ""
         merged["comment_texts"] += account.get("comment_texts") or []
         merged["cut"] = merged["cut"] or bool(account.get("cut"))

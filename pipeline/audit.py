@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.events import EVENTS, Kind
+from seqaudit.decoders.feeds import Feed
 from seqaudit.decoders.kernels import COMPILE_FROM_RECORDS
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece, settle, walk_headers, with_proven_start
@@ -85,6 +86,7 @@ class Options:
     names: Mapping[str, str] = field(default_factory=dict)
     decode_as: tuple[tuple[str, int, str], ...] = ()
     no_decode: frozenset[str] = frozenset()
+    feeds: tuple[Feed, ...] = ()
     compile_it: bool | None = None
     cuts: Mapping[str, Sequence[int]] = field(default_factory=dict)
     target_bytes: int | None = None
@@ -367,6 +369,7 @@ class _Job:
         return DecodeSettings(
             decode_as=self._options.decode_as,
             no_decode=self._options.no_decode,
+            feeds=self._options.feeds,
             compile_it=self._compile(planned),
             sparing=True,
             finish_fragments=planned.whole,
