@@ -15,24 +15,28 @@ from seqaudit.cli.inputs import (
     reading_options,
     time_option,
 )
+from seqaudit.cli.outcomes import NEVER, SEVERITIES, failing, unjudged
 from seqaudit.cli.show import ShownProgress, emit, note, render
 from seqaudit.cli.times import TimeStyle
 
-#: Severities from bad to harmless; ``--fail-on never`` is below all.
-_SEVERITIES: Final = ("error", "warning", "info")
+_MORE_FORMATS: Final = ("junit", "sarif", "html")
 
 
 @click.command("audit")
 @reading_options
 @judging_options
-@format_option("Tables for people, or the report seqaudit/report/1 for programs.")
+@format_option(
+    "Tables for people, or one HTML page; the report seqaudit/report/1 for programs, or JUnit XML "
+    "or SARIF 2.1.0 for CI. --limit applies to what is for people.",
+    _MORE_FORMATS,
+)
 @time_option
 @click.option(
     "--fail-on",
-    type=click.Choice([*_SEVERITIES, "never"]),
+    type=click.Choice([*SEVERITIES, NEVER]),
     default="error",
     show_default=True,
-    help="Exit with 1 for findings of this severity or worse.",
+    help="Exit with 1 for findings of this severity or worse; those are failures in JUnit XML.",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even with findings.")
 @limit_option(100)
@@ -74,47 +78,49 @@ def command(
             report = audit(inputs, options, progress)
     except StoppedError as stopped:
         if stopped.report is not None:
-            _print(stopped.report, shape, style, limit)
+            _print(stopped.report, shape, style, limit, fail_on)
         note(str(stopped))
         return ExitCode.INTERRUPTED
-    _print(report, shape, style, limit)
+    _print(report, shape, style, limit, fail_on)
     return exit_code(report, fail_on, exit_zero)
 
 
 def exit_code(report: Mapping[str, Any], fail_on: str, exit_zero: bool) -> ExitCode:
     """1 if any capture has findings that count, else 2 if any could not be judged, else 0."""
-    counted = () if fail_on == "never" else _SEVERITIES[: _SEVERITIES.index(fail_on) + 1]
-    failing = any(finding["severity"] in counted for finding in report["findings"])
-    if failing and not exit_zero:
+    counted = failing(fail_on)
+    if any(finding["severity"] in counted for finding in report["findings"]) and not exit_zero:
         return ExitCode.FINDINGS
     return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
 
 
 def tell_unjudged(report: Mapping[str, Any]) -> bool:
     """Say on stderr which captures could not be judged; whether there are any."""
-    for entry in report["unreadable"]:
-        note(f"error: {entry['problem']}")
-    found = bool(report["unreadable"])
-    for capture in report["captures"]:
-        if capture["frames"] == 0:
-            note(f"error: {capture['path']}: has no frames; nothing to judge")
-        elif not capture["frames_by"]["decoded"]:
-            note(
-                f"error: {capture['path']}: nothing in {capture['frames']} frames is of a known "
-                "system; seqaudit info shows what is in it, --decode-as names a port's system"
-            )
-        else:
-            continue
-        found = True
-    return found
+    problems = list(unjudged(report))
+    for _, problem in problems:
+        note(f"error: {problem}")
+    return bool(problems)
 
 
-def _print(report: Mapping[str, Any], shape: str, style: TimeStyle, limit: int) -> None:
+def _print(
+    report: Mapping[str, Any], shape: str, style: TimeStyle, limit: int, fail_on: str
+) -> None:
     if shape == "json":
         from seqaudit.pipeline.report import to_json
 
         emit(to_json(report))
-        return
-    from seqaudit.cli.tables import render_audit
+    elif shape == "junit":
+        from seqaudit.cli.junit import junit
 
-    render(render_audit(report, style, limit))
+        emit(junit(report, fail_on))
+    elif shape == "sarif":
+        from seqaudit.cli.sarif import sarif
+
+        emit(sarif(report))
+    elif shape == "html":
+        from seqaudit.cli.page import page
+
+        emit(page(report, style, limit))
+    else:
+        from seqaudit.cli.tables import render_audit
+
+        render(render_audit(report, style, limit))

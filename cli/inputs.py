@@ -135,12 +135,14 @@ def judging_options(function: Callable[..., Any]) -> Callable[..., Any]:
     return _decorated(function, _JUDGING)
 
 
-def format_option(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """``--format``: tables or JSON; ``text`` says of what."""
+def format_option(
+    text: str, more: Sequence[str] = ()
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--format``: tables, JSON and ``more``; ``text`` says of what."""
     return click.option(
         "--format",
         "shape",
-        type=click.Choice(["table", "json"]),
+        type=click.Choice(["table", "json", *more]),
         default="table",
         show_default=True,
         help=text,

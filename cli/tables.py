@@ -87,15 +87,22 @@ def _folded(header: str, width: int) -> Text:
 
 
 def render_audit(report: Report, style: TimeStyle, limit: int) -> list[RenderableType]:
-    """All tables of ``seqaudit audit``; ``limit`` rows each, 0 for all."""
+    """All that ``seqaudit audit`` shows; ``limit`` rows a table, 0 for all."""
+    return [
+        *render_tables(report, style, limit),
+        render_findings(report, style, limit),
+        render_rules(report),
+    ]
+
+
+def render_tables(report: Report, style: TimeStyle, limit: int) -> list[RenderableType]:
+    """The tables before the findings."""
     return [
         render_captures(report, style, limit),
         render_streams(report, limit),
         *([render_connections(report, limit)] if report["connections"] else []),
         *([render_both_ends(report, limit)] if report["both_ends"] else []),
         render_gaps(report, limit),
-        render_findings(report, style, limit),
-        render_rules(report),
     ]
 
 
@@ -342,8 +349,7 @@ def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableT
         )
     starts = {capture["capture"]: capture["first_ns"] for capture in report["captures"]}
     names = {capture["capture"]: capture_name(capture) for capture in report["captures"]}
-    gravest = sorted(findings, key=lambda finding: _GRAVITY.index(finding["severity"]))
-    shown, more = _limited(gravest, limit)
+    shown, more = _limited(gravest_first(findings), limit)
     parts: list[RenderableType] = [Text("Findings", style="bold")]
     for finding in shown:
         show_time = time_formatter(style, starts.get(finding["capture"]))
@@ -365,6 +371,11 @@ def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableT
         parts.append(Text(f"... and {more} more; --limit 0 shows all", style="dim"))
     parts.append(Text(""))
     return Group(*parts)
+
+
+def gravest_first(findings: Iterable[Any]) -> list[Any]:
+    """Findings by severity; within one in the report's order."""
+    return sorted(findings, key=lambda finding: _GRAVITY.index(finding["severity"]))
 
 
 def render_rules(report: Report) -> RenderableType:
