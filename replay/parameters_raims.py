@@ -17,6 +17,9 @@ RAIMS: Final[tuple[tuple[Any, ...], ...]] = (
      "raims.md 2"),
     ("raims.rules", "code", "", "whose rules are replayed: the shipped code's or the design "
      "document's", "raims.md 9.3", ("code", "document")),
+    ("raims.release", "current", "", "which release's rules are the shipped code's",
+     "raims.md 14.1", ("current", "before-2024-12-22", "before-2024-04-01", "before-2023-10-25",
+                       "before-2022-08-03")),
     ("raims.pub_window_size", 8 * _MIB, "bytes", "publisher window: rotates above it",
      "raims.md 8, 12"),
     ("raims.sub_window_size", 8 * _MIB, "bytes", "subscription window: rotates above it",

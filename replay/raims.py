@@ -23,6 +23,13 @@ from seqaudit.replay.raims_convergence import Convergence
 from seqaudit.replay.raims_links import InboxLink, PgmLink, Ready
 from seqaudit.replay.raims_notices import Notice, Notices
 from seqaudit.replay.raims_publisher import PublisherWindow, Why
+from seqaudit.replay.raims_releases import (
+    APRIL_2024,
+    AUGUST_2022,
+    DECEMBER_2024,
+    OCTOBER_2023,
+    WORDS,
+)
 from seqaudit.replay.raims_rotation import (
     PUBLISHER_CODE,
     PUBLISHER_DOCUMENT,
@@ -143,6 +150,7 @@ class RaimsEngine:
         self.vantage = vantage
         self.address = vantage.address if vantage.kind == MEMBER else None
         self.document = self.parameters.value("rules") == "document"
+        self.release = WORDS[self.parameters.value("release")]
         self.links: dict[str, PgmLink] = {}
         self.inboxes: dict[str, InboxLink] = {}
         self.users: dict[str, Peer] = {}  # every daemon that said who it is
@@ -426,21 +434,28 @@ class RaimsEngine:
 
     def _check_publisher(self, event: Event, stream: Stream) -> None:
         """The publisher window of whoever sent it (raims-8.1 to raims-8.7)."""
-        if event.wire_kind != "DATA" or event.seqno is None or event.stamp is None:
+        if event.wire_kind != "DATA" or event.seqno is None:
             return
+        stamp = event.stamp
+        if stamp is None:  # raims-14.1-0: only the first message of a frame has a time
+            if self.release >= AUGUST_2022:
+                return
+            stamp = event.at_ns
         assert event.source is not None and event.stop_seqno is not None
         window = self.publishers.get(event.source)
         if window is None:
             start = self._start_of(event.source)
             window = self.publishers[event.source] = PublisherWindow(
                 self._rotation(publisher=True),
-                start if start is not None else event.stamp,
+                start if start is not None else stamp,
                 complete=start is not None and start >= (self.first_ns or 0) - 5_000_000_000,
                 restarted=self._restarted(event.source),
+                ages=self.release >= APRIL_2024,
             )
         why = window.published(
-            _subject(event), event.seqno, event.stop_seqno, event.conn_id, event.stamp
-        )
+            _subject(event), event.seqno, event.stop_seqno, event.conn_id, stamp,
+            self.convergence.at_ns,
+        )  # fmt: skip
         if why in (Why.UNEXPLAINED, Why.OVERDUE):
             stream.unexplained[why] += 1
             if len(stream.odd) < MAX_NOTES:
@@ -672,10 +687,12 @@ class RaimsEngine:
         """raims-9.2-inbox: numbers per peer and type."""
         if event.seqno is None:
             return
-        last = peer.inbox.get(event.wire_kind, 0)
+        # raims-14.1-inbox: one counter of all types
+        word = event.wire_kind if self.release >= DECEMBER_2024 else ""
+        last = peer.inbox.get(word, 0)
         if event.seqno <= last:
             return
-        peer.inbox[event.wire_kind] = event.seqno
+        peer.inbox[word] = event.seqno
         if last and event.seqno != last + 1 and event.wire_kind not in UNCOUNTED:
             peer.inbox_loss.add(event.seqno - last - 1, mark.at_ns)
 
@@ -746,9 +763,15 @@ class RaimsEngine:
     def _rotation(self, *, publisher: bool) -> RotationSettings:
         side = "pub" if publisher else "sub"
         value = self.parameters.value
+        size, count = value(f"{side}_window_size"), value(f"{side}_window_count")
+        if self.release < OCTOBER_2023:  # raims-14.1-defaults
+            if not self.parameters.is_given(f"{side}_window_count"):
+                count = -1
+            if publisher and not self.parameters.is_given("pub_window_size"):
+                size = 4 << 20
         return RotationSettings(
-            value(f"{side}_window_size"),
-            value(f"{side}_window_count"),
+            size,
+            count,
             value(f"{side}_window_time_ms") * 1_000_000,
             value("heartbeat_ms") * 1_000_000 // TICKS,
             PUBLISHER_CODE if publisher else SUBSCRIBER_CODE,
@@ -758,7 +781,12 @@ class RaimsEngine:
         )
 
     def _subscription_window(self, start_ns: int) -> SubscriptionWindow:
-        return SubscriptionWindow(self._rotation(publisher=False), start_ns, document=self.document)
+        return SubscriptionWindow(
+            self._rotation(publisher=False),
+            start_ns,
+            document=self.document,
+            release=self.release,
+        )
 
 
 def _subject(event: Event) -> str:

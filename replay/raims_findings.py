@@ -32,9 +32,12 @@ SECOND_NS: Final = 1_000_000_000
 LEAST_WINDOW_MS: Final = 10_000
 
 _PARAMETERS: Final = (
-    "rules", "pub_window_size", "pub_window_count", "pub_window_time_ms", "sub_window_size",
+    "rules", "release",
+    "pub_window_size", "pub_window_count", "pub_window_time_ms", "sub_window_size",
     "sub_window_count", "sub_window_time_ms", "heartbeat_ms", "pub_window_autoscale",
 )  # fmt: skip
+_OF_UNKNOWN_SIZE: Final = ("raims-9.12", "raims-14.1-11")
+_RESTARTS: Final = ("raims-9.11", "raims-14.1-11")
 _GIVEN_UP: Final = "packets were given up behind messages of it; they may have held some"
 _UID_MAPS: Final = (
     "subjects of several publishers have uid maps, whose size the reference does not give; the "
@@ -268,7 +271,7 @@ class _Reporter(Reporter):
             "{lower} messages of {sender_member} were lost; raims counts them.",
         )  # fmt: skip
         yield from self._steps(
-            about, "RA002", [s for s in real if s.verdict.row == "raims-9.12"],
+            about, "RA002", [s for s in real if s.verdict.row in _OF_UNKNOWN_SIZE],
             "At least {lower} and at most {upper} messages of {sender_member} were lost; raims "
             "counts {counted}.",
         )  # fmt: skip
@@ -284,7 +287,7 @@ class _Reporter(Reporter):
         )  # fmt: skip
         yield from self._steps(
             about, "RA007",
-            [s for s in steps if s.verdict.row == "raims-9.11" and s.loss and not s.loss.chained],
+            [s for s in steps if s.verdict.row in _RESTARTS and s.loss and not s.loss.chained],
             "The numbering of {sender_member} restarted {times} times; loss there is between 0 and "
             "{upper}.",
         )  # fmt: skip

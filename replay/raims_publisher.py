@@ -15,6 +15,7 @@ from seqaudit.replay.raims_seqno import (
     first_seqno,
     frame_of,
     frame_of_time,
+    key,
 )
 
 
@@ -26,6 +27,7 @@ class Why(StrEnum):
     RESTARTED = "the publisher has restarted"
     AGE = "frame older than pub_window_time"
     WRAP = "number wrapped"
+    CONVERGED = "the network has converged since"
     ROTATED = "rotated out of the publisher window"
     UNEXPLAINED = "not explained"
     OVERDUE = "frame went on although older than pub_window_time"
@@ -40,16 +42,26 @@ class Published:
     at_ns: int
 
 
-def next_seqno(last: int | None, now_ns: int, window_ns: int) -> tuple[int, int | None, Why]:
+def next_seqno(
+    last: int | None,
+    now_ns: int,
+    window_ns: int,
+    *,
+    ages: bool = True,
+    converged_ns: int | None = None,
+) -> tuple[int, int | None, Why]:
     """(seqno, chain, why) of the next publish at coarse time ``now`` (raims.md 8).
 
     Args:
         last: the subject's last seqno; null where the window does not know the subject.
+        ages: false before April 2024: a frame ends with a convergence of the network, not by age.
     """
     if last is None:
         return first_seqno(now_ns), None, Why.NEW  # raims-8.1
-    if frame_of(last) <= frame_of_time(now_ns - window_ns):
+    if ages and frame_of(last) <= frame_of_time(now_ns - window_ns):
         return first_seqno(now_ns), last, Why.AGE  # raims-8.2
+    if not ages and converged_ns is not None and key(last + 1) <= key(first_seqno(converged_ns)):
+        return first_seqno(now_ns), last, Why.CONVERGED  # raims-14.1-publisher
     if (base_of(last) + 1) % BASES == 0:
         return first_seqno(now_ns), last, Why.WRAP  # raims-8.3
     return last + 1, None, Why.CONTINUED  # raims-8.4
@@ -63,26 +75,33 @@ class PublisherWindow:
         start_ns: when the daemon started.
         complete: its first message is in the capture.
         restarted: another start of the same daemon was captured before.
+        ages: see ``next_seqno``.
     """
 
     def __init__(
-        self, settings: RotationSettings, start_ns: int, *, complete: bool, restarted: bool = False
-    ) -> None:
+        self, settings: RotationSettings, start_ns: int, *, complete: bool, restarted: bool = False,
+        ages: bool = True,
+    ) -> None:  # fmt: skip
         self.rotation: Rotation[Published] = Rotation(settings, start_ns, older=1)
         self.why: Counter[Why] = Counter()
         self._window_ns = settings.interval_ns
         self._complete = complete
         self._restarted = restarted
+        self._ages = ages
         self._ever: dict[str, int] = {}
 
-    def published(self, subject: str, seqno: int, stop: int, chain: int | None, now_ns: int) -> Why:
+    def published(
+        self, subject: str, seqno: int, stop: int, chain: int | None, now_ns: int,
+        converged_ns: int | None = None,
+    ) -> Why:  # fmt: skip
         """Messages [seqno, stop) of a subject, the first at coarse time ``now_ns``; why a frame
         began with them."""
         before = self._ever.get(subject)
         known = self.rotation.find(subject, now_ns)
         expected, chained, why = next_seqno(
-            None if known is None else known.last, now_ns, self._window_ns
-        )
+            None if known is None else known.last, now_ns, self._window_ns,
+            ages=self._ages, converged_ns=converged_ns,
+        )  # fmt: skip
         found = self._judge(seqno, chain, before, known, expected, chained, why)
         self._ever[subject] = stop - 1
         if known is None:
@@ -109,7 +128,7 @@ class PublisherWindow:
         if chain is not None:
             if before is None or chain != before:
                 return Why.UNKNOWN
-            return why if why in (Why.AGE, Why.WRAP) else Why.UNEXPLAINED
+            return why if why in (Why.AGE, Why.WRAP, Why.CONVERGED) else Why.UNEXPLAINED
         if before is None:
             if not self._complete:
                 return Why.UNKNOWN

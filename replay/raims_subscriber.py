@@ -5,11 +5,12 @@ Messages come in the order of delivery. Rows are cited by the ids of ``raims_tab
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
+from seqaudit.replay.raims_releases import APRIL_2024, AUGUST_2022, CURRENT, Release
 from seqaudit.replay.raims_rotation import Rotation, RotationSettings
 from seqaudit.replay.raims_seqno import base_of, frame_of, frame_of_time, key
 
@@ -140,6 +141,104 @@ def _framed(pattern: str, subject: str) -> bool:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A message beside the last one of its publisher and subject.
+
+    Attributes:
+        chain: 0 where the message has none, literally.
+        later: of the time frames: 1, 0 or -1.
+    """
+
+    seqno: int
+    last: int
+    chain: int
+    time_ns: int | None
+    later: int
+
+    @property
+    def skipped(self) -> int:
+        """Numbers in between."""
+        return key(self.seqno) - key(self.last) - 1
+
+    @property
+    def chained(self) -> int:
+        """Numbers between the last one and the one that the chain names, that included."""
+        return max(key(self.chain) - key(self.last), 0)
+
+    @property
+    def begins(self) -> bool:
+        """The first message of a frame?"""
+        return base_of(self.seqno) == 1
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One row of a decision table.
+
+    Attributes:
+        value: the msg_loss value: a count, or 0x8000 and up.
+    """
+
+    row: str
+    when: Callable[[Step], bool]
+    status: Status
+    value: Callable[[Step], int] = lambda step: 0
+
+
+#: Rows 6 to 14 (raims.md 9); the first that holds decides, and the last holds always.
+DECISIONS: Final = (
+    Decision("raims-9.6", lambda s: s.seqno == s.last + 1, Status.NEXT),
+    Decision("raims-9.7", lambda s: s.later == 0 and key(s.seqno) > key(s.last), Status.SKIP,
+             lambda s: min(s.skipped, MAX_LOSS)),
+    Decision("raims-9.8", lambda s: s.later == 0, Status.REPEAT),
+    Decision("raims-9.9", lambda s: s.later > 0 and s.chain == s.last, Status.NEXT),
+    Decision("raims-9.10", lambda s: s.later > 0 and frame_of(s.chain) == frame_of(s.last),
+             Status.SKIP, lambda s: min(s.chained, MAX_LOSS)),
+    Decision("raims-9.11", lambda s: s.later > 0 and s.begins, Status.CYCLE, lambda s: CYCLED),
+    Decision("raims-9.12", lambda s: s.later > 0, Status.SKIP, lambda s: RESTARTED),
+    Decision("raims-9.13", lambda s: s.begins, Status.CYCLE, lambda s: CYCLED),
+    Decision("raims-9.14", lambda s: True, Status.SKIP, lambda s: RESTARTED),
+)  # fmt: skip
+
+#: The same before April 2024 (raims.md 14.1).
+_OLD_ROWS: Final = {
+    "raims-9.11": Decision("raims-14.1-11", lambda s: s.later > 0 and s.begins, Status.SKIP,
+                           lambda s: RESTARTED),
+    "raims-9.13": Decision("raims-14.1-13", lambda s: s.begins, Status.SKIP, lambda s: RESTARTED),
+}  # fmt: skip
+OLD: Final = tuple(_OLD_ROWS.get(decision.row, decision) for decision in DECISIONS)
+
+#: Rows D1 and D3 to D5: a literal D1 would never see a loss (raims.md 9.3).
+DOCUMENT: Final = (
+    Decision("raims-D1", lambda s: s.time_ns is not None and s.begins, Status.CYCLE,
+             lambda s: CYCLED),
+    Decision("raims-D3", lambda s: key(s.seqno) <= key(s.last), Status.REPEAT),
+    Decision("raims-D4", lambda s: s.seqno == s.last + 1, Status.NEXT),
+    Decision("raims-D5", lambda s: True, Status.SKIP, lambda s: s.skipped),
+)  # fmt: skip
+
+
+def decide(
+    seqno: int,
+    last: int,
+    chain: int,
+    table: Sequence[Decision] = DECISIONS,
+    time_ns: int | None = None,
+) -> Verdict:
+    """The verdict on one message behind ``last``; ``chain`` is 0 where it has none, literally."""
+    frame, before = frame_of(seqno), frame_of(last)
+    step = Step(seqno, last, chain, time_ns, (frame > before) - (frame < before))
+    decision = next(d for d in table if d.when(step))
+    value = decision.value(step)
+    counted = 0
+    if decision.status is Status.SKIP:
+        counted = 1 if value == RESTARTED else value  # an unknown number counts 1
+    return Verdict(
+        decision.row, decision.status, seqno, seqno + 1, last=last, value=value, counted=counted
+    )
+
+
 class SubscriptionWindow:
     """The window of one observer, for all publishers.
 
@@ -147,17 +246,24 @@ class SubscriptionWindow:
         settings: of its rotations; three tables.
         start_ns: when the daemon started.
         document: the design document's rules (raims.md 9.3).
+        release: whose rules the code's are.
     """
 
     def __init__(
-        self, settings: RotationSettings, start_ns: int, *, document: bool = False
-    ) -> None:
+        self, settings: RotationSettings, start_ns: int, *, document: bool = False,
+        release: Release = CURRENT,
+    ) -> None:  # fmt: skip
         self.subscriptions = Subscriptions()
-        self.rotation: Rotation[Entry] = Rotation(settings, start_ns, older=2)
+        # raims-14.1-tables: releases before April 2024 had one older table
+        older = 1 if release < APRIL_2024 else 2
+        self.rotation: Rotation[Entry] = Rotation(settings, start_ns, older)
         self.rotation.on_rotation = self._rotated
         self.trailing_ns = start_ns - settings.interval_ns
         self._flip_ns = start_ns
         self._document = document
+        self._decisions = DOCUMENT if document else OLD if release < APRIL_2024 else DECISIONS
+        self._publishers_kept = not document and release < APRIL_2024
+        self._checks_age = not document and release >= AUGUST_2022  # raims-14.1-0
         self.counts: Counter[str] = Counter()  # rows
         self.shared = 0  # entries of several publishers, whose uid maps take memory as well
         self._glsno: dict[tuple[str, int], int] = {}
@@ -212,7 +318,7 @@ class SubscriptionWindow:
         skew_ns: int,
     ) -> list[Verdict]:
         self.rotation.advance(at_ns)
-        if not self._document and time_ns:
+        if self._checks_age and time_ns:
             # raims-9.0; the frame's own start stands in for a time outside its frame (raims.md 7.1)
             stamp = time_ns
             if frame_of_time(time_ns) != frame_of(seqno):
@@ -238,6 +344,8 @@ class SubscriptionWindow:
                 return [Verdict(row, Status.NOT_SUBSCRIBED, seqno, stop)]
             if entry.start not in found:
                 entry.start = found[0]
+                if self._publishers_kept and publisher in entry.last:
+                    return self._restarted(publisher, entry, seqno, stop)
                 entry.last.clear()
                 row = "raims-D2" if document else "raims-9.4"
                 return self._first(row, subject, publisher, entry, seqno, stop)
@@ -245,11 +353,7 @@ class SubscriptionWindow:
         if last is None:
             row = "raims-D2" if document else "raims-9.5"
             return self._first(row, subject, publisher, entry, seqno, stop)
-        first = (
-            self._by_document(seqno, last, time_ns)
-            if document
-            else decide(seqno, last, 0 if chain is None else chain)
-        )
+        first = decide(seqno, last, 0 if chain is None else chain, self._decisions, time_ns)
         if first.status is not Status.REPEAT:
             entry.last[publisher] = max(stop - 1, seqno)
             return _whole(first, stop)
@@ -261,6 +365,17 @@ class SubscriptionWindow:
             row = "raims-D4" if document else "raims-9.6"
             verdicts.append(Verdict(row, Status.NEXT, covered, stop, last=last))
         return verdicts
+
+    def _restarted(self, publisher: str, entry: Entry, seqno: int, stop: int) -> list[Verdict]:
+        """raims-14.1-4: a subscription began again, and its publishers are known still."""
+        last = entry.last[publisher]
+        if frame_of(seqno) == frame_of(last) and key(seqno) <= key(last):
+            return [Verdict("raims-9.8", Status.REPEAT, seqno, stop, last=last)]
+        entry.last[publisher] = max(stop - 1, seqno)
+        cycled = Verdict(
+            "raims-14.1-4", Status.CYCLE, seqno, min(seqno + 1, stop), last=last, value=CYCLED
+        )
+        return _whole(cycled, stop)
 
     def _first(
         self, row: str, subject: str, publisher: str, entry: Entry, seqno: int, stop: int
@@ -274,51 +389,6 @@ class SubscriptionWindow:
             rotated=known and row == "raims-9.2",
         )  # fmt: skip
         return _whole(first, stop)
-
-    @staticmethod
-    def _by_document(seqno: int, last: int, time_ns: int | None) -> Verdict:
-        """Rows D1 and D3 to D5: a literal D1 would never see a loss (raims.md 9.3)."""
-        if time_ns is not None and base_of(seqno) == 1:
-            return Verdict("raims-D1", Status.CYCLE, seqno, seqno + 1, last=last, value=CYCLED)
-        if key(seqno) <= key(last):
-            return Verdict("raims-D3", Status.REPEAT, seqno, seqno + 1, last=last)
-        if seqno == last + 1:
-            return Verdict("raims-D4", Status.NEXT, seqno, seqno + 1, last=last)
-        lost = key(seqno) - key(last) - 1
-        return Verdict(
-            "raims-D5", Status.SKIP, seqno, seqno + 1, last=last, value=lost, counted=lost
-        )
-
-
-def decide(seqno: int, last: int, chain: int) -> Verdict:
-    """Rows 6 to 14 for one message; ``chain`` is 0 where the message has none, literally."""
-
-    def verdict(number: int, status: Status, value: int = 0, counted: int = 0) -> Verdict:
-        return Verdict(
-            f"raims-9.{number}", status, seqno, seqno + 1, last=last, value=value, counted=counted
-        )
-
-    if seqno == last + 1:
-        return verdict(6, Status.NEXT)
-    frame, frame_last = frame_of(seqno), frame_of(last)
-    if frame == frame_last:
-        if key(seqno) > key(last):
-            lost = min(key(seqno) - key(last) - 1, MAX_LOSS)
-            return verdict(7, Status.SKIP, lost, lost)
-        return verdict(8, Status.REPEAT)
-    first_of_frame = base_of(seqno) == 1
-    if frame > frame_last:
-        if chain == last:
-            return verdict(9, Status.NEXT)
-        if frame_of(chain) == frame_last:
-            lost = min(max(key(chain) - key(last), 0), MAX_LOSS)
-            return verdict(10, Status.SKIP, lost, lost)
-        if first_of_frame:
-            return verdict(11, Status.CYCLE, CYCLED)
-        return verdict(12, Status.SKIP, RESTARTED, 1)
-    if first_of_frame:
-        return verdict(13, Status.CYCLE, CYCLED)
-    return verdict(14, Status.SKIP, RESTARTED, 1)
 
 
 def _whole(first: Verdict, stop: int) -> list[Verdict]:

@@ -12,6 +12,7 @@ from seqaudit.replay.tables import Row
 _SUBSCRIBER: Final = "raims.md 9"
 _DOCUMENT: Final = "raims.md 9.3; raims-message-loss.txt"
 _PUBLISHER: Final = "raims.md 8"
+_RELEASES: Final = "raims.md 14.1"
 _NOTICE: Final = "raims.md 10.3"
 _ADVISORY: Final = "raims.md 11"
 
@@ -55,6 +56,19 @@ _TABLE: Final = (
         "holds more than half of it, once in 2 intervals", _PUBLISHER),
     Row("raims-10.1", "a loss is told to its publisher if the one before is 10 s ago", _NOTICE),
     Row("raims-10.2", "a notice: count, total of the peer, restart if no size is known", _NOTICE),
+    Row("raims-14.1-0", "before August 2022: time with the first message only, none too old",
+        _RELEASES),
+    Row("raims-14.1-4", "before April 2024: subscription began again: CYCLE, publishers kept",
+        _RELEASES),
+    Row("raims-14.1-11", "before April 2024: later frame, base 1: SKIP of unknown size, counted",
+        _RELEASES),
+    Row("raims-14.1-13", "before April 2024: earlier frame, base 1: SKIP of unknown size, counted",
+        _RELEASES),
+    Row("raims-14.1-tables", "before April 2024: the second rotation forgets", _RELEASES),
+    Row("raims-14.1-publisher", "before April 2024: no age; a frame ends when the network has "
+        "converged since", _RELEASES),
+    Row("raims-14.1-defaults", "before October 2023: 4 MiB publisher window, no counts", _RELEASES),
+    Row("raims-14.1-inbox", "before December 2024: one inbox counter per peer", _RELEASES),
     Row("raims-11.1", "the first loss event is advised at once", _ADVISORY),
     Row("raims-11.2", "then once a second, everything since, by subject", _ADVISORY),
     Row("raims-11.3", "a second without news ends it: the next event is advised at once",

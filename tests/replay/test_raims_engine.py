@@ -216,6 +216,31 @@ def test_inbox_numbers_are_counted_per_peer_and_type() -> None:
     assert row["ibx_loss"] == 1
 
 
+@pytest.mark.rule("raims-14.1-inbox")
+def test_before_december_2024_inbox_numbers_are_counted_per_peer() -> None:
+    for release, lost in (("current", 3), ("before-2024-12-22", 2)):
+        world = World(release=release)
+        for word, value in (("PING", 1), ("PONG", 2), ("PING", 5)):
+            world.notice(word, seqno=value, destination=ME, stream=f"tcp:x|{PEER}|.{word}")
+        (row,) = world.table("loss")
+        assert row["ibx_loss"] == lost
+
+
+@pytest.mark.rule("raims-14.1-defaults")
+def test_before_october_2023_the_publisher_window_is_smaller_and_counts_nothing() -> None:
+    for release, size, count in (
+        ("before-2023-10-25", 4 << 20, -1), ("before-2024-04-01", 8 << 20, 100_000)
+    ):  # fmt: skip
+        world = World(release=release)
+        world.data(F0, stamp=T0)
+        (window,) = world.engine.publishers.values()
+        assert (window.rotation.settings.size_bytes, window.rotation.entries_limit) == (size, count)
+    world = World(release="before-2023-10-25", pub_window_size=1, pub_window_count=2)
+    world.data(F0, stamp=T0)
+    (window,) = world.engine.publishers.values()
+    assert (window.rotation.settings.size_bytes, window.rotation.entries_limit) == (1, 2)
+
+
 def test_what_nobody_wants_goes_to_the_null_route() -> None:
     world = World()
     world.data(F0, 1.5, subject="_1.B")

@@ -1,7 +1,8 @@
 """The decision tables of raims, row by row (raims.md 7 to 9, 11; raims-message-loss.txt)."""
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from seqaudit.replay.parameters import ParameterError, load_parameters
 from seqaudit.replay.raims_advisories import Advisories
 from seqaudit.replay.raims_notices import Notice, Notices, wrong
 from seqaudit.replay.raims_publisher import PublisherWindow, Why, next_seqno
+from seqaudit.replay.raims_releases import CURRENT, Release
 from seqaudit.replay.raims_rotation import (
     PUBLISHER_CODE,
     PUBLISHER_DOCUMENT,
@@ -37,10 +39,15 @@ from seqaudit.replay.raims_seqno import (
 )
 from seqaudit.replay.raims_subscriber import (
     CYCLED,
+    DECISIONS,
+    DOCUMENT,
     MAX_LOSS,
+    OLD,
     RESTARTED,
     START,
+    Decision,
     Status,
+    Step,
     SubscriptionWindow,
     Verdict,
     decide,
@@ -63,8 +70,10 @@ def settings_of(**changes: Any) -> RotationSettings:
     return RotationSettings(**given)
 
 
-def window(document: bool = False, **changes: Any) -> SubscriptionWindow:
-    made = SubscriptionWindow(settings_of(**changes), T0, document=document)
+def window(
+    document: bool = False, release: Release = CURRENT, **changes: Any
+) -> SubscriptionWindow:
+    made = SubscriptionWindow(settings_of(**changes), T0, document=document, release=release)
     made.subscriptions.start("_1.A", wildcard=False)
     return made
 
@@ -220,6 +229,87 @@ def test_rows_6_to_14(
     )  # fmt: skip
     follows = arrive(made, value + 1)
     assert follows.row == ("raims-9.6" if verdict.delivered or value == L else "raims-9.8")
+
+
+#: Rows whose conditions exclude the next one's.
+ORDER_IS_NO_MATTER = {"raims-9.8", "raims-9.12", "raims-D3"}
+STEPS = [(value, chain) for _, value, chain, *_ in TABLE]
+DOCUMENT_STEPS = [(seqno(F, 10), 0), (seqno(F, 11), 0), (seqno(F, 14), 0), (seqno(F, 2), 0),
+                  (seqno(F + 1, 1), 0), (seqno(F + 1, 2), 0), (seqno(F, 1), 0)]  # fmt: skip
+
+
+def outcomes(table: Sequence[Decision], steps: Sequence[tuple[int, int]]) -> list[Any]:
+    """What a table says of each step from L; a table that says nothing says null."""
+    found: list[Any] = []
+    for value, chain in steps:
+        try:
+            verdict = decide(value, L, chain, table, T0)
+        except StopIteration:
+            found.append(None)
+        else:
+            found.append((verdict.row, verdict.status, verdict.value, verdict.counted))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("table", "steps"), [(DECISIONS, STEPS), (OLD, STEPS), (DOCUMENT, DOCUMENT_STEPS)]
+)
+def test_inverting_any_row_changes_what_the_tests_of_the_rows_see(
+    table: tuple[Decision, ...], steps: list[tuple[int, int]]
+) -> None:
+    right = outcomes(table, steps)
+    for number, decision in enumerate(table):
+        others = [
+            replace(decision, status=status) for status in Status if status is not decision.status
+        ]
+        others.append(replace(decision, value=lambda step: 12_345))
+        others.append(replace(decision, when=lambda step: False))
+        others.append(replace(decision, when=lambda step: True))
+        for mutant in others:
+            mutated = (*table[:number], mutant, *table[number + 1 :])
+            # the last row of a table holds always, and a NEXT or REPEAT has no value to change
+            same = mutant.when is not decision.when and number == len(table) - 1
+            if same and mutant.when(Step(1, 1, 0, None, 0)):
+                continue
+            assert outcomes(mutated, steps) != right, (decision.row, mutant)
+    for number in range(len(table) - 1):
+        swapped = (*table[:number], table[number + 1], table[number], *table[number + 2 :])
+        disjoint = outcomes(swapped, steps) == right
+        assert disjoint == (table[number].row in ORDER_IS_NO_MATTER), table[number].row
+
+
+@pytest.mark.rule("raims-14.1-0")
+@pytest.mark.rule("raims-14.1-4")
+@pytest.mark.rule("raims-14.1-11")
+@pytest.mark.rule("raims-14.1-13")
+def test_rows_of_older_releases() -> None:
+    made = window(release=Release.BEFORE_2022_08_03)
+    steps = [seqno(F, 5), seqno(F + 1, 1), seqno(F, 1), seqno(F, 3)]
+    verdicts = [arrive(made, value, time_ns=1) for value in steps]
+    assert [(v.row, v.counted) for v in verdicts] == [
+        ("raims-9.2", 0), ("raims-14.1-11", 1), ("raims-14.1-13", 1), ("raims-9.7", 1)
+    ]  # fmt: skip
+    arrive(made, seqno(F, 3), publisher="Q")
+    made.subscriptions.stop("_1.A", wildcard=False)
+    made.subscriptions.start("_1.A", wildcard=False)
+    again = [arrive(made, seqno(F, 9)), arrive(made, seqno(F, 5), publisher="Q")]
+    assert [(v.row, v.status) for v in again] == [
+        ("raims-14.1-4", Status.CYCLE), ("raims-9.7", Status.SKIP)
+    ]  # fmt: skip
+    made.subscriptions.stop("_1.A", wildcard=False)
+    made.subscriptions.start("_1.A", wildcard=False)
+    assert arrive(made, seqno(F, 9)).row == "raims-9.8"
+
+
+@pytest.mark.rule("raims-14.1-tables")
+def test_before_april_2024_the_second_rotation_forgets() -> None:
+    for release, row in ((Release.BEFORE_2024_04_01, "raims-9.2"), (CURRENT, "raims-9.6")):
+        made = window(release=release, size_bytes=0, entries=-1)
+        arrive(made, seqno(F, 1))
+        made.rotation.advance(T0 + 11 * SECOND)
+        made.rotation.add("_1.X", object(), T0 + 11 * SECOND)  # type: ignore[arg-type]
+        made.rotation.advance(T0 + 22 * SECOND)
+        assert arrive(made, seqno(F, 2), at_ns=T0 + 22 * SECOND).row == row
 
 
 def test_after_seqno_0_the_next_client_message_is_next() -> None:
@@ -405,6 +495,19 @@ def test_the_next_seqno_of_a_publish() -> None:
     assert next_seqno(last, aged, 10 * SECOND) == (first_seqno(aged), last, Why.AGE)
     full = seqno(F, (1 << 35) - 1)
     assert next_seqno(full, T0, 10 * SECOND) == (first_seqno(T0), full, Why.WRAP)
+
+
+@pytest.mark.rule("raims-14.1-publisher")
+def test_before_april_2024_a_frame_ends_when_the_network_has_converged_and_not_by_age() -> None:
+    last = first_seqno(T0)
+    aged = T0 + 100 * SECOND
+    how: dict[str, Any] = {"ages": False}
+    assert next_seqno(last, aged, 10 * SECOND, **how) == (last + 1, None, Why.CONTINUED)
+    assert next_seqno(last, aged, 10 * SECOND, converged_ns=T0, **how)[2] is Why.CONTINUED
+    later = T0 + FRAME_NS
+    assert next_seqno(last, aged, 10 * SECOND, converged_ns=later, **how) == (
+        first_seqno(aged), last, Why.CONVERGED
+    )  # fmt: skip
 
 
 def test_every_new_frame_is_explained_or_not() -> None:
