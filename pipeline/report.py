@@ -539,7 +539,12 @@ def _rules(
         }
         for code, rule in RULES.items()
     }
+    seen = set()  # feeds tell a rule once a batch of streams
     for row in judged:
+        text = _text([row["rule"], row["capture"], row["conversation"], row["detail"]])
+        if text in seen:
+            continue
+        seen.add(text)
         entry = told.get(row["rule"] or "")
         if entry is None:
             continue

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import yaml
 
+from seqaudit.replay.parameters_feed import FEED
 from seqaudit.replay.parameters_raims import FILE_NAMES, NOT_SHOWN, RAIMS, SECRET
 from seqaudit.replay.parameters_zenoh import ZENOH
 
@@ -94,6 +95,7 @@ _TABLE: Final = (
               "made room proves that the sender had been blocked", "design 5.2"),
     *(Parameter(*row) for row in RAIMS),
     *(Parameter(*row) for row in ZENOH),
+    *(Parameter(*row) for row in FEED),
 )  # fmt: skip
 
 PARAMETERS: Final[Mapping[str, Parameter]] = {p.name: p for p in _TABLE}

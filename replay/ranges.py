@@ -21,6 +21,26 @@ class RangeSet:
         for first, stop in ranges:
             self.add(first, stop)
 
+    @classmethod
+    def of_sorted(cls, firsts: list[int], stops: list[int]) -> "RangeSet":
+        """Ranges that are ascending and disjoint already; touching ones are not joined."""
+        made = cls()
+        made._firsts, made._stops = list(firsts), list(stops)
+        return made
+
+    def append_apart(self, first: int, stop: int) -> None:
+        """Add [first, stop) above all others; not joined with the last one if they touch."""
+        self._firsts.append(first)
+        self._stops.append(stop)
+
+    def halves(self) -> tuple["RangeSet", "RangeSet"]:
+        """The lower and the upper half of the ranges."""
+        middle = len(self._firsts) // 2
+        return (
+            RangeSet.of_sorted(self._firsts[:middle], self._stops[:middle]),
+            RangeSet.of_sorted(self._firsts[middle:], self._stops[middle:]),
+        )
+
     def __iter__(self) -> Iterator[Range]:
         return zip(self._firsts, self._stops, strict=True)
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from seqaudit.replay.rule import Rule, error, info, warning
+from seqaudit.replay.rules_feed import FEED
 from seqaudit.replay.rules_raims import RAIMS
 from seqaudit.replay.rules_unicast import UNICAST
 from seqaudit.replay.rules_zenoh import ZENOH
@@ -245,5 +246,5 @@ _MCAST: Final = (
 )  # fmt: skip
 
 RULES: Final[Mapping[str, Rule]] = {
-    rule.code: rule for rule in (*_CAPTURE, *_MCAST, *UNICAST, *ZENOH, *RAIMS)
+    rule.code: rule for rule in (*_CAPTURE, *_MCAST, *UNICAST, *ZENOH, *RAIMS, *FEED)
 }

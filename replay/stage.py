@@ -6,17 +6,23 @@ was cut. The canonical form: a run of a stream ends where the next row of the st
 or differs, at any other event of the stream, and at an event that concerns the whole conversation
 (``stream`` null; a stream that ends in "|" concerns all streams it is a prefix of). Runs are handed
 on when they end, so the order over streams does not depend on the cuts either.
+
+Feeds have too many rows for that: their engine takes columns and joins runs where it matters.
 """
 
 import json
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from seqaudit.decoders.events import EVENTS, NO_CONVERSATION, SHARED, UNORDERED_KINDS, Flag, Kind
 from seqaudit.replay import (
     both_ends_findings,
+    feed_findings,
     mcast_findings,
     pgm_findings,
     raims_findings,
@@ -25,6 +31,7 @@ from seqaudit.replay import (
 )
 from seqaudit.replay.both_ends import Ends, Meeting
 from seqaudit.replay.event import Event
+from seqaudit.replay.feed import FeedEngine
 from seqaudit.replay.mcast import McastEngine
 from seqaudit.replay.pgm import PgmEngine
 from seqaudit.replay.raims import RaimsEngine
@@ -41,6 +48,8 @@ _COLUMNS: Final = (
     "conn_id", "stamp", "flags", "size", "fresh_id", "last_fresh_id", "detail",
 )  # fmt: skip
 _BATCH_ROWS: Final = 2_000
+#: System whose rows are replayed by columns.
+FEED: Final = "feed"
 _RUNS: Final = frozenset({Kind.DATA, Kind.RETRANSMISSION})
 #: Systems whose streams carry others, if their name ends in "|" (``decoders.raims_rows``).
 _LINKS: Final = frozenset({"pgm", "inbox"})
@@ -56,34 +65,83 @@ RAIMS_PAUSE_NS: Final = 1 << 33
 def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Iterator[pa.RecordBatch]:
     """Replay sorted EVENTS batches; yields RESULTS batches."""
     results: list[Result] = []
-    state: _Conversation | None = None
-    meeting = Meeting("")
-    several = sum(capture.vantage.kind == AT_MEMBER for capture in settings.captures) > 1
+    conversations = _Conversations(settings, results)
     for batch in batches:
         assert batch.schema.names == EVENTS.names, "the replay stage reads the event contract"
-        for row in zip(*(batch.column(name).to_pylist() for name in _COLUMNS), strict=True):
-            capture, conversation = row[0], row[7]
-            if conversation == NO_CONVERSATION:
-                results.append(_pass_on(row))
-            else:
-                if state is None or not state.is_for(capture, conversation):
-                    if state is not None:
-                        results.extend(state.finish(meeting))
-                    if meeting.conversation != conversation:
-                        results.extend(both_ends_findings.results(meeting))
-                        meeting = Meeting(conversation)
-                    own = settings.captures[capture]
-                    ends = Ends(capture) if several and own.vantage.kind == AT_MEMBER else None
-                    state = _Conversation(capture, conversation, own, ends)
-                state.take(row, results)
-            if len(results) >= _BATCH_ROWS:
-                yield to_batch(results)
-                results = []
-    if state is not None:
-        results.extend(state.finish(meeting))
-        results.extend(both_ends_findings.results(meeting))
+        for part, feed in _by_columns(batch):
+            if feed is not None:
+                conversations.open(*feed).take_many(part)
+                if len(results) >= _BATCH_ROWS:
+                    yield to_batch(results)
+                    results.clear()
+                continue
+            for row in zip(*(part.column(name).to_pylist() for name in _COLUMNS), strict=True):
+                if row[7] == NO_CONVERSATION:
+                    results.append(_pass_on(row))
+                else:
+                    conversations.open(row[0], row[7]).take(row, results)
+                if len(results) >= _BATCH_ROWS:
+                    yield to_batch(results)
+                    results.clear()
+    conversations.close()
     if results:
         yield to_batch(results)
+
+
+class _Conversations:
+    """The conversation that is open, and what its captures say together once it ends."""
+
+    def __init__(self, settings: ReplaySettings, results: list[Result]) -> None:
+        self._settings = settings
+        self._results = results
+        self._state: _Conversation | None = None
+        self._meeting = Meeting("")
+        self._several = sum(c.vantage.kind == AT_MEMBER for c in settings.captures) > 1
+
+    def open(self, capture: int, conversation: str) -> "_Conversation":
+        """The state of a conversation in a capture; the one before is over if it is another."""
+        state = self._state
+        if state is not None and state.is_for(capture, conversation):
+            return state
+        if state is not None:
+            self._results.extend(state.finish(self._meeting))
+        if self._meeting.conversation != conversation:
+            self._results.extend(both_ends_findings.results(self._meeting))
+            self._meeting = Meeting(conversation)
+        own = self._settings.captures[capture]
+        ends = Ends(capture) if self._several and own.vantage.kind == AT_MEMBER else None
+        self._state = _Conversation(capture, conversation, own, ends)
+        return self._state
+
+    def close(self) -> None:
+        """No rows follow."""
+        if self._state is not None:
+            self._results.extend(self._state.finish(self._meeting))
+            self._results.extend(both_ends_findings.results(self._meeting))
+
+
+def _by_columns(
+    batch: pa.RecordBatch,
+) -> Iterator[tuple[pa.RecordBatch, tuple[int, str] | None]]:
+    """Parts of a batch, in order: of one (capture, conversation) that is replayed by columns, or
+    rows of any others.
+    """
+    feeds = pc.equal(batch.column("system"), FEED)
+    if not pc.any(feeds).as_py():
+        yield batch, None
+        return
+    codes = batch.column("conversation").dictionary_encode().indices.to_numpy()
+    captures = batch.column("capture").to_numpy()
+    by_columns = feeds.to_numpy(zero_copy_only=False)
+    new = by_columns[1:] != by_columns[:-1]
+    new |= by_columns[1:] & ((codes[1:] != codes[:-1]) | (captures[1:] != captures[:-1]))
+    borders = [0, *(np.flatnonzero(new) + 1).tolist(), len(batch)]
+    for start, stop in pairwise(borders):
+        part = batch.slice(start, stop - start)
+        if by_columns[start]:
+            yield part, (int(captures[start]), part.column("conversation")[0].as_py())
+        else:
+            yield part, None
 
 
 def _pass_on(row: tuple[Any, ...]) -> Result:
@@ -102,8 +160,10 @@ def _pass_on(row: tuple[Any, ...]) -> Result:
 
 def _open_engine(
     conversation: str, settings: CaptureSettings, ends: Ends | None
-) -> McastEngine | UnicastEngine | ZenohEngine | PgmEngine | RaimsEngine | None:
+) -> McastEngine | UnicastEngine | ZenohEngine | PgmEngine | RaimsEngine | FeedEngine | None:
     """The engine of a conversation; null if nothing replays it."""
+    if conversation.startswith("feed|"):
+        return FeedEngine(conversation, settings.parameters, settings.vantage)
     if conversation.startswith("mcast|"):
         return McastEngine(conversation, settings.parameters, settings.vantage)
     if conversation.startswith("unicast|"):
@@ -134,6 +194,11 @@ class _Conversation:
 
     def is_for(self, capture: int, conversation: str) -> bool:
         return capture == self._capture and conversation == self._conversation
+
+    def take_many(self, rows: pa.RecordBatch) -> None:
+        """Rows of a conversation that is replayed by columns."""
+        assert isinstance(self._engine, FeedEngine), "only feeds are replayed by columns"
+        self._engine.take(rows)
 
     def take(self, row: tuple[Any, ...], results: list[Result]) -> None:
         """One row of the conversation."""
@@ -196,6 +261,8 @@ class _Conversation:
             return []
         self._end_runs(None)
         self._engine.close()
+        if isinstance(self._engine, FeedEngine):
+            return feed_findings.results(self._engine, self._capture, self._engine.end_ns)
         if isinstance(self._engine, ZenohEngine):
             return zenoh_findings.results(self._engine, self._capture, self._last_ns)
         if isinstance(self._engine, PgmEngine):

@@ -1,0 +1,227 @@
+"""The engine of a feed's conversation: its streams, and the requests and repairs between them.
+
+Comes in: rows of one conversation in the order of the capture (``decoders.feeds`` says how rows
+look), as columns; runs may be cut anywhere. Streams are ordered only against themselves, and
+against rows that concern several of them (a request or a repair that names no group), so all rows
+between two of those are taken a stream at a time.
+
+A feed's receivers never speak, so everything is said of the place of capture: a gap here is a gap
+here, whoever was to receive it. No vantage is needed.
+"""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from seqaudit.decoders.events import EVENTS, Kind
+from seqaudit.replay.event import Event
+from seqaudit.replay.feed_notes import StreamSettings
+from seqaudit.replay.feed_requests import Requests
+from seqaudit.replay.feed_rows import Columns, Row, Words
+from seqaudit.replay.feed_stream import FeedStream
+from seqaudit.replay.parameters import EngineParameters, Given
+from seqaudit.replay.settings import Vantage
+
+#: ``wire_kind`` of the row that tells the constants of a feed, once a stream and piece.
+FACTS: Final = "FEED"
+
+_NUMBERED: Final = (
+    "seqno", "stop_seqno", "frame", "at_ns", "last_frame", "last_at_ns", "kind", "flags", "size",
+)  # fmt: skip
+_OWN: Final = np.array([int(Kind.DATA), int(Kind.HIGHEST)])
+
+
+class FeedEngine:
+    """Replays one conversation of a feed."""
+
+    def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
+        self.conversation = conversation
+        self.feed_name = conversation.split("|")[1] if "|" in conversation else conversation
+        self.parameters = EngineParameters("feed", given)
+        self.vantage = vantage
+        self.settings = self._settings()
+        self.streams: dict[str, FeedStream] = {}
+        self.requests: dict[str, Requests] = {}
+        self.bits = 64
+        self.declares: frozenset[str] = frozenset()
+        self.hz: int | None = None
+        self.end_ns = 0
+        self.homeless = 0  # numbers of repairs and requests whose stream cannot be told
+
+    def feed(self, event: Event) -> None:
+        """One row (design 4.2); ``take`` is the same for many."""
+        row = {name: getattr(event, name, None) for name in EVENTS.names}
+        row |= {"capture": 0, "conversation": self.conversation, "payload": None}
+        row |= {"kind": int(event.kind), "flags": int(event.flags)}
+        if event.last_frame < 0:
+            row |= {"last_frame": event.frame, "last_at_ns": event.at_ns}
+        self.take(pa.RecordBatch.from_pylist([row], schema=EVENTS))
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Rows of this conversation, in order (schema EVENTS)."""
+        rows = _Rows(batch)
+        self.end_ns = max(self.end_ns, int(np.max(rows.columns.last_ns)))
+        start = 0
+        for place in rows.shared():
+            self._streams_between(rows, start, place)
+            self._shared(rows, place)
+            start = place + 1
+        self._streams_between(rows, start, len(batch))
+
+    def close(self) -> None:
+        """Nothing follows."""
+        for stream in self.streams.values():
+            stream.close(self.end_ns)
+
+    def stream(self, key: str, destination: str | None = None) -> FeedStream:
+        """A stream, new or known."""
+        stream = self.streams.get(key)
+        if stream is None:
+            stream = self.streams[key] = FeedStream(key, self.settings)
+            stream.bits, stream.declares = self.bits, self.declares
+            stream.destination = destination
+        return stream
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def _streams_between(self, rows: "_Rows", start: int, stop: int) -> None:
+        if start >= stop:
+            return
+        codes = rows.codes[start:stop]
+        if codes[0] == codes[-1] and (len(codes) < 3 or not np.any(codes != codes[0])):
+            self._own(rows, int(codes[0]), rows.columns.part(start, stop), start)
+            return
+        order = np.argsort(codes, kind="stable")
+        ordered = codes[order]
+        borders = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist(), len(order)]
+        groups = [order[a:b] + start for a, b in pairwise(borders)]
+        for group in sorted(groups, key=lambda group: int(group[0])):
+            self._own(rows, int(rows.codes[group[0]]), rows.columns.picked(group), int(group[0]))
+
+    def _own(self, rows: "_Rows", code: int, columns: Columns, place: int) -> None:
+        self.stream(rows.words[code], rows.destination(place)).take(columns)
+
+    def _shared(self, rows: "_Rows", place: int) -> None:
+        """A row that may concern several streams, or that only some read."""
+        row = rows.row(place)
+        detail = rows.detail(place)
+        word = rows.words[int(rows.codes[place])]
+        if row.kind == Kind.NOTICE and row.wire_kind == FACTS:
+            self._facts(detail)
+            return
+        named = [self.streams[key] for key in sorted(self.streams) if key.startswith(word)]
+        if not named and row.kind in (Kind.CLOSE, Kind.NOTICE):
+            named = [self.stream(word, rows.destination(place))]
+        if row.kind in (Kind.CLOSE, Kind.NOTICE):
+            for stream in named:
+                stream.take(rows.columns.part(place, place + 1))
+        elif row.kind == Kind.REQUEST:
+            self._request(named, json.loads(detail or "[]"), row)
+        elif row.kind == Kind.RETRANSMISSION:
+            self._repair(named, row)
+
+    def _request(self, named: list[FeedStream], ranges: list[list[int]], row: Row) -> None:
+        stream = self._meant(named, ranges)
+        if stream is None:
+            self.homeless += sum(b - a for a, b in ranges)
+            return
+        asked = []
+        for first, stop in ranges:
+            begin = stream.nearest(first)
+            asked.append((begin, begin + stop - first))
+        requests = self.requests.setdefault(stream.key, Requests())
+        requests.ask(stream, asked, row.mark(), row.source)
+
+    def _repair(self, named: list[FeedStream], row: Row) -> None:
+        stream = self._meant(named, [[row.first, row.stop]])
+        if stream is None:
+            self.homeless += row.stop - row.first
+            return
+        if stream.key in self.requests:
+            first = stream.nearest(row.first)
+            stop = first + row.stop - row.first
+            self.requests[stream.key].answer(first, stop, row.mark())
+        stream.take_one(row)
+
+    def _meant(self, named: list[FeedStream], ranges: list[list[int]]) -> FeedStream | None:
+        """The stream that a row without a group is about: the only one, or the only one that
+        misses the numbers; null if that does not tell."""
+        if len(named) == 1:
+            return named[0]
+        missing = [
+            stream
+            for stream in named
+            if any(
+                stream.standing(stream.nearest(a), stream.nearest(a) + b - a)[0] for a, b in ranges
+            )
+        ]
+        return missing[0] if len(missing) == 1 else None
+
+    def _facts(self, detail: str | None) -> None:
+        facts = _parsed(detail or "{}")
+        self.bits = int(facts.get("bits") or 64)
+        self.declares = frozenset(facts.get("declares") or ())
+        self.hz = facts.get("hz")
+
+    def _settings(self) -> StreamSettings:
+        value = self.parameters.value
+        return StreamSettings(
+            late_ns=value("late_ms") * 1_000_000,
+            restart_distance=value("restart_distance"),
+            restart_ns=value("restart_ms") * 1_000_000,
+            max_jump=value("max_jump"),
+            silence_ns=value("silence_ms") * 1_000_000,
+        )
+
+
+class _Rows:
+    """A batch of one conversation as columns."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._batch = batch
+        encoded = pc.fill_null(batch.column("stream"), "").dictionary_encode()
+        self.codes = encoded.indices.to_numpy(zero_copy_only=False)
+        self.words: list[str] = encoded.dictionary.to_pylist()
+        seqno, stop, frame, at_ns, last_frame, last_ns, kind, flags, size = (
+            _numbers(batch.column(name)) for name in _NUMBERED
+        )
+        words = Words(batch.column("wire_kind")), Words(batch.column("source"))
+        self.columns = Columns(
+            seqno, stop, frame, at_ns, last_frame, last_ns, kind, flags, size, *words
+        )
+
+    def shared(self) -> list[int]:
+        """Places of rows that are ordered against several streams."""
+        own = np.isin(self.columns.kind, _OWN)
+        found: list[int] = np.flatnonzero(~own).tolist()
+        return found
+
+    def row(self, place: int) -> Row:
+        (row,) = self.columns.rows(place, place + 1)
+        return row
+
+    def detail(self, place: int) -> str | None:
+        text: str | None = self._batch.column("detail")[place].as_py()
+        return text
+
+    def destination(self, place: int) -> str | None:
+        text: str | None = self._batch.column("destination")[place].as_py()
+        return text
+
+
+def _numbers(column: pa.Array) -> Any:
+    if column.null_count:
+        column = pc.fill_null(column, -1)
+    return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
+
+
+@lru_cache(maxsize=64)
+def _parsed(detail: str) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads(detail)
+    return facts

@@ -1,0 +1,416 @@
+"""What a replayed feed says: its streams, gaps, findings FD (design 4.3, 4.5, 5.5)."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from seqaudit.replay.feed import FeedEngine
+from seqaudit.replay.feed_holes import Hole
+from seqaudit.replay.feed_notes import Noted, Pause
+from seqaudit.replay.feed_requests import Requests
+from seqaudit.replay.feed_stream import FeedStream
+from seqaudit.replay.findings import Certainty, Finding
+from seqaudit.replay.gaps import Gap, Mark, Outcome
+from seqaudit.replay.ranges import Range, RangeSet, inclusive
+from seqaudit.replay.reporting import MAX_EVIDENCE, Reporter
+from seqaudit.replay.results import GAP, STREAM, Result
+from seqaudit.replay.rules_feed import FEED as RULES
+
+SYSTEM: Final = "feed"
+#: Ranges listed in one finding; the counts are complete.
+MAX_SEQNOS: Final = 1_000
+#: RFC 3550 A.1: so many numbers at once are no ordinary loss in 16 bits.
+MAX_DROPOUT: Final = 3_000
+
+_PARAMETERS: Final = ("late_ms", "restart_distance", "restart_ms", "max_jump", "silence_ms")
+_UNDECLARED: Final = "the feed's layout describes no {} message"
+
+
+def results(engine: FeedEngine, capture: int, end_ns: int) -> list[Result]:
+    """Everything there is to say about one conversation of a feed in one capture."""
+    return list(FeedReporter(engine, capture, end_ns).rows())
+
+
+class _Subject:
+    """A stream as findings name it."""
+
+    def __init__(self, stream: FeedStream) -> None:
+        self.key = stream.key
+        self.sender = stream.sender or ""
+        self.system = SYSTEM
+
+
+class FeedReporter(Reporter):
+    """Results of one conversation."""
+
+    def __init__(self, engine: FeedEngine, capture: int, end_ns: int) -> None:
+        super().__init__(capture, engine.conversation, engine.parameters, SYSTEM)
+        self.engine = engine
+        self.end_ns = end_ns
+
+    def receiver_of(self, stream: Any) -> str | None:
+        return None
+
+    def rows(self) -> Iterator[Result]:
+        for _, stream in sorted(self.engine.streams.items()):
+            about = _Subject(stream)
+            requests = self.engine.requests.get(stream.key)
+            yield self.row(STREAM, summary(self.engine, stream, requests), about)
+            for _, gap in sorted(stream.gaps.items()):
+                for row in gap.rows():
+                    yield self.row(GAP, row, about)
+            for finding in self._findings(stream, about, requests):
+                yield self.finding(finding, about)
+        # One engine a stream, maybe a hundred thousand: what was judged is told a feed at a time.
+        whole = f"feed|{self.engine.feed_name}"
+        for rule in RULES:
+            judged = self.judged(rule.code, self._why_not(rule.code))
+            yield Result(
+                judged.capture, judged.kind, whole, judged.system, judged.detail, rule=judged.rule
+            )
+        for used in self.parameters_used(_PARAMETERS):
+            yield Result(used.capture, used.kind, whole, used.system, used.detail)
+
+    # -- findings --------------------------------------------------------------------------------
+
+    def _why_not(self, code: str) -> str | None:
+        declares = self.engine.declares
+        for word, codes in (
+            ("repair", ("FD001", "FD016")),
+            ("request", ("FD014", "FD015")),
+            ("reset", ("FD009",)),
+            ("end", ("FD012",)),
+            ("heartbeat", ("FD019",)),
+        ):
+            if code in codes and word not in declares:
+                return _UNDECLARED.format(word)
+        return None
+
+    def _findings(
+        self, stream: FeedStream, about: _Subject, requests: Requests | None
+    ) -> Iterator[Finding]:
+        yield from self._loss(stream, about)
+        yield from self._order(stream, about)
+        yield from self._numbering(stream, about)
+        yield from self._silence(stream, about)
+        if requests is not None:
+            yield from self._requests(requests, about)
+        yield from self._noted(
+            "FD016", about, stream.needless,
+            "{count:number} that had arrived came again as {count|a repair|repairs} that nobody "
+            "was seen asking for.", "a repair of what had arrived",
+        )  # fmt: skip
+
+    def _loss(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+        yield from self._noted(
+            "FD001", about, stream.recovered,
+            "{count:message} of {sender_member} {count|was|were} lost on the way to this place and "
+            "repaired, the slowest {slowest_ms} ms after the gap showed.",
+            "a repair fills a gap",
+            slowest_ms=(stream.recovery.percentiles()["max"] or 0) // 1_000_000,
+            evidence=_ended(stream.gaps.values(), Outcome.RECOVERED),
+        )  # fmt: skip
+        lost = stream.counts[Outcome.UNRECOVERED] - stream.open_count
+        open_ = RangeSet((hole.first, hole.stop) for hole in stream.open_at_end)
+        ranges = [
+            part for a, b in stream.unrecovered for part in open_.missing(a, b)
+        ]  # fmt: skip
+        missing = list(_missing(stream.gaps.values(), open_))
+        if lost:
+            yield self._never_came(about, lost, ranges, missing)
+        if stream.open_at_end:
+            holes = stream.open_at_end
+            until = max(hole.revealed_ns for hole in holes) + stream.settings.late_ns
+            evidence = [_shown(hole) for hole in holes]
+            yield self.make(
+                about, "FD017", Certainty.UNDECIDABLE,
+                "{count:message} of {sender_member} {count|was|were} still missing when the "
+                "capture ended, less than {late_ms} ms after that showed.",
+                seqnos=list(open_)[:MAX_SEQNOS], mark=holes[0].revealed(),
+                evidence=evidence[:MAX_EVIDENCE], default="late_ms",
+                facts={"count": stream.open_count,
+                       "late_ms": stream.settings.late_ns // 1_000_000},
+                holds={"end_before_ns": until},
+            )  # fmt: skip
+            yield self._never_came(
+                about, stream.open_count, list(open_), evidence, {"end_from_ns": until}
+            )
+        large = [
+            gap for _, gap in sorted(stream.gaps.items())
+            if stream.bits <= 16 and gap.stop - gap.first >= MAX_DROPOUT
+        ]  # fmt: skip
+        if large:
+            yield self.make(
+                about, "FD020", Certainty.UNDECIDABLE,
+                "{count:gap} of 3000 numbers or more in a space of {bits} bits: the number of "
+                "messages lost is that, or more by multiples of {space}, or the numbering began "
+                "anew.",
+                seqnos=[(gap.first, gap.stop) for gap in large], mark=large[0].revealed,
+                evidence=[(gap.revealed, "the number after the gap")
+                          for gap in large[:MAX_EVIDENCE]],
+                facts={"count": len(large), "bits": stream.bits, "space": 1 << stream.bits},
+            )  # fmt: skip
+
+    def _never_came(
+        self,
+        about: _Subject,
+        count: int,
+        ranges: list[Range],
+        evidence: list[tuple[Mark, str]],
+        holds: dict[str, int] | None = None,
+    ) -> Finding:
+        return self.make(
+            about, "FD002", Certainty.PROVEN,
+            "{count:message} of {sender_member} never came to this place.",
+            seqnos=ranges[:MAX_SEQNOS],
+            mark=evidence[0][0] if evidence else None,
+            evidence=evidence[:MAX_EVIDENCE],
+            facts={"count": count}, holds=holds,
+        )  # fmt: skip
+
+    def _order(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+        late = stream.late.percentiles()
+        yield from self._noted(
+            "FD003", about, stream.reordered,
+            "{count:message} of {sender_member} {count|was|were} overtaken, at most by {deepest} "
+            "numbers and for {longest_us} us; nothing of {count|it|them} was lost.",
+            "an overtaken message", deepest=stream.deepest,
+            longest_us=(late["max"] or 0) // 1000,
+        )  # fmt: skip
+        yield from self._noted(
+            "FD004", about, stream.either,
+            "{count:message} of {sender_member} came late, after {count|its|their} gap had been "
+            "open for up to {slowest_ms} ms: sent again, or late.",
+            "what had been missing for long",
+            slowest_ms=(stream.recovery.percentiles()["max"] or 0) // 1_000_000,
+            certainty=Certainty.UNDECIDABLE, default="late_ms",
+        )  # fmt: skip
+        yield from self._noted(
+            "FD005", about, stream.duplicates,
+            "{count:message} of {sender_member} {count|was|were} delivered twice by the network.",
+            "the same datagram again",
+        )  # fmt: skip
+        yield from self._noted(
+            "FD006", about, stream.copies,
+            "{count:message} of {sender_member} had arrived and came again in "
+            "{count|another datagram|other datagrams}.", "a number that had arrived",
+        )  # fmt: skip
+        yield from self._noted(
+            "FD007", about, stream.tails,
+            "{count:message} of {sender_member} before {times} pauses {count|was|were} missing "
+            "when a heartbeat or the end of the session named the next number." if
+            stream.tails.times > 1 else
+            "The last {count:message} of {sender_member} before a pause {count|was|were} missing "
+            "when a heartbeat or the end of the session named the next number.",
+            "names the next number", times=stream.tails.times,
+        )  # fmt: skip
+        if stream.forgotten:
+            yield self.make(
+                about, "FD021", Certainty.UNDECIDABLE,
+                "{count:message} of {sender_member} came more than 131072 gaps behind.",
+                facts={"count": stream.forgotten},
+            )  # fmt: skip
+
+    def _numbering(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+        declared = [restart for restart in stream.restarts if restart.declared]
+        silent = [restart for restart in stream.restarts if not restart.declared]
+        if silent and not stream.switches:
+            first = silent[0]
+            yield self.make(
+                about, "FD008",
+                Certainty.PROVEN if all(r.sure for r in silent) else Certainty.LIKELY,
+                "The numbering of {sender_member} began anew {count:time} without a word, first at "
+                "{start} where {expected} was next.",
+                mark=first.mark, default="restart_distance",
+                evidence=[(r.mark, f"{r.start} where {r.expected} was next")
+                          for r in silent[:MAX_EVIDENCE]],
+                facts={"count": len(silent), "start": first.start, "expected": first.expected},
+            )  # fmt: skip
+        if declared:
+            yield self.make(
+                about, "FD009", Certainty.PROVEN,
+                "{sender_member} declared {count:time} that its numbering begins anew.",
+                mark=declared[0].mark,
+                evidence=[(r.mark, "a reset") for r in declared[:MAX_EVIDENCE]],
+                facts={"count": len(declared)},
+            )  # fmt: skip
+        yield from self.times(
+            about, "FD010", stream.switches, Certainty.PROVEN,
+            "Two numberings of {sender_member} run at the same time; they changed {times:time}.",
+            "the other numbering goes on",
+        )  # fmt: skip
+        yield from self._noted(
+            "FD011", about, stream.strays,
+            "{count:number} far ahead of the numbering of {sender_member} came, and it went on as "
+            "if {count|it|they} had not.", "a number far ahead", default="max_jump",
+        )  # fmt: skip
+        if stream.ended is not None:
+            yield from self._noted(
+                "FD012", about, stream.after_end,
+                "{count:message} came after the session had ended before {next}.",
+                "behind the end of the session", next=stream.ended[0],
+                evidence=[(stream.ended[1], "the session says that it is over")],
+            )  # fmt: skip
+
+    def _silence(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+        outages = stream.outages
+        if outages:
+            longest = max(hole.revealed_ns - hole.before_ns for hole in outages)
+            yield self.make(
+                about, "FD018", Certainty.PROVEN,
+                "{count:silence} of up to {longest_ms} ms hid numbers of {sender_member}: the "
+                "stream was cut, its sender went on.",
+                seqnos=[(hole.first, hole.stop) for hole in outages][:MAX_SEQNOS],
+                mark=outages[0].revealed(), default="silence_ms",
+                evidence=[pair for hole in outages[: MAX_EVIDENCE // 2] for pair in (
+                    (hole.before(), "the last before a silence"),
+                    (hole.revealed(), "the first after it, which skips numbers"))],
+                facts={"count": len(outages), "longest_ms": longest // 1_000_000},
+            )  # fmt: skip
+        silence = _silence(stream)
+        if silence is not None and "heartbeat" in self.engine.declares:
+            yield self.make(
+                about, "FD019", Certainty.PROVEN,
+                "Nothing of {sender_member} came for {length_ms} ms, not even a heartbeat; "
+                "nothing was lost.",
+                mark=silence.after, default="silence_ms",
+                evidence=[(silence.before, "the last before the silence"),
+                          (silence.after, "the first after it")],
+                facts={"length_ms": silence.length() // 1_000_000},
+            )  # fmt: skip
+
+    def _requests(self, requests: Requests, about: _Subject) -> Iterator[Finding]:
+        waited = requests.unanswered(self.end_ns - self.engine.settings.late_ns)
+        if waited:
+            yield self.make(
+                about, "FD014", Certainty.LIKELY,
+                "{count:number} asked for {count|was|were} not repaired as far as captured.",
+                seqnos=[(a, b) for a, b, _ in waited][:MAX_SEQNOS], mark=waited[0][2],
+                evidence=[(mark, "asked for") for _, _, mark in waited[:MAX_EVIDENCE]],
+                facts={"count": sum(b - a for a, b, _ in waited)}, default="late_ms",
+            )  # fmt: skip
+        yield from self._noted(
+            "FD015", about, requests.arrived_here,
+            "{count:number} that had arrived here {count|was|were} asked for.",
+            "asks for what had arrived here",
+        )  # fmt: skip
+
+    def _noted(
+        self,
+        rule: str,
+        about: _Subject,
+        noted: Noted,
+        text: str,
+        shows: str,
+        *,
+        certainty: Certainty = Certainty.PROVEN,
+        evidence: Iterable[tuple[Mark, str]] = (),
+        default: str | None = None,
+        **facts: Any,
+    ) -> Iterator[Finding]:
+        if noted:
+            shown = [*evidence] or [(mark, shows) for mark in noted.marks]
+            yield self.make(
+                about, rule, certainty, text,
+                seqnos=list(noted.ranges)[:MAX_SEQNOS], mark=noted.marks[0],
+                evidence=shown[:MAX_EVIDENCE], default=default,
+                facts={"count": noted.count} | facts,
+            )  # fmt: skip
+
+
+def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -> dict[str, Any]:
+    """A stream in the report (design 4.5)."""
+    counts = stream.counts
+    recovered, lost = counts[Outcome.RECOVERED], counts[Outcome.UNRECOVERED]
+    wanted = requests or Requests()
+    return {
+        "kind": "feed",
+        "feed": engine.feed_name,
+        "sender": stream.sender,
+        "senders": sorted(stream.senders),
+        "destination": stream.destination,
+        "receiver": None,
+        "conn_id": None,
+        "declares": sorted(engine.declares),
+        "number_bits": stream.bits,
+        "first_seqno": stream.lowest,
+        "last_seqno": stream.highest,
+        "first_frame": stream.first.frame if stream.first else None,
+        "last_frame": stream.last.frame if stream.last else None,
+        "first_ns": stream.first.at_ns if stream.first else None,
+        "last_ns": stream.last.at_ns if stream.last else None,
+        "messages": stream.messages,
+        "arrivals": stream.arrivals,
+        "copies": stream.arrivals - stream.messages,
+        "network_duplicates": stream.duplicates.count,
+        "bytes": stream.bytes,
+        "gaps": stream.gap_count,
+        "unlisted_gaps": max(stream.gap_count - len(stream.gaps), 0),
+        "reordered": counts[Outcome.REORDERED],
+        "recovered": recovered,
+        "recovered_or_late": counts[Outcome.EITHER],
+        "unrecovered": lost,
+        "unrecovered_seqnos": inclusive(stream.unrecovered),
+        "lost": recovered + lost,
+        "open_at_end": stream.open_count,
+        "reorder_depth": stream.deepest,
+        "late_ns": stream.late.percentiles(),
+        "recovery_ns": stream.recovery.percentiles(),
+        "answer_ns": wanted.answered.percentiles(),
+        "requests": {"sent": None, "arrived": None, "passed": wanted.requests},
+        "requested_seqnos": {"sent": None, "arrived": None, "passed": wanted.numbers},
+        "requests_repeated": wanted.repeated,
+        "peers": {
+            source: {"requests": asked, "requested_seqnos": numbers}
+            for source, (asked, numbers) in sorted(wanted.by_source.items())
+        },
+        "retransmissions": {
+            "useful": stream.useful,
+            "needless": stream.needless.count,
+            "undecidable": stream.undecidable,
+        },
+        "resets": sum(restart.declared for restart in stream.restarts),
+        "restarts": sum(not restart.declared for restart in stream.restarts),
+        "wraps": stream.wraps,
+        "ended": None if stream.ended is None else stream.ended[0],
+        "ended_frame": None if stream.ended is None else stream.ended[1].frame,
+        "silences": len(stream.pauses) + stream.unlisted_pauses,
+    }
+
+
+def _silence(stream: FeedStream) -> Pause | None:
+    """The longest pause, if it is against the stream's own rhythm and hides no loss (FD019)."""
+    if stream.first is None or stream.last is None or stream.unlisted_pauses:
+        return None
+    hidden = {hole.revealed_frame for hole in stream.outages}
+    pauses = sorted(stream.pauses, key=Pause.length)
+    if not pauses or pauses[-1].after.frame in hidden:
+        return None
+    longest = pauses[-1].length()
+    others = stream.last.at_ns - stream.first.at_ns - longest
+    usual = pauses[-2].length() if len(pauses) > 1 else 0
+    return pauses[-1] if others >= 3 * longest and usual * 5 <= longest else None
+
+
+def _shown(hole: Hole) -> tuple[Mark, str]:
+    last = hole.stop - 1
+    span = f"{hole.first}" if hole.first == last else f"{hole.first}-{last}"
+    return hole.revealed(), f"shows that {span} is missing"
+
+
+def _ended(gaps: Iterable[Gap], outcome: Outcome) -> Iterator[tuple[Mark, str]]:
+    for gap in gaps:
+        part = gap.parts.get(outcome)
+        if part is not None and part.last is not None:
+            span = f"{gap.first}" if gap.first == gap.stop - 1 else f"{gap.first}-{gap.stop - 1}"
+            yield gap.revealed, f"{gap.revealed_by} shows that {span} is missing"
+            yield part.last, f"a repair in {span}"
+
+
+def _missing(gaps: Iterable[Gap], open_: RangeSet) -> Iterator[tuple[Mark, str]]:
+    for gap in gaps:
+        part = gap.parts.get(Outcome.UNRECOVERED)
+        if part is not None and any(open_.missing(a, b) for a, b in part.ranges):
+            span = ", ".join(
+                f"{a}" if a == b else f"{a}-{b}" for a, b in inclusive(part.ranges)[:3]
+            )
+            yield gap.revealed, f"{gap.revealed_by} shows that {span} is missing"

@@ -1,0 +1,94 @@
+"""What a feed's stream writes down: numbers noticed, trials, restarts, pauses; its settings."""
+
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from seqaudit.replay.feed_rows import Row, alike, joined
+from seqaudit.replay.gaps import Mark
+from seqaudit.replay.notes import MAX_KEPT_MARKS
+from seqaudit.replay.ranges import RangeSet
+
+#: Ranges of numbers that a stream lists.
+MAX_RANGES: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSettings:
+    """What a stream is judged by; times in ns."""
+
+    late_ns: int = 1_000_000_000
+    restart_distance: int = 100
+    restart_ns: int = 1_000_000_000
+    max_jump: int = 10_000_000
+    silence_ns: int = 3_000_000_000
+
+
+@dataclass(slots=True)
+class Noted:
+    """Numbers that something was noticed about: all counted, the first ones listed."""
+
+    count: int = 0
+    times: int = 0
+    ranges: RangeSet = field(default_factory=RangeSet)
+    marks: list[Mark] = field(default_factory=list)
+
+    def add(self, first: int, stop: int, mark: Mark) -> None:
+        """[first, stop) was noticed."""
+        self.count += stop - first
+        self.times += 1
+        if len(self.ranges) < MAX_RANGES:
+            self.ranges.add(first, stop)
+        if len(self.marks) < MAX_KEPT_MARKS:
+            self.marks.append(mark)
+
+    def __bool__(self) -> bool:
+        return self.times > 0
+
+
+@dataclass(slots=True)
+class Trial:
+    """Rows that may be a new numbering."""
+
+    start: int
+    next: int
+    began: Mark
+    last_ns: int
+    rows: list[Row]
+    numbers: int = 0
+
+    def alive(self, following: int, last: Mark) -> None:
+        """Something says that nothing beyond ``following`` had been sent by then."""
+        if self.rows and self.rows[-1].stop == following:
+            self.rows[-1] = self.rows[-1]._replace(last_frame=last.frame, last_ns=last.at_ns)
+            self.last_ns = max(self.last_ns, last.at_ns)
+
+    def extend(self, row: Row) -> None:
+        """The next row; one that continues the last becomes part of it."""
+        last = self.rows[-1] if self.rows else None
+        if last is not None and last.stop == row.first and alike(last, row):
+            self.rows[-1] = joined(last, row)
+        else:
+            self.rows.append(row)
+        self.numbers += row.stop - row.first
+        self.next = max(self.next, row.stop)
+        self.last_ns = max(self.last_ns, row.last_ns)
+
+
+class Restart(NamedTuple):
+    """Where a numbering ended and the next began."""
+
+    mark: Mark
+    expected: int | None  # the number that would have come
+    start: int
+    declared: bool
+    sure: bool
+
+
+class Pause(NamedTuple):
+    """A time without any datagram of the stream."""
+
+    before: Mark
+    after: Mark
+
+    def length(self) -> int:
+        return self.after.at_ns - self.before.at_ns

@@ -1,0 +1,777 @@
+"""One numbered stream of a feed, as it arrived at the place of capture (design 5.5, 4.5).
+
+Rows come in the order of the capture, cut anywhere. What is above the highest number so far may be
+taken many rows at a time; everything else goes one by one through ``_one``:
+
+    row                                                       what it is
+    L0  first of the stream                                   its numbering begins
+    L1  flagged as a network duplicate                        a copy
+    L2  in the numbering that a restart had left, and not     that one goes on (``switches``)
+        near the highest number
+    L3  at or above the highest number, not too far           in order; what it skips is a hole
+    L4  below, and its first fills a hole, or is at most      late, or a copy
+        ``restart_distance`` behind
+    L5  anywhere else                                         on trial
+
+On trial are rows that would be old copies, or are far ahead: the sender may have begun anew. RFC
+3550 A.1 (a sequence that goes on in a new place is a restart) with more proof than its two packets,
+since what was resent in bulk looks alike for a moment. A row is complete when the next one does not
+continue it; so nothing here depends on where a run was cut.
+
+    next row                                                  the trial
+    T1  and the trial had RESTART_NUMBERS over restart_ms     is a restart, in force since it began
+    T2  goes on in it, at most ``restart_distance`` on        goes on
+    T3  at or above the highest number of the numbering       was old copies, or strays far ahead
+    T4  below it, as L1 or L4                                 goes on; the row is judged as ever
+    T5  elsewhere                                             as T3; that row is on trial
+    T6  none: the stream ends                                 a restart if it had RESTART_NUMBERS or
+                                                              lasted restart_ms, else as T3
+
+How the part of a hole that a late row fills has ended, first that fits (A1 to A6 of ``arrivals``
+are the same question where requests are a receiver's own):
+
+    F1  the row is marked as a repair                         recovered
+    F2  it had been asked for, and repairs are not marked     recovered or late
+    F3  within late_ms of the hole's revelation               reordered
+    F4  later                                                 recovered or late
+"""
+
+from typing import Any, Final
+
+import numpy as np
+
+from seqaudit.decoders.events import Flag, Kind
+from seqaudit.replay.feed_holes import Hole, Int64s
+from seqaudit.replay.feed_notes import (
+    MAX_RANGES,
+    Noted,
+    Pause,
+    Restart,
+    StreamSettings,
+    Trial,
+)
+from seqaudit.replay.feed_numbering import (
+    BY,
+    BY_END,
+    BY_HEARTBEAT,
+    BY_NUMBER,
+    BY_REPAIR,
+    Numbering,
+)
+from seqaudit.replay.feed_rows import Columns, Row, alike, joined
+from seqaudit.replay.gaps import Gap, Mark, Outcome, Part
+from seqaudit.replay.measures import Durations
+from seqaudit.replay.notes import Times
+from seqaudit.replay.ranges import Range, RangeSet
+from seqaudit.replay.seqnos import unwrap
+
+#: A restart is this many numbers in the new place, or more.
+RESTART_NUMBERS: Final = 64
+#: A trial with so many rows is one without waiting longer (bounded memory).
+MAX_TRIAL_ROWS: Final = 1 << 16
+#: Gaps of a stream that get a row in the report; the rest is counted.
+MAX_LISTED: Final = 1_000
+#: Stretches that are remembered as asked for.
+MAX_ASKED: Final = 50_000
+#: Below so many rows columns cost more than they save.
+FEW: Final = 48
+#: Rows looked at together; a row that must be judged alone costs at most so many.
+STRETCH: Final = 8192
+DUPLICATE: Final = int(Flag.NETWORK_DUPLICATE)
+_DATA: Final = int(Kind.DATA)
+
+
+class FeedStream:
+    """One numbered stream; ``sink`` hears of every row that belongs to its numbering."""
+
+    def __init__(self, key: str, settings: StreamSettings) -> None:
+        self.key = key
+        self.settings = settings
+        self.bits = 64
+        self.declares: frozenset[str] = frozenset()
+        self.sender: str | None = None
+        self.destination: str | None = None
+        self.senders: set[str] = set()
+        self.now: Numbering | None = None
+        self.past: Numbering | None = None  # left by a restart that may be none
+        self.restarts: list[Restart] = []
+        self.restart_count = 0
+        self.switches = Times()
+        self.strays = Noted()
+        self.arrivals = 0
+        self.bytes = 0
+        self.first: Mark | None = None
+        self.last: Mark | None = None
+        self.lowest: int | None = None
+        self.highest: int | None = None
+        self.messages = 0  # of numberings that have ended
+        self.gap_count = 0
+        self.gaps: dict[tuple[int, int], Gap] = {}  # (numbering, id) -> gap, the first ones
+        self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
+        self.unrecovered = RangeSet()  # the first ones
+        self.open_at_end: list[Hole] = []
+        self.open_count = 0
+        self.lost_young = 0
+        self.tails = Noted()
+        self.outages: list[Hole] = []  # holes that a silence hides
+        self.recovered = Noted()
+        self.either = Noted()
+        self.reordered = Noted()
+        self.late = Durations()
+        self.deepest = 0
+        self.recovery = Durations()
+        self.duplicates = Noted()
+        self.copies = Noted()
+        self.forgotten = 0
+        self.useful = 0
+        self.needless = Noted()
+        self.undecidable = 0
+        self.asked = RangeSet()
+        self.ended: tuple[int, Mark] | None = None
+        self.after_end = Noted()
+        self.pauses: list[Pause] = []
+        self.unlisted_pauses = 0
+        self.wraps = 0
+        self._numberings = 0
+        self._near: int | None = None  # last number seen, for unwrapping
+        self._held: Row | None = None
+        self._held_high = 0
+        self._held_revealed = 0
+        self._trial: Trial | None = None
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def take(self, columns: Columns) -> None:
+        """Rows in order."""
+        count = len(columns)
+        if count < FEW:
+            for row in columns.rows(0, count):
+                self._one(row)
+            return
+        special = np.flatnonzero(
+            (columns.kind != _DATA) | (columns.flags & DUPLICATE != 0)
+        ).tolist()
+        special.append(count)
+        place, following = 0, 0
+        while place < count:
+            while special[following] < place:
+                following += 1
+            stop = special[following]
+            if stop - place >= FEW and self.now is not None and self._trial is None:
+                taken = self._stretch(columns, place, min(stop, place + STRETCH))
+                place += taken
+                if taken == STRETCH or place >= count:
+                    continue
+                if taken >= FEW and place == stop:
+                    stop = place + 1
+            stop = min(count, max(stop, place + 1), place + FEW)
+            for row in columns.rows(place, stop):
+                self._one(row)
+            place = stop
+
+    def take_one(self, row: Row) -> None:
+        """One row."""
+        self._one(row)
+
+    def close(self, end_ns: int) -> None:
+        """Nothing follows until ``end_ns``, when the conversation ended."""
+        self._end_held(goes_on=False)
+        trial, self._trial = self._trial, None
+        if trial is not None:  # T6
+            if trial.numbers >= RESTART_NUMBERS or self._lasted(trial):
+                self._restart(trial, sure=False)
+            else:
+                self._refuse(trial)
+            self._end_held(goes_on=False)
+        for numbering in (self.past, self.now):
+            if numbering is not None:
+                self._retire(numbering, end_ns)
+        self.past = self.now = None
+
+    def reset(self, start: int | None, mark: Mark) -> None:
+        """The sender declares that numbering begins anew, at ``start`` if it says so."""
+        self._settle()
+        expected = None
+        if self.now is not None:
+            expected = self.now.high
+            self._retire(self.now)
+            self.now = None
+        self._note_restart(Restart(mark, expected, -1 if start is None else start, True, True))
+        self._near = None
+        self.ended = None
+        if start is not None:
+            self._begin(start, mark)
+            self._near = start
+
+    def standing(self, first: int, stop: int) -> tuple[list[Range], int]:
+        """What of [first, stop) is missing, and one past the highest number known."""
+        self._end_held(goes_on=False)
+        now = self.now
+        if now is None:
+            return [], first
+        return now.holes.within(first, min(stop, now.high)), now.high
+
+    def was_asked(self, first: int, stop: int, mark: Mark) -> None:
+        """Somebody asked for [first, stop)."""
+        if len(self.asked) < MAX_ASKED:
+            self.asked.add(first, stop)
+        now = self.now
+        if now is None or not now.holes.open or now.holes.revealed == 0:
+            return
+        for low, _ in now.holes.within(first, min(stop, now.high)):
+            hole = now.holes.hole_at(low)
+            gap = None if hole is None else self._gap(now, hole)
+            if gap is not None:
+                gap.requests += 1
+                gap.requested = gap.requested or mark
+                gap.last_requested = mark
+
+    def nearest(self, raw: int) -> int:
+        """The number that a raw one of a request or repair stands for."""
+        return self._unwrapped(raw)
+
+    # -- one row ---------------------------------------------------------------------------------
+
+    def _one(self, row: Row) -> None:
+        self._meet(row)
+        kind = row.kind
+        if kind in (Kind.DATA, Kind.RETRANSMISSION):
+            first = self._unwrapped(row.first)
+            if kind == Kind.DATA:
+                self._near = first + row.stop - row.first - 1
+            self.arrivals += row.stop - row.first
+            self.bytes += row.size
+            self._data(row._replace(first=first, stop=first + row.stop - row.first))
+        elif kind == Kind.HIGHEST:
+            self._told(row, BY_HEARTBEAT)
+        elif kind == Kind.CLOSE:
+            self._told(row, BY_END)
+        elif kind == Kind.NOTICE:
+            self.reset(None if row.first < 0 else row.first, row.mark())
+
+    def _meet(self, row: Row) -> None:
+        mark = row.mark()
+        if self.last is None:
+            self.first = mark
+        elif row.at_ns - self.last.at_ns > self.settings.silence_ns:
+            self._pause(Pause(self.last, mark))
+        if self.last is None or row.last_frame >= self.last.frame:
+            self.last = row.last()
+        if row.kind != Kind.RETRANSMISSION:
+            self._sent_by(row.source)
+
+    def _sent_by(self, source: str) -> None:
+        if source and source not in self.senders and len(self.senders) < 16:
+            self.sender = self.sender or source
+            self.senders.add(source)
+
+    def _pause(self, pause: Pause) -> None:
+        if len(self.pauses) < MAX_LISTED:
+            self.pauses.append(pause)
+        else:
+            self.unlisted_pauses += 1
+
+    def _unwrapped(self, raw: int) -> int:
+        if self.bits >= 63 or self._near is None:
+            return raw
+        return unwrap(raw, self._near, (1 << self.bits) - 1)
+
+    def _data(self, row: Row) -> None:
+        held = self._held
+        now = self.now
+        if now is not None and row.stop == now.high and row.first < row.stop:
+            now.before = row.last()  # its last moment may be that of a heartbeat
+        if self._trial is not None and row.flags & DUPLICATE:
+            self._trial.alive(row.stop, row.last())
+        if held is not None and row.first == held.stop and alike(held, row):
+            known = self._known() if row.flags & DUPLICATE else -1 if now is None else now.high
+            limit = max(known, held.stop)
+            if row.stop <= limit:
+                self._held = joined(held, row)
+                return
+            if row.first < limit:
+                self._held = joined(held, row._replace(stop=limit))
+                row = row._replace(first=limit)
+            self._end_held(goes_on=True)
+        elif held is not None:
+            self._end_held(goes_on=False)
+        if row.flags & DUPLICATE and row.stop <= self._known():  # L1
+            self._behind(row)
+        elif row.kind == Kind.RETRANSMISSION:
+            self._repair(row)
+        elif self._trial is not None:
+            self._while_on_trial(row, self._trial)
+        elif now is None:  # L0
+            self._begin(row.first, row.mark())
+            self._ahead(row)
+        else:
+            self._place(row, now)
+
+    def _known(self) -> int:
+        """One past the highest number that can have been seen before."""
+        high = -1 if self.now is None else self.now.high
+        return high if self._trial is None else max(high, self._trial.next)
+
+    def _place(self, row: Row, now: Numbering) -> None:
+        settings = self.settings
+        distance = row.first - now.high
+        if abs(distance) > settings.restart_distance and self._is_past(row):  # L2
+            self.past, self.now = now, self.past
+            self.switches.add(row.mark())
+            assert self.now is not None, "a past numbering is there"
+            self._place(row, self.now)
+        elif 0 <= distance <= settings.max_jump:  # L3
+            self._ahead(row)
+        elif distance < 0 and self._is_line(row, now):  # L4
+            if row.stop > now.high:
+                self._behind(row._replace(stop=now.high))
+                self._end_held(goes_on=True)
+                self._ahead(row._replace(first=now.high))
+            else:
+                self._behind(row)
+        else:  # L5
+            trial = Trial(row.first, row.first, row.mark(), row.last_ns, [])
+            trial.extend(row)
+            self._trial = trial
+
+    def _repair(self, row: Row) -> None:
+        """A repair says nothing about the numbering but that its numbers exist."""
+        now = self.now
+        if now is None or not -self.settings.max_jump <= row.stop - now.high <= (
+            self.settings.max_jump
+        ):
+            self.undecidable += row.stop - row.first
+            return
+        if row.stop > now.high:
+            self._reveal(now, row.stop, row.mark(), BY_REPAIR)
+        self._behind(row)
+
+    def _is_line(self, row: Row, now: Numbering) -> bool:
+        """L4: near below the highest number, or its first number fills a hole.
+
+        Only the first: the rest may be in another row where the capture was cut.
+        """
+        if now.high - row.first <= self.settings.restart_distance:
+            return True
+        return bool(now.holes.within(row.first, row.first + 1))
+
+    def _is_past(self, row: Row) -> bool:
+        past, limit = self.past, self.settings.restart_distance
+        return past is not None and -limit <= row.first - past.high <= limit
+
+    def _while_on_trial(self, row: Row, trial: Trial) -> None:
+        now, settings = self.now, self.settings
+        if trial.rows and trial.rows[-1].stop == row.first and alike(trial.rows[-1], row):
+            trial.extend(row)
+            return
+        full = len(trial.rows) >= MAX_TRIAL_ROWS
+        if full or (trial.numbers >= RESTART_NUMBERS and self._lasted(trial)):  # T1
+            self._trial = None
+            self._restart(trial, sure=True)
+            self._data(row)
+        elif trial.start <= row.first <= trial.next + settings.restart_distance:  # T2
+            trial.extend(row)
+        elif now is not None and 0 <= row.first - now.high <= settings.max_jump:  # T3
+            self._trial = None
+            self._refuse(trial)
+            self._data(row)
+        elif now is not None and row.first < now.high and self._is_line(row, now):  # T4
+            self._place(row, now)
+        else:  # T5
+            self._trial = None
+            self._refuse(trial)
+            self._data(row)
+
+    def _lasted(self, trial: Trial) -> bool:
+        return trial.last_ns - trial.began.at_ns >= self.settings.restart_ns
+
+    def _told(self, row: Row, by: int) -> None:
+        """A heartbeat or an end says what comes next (``row.stop``)."""
+        mark = row.mark()
+        raw = row.stop
+        if self.bits < 63:
+            following = raw if self._near is None else unwrap(
+                raw & ((1 << self.bits) - 1), self._near + 1, (1 << self.bits) - 1
+            )  # fmt: skip
+        else:
+            following = raw
+        now, trial, settings = self.now, self._trial, self.settings
+        held = self._held
+        if held is not None and held.stop == following:  # as if it had been counted in the run
+            self._held = held._replace(last_frame=row.last_frame, last_ns=row.last_ns)
+        if trial is not None:
+            trial.alive(following, row.last())
+        if now is None:
+            self._begin(following, mark)
+            self._near = following - 1
+            now = self.now
+            assert now is not None, "it has begun"
+        ahead = following - now.high
+        if trial is not None and trial.next <= following <= trial.next + settings.restart_distance:
+            trial.last_ns = max(trial.last_ns, row.last_ns)
+            if following > trial.next:
+                trial.rows.append(row._replace(first=following, stop=following))
+                trial.next = following
+        elif ahead >= 0 and ahead <= settings.max_jump:
+            if trial is not None:  # T3
+                self._trial = None
+                self._refuse(trial)
+            if ahead:
+                self._end_held(goes_on=False)
+                self.tails.add(now.high, following, mark)
+                self._reveal(now, following, mark, by)
+            now.before = row.last()
+            self._near = following - 1
+        elif ahead < 0 and -ahead <= settings.restart_distance:
+            pass  # overtaken by data: says nothing
+        elif trial is None:
+            held = row._replace(first=following, stop=following)
+            self._trial = Trial(following, following, mark, row.last_ns, [held])
+        if by == BY_END and self.ended is None and self._trial is None:
+            self.ended = (following, mark)
+
+    # -- numberings ------------------------------------------------------------------------------
+
+    def _begin(self, start: int, mark: Mark) -> None:
+        self.now = Numbering(start, start, mark, self._numberings)
+        self._numberings += 1
+
+    def _ahead(self, row: Row) -> None:
+        now = self.now
+        assert now is not None, "something goes on only after it began"
+        if self.ended is not None and row.stop > self.ended[0]:
+            self.after_end.add(max(row.first, self.ended[0]), row.stop, row.mark())
+        if row.first > now.high:
+            self._reveal(now, row.first, row.mark(), BY_NUMBER)
+        now.ahead(row.first, row.stop, row.mark(), row.last())
+
+    def _reveal(self, now: Numbering, stop: int, mark: Mark, by: int) -> None:
+        if mark.at_ns - now.before.at_ns > self.settings.silence_ns:
+            self._outage(Hole(
+                now.holes.revealed, now.high, stop, *now.before, *mark, by
+            ))  # fmt: skip
+        now.reveal(stop, mark, by)
+        self.gap_count += 1
+        self._forget(now)
+
+    def _outage(self, hole: Hole) -> None:
+        if len(self.outages) < MAX_LISTED:
+            self.outages.append(hole)
+
+    def _forget(self, now: Numbering) -> None:
+        for block in now.forget():
+            self.counts[Outcome.UNRECOVERED] += block.numbers
+            if block.first_id < MAX_LISTED or len(self.unrecovered) < MAX_RANGES:
+                for hole in block.holes:
+                    self._never_came(now, hole)
+
+    def _never_came(self, numbering: Numbering, hole: Hole) -> None:
+        if len(self.unrecovered) < MAX_RANGES:
+            self.unrecovered.add(hole.first, hole.stop)
+        part = self._part(numbering, hole, Outcome.UNRECOVERED)
+        if part is not None:
+            part.ranges.add(hole.first, hole.stop)
+
+    def _retire(self, numbering: Numbering, end_ns: int | None = None) -> None:
+        """A numbering is over: what is missing never comes.
+
+        Args:
+            end_ns: the capture's conversation ended then; null: the stream went on behind it.
+        """
+        for hole in numbering.holes.remaining():
+            size = hole.stop - hole.first
+            self.counts[Outcome.UNRECOVERED] += size
+            self._never_came(numbering, hole)
+            if end_ns is not None and end_ns - hole.revealed_ns < self.settings.late_ns:
+                self.open_count += size
+                if len(self.open_at_end) < MAX_LISTED:
+                    self.open_at_end.append(hole)
+        self.messages += numbering.messages()
+        if numbering.high > numbering.start:
+            low, high = numbering.lowest(), numbering.high - 1
+            self.lowest = low if self.lowest is None else min(self.lowest, low)
+            self.highest = high if self.highest is None else max(self.highest, high)
+            if self.bits < 63:
+                self.wraps += (high >> self.bits) - (numbering.start >> self.bits)
+
+    def _note_restart(self, restart: Restart) -> None:
+        self.restart_count += 1
+        if len(self.restarts) < MAX_LISTED:
+            self.restarts.append(restart)
+
+    def _restart(self, trial: Trial, *, sure: bool) -> None:
+        """The trial was a new numbering; its rows are that numbering's."""
+        expected = None
+        if self.now is not None:
+            expected = self.now.high
+            if self.past is not None:
+                self._retire(self.past)
+            self.past = self.now
+        self._note_restart(Restart(trial.began, expected, trial.start, False, sure))
+        self.ended = None
+        self._begin(trial.start, trial.began)
+        now = self.now
+        assert now is not None, "it has begun"
+        for row in trial.rows:
+            if row.kind in (Kind.HIGHEST, Kind.CLOSE):
+                if row.stop > now.high:
+                    self._reveal(now, row.stop, row.mark(), BY_HEARTBEAT)
+                now.before = row.last()
+            else:
+                self._data(row)
+
+    def _refuse(self, trial: Trial) -> None:
+        """The trial was none: old copies, or strays far ahead of the numbering."""
+        now = self.now
+        assert now is not None, "a trial is against a numbering"
+        for row in trial.rows:
+            if row.first == row.stop:
+                continue
+            if row.first >= now.high:
+                self.strays.add(row.first, row.stop, row.mark())
+            else:
+                self._end_held(goes_on=False)
+                self._behind(row._replace(stop=min(row.stop, now.high)))
+                if row.stop > now.high:
+                    self._end_held(goes_on=True)
+                    self._ahead(row._replace(first=now.high))
+        self._end_held(goes_on=False)
+
+    def _settle(self) -> None:
+        """Something must be ordered against the rows so far: what is held back is judged."""
+        self._end_held(goes_on=False)
+        trial, self._trial = self._trial, None
+        if trial is not None:
+            self._refuse(trial)
+
+    # -- late rows -------------------------------------------------------------------------------
+
+    def _behind(self, row: Row, known: tuple[int, int] | None = None) -> None:
+        """Hold a late row until it is complete.
+
+        Args:
+            known: highest number and holes revealed when it came; null: those of now.
+        """
+        assert self._held is None, "one row is held at a time"
+        self._held = row
+        if known is None:
+            known = self._known(), 0 if self.now is None else self.now.holes.revealed
+        self._held_high, self._held_revealed = known
+
+    def _end_held(self, *, goes_on: bool) -> None:
+        """Judge the late row that was held until it was complete.
+
+        Args:
+            goes_on: it continues above the highest number, so its last moment is not the late
+                part's, and its first is the nearest that is known.
+        """
+        row, self._held = self._held, None
+        if row is None:
+            return
+        mark = row.mark()
+        if row.flags & DUPLICATE and row.stop <= self._held_high:
+            self.duplicates.add(row.first, row.stop, mark)
+            return
+        now = self.now
+        assert now is not None, "something is late only after the numbering began"
+        late = now.late(row.first, row.stop, self._held_revealed)
+        came = mark if goes_on else row.last()
+        repair = row.kind == Kind.RETRANSMISSION
+        for hole, first, stop in late.filled:
+            self._fill(hole, first, stop, mark, came, repair=repair)
+        depth = self._held_high - row.first
+        if late.filled and depth > self.deepest and not repair:
+            self.deepest = depth
+        self.forgotten += late.forgotten
+        for hole, first, stop in late.given_up:
+            self.counts[Outcome.UNRECOVERED] += stop - first
+            self._never_came(now, hole._replace(first=first, stop=stop))
+        if late.copies and repair:
+            self._not_needed(row, late.copies, mark)
+        elif late.copies:
+            self.copies.add(row.first, row.first + late.copies, mark)
+
+    def _not_needed(self, row: Row, copies: int, mark: Mark) -> None:
+        if self.asked.within(row.first, row.stop):
+            self.undecidable += copies  # another receiver may have asked for it
+        else:
+            self.needless.add(row.first, row.first + copies, mark)
+
+    def _fill(
+        self, hole: Hole, first: int, stop: int, mark: Mark, came: Mark, *, repair: bool
+    ) -> None:
+        size = stop - first
+        after = came.at_ns - hole.revealed_ns
+        if repair:  # F1
+            outcome = Outcome.RECOVERED
+            self.recovered.add(first, stop, mark)
+            self.useful += size
+        elif self.asked and "repair" not in self.declares and self.asked.within(first, stop):  # F2
+            outcome = Outcome.EITHER
+            self.either.add(first, stop, mark)
+        elif after <= self.settings.late_ns:  # F3
+            outcome = Outcome.REORDERED
+            self.reordered.add(first, stop, mark)
+            self.late.add(after, size)
+        else:  # F4
+            outcome = Outcome.EITHER
+            self.either.add(first, stop, mark)
+        if outcome is not Outcome.REORDERED:
+            self.recovery.add(after, size)
+        self.counts[outcome] += size
+        now = self.now
+        part = None if now is None else self._part(now, hole, outcome)
+        if part is not None:
+            part.ranges.add(first, stop)
+            part.first = part.first or mark
+            part.last = came
+
+    def _part(self, numbering: Numbering, hole: Hole, outcome: Outcome) -> Part | None:
+        """Where the report lists how a part of a hole ended; null if it lists it no more."""
+        gap = self._gap(numbering, hole)
+        return None if gap is None else gap.parts.setdefault(outcome, Part())
+
+    def _gap(self, numbering: Numbering, hole: Hole) -> Gap | None:
+        key = (numbering.number, hole.id)
+        gap = self.gaps.get(key)
+        if gap is None:
+            if hole.id >= MAX_LISTED or len(self.gaps) >= MAX_LISTED:
+                return None
+            gap = Gap(
+                hole.first,
+                hole.stop,
+                hole.before(),
+                hole.revealed(),
+                BY[hole.by],
+                None,
+                0,
+            )
+            self.gaps[key] = gap
+        return gap
+
+    # -- many rows -------------------------------------------------------------------------------
+
+    def _stretch(self, columns: Columns, start: int, stop: int) -> int:
+        """Take rows in order, and late ones near below; returns how many before one that is
+        neither, or that a held row may continue in."""
+        now = self.now
+        assert now is not None, "a stretch goes on with a numbering"
+        first, ends = self._unwrapped_many(columns, start, stop)
+        high = np.maximum.accumulate(np.concatenate(([now.high], ends[:-1])))
+        ahead = first - high
+        behind = ahead < 0
+        settings = self.settings
+        alone = (ahead > settings.max_jump) | (
+            behind & ((ahead < -settings.restart_distance) | (ends > high))
+        )
+        if self.past is not None:
+            alone |= np.abs(first - self.past.high) <= settings.restart_distance
+        if self._held is not None and int(first[0]) == self._held.stop:
+            return 0
+        count = int(np.argmax(alone)) if alone.any() else stop - start
+        if self.ended is not None and count:
+            over = ends[:count] > self.ended[0]
+            count = int(np.argmax(over)) if over.any() else count
+        if not count:
+            return 0
+        self._end_held(goes_on=False)
+        picked = slice(start, start + count)
+        first, ends, high = first[:count], ends[:count], high[:count]
+        ahead, behind = ahead[:count], behind[:count]
+        frames, times = columns.frame[picked], columns.at_ns[picked]
+        last_frames, last_times = columns.last_frame[picked], columns.last_ns[picked]
+        self._meet_many(columns, start, start + count)
+        self.arrivals += int(np.sum(ends - first))
+        self.bytes += int(np.sum(columns.size[picked]))
+        self._near = int(ends[-1]) - 1
+        holes = np.flatnonzero(ahead > 0)
+        base = now.holes.revealed
+        regular = np.arange(count)
+        if behind.any():
+            regular = np.maximum.accumulate(np.where(behind & (ends != high), -1, regular))
+        last_regular = int(regular[-1])
+        previous = np.concatenate(([-1], regular[:-1]))[holes]
+        before_frames = np.where(previous < 0, now.before.frame, last_frames[previous])
+        before_times = np.where(previous < 0, now.before.at_ns, last_times[previous])
+        skipped = [
+            high[holes], first[holes], before_frames, before_times, frames[holes], times[holes],
+            np.zeros(len(holes), np.int64),
+        ]  # fmt: skip
+        self.gap_count += len(holes)
+        silent = np.flatnonzero(times[holes] - before_times > settings.silence_ns)
+        for place in silent.tolist():
+            self._outage(Hole(base + place, *(int(column[place]) for column in skipped)))
+        before = now.before
+        if last_regular >= 0:
+            before = Mark(int(last_frames[last_regular]), int(last_times[last_regular]))
+        now.ahead_many(skipped, max(int(high[-1]), int(ends[-1])), before)
+        late = np.flatnonzero(behind).tolist()
+        if late:
+            self._late_many(columns, start, first, high, late, np.searchsorted(holes, late) + base)
+            if late[-1] != count - 1:
+                following = int(first[late[-1] + 1])
+                self._end_held(goes_on=self._held is not None and self._held.stop == following)
+        self._forget(now)
+        return count
+
+    def _late_many(
+        self,
+        columns: Columns,
+        start: int,
+        first: Int64s,
+        high: Int64s,
+        late: list[int],
+        revealed: Any,
+    ) -> None:
+        previous = -1
+        rows = columns.picked(np.asarray(late) + start).rows(0, len(late))
+        unwrapped_many = first[late].tolist()
+        highest = high[late].tolist()
+        for place, known, row, unwrapped, top in zip(
+            late, revealed.tolist(), rows, unwrapped_many, highest, strict=True
+        ):
+            row = row._replace(first=unwrapped, stop=unwrapped + row.stop - row.first)
+            held = self._held
+            if held is not None:
+                if previous == place - 1 and held.stop == row.first and alike(held, row):
+                    self._held = joined(held, row)
+                    previous = place
+                    continue
+                goes_on = previous < place - 1 and int(first[previous + 1]) == held.stop
+                self._end_held(goes_on=goes_on)
+            self._behind(row, (top, known))
+            previous = place
+
+    def _meet_many(self, columns: Columns, start: int, stop: int) -> None:
+        times, last_times = columns.at_ns[start:stop], columns.last_ns[start:stop]
+        if self.last is None:
+            self.first = Mark(int(columns.frame[start]), int(times[0]))
+        elif int(times[0]) - self.last.at_ns > self.settings.silence_ns:
+            self._pause(Pause(self.last, Mark(int(columns.frame[start]), int(times[0]))))
+        for place in np.flatnonzero(
+            times[1:] - last_times[:-1] > self.settings.silence_ns
+        ).tolist():
+            self._pause(
+                Pause(
+                    Mark(int(columns.last_frame[start + place]), int(last_times[place])),
+                    Mark(int(columns.frame[start + place + 1]), int(times[place + 1])),
+                )
+            )
+        self.last = Mark(int(columns.last_frame[stop - 1]), int(last_times[-1]))
+        if len(self.senders) < 16:
+            for source in columns.source.distinct(start, stop):
+                self._sent_by(source)
+
+    def _unwrapped_many(self, columns: Columns, start: int, stop: int) -> tuple[Int64s, Int64s]:
+        first, ends = columns.first[start:stop], columns.stop[start:stop]
+        if self.bits >= 63 or self._near is None:
+            return first, ends
+        mask = (1 << self.bits) - 1
+        lengths = ends - first
+        near = np.concatenate(([self._near], ends[:-1] - 1))
+        step = (first - near) & mask
+        step = np.where(step <= mask >> 1, step, step - mask - 1)
+        # Each row is `step` from the last number of the row before it.
+        moved = np.cumsum(step + np.concatenate(([0], lengths[:-1] - 1)))
+        unwrapped = self._near + moved
+        return unwrapped, unwrapped + lengths

@@ -1,0 +1,18 @@
+"""Parameters of the feed engine (design 5.5)."""
+
+from typing import Final
+
+FEED: Final = (
+    ("feed.late_ms", 1000, "ms", "a number that comes so soon after its gap showed, and not as a "
+     "repair, was overtaken; later it may have been sent again. A gap younger than this when the "
+     "capture ends is open, not lost", "design 4.5"),
+    ("feed.restart_distance", 100, "numbers", "what comes no further behind the highest number is "
+     "late or a copy; further behind, with nothing missing there, it may be a new numbering",
+     "RFC 3550 A.1, MAX_MISORDER"),
+    ("feed.restart_ms", 1000, "ms", "an undeclared restart of the numbering must last so long "
+     "before it is believed", "seqaudit.replay.feed_stream"),
+    ("feed.max_jump", 10_000_000, "numbers", "a jump further ahead is a new numbering or a stray "
+     "number, not a loss", "seqaudit.replay.feed_stream"),
+    ("feed.silence_ms", 3000, "ms", "a stream from which nothing comes for longer is silent; less "
+     "than 3000 cannot be seen", "seqaudit.replay.feed_stream"),
+)  # fmt: skip

@@ -1,0 +1,430 @@
+"""Feeds: one test a rule, a naive model, and the same answer wherever a capture is cut."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seqaudit.decoders.events import Flag, Kind
+from seqaudit.replay import feed_holes, feed_stream
+from seqaudit.replay.feed import FeedEngine
+from seqaudit.replay.gaps import Outcome
+from seqaudit.replay.rules_feed import FEED
+from tests.replay.feed_builders import (
+    MS,
+    STREAM,
+    Datagram,
+    copy,
+    data,
+    dated,
+    end,
+    engine_of,
+    heartbeat,
+    repair,
+    replayed,
+    request,
+    reset,
+)
+
+EVERYTHING = {"declares": ["end", "heartbeat", "repair", "request", "reset"]}
+
+
+def told(*story: Datagram | int, **options: Any) -> list[tuple[str, str, list[list[int]]]]:
+    """(rule, certainty, seqnos) of the findings, at a capture that ends with its last event."""
+    end_ns = max(step.at_ns for step in dated(story))
+    found = []
+    for row in replayed(story, **{"facts": EVERYTHING, **options}):
+        if row["kind"] == "FINDING" and _holds(row["detail"]["holds"], end_ns):
+            found.append((row["rule"], row["detail"]["certainty"], row["detail"]["seqnos"]))
+    return found
+
+
+def _holds(wanted: dict[str, int], end_ns: int) -> bool:
+    before, since = wanted.get("end_before_ns"), wanted.get("end_from_ns")
+    return (before is None or end_ns < before) and (since is None or end_ns >= since)
+
+
+def stream_of(*story: Datagram | int, **options: Any) -> dict[str, Any]:
+    """The summary of the only stream."""
+    rows = replayed(story, **{"facts": EVERYTHING, **options})
+    (stream,) = [row["detail"] for row in rows if row["kind"] == "STREAM"]
+    return dict(stream)
+
+
+def gaps_of(*story: Datagram | int, **options: Any) -> list[tuple[str, list[list[int]]]]:
+    """(outcome, seqnos) of each gap."""
+    rows = replayed(story, **{"facts": EVERYTHING, **options})
+    return [(r["detail"]["outcome"], r["detail"]["seqnos"]) for r in rows if r["kind"] == "GAP"]
+
+
+# -- nothing to say ----------------------------------------------------------------------------
+
+
+@pytest.mark.rule("5.5")
+def test_a_faultless_session_says_nothing() -> None:
+    story = [heartbeat(1), *(data(n) for n in range(1, 200)), 900, heartbeat(200), 900,
+             heartbeat(200), data(200, 50), end(250), 900, end(250)]  # fmt: skip
+    assert told(*story) == []
+    stream = stream_of(*story)
+    assert (stream["messages"], stream["gaps"], stream["ended"]) == (249, 0, 250)
+    assert (stream["first_seqno"], stream["last_seqno"]) == (1, 249)
+
+
+@pytest.mark.rule("5.5")
+@pytest.mark.parametrize("bits", [8, 16, 32])
+def test_a_wrap_is_no_fault(bits: int) -> None:
+    space = 1 << bits
+    story = [data((space - 70 + n) % space) for n in range(140)]
+    for size in (1, 1000):
+        facts = EVERYTHING | {"bits": bits}
+        assert told(*story, heartbeat(70), facts=facts, size=size) == []
+        stream = stream_of(*story, facts=facts, size=size)
+        assert (stream["messages"], stream["wraps"]) == (140, 1)
+
+
+@pytest.mark.rule("5.5")
+def test_a_loss_over_a_wrap_is_counted_in_the_growing_numbers() -> None:
+    story = [data(65530), data(65531), data(3), 2000, data(4)]
+    assert gaps_of(*story, facts=EVERYTHING | {"bits": 16}) == [("unrecovered", [[65532, 65538]])]
+
+
+# -- loss, order, copies -----------------------------------------------------------------------
+
+
+@pytest.mark.rule("FD001")
+def test_a_marked_repair_recovers_a_loss() -> None:
+    story = [data(1), data(2), data(5), request((3, 5)), 20, repair(3, 2), data(6)]
+    assert told(*story) == [("FD001", "proven", [[3, 4]])]
+    assert gaps_of(*story) == [("recovered", [[3, 4]])]
+    stream = stream_of(*story)
+    assert stream["recovery_ns"]["max"] == 22 * MS
+    assert stream["answer_ns"]["max"] == 21 * MS
+    assert (stream["lost"], stream["recovered"], stream["unrecovered"]) == (2, 2, 0)
+    assert stream["retransmissions"] == {"useful": 2, "needless": 0, "undecidable": 0}
+
+
+@pytest.mark.rule("FD001")
+def test_a_repair_of_what_nobody_knew_of_shows_the_loss_as_well() -> None:
+    assert gaps_of(data(1), repair(2), data(3)) == [("recovered", [[2, 2]])]
+
+
+@pytest.mark.rule("FD002")
+def test_what_never_comes_is_lost() -> None:
+    story = [data(1), data(4), data(5), data(7), 1000, data(8)]
+    assert told(*story) == [("FD002", "proven", [[2, 3], [6, 6]])]
+    assert stream_of(*story)["unrecovered_seqnos"] == [[2, 3], [6, 6]]
+    (gap,) = [r["detail"] for r in replayed(story) if r["kind"] == "GAP"][:1]
+    assert (gap["lost_after_frame"], gap["revealed_frame"]) == (1, 2)
+
+
+@pytest.mark.rule("FD003")
+def test_an_overtaken_message_is_reordered_not_lost() -> None:
+    story = [data(1), data(3), data(4), data(2), 2000, data(5)]
+    assert told(*story) == [("FD003", "proven", [[2, 2]])]
+    stream = stream_of(*story)
+    assert (stream["reordered"], stream["reorder_depth"], stream["lost"]) == (1, 3, 0)
+    assert stream["late_ns"]["max"] == 2 * MS
+
+
+@pytest.mark.rule("FD004")
+def test_what_comes_after_a_second_was_late_or_sent_again() -> None:
+    story = [data(1), data(3), 1000, data(2), data(4)]
+    assert told(*story) == [("FD004", "cannot be told", [[2, 2]])]
+    assert told(*story, late_ms=1001) == [("FD003", "proven", [[2, 2]])]
+
+
+@pytest.mark.rule("FD004")
+def test_what_was_asked_for_where_repairs_are_not_marked_cannot_be_told() -> None:
+    story = [data(1), data(3), request((2, 3)), data(2), data(4)]
+    assert ("FD004", "cannot be told", [[2, 2]]) in told(*story, facts={"declares": ["request"]})
+
+
+@pytest.mark.rule("FD005")
+def test_the_network_s_duplicates_are_no_messages() -> None:
+    story = [data(1), data(2, 3), copy(2, 3), data(5)]
+    assert told(*story) == [("FD005", "proven", [[2, 4]])]
+    stream = stream_of(*story)
+    assert (stream["messages"], stream["arrivals"], stream["copies"]) == (5, 8, 3)
+
+
+@pytest.mark.rule("FD006")
+def test_a_number_in_another_datagram_is_a_copy() -> None:
+    assert told(data(1), data(2), data(2), data(3)) == [("FD006", "proven", [[2, 2]])]
+
+
+@pytest.mark.rule("FD007")
+@pytest.mark.parametrize("says", [heartbeat, end])
+def test_the_next_number_reveals_a_lost_tail(says: Any) -> None:
+    story = [data(1), data(2), says(5), 1000, says(5)]
+    assert told(*story) == [("FD002", "proven", [[3, 4]]), ("FD007", "proven", [[3, 4]])]
+
+
+@pytest.mark.rule("FD007")
+def test_a_stream_that_begins_with_a_heartbeat_begins_there() -> None:
+    assert told(heartbeat(3), data(5), 1000, data(6)) == [("FD002", "proven", [[3, 4]])]
+
+
+@pytest.mark.rule("FD017")
+def test_a_gap_of_the_last_moment_is_open() -> None:
+    story = [data(1), data(3)]
+    assert told(*story) == [("FD017", "cannot be told", [[2, 2]])]
+    assert told(*story, 999, data(4)) == [("FD002", "proven", [[2, 2]])]
+    assert stream_of(*story)["open_at_end"] == 1
+
+
+# -- numberings --------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("FD008")
+def test_a_numbering_that_goes_on_elsewhere_was_restarted() -> None:
+    first = [data(n) for n in range(500, 700)]
+    again = [step for n in range(1, 101) for step in (data(n), 20)]
+    assert told(*first, *again, data(103), 2000, data(104)) == [
+        ("FD002", "proven", [[101, 102]]),
+        ("FD008", "proven", []),
+    ]
+    stream = stream_of(*first, *again)
+    assert (stream["messages"], stream["restarts"]) == (300, 1)
+
+
+@pytest.mark.rule("FD008")
+def test_a_restart_at_the_end_is_likely_only() -> None:
+    first = [data(n) for n in range(500, 700)]
+    again = [data(n) for n in range(1, 101)]
+    assert told(*first, *again) == [("FD008", "likely", [])]
+
+
+@pytest.mark.rule("FD008")
+def test_old_copies_in_bulk_are_no_restart() -> None:
+    story = [data(n) for n in range(500, 700)]
+    bulk = [data(n) for n in range(510, 590)]
+    assert told(*story, *bulk, data(700)) == [("FD006", "proven", [[510, 589]])]
+
+
+@pytest.mark.rule("FD008")
+def test_one_late_message_is_no_restart() -> None:
+    story = [data(n) for n in range(500, 700) if n != 510]
+    assert told(*story, data(510), data(700), 2000, data(701)) == [
+        ("FD003", "proven", [[510, 510]])
+    ]
+
+
+@pytest.mark.rule("FD009")
+def test_a_declared_reset_begins_anew() -> None:
+    story = [data(7), data(9), reset(1), data(2), 2000, data(3)]
+    assert told(*story) == [("FD002", "proven", [[1, 1], [8, 8]]), ("FD009", "proven", [])]
+    assert told(data(7), data(8), reset(), data(1), data(2)) == [("FD009", "proven", [])]
+
+
+@pytest.mark.rule("FD010")
+def test_two_numberings_at_once_are_told_apart() -> None:
+    first = [data(n) for n in range(5000, 5200)]
+    second = [step for n in range(1, 101) for step in (data(n), 20)]
+    mixed = [step for n in range(50) for step in (data(5200 + n), data(101 + n))]
+    assert told(*first, *second, *mixed) == [("FD010", "proven", [])]
+    assert stream_of(*first, *second, *mixed)["messages"] == 400
+
+
+@pytest.mark.rule("FD011")
+def test_a_stray_number_is_no_loss() -> None:
+    story = [data(1), data(2), data(1 << 40), data(3), data(4)]
+    assert told(*story) == [("FD011", "proven", [[1 << 40, 1 << 40]])]
+    assert stream_of(*story)["messages"] == 4
+
+
+@pytest.mark.rule("FD012")
+def test_messages_after_the_end_are_reported() -> None:
+    story = [data(1), data(2), end(3), data(2), data(3)]
+    assert told(*story) == [("FD006", "proven", [[2, 2]]), ("FD012", "proven", [[3, 3]])]
+
+
+@pytest.mark.rule("FD018")
+def test_a_loss_in_a_silence_is_an_outage() -> None:
+    story = [data(1), 3500, data(9), 2000, data(10)]
+    assert told(*story) == [("FD002", "proven", [[2, 8]]), ("FD018", "proven", [[2, 8]])]
+    beats = [data(1), 2000, heartbeat(2), 2000, data(9), 2000, data(10)]
+    assert told(*beats) == [("FD002", "proven", [[2, 8]])]
+
+
+@pytest.mark.rule("FD019")
+def test_a_silence_against_the_stream_s_rhythm_is_told() -> None:
+    steady = [step for _ in range(30) for step in (heartbeat(5), 1000)]
+    assert told(data(4), *steady, 6000, *steady) == [("FD019", "proven", [])]
+    rare = [step for _ in range(5) for step in (heartbeat(5), 7000)]
+    assert told(data(4), *rare) == []
+    assert told(data(4), *steady, 6000, *steady, facts={"declares": []}) == []
+
+
+@pytest.mark.rule("FD020")
+def test_a_large_loss_in_a_small_space_is_uncertain() -> None:
+    story = [data(1), data(2), data(3003), 2000, data(3004)]
+    found = told(*story, facts=EVERYTHING | {"bits": 16})
+    assert ("FD020", "cannot be told", [[3, 3002]]) in found
+    assert [rule for rule, *_ in told(*story)] == ["FD002"]
+
+
+@pytest.mark.rule("FD021")
+def test_what_is_too_far_behind_cannot_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed_holes.Holes.__init__, "__defaults__", (8,))
+    story = [data(2 * n) for n in range(1, 40)]
+    found = told(*story, data(3), data(77))
+    assert ("FD021", "cannot be told", []) in found
+    assert ("FD003", "proven", [[77, 77]]) in found
+    assert stream_of(*story, data(3))["unrecovered"] == 38
+
+
+# -- requests and repairs ----------------------------------------------------------------------
+
+
+@pytest.mark.rule("FD014")
+def test_a_request_without_a_repair_is_unanswered() -> None:
+    story = [data(1), data(4), request((2, 4)), repair(2), 1000, data(5)]
+    assert ("FD014", "likely", [[3, 3]]) in told(*story)
+
+
+@pytest.mark.rule("FD015")
+def test_a_request_for_what_had_arrived_is_somebody_else_s_loss() -> None:
+    story = [data(1), data(2), request((2, 3)), repair(2), data(3)]
+    assert told(*story) == [("FD015", "proven", [[2, 2]])]
+    assert stream_of(*story)["retransmissions"]["undecidable"] == 1
+
+
+@pytest.mark.rule("FD016")
+def test_a_repair_that_nobody_asked_for_is_needless() -> None:
+    assert told(data(1), data(2), repair(2), data(3)) == [("FD016", "proven", [[2, 2]])]
+
+
+@pytest.mark.rule("5.5")
+def test_a_repair_that_names_no_group_goes_to_the_stream_that_misses_it() -> None:
+    a, b = "f|S|10.0.0.9:1|", "f|S|10.0.0.9:2|"
+    story = [
+        data(1, stream=a), data(1, stream=b), data(3, stream=a), data(2, stream=b),
+        request((2, 3)), repair(2, stream="f|S|"), data(4, stream=a),
+    ]  # fmt: skip
+    story = [step if step.kind != Kind.REQUEST else _for(step, "f|S|") for step in story]
+    rows = replayed(story, facts=EVERYTHING)
+    streams = {row["stream"]: row["detail"] for row in rows if row["kind"] == "STREAM"}
+    assert sorted(streams) == [a, b]
+    assert (streams[a]["recovered"], streams[b]["recovered"]) == (1, 0)
+    assert streams[b]["retransmissions"]["needless"] == 0
+
+
+def _for(step: Datagram, stream: str) -> Datagram:
+    return Datagram(step.first, step.stop, step.kind, step.flags, stream, step.source, step.ranges)
+
+
+# -- the naive model, and cuts -----------------------------------------------------------------
+
+
+def naive(story: Iterable[Datagram | int]) -> tuple[int, int, int, int, int]:
+    """Messages, duplicates, copies, late and lost numbers, word for word."""
+    high: int | None = None
+    seen: set[int] = set()
+    missing: set[int] = set()
+    duplicates = copies = late = 0
+    for step in dated(story):
+        if high is None:
+            assert step.first is not None or step.stop is not None
+            high = step.stop if step.kind == Kind.HIGHEST else step.first
+        assert high is not None and step.stop is not None
+        if step.kind == Kind.HIGHEST:
+            missing |= set(range(high, step.stop))
+            high = max(high, step.stop)
+            continue
+        assert step.first is not None
+        for number in range(step.first, step.stop):
+            if step.flags & Flag.NETWORK_DUPLICATE and number < high:
+                duplicates += 1
+            elif number >= high:
+                missing |= set(range(high, number))
+                high = number + 1
+                seen.add(number)
+            elif number in missing:
+                missing.remove(number)
+                late += 1
+                seen.add(number)
+            elif number in seen:
+                copies += 1
+            else:
+                seen.add(number)
+    return len(seen), duplicates, copies, late, len(missing)
+
+
+@st.composite
+def stories(draw: st.DrawFn, *, restarts: bool) -> list[Datagram | int]:
+    """Datagrams of one to three numbers with losses, copies, late ones, heartbeats, pauses."""
+    number = draw(st.sampled_from([0, 1, 1000]))
+    late: list[Datagram] = []
+    story: list[Datagram | int] = [data(number)]
+    words = ["data"] * 8 + ["lose", "late", "come", "copy", "again", "beat", "pause"]
+    for word in draw(st.lists(st.sampled_from(words + ["restart"] * restarts), max_size=120)):
+        count = draw(st.sampled_from([1, 1, 3])) if word in ("data", "lose", "late") else 1
+        datagram = data(number + 1, count)
+        if word in ("data", "lose", "late"):
+            number += count
+        if word == "data":
+            story.append(datagram)
+        elif word == "late":
+            late.append(datagram)
+        elif word == "come" and late:
+            story.append(late.pop(draw(st.integers(0, len(late) - 1))))
+        elif word == "copy":
+            story.append(copy(number))
+        elif word == "again" and isinstance(story[-1], Datagram) and story[-1].kind == Kind.DATA:
+            story.append(story[-1])
+        elif word == "beat":
+            story.append(heartbeat(number + 1))
+        elif word == "pause":
+            story.append(draw(st.sampled_from([500, 2000, 4000])))
+        elif word == "restart":
+            number = draw(st.sampled_from([0, 3, 5000, number + 10**9]))
+    return story
+
+
+@pytest.mark.rule("5.5")
+@given(stories(restarts=False), st.sampled_from([2, 10, 48]))
+@settings(max_examples=150, deadline=None)
+def test_the_engine_agrees_with_the_naive_model(story: list[Datagram | int], few: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(feed_stream, "FEW", few)
+        stream = engine_of(story).streams[STREAM]
+    counts = stream.counts
+    late = counts[Outcome.REORDERED] + counts[Outcome.EITHER]
+    told = stream.messages, stream.duplicates.count, stream.copies.count
+    assert (*told, late, counts[Outcome.UNRECOVERED]) == naive(story)
+
+
+@pytest.mark.rule("5.5")
+@given(
+    stories(restarts=True), st.sets(st.integers(1, 130)), st.sampled_from([1, 2, 7, 50]),
+    st.sampled_from([2, 10, 48]),
+)  # fmt: skip
+@settings(max_examples=150, deadline=None)
+def test_nothing_depends_on_where_the_capture_is_cut(
+    story: list[Datagram | int], cuts: set[int], size: int, few: int
+) -> None:
+    whole = replayed(story, facts=EVERYTHING)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(feed_stream, "FEW", few)
+        assert replayed(story, facts=EVERYTHING, cuts=cuts, size=size) == whole
+    every = set(range(1, len(story) + 2))
+    assert replayed(story, facts=EVERYTHING, cuts=every, size=size) == whole
+
+
+@pytest.mark.rule("3.4")
+def test_half_of_the_numbers_lost_is_linear_and_capped() -> None:
+    count = 4_000
+    engine: FeedEngine = engine_of(data(2 * n) for n in range(count))
+    stream = engine.streams[STREAM]
+    assert stream.counts[Outcome.UNRECOVERED] == stream.gap_count == count - 1
+    assert len(stream.gaps) == feed_stream.MAX_LISTED
+
+
+@pytest.mark.rule("4.4")
+def test_every_rule_of_feeds_is_judged_or_says_why_not() -> None:
+    rows = replayed([data(1)], facts=EVERYTHING)
+    judged = {row["rule"]: row["detail"]["why"] for row in rows if row["kind"] == "JUDGED"}
+    assert sorted(judged) == sorted(rule.code for rule in FEED)
+    assert judged["FD002"] is None
