@@ -19,8 +19,8 @@ FEED: Final[tuple[Rule, ...]] = (
         "A gap that was still open when its numbering or the capture ended, feed.late_ms or more "
         "after it showed. Receivers of a feed never speak, so a gap here is a gap here: whether "
         "others had the same one, only a capture at them can say.",
-        "Look whether losses come in bursts, and at the counters of interfaces, switches and socket "
-        "buffers on the path.",
+        "Look whether losses come in bursts, and at the counters of interfaces, switches and "
+        "socket buffers on the path.",
         "design 4.5, 5.5"),
     info(
         "FD003", "feed-reordered",
@@ -90,8 +90,8 @@ FEED: Final[tuple[Rule, ...]] = (
         _SOURCE),
     info(
         "FD018", "feed-outage",
-        "Numbers were lost in a silence: nothing of the stream came for longer than feed.silence_ms "
-        "and what followed skips numbers.",
+        "Numbers were lost in a silence: nothing of the stream came for longer than "
+        "feed.silence_ms, and what followed skips numbers.",
         "A gap between two datagrams of a stream that are more than feed.silence_ms apart.",
         "Look for a failed link, a re-converging network or a left group at that time.",
         _SOURCE),
@@ -111,7 +111,7 @@ FEED: Final[tuple[Rule, ...]] = (
         "RFC 3550 A.1"),
     info(
         "FD021", "feed-too-late-to-tell",
-        "Messages came so far behind that it is no longer known whether their numbers were missing.",
+        "Messages came so far behind that nobody can tell whether their numbers were missing.",
         "More than 131,072 gaps were revealed since then.",
         "Audit a shorter capture around the time.",
         "design 3.4"),

@@ -68,7 +68,7 @@ def request(*ranges: tuple[int, int], source: str = "10.0.0.3:9") -> Datagram:
     return Datagram(None, None, kind=Kind.REQUEST, ranges=ranges, source=source)
 
 
-def dated(story: Iterable[Datagram | int]) -> list[Datagram]:
+def dated(story: Iterable[Any]) -> list[Datagram]:
     """One frame each, 1 ms apart; a number is a pause in ms."""
     now = 0
     found: list[Datagram] = []
@@ -171,7 +171,7 @@ def batches(rows: Sequence[dict[str, Any]], size: int) -> list[pa.RecordBatch]:
 
 
 def engine_of(
-    story: Iterable[Datagram | int],
+    story: Iterable[Any],
     *,
     cuts: Iterable[int] = (),
     size: int = 1000,
@@ -190,7 +190,7 @@ def engine_of(
 
 
 def replayed(
-    story: Iterable[Datagram | int],
+    story: Iterable[Any],
     *,
     cuts: Iterable[int] = (),
     size: int = 1000,

@@ -31,7 +31,7 @@ from tests.replay.feed_builders import (
 EVERYTHING = {"declares": ["end", "heartbeat", "repair", "request", "reset"]}
 
 
-def told(*story: Datagram | int, **options: Any) -> list[tuple[str, str, list[list[int]]]]:
+def told(*story: Any, **options: Any) -> list[tuple[str, str, list[list[int]]]]:
     """(rule, certainty, seqnos) of the findings, at a capture that ends with its last event."""
     end_ns = max(step.at_ns for step in dated(story))
     found = []
@@ -46,14 +46,14 @@ def _holds(wanted: dict[str, int], end_ns: int) -> bool:
     return (before is None or end_ns < before) and (since is None or end_ns >= since)
 
 
-def stream_of(*story: Datagram | int, **options: Any) -> dict[str, Any]:
+def stream_of(*story: Any, **options: Any) -> dict[str, Any]:
     """The summary of the only stream."""
     rows = replayed(story, **{"facts": EVERYTHING, **options})
     (stream,) = [row["detail"] for row in rows if row["kind"] == "STREAM"]
     return dict(stream)
 
 
-def gaps_of(*story: Datagram | int, **options: Any) -> list[tuple[str, list[list[int]]]]:
+def gaps_of(*story: Any, **options: Any) -> list[tuple[str, list[list[int]]]]:
     """(outcome, seqnos) of each gap."""
     rows = replayed(story, **{"facts": EVERYTHING, **options})
     return [(r["detail"]["outcome"], r["detail"]["seqnos"]) for r in rows if r["kind"] == "GAP"]
@@ -318,7 +318,7 @@ def _for(step: Datagram, stream: str) -> Datagram:
 # -- the naive model, and cuts -----------------------------------------------------------------
 
 
-def naive(story: Iterable[Datagram | int]) -> tuple[int, int, int, int, int]:
+def naive(story: Iterable[Any]) -> tuple[int, int, int, int, int]:
     """Messages, duplicates, copies, late and lost numbers, word for word."""
     high: int | None = None
     seen: set[int] = set()
