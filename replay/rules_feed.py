@@ -88,6 +88,32 @@ FEED: Final[tuple[Rule, ...]] = (
         "A number at or above the one that the end of session names as next, after it.",
         "Look at the sender: receivers have closed the session and miss them.",
         _SOURCE),
+    warning(
+        "FD014", "feed-request-unanswered",
+        "Somebody asked for numbers again and no repair of them was captured.",
+        "A request without a repair of its numbers feed.late_ms later.",
+        "Look whether the repair server is alive and still has the numbers. A capture at another "
+        "place than the requester may not see the repairs.",
+        _SOURCE),
+    info(
+        "FD015", "feed-request-for-present",
+        "Somebody asked for numbers that had arrived at the place of capture: it lost them behind "
+        "this place, or asked needlessly.",
+        "A request names numbers that had been captured.",
+        "Capture at the requester to see which of the two it is.",
+        _SOURCE),
+    info(
+        "FD016", "feed-repair-needless",
+        "Repairs came that nobody had been seen asking for, of numbers that had arrived.",
+        "A repair of numbers that had arrived and that no captured request names.",
+        "Nothing, unless there are many.",
+        _SOURCE),
+    info(
+        "FD017", "feed-open-at-end",
+        "A gap was still open when the capture ended, too early to call it lost.",
+        "Less than feed.late_ms between its revelation and the end of the capture.",
+        "Capture longer.",
+        "design 4.5"),
     info(
         "FD018", "feed-outage",
         "Numbers were lost in a silence: nothing of the stream came for longer than "
