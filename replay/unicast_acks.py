@@ -5,9 +5,11 @@
     UNICAST4    ack_threshold counted deliveries: a message of a list counts once, one that came
                 alone twice (when stored and when delivered)
 
-A run hides how its messages were batched, so this counts what there was at least: a UNICAST3 batch
-is seen where a run is one frame, and what came partly in lists counts once. The ACK that the tick
-sends does not reset UNICAST4's counter; here every ACK does. Both err towards silence.
+This counts what there was at least, and so errs towards silence. A UNICAST3 batch is seen where a
+run is one frame. When a message that came alone counts for the second time is not visible: in
+u4-window-full-2 A sends ACK(0) 407 ms after message 1 came, so its delivery was not counted yet;
+all messages count once here. The ACK that the tick sends does not reset UNICAST4's counter; here
+every ACK does.
 """
 
 from typing import Final
@@ -36,14 +38,12 @@ class AtOnce:
         self._counted = 0
         self._due: Mark | None = None
 
-    def accepted(self, event: Event, stored: int, delivered: Range | None) -> None:
+    def accepted(self, event: Event, delivered: Range | None) -> None:
         """Messages were accepted; ``delivered`` is what became deliverable by them."""
         if self._threshold is None:
             return
         if self._unicast4:
-            alone = bool(event.flags & Flag.ALONE)
             self._counted += 0 if delivered is None else delivered[1] - delivered[0]
-            self._counted += stored if alone else 0
             due = self._counted >= self._threshold
         else:
             batch = event.flags & Flag.LISTED and event.last_mark().frame == event.frame

@@ -549,7 +549,7 @@ class ReceiverMachine:
             stream.enter(OPEN, entry.used, "a message")
         done = entry.window.accept(event.seqno, event.stop_seqno)
         if self._after_last_ack(event):
-            self._at_once.accepted(event, total(done.stored), done.delivered)
+            self._at_once.accepted(event, done.delivered)
         for part in done.dropped:  # B10
             self.facts_of(stream).outside_window.add(*part, event.first_mark())
         if done.duplicates:  # B9
