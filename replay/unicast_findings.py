@@ -93,13 +93,19 @@ class _Reporter(Reporter):
         syncs = stream.kinds("SEND_FIRST_SEQNO")
         if syncs:
             marks = self._sync_marks(pair, stream)
-            yield self.make(
-                stream, "UC012", Certainty.PROVEN,
+            text = (
                 "{receiver_member} had no window for messages of {sender_member} and sent {times} "
-                "SEND_FIRST_SEQNO.",
+                "SEND_FIRST_SEQNO"
+            )
+            facts: dict[str, Any] = {"times": syncs}
+            if pair.receiving is not None:
+                text += "; with a minimum of {interval} ms ({origin}) between two" + _WOULD
+                facts |= self._sync_interval() | _would(pair.receiving.would.row())
+            yield self.make(
+                stream, "UC012", Certainty.PROVEN, text + ".",
                 mark=marks[0] if marks else None,
                 evidence=[(mark, "SEND_FIRST_SEQNO") for mark in marks[:MAX_EVIDENCE]],
-                facts={"times": syncs},
+                facts=facts,
             )  # fmt: skip
         if stream.kinds("CLOSE"):
             yield self.make(
@@ -279,32 +285,27 @@ class _Reporter(Reporter):
         self, stream: Stream, close: list[tuple[Mark, Mark]], count: int, certainty: Certainty,
         would: dict[str, dict[str, int]] | None,
     ) -> Finding:  # fmt: skip
-        interval = self.parameters.value("sync_min_interval_ms")
         text = (
             "{times} SEND_FIRST_SEQNO of {receiver_member} to {sender_member} came sooner than "
             "{interval} ms ({origin}) after the one before"
         )
-        facts: dict[str, Any] = {
-            "times": count,
-            "interval": interval,
-            "origin": self.parameters.origin("sync_min_interval_ms"),
-        }
+        facts: dict[str, Any] = {"times": count} | self._sync_interval()
         if not self.release.throttled:
             text += "; this release has no minimum (JGRP-1874)"
         if would is not None:
-            text += (
-                "; the shipped rules would have sent {code}, the documents' {document}, the "
-                "UNICAST3 document's alone {before_sync}"
-            )
-            facts |= {
-                name.replace("document-", "").replace("-", "_"): counts["syncs"]
-                for name, counts in would.items()
-            }
+            text += ";" + _WOULD
+            facts |= _would(would)
         return self.make(
             stream, "UC013", certainty, text + ".", mark=close[0][1],
             evidence=[(second, "SEND_FIRST_SEQNO") for _, second in close[:MAX_EVIDENCE]],
             facts=facts, default="sync_min_interval_ms",
         )  # fmt: skip
+
+    def _sync_interval(self) -> dict[str, Any]:
+        return {
+            "interval": self.parameters.value("sync_min_interval_ms"),
+            "origin": self.parameters.origin("sync_min_interval_ms"),
+        }
 
     def _endless(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
         for repeat in facts.after_ack.kept:
@@ -742,6 +743,20 @@ _AT_SENDER: Final = frozenset(
      "UC028", "UC031", "UC038", "UC041"}
 )  # fmt: skip
 _AT_MEMBER: Final = frozenset({"UC003", "UC005", "UC010", "UC013", "UC014", "UC015", "UC027"})
+
+
+#: How many SEND_FIRST_SEQNO each rule set would have sent (JGRP-1874); facts of ``_would``.
+_WOULD: Final = (
+    " the shipped rules would have sent {code}, the documents' {document}, the UNICAST3 document's "
+    "alone {before_sync}"
+)
+
+
+def _would(row: dict[str, dict[str, int]]) -> dict[str, int]:
+    return {
+        name.replace("document-", "").replace("-", "_"): counts["syncs"]
+        for name, counts in row.items()
+    }
 
 
 def _shown(tail: Tail) -> list[tuple[Mark, str]]:
