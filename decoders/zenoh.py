@@ -12,6 +12,7 @@ zenoh to the last byte. A batch that merely reads as zenoh is not claimed, but i
 marked ``doubt``: the engine counts them where the session proves to be one.
 """
 
+import base64
 import json
 from collections import Counter
 from collections.abc import Iterator
@@ -39,6 +40,8 @@ ROWS: Final = 3 * wire.MAX_RECORDS
 MAX_BATCH_BYTES: Final = 65_535
 #: A batch has fewer messages (``MAX_RECORDS``): index = place of the batch << PLACE_BITS | message.
 PLACE_BITS: Final = 16
+#: Counters whose fragmented message is watched; of further ones every piece travels.
+MAX_TOLD: Final = 10_000
 #: Of a located message so much is read: everything before its payload.
 READ_BYTES: Final = 70_000
 
@@ -108,6 +111,8 @@ class BatchDecoder:
         self.messages: Counter[str] = Counter()
         self.undecoded: Counter[str] = Counter()
         self.sureness: Counter[str] = Counter()
+        #: Counter -> whether the first piece of its fragmented message says what the message is.
+        self._told: dict[tuple[str, str, int], bool] = {}
 
     def decode(self, batches: Batches) -> tuple[list[pa.RecordBatch], Int64s]:
         """EVENTS rows, and the kernel's status of each batch."""
@@ -262,11 +267,14 @@ class BatchDecoder:
         self, batches: Batches, rows: Int64s, data: Any, row: list[int]
     ) -> Iterator[dict[str, Any]]:
         kind, doubt = row[wire.KIND], row[wire.DOUBT]
-        word, detail = self._read(data, row)
-        if not doubt and kind != wire.BATCHES:
-            self.messages[word] += row[wire.COUNT]
         place = int(rows[row[wire.FIRST]])
         sender, receiver, conversation = _ends(batches, place)
+        if kind == wire.FRAGMENT:
+            word, detail = "Fragment", self._fragment(data, row, (sender, receiver, row[wire.CODE]))
+        else:
+            word, detail = self._read(data, row)
+        if not doubt and kind != wire.BATCHES:
+            self.messages[word] += row[wire.COUNT]
         event = _event(batches, rows, row)
         event |= {
             "conversation": conversation,
@@ -334,16 +342,32 @@ class BatchDecoder:
             return "push", detail
         begin, stop = row[wire.AT], min(row[wire.NEXT], len(data))
         raw = bytes(data[begin : min(stop, begin + READ_BYTES)])
-        if kind == wire.FRAGMENT:
-            first, header = row[wire.AUX] & 1, row[wire.HEADER]
-            detail = {"first": first, "more": header >> 6 & 1, "drop": row[wire.AUX] >> 1 & 1}
-            told = messages.read(raw)
-            if told is not None:
-                detail["message"] = list(told)
-            return "Fragment", detail
         read = messages.read if kind == wire.NETWORK else messages.read_transport
         told = read(raw)
         return told if told is not None else ("unreadable", {})
+
+    def _fragment(self, data: Any, row: list[int], key: tuple[str, str, int]) -> dict[str, Any]:
+        """What a fragment is; ``message``: what the message is, if this piece says so.
+
+        ``piece`` has its bytes, in base64, where the message's first piece is not enough, or may
+        not have been: its engine puts them together (zenoh.md 8.5).
+        """
+        begin, stop = row[wire.AT], min(row[wire.NEXT], len(data))
+        first, more = row[wire.AUX] & 1, row[wire.HEADER] >> 6 & 1
+        detail: dict[str, Any] = {"first": first, "more": more, "drop": row[wire.AUX] >> 1 & 1}
+        known = self._told.get(key)
+        if first or known is None:
+            told = messages.read(bytes(data[begin : min(stop, begin + READ_BYTES)]))
+            if told is not None:
+                detail["message"] = list(told)
+            known = bool(first) and told is not None
+        if not known:
+            detail["piece"] = base64.b64encode(bytes(data[begin:stop])).decode("ascii")
+        if not more:
+            self._told.pop(key, None)
+        elif key in self._told or len(self._told) < MAX_TOLD:
+            self._told[key] = known
+        return detail
 
     def account(self) -> dict[str, object]:
         """``messages_by`` and what else an ACCOUNT row has of a decoder."""

@@ -16,6 +16,9 @@ what was published, the subscribers behind this leg, their queries (``zenoh_find
     declare.*         key tables, subscribers, queryables (caches), tokens
     cut               what snap length cut off here may have said anything
 
+The engine knows no bytes, but one thing: a fragmented message whose first piece does not say what
+it is has to be put together by the rules for its counter, and is then read by the decoder's reader.
+
 A batch that only might be zenoh (``doubt``) counts if the session proves to be one.
 """
 
@@ -27,6 +30,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from seqaudit.decoders.events import FRAME_BITS, Flag, Kind
+from seqaudit.decoders.zenoh_messages import read
 from seqaudit.replay.event import Event
 from seqaudit.replay.gaps import Arrival, Mark
 from seqaudit.replay.notes import Note, Times
@@ -36,7 +40,7 @@ from seqaudit.replay.seqnos import SAMPLE_MASK, unwrap
 from seqaudit.replay.settings import MEMBER, Vantage
 from seqaudit.replay.zenoh_cache import evicted
 from seqaudit.replay.zenoh_document import DocumentSettings, DocumentWorld, passed_on
-from seqaudit.replay.zenoh_hops import HopCounter, Message
+from seqaudit.replay.zenoh_hops import Held, HopCounter, Message
 from seqaudit.replay.zenoh_keys import (
     UNRESOLVED,
     Advanced,
@@ -173,6 +177,7 @@ class ZenohEngine:
         if self._document:
             self.world = DocumentWorld(DocumentSettings.of(self.parameters))
         self._next_due = 2**63
+        self._held = Held()
         self._cuts: list[int] = []  # when frames came that snap length cut off, never falling
 
     # -- events --------------------------------------------------------------------------------
@@ -300,7 +305,12 @@ class ZenohEngine:
             for reliable in (1, 0):
                 key = (event.source, event.destination, priority * 2 + reliable)
                 self.counters[key] = HopCounter(
-                    self._mask, pair[1 - reliable], self.patch, reliable=bool(reliable)
+                    self._mask,
+                    pair[1 - reliable],
+                    self.patch,
+                    reliable=bool(reliable),
+                    read=read,
+                    held=self._held,
                 )
 
     # -- transport -----------------------------------------------------------------------------
@@ -312,7 +322,12 @@ class ZenohEngine:
         counter = self.counters.get(key)
         if counter is None:
             counter = HopCounter(
-                self._mask, self._end(event.source).initial, self.patch, reliable=bool(code & 1)
+                self._mask,
+                self._end(event.source).initial,
+                self.patch,
+                reliable=bool(code & 1),
+                read=read,
+                held=self._held,
             )
             if len(self.counters) < MAX_COUNTERS:  # a group may have any number of senders
                 self.counters[key] = counter

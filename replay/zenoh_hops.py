@@ -1,10 +1,12 @@
 """One transport counter as its receiver has it: what it accepts, ignores, throws away (zenoh.md 8).
 
-Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H1 to H14 of
+Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H1 to H15 of
 ``zenoh_tables``.
 """
 
+import base64
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -14,6 +16,8 @@ from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.seqnos import unwrap
 
 MAX_GAPS: Final = 10_000
+#: Bytes of unfinished messages of one session; what comes beyond stays unread.
+MAX_HELD: Final = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +39,50 @@ class Taken:
     accepted_from: int
 
 
+#: Reads the beginning of a network message; null where it is not enough.
+Read = Callable[[bytes], tuple[str, dict[str, Any]] | None]
+
+
+@dataclass(slots=True)
+class Held:
+    """Bytes of unfinished messages that the counters of one engine keep together."""
+
+    size: int = 0
+
+
 @dataclass(slots=True)
 class Message:
-    """A fragmented message in progress."""
+    """A fragmented message in progress.
 
-    told: list[Any] | None  # word and detail of what it is, as its first piece says
+    Its first piece says what it is, unless the piece is too short; then its bytes are kept until
+    they do.
+    """
+
+    told: list[Any] | None  # word and detail
     first: Mark
     pieces: int = 0
+    raw: bytearray | None = None  # null: not needed, or no more room
+
+    def grow(self, detail: dict[str, Any], read: Read, held: Held) -> None:
+        """One more piece (H15)."""
+        if self.told is not None or self.raw is None or "piece" not in detail:
+            return
+        piece = base64.b64decode(detail["piece"])
+        self.raw += piece
+        held.size += len(piece)
+        if held.size > MAX_HELD:
+            self.drop(held)
+            return
+        found = read(bytes(self.raw))
+        if found is not None:
+            self.told = list(found)
+            self.drop(held)
+
+    def drop(self, held: Held) -> None:
+        """Its bytes are not needed any more."""
+        if self.raw is not None:
+            held.size -= len(self.raw)
+            self.raw = None
 
 
 class HopCounter:
@@ -51,9 +92,22 @@ class HopCounter:
         mask: highest sn.
         initial: the first sn that the sender uses, if a handshake said so.
         patch: 1: fragments say where a message begins (8.5).
+        read: reads messages that are put together here.
+        held: what all counters of the engine keep.
     """
 
-    def __init__(self, mask: int, initial: int | None, patch: int, *, reliable: bool) -> None:
+    def __init__(
+        self,
+        mask: int,
+        initial: int | None,
+        patch: int,
+        *,
+        reliable: bool,
+        read: Read,
+        held: Held,
+    ) -> None:
+        self._read = read
+        self._held = held
         self.mask = mask
         self.reliable = reliable
         self.initial = initial
@@ -88,7 +142,7 @@ class HopCounter:
         if taken.accepted_from < taken.stop:
             if self._message is not None:
                 self.broken.add(came)
-            self._message = None
+            self._forget()
             self._final_at = self._open_at = None
         return taken
 
@@ -113,24 +167,32 @@ class HopCounter:
         if begins:
             if self._message is not None:
                 self.broken.add(came)  # H6
-            self._message = Message(detail.get("message"), came)
+                self._forget()
+            self._message = Message(detail.get("message"), came, raw=bytearray())
         elif self._message is None:
             return None  # H7
         elif place != self._expected:
             self.broken.add(came)  # H9
-            self._message = None
+            self._forget()
             return None
         if said_drop:  # H12
             self.abandoned.add(came)
-            self._message = None
+            self._forget()
             return None
         assert self._message is not None
         self._expected = place + 1
         self._message.pieces += 1
+        self._message.grow(detail, self._read, self._held)
         if more:
             return None
-        complete, self._message = self._message, None
+        complete = self._message
+        self._forget()
         return complete
+
+    def _forget(self) -> None:
+        if self._message is not None:
+            self._message.drop(self._held)
+        self._message = None
 
     def _take(self, first: int, stop: int, came: Mark, until: Mark, *, begins: bool) -> Taken:
         count = stop - first
@@ -162,7 +224,7 @@ class HopCounter:
         elif self._open_at == first - 1 and begins:
             if stop == first + 1:  # H11
                 self.abandoned.add(came)
-                self._message = None
+                self._forget()
                 first += 1
             else:  # H14
                 stop -= 1

@@ -35,6 +35,7 @@ _TABLE: Final = (
     Row("zenoh H13", "not First, buffer empty, patch 0: start here", _FRAGMENT),
     Row("zenoh H14", "unfinished fragments, several sns missing, a new message: the final fragment "
         "is among them, and the sn skipped after it", "zenoh.md 8.4"),
+    Row("zenoh H15", "a message is read from as many of its pieces as that takes", _FRAGMENT),
     Row("zenoh S1", "no SourceInfo and no timestamp: delivered", _SUBSCRIBER),
     Row("zenoh S2", "no SourceInfo, timestamp: ordered by clock", _SUBSCRIBER),
     Row("zenoh S3", "history runs with max 1, nothing yet: delivered", _SUBSCRIBER),

@@ -205,7 +205,7 @@ def test_fragments_say_what_their_message_is_where_it_begins() -> None:
     assert first["detail"]["message"][1]["source"] == [ZID, 6, 3]
     assert (first["detail"]["first"], first["detail"]["more"]) == (1, 1)
     assert (last["detail"]["first"], last["detail"]["more"]) == (0, 0)
-    assert dropped["detail"] == {"first": 1, "more": 1, "drop": 1}
+    assert dropped["detail"] == {"first": 1, "more": 1, "drop": 1, "piece": "XQ=="}
 
 
 def test_compressed_and_plain_batches_behind_a_batch_header() -> None:

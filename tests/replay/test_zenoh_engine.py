@@ -1,14 +1,17 @@
 """One zenoh session through decoder and engine, made of bytes (zenoh.md 6, 9, 11)."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from seqaudit.decoders import zenoh_kernels as wire
 from seqaudit.decoders.events import Flag, Kind
-from seqaudit.decoders.zenoh import BatchDecoder
+from seqaudit.decoders.zenoh import BatchDecoder, Batches
 from seqaudit.decoders.zenoh_messages import zid_text
 from seqaudit.replay.event import Event
 from seqaudit.replay.parameters import Given
@@ -82,14 +85,22 @@ class Session:
         return self.publisher(z.push(b"\x01\x04" + sn.to_bytes(4, "little"), 0, TOKEN))
 
     def played(
-        self, vantage: Vantage = AT_SUBSCRIBER, given: Mapping[str, Given] | None = None
+        self,
+        vantage: Vantage = AT_SUBSCRIBER,
+        given: Mapping[str, Given] | None = None,
+        chunk: int = 0,
     ) -> tuple[ZenohEngine, list[Result]]:
         batches = z.batches(self.payloads, back=self.back)
         times = [round(at * 1000) * 1_000_000 for at in self.times]
         for place, size in self.cut.items():
             batches.stop[place] -= size
         batches.at_ns = np.array(times, np.int64)
-        found, _ = BatchDecoder().decode(batches)
+        found = []
+        if chunk:  # pieces of a capture, each with a decoder of its own
+            for at in range(0, batches.count, chunk):
+                found += BatchDecoder().decode(part(batches, at, at + chunk))[0]
+        else:
+            found += BatchDecoder().decode(batches)[0]
         rows = [row for batch in found for row in batch.to_pylist()]
         rows.sort(key=lambda row: (row["frame"], row["index"]))
         engine = ZenohEngine("zenoh|udp|10.77.0.1:40000|10.77.0.2:7000", given or {}, vantage)
@@ -143,6 +154,16 @@ class Group:
 
 def told(streams: Sequence[Mapping[str, Any]]) -> list[tuple[str | None, Any]]:
     return [(row["subscriber"], row["delivered"]) for row in streams]
+
+
+def part(batches: Batches, begin: int, stop: int) -> Batches:
+    """Some of the batches, as another piece would have them."""
+    columns = {
+        field.name: getattr(batches, field.name)[begin:stop]
+        for field in fields(batches)
+        if isinstance(getattr(batches, field.name), np.ndarray)
+    }
+    return replace(batches, **columns)
 
 
 def event(row: Mapping[str, Any]) -> Event:
@@ -370,6 +391,41 @@ def test_fragments_are_one_sample() -> None:
         "push": 1,
     }}  # fmt: skip
     assert account["frames_by"] == {"decoded": 7, "other": -7}
+
+
+def pieces(session: Session, message: bytes, size: int, *, first: bool = True) -> Session:
+    """A message in fragments of so many bytes."""
+    for at in range(0, len(message), size):
+        more = at + size < len(message)
+        piece = z.fragment(
+            session.sns[False], message[at : at + size], more=more, first=first and at == 0
+        )
+        session.raw(piece)
+        session.sns[False] += 1
+    return session.lose()
+
+
+@pytest.mark.rule("zenoh H15")
+@given(st.integers(1, 80), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_a_message_is_put_together_from_pieces_of_any_size(size: int, batched: bool) -> None:
+    session = Session().put(0)
+    pieces(session, z.push(z.put(1, b"x" * 90), 0, "demo/sensor"), size)
+    pieces(session, z.declare(2, 9, 0, "demo/other"), size)
+    engine, found = session.put(2).played(chunk=3 if batched else 0)
+    assert stream(found)["delivered"] == [[0, 2]]
+    assert engine.unreadable == 0
+    assert engine.subscriptions["10.77.0.1:40000"] == {9: "demo/other"}
+
+
+def test_a_piece_that_is_lost_loses_the_message_and_what_was_kept_of_it() -> None:
+    session = Session().put(0)
+    pieces(session, z.push(z.put(1, b"x" * 90)), 10)
+    del session.payloads[-5], session.times[-5]
+    engine, found = session.put(2).played()
+    assert stream(found)["live"] == [[0, 0], [2, 2]]
+    assert engine._held.size == 0
+    assert "ZN016" in rules(found)
 
 
 def test_what_nobody_recognises_says_nothing() -> None:

@@ -1,6 +1,7 @@
 """The decision tables of zenoh, a test a row (zenoh.md 8.3 to 8.6, 9.3, 9.4, 10; design 8.2)."""
 
 import ast
+import base64
 import re
 from collections import deque
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seqaudit.decoders.zenoh_messages import read
 from seqaudit.replay.gaps import Arrival, Mark, Outcome
 from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.seqnos import SAMPLE_MASK, unwrap
@@ -20,7 +22,7 @@ from seqaudit.replay.zenoh_cache import (
     chosen,
     evicted,
 )
-from seqaudit.replay.zenoh_hops import HopCounter
+from seqaudit.replay.zenoh_hops import MAX_HELD, Held, HopCounter
 from seqaudit.replay.zenoh_keys import (
     Advanced,
     KeyTables,
@@ -497,7 +499,7 @@ def test_document_cache() -> None:
 
 
 def counter(initial: int | None = 10, mask: int = 127, patch: int = 1) -> HopCounter:
-    return HopCounter(mask, initial, patch, reliable=True)
+    return HopCounter(mask, initial, patch, reliable=True, read=read, held=Held())
 
 
 def came(hop: HopCounter, *sns: int) -> list[bool]:
@@ -614,6 +616,25 @@ def test_a_drop_mark_delivers_nothing() -> None:
     hop.fragment_came(10, mark(0), piece(1), said_drop=False)
     assert hop.fragment_came(11, mark(0), piece(0, 0), said_drop=True)[1] is None
     assert hop.abandoned.count == 1
+
+
+def carried(raw: bytes, *, first: bool = False, more: bool = True) -> dict[str, object]:
+    return {"first": int(first), "more": int(more), "piece": base64.b64encode(raw).decode()}
+
+
+def test_bytes_of_unfinished_messages_are_bounded_over_all_counters() -> None:
+    held = Held()
+    hops = [
+        HopCounter(0xFFFF, 0, 1, reliable=True, read=lambda raw: None, held=held) for _ in range(3)
+    ]
+    block = bytes(65_000)
+    for sn in range(400):
+        for hop in hops:
+            hop.fragment_came(sn, mark(0), carried(block, first=sn == 0), said_drop=False)
+            assert held.size <= MAX_HELD
+    for hop in hops:
+        hop.fragment_came(400, mark(0), carried(b"", more=False), said_drop=False)
+    assert held.size == 0
 
 
 @settings(max_examples=300)
