@@ -53,4 +53,10 @@ ZENOH: Final[tuple[tuple[str, int | str | None, str, str, str, tuple[str, ...]],
         "zenoh.query_timeout_ms", 10_000, "ms", "timeout of queries that state none",
         "zenoh.md 9.4", (),
     ),
+    (
+        "zenoh.retention_ms", 3_600_000, "ms",
+        "a subscriber forgets a source that was idle for longer, unless a liveliness token keeps "
+        "it",
+        "zenoh.md 9.4", (),
+    ),
 )  # fmt: skip

@@ -40,7 +40,7 @@ from seqaudit.replay.seqnos import SAMPLE_MASK, unwrap
 from seqaudit.replay.settings import MEMBER, Vantage
 from seqaudit.replay.zenoh_cache import evicted
 from seqaudit.replay.zenoh_document import DocumentSettings, DocumentWorld, passed_on
-from seqaudit.replay.zenoh_hops import Held, HopCounter, Message
+from seqaudit.replay.zenoh_hops import Held, HopCounter, Message, initial_sn
 from seqaudit.replay.zenoh_keys import (
     UNRESOLVED,
     Advanced,
@@ -51,6 +51,7 @@ from seqaudit.replay.zenoh_keys import (
     matches,
     parameters,
 )
+from seqaudit.replay.zenoh_lanes import Lanes
 from seqaudit.replay.zenoh_subscriber import (
     Cause,
     DocumentSubscriber,
@@ -66,6 +67,11 @@ MAX_QUERIES: Final = 100_000
 #: Subscribers or queryables of one side; each is matched against each new source.
 MAX_DECLARED: Final = 2_000
 MAX_COUNTERS: Final = 10_000
+#: zids tried for an end whose handshake was not captured, and how far behind its initial sn a
+#: counter may be found: by chance one in 2,000 tries is (28 bits).
+MAX_NAMED: Final = 8
+NEAR: Final = 1 << 17
+WIDE: Final = 0x0FFF_FFFF
 BLOCK: Final = 8  # bit D of the QoS extension (zenoh.md 4)
 
 #: What a declaration is known by: its id, and to a group its key expression.
@@ -149,10 +155,12 @@ class ZenohEngine:
         self.retired: list[tuple[tuple[str, str, int], HopCounter]] = []
         self.keys = KeyTables()
         self.sources: dict[tuple[str, str, str], Source] = {}
+        self._tokens: dict[str, dict[Declared, str]] = {}  # sender -> id -> source
         self.unnumbered: dict[tuple[str, str, str], Unnumbered] = {}
         self.subscriptions: dict[str, dict[Declared, str]] = {}
         self.queryables: dict[str, dict[Declared, str]] = {}
         self.subscribers: dict[tuple[str, str | None, str], Subscriber] = {}
+        self.lanes: dict[int, Lanes] = {}  # of subscribers, which live as long as the engine
         self.queries: list[Query] = []
         self.unlisted_queries = 0
         self.session_starts = 0  # InitSyn or first Join captured
@@ -178,6 +186,7 @@ class ZenohEngine:
             self.world = DocumentWorld(DocumentSettings.of(self.parameters))
         self._next_due = 2**63
         self._held = Held()
+        self._named: dict[str, set[str]] = {}  # endpoint -> zids that may be its node's
         self._cuts: list[int] = []  # when frames came that snap length cut off, never falling
 
     # -- events --------------------------------------------------------------------------------
@@ -230,6 +239,7 @@ class ZenohEngine:
             self.world.advance(at_ns)
         for subscriber in self.subscribers.values():
             subscriber.advance(at_ns)
+            self.lanes_of(subscriber).advance(at_ns)
         self._note_due()
 
     def close(self) -> None:
@@ -243,7 +253,8 @@ class ZenohEngine:
         due = [query.deadline_ns for query in self._open.values()]
         due += [
             s.waiting.at_ns + self._grace_ns + 1
-            for s in self.subscribers.values()
+            for one in self.subscribers.values()
+            for s in (one, *self.lanes_of(one).living)
             if s.waiting is not None
         ]
         self._next_due = min(due, default=2**63)
@@ -264,6 +275,7 @@ class ZenohEngine:
         self.counters.clear()
         self.subscriptions.clear()
         self.queryables.clear()
+        self._tokens.clear()
         for end in self.ends.values():
             end.initial = None
 
@@ -323,7 +335,7 @@ class ZenohEngine:
         if counter is None:
             counter = HopCounter(
                 self._mask,
-                self._end(event.source).initial,
+                self._initial(event.source, event.destination),
                 self.patch,
                 reliable=bool(code & 1),
                 read=read,
@@ -332,6 +344,37 @@ class ZenohEngine:
             if len(self.counters) < MAX_COUNTERS:  # a group may have any number of senders
                 self.counters[key] = counter
         return counter
+
+    def _initial(self, sender: str, receiver: str) -> int | None:
+        """The sender's first sn; by both zids where its Init was captured and its Open was not."""
+        end, peer = self._end(sender), self._end(receiver)
+        if end.initial is not None or self.multicast or not self.session_starts:
+            return end.initial
+        if end.zid is None or peer.zid is None:
+            return None
+        return initial_sn(end.zid, peer.zid, self._mask)
+
+    def before_the_capture(self, sender: str, receiver: str, counter: HopCounter) -> int | None:
+        """Frames that a counter had sent before its first one here, if its initial sn is known.
+
+        Without a handshake the zids are guessed: of those that messages of either end name, the
+        two that give a number shortly below the first one (H16).
+        """
+        if counter.known_start or self.multicast or not counter.seen or counter.mask < WIDE:
+            return None
+        found = {
+            (counter.seen.first() - initial_sn(one, other, counter.mask)) & counter.mask
+            for one in self._named.get(sender, ())
+            for other in self._named.get(receiver, ())
+            if one != other
+        }
+        near = min(found, default=NEAR)
+        return near if near < NEAR else None
+
+    def _names(self, endpoint: str, zid: str) -> None:
+        named = self._named.setdefault(endpoint, set())
+        if len(named) < MAX_NAMED and len(self._named) < MAX_COUNTERS:
+            named.add(zid)
 
     def _accepted(self, event: Event) -> bool:
         """Whether the receiver took the frame that this message is in."""
@@ -388,6 +431,7 @@ class ZenohEngine:
             if len(self.sources) >= MAX_SOURCES:
                 return None
             source = self.sources[identity] = Source(event.source, event.destination, name)
+            self._names(event.source, name.partition("/")[0])
         if source.key is None or source.key.startswith(UNRESOLVED):
             source.key = self.keys.resolve(event.source, event.destination, key)
         return source
@@ -444,6 +488,7 @@ class ZenohEngine:
                 self._in_the_document(self.world, source, subscriber, (first, stop), arrival)
                 continue
             subscriber.sample(first, stop, arrival, None)
+            self.lanes_of(subscriber).sample(first, stop, arrival, None)
             if subscriber.waiting is not None:
                 self._next_due = min(self._next_due, subscriber.waiting.at_ns + self._grace_ns + 1)
 
@@ -516,6 +561,13 @@ class ZenohEngine:
         found = self._matched[identity] = [self._subscriber(source, name) for name in names]
         return found
 
+    def lanes_of(self, subscriber: Subscriber) -> Lanes:
+        """The subscribers that a machine stands for, where their queries tell them apart (S28)."""
+        found = self.lanes.get(id(subscriber))
+        if found is None:
+            found = self.lanes[id(subscriber)] = Lanes(subscriber)
+        return found
+
     def _machine(self, source: Source) -> str:
         """What a subscriber knows a source by; the document's by its session alone (D11)."""
         return source.source.partition("/")[0] if self._document else source.source
@@ -534,6 +586,8 @@ class ZenohEngine:
                 lambda who, a, b, query, since: self._cause(who, source, a, b, query, since),
                 history=history is not None,
                 history_max=limit,
+                retention_ns=self.parameters.value("retention_ms") * 1_000_000,
+                kept=lambda: source.source in self._tokens.get(source.sender, {}).values(),
             )
         return found
 
@@ -682,6 +736,8 @@ class ZenohEngine:
                 declared[name] = self.keys.resolve(sender, receiver, detail["key"])
                 if what == "subscriber" and self.multicast and self._listens_here(sender):
                     self._subscribes_now(declared[name])
+        elif what in ("token", "u_token"):
+            self._token(what == "token", detail, sender, receiver)
         elif what in ("u_subscriber", "u_queryable"):
             table = self.subscriptions if what == "u_subscriber" else self.queryables
             table.get(sender, {}).pop(self._declared(sender, receiver, detail), None)
@@ -704,6 +760,18 @@ class ZenohEngine:
         for (_, receiver, _), source in self.sources.items():
             if source.key is not None and matches(subject, source.key):
                 self.subscribers.pop((receiver, None, self._machine(source)), None)
+
+    def _token(self, declared: bool, detail: Mapping[str, Any], sender: str, receiver: str) -> None:
+        """A publisher or subscriber says that it lives; the token keeps what is known of it."""
+        tokens = self._tokens.setdefault(sender, {})
+        name = self._declared(sender, receiver, detail)
+        if not declared:
+            tokens.pop(name, None)
+            return
+        told = advanced(self.keys.resolve(sender, receiver, detail["key"]))
+        if told is not None and told.source is not None and len(tokens) < MAX_DECLARED:
+            tokens[name] = told.source
+            self._names(sender, told.source.partition("/")[0])
 
     def _of_document(self, key: list[Any], sender: str, receiver: str) -> bool:
         """Whether a queryable is a cache of the document's own system (D22)."""
@@ -754,6 +822,8 @@ class ZenohEngine:
             return
         self._asked_by[number] = subscribers
         for subscriber in subscribers:
+            if len(subscribers) == 1:  # else nobody says whose query it is
+                self.lanes_of(subscriber).query(query)
             subscriber.query(query)
 
     def _sources_of(self, requester: str, name: str | None) -> list[Source]:
@@ -862,6 +932,7 @@ class ZenohEngine:
         for subscriber in subscribers:
             if subscriber.source == self._machine(source):
                 subscriber.sample(sn, sn + 1, arrival, query)
+                self.lanes_of(subscriber).sample(sn, sn + 1, arrival, query)
 
     def _final(self, detail: Mapping[str, Any], event: Event) -> None:
         assert event.destination is not None
@@ -882,6 +953,7 @@ class ZenohEngine:
             return
         for subscriber in self._asked_by.pop(query.number, []):
             subscriber.query_ended(query, mark)
+            self.lanes_of(subscriber).query_ended(query, mark)
 
     def _gap_since(self, query: Query, stop_ns: int) -> bool:
         """Transport sns are missing on the way to the requester since it asked."""

@@ -15,11 +15,20 @@ from seqaudit.replay.rules_zenoh import ZENOH
 from seqaudit.replay.zenoh import Source, Unnumbered, ZenohEngine
 from seqaudit.replay.zenoh_hops import HopCounter, HopGap
 from seqaudit.replay.zenoh_legs import LINK_RULES
-from seqaudit.replay.zenoh_subscriber import Cause, DocumentSubscriber, Query, Sort, Subscriber
+from seqaudit.replay.zenoh_subscriber import (
+    Cause,
+    DocumentSubscriber,
+    Miss,
+    Query,
+    Sort,
+    Subscriber,
+)
 
 SYSTEM: Final = "zenoh"
 HOP_SYSTEM: Final = "zenoh-hop"
-PARAMETERS: Final = ("rules", "cache_depth", "query_grace_ms", "query_timeout_ms")
+PARAMETERS: Final = (
+    "rules", "cache_depth", "query_grace_ms", "query_timeout_ms", "retention_ms",
+)  # fmt: skip
 DOCUMENT_PARAMETERS: Final = (
     "cache_origin", "cache_enabled", "cache_history", "periodic_query_ms", "history_query",
 )  # fmt: skip
@@ -284,6 +293,7 @@ class _Zenoh(Reporter):
             "unrecovered_seqnos": inclusive(listed(subscriber.unrecovered)),
             "recovery_ns": subscriber.recovery.percentiles(),
             "repeats": subscriber.repeat_count,
+            "forgotten": subscriber.forgotten,
             "longest_wait_ns": max(
                 (w.released.at_ns - w.held.at_ns for w in subscriber.waits), default=None
             ),
@@ -302,15 +312,11 @@ class _Zenoh(Reporter):
             row["retransmissions"] = dict.fromkeys(row["retransmissions"])
         else:
             row["delivered"] = inclusive(subscriber.delivery.ranges)
-            row["misses"] = [
-                {
-                    "seqnos": [[miss.first, miss.stop - 1]],
-                    "nb": miss.stop - miss.first,
-                    "cause": str(miss.cause),
-                    "frame": miss.due.frame,
-                    "at_ns": miss.due.at_ns,
-                }
-                for miss in subscriber.misses
+            row["misses"] = _misses(subscriber)
+            lanes = self.engine.lanes_of(subscriber).all
+            row["subscribers"] = [
+                {"delivered": inclusive(lane.delivery.ranges), "misses": _misses(lane)}
+                for lane in lanes
             ]
         return row
 
@@ -389,7 +395,8 @@ class _Zenoh(Reporter):
                 caches=self._caches(source, subscriber),
             )  # fmt: skip
         if role != "sender":
-            yield from self._missed(stream, subscriber, here)
+            yield from self._missed(stream, subscriber, subscriber.misses, here)
+            yield from self._missed_by_some(stream, subscriber, here)
             yield from self._tail(stream, source, subscriber, here)
         yield from self._document_findings(stream, source, subscriber, here)
         still_open = [gap for gap in gaps if Outcome.GONE in gap.parts]
@@ -475,16 +482,32 @@ class _Zenoh(Reporter):
         )
         return ", ".join(names[:MAX_EVIDENCE]) or "a cache that does not name itself"
 
-    def _missed(
+    def _missed_by_some(
         self, stream: Stream, subscriber: Subscriber, certainty: Certainty
     ) -> Iterator[Finding]:
+        """Of several subscribers with one key expression, some got less than others (S28)."""
+        lanes = self.engine.lanes_of(subscriber).all
+        all_miss = {(miss.first, miss.stop) for miss in subscriber.misses}
+        for number, lane in enumerate(lanes, 1):
+            own = [miss for miss in lane.misses if (miss.first, miss.stop) not in all_miss]
+            who = f" (subscriber {number} of {len(lanes)} with one key expression)"
+            yield from self._missed(stream, subscriber, own, certainty, who)
+
+    def _missed(
+        self,
+        stream: Stream,
+        subscriber: Subscriber,
+        missed: list[Miss],
+        certainty: Certainty,
+        who: str = "",
+    ) -> Iterator[Finding]:
         for cause in Cause:
-            misses = [miss for miss in subscriber.misses if miss.cause is cause]
+            misses = [miss for miss in missed if miss.cause is cause]
             if not misses:
                 continue
             text = (
                 "{count} samples of {sender_member} were missed and did not come back ({cause}); "
-                "due: {callbacks}."
+                f"due: {{callbacks}}{who}."
             )
             severity = None
             if cause is Cause.CUT:
@@ -737,6 +760,7 @@ class _Zenoh(Reporter):
                 "resolution_mask": counter.mask,
                 "initial_seqno": counter.initial,
                 "start_known": counter.known_start,
+                "frames_before_capture": self.engine.before_the_capture(sender, receiver, counter),
                 "first_seqno": counter.seen.first(),
                 "last_seqno": counter.seen.stop() - 1,
                 "first_frame": counter.first.frame if counter.first else None,
@@ -820,6 +844,19 @@ def _hop_gap(gap: HopGap, counter: HopCounter) -> dict[str, Any]:
         "delivered_frame": None,
         "delivered_after_ns": None,
     }
+
+
+def _misses(subscriber: Subscriber) -> list[dict[str, Any]]:
+    return [
+        {
+            "seqnos": [[miss.first, miss.stop - 1]],
+            "nb": miss.stop - miss.first,
+            "cause": str(miss.cause),
+            "frame": miss.due.frame,
+            "at_ns": miss.due.at_ns,
+        }
+        for miss in subscriber.misses
+    ]
 
 
 def _between(start: Mark | None, stop: Mark) -> int | None:

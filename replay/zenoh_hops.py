@@ -1,10 +1,11 @@
 """One transport counter as its receiver has it: what it accepts, ignores, throws away (zenoh.md 8).
 
-Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H1 to H15 of
+Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H1 to H16 of
 ``zenoh_tables``.
 """
 
 import base64
+import hashlib
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -83,6 +84,19 @@ class Message:
         if self.raw is not None:
             held.size -= len(self.raw)
             self.raw = None
+
+
+def initial_sn(sender: str, receiver: str, mask: int) -> int:
+    """The first sn that a node uses towards another: a hash of both zids (zenoh.md 8.1, H16).
+
+    Args:
+        sender, receiver: zids as text.
+    """
+    raw = b"".join(
+        number.to_bytes((number.bit_length() + 7) // 8 or 1, "little")
+        for number in (int(sender, 16), int(receiver, 16))
+    )
+    return int.from_bytes(hashlib.shake_128(raw).digest(4), "little") & mask
 
 
 class HopCounter:

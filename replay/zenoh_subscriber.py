@@ -23,6 +23,9 @@ from seqaudit.replay.ranges import DeliveryOrder, Range, RangeSet
 MAX_KEPT_GAPS: Final = 10_000
 MAX_KEPT_MISSES: Final = 10_000
 
+#: Of the state of an idle source (zenoh.md 9.4).
+RETENTION_NS: Final = 3_600_000_000_000
+
 BY_SAMPLE: Final = "a newer sample"
 BY_HEARTBEAT: Final = "heartbeat"
 BY_QUERY: Final = "this subscriber's own query"
@@ -123,6 +126,7 @@ class Subscriber:
     Args:
         grace_ns: how long a query may take to appear after the gap.
         history_max: of the initial history query; null: no limit or no history.
+        retention_ns: an idle source is forgotten after that, unless ``kept`` (a token) says no.
         cause: says why [first, stop) stays missing after a query (null: none was sent), and since
             when it is known to be missing (ns).
     """
@@ -139,7 +143,13 @@ class Subscriber:
         *,
         history: bool = False,
         history_max: int | None = None,
+        retention_ns: int = RETENTION_NS,
+        kept: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._retention_ns = retention_ns
+        self._kept = kept
+        self._touched_ns: int | None = None
+        self.forgotten = 0  # times that an idle source was forgotten
         self.subject = subject
         self.source = source
         self.last: int | None = None
@@ -181,6 +191,7 @@ class Subscriber:
 
     def sample(self, first: int, stop: int, arrival: Arrival, reply: Query | None) -> None:
         """Samples [first, stop), live or from a reply: the code path is the same (9.4)."""
+        self._forget_if_idle(arrival)
         if reply is None and self._by_reply:
             self._overtaken(first, stop)
         self._filling, self._calm = reply, self.calm
@@ -188,6 +199,16 @@ class Subscriber:
         self._take(first, stop, arrival.first)
         if reply is None:
             self._after_live(arrival.first)
+
+    def _forget_if_idle(self, arrival: Arrival) -> None:
+        """What is known of a source goes after an hour without it (S26)."""
+        touched, self._touched_ns = self._touched_ns, arrival.last.at_ns
+        if touched is None or arrival.first.at_ns - touched <= self._retention_ns:
+            return
+        if self.last is None or self.queries or self.history or self.pending or self._kept():
+            return
+        self.forgotten += 1
+        self.last = self.tracker = None
 
     @property
     def calm(self) -> bool:
@@ -397,8 +418,9 @@ class Subscriber:
 
     def _note(self, first: int, stop: int, arrival: Arrival) -> None:
         if self.tracker is None:
+            if self.start is None:
+                self.first_at = arrival.first
             self.start = first
-            self.first_at = arrival.first
             self.tracker = self._new_tracker(first)
         elif self.history and first < self.tracker.known_stop:
             self.start = min(first, self.start or first)
@@ -490,8 +512,12 @@ class DocumentSubscriber(Subscriber):
         *,
         history: bool = False,
         history_max: int | None = None,
+        retention_ns: int = RETENTION_NS,
+        kept: Callable[[], bool] = lambda: True,
     ) -> None:
-        super().__init__(subject, source, grace_ns, cause, history=history, history_max=None)
+        super().__init__(
+            subject, source, grace_ns, cause, history=history, history_max=None, kept=lambda: True
+        )
         self.last_frame = 0  # of the last sample that came
 
     def before(self, older: list[Range]) -> None:

@@ -36,6 +36,8 @@ _TABLE: Final = (
     Row("zenoh H14", "unfinished fragments, several sns missing, a new message: the final fragment "
         "is among them, and the sn skipped after it", "zenoh.md 8.4"),
     Row("zenoh H15", "a message is read from as many of its pieces as that takes", _FRAGMENT),
+    Row("zenoh H16", "handshake not captured, zids known: the initial sn is a hash of both",
+        "zenoh.md 8.1"),
     Row("zenoh S1", "no SourceInfo and no timestamp: delivered", _SUBSCRIBER),
     Row("zenoh S2", "no SourceInfo, timestamp: ordered by clock", _SUBSCRIBER),
     Row("zenoh S3", "history runs with max 1, nothing yet: delivered", _SUBSCRIBER),
@@ -65,10 +67,12 @@ _TABLE: Final = (
     Row("zenoh S23", "late publisher: history query on the token key", _SUBSCRIBER),
     Row("zenoh S24", "sns wrap at 2^32", _SUBSCRIBER),
     Row("zenoh S25", "publisher restart: another source", _SUBSCRIBER),
-    Row("zenoh S26", "retention: an idle source is forgotten after an hour", _SUBSCRIBER,
-        "a liveliness token may keep it; the next query says what it knows (S12)"),
+    Row("zenoh S26", "retention: an idle source is forgotten after an hour, unless a token keeps "
+        "it", _SUBSCRIBER),
     Row("zenoh S27", "a query brings last samples that nothing told of: lost and recovered",
         "zenoh.md 9.4 \"periodic queries\""),
+    Row("zenoh S28", "identical queries side by side: each subscriber gets its own replies only",
+        "zenoh.md 9.5"),
     Row("zenoh C1", "_sn=a..b: both ends included, wrap-aware", _CACHE),
     Row("zenoh C2", "_sn=a..", _CACHE),
     Row("zenoh C3", "_sn=..b", _CACHE),

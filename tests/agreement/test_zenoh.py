@@ -19,7 +19,7 @@ WHERE_ALL_ARE: Final = pytest.mark.skipif(
 
 
 FIXTURE_EQUAL: Final = 1774
-ALL_EQUAL: Final = 2587
+ALL_EQUAL: Final = 2589
 
 
 def unknown(not_here: int) -> dict[str, int]:

@@ -347,11 +347,33 @@ class _Comparison:
             heard = max((s["heartbeat_highest"] or -1 for s in streams), default=-1)
             seen = list(range(highest + 1, heard + 1)) or None
             yield self.row(file, f"{name} last ones lost", seen, tail, NO_SUCCESSOR)
+        apart = [stream["subscribers"] for stream in streams if stream["subscribers"]]
+        for told_apart in apart:  # their queries stood side by side: so many there must be
+            yield self.row(
+                file,
+                f"{name} subscribers told apart",
+                sorted((one["delivered"], [m["nb"] for m in one["misses"]]) for one in told_apart),
+                self._each(subscriber, publisher),
+            )
+        if self.truth["kind"] == "many-recovery-queries":
+            yield self.row(file, f"{name} told apart at all", len(apart), 1)
         yield self.row(
             file,
             f"{name} delivered, count",
             sum(b - a + 1 for s in streams for a, b in s["delivered"]),
             told["delivered"],
+        )
+
+    def _each(self, of: Mapping[str, Any], publisher: Mapping[str, Any]) -> list[Any]:
+        """Delivered and missed by each subscriber of a node and key expression."""
+        identity = (publisher["zid"], publisher["eid"])
+        return sorted(
+            (
+                to_ranges([r[4] for r in one["delivered"] if (r[2], r[3]) == identity]),
+                [m["nb"] for m in one["misses"] if (m["zid"], m["eid"]) == identity],
+            )
+            for one in self.truth["subscribers"]
+            if (one["zid"], one["key"]) == (of["zid"], of["key"])
         )
 
     def _evicted(

@@ -20,6 +20,7 @@ from seqaudit.replay.settings import Vantage
 from seqaudit.replay.zenoh import ZenohEngine
 from seqaudit.replay.zenoh_document import passed_on
 from seqaudit.replay.zenoh_findings import results
+from seqaudit.replay.zenoh_hops import initial_sn
 from seqaudit.replay.zenoh_subscriber import Sort
 from tests.decoders import zenoh_builders as z
 
@@ -305,6 +306,64 @@ def test_a_restarted_publisher_is_another_source() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.rule("zenoh S26")
+@pytest.mark.parametrize(
+    ("idle", "token", "missed"),
+    [(3599, False, [[2, 4]]), (3601, False, []), (3601, True, [[2, 4]])],
+)
+def test_an_idle_source_is_forgotten_unless_a_token_keeps_it(
+    idle: float, token: bool, missed: list[list[int]]
+) -> None:
+    session = Session()
+    if token:
+        session.publisher(z.declare(6, 3, 0, TOKEN))
+    _, found = session.put(0, 1).wait(idle).put(5).wait(2).put(6).played()
+    row = stream(found)
+    assert row["delivered"] == [[0, 1], [5, 6]]
+    assert [miss["seqnos"][0] for miss in row["misses"]] == missed
+    assert row["forgotten"] == (not missed)
+
+
+@pytest.mark.rule("zenoh S28")
+@pytest.mark.rule("zenoh S13")
+def test_of_several_subscribers_each_gets_the_replies_to_its_own_query() -> None:
+    session = Session().put(0).lose().put(2).ask(1, "_sn=1..").ask(2, "_sn=1..").ask(3, "_sn=1..")
+    answered(session, 1, 1, 2)
+    session.lose()  # the replies to the second query, and its final
+    answered(session, 3, 1, 2)
+    _, found = session.put(3).wait(11).put(4).played()
+    row = stream(found)
+    assert row["delivered"] == [[0, 4]]
+    told = [
+        (one["delivered"], [m["seqnos"][0] for m in one["misses"]]) for one in row["subscribers"]
+    ]
+    assert sorted(told) == [([[0, 0], [2, 4]], [[1, 1]]), ([[0, 4]], []), ([[0, 4]], [])]
+    (said,) = [r.detail for r in found if r.rule == "ZN002" and r.kind == FINDING]
+    assert "subscriber 2 of 3" in said["text"]
+
+
+def test_periodic_queries_of_one_subscriber_are_no_further_subscribers() -> None:
+    session = answered(Session().put(0).ask(1, "_sn=1.."), 1).put(1).lose().put(3)
+    session.ask(2, "_sn=2..").ask(3, "_sn=2..")
+    _, found = answered(answered(session, 2, 2, 3), 3, 2, 3).put(4).played()
+    assert stream(found)["subscribers"] == []
+    slow = Session().put(0).lose().put(2).ask(1, "_sn=1..").wait(0.2).ask(2, "_sn=1..")
+    _, found = answered(answered(slow, 1, 1, 2), 2, 1, 2).played()
+    assert stream(found)["subscribers"] == []
+
+
+def test_subscribers_that_were_told_apart_stay_so_and_one_that_ends_is_given_up() -> None:
+    session = Session().put(0).lose().put(2).ask(1, "_sn=1..").ask(2, "_sn=1..")
+    answered(answered(session, 1, 1, 2), 2, 1, 2)
+    session.lose().put(4).ask(3, "_sn=3..").ask(4, "_sn=3..")
+    answered(answered(session, 3, 3, 4), 4, 3, 4)
+    session.lose().put(6).ask(5, "_sn=5..")  # one of them alone
+    _, found = answered(session, 5, 5, 6).wait(3).put(7).played()
+    row = stream(found)
+    assert [one["delivered"] for one in row["subscribers"]] == [[[0, 7]], [[0, 4]]]
+    assert rules(found) & {"ZN002"} == set()
+
+
 @pytest.mark.rule("zenoh S1")
 @pytest.mark.rule("zenoh D1")
 def test_samples_without_source_info_are_counted_by_key_and_said() -> None:
@@ -415,7 +474,7 @@ def test_a_message_is_put_together_from_pieces_of_any_size(size: int, batched: b
     engine, found = session.put(2).played(chunk=3 if batched else 0)
     assert stream(found)["delivered"] == [[0, 2]]
     assert engine.unreadable == 0
-    assert engine.subscriptions["10.77.0.1:40000"] == {9: "demo/other"}
+    assert engine.subscriptions["10.77.0.1:40000"] == {(9, None): "demo/other"}
 
 
 def test_a_piece_that_is_lost_loses_the_message_and_what_was_kept_of_it() -> None:
@@ -484,6 +543,22 @@ def test_a_lost_reply_and_an_evicted_sample_look_the_same() -> None:
     session = Session().put(0, 1).lose().put(3).ask(1, "_sn=2..").lose()
     (miss,) = stream(answered(session, 1).put(4).played()[1])["misses"]
     assert (miss["seqnos"], miss["cause"]) == ([[2, 2]], "reply lost, or evicted")
+
+
+@pytest.mark.rule("zenoh H16")
+def test_where_no_open_was_captured_the_zids_say_what_the_first_sn_was() -> None:
+    first = initial_sn(ZID, zid_text(SUBSCRIBER_ZID), 0xFFF_FFFF)
+    session = Session(opened=False).raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True), back=True)
+    session.sns[False] = first + 2
+    _, found = session.put(0).played()
+    hop = stream(found, "transport")
+    assert (hop["initial_seqno"], hop["missing"], hop["frames_before_capture"]) == (first, 2, None)
+    later = Session(opened=False)
+    later.sns[False] = first + 70
+    token = f"demo/sensor/@adv/sub/{zid_text(SUBSCRIBER_ZID)}/9/_"
+    _, found = later.put(5).subscriber(z.declare(6, 1, 0, token)).put(6).played()
+    hops = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "transport"]
+    assert [hop["frames_before_capture"] for hop in hops] == [70, None]
 
 
 def test_at_the_sender_nothing_is_said_about_delivery() -> None:

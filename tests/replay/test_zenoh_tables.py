@@ -22,7 +22,7 @@ from seqaudit.replay.zenoh_cache import (
     chosen,
     evicted,
 )
-from seqaudit.replay.zenoh_hops import MAX_HELD, Held, HopCounter
+from seqaudit.replay.zenoh_hops import MAX_HELD, Held, HopCounter, initial_sn
 from seqaudit.replay.zenoh_keys import (
     Advanced,
     KeyTables,
@@ -616,6 +616,14 @@ def test_a_drop_mark_delivers_nothing() -> None:
     hop.fragment_came(10, mark(0), piece(1), said_drop=False)
     assert hop.fragment_came(11, mark(0), piece(0, 0), said_drop=True)[1] is None
     assert hop.abandoned.count == 1
+
+
+@pytest.mark.rule("zenoh H16")
+def test_initial_sns_are_a_hash_of_both_zids() -> None:
+    """tcp-clean-1: the Opens of its hexdumps (zenoh.md 12)."""
+    one, other = "9a37f0b6b9f4dabbe6dfc2c028178114", "dcba8b831e4974e2a0a5281cdbe5650a"
+    assert initial_sn(one, other, 0xFFF_FFFF) == 22827635
+    assert initial_sn(other, one, 0xFFF_FFFF) == 125800146
 
 
 def carried(raw: bytes, *, first: bool = False, more: bool = True) -> dict[str, object]:
