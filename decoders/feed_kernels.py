@@ -656,17 +656,17 @@ def decode(
         source = 0
         if placed == 1:
             parts = m[f + F_PARTS]
-            if m[c + C_LINE] > 0:
+            if m[c + C_LINE] > 0:  # stands for all ends: those of two lines differ
                 place = m[c + C_LINE] << 40
             else:
                 if parts & 1 == 1:
                     place = to >> 16 << 16
                 if parts & 2 == 2:
                     place = place | to & 65535
-            if parts & 4 == 4:
-                source = start >> 16 << 16
-            if parts & 8 == 8:
-                source = source | start & 65535
+                if parts & 4 == 4:
+                    source = start >> 16 << 16
+                if parts & 8 == 8:
+                    source = source | start & 65535
         s = 0
         if sort != IS_IGNORE:
             found = m[c + C_STREAM]
