@@ -1,0 +1,136 @@
+"""The benchmark's generator: its truth is what its capture holds."""
+
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import dpkt
+import pytest
+
+from tests.bench.generate import (
+    CLIENT_PORT,
+    END,
+    SERVER_PORT,
+    Shape,
+    Truth,
+    digest,
+    generate,
+)
+
+FAULTY = Shape(6_000, streams=5, loss=0.05, late=0.03, duplicates=0.02, copies=0.02)
+SHAPES = {
+    "faultless": Shape(4_000, streams=7, faults=False),
+    "faulty": FAULTY,
+    "half-lost": Shape(6_000, streams=3, loss=0.5, burst=2.0),
+    "one-stream": Shape(3_000, streams=1, loss=0.02, nanoseconds=True),
+    "many-streams": Shape(4_000, streams=1_000, loss=0.02),
+}
+
+
+def read_slowly(path: Path) -> dict[tuple[str, int, str], dict[str, Any]]:
+    """Per stream what a reader of the capture finds, packet by packet.
+
+    A repair is told from its sender; a network duplicate from its IP id and bytes.
+    """
+    found: dict[tuple[str, int, str], dict[str, Any]] = {}
+    of_session: dict[str, tuple[str, int, str]] = {}
+    have: dict[Any, set[int]] = defaultdict(set)
+    high: dict[Any, int] = defaultdict(int)
+    seen: set[tuple[int, bytes]] = set()
+    with path.open("rb") as handle:
+        for at, frame in dpkt.pcap.Reader(handle):
+            assert at > 0
+            ip = dpkt.ethernet.Ethernet(frame).data
+            udp = ip.data
+            assert isinstance(udp, dpkt.udp.UDP)
+            session = udp.data[:10].decode()
+            first = int.from_bytes(udp.data[10:18], "big")
+            count = int.from_bytes(udp.data[18:20], "big")
+            group = ".".join(str(byte) for byte in ip.dst)
+            if udp.sport not in (CLIENT_PORT, SERVER_PORT):
+                of_session[session] = (group, udp.dport, session)
+            key = of_session[session]
+            row = found.setdefault(
+                key,
+                dict.fromkeys(
+                    ("packets", "messages", "distinct", "duplicates", "copies", "late",
+                     "repaired", "requests", "heartbeats", "ends"), 0
+                ),
+            )  # fmt: skip
+            numbers = set(range(first, first + count))
+            if udp.dport == SERVER_PORT:
+                row["requests"] += 1
+            elif udp.sport == SERVER_PORT:
+                assert not numbers & have[key]
+                row["messages"] += count
+                row["distinct"] += count
+                row["repaired"] += count
+                have[key] |= numbers
+            elif count in (0, END):
+                row["ends" if count else "heartbeats"] += 1
+                high[key] = max(high[key], first)
+            else:
+                row["packets"] += 1
+                row["messages"] += count
+                if numbers & have[key]:
+                    assert numbers <= have[key]
+                    row["copies"] += count
+                    if (ip.id, bytes(frame)) in seen:
+                        row["duplicates"] += count
+                else:
+                    row["distinct"] += count
+                    row["late"] += count if first < high[key] else 0
+                seen.add((ip.id, bytes(frame)))
+                have[key] |= numbers
+                high[key] = max(high[key], first + count)
+    for key, row in found.items():
+        lost = sorted(set(range(1, high[key])) - have[key])
+        ranges: list[list[int]] = []
+        for number in lost:
+            if ranges and ranges[-1][1] == number:
+                ranges[-1][1] = number + 1
+            else:
+                ranges.append([number, number + 1])
+        row |= {"first": 1, "last": high[key] - 1, "lost": len(lost)}
+        row |= {"lost_ranges": len(ranges), "lost_digest": digest(ranges)}
+    return found
+
+
+def written(shape: Shape, folder: Path) -> tuple[Path, Truth]:
+    path = folder / "bench.pcap"
+    return path, generate(shape, path)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_truth_is_what_a_slow_reader_finds(name: str, tmp_path: Path) -> None:
+    path, truth = written(SHAPES[name], tmp_path)
+    told = {
+        (row["group"], row["port"], row["session"]): {
+            key: value
+            for key, value in row.items()
+            if key not in ("group", "port", "session", "sessions_before")
+        }
+        for row in truth.streams()
+    }
+    assert told == read_slowly(path)
+    assert path.stat().st_size == truth.bytes
+
+
+def test_the_faulty_capture_has_faults_of_every_class(tmp_path: Path) -> None:
+    _, truth = written(FAULTY, tmp_path)
+    sums = {
+        name: sum(row[name] for row in truth.streams())
+        for name in ("lost", "late", "duplicates", "copies", "repaired", "heartbeats", "ends")
+    }
+    assert min(sums.values()) > 0
+    assert sums["copies"] > sums["duplicates"]
+
+
+def test_the_same_arguments_give_the_same_bytes(tmp_path: Path) -> None:
+    one, other = tmp_path / "1", tmp_path / "2"
+    one.mkdir()
+    other.mkdir()
+    path, _ = written(FAULTY, one)
+    again, _ = written(FAULTY, other)
+    assert path.read_bytes() == again.read_bytes()
+    assert path.with_suffix(".truth.json").read_bytes() == (other / "bench.truth.json").read_bytes()
