@@ -100,13 +100,13 @@ class Arrivals:
     carries no numbers: a heartbeat or an end of session says that ``first`` is next.
     """
 
+    at_ns: Ints
     session: Ints
     kind: Ints
     made: Ints  # ORIGINAL, NETWORK_DUPLICATE, COPY
     first: Ints
     stop: Ints
     ip_id: Ints
-    at_ns: Ints
 
     def __len__(self) -> int:
         return len(self.session)
@@ -392,7 +392,7 @@ class _Model:
         parts.append(self._ends(number, float(count + 1000)))
         arrival = np.argsort(np.concatenate([when for when, _ in parts]), kind="stable")
         columns = np.concatenate([columns for _, columns in parts], axis=1)[:, arrival]
-        return Arrivals(*columns, self._times(random, len(arrival)))
+        return Arrivals(self._times(random, len(arrival)), *columns)
 
     def _sent(self, random: np.random.Generator, count: int) -> "_Sent":
         """The next packets, each with the numbers that follow those its stream sent before."""
@@ -472,10 +472,10 @@ class _Model:
         shows = (sent.stream[shown] == sent.stream) & ~hidden[shown]
         chosen = random.random(count) < self._shape.rate(self._shape.repairs)
         repaired = np.flatnonzero(lost & ~dark & chosen & shows)
-        asked: Floats = shown[repaired] + random.integers(20, 400, len(repaired)) + 0.125
-        answered: Floats = asked + random.integers(50, 800, len(repaired))
+        asked = shown[repaired] + random.integers(20, 400, len(repaired)) + 0.125
+        answered = asked + random.integers(50, 800, len(repaired))
         fits = answered < count
-        return repaired[fits], asked[fits], answered[fits]
+        return repaired[fits], asked[fits].astype(np.float64), answered[fits].astype(np.float64)
 
     def _ends(self, number: int, place: float) -> tuple[Floats, Ints]:
         """Ends of sessions behind the last packet of a block, three of each; new sessions begin."""
