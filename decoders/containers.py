@@ -18,6 +18,7 @@ from seqaudit.decoders import record_kernels as k
 from seqaudit.decoders.compression import Decompressed, detect
 from seqaudit.decoders.errors import CaptureError
 from seqaudit.decoders.formats import Format, recognize, sniff
+from seqaudit.decoders.kernels import apart
 from seqaudit.decoders.sources import (
     CHUNK_BYTES,
     InOrder,
@@ -187,7 +188,7 @@ class Reader:
         self._window = Window(
             source, compile_it=self.compile_it, chunk_bytes=chunk, size_bytes=size
         )
-        self._columns = np.empty((9, self.room), np.int64)
+        self._columns = np.empty((9, apart(self.room)), np.int64)[:, : self.room]
         columns: list[Any] = list(self._columns)
         self._outputs = columns if self.compile_it else [memoryview(c) for c in columns]
         state: pcapng.State | None = None

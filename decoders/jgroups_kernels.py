@@ -194,21 +194,21 @@ def u8(data, o):
     return data[o] | 0
 
 
-def u16(data, o):
+def u16be(data, o):
     return (data[o] | 0) * 256 + (data[o + 1] | 0)
 
 
-def u32(data, o):
-    return u16(data, o) * 65536 + u16(data, o + 2)
+def u32be(data, o):
+    return u16be(data, o) * 65536 + u16be(data, o + 2)
 
 
 def i16(data, o):
-    value = u16(data, o)
+    value = u16be(data, o)
     return value if value < 32768 else value - 65536
 
 
 def i32(data, o):
-    value = u32(data, o)
+    value = u32be(data, o)
     return value if value < 2147483648 else value - 4294967296
 
 
@@ -244,7 +244,7 @@ def skip_text(data, o, stop):
         return BAD
     if o + 3 > stop:
         return SHORT
-    o += 3 + u16(data, o + 1)
+    o += 3 + u16be(data, o + 1)
     return o if o <= stop else SHORT
 
 
@@ -267,7 +267,7 @@ def skip_address(data, o, stop):
     if tag == 0:
         if o + 3 > stop:
             return SHORT
-        kind = u16(data, o + 1)
+        kind = u16be(data, o + 1)
         o += 3
         if kind == 22:  # MillisAddress
             return o + 8 if o + 8 <= stop else SHORT
@@ -302,8 +302,8 @@ def pair_is_known(data, o, stop, m):
     """Whether protocol id and known header class could stand at ``o``."""
     if o + 4 > stop:
         return 0
-    of = u16(data, o + 2)
-    if of >= CLASSES or u16(data, o) == 0:
+    of = u16be(data, o + 2)
+    if of >= CLASSES or u16be(data, o) == 0:
         return 0
     return 1 if m[m[W_TABLE] + of * FIELDS] != IS_UNKNOWN else 0
 
@@ -366,7 +366,7 @@ def skip_fields(data, o, stop, line, m):
             left = i16(data, o)
             o += 2
         elif op == F_MERGE_ID:
-            left = 2 if u16(data, o) // 4 % 2 == 1 else 1
+            left = 2 if u16be(data, o) // 4 % 2 == 1 else 1
             o += 2
         elif op == F_BITS:
             o = o + 12 + (i32(data, o) + 63) // 64 * 8 if i32(data, o) >= 0 else BAD
@@ -404,7 +404,7 @@ def intern(data, o, size, m):
     at = o
     left = size
     while left >= 4:
-        key = ((key ^ u32(data, at)) * 10368889) & 274877906943
+        key = ((key ^ u32be(data, at)) * 10368889) & 274877906943
         at += 4
         left -= 4
     tail = 0
@@ -420,7 +420,7 @@ def intern(data, o, size, m):
             word = m[entry + 1]
             at = o
             left = size
-            while left >= 4 and m[word] == u32(data, at):
+            while left >= 4 and m[word] == u32be(data, at):
                 word += 1
                 at += 4
                 left -= 4
@@ -438,7 +438,7 @@ def intern(data, o, size, m):
     at = o
     left = size
     while left >= 4:
-        m[word] = u32(data, at)
+        m[word] = u32be(data, at)
         word += 1
         at += 4
         left -= 4
@@ -471,8 +471,8 @@ def is_strong(data, o, stop, m):
     """1: a pair of ids that no other traffic has by chance, with a body that fits (1.8)."""
     if o + 6 > stop:
         return 0
-    who = u16(data, o)
-    of = u16(data, o + 2)
+    who = u16be(data, o)
+    of = u16be(data, o + 2)
     if of >= CLASSES or who > 78:
         return 0
     what = m[m[W_TABLE] + of * FIELDS]
@@ -482,7 +482,7 @@ def is_strong(data, o, stop, m):
                 return 0
         elif who != 57 and who != 16 and who != 17 and who != 56:
             return 0
-        size = u16(data, o + 4)
+        size = u16be(data, o + 4)
         return printable(data, o + 6, size) if o + 6 + size <= stop else 0
     of = u8(data, o + 4)
     if what == IS_UNICAST3:
@@ -500,7 +500,7 @@ def headers(data, o, stop, row, m):
     """All headers of a message into its row. Returns where they end."""
     if o + 2 > stop:
         return SHORT
-    left = u16(data, o)
+    left = u16be(data, o)
     o += 2
     if left > 100:
         return BAD
@@ -508,8 +508,8 @@ def headers(data, o, stop, row, m):
         left -= 1
         if o + 4 > stop:
             return SHORT
-        who = u16(data, o)
-        of = u16(data, o + 2)
+        who = u16be(data, o)
+        of = u16be(data, o + 2)
         line = m[W_TABLE] + of * FIELDS
         what = m[line] if of < CLASSES else IS_UNKNOWN
         at = o + 4
@@ -615,7 +615,7 @@ def headers(data, o, stop, row, m):
             m[row + HEADER_AT] = o + 4
             if what == IS_PING and m[W_BARE] > 0 and u8(data, o + 5) == 1:
                 # an MPING datagram has its cluster here
-                size = u16(data, o + 6)
+                size = u16be(data, o + 6)
                 m[W_STRONG] = printable(data, o + 8, size)
                 m[row + CLUSTER] = intern(data, o + 8, size, m) if size > 0 else 0
         elif what >= IS_FRAGMENT:
@@ -651,7 +651,7 @@ def payload(data, o, stop, end, kind, row, m):
         if of == 0:
             if o + 3 > stop:
                 return SHORT
-            of = u16(data, o + 1)
+            of = u16be(data, o + 1)
             o += 3
         line = LAYOUT + (2 * CLASSES + of) * FIELDS
         if 0 < of < CLASSES and m[line] != IS_UNKNOWN:
@@ -663,8 +663,8 @@ def payload(data, o, stop, end, kind, row, m):
         m[W_SECOND] = 0
         while o + 13 <= stop:
             # the next message begins where its head fits and its first header is beyond doubt
-            if u16(data, o) <= 7 and u8(data, o + 2) == 0 and u16(data, o + 3) < 4096:
-                if u16(data, o + 5) <= 16 and is_strong(data, o + 7, stop, m) == 1:
+            if u16be(data, o) <= 7 and u8(data, o + 2) == 0 and u16be(data, o + 3) < 4096:
+                if u16be(data, o + 5) <= 16 and is_strong(data, o + 7, stop, m) == 1:
                     return o
             o += 1
         m[W_REASON] = OBJECT_CLASS
@@ -706,7 +706,7 @@ def message(data, o, stop, end, m):
     if m[W_ERA] >= 2 and m[W_BARE] == 0:
         if o + 2 > stop:
             return SHORT
-        kind = u16(data, o)
+        kind = u16be(data, o)
         o += 2
         if kind > 7:
             m[W_REASON] = MESSAGE_TYPE
@@ -716,7 +716,7 @@ def message(data, o, stop, end, m):
     if o + 3 > stop:
         return SHORT
     lead = u8(data, o)
-    bits = u16(data, o + 1)
+    bits = u16be(data, o + 1)
     o += 3
     if lead > (3 if m[W_ERA] >= 2 else 7):
         return BAD
@@ -924,7 +924,7 @@ def head(data, o, stop, m):
     m[STACK + 1] = 0
     era = 2 if m[W_BARE] == 1 else 1
     if m[W_BARE] == 0:
-        version = u16(data, o)
+        version = u16be(data, o)
         m[W_VERSION] = version
         m[W_LISTED] = u8(data, o + 2) % 2
         era = 3
@@ -985,7 +985,7 @@ def decode(data, count, start, stop, length, source, source_port, flags, ip_id, 
         m[W_BARE] = 0
         if (lead == 2 or lead == 6) and size >= 32:
             # MPING: leading byte, flags, UUID, one PING header of protocol 6 (1.10)
-            if u8(data, o + 3) == 2 and u32(data, o + 20) == 65542 and u16(data, o + 24) == 53:
+            if u8(data, o + 3) == 2 and u32be(data, o + 20) == 65542 and u16be(data, o + 24) == 53:
                 m[W_BARE] = 1 if lead == 2 else 2
         if wanted[i] == 0 and m[W_BARE] == 0:
             if lead < 24 or lead > 47 or u8(data, o + 2) > 3:

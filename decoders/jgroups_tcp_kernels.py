@@ -20,12 +20,12 @@ LOST = 1  # what follows is no frame
 FULL = 2
 
 
-def u16(data, o):
+def u16be(data, o):
     return (data[o] | 0) * 256 + (data[o + 1] | 0)
 
 
-def u32(data, o):
-    return u16(data, o) * 65536 + u16(data, o + 2)
+def u32be(data, o):
+    return u16be(data, o) * 65536 + u16be(data, o + 2)
 
 
 def walk(data, at, stop, strict, starts, stops, kinds, room):
@@ -44,7 +44,7 @@ def walk(data, at, stop, strict, starts, stops, kinds, room):
     while count < room:
         if at + 4 > stop:
             return count, at, SHORT, 4, strict
-        size = u32(data, at)
+        size = u32be(data, at)
         start = at + 4
         kind = MESSAGE
         if size == GRACEFUL_CLOSE:
@@ -53,7 +53,7 @@ def walk(data, at, stop, strict, starts, stops, kinds, room):
         elif size == COOKIE:
             if at + 8 > stop:
                 return count, at, SHORT, 8, strict
-            size = 4 + u16(data, at + 6)
+            size = 4 + u16be(data, at + 6)
             kind = PREAMBLE
             if size > 64:
                 return count, at, LOST, 0, strict
@@ -63,7 +63,7 @@ def walk(data, at, stop, strict, starts, stops, kinds, room):
         elif strict >= 0:
             if at + 7 > stop:
                 return count, at, SHORT, 7, strict
-            version = u16(data, start)
+            version = u16be(data, start)
             if (data[start + 2] | 0) > 3 or version < 0x1800 or version >= 0x3000:
                 return count, at, LOST, 0, strict
             if strict > 0 and version != strict:

@@ -35,6 +35,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from seqaudit.decoders import compiled_reads
+
 #: Below this many expected records a capture is decoded by the interpreted kernels: loading numba
 #: and its cached code costs about as much as Python needs for them (PIPELINE 1).
 COMPILE_FROM_RECORDS: Final = 20_000
@@ -57,7 +59,7 @@ class Compiled:
 
     def _first_call(self, entry: str, dispatcher: Any) -> Callable[..., Any]:
         def first(*arguments: Any) -> Any:
-            with interrupts_held_back(), _one_process(self._name):
+            with interrupts_held_back(), _one_process(self._name), compiled_reads.plain_indices():
                 outcome = dispatcher(*arguments)
             setattr(self, entry, dispatcher)
             return outcome
@@ -85,7 +87,11 @@ def compiled(name: str) -> Compiled:
         name: value for name, value in vars(module).items() if isinstance(value, FunctionType)
     }
     entries: Collection[str] = vars(module).get("ENTRY_POINTS", functions)
+    checked = bool(numba.config.BOUNDSCHECK)
     for key, value in functions.items():
+        if key in compiled_reads.READS and not checked:
+            vars(module)[key] = compiled_reads.read(key)
+            continue
         # Helpers are called by kernels only: without a Python wrapper each compiles faster, as all
         # do without a C wrapper and without tests for a zero divisor, which kernels make themselves
         # (PIPELINE 5, rule 3).
@@ -95,6 +101,9 @@ def compiled(name: str) -> Compiled:
             no_cfunc_wrapper=True,
             no_cpython_wrapper=key not in entries,
             error_model="numpy",
+            # Nobody counts references to arrays: kernels neither make nor keep any, and counting
+            # at each call of a helper took a third of their time.
+            _nrt=False,
         )
         dispatcher = compiler(value)
         dispatcher.get_call_template = _without_literals(dispatcher.get_call_template)
@@ -149,6 +158,14 @@ def argument(array: Int64s, *, compile_it: bool) -> Any:
 def data_argument(data: bytes | bytearray | memoryview, *, compile_it: bool) -> Any:
     """Bytes as a kernel of that mode wants them: a uint8 array, or as they are."""
     return np.frombuffer(data, np.uint8) if compile_it else data
+
+
+def apart(rows: int) -> int:
+    """At least ``rows``: how far apart columns of int64 begin that are written side by side.
+
+    Columns a whole number of pages apart share the same few places of the processor's cache.
+    """
+    return rows | 0x1F8 | 1
 
 
 #: Kernels branch on bytes and have no loop to vectorize: less optimizing gives the same speed

@@ -85,8 +85,14 @@ WINDOW_BYTES = 4194304
 WINDOW_NS = 1000000000
 # A record with a whole UDP header takes 44 bytes of file or more, so 2^17 entries cover the window.
 RING = 131072
-RING_WORDS = 8  # offset, time, length and checksum, ports, digest, older, addresses and IP id
+RING_WORDS = 6  # time, length and checksum, ports, digest, addresses and IP id
 WIDE_WORDS = 6  # the first three words of both addresses (IPv6)
+BUCKETS = 65536  # half a megabyte: their random access stays in the processor's own cache
+# A bucket holds the number (from 1) of its newest entry and a bit for each hash among its entries:
+# where none is like that of a new one, nothing else has to be looked at.
+ENTRY_BITS = 40
+ENTRY_MASK = 0xFFFFFFFFFF
+LIKENESSES = 22
 CHAIN = 8  # newest entries of a bucket that are compared; all of them lie in the window
 LATEST_NS = 4611686018427387904  # 2^62; times outside 0 … this take no part in subtraction
 
@@ -94,15 +100,24 @@ LATEST_NS = 4611686018427387904  # 2^62; times outside 0 … this take no part i
 HOST_COUNT = 0
 FLOW_COUNT = 1
 RING_COUNT = 2
+RING_TAIL = 3  # number of the oldest entry in the window, at the last look
 HOST_SLOTS = 8
 HOST_ROWS = HOST_SLOTS + SLOTS
 FLOW_SLOTS = HOST_ROWS + HOSTS * HOST_WORDS
 FLOW_ROWS = FLOW_SLOTS + SLOTS
 PAIR_ROWS = FLOW_ROWS + HOSTS * FLOW_WORDS
-HEADS = PAIR_ROWS + PAIRS * PAIR_WORDS  # per bucket the newest entry and its offset
-RING_ROWS = HEADS + SLOTS * 2
+HEADS = PAIR_ROWS + PAIRS * PAIR_WORDS  # per bucket the newest entry
+LINKS = HEADS + BUCKETS
+OFFSETS = LINKS + RING  # of records in the file
+RING_ROWS = OFFSETS + RING
 WIDE_ROWS = RING_ROWS + RING * RING_WORDS
-WORK_SIZE = WIDE_ROWS + RING * WIDE_WORDS
+# Datagrams that wait for being looked up: the buckets of all are touched first, so that the memory
+# answers for many at once, and not for one after the other.
+WAITING = WIDE_ROWS + RING * WIDE_WORDS
+WAITING_MOST = 64
+WAITING_WORDS = 10  # row, IP header, offset, then as RING_ROWS, hash
+TOUCHED = WAITING + WAITING_MOST * WAITING_WORDS
+WORK_SIZE = TOUCHED + 1
 
 
 def u8(a, o):
@@ -393,72 +408,111 @@ def sample(data, start, stop):
     )
 
 
-def seen_before(data, at, offset, at_ns, sizes, ports, digest, source, destination, work):
-    """1 if the same datagram stands in the window before; it is entered in any case.
+def look_up(data, many, out, room, work):
+    """Flag those of ``many`` waiting datagrams that stand in the window before.
 
-    A bucket is a list from the newest entry to older ones, so what is compared depends on the
-    window alone and not on where reading began.
-
-    Args:
-        at: the IP header; the first three words of IPv6 addresses are compared with it.
-        sizes: length << 16 | checksum. ports: IP version, source and destination port.
-        source, destination: last word of the address << 16 | half of the IP id.
+    Each is entered in any case. A bucket is a list from the newest entry to older ones, so what is
+    compared depends on the window alone and not on where reading began.
     """
-    bucket = mix(digest, sizes + source + destination + ports) & (SLOTS - 1)
-    head = HEADS + bucket * 2
-    newest = work[head]
-    latest = work[RING_COUNT]
+    touched = 0
+    for i in range(many):
+        h = work[WAITING + i * WAITING_WORDS + 9]
+        touched = touched ^ work[HEADS + (h & (BUCKETS - 1))]
+    work[TOUCHED] = touched
+    if many > 0:
+        latest = work[RING_COUNT]
+        tail = work[RING_TAIL]
+        if tail <= latest - RING + WAITING_MOST:  # so many are overwritten below
+            tail = latest - RING + WAITING_MOST + 1
+        offset = work[WAITING + 2]
+        while tail <= latest and offset - work[OFFSETS + (tail & (RING - 1))] > WINDOW_BYTES:
+            tail = tail + 1
+        work[RING_TAIL] = tail
+    for i in range(many):
+        w = WAITING + i * WAITING_WORDS
+        found = seen_before(data, w, work)
+        if found == 1:
+            at = FLAGS * room + work[w]
+            out[at] = out[at] | FLAG_NETWORK_DUPLICATE
+
+
+def seen_before(data, waiting, work):
+    """1 if the datagram that waits there stands in the window before; it is entered in any case.
+
+    What is compared of it:
+        sizes: length << 16 | checksum. ports: IP version, source and destination port.
+        source, destination: last word of the address << 16 | half of the IP id; of IPv6 the first
+        three words of the addresses as well, read in ``data``.
+    """
+    at = work[waiting + 1]
+    offset = work[waiting + 2]
+    at_ns = work[waiting + 3]
+    sizes = work[waiting + 4]
+    ports = work[waiting + 5]
+    digest = work[waiting + 6]
+    source = work[waiting + 7]
+    destination = work[waiting + 8]
+    h = work[waiting + 9]
+    bucket = HEADS + (h & (BUCKETS - 1))
+    like = 1 << ((h >> 16) % LIKENESSES)
+    likes = work[bucket] >> ENTRY_BITS
+    newest = work[bucket] & ENTRY_MASK
+    tail = work[RING_TAIL]
+    if newest < tail:  # the window has passed it
+        newest = 0
+        likes = 0
     is_wide = 1 if ports >> 32 == NETWORK_IPV6 else 0
     found = 0
-    older = newest
-    if offset - work[head + 1] > WINDOW_BYTES:  # stale; spares a look at the ring
-        older = 0
-    for _ in range(CHAIN):
-        if older == 0 or older <= latest - RING:
-            break
-        e = RING_ROWS + (older & (RING - 1)) * RING_WORDS
-        if offset - work[e] > WINDOW_BYTES:
-            break
-        if (
-            work[e + 4] == digest
-            and work[e + 2] == sizes
-            and work[e + 3] == ports
-            and work[e + 6] == source
-            and work[e + 7] == destination
-            and at_ns - work[e + 1] <= WINDOW_NS
-            and work[e + 1] - at_ns <= WINDOW_NS
-        ):
-            same = 1
-            if is_wide == 1:
-                w = WIDE_ROWS + (older & (RING - 1)) * WIDE_WORDS
-                for word in range(3):
-                    if work[w + word] != u32be(data, at + 8 + word * 4):
-                        same = 0
-                    if work[w + 3 + word] != u32be(data, at + 24 + word * 4):
-                        same = 0
-            if same == 1:
+    if likes & like:
+        older = newest
+        for _ in range(CHAIN):
+            place = older & (RING - 1)
+            if older < tail or offset - work[OFFSETS + place] > WINDOW_BYTES:
+                break
+            e = RING_ROWS + place * RING_WORDS
+            if (
+                work[e + 3] == digest
+                and work[e + 1] == sizes
+                and work[e + 2] == ports
+                and work[e + 4] == source
+                and work[e + 5] == destination
+                and at_ns - work[e] <= WINDOW_NS
+                and work[e] - at_ns <= WINDOW_NS
+                and (is_wide == 0 or same_ends(data, at, place, work) == 1)
+            ):
                 found = 1
                 break
-        older = work[e + 5]
-    latest = latest + 1
-    e = RING_ROWS + (latest & (RING - 1)) * RING_WORDS
-    work[e] = offset
-    work[e + 1] = at_ns
-    work[e + 2] = sizes
-    work[e + 3] = ports
-    work[e + 4] = digest
-    work[e + 5] = newest
-    work[e + 6] = source
-    work[e + 7] = destination
+            older = work[LINKS + place]
+    latest = work[RING_COUNT] + 1
+    place = latest & (RING - 1)
+    work[OFFSETS + place] = offset
+    work[LINKS + place] = newest
+    e = RING_ROWS + place * RING_WORDS
+    work[e] = at_ns
+    work[e + 1] = sizes
+    work[e + 2] = ports
+    work[e + 3] = digest
+    work[e + 4] = source
+    work[e + 5] = destination
     if is_wide == 1:
-        w = WIDE_ROWS + (latest & (RING - 1)) * WIDE_WORDS
+        w = WIDE_ROWS + place * WIDE_WORDS
         for word in range(3):
             work[w + word] = u32be(data, at + 8 + word * 4)
             work[w + 3 + word] = u32be(data, at + 24 + word * 4)
-    work[head] = latest
-    work[head + 1] = offset
+    work[bucket] = (likes | like) << ENTRY_BITS | latest
     work[RING_COUNT] = latest
     return found
+
+
+def same_ends(data, at, place, work):
+    """1 if the first three words of both IPv6 addresses are those of the entry."""
+    w = WIDE_ROWS + place * WIDE_WORDS
+    for word in range(3):
+        if work[w + word] != u32be(data, at + 8 + word * 4):
+            return 0
+        if work[w + 3 + word] != u32be(data, at + 24 + word * 4):
+            return 0
+    return 1
 
 
 def scan(
@@ -491,6 +545,7 @@ def scan(
         (record,): the one to go on with; less than ``last`` where a table of addresses or flows is
         full: the caller takes fresh ones and calls again.
     """
+    waiting = 0
     for i in range(first, last):
         row = i - first
         start = starts[i]
@@ -615,9 +670,11 @@ def scan(
                     source = intern_host(data, at + 8, kind, s3, work)
                     destination = intern_host(data, at + 24, kind, d3, work)
                     if source < 0 or destination < 0:
+                        look_up(data, waiting, out, room, work)
                         return (i,)
                     flow = intern_flow(destination << 32 | protocol << 16 | destination_port, work)
                     if flow < 0:
+                        look_up(data, waiting, out, room, work)
                         return (i,)
                     if kind == NETWORK_IPV4:
                         work[p] = key
@@ -632,20 +689,23 @@ def scan(
                     work[FLOW_ROWS + flow * FLOW_WORDS + 1] += 1
                     work[FLOW_ROWS + flow * FLOW_WORDS + 2] += original[i]
             if state == DATAGRAM and ip_id >= 0 and times[i] >= 0 and times[i] <= LATEST_NS:
-                found = seen_before(
-                    data,
-                    at,
-                    offsets[i],
-                    times[i],
-                    (claimed & 0x7FFFFFFF) << 16 | checksum,
-                    kind << 32 | source_port << 16 | destination_port,
-                    sample(data, transport, stop),
-                    s3 << 16 | (ip_id & 0xFFFF),
-                    d3 << 16 | ip_id >> 16,
-                    work,
-                )
-                if found == 1:
-                    flags = flags | FLAG_NETWORK_DUPLICATE
+                w = WAITING + waiting * WAITING_WORDS
+                sizes = (claimed & 0x7FFFFFFF) << 16 | checksum
+                ports = kind << 32 | source_port << 16 | destination_port
+                digest = sample(data, transport, stop)
+                from_id = s3 << 16 | (ip_id & 0xFFFF)
+                to_id = d3 << 16 | ip_id >> 16
+                work[w] = row
+                work[w + 1] = at
+                work[w + 2] = offsets[i]
+                work[w + 3] = times[i]
+                work[w + 4] = sizes
+                work[w + 5] = ports
+                work[w + 6] = digest
+                work[w + 7] = from_id
+                work[w + 8] = to_id
+                work[w + 9] = mix(digest, sizes + from_id + to_id + ports)
+                waiting = waiting + 1
         if frames[i] <= 0:
             state = PRIMING
         out[STATE * room + row] = state
@@ -663,4 +723,8 @@ def scan(
         out[FRAGMENT * room + row] = fragment
         out[FLOW * room + row] = flow
         out[PACKET_TYPE * room + row] = packet_type
+        if waiting == WAITING_MOST:
+            look_up(data, waiting, out, room, work)
+            waiting = 0
+    look_up(data, waiting, out, room, work)
     return (last,)

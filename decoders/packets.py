@@ -17,7 +17,7 @@ import numpy as np
 
 from seqaudit.decoders import kernels, link_slow
 from seqaudit.decoders import packet_kernels as k
-from seqaudit.decoders.kernels import Int64s
+from seqaudit.decoders.kernels import Int64s, apart
 
 if TYPE_CHECKING:
     from seqaudit.decoders.containers import Records
@@ -63,8 +63,9 @@ SETTLED: Final = {
     k.NO_INTERFACE: (Outcome.UNDECODABLE, "no description of its interface"),
 }
 
-#: Records that one call of the kernel reads; bounds memory, changes nothing else.
-STEP: Final = 65_536
+#: Records that one call of the kernel reads; bounds memory, changes nothing else. What it writes
+#: then stays in the processor's own cache until it is read.
+STEP: Final = 16_384
 
 
 @dataclass(slots=True)
@@ -217,6 +218,7 @@ class PacketReader:
         self._compile_it = compile_it
         self._kernel: Any = kernels.kernel("packet_kernels", compile_it=compile_it)
         self._work = np.zeros(k.WORK_SIZE, np.int64)
+        self._work[k.RING_TAIL] = 1
         self._out = np.zeros(0, np.int64)
         self._no_l3 = np.zeros(0, np.int64)
         self.flows = Flows(self._work)
@@ -244,10 +246,11 @@ class PacketReader:
         self._section = section
         if self._work[k.RING_COUNT]:
             self._work[k.RING_COUNT] = 0
-            self._work[k.HEADS : k.RING_ROWS] = 0
+            self._work[k.RING_TAIL] = 1
+            self._work[k.HEADS : k.LINKS] = 0
 
     def _scan(self, records: Records, l3: Int64s, first: int, last: int) -> tuple[int, Int64s]:
-        room = last - first
+        room = apart(last - first)
         if len(self._out) < room * k.FIELDS:
             self._out = np.zeros(room * k.FIELDS, np.int64)
         arrays = (

@@ -83,18 +83,28 @@ def u8(data, o):
     return data[o] | 0
 
 
-def u16(data, o, big):
-    if big == 1:
-        return (u8(data, o) << 8) | u8(data, o + 1)
+def u16be(data, o):
+    return (u8(data, o) << 8) | u8(data, o + 1)
+
+
+def u16le(data, o):
     return (u8(data, o + 1) << 8) | u8(data, o)
 
 
-def u32(data, o, big):
-    if big == 1:
-        return (
-            (u8(data, o) << 24) | (u8(data, o + 1) << 16) | (u8(data, o + 2) << 8) | u8(data, o + 3)
-        )
+def u32be(data, o):
+    return (u8(data, o) << 24) | (u8(data, o + 1) << 16) | (u8(data, o + 2) << 8) | u8(data, o + 3)
+
+
+def u32le(data, o):
     return (u8(data, o + 3) << 24) | (u8(data, o + 2) << 16) | (u8(data, o + 1) << 8) | u8(data, o)
+
+
+def u16(data, o, big):
+    return u16be(data, o) if big == 1 else u16le(data, o)
+
+
+def u32(data, o, big):
+    return u32be(data, o) if big == 1 else u32le(data, o)
 
 
 def walk_pcap(
