@@ -688,8 +688,12 @@ def decode(
                             outcome[i] = 1
                             if length[i] > end - at:
                                 outcome[i] = 4
-                elif is_pgm(data, at, end, length[i], m[D_PORT], m[D_TO_PORT], wanted[i]) == 1:
-                    outcome[i] = pgm(data, at, end, length[i], m)
+                elif is_pgm(data, at, end, length[i], m[D_PORT], m[D_TO_PORT], wanted[i] & 1) == 1:
+                    if wanted[i] & 2 == 2:  # the caller has seen a wrong checksum
+                        m[C_DAMAGED] = m[C_DAMAGED] + 1
+                        outcome[i] = 3
+                    else:
+                        outcome[i] = pgm(data, at, end, length[i], m)
             i = i + 1
     m[W_NEXT] = i
     return i, (m[W_ROWS] - OUT) // WIDTH

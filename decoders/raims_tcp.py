@@ -82,8 +82,10 @@ class RaimsStreams:
 
     def recognise(self, prefix: bytes, began: bool) -> Verdict:
         """By the first message, or the key exchange; anywhere if the begin was not captured."""
+        if is_key(prefix):  # its SYN may be in another piece
+            return Verdict.YES
         if began:
-            if is_message(prefix) or is_key(prefix):
+            if is_message(prefix):
                 return Verdict.YES
             if len(prefix) >= KEY_BYTES:
                 return Verdict.NO
@@ -107,7 +109,7 @@ class RaimsFraming:
     """Framing of one direction. Out of step, it looks for the head of a message."""
 
     def __init__(self, began: bool) -> None:
-        self._fresh = began
+        self._fresh = True  # a key exchange is one wherever the capture begins
         self._in_step = began
         self._secret = False
 

@@ -1,6 +1,7 @@
 """PGM and the raims messages in it (raims.md 2, 5, 6)."""
 
 import json
+import struct
 from typing import Any
 
 import pytest
@@ -58,6 +59,34 @@ def test_the_annotated_message_of_the_reference() -> None:
     assert (message["conn_id"] >> 35, message["conn_id"] & (1 << 35) - 1) == (208990469, 16)
     assert message["stamp"] == 1795214469234638651
     assert (message["fresh_id"], message["size"], message["index"]) == (26, 110, 1)
+
+
+def checked(packet: bytes, change: int = 0) -> bytes:
+    """A packet with its checksum, or with that and something more."""
+    padded = packet + b"\0" * (len(packet) % 2)
+    total = sum(struct.unpack(f">{len(padded) // 2}H", padded)) % 0xFFFF
+    right = 0xFFFF - total
+    return packet[:6] + struct.pack(">H", (right + change) & 0xFFFF) + packet[8:]
+
+
+@pytest.mark.parametrize("size", [4, 5, 6, 7])
+def test_packets_with_a_wrong_checksum_are_damaged_and_those_without_one_are_not(size: int) -> None:
+    message = data("_1.A", 7, payload=size)
+    right = [checked(p) for p in (odata(0, message), spm(1, 0, 0), nak(3), odata(1, message))]
+    assert checked(ANNOTATED[:6] + bytes(2) + ANNOTATED[8:]) == ANNOTATED
+    assert decoded(*right).outcome == [Outcome.DECODED] * 4
+    wrong = checked(odata(1, message), 1)
+    found = decoded(right[0], wrong, odata(2, message), wrong[:30], b"\0" * 40)
+    assert found.outcome == [
+        Outcome.DECODED, Outcome.MALFORMED, Outcome.DECODED, Outcome.NOT_CLAIMED,
+        Outcome.NOT_CLAIMED,
+    ]  # fmt: skip
+    assert [row["seqno"] for row in found.packets()] == [0, 2]
+    assert found.account["undecoded"] == {
+        "PGM packet with a wrong checksum, which receivers drop": 1
+    }
+    cut = decoded(wrong, cut=2)
+    assert cut.outcome == [Outcome.TRUNCATED]  # nobody can tell
 
 
 def test_consecutive_odata_are_one_run_and_their_messages_too() -> None:

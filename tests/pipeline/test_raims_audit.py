@@ -67,6 +67,21 @@ def test_cutting_a_capture_changes_nothing(scenario: str, parts: int) -> None:
         assert cut[key] == whole[key]
 
 
+@pytest.mark.parametrize("missing", [0, 3])
+def test_cutting_an_encrypted_link_anywhere_changes_nothing(missing: int, tmp_path: Path) -> None:
+    """Also where the capture begins between a handshake and its key exchange."""
+    content = (FIXTURES / "mesh-enc-1" / "B.pcap").read_bytes()
+    kept = [header + packet for header, packet in records(content)[missing:]]
+    path = tmp_path / "B.pcap"
+    path.write_bytes(content[:HEADER] + b"".join(kept))
+    cuts = {str(path): list(range(HEADER + 2000, path.stat().st_size, 2000))}
+    whole, cut = audited(path), audited(path, cuts=cuts)
+    assert "RA021" in [f["rule"] for f in whole["findings"]]
+    for key in ("streams", "findings", "members", "rules"):
+        assert cut[key] == whole[key]
+    assert cut["captures"][0]["frames_by"] == whole["captures"][0]["frames_by"]
+
+
 @pytest.mark.parametrize("parts", [2, 5, 12])
 def test_cutting_a_capture_of_rv_clients_changes_nothing(parts: int) -> None:
     path = FIXTURES / "rv-dataloss-1" / "B-client.pcap"
