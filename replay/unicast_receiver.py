@@ -544,9 +544,13 @@ class ReceiverMachine:
         if self._flag_since is None and self._after_last_ack(event):
             self._flag_since = max(event.first_mark(), entry.opened, key=lambda m: m.at_ns)
         self.would.accepted(event)
+        came = event.first_mark()
+        expired = Mark(entry.used.frame, entry.used.at_ns + self._timing.expiry_ns)
+        if self._timing.expiry_ns and stream.state == OPEN and expired.at_ns < came.at_ns:
+            stream.enter(CLOSING, expired, "idle for conn_expiry_timeout")  # B23
         entry.used = event.last_mark()  # B12
         if stream.state == CLOSING and self._view_without is None:
-            stream.enter(OPEN, entry.used, "a message")
+            stream.enter(OPEN, came, "a message")
         done = entry.window.accept(event.seqno, event.stop_seqno)
         if self._after_last_ack(event):
             self._at_once.accepted(event, done.delivered)

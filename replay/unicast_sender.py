@@ -16,7 +16,7 @@ copy it sends is explained by the first row that fits, or is a finding:
     SEND_FIRST_SEQNO comes      A9 A10 A11, U18 S5 S6           sync
     XMIT_REQ comes              A12 A13 A14, U7                 request
     resends at ticks            A15 A16, U4 U5 U9 U10           _highest_resent, _check_time
-    idle, CLOSE goes out        A17 A18, U19 U20                close, Stream.idle_since
+    idle, CLOSE goes out        A17 A18, U19 U20                _expire, close, Stream.idle_since
     view                        A19 A20                         view
     leaving                     A21: no CLOSE, nothing to say
 
@@ -187,7 +187,8 @@ class SenderMachine:
         if entry is None or entry.stream is not stream:
             entry = self._open(event, stream)
         self._check_time(entry, mark)
-        if entry.stream.state == CLOSING and self._view_without is None:
+        self._expire(entry, mark)
+        if stream.state == CLOSING and self._view_without is None:
             stream.enter(OPEN, mark, "sending")  # A2
         facts = self.facts_of(stream)
         entry.last_send = end
@@ -215,9 +216,7 @@ class SenderMachine:
         facts.closed = mark
         entry = self.entry
         if entry is not None and entry.stream is stream:
-            expired = Mark(entry.last_send.frame, entry.last_send.at_ns + self._expiry_ns)
-            if self._expiry_ns and stream.state == OPEN and expired.at_ns < mark.at_ns:
-                stream.enter(CLOSING, expired, "idle for conn_expiry_timeout")  # A17
+            self._expire(entry, mark)
         stream.enter(CLOSED, mark, "CLOSE")
         if entry is not None and entry.stream is stream:
             self._remove(entry, facts, mark)
@@ -372,6 +371,12 @@ class SenderMachine:
         why = "first message" if not acked else "in mid-stream"
         stream.enter(OPEN, mark, why)
         return self.entry
+
+    def _expire(self, entry: SendEntry, now: Mark) -> None:
+        """Nothing was sent for so long that the connection was closing by now."""
+        expired = Mark(entry.last_send.frame, entry.last_send.at_ns + self._expiry_ns)
+        if self._expiry_ns and entry.stream.state == OPEN and expired.at_ns < now.at_ns:
+            entry.stream.enter(CLOSING, expired, "idle for conn_expiry_timeout")  # A17
 
     def _remove(self, entry: SendEntry, facts: SenderFacts, mark: Mark) -> None:
         if entry.acked < entry.sent:

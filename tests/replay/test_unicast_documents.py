@@ -93,7 +93,8 @@ def test_the_document_asks_at_every_scan_so_no_request_is_too_early() -> None:
 
 @pytest.mark.rule("unicast U15")
 def test_a_first_message_of_a_list_opens_the_window_for_the_rest() -> None:
-    assert heard(B, data(1), data(2, 9), TICK, ack(9, 1)).delivered() == [[1, 9]]
+    story = [data(7, first=True, listed=True), data(8, 9, listed=True), TICK, ack(9, 1)]
+    assert heard(B, *story).delivered() == [[7, 9]]
 
 
 def test_paced_counts_the_first_and_one_in_each_interval() -> None:

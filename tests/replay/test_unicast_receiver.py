@@ -73,7 +73,7 @@ def test_before_4_1_5_such_messages_are_dropped() -> None:
 
 @pytest.mark.rule("unicast B3")
 def test_a_first_flag_on_the_current_connection_is_ignored() -> None:
-    told = heard(B, data(1), data(2), data(3, first=True), data(4), TICK, ack(4, 1))
+    told = heard(B, data(1), data(2), data(4, first=True), data(3), TICK, ack(4, 1))
     assert told.delivered() == [[1, 4]]
 
 
@@ -120,6 +120,7 @@ def test_messages_of_an_older_connection_that_wait_are_dropped_by_the_new_window
     story = [data(5, conn=1), sync(1), data(1, conn=2), TICK, ack(1, 2, conn=2)]
     told = heard(B, *story)
     assert (told.delivered(1), told.delivered(2)) == ([], [[1, 1]])
+    assert heard(B, data(2, 3), sync(1), data(1)).delivered() == [[1, 3]]
 
 
 # -- accepting -------------------------------------------------------------------------------------
@@ -155,8 +156,10 @@ def test_messages_are_delivered_in_order_and_out_of_band_ones_at_once() -> None:
 @pytest.mark.rule("unicast B12")
 def test_a_message_keeps_the_connection_open() -> None:
     story = [data(1), TICK, ack(1, 1), 1500, data(2), TICK, ack(2, 2), 1000]
-    told = heard(B, *story, conn_expiry_timeout_ms=2000, conn_close_timeout_ms=9000)
+    told = heard(B, *story, conn_expiry_timeout_ms=2500, conn_close_timeout_ms=9000)
     assert told.states() == ["OPEN"]
+    idle = heard(B, *story[:6], conn_expiry_timeout_ms=1500, conn_close_timeout_ms=9000)
+    assert idle.states() == ["OPEN", "CLOSING", "OPEN"]  # 2 opened it again
 
 
 # -- ACKs ------------------------------------------------------------------------------------------
@@ -347,9 +350,10 @@ def test_close_removes_the_window_of_its_connection() -> None:
 
 @pytest.mark.rule("unicast B22")
 def test_close_of_another_connection_is_ignored() -> None:
-    told = heard(B, data(1), close(conn=9), data(2), TICK, ack(2, 1))
-    assert told.delivered() == [[1, 2]]
-    assert told.states() == ["OPEN"]
+    for last in ([], [TICK, ack(2, 1)]):
+        told = heard(B, data(1), close(conn=9), data(2), *last)
+        assert told.delivered() == [[1, 2]]
+        assert told.states() == ["OPEN"]
 
 
 @pytest.mark.rule("unicast B23")

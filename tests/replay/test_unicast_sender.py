@@ -34,9 +34,13 @@ def test_a_new_entry_has_a_new_conn_id() -> None:
 @pytest.mark.rule("unicast U11")
 def test_sending_on_a_closing_entry_opens_it_again() -> None:
     story = [data(1), TICK, ack(1, 1), 1300, data(2), TICK, ack(2, 2), 900]
-    given: dict[str, Any] = {"conn_expiry_timeout_ms": 1500, "conn_close_timeout_ms": 60_000}
+    given: dict[str, Any] = {"conn_expiry_timeout_ms": 2000, "conn_close_timeout_ms": 60_000}
     assert heard(A, *story, **given).states() == ["OPEN"]
-    assert heard(A, *story, 600, **given).states() == ["OPEN", "CLOSING"]
+    assert heard(A, *story, 700, **given).states() == ["OPEN", "CLOSING"]
+    later = heard(A, *story[:4], data(2), **(given | {"conn_expiry_timeout_ms": 1000}))
+    assert later.states() == ["OPEN", "CLOSING", "OPEN"]
+    moments = [state["at_ns"] // 1_000_000 for state in later.connection()["states"]]
+    assert moments == [1, 1001, 1803]
 
 
 @pytest.mark.rule("unicast A3")
