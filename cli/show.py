@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
 #: Width of everything that does not go to a terminal: tables are as wide as their content.
 UNBOUND: Final = 100_000
+
+#: Whoever waits longer for Spark is told how not to.
+SLOW_START_SECONDS: Final = 4.0
 
 
 def emit(text: str) -> None:
@@ -70,6 +74,8 @@ class ShownProgress:
     def __init__(self) -> None:
         self._bar: Any = None
         self._task: Any = None
+        self._begun: tuple[str, float] | None = None
+        self._starting_seconds = 0.0
         if sys.stderr.isatty():
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
             from rich.progress import TimeElapsedColumn as Elapsed
@@ -91,9 +97,20 @@ class ShownProgress:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
+            if self._starting_seconds > SLOW_START_SECONDS:
+                note(
+                    f"note: Spark took {self._starting_seconds:.0f} s to start; "
+                    "seqaudit spark start keeps one running for the next commands"
+                )
 
     def begin(self, what: str, total: int) -> None:
         """A new piece of work of ``total`` steps; 0: nobody knows how many."""
+        from seqaudit.pipeline.progress import STARTING
+
+        now = monotonic()
+        if self._begun is not None and self._begun[0] == STARTING:
+            self._starting_seconds += now - self._begun[1]
+        self._begun = (what, now)
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)

@@ -35,7 +35,14 @@ from seqaudit.pipeline.accounts import (
 from seqaudit.pipeline.events_file import Decoded, Files
 from seqaudit.pipeline.java import JavaError
 from seqaudit.pipeline.plan import CaptureInput, Plan, StandardInput, plan, stored_bytes
-from seqaudit.pipeline.progress import CancelledError, JobError, Progress, Silent, run_watched
+from seqaudit.pipeline.progress import (
+    STARTING,
+    CancelledError,
+    JobError,
+    Progress,
+    Silent,
+    run_watched,
+)
 from seqaudit.pipeline.report import build
 from seqaudit.pipeline.session import Place, SessionError, Starting, discard, shared
 from seqaudit.pipeline.vantage import given_vantage, inferred_vantage
@@ -253,7 +260,11 @@ class _Job:
         return planned
 
     def _start(self) -> Starting:
-        return shared(self._options.place)
+        self._progress.begin(self._starting(), 0)
+        return shared(self._options.place, self._progress.note)
+
+    def _starting(self) -> str:
+        return STARTING if self._options.place == Place() else "reaching Spark"
 
     def _settled(self, planned: Plan, run: Callable[[Plan], pa.Table]) -> tuple[Plan, pa.Table]:
         """Run until every piece's landing is the next one's start (design 3.1), and until all
@@ -333,8 +344,8 @@ class _Job:
             tasks = tuple(tuple(_absolute(piece) for piece in task) for task in tasks)
         lanes = self._lanes(planned.total_bytes)
         decoding = self._decode_settings(planned)
-        self._progress.begin("starting Spark", 0)
-        spark = starting.session(compiled=bool(decoding.compile_it))
+        self._progress.begin(self._starting(), 0)
+        spark = starting.session(compiled=bool(decoding.compile_it), note=self._progress.note)
         self._progress.begin("decoding", len(tasks))
 
         def act() -> pa.Table:
@@ -349,7 +360,6 @@ class _Job:
         accounts: list[Account] = []
         members: list[Member] = []
         begun = time.monotonic()
-        self._progress.begin("starting Spark", 0)
         self._compile_needed(planned, settings)  # here, before workers would each wait for it
         for files in planned.files:
             piece = planned.pieces[files[0].first_split]

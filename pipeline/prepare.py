@@ -1,4 +1,4 @@
-"""Making the start-up cache of local Spark (design 3.5, PIPELINE 4)."""
+"""What makes local Spark start faster: a start-up cache, a warm server (design 3.5, PIPELINE 4)."""
 
 import contextlib
 from dataclasses import dataclass
@@ -7,9 +7,10 @@ from pathlib import Path
 
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.registry import DecodeSettings
-from seqaudit.pipeline import job
+from seqaudit.pipeline import job, server
 from seqaudit.pipeline.java import cache_file, find_java
 from seqaudit.pipeline.progress import Progress, run_watched
+from seqaudit.pipeline.server import State
 from seqaudit.pipeline.session import Place, Starting
 from seqaudit.pipeline.warm import PARTS, compile_parts
 from seqaudit.replay.settings import ReplaySettings
@@ -42,18 +43,10 @@ def prepare_spark(progress: Progress) -> Made:
         ) from problem
     progress.begin("compiling the decoders", 0)
     compile_parts(PARTS)
-    progress.begin("starting Spark", 0)
+    progress.begin("starting a Spark", 0)
     starting = Starting(Place(), cache=unfinished, make_cache=True)
     try:
-        spark = starting.session()
-        progress.begin("running a small job", 0)
-        settings = DecodeSettings(
-            decode_as=(), no_decode=frozenset(), compile_it=False, finish_fragments=True
-        )
-        for carriers in (False, True):
-            rows = job.events(spark, ((), ()), settings, 2, carriers)
-            judged = job.results(rows, ReplaySettings(()), 2)
-            run_watched(starting, partial(_collect, judged), 2, progress)
+        _run_small_jobs(starting, progress)
         progress.begin("writing the start-up cache", 0)
         starting.stop()
     finally:
@@ -67,6 +60,35 @@ def prepare_spark(progress: Progress) -> Made:
         unfinished.chmod(0o600)
     unfinished.replace(path)
     return Made(path, path.stat().st_size // 1_000_000, runtime.release)
+
+
+def start_server(progress: Progress, idle_seconds: float) -> tuple[State, bool]:
+    """The warm server, ready to decode at once, and whether it was started now.
+
+    Raises:
+        SeqauditError: it did not come up; one line.
+    """
+    progress.begin("starting a Spark", 0)
+    state, started = server.start(idle_seconds)
+    used = server.use() if started else None
+    if used is not None:
+        starting = Starting(Place(), used=used)
+        try:
+            _run_small_jobs(starting, progress)
+        finally:
+            starting.close()
+    return state, started
+
+
+def _run_small_jobs(starting: Starting, progress: Progress) -> None:
+    """The job on no captures, with and without its second stage."""
+    spark = starting.session(note=progress.note)
+    progress.begin("running a small job", 0)
+    settings = DecodeSettings(compile_it=False, finish_fragments=True)
+    for carriers in (False, True):
+        rows = job.events(spark, ((), ()), settings, 2, carriers)
+        judged = job.results(rows, ReplaySettings(()), 2)
+        run_watched(starting, partial(_collect, judged), 2, progress)
 
 
 def _collect(rows: object) -> object:

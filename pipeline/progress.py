@@ -8,6 +8,7 @@ both are brought to the same figure here: tasks of the first stage done, of thos
 import contextlib
 import threading
 import time
+import uuid
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
@@ -23,6 +24,9 @@ T = TypeVar("T")
 FIRST_TASK_SECONDS: Final = 120.0
 
 POLL_SECONDS: Final = 0.1
+
+#: What ``begin`` is told while Spark of this machine comes up, which a warm server would save.
+STARTING: Final = "starting Spark"
 
 
 class Progress(Protocol):
@@ -73,11 +77,14 @@ def run_watched(starting: Starting, action: Callable[[], T], tasks: int, progres
     """
     spark = starting.session()
     counter = _counter(spark)
+    tag = f"seqaudit-{uuid.uuid4().hex}"  # other commands may use the same Connect session
     outcome: list[T] = []
     failure: list[BaseException] = []
 
     def act() -> None:
         try:
+            if _context(spark) is None:
+                spark.addTag(tag)  # of this thread
             outcome.append(action())
         except BaseException as problem:
             failure.append(problem)
@@ -99,11 +106,13 @@ def run_watched(starting: Starting, action: Callable[[], T], tasks: int, progres
                 starting.kill()
                 raise JobError(f"Spark began no task in {FIRST_TASK_SECONDS:.0f} s")
     except KeyboardInterrupt:
-        _cancel(spark)
+        _cancel(spark, tag)
         raise CancelledError(min(done, tasks), tasks) from None
     if failure:
         if isinstance(failure[0], KeyboardInterrupt):
             raise CancelledError(min(done, tasks), tasks)
+        if starting.lost:
+            raise JobError("the warm Spark server ended while the job ran; run the command again")
         raise JobError(f"the Spark job failed: {_cause(failure[0])}") from failure[0]
     try:  # a short job ends between two looks at it, and Ctrl-C may come just then
         progress.done(tasks)
@@ -114,9 +123,7 @@ def run_watched(starting: Starting, action: Callable[[], T], tasks: int, progres
 
 def _counter(spark: "SparkSession") -> Callable[[], tuple[bool, int]]:
     """A function: whether tasks run, and how many of the newest job's first stage are done."""
-    context: Any = None
-    with contextlib.suppress(Exception):  # Connect has none and says so by an exception
-        context = spark.sparkContext
+    context = _context(spark)
     if context is None:
         return _connect_counter(spark)
     tracker = context.statusTracker()
@@ -150,13 +157,20 @@ def _connect_counter(spark: Any) -> Callable[[], tuple[bool, int]]:
     return lambda: (bool(state["running"]), int(state["done"]))
 
 
-def _cancel(spark: Any) -> None:
+def _context(spark: Any) -> Any:
+    """The Spark context of a classic session; null on Connect, which has none."""
+    with contextlib.suppress(Exception):  # and says so by an exception
+        return spark.sparkContext
+    return None
+
+
+def _cancel(spark: Any, tag: str) -> None:
     with contextlib.suppress(Exception):
-        context = spark.sparkContext
-        context.cancelAllJobs()
-        return
-    with contextlib.suppress(Exception):
-        spark.interruptAll()
+        context = _context(spark)
+        if context is None:
+            spark.interruptTag(tag)
+        else:
+            context.cancelAllJobs()
 
 
 def _cause(problem: BaseException) -> str:

@@ -2,6 +2,7 @@
 
 A local session costs 3 to 8 s from nothing. So the JVM is started first (``begin``), and while it
 comes up the driver plans, compiles kernels and imports PySpark; ``Starting.session`` waits for it.
+Where a warm server runs (``server``), it is used in place of a JVM of our own.
 At the end nobody calls ``stop()``: it takes a second, and the JVM ends with our end of its stdin.
 """
 
@@ -12,14 +13,16 @@ import socket
 import sys
 import threading
 import time
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.kernels import prepare
-from seqaudit.pipeline import java
+from seqaudit.pipeline import java, server
 from seqaudit.pipeline.warm import COMPILED
 
 if TYPE_CHECKING:
@@ -74,74 +77,112 @@ class Starting:
     """A session on its way. ``session`` waits for it; ``close`` lets go of it."""
 
     def __init__(
-        self, place: Place, *, cache: Path | None = None, make_cache: bool = False
+        self,
+        place: Place,
+        *,
+        cache: Path | None = None,
+        make_cache: bool = False,
+        settings: Mapping[str, str] | None = None,
+        used: server.Use | None = None,
     ) -> None:
-        """Start; ``make_cache`` writes the start-up cache to ``cache`` when the session ends."""
-        self._place = place
-        self._jvm: java.Jvm | None = None
-        self._session: SparkSession | None = None
-        self.folder = Path.cwd()  # what relative paths mean to local workers
-        if place.remote is None:
-            runtime = java.find_java()
-            if cache is None and place.local:
-                known = java.cache_file(runtime)
-                cache = known if known.is_file() else None
-            self._jvm = java.launch(runtime, cache=cache, make_cache=make_cache)
-            atexit.register(self.close)
+        """Start.
 
-    def session(self, *, compiled: bool = False) -> "SparkSession":
+        Args:
+            make_cache: write the start-up cache to ``cache`` when the session ends.
+            settings: more of Spark's settings for a JVM of our own.
+            used: the warm server to use in place of one.
+        """
+        self._place = place
+        self._settings = dict(settings or {})
+        self._session: SparkSession | None = None
+        self._used = used
+        self.jvm: java.Jvm | None = None
+        self.folder = Path("/") if used else Path.cwd()  # what relative paths mean to workers
+        if place.remote is None and used is None:
+            self._launch(cache, make_cache=make_cache)
+
+    def _launch(self, cache: Path | None = None, *, make_cache: bool = False) -> None:
+        runtime = java.find_java()
+        if cache is None and self._place.local:
+            known = java.cache_file(runtime)
+            cache = known if known.is_file() else None
+        self.jvm = java.launch(runtime, cache=cache, make_cache=make_cache)
+        atexit.register(self.close)
+
+    def session(
+        self, *, compiled: bool = False, note: Callable[[str], None] | None = None
+    ) -> "SparkSession":
         """The session, once it is there.
 
         Args:
             compiled: its first job wants compiled kernels, so workers start with them.
+            note: is told a line if the warm server fails and Spark is started instead.
 
         Raises:
             SessionError, java.JavaError: it could not be had; one line each.
         """
+        if self._session is None and self._used is not None:
+            try:
+                self._session = _shared_session(self._used.state)
+            except (SessionError, server.ServerError) as problem:
+                if note is not None:
+                    note(f"{problem}; starting Spark instead")
+                self._used.close()
+                self._used = None
+                self._launch()
         if self._session is None:
             self._session = self._connect() if self._place.remote else self._attach(compiled)
         return self._session
 
+    @property
+    def lost(self) -> bool:
+        """Whether the warm server that was used has ended."""
+        return self._used is not None and server.running() is None
+
     def kill(self) -> None:
         """End a JVM that does not answer."""
-        if self._jvm is not None:
-            self._jvm.kill()
+        if self.jvm is not None:
+            self.jvm.kill()
 
     def stop(self) -> None:
         """End the session in order and wait for the JVM, which writes its start-up cache now."""
         if self._session is not None:
             self._session.stop()
-        if self._jvm is not None:
-            self._jvm.end()
-            self._jvm.process.wait(timeout=300)
+        if self.jvm is not None:
+            self.jvm.end()
+            self.jvm.process.wait(timeout=300)
 
     def close(self) -> None:
-        """Let the JVM end and remove its folder; safe to call twice."""
-        if self._jvm is None:
+        """Let the JVM end and remove its folder; safe to call twice. A warm server stays."""
+        if self._used is not None:
+            self._used.close()
+            self._used = None
+        if self.jvm is None:
             return
-        jvm, self._jvm = self._jvm, None
+        jvm, self.jvm = self.jvm, None
         _quiet_gateway()
         jvm.close()
 
     def _attach(self, compiled: bool) -> "SparkSession":
-        assert self._jvm is not None
+        assert self.jvm is not None
         import_started = time.monotonic()
         from pyspark.sql import SparkSession  # 0.3 s that the JVM needs as well
 
         port, secret = java.gateway(
-            self._jvm, java.START_SECONDS - (time.monotonic() - import_started)
+            self.jvm, java.START_SECONDS - (time.monotonic() - import_started)
         )
         settings = JOB_SETTINGS | LOCAL_SETTINGS if self._place.local else JOB_SETTINGS
         settings = settings | {
             "spark.master": self._place.master or "local[*]",
             "spark.executorEnv.NUMBA_CACHE_DIR": prepare(),
             f"spark.executorEnv.{COMPILED}": "1" if compiled else "0",
-            "spark.sql.warehouse.dir": str(self._jvm.folder / "warehouse"),
+            "spark.sql.warehouse.dir": str(self.jvm.folder / "warehouse"),
+            **self._settings,
         }
         given = {"PYSPARK_GATEWAY_PORT": str(port), "PYSPARK_GATEWAY_SECRET": secret}
         if self._place.local:
             os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-        watch = threading.Timer(SESSION_SECONDS, self._jvm.kill)
+        watch = threading.Timer(SESSION_SECONDS, self.jvm.kill)
         watch.daemon = True
         watch.start()
         os.environ.update(given)
@@ -151,7 +192,7 @@ class Starting:
                 builder = builder.config(key, value)
             return builder.getOrCreate()
         except Exception as problem:  # whatever Py4J and Spark raise: one line and the log
-            kept = java.keep_log(self._jvm.log)
+            kept = java.keep_log(self.jvm.log)
             where = f"; its log: {kept}" if kept else ""
             raise SessionError(f"Spark did not start: {first_line(problem)}{where}") from problem
         finally:
@@ -163,14 +204,7 @@ class Starting:
         assert self._place.remote is not None
         _knock(self._place.remote)
         try:
-            from pyspark.sql.connect.session import SparkSession as ConnectSession
-        except ImportError as problem:
-            raise SessionError(
-                f"--remote needs Spark Connect's client ({first_line(problem)}); "
-                "pip install 'seqaudit[connect]'"
-            ) from problem
-        try:
-            session = ConnectSession.builder.remote(self._place.remote).getOrCreate()
+            session = _connected(self._place.remote)
             for key, value in JOB_SETTINGS.items():
                 session.conf.set(key, value)
         except Exception as problem:
@@ -183,14 +217,26 @@ class Starting:
 _SHARED: Final[dict[Place, Starting]] = {}
 
 
-def shared(place: Place) -> Starting:
+def shared(place: Place, note: Callable[[str], None] | None = None) -> Starting:
     """The session of this process for a place; started on first use, ended with the process.
+
+    Without a master or a URL it is the warm server's, if one runs. One that runs other code than
+    ours, after an edit or an upgrade, is replaced: that takes no longer than starting Spark.
 
     Raises:
         SessionError, java.JavaError: it cannot be started.
     """
     if place not in _SHARED:
-        _SHARED[place] = Starting(place)
+        used = server.use() if place == Place() else None
+        if used is not None and not used.state.current:
+            used.close()
+            used = None
+            if note is not None:
+                note("the warm Spark server runs other code of seqaudit: replacing it")
+            with contextlib.suppress(server.ServerError):  # then Spark is started as without one
+                server.start()
+                used = server.use()
+        _SHARED[place] = Starting(place, used=used)
     return _SHARED[place]
 
 
@@ -205,6 +251,48 @@ def first_line(problem: BaseException) -> str:
     """The first line of an exception that says something; Spark's are pages long."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     return lines[0][:300] if lines else type(problem).__name__
+
+
+def _connected(url: str) -> "SparkSession":
+    """A session of a Connect server, by a client that leaves it alone when we end."""
+    try:
+        from pyspark.sql.connect.session import SparkSession as ConnectSession
+    except ImportError as problem:
+        raise SessionError(f"Spark Connect's client is incomplete: {first_line(problem)}") from None
+    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")  # the error says it too
+    session = ConnectSession.builder.remote(url).create()
+    session.release_session_on_close = False
+    return session
+
+
+def _shared_session(state: server.State) -> "SparkSession":
+    """The session that all commands share; another one if somebody has closed it.
+
+    Raises:
+        SessionError, ServerError: the server does not answer.
+    """
+    for last in (False, True):
+        try:
+            session: Any = _connected(state.url)
+            session.client.set_retry_policies([_few_retries()])
+            _ = session.version  # the first question; a closed session refuses it
+            return cast("SparkSession", session)
+        except SessionError:
+            raise
+        except Exception as problem:
+            if last or "SESSION" not in str(problem):
+                raise SessionError(
+                    f"the warm Spark server does not answer: {first_line(problem)}"
+                ) from problem
+            state = server.new_session(state)
+    raise AssertionError("the loop returns or raises")
+
+
+def _few_retries() -> Any:
+    """The client would try for ten minutes; what is on this machine answers soon or not at all."""
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+
+    return DefaultPolicy(max_retries=3)  # in one second
 
 
 def _knock(remote: str) -> None:

@@ -1,0 +1,128 @@
+"""The process behind ``seqaudit spark start``: a local Spark with a Connect server (design 3.5).
+
+It holds the JVM by its stdin, so the JVM and its Python workers end with it however it ends. It
+ends itself on SIGTERM, when Spark is gone, and when no command has used the server for long.
+"""
+
+import contextlib
+import fcntl
+import os
+import signal
+import sys
+import threading
+import time
+import uuid
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Any, Final
+
+from seqaudit.decoders.errors import SeqauditError
+from seqaudit.pipeline.java import Jvm
+from seqaudit.pipeline.server import (
+    KEEPER_LOCK,
+    STATE,
+    USE_LOCK,
+    State,
+    code_fingerprint,
+    folder,
+    processes_of,
+    write_state,
+)
+from seqaudit.pipeline.session import Place, Starting
+
+LOOK_SECONDS: Final = 5.0
+
+#: The Connect server inside the local Spark, as ``SparkSession.builder.remote("local")`` has it.
+CONNECT_SETTINGS: Final = {
+    "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+    "spark.sql.artifact.isolation.enabled": "true",
+    "spark.sql.artifact.isolation.alwaysApplyClassloader": "true",
+    "spark.connect.grpc.binding.address": "127.0.0.1",
+    "spark.connect.grpc.binding.port": "0",  # any free one
+    "spark.connect.session.manager.defaultSessionTimeout": "7d",
+}
+
+
+def keep(idle_seconds: float) -> None:
+    """Start a server and keep it until it is told to end or nobody uses it.
+
+    Raises:
+        SeqauditError: Java or Spark did not start; one line.
+    """
+    place = folder()
+    with (place / KEEPER_LOCK).open("ab") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        told = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: told.set())
+        code = code_fingerprint()  # before anything of it runs: an edit from here on is seen
+        token = uuid.uuid4().hex
+        starting = Starting(
+            Place(), settings=CONNECT_SETTINGS | {"spark.connect.authenticate.token": token}
+        )
+        try:
+            spark = starting.session(compiled=True)
+            jvm = starting.jvm
+            assert jvm is not None
+            state = State(
+                pid=os.getpid(),
+                jvm_pid=jvm.process.pid,
+                port=_port(spark),
+                token=token,
+                session=str(uuid.uuid5(uuid.NAMESPACE_OID, code + token)),
+                code=code,
+                version=version("seqaudit"),
+                java=jvm.java.release,
+                started_at=time.time(),
+                idle_seconds=idle_seconds,
+            )
+            (place / USE_LOCK).touch()
+            write_state(place, state)
+            _wait(place / USE_LOCK, idle_seconds, told, jvm)
+        finally:
+            (place / STATE).unlink(missing_ok=True)
+            leader = starting.jvm.process.pid if starting.jvm else 0
+            starting.close()
+            _sweep(leader)
+
+
+def _wait(path: Path, seconds: float, told: threading.Event, jvm: Jvm) -> None:
+    """Until the server is told to end, or Spark is gone, or nobody has used it for so long."""
+    with path.open("ab") as lock:
+        while not told.wait(min(LOOK_SECONDS, seconds / 4)) and jvm.process.poll() is None:
+            if not _free(lock):
+                os.utime(lock.fileno())
+            elif time.time() - os.fstat(lock.fileno()).st_mtime > seconds:
+                (path.parent / STATE).unlink(missing_ok=True)  # while no command can come in
+                return
+            else:
+                fcntl.flock(lock, fcntl.LOCK_UN)
+
+
+def _free(lock: IO[bytes]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _port(spark: Any) -> int:
+    service: Any = getattr(
+        spark.sparkContext._jvm, "org.apache.spark.sql.connect.service.SparkConnectService$"
+    )
+    return int(getattr(service, "MODULE$").localPort())
+
+
+def _sweep(leader: int) -> None:
+    """End what is left of the JVM's session: workers in the middle of something."""
+    for pid in processes_of(leader) if leader else ():
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    try:
+        keep(float(sys.argv[1]))
+    except SeqauditError as problem:
+        sys.exit(str(problem))

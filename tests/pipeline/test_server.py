@@ -1,0 +1,191 @@
+"""The warm server: found, shared, replaced after an edit, gone when told or killed (design 3.5)."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from seqaudit.decoders.kernels import prepare
+from seqaudit.pipeline import keeper, server
+from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.progress import CancelledError, JobError, Silent, run_watched
+from seqaudit.pipeline.report import to_json
+from seqaudit.pipeline.session import Place, discard, shared
+
+STATE = server.State(
+    pid=1,
+    jvm_pid=2,
+    port=3,
+    token="t",
+    session="s",
+    code="c",
+    version="v",
+    java="j",
+    started_at=0.0,
+    idle_seconds=9.0,
+)
+
+
+@pytest.fixture
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder of servers that nobody else uses."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", prepare())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return server.folder()
+
+
+def test_the_folder_is_private(own_folder: Path) -> None:
+    assert own_folder.stat().st_mode & 0o777 == 0o700
+    server.write_state(own_folder, STATE)
+    assert (own_folder / server.STATE).stat().st_mode & 0o777 == 0o600
+
+
+def test_what_a_crashed_server_left_behind_is_removed(own_folder: Path) -> None:
+    server.write_state(own_folder, STATE)
+    assert (server.running(), server.use(), server.stop()) == (None, None, False)
+    assert not (own_folder / server.STATE).exists()
+
+
+def test_a_state_of_another_release_is_none(own_folder: Path) -> None:
+    with server._lock(own_folder / server.KEEPER_LOCK):
+        server.write_state(own_folder, STATE)
+        assert server.running() == STATE
+        (own_folder / server.STATE).write_text('{"pid": 1}')
+        assert server.running() is None
+
+
+def test_an_edit_makes_other_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for package in ("decoders", "pipeline", "replay"):
+        (tmp_path / package).mkdir()
+    monkeypatch.setattr(server, "__file__", str(tmp_path / "pipeline" / "server.py"))
+    before = server.code_fingerprint()
+    (tmp_path / "replay" / "engine.py").write_text("fixed = True\n")
+    assert server.code_fingerprint() != before
+
+
+def waited(path: Path, seconds: float) -> threading.Thread:
+    """The keeper's waiting for its end, in a thread."""
+    jvm = cast(Any, SimpleNamespace(process=SimpleNamespace(poll=lambda: None)))
+    thread = threading.Thread(
+        target=keeper._wait, args=(path, seconds, threading.Event(), jvm), daemon=True
+    )
+    thread.start()
+    return thread
+
+
+def test_an_unused_server_ends_and_a_used_one_does_not(own_folder: Path) -> None:
+    path = own_folder / server.USE_LOCK
+    path.touch()
+    with server._lock(own_folder / server.KEEPER_LOCK):
+        server.write_state(own_folder, STATE)
+        used = server.use()
+        assert used is not None
+        thread = waited(path, 0.2)
+        thread.join(1.0)
+        assert thread.is_alive()
+        assert server.running() == STATE
+        used.close()
+        thread.join(10.0)
+        assert not thread.is_alive()
+        assert server.running() is None
+
+
+def seqaudit(*args: str) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-m", "seqaudit.cli", *args],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def sleep_in_worker(spark: Any) -> Any:
+    """A job of a minute."""
+
+    def asleep(batches: Any) -> Any:
+        import time
+
+        time.sleep(60)
+        yield from batches
+
+    return spark.range(1).mapInArrow(asleep, "id bigint").toArrow()
+
+
+@pytest.fixture
+def no_session_left() -> Iterator[None]:
+    yield
+    discard(Place())
+    server.stop()
+
+
+@pytest.mark.usefixtures("own_folder", "no_session_left")
+def test_the_life_of_a_server(fixtures: Path) -> None:
+    capture = str(fixtures / "jgroups" / "n4-loss-1" / "C.pcap")
+    direct = to_json(audit([CaptureInput(capture)], Options(engine="direct")))
+
+    assert seqaudit("spark", "start").communicate(timeout=120)[0].startswith("started: ")
+    first = server.running()
+    assert first is not None and first.current
+    assert server.start() == (first, False)
+    assert "code        current" in seqaudit("spark", "status").communicate(timeout=60)[0]
+
+    # Two commands at once share its session, and both report what the direct engine does.
+    both = [seqaudit("audit", "--format", "json", capture) for _ in range(2)]
+    assert [command.communicate(timeout=60) for command in both] == [(direct + "\n", "")] * 2
+
+    # Ctrl-C ends our job only.
+    starting = shared(Place())
+    assert starting.jvm is None
+    spark: Any = starting.session()
+
+    timer = threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    begun = time.monotonic()
+    with pytest.raises(CancelledError):
+        run_watched(starting, partial(sleep_in_worker, spark), 1, Silent())
+    assert time.monotonic() - begun < 30
+    assert to_json(audit([CaptureInput(capture)], Options())) == direct
+
+    # A session that somebody closed is replaced by another one.
+    spark.client.release_session()
+    discard(Place())
+    assert to_json(audit([CaptureInput(capture)], Options())) == direct
+    second = server.running()
+    assert second is not None
+    assert (second.pid, second.session != first.session) == (first.pid, True)
+
+    # A server with other code is replaced by one with ours.
+    discard(Place())
+    server.write_state(server.folder(), replace(second, code="before an edit"))
+    notes: list[str] = []
+    assert shared(Place(), notes.append).jvm is None
+    assert notes == ["the warm Spark server runs other code of seqaudit: replacing it"]
+    third = server.running()
+    assert third is not None
+    assert third.pid != first.pid
+    assert server.processes_of(first.jvm_pid) == []
+    assert to_json(audit([CaptureInput(capture)], Options())) == direct
+
+    # A keeper that is killed takes everything with it, and a job says so.
+    starting = shared(Place())
+    spark = starting.session()
+    timer = threading.Timer(1.0, os.kill, (third.pid, signal.SIGKILL))
+    timer.start()
+    with pytest.raises(JobError, match="the warm Spark server ended while the job ran"):
+        run_watched(starting, partial(sleep_in_worker, spark), 1, Silent())
+    deadline = time.monotonic() + 30
+    while server.processes_of(third.jvm_pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    assert server.running() is None
