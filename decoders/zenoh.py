@@ -40,6 +40,10 @@ ROWS: Final = 3 * wire.MAX_RECORDS
 MAX_BATCH_BYTES: Final = 65_535
 #: A batch has fewer messages (``MAX_RECORDS``): index = place of the batch << PLACE_BITS | message.
 PLACE_BITS: Final = 16
+#: Bytes that compressed batches of a chunk may hold together before they are read.
+MAX_UNPACKED: Final = 16 << 20
+#: Rows of a chunk, 16 MB of capture; legitimate ones are a tenth of that at most.
+MAX_CHUNK_ROWS: Final = 2_000_000
 #: Counters whose fragmented message is watched; of further ones every piece travels.
 MAX_TOLD: Final = 10_000
 #: Of a located message so much is read: everything before its payload.
@@ -126,13 +130,37 @@ class BatchDecoder:
         compile_it = batches.compile_it
         module = kernel("zenoh_kernels", compile_it=compile_it)
         columns = self._columns(batches, rows)
-        data = self._decompressed(batches, columns, module)
+        found: list[pa.RecordBatch] = []
+        made = 0
+        for begin, stop, data in self._rounds(batches, columns, module):
+            if made > MAX_CHUNK_ROWS:
+                columns[wire.STATUS, begin:] = wire.NOTHING
+                self.undecoded["zenoh: more messages than a capture can need"] += len(rows) - begin
+                break
+            part = columns if stop - begin == len(rows) else columns[:, begin:stop].copy()
+            for batch in self._walked(batches, rows[begin:stop], data, part, module):
+                made += batch.num_rows
+                found.append(batch)
+            columns[wire.STATUS, begin:stop] = part[wire.STATUS]
+        status[rows] = columns[wire.STATUS]
+        found += self._cut(batches, np.flatnonzero(status == wire.TRUNCATED))
+        self._count(status, mode)
+        return found, status
+
+    def _walked(
+        self, batches: Batches, rows: Int64s, data: Any, columns: Int64s, module: Any
+    ) -> Iterator[pa.RecordBatch]:
+        """Rows of some batches; their status is written into ``columns``."""
+        compile_it = batches.compile_it
         memory = self._memory
         if memory is None:
             memory = self._memory = np.zeros(wire.OUT + ROWS * wire.WIDTH, np.int64)
-        found: list[pa.RecordBatch] = []
-        done, number = 0, len(rows)
+        done, number, total = 0, len(rows), 0
         while done < number:
+            if total > MAX_CHUNK_ROWS:
+                columns[wire.STATUS, done:] = wire.NOTHING
+                self.undecoded["zenoh: more messages than a capture can need"] += number - done
+                return
             memory[: wire.RECORDS] = 0
             done, made = module.decode(
                 data_argument(data, compile_it=compile_it),
@@ -142,13 +170,10 @@ class BatchDecoder:
                 len(memory),
                 argument(memory, compile_it=compile_it),
             )
+            total += int(made)
             table = memory[wire.OUT : wire.OUT + int(made) * wire.WIDTH].reshape(-1, wire.WIDTH)
             if len(table):
-                found += self._rows(batches, rows, data, table)
-        status[rows] = columns[wire.STATUS]
-        found += self._cut(batches, np.flatnonzero(status == wire.TRUNCATED))
-        self._count(status, mode)
-        return found, status
+                yield from self._rows(batches, rows, data, table)
 
     def _cut(self, batches: Batches, places: Int64s) -> Iterator[pa.RecordBatch]:
         """A row for each batch that snap length cut off, behind what was read of it."""
@@ -210,8 +235,14 @@ class BatchDecoder:
             columns[place] = values[rows]
         return columns
 
-    def _decompressed(self, batches: Batches, columns: Int64s, module: Any) -> Any:
-        """The chunk's bytes, behind them what compressed batches hold; their places are moved."""
+    def _rounds(
+        self, batches: Batches, columns: Int64s, module: Any
+    ) -> Iterator[tuple[int, int, Any]]:
+        """(begin, stop, bytes) of batches that are walked together.
+
+        The bytes are the chunk's, behind them what compressed batches hold, whose places are
+        moved: at most ``MAX_UNPACKED`` at a time, for a block may hold 255 times its size.
+        """
         compile_it = batches.compile_it
         number = columns.shape[1]
         module.compressed(
@@ -223,20 +254,24 @@ class BatchDecoder:
         columns[wire.START, plain] += 1
         packed = np.flatnonzero(columns[wire.STATUS] == 1).tolist()
         if not packed:
-            return batches.data
-        parts = [bytes(batches.data)]
-        size = len(parts[0])
+            yield 0, number, batches.data
+            return
+        chunk = bytes(batches.data)
+        parts, size, begin = [chunk], len(chunk), 0
         for i in packed:
             start, stop = int(columns[wire.START, i]) + 1, int(columns[wire.STOP, i])
             try:
-                part = lz4.block.decompress(parts[0][start:stop], uncompressed_size=MAX_BATCH_BYTES)
+                part = lz4.block.decompress(chunk[start:stop], uncompressed_size=MAX_BATCH_BYTES)
             except lz4.block.LZ4BlockError:
                 continue
+            if size - len(chunk) + len(part) > MAX_UNPACKED:
+                yield begin, i, b"".join(parts)
+                parts, size, begin = [chunk], len(chunk), i
             parts.append(part)
             columns[wire.START, i] = size
             size += len(part)
             columns[wire.STOP, i] = columns[wire.END, i] = size
-        return b"".join(parts)
+        yield begin, number, b"".join(parts)
 
     def _count(self, status: Int64s, mode: Int64s) -> None:
         decoded = status == wire.DECODED
@@ -337,8 +372,11 @@ class BatchDecoder:
             }
             if kind == wire.SAMPLES:
                 at = row[wire.ZID_AT]
-                zid = messages.zid_text(bytes(data[at : at + row[wire.ZID_LEN]]))
-                detail |= {"zid": zid, "eid": row[wire.EID], "qos": row[wire.QOS]}
+                raw = bytes(data[at : at + row[wire.ZID_LEN]])
+                detail |= {"zid": messages.zid_text(raw), "eid": row[wire.EID]}
+                if row[wire.EID] == wire.ROS_EID:
+                    detail |= {"zid": raw.hex(), "eid": messages.ROS}
+                detail["qos"] = row[wire.QOS]
             return "push", detail
         begin, stop = row[wire.AT], min(row[wire.NEXT], len(data))
         raw = bytes(data[begin : min(stop, begin + READ_BYTES)])

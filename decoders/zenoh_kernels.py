@@ -93,6 +93,12 @@ DOUBTFUL = 99  # CODE of WEAK batches
 NO_SN = -1
 MAX_ZID = 16
 HEARTBEAT_BYTES = 4
+# An attachment of rmw_zenoh: three names, two i64, 16 bytes; lengths stand before names and bytes.
+ROS_BYTES = 77
+ROS_NUMBER = 1601  # sum of the letters of sequence_number
+ROS_STAMP = 1732  # source_timestamp
+ROS_GID = 1060  # source_gid
+ROS_EID = 1 << 32  # EID of a source that is numbered so; above all others
 
 # ``m``: scalars, scratch of one message, counters, streams, records, rows.
 M_ROWS = 0
@@ -115,6 +121,8 @@ M_SI_END = 16
 M_QOS = 17
 M_CONTEXT = 18  # whose extensions follow
 M_HELLO_ONLY = 19  # only a Hello can be meant
+M_ATTACHED = 20  # where an attachment begins; 0: none
+M_ATTACHED_END = 21
 M_SCRATCH = 32  # a record in the making
 COUNTERS = 64
 COUNTER_SLOTS = 4096
@@ -237,6 +245,11 @@ def extensions(d, at, stop, end, m):
                     if at >= 0:
                         m[M_SI] = begin
                         m[M_SI_END] = at
+            elif h == 67 or h == 66:
+                if h == 67 if context == 2 else context == 6:
+                    if at >= 0:
+                        m[M_ATTACHED] = begin
+                        m[M_ATTACHED_END] = at
     return at
 
 
@@ -269,6 +282,7 @@ def sample(d, at, stop, end, m):
     at += 1
     kind = h & 31
     m[M_SI] = 0
+    m[M_ATTACHED] = 0
     m[M_UNITS] = 0
     m[M_STAMPED] = 1 if h & 32 else 0
     m[M_PAYLOAD] = 0
@@ -405,6 +419,50 @@ def source_info(d, at, stop, to, m):
     return 1
 
 
+def letters(d, at, n):
+    """Sum of the bytes of a name, which stands for the name."""
+    total = 0
+    i = 0
+    while i < n:
+        total += d[at + i] | 0
+        i += 1
+    return total
+
+
+def numbered(d, stop, to, m):
+    """Read the number that ROS 2 puts into an attachment (zenoh.md 9.7); 0 where it is none."""
+    at = m[M_ATTACHED]
+    if m[M_ATTACHED_END] - at != ROS_BYTES:
+        return 0
+    if at + ROS_BYTES > stop:
+        return 0
+    if (d[at] | 0) != 15 or (d[at + 24] | 0) != 16:
+        return 0
+    if (d[at + 49] | 0) != 10 or (d[at + 60] | 0) != 16:
+        return 0
+    n = 15 + 0 * at
+    if letters(d, at + 1, n) != ROS_NUMBER:
+        return 0
+    n = 16 + 0 * at
+    if letters(d, at + 25, n) != ROS_STAMP:
+        return 0
+    n = 10 + 0 * at
+    if letters(d, at + 50, n) != ROS_GID:
+        return 0
+    if (d[at + 23] | 0) > 31:
+        return 0
+    sn = 0
+    i = 7
+    while i >= 0:
+        sn = sn << 8 | (d[at + 16 + i] | 0)
+        i -= 1
+    m[to + 5] = at + 61
+    m[to + 15] = 16
+    m[to + 7] = ROS_EID
+    m[to + 6] = sn
+    return 1
+
+
 def network(d, at, stop, end, to, m):
     """One network message into the record at ``to``: KIND and its fields. Returns next or -1."""
     h = d[at] | 0
@@ -435,9 +493,16 @@ def network(d, at, stop, end, to, m):
                 return -1
             m[to] = SAMPLES
             m[M_STRONG] = 1
-        elif m[M_STAMPED] == 0:
-            if m[M_PAYLOAD] != HEARTBEAT_BYTES:
-                m[to] = PLAIN
+        else:
+            ros = 0
+            if m[M_ATTACHED]:
+                ros = numbered(d, stop, to, m)
+            if ros:
+                m[to] = SAMPLES
+                m[M_STRONG] = 1
+            elif m[M_STAMPED] == 0:
+                if m[M_PAYLOAD] != HEARTBEAT_BYTES:
+                    m[to] = PLAIN
     elif kind == 28:
         number, at = zint(d, at, stop)
         if at < 0:

@@ -25,6 +25,10 @@ WHATAMI: Final = {0: "router", 1: "peer", 2: "client"}
 #: Resolution code → mask of transport sns (zenoh.md 8.2).
 MASKS: Final = {0: 0x7F, 1: 0x3FFF, 2: 0x0FFF_FFFF, 3: 0xFFFF_FFFF}
 PRIORITIES: Final = 8
+#: Stands for the entity of a source that ROS 2 numbers in attachments of so many bytes.
+ROS: Final = "ros"
+ROS_BYTES: Final = 77
+ROS_NAMES: Final = [b"sequence_number", b"source_timestamp", b"source_gid"]
 #: Data, Drop, not express (zenoh.md 4).
 DEFAULT_QOS: Final = 5
 
@@ -115,6 +119,22 @@ def source_info(raw: bytes | None) -> list[Any] | None:
         return None
 
 
+def ros_number(attachment: bytes | None) -> list[Any] | None:
+    """[gid, ROS, number] of a sample that ROS 2 numbered in its attachment (zenoh.md 9.7)."""
+    if attachment is None or len(attachment) != ROS_BYTES:
+        return None
+    reader = Reader(attachment)
+    try:
+        names = [reader.sized(), reader.take(8), reader.sized(), reader.take(8), reader.sized()]
+        gid = reader.sized()
+    except WireError:
+        return None
+    number = int.from_bytes(names[1], "little")
+    if names[::2] != ROS_NAMES or len(gid) != 16 or number >> 61:
+        return None
+    return [gid.hex(), ROS, number]
+
+
 def read(data: bytes) -> tuple[str, Detail] | None:
     """What the network message at the beginning of ``data`` is, and what it says."""
     try:
@@ -172,7 +192,9 @@ def _sample(reader: Reader) -> Detail:
     if kind == 1 and header & 0x40 and reader.zint() & 1:
         reader.sized()
     extensions = reader.extensions(bool(header & _Z))
-    source = source_info(extensions.get(0x41))
+    source = source_info(extensions.get(0x41)) or ros_number(
+        extensions.get(0x43 if kind == 1 else 0x42)
+    )
     if source is not None:
         detail["source"] = source
     if kind == 1 and 0x12 not in extensions:

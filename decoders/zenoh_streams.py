@@ -32,7 +32,7 @@ HELD_BYTES: Final = 1 << 19
 #: First bytes of a direction that recognition looks at.
 LOOK_BYTES: Final = 8_192
 #: A batch of a low-latency link holds one message; longer ones are not believed.
-LONGEST: Final = 1 << 28
+LONGEST: Final = 1 << 26
 
 _OUTCOME_OF: Final = np.array([OUTCOMES[status] for status in range(len(OUTCOMES))], np.int64)
 

@@ -72,6 +72,8 @@ MAX_COUNTERS: Final = 10_000
 MAX_NAMED: Final = 8
 NEAR: Final = 1 << 17
 WIDE: Final = 0x0FFF_FFFF
+#: End of the name of a source that is numbered in attachments (zenoh.md 9.7).
+ROS: Final = "/ros"
 BLOCK: Final = 8  # bit D of the QoS extension (zenoh.md 4)
 
 #: What a declaration is known by: its id, and to a group its key expression.
@@ -604,6 +606,8 @@ class ZenohEngine:
         if self.world is not None:
             assert isinstance(who, DocumentSubscriber)
             return self.world.cause(who, first, stop)
+        if source.source.endswith(ROS):
+            return Cause.NOBODY
         if query is None:
             if self._cut(since_ns, since_ns + self._grace_ns):
                 return Cause.CUT  # a query may have been among it

@@ -510,6 +510,12 @@ class _Zenoh(Reporter):
                 f"due: {{callbacks}}{who}."
             )
             severity = None
+            if cause is Cause.NOBODY:
+                text = (
+                    "{count} messages of {sender_member} did not come, by the numbers that ROS 2 "
+                    "puts into their attachments; nothing asks for them, and no callback tells of "
+                    "them."
+                )
             if cause is Cause.CUT:
                 certainty, severity = Certainty.UNDECIDABLE, Severity.INFO
                 text = text.replace("due: {callbacks}", "if so, due: {callbacks}")
@@ -523,7 +529,9 @@ class _Zenoh(Reporter):
                 stream, "ZN002", certainty, text,
                 seqnos=[(miss.first, miss.stop) for miss in misses],
                 mark=misses[0].due,
-                evidence=[(miss.due, f"a miss callback was due: {miss.stop - miss.first}")
+                evidence=[(miss.due, f"{miss.stop - miss.first} missing")
+                          if cause is Cause.NOBODY else
+                          (miss.due, f"a miss callback was due: {miss.stop - miss.first}")
                           for miss in misses[:MAX_EVIDENCE]],
                 facts={
                     "count": sum(miss.stop - miss.first for miss in misses),

@@ -2,7 +2,7 @@
 
 ``Subscriber`` replays the shipped AdvancedSubscriber, ``DocumentSubscriber`` the ReliableSubscriber
 of the design document. Samples come as runs [first, stop) that its transport accepted; sns are
-unwrapped. Rows S3 to S27 of ``zenoh_tables`` (D2 to D9 for the document's).
+unwrapped. Rows S3 to S29 of ``zenoh_tables`` (D2 to D9 for the document's).
 
 What no capture shows is whether recovery is switched on: a gap opens a *wait for the query* that
 such a subscriber sends at once. It ends with that query, or when ``grace_ns`` has passed without
@@ -43,6 +43,7 @@ class Cause(StrEnum):
     REPLY_OR_EVICTED = "reply lost, or evicted"
     NOT_ASKED = "not asked"
     GONE = "publisher gone"
+    NOBODY = "numbered by ROS 2: nothing asks for them"  # S29
     CUT = "not known: snap length cut off what was asked or answered"
 
 

@@ -73,6 +73,8 @@ _TABLE: Final = (
         "zenoh.md 9.4 \"periodic queries\""),
     Row("zenoh S28", "identical queries side by side: each subscriber gets its own replies only",
         "zenoh.md 9.5"),
+    Row("zenoh S29", "numbered by ROS 2 in its attachments: gaps by source gid, nothing recovers",
+        "zenoh.md 9.7"),
     Row("zenoh C1", "_sn=a..b: both ends included, wrap-aware", _CACHE),
     Row("zenoh C2", "_sn=a..", _CACHE),
     Row("zenoh C3", "_sn=..b", _CACHE),

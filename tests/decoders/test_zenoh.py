@@ -171,6 +171,20 @@ def test_encoding_attachment_and_shared_memory() -> None:
     assert one(z.frame(1, z.push(shared), z.push(z.put(6))))["stop_seqno"] == 7
 
 
+def test_ros_2_numbers_its_samples_in_their_attachments() -> None:
+    batch = z.frame(1, *(z.push(z.ros_put(n)) for n in (7, 8, 9)), z.push(z.ros_put(1 << 40)))
+    rows, status = decoded(z.batches([batch]))
+    assert status == [wire.DECODED]
+    assert [(r["seqno"], r["stop_seqno"], r["detail"]["zid"]) for r in rows[1:]] == [
+        (7, 10, z.ZID[::-1].hex()), (1 << 40, (1 << 40) + 1, z.ZID[::-1].hex()),
+    ]  # fmt: skip
+    assert rows[1]["detail"]["eid"] == "ros"
+    both = b"\x81" + z.source_info(4, more=True) + z.ros_put(9)[1:]
+    assert one(z.frame(1, z.push(both)))["seqno"] == 4
+    for odd in (z.ros_put(-1), z.ros_put(7).replace(b"_gid", b"_gie")):
+        assert one(z.frame(1, z.push(z.put(1)), z.push(odd)))["seqno"] is None
+
+
 @pytest.mark.parametrize(("header", "known"), [(0x33, True), (0x37, False), (0x51, False)])
 def test_an_unknown_mandatory_extension_loses_the_rest_of_the_batch(
     header: int, known: bool
@@ -313,7 +327,9 @@ def test_frames_of_one_batch_may_be_of_several_channels() -> None:
 MESSAGES = st.sampled_from(
     [
         z.push(z.put(1)), z.push(z.put(2), 0, "demo/x"), z.push(z.put(None)), z.push(b"\x02"),
-        z.push(z.put(3), qos=13), z.push(z.put(None, b"abcd")), z.request(1, "/@adv/**", "_max=3"),
+        z.push(z.put(3), qos=13), z.push(z.put(None, b"abcd")), z.push(z.ros_put(5)),
+        z.push(z.ros_put(-1)), z.push(z.ros_put(7).replace(b"_gid", b"_gie")),
+        z.request(1, "/@adv/**", "_max=3"),
         z.response(1, z.put(4)), z.final(1), z.declare(0, 1, 0, "a/b"), z.declare(2, 1, 1),
         b"\x19\x01", b"\xf9\x01\x53\x01\x21\x08", b"\x5f\x01" + z.sized(b"gossip"),
         b"\x1b\x01\x01\x45\x02" + z.sized(b"err"),
@@ -362,7 +378,8 @@ def test_the_walk_agrees_with_reading_one_message_after_the_other(messages: list
         assert told is not None
         word, detail = told
         if record[0] == wire.SAMPLES:
-            assert (word, detail["source"][1:]) == ("push", [record[7], record[6]])
+            entity = zenoh_messages.ROS if record[7] == wire.ROS_EID else record[7]
+            assert (word, detail["source"][1:]) == ("push", [entity, record[6]])
         elif record[0] == wire.PLAIN:
             assert word == "push"
             assert "source" not in detail and "value" not in detail

@@ -39,6 +39,14 @@ def put(sn: int | None, payload: bytes = b"x" * 10, eid: int = 6, zid: bytes = Z
     return b"\x81" + source_info(sn, eid, zid) + sized(payload)
 
 
+def ros_put(number: int, gid: bytes = ZID[::-1], payload: bytes = b"x" * 10) -> bytes:
+    """A Put as rmw_zenoh numbers it: no SourceInfo, an attachment."""
+    attachment = sized(b"sequence_number") + number.to_bytes(8, "little", signed=True)
+    attachment += sized(b"source_timestamp") + (10**18).to_bytes(8, "little")
+    attachment += sized(b"source_gid") + sized(gid)
+    return b"\x81\x43" + sized(attachment) + sized(payload)
+
+
 def push(body: bytes, scope: int = 1, suffix: str = "", *, qos: int | None = None) -> bytes:
     header = 0x1D | 0x40 | (0x20 if suffix else 0) | (0x80 if qos is not None else 0)
     extension = b"" if qos is None else b"\x21" + zint(qos)

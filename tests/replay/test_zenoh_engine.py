@@ -1,5 +1,6 @@
 """One zenoh session through decoder and engine, made of bytes (zenoh.md 6, 9, 11)."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
@@ -362,6 +363,20 @@ def test_subscribers_that_were_told_apart_stay_so_and_one_that_ends_is_given_up(
     row = stream(found)
     assert [one["delivered"] for one in row["subscribers"]] == [[[0, 7]], [[0, 4]]]
     assert rules(found) & {"ZN002"} == set()
+
+
+@pytest.mark.rule("zenoh S29")
+def test_numbers_that_ros_2_puts_into_attachments_show_what_is_missing() -> None:
+    session = Session()
+    for number in (1, 2, 5, 6):
+        session.publisher(z.push(z.ros_put(number)))
+    _, found = session.wait(2).publisher(z.push(z.ros_put(7))).played()
+    row = stream(found)
+    assert (row["source"], row["delivered"]) == (f"{z.ZID[::-1].hex()}/ros", [[1, 2], [5, 7]])
+    assert (row["unrecovered_seqnos"], row["lost"]) == ([[3, 4]], 2)
+    (said,) = [r.detail for r in found if r.rule == "ZN002" and r.kind == FINDING]
+    assert "ROS 2" in said["text"] and "callback was due" not in json.dumps(said)
+    assert "ZN012" not in rules(found)
 
 
 @pytest.mark.rule("zenoh S1")
