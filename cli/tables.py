@@ -102,8 +102,17 @@ def render_tables(report: Report, style: TimeStyle, limit: int) -> list[Renderab
         render_streams(report, limit),
         *([render_connections(report, limit)] if report["connections"] else []),
         *([render_both_ends(report, limit)] if report["both_ends"] else []),
+        *_lines(report, limit),
         render_gaps(report, limit),
     ]
+
+
+def _lines(report: Report, limit: int) -> list[RenderableType]:
+    if not report.get("tables", {}).get("feed", {}).get("lines"):
+        return []
+    from seqaudit.cli.feed_tables import render_lines
+
+    return [render_lines(report, limit)]
 
 
 def render_captures(report: Report, style: TimeStyle, limit: int) -> RenderableType:
@@ -159,6 +168,8 @@ def render_streams(report: Report, limit: int) -> RenderableType:
         return _sentence("Streams", f"no numbered stream in {_frames(report)}")
     keyed = any("source" in stream for stream in streams)
     subjects = any("subject" in stream for stream in streams)
+    feeds = any("feed" in stream for stream in streams)
+    jitter = any(stream.get("jitter_ns") for stream in streams)
     columns = [
         Column("#", _NUMERIC),
         Column("system"),
@@ -166,6 +177,7 @@ def render_streams(report: Report, limit: int) -> RenderableType:
         Column("receiver"),
         *([Column("source"), Column("key expression")] if keyed else []),
         *([Column("subject")] if subjects else []),
+        *([Column("stream")] if feeds else []),
         Column("seqnos", _NUMERIC),
         *(
             Column(header, _NUMERIC)
@@ -181,6 +193,7 @@ def render_streams(report: Report, limit: int) -> RenderableType:
                 "requests sent/arrived",
                 "acks sent/arrived",
                 "recovery p50/max",
+                *(["jitter mean/max"] if jitter else []),
             )
         ),
     ]
@@ -189,9 +202,10 @@ def render_streams(report: Report, limit: int) -> RenderableType:
             _count(stream["capture"]),
             stream["system"],
             stream.get("sender_name") or "-",
-            stream.get("receiver_name") or "all",
+            stream.get("receiver_name") or stream.get("group") or "all",
             *([stream.get("source") or "-", stream.get("key") or "-"] if keyed else []),
             *([stream.get("subject") or "-"] if subjects else []),
+            *([stream["id"] if "feed" in stream else "-"] if feeds else []),
             _span_of_seqnos(stream),
             *(
                 _count(stream.get(key))
@@ -209,6 +223,7 @@ def render_streams(report: Report, limit: int) -> RenderableType:
             _pair(stream.get("requests")),
             _pair(stream.get("acks")),
             _recovery(stream.get("recovery_ns")),
+            *([_jitter(stream.get("jitter_ns"))] if jitter else []),
         ]
         for stream in streams
     ]
@@ -495,6 +510,12 @@ def _recovery(value: Mapping[str, int | None] | None) -> str:
     if not value or value.get("max") is None:
         return "-"
     return f"{duration(value.get('p50'))}/{duration(value.get('max'))}"
+
+
+def _jitter(value: Mapping[str, int | None] | None) -> str:
+    if not value or value.get("max") is None:
+        return "-"
+    return f"{duration(value.get('mean'))}/{duration(value.get('max'))}"
 
 
 def _numbers(values: Sequence[int]) -> str:

@@ -20,6 +20,7 @@ from seqaudit.pipeline.vantage import ip_of_endpoint
 from seqaudit.replay import (
     both_ends_findings,
     capture_rules,
+    feed_sessions,
     raims_bounds,
     raims_printed,
     raims_told,
@@ -95,6 +96,7 @@ def build(
         for detail in _shown(capture_rules.judge(merged), by_kind.pop(rows_of.PROBLEM, []))
     ]
     seen = [(row["capture"], row["stream"], row["detail"]) for row in by_kind.get("STREAM", [])]
+    findings += [_finding(detail, frames, called, spans) for detail in feed_sessions.judge(seen)]
     of_legs, legs_judged = zenoh_legs.judge(seen, [(m["first_ns"], m["last_ns"]) for m in merged])
     findings += [_finding(detail, frames, called, spans) for detail in of_legs]
     told, judged = raims_told.judge(
@@ -613,7 +615,8 @@ def _totals(
         "gaps": len(gaps),
         "findings": by_severity,
     } | {
-        key: sum(stream.get(key) or 0 for stream in streams)
+        # of two lines that carry the same each counts for itself, not for the whole
+        key: sum(stream.get(key) or 0 for stream in streams if stream.get("kind") != "line")
         for key in ("messages", "lost", "recovered", "unrecovered")
     }
 

@@ -10,7 +10,7 @@ here, whoever was to receive it. No vantage is needed.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
@@ -19,12 +19,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from seqaudit.decoders.events import EVENTS, Kind
+from seqaudit.decoders.events import EVENTS, Flag, Kind
 from seqaudit.replay.event import Event
+from seqaudit.replay.feed_lines import LINES, LinePair
 from seqaudit.replay.feed_notes import StreamSettings
 from seqaudit.replay.feed_requests import Requests
 from seqaudit.replay.feed_rows import Columns, Row, Words
 from seqaudit.replay.feed_stream import FeedStream
+from seqaudit.replay.feed_times import Jitter, Sample
 from seqaudit.replay.parameters import EngineParameters, Given
 from seqaudit.replay.settings import Vantage
 
@@ -37,6 +39,13 @@ _NUMBERED: Final = (
 _OWN: Final = np.array([int(Kind.DATA), int(Kind.HIGHEST)])
 
 
+#: Numbers of two lines that are compared at once.
+MAX_RECORDS: Final = 1 << 20
+
+#: What a request or a repair can be about.
+Target = FeedStream | LinePair
+
+
 class FeedEngine:
     """Replays one conversation of a feed."""
 
@@ -47,10 +56,14 @@ class FeedEngine:
         self.vantage = vantage
         self.settings = self._settings()
         self.streams: dict[str, FeedStream] = {}
+        self.pairs: dict[str, LinePair] = {}
+        self.jitter: dict[str, Jitter] = {}
         self.requests: dict[str, Requests] = {}
         self.bits = 64
         self.declares: frozenset[str] = frozenset()
-        self.hz: int | None = None
+        self.stamp_bits: int | None = None
+        self.blocks = False  # the layout tells where the messages are
+        self._asked: set[tuple[str, str]] = set()  # (server, requester)
         self.end_ns = 0
         self.homeless = 0  # numbers of repairs and requests whose stream cannot be told
 
@@ -68,16 +81,22 @@ class FeedEngine:
         rows = _Rows(batch)
         self.end_ns = max(self.end_ns, int(np.max(rows.columns.last_ns)))
         start = 0
-        for place in rows.shared():
+        for place in rows.shared(self._may_be_repairs(rows)):
             self._streams_between(rows, start, place)
             self._shared(rows, place)
             start = place + 1
         self._streams_between(rows, start, len(batch))
+        self._drain()
+        self._blocks(rows)
+        self._times(rows)
 
     def close(self) -> None:
         """Nothing follows."""
         for stream in self.streams.values():
             stream.close(self.end_ns)
+        self._drain()
+        for pair in self.pairs.values():
+            pair.close(self.end_ns, self.settings.late_ns)
 
     def stream(self, key: str, destination: str | None = None) -> FeedStream:
         """A stream, new or known."""
@@ -86,6 +105,13 @@ class FeedEngine:
             stream = self.streams[key] = FeedStream(key, self.settings)
             stream.bits, stream.declares = self.bits, self.declares
             stream.destination = destination
+            prefix, _, line = key.rpartition("|")
+            if line in LINES:
+                pair = self.pairs.setdefault(f"{prefix}|", LinePair(f"{prefix}|"))
+                for other in pair.streams.values():
+                    stream.begin_near(other)
+                pair.streams[line] = stream
+                stream.sink = []
         return stream
 
     # -- rows ------------------------------------------------------------------------------------
@@ -107,6 +133,13 @@ class FeedEngine:
     def _own(self, rows: "_Rows", code: int, columns: Columns, place: int) -> None:
         self.stream(rows.words[code], rows.destination(place)).take(columns)
 
+    def _blocks(self, rows: "_Rows") -> None:
+        """Datagrams whose blocks do not add up; most have none, so they are few."""
+        for place, odd in rows.odd_counts():
+            self.blocks = True
+            if odd:
+                self.stream(rows.words[int(rows.codes[place])]).odd_counts += odd
+
     def _shared(self, rows: "_Rows", place: int) -> None:
         """A row that may concern several streams, or that only some read."""
         row = rows.row(place)
@@ -115,6 +148,9 @@ class FeedEngine:
         if row.kind == Kind.NOTICE and row.wire_kind == FACTS:
             self._facts(detail)
             return
+        if row.kind == Kind.DATA:
+            self._unicast(rows, place, row)
+            return
         named = [self.streams[key] for key in sorted(self.streams) if key.startswith(word)]
         if not named and row.kind in (Kind.CLOSE, Kind.NOTICE):
             named = [self.stream(word, rows.destination(place))]
@@ -122,11 +158,36 @@ class FeedEngine:
             for stream in named:
                 stream.take(rows.columns.part(place, place + 1))
         elif row.kind == Kind.REQUEST:
-            self._request(named, json.loads(detail or "[]"), row)
+            self._asked.add((rows.destination(place) or "", row.source))
+            self._request(self._targets(named), json.loads(detail or "[]"), row)
         elif row.kind == Kind.RETRANSMISSION:
-            self._repair(named, row)
+            self._repair(self._targets(named), row)
 
-    def _request(self, named: list[FeedStream], ranges: list[list[int]], row: Row) -> None:
+    def _may_be_repairs(self, rows: "_Rows") -> bool:
+        """Unicast data from a server that was asked is a repair, though nothing in it says so."""
+        if "request" not in self.declares and not self._asked:
+            return bool(np.any(rows.columns.kind == Kind.REQUEST))
+        return True
+
+    def _unicast(self, rows: "_Rows", place: int, row: Row) -> None:
+        if (row.source, rows.destination(place) or "") in self._asked:
+            every = [self.streams[key] for key in sorted(self.streams)]
+            self._repair(self._targets(every), row._replace(kind=int(Kind.RETRANSMISSION)))
+        else:
+            self._own(rows, int(rows.codes[place]), rows.columns.part(place, place + 1), place)
+
+    def _targets(self, named: list[FeedStream]) -> list["Target"]:
+        """Streams that requests and repairs can be about: lines are one."""
+        lone: list[Target] = [stream for stream in named if stream.sink is None]
+        self._drain()
+        pairs = [
+            pair
+            for _, pair in sorted(self.pairs.items())
+            if any(stream in named for stream in pair.streams.values())
+        ]
+        return lone + pairs
+
+    def _request(self, named: list["Target"], ranges: list[list[int]], row: Row) -> None:
         stream = self._meant(named, ranges)
         if stream is None:
             self.homeless += sum(b - a for a, b in ranges)
@@ -138,18 +199,21 @@ class FeedEngine:
         requests = self.requests.setdefault(stream.key, Requests())
         requests.ask(stream, asked, row.mark(), row.source)
 
-    def _repair(self, named: list[FeedStream], row: Row) -> None:
+    def _repair(self, named: list["Target"], row: Row) -> None:
         stream = self._meant(named, [[row.first, row.stop]])
         if stream is None:
             self.homeless += row.stop - row.first
             return
+        first = stream.nearest(row.first)
+        stop = first + row.stop - row.first
         if stream.key in self.requests:
-            first = stream.nearest(row.first)
-            stop = first + row.stop - row.first
             self.requests[stream.key].answer(first, stop, row.mark())
-        stream.take_one(row)
+        if isinstance(stream, LinePair):
+            stream.repair(row._replace(first=first, stop=stop))
+        else:
+            stream.take_one(row)
 
-    def _meant(self, named: list[FeedStream], ranges: list[list[int]]) -> FeedStream | None:
+    def _meant(self, named: list["Target"], ranges: list[list[int]]) -> "Target | None":
         """The stream that a row without a group is about: the only one, or the only one that
         misses the numbers; null if that does not tell."""
         if len(named) == 1:
@@ -163,11 +227,54 @@ class FeedEngine:
         ]
         return missing[0] if len(missing) == 1 else None
 
+    def _drain(self) -> None:
+        """What lines have taken goes to their pairs, in the order of the capture."""
+        for pair in self.pairs.values():
+            taken = [row for stream in pair.streams.values() for row in stream.sink or ()]
+            if taken:
+                taken.sort()
+                pair.take(taken)
+                for stream in pair.streams.values():
+                    stream.sink = []
+
+    def _times(self, rows: "_Rows") -> None:
+        """When each datagram came, of rows that say so: leads and jitter."""
+        samples: dict[str, list[Sample]] = {}
+        held = 0
+        for place, payload in rows.payloads():
+            key = rows.words[int(rows.codes[place])]
+            prefix, _, line = key.rpartition("|")
+            row = rows.row(place)
+            if row.flags & Flag.NETWORK_DUPLICATE:
+                continue
+            words = 2 if self.stamp_bits is None else 3
+            records = np.frombuffer(payload, "<i8").reshape(-1, words)
+            if self.stamp_bits is not None:
+                jitter = self.jitter.get(key)
+                if jitter is None:
+                    limit = self.parameters.value("max_jitter_us")
+                    jitter = self.jitter[key] = Jitter(None if limit is None else limit * 1000)
+                jitter.take(records, rows.rate(place), self.stamp_bits, row.mark())
+            if line in LINES:
+                if held > MAX_RECORDS:
+                    self._compare(samples, row.at_ns)
+                    held = 0
+                own = samples.setdefault(f"{prefix}|", [])
+                own.append(Sample(LINES.index(line), row.stop, records))
+                held += row.stop - row.first
+        if samples:
+            self._compare(samples, int(rows.columns.at_ns[-1]))
+
+    def _compare(self, samples: dict[str, list[Sample]], following_ns: int) -> None:
+        for prefix, own in samples.items():
+            self.pairs[prefix].leads.take(own, following_ns)
+        samples.clear()
+
     def _facts(self, detail: str | None) -> None:
         facts = _parsed(detail or "{}")
         self.bits = int(facts.get("bits") or 64)
         self.declares = frozenset(facts.get("declares") or ())
-        self.hz = facts.get("hz")
+        self.stamp_bits = facts.get("stamp_bits")
 
     def _settings(self) -> StreamSettings:
         value = self.parameters.value
@@ -196,11 +303,37 @@ class _Rows:
             seqno, stop, frame, at_ns, last_frame, last_ns, kind, flags, size, *words
         )
 
-    def shared(self) -> list[int]:
-        """Places of rows that are ordered against several streams."""
+    def shared(self, unicast: bool) -> list[int]:
+        """Places of rows that are ordered against several streams; with those of unicast data."""
         own = np.isin(self.columns.kind, _OWN)
+        if unicast:
+            group = (self.columns.flags & int(Flag.MULTICAST)) != 0
+            own &= group | (self.columns.kind != Kind.DATA)
         found: list[int] = np.flatnonzero(~own).tolist()
         return found
+
+    def payloads(self) -> Iterator[tuple[int, bytes]]:
+        """Place and payload of the rows that have one, in order."""
+        column = self._batch.column("payload")
+        if column.null_count == len(column):
+            return
+        for place in np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist():
+            yield place, column[place].as_py()
+
+    def odd_counts(self) -> Iterator[tuple[int, int]]:
+        """Place and count of the rows where it is not 0, and of the first that has a count."""
+        column = self._batch.column("stamp")
+        if column.null_count == len(column):
+            return
+        counts = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+        known = column.is_valid().to_numpy(zero_copy_only=False)
+        for place in {int(np.argmax(known)), *np.flatnonzero(counts).tolist()}:
+            yield place, int(counts[place])
+
+    def rate(self, place: int) -> int | None:
+        """Ticks a second of the row's timestamps."""
+        rate: int | None = self._batch.column("conn_id")[place].as_py()
+        return rate
 
     def row(self, place: int) -> Row:
         (row,) = self.columns.rows(place, place + 1)

@@ -5,14 +5,16 @@ from typing import Any, Final
 
 from seqaudit.replay.feed import FeedEngine
 from seqaudit.replay.feed_holes import Hole
+from seqaudit.replay.feed_lines import LINES, LinePair
 from seqaudit.replay.feed_notes import Noted, Pause
+from seqaudit.replay.feed_numbering import BY
 from seqaudit.replay.feed_requests import Requests
 from seqaudit.replay.feed_stream import FeedStream
 from seqaudit.replay.findings import Certainty, Finding
-from seqaudit.replay.gaps import Gap, Mark, Outcome
+from seqaudit.replay.gaps import Gap, Mark, Outcome, Part
 from seqaudit.replay.ranges import Range, RangeSet, inclusive
-from seqaudit.replay.reporting import MAX_EVIDENCE, Reporter
-from seqaudit.replay.results import GAP, STREAM, Result
+from seqaudit.replay.reporting import MAX_EVIDENCE, Reporter, Subject
+from seqaudit.replay.results import GAP, STREAM, TABLE, Result
 from seqaudit.replay.rules_feed import FEED as RULES
 
 SYSTEM: Final = "feed"
@@ -21,7 +23,12 @@ MAX_SEQNOS: Final = 1_000
 #: RFC 3550 A.1: so many numbers at once are no ordinary loss in 16 bits.
 MAX_DROPOUT: Final = 3_000
 
-_PARAMETERS: Final = ("late_ms", "restart_distance", "restart_ms", "max_jump", "silence_ms")
+_PARAMETERS: Final = (
+    "late_ms", "restart_distance", "restart_ms", "max_jump", "silence_ms", "max_jitter_us",
+    "max_lag_us",
+)  # fmt: skip
+_NO_LINES: Final = "the feed declares no lines that carry the same"
+_NO_LIMIT: Final = "feed.{} is not given"
 _UNDECLARED: Final = "the feed's layout describes no {} message"
 
 
@@ -36,6 +43,16 @@ class _Subject:
     def __init__(self, stream: FeedStream) -> None:
         self.key = stream.key
         self.sender = stream.sender or ""
+        self.system = SYSTEM
+
+
+class _Pair:
+    """Two lines as findings name them."""
+
+    def __init__(self, pair: LinePair) -> None:
+        self.key = pair.key
+        senders = {stream.sender for stream in pair.streams.values() if stream.sender}
+        self.sender = min(senders, default="")
         self.system = SYSTEM
 
 
@@ -60,6 +77,8 @@ class FeedReporter(Reporter):
                     yield self.row(GAP, row, about)
             for finding in self._findings(stream, about, requests):
                 yield self.finding(finding, about)
+        for _, pair in sorted(self.engine.pairs.items()):
+            yield from self._pair_rows(pair)
         # One engine a stream, maybe a hundred thousand: what was judged is told a feed at a time.
         whole = f"feed|{self.engine.feed_name}"
         for rule in RULES:
@@ -74,11 +93,26 @@ class FeedReporter(Reporter):
 
     def _why_not(self, code: str) -> str | None:
         declares = self.engine.declares
+        if code in ("FD022", "FD023", "FD024") and not self.engine.pairs:
+            return _NO_LINES
+        if code == "FD026":
+            if not self.engine.pairs:
+                return _NO_LINES
+            return (
+                None if self.parameters.is_given("max_lag_us") else _NO_LIMIT.format("max_lag_us")
+            )
+        if code == "FD025":
+            if self.engine.stamp_bits is None:
+                return "the feed's layout has no timestamp"
+            given = self.parameters.is_given("max_jitter_us")
+            return None if given else _NO_LIMIT.format("max_jitter_us")
+        if code == "FD027" and not self.engine.blocks:
+            return "the feed's layout does not tell its message blocks"
         for word, codes in (
             ("repair", ("FD001", "FD016")),
             ("request", ("FD014", "FD015")),
             ("reset", ("FD009",)),
-            ("end", ("FD012",)),
+            ("end", ("FD012", "FD013")),
             ("heartbeat", ("FD019",)),
         ):
             if code in codes and word not in declares:
@@ -88,12 +122,21 @@ class FeedReporter(Reporter):
     def _findings(
         self, stream: FeedStream, about: _Subject, requests: Requests | None
     ) -> Iterator[Finding]:
-        yield from self._loss(stream, about)
+        if stream.sink is None:  # of a line the pair says what is lost
+            yield from self._loss(stream, about)
         yield from self._order(stream, about)
         yield from self._numbering(stream, about)
         yield from self._silence(stream, about)
         if requests is not None:
             yield from self._requests(requests, about)
+        yield from self._jitter(stream, about)
+        if stream.odd_counts:
+            yield self.make(
+                about, "FD027", Certainty.PROVEN,
+                "{count:datagram} of {sender_member} {count|claims|claim} other numbers of "
+                "messages than {count|its|their} message blocks show.",
+                facts={"count": stream.odd_counts},
+            )  # fmt: skip
         yield from self._noted(
             "FD016", about, stream.needless,
             "{count:number} that had arrived came again as {count|a repair|repairs} that nobody "
@@ -194,8 +237,9 @@ class FeedReporter(Reporter):
             "{count:message} of {sender_member} had arrived and came again in "
             "{count|another datagram|other datagrams}.", "a number that had arrived",
         )  # fmt: skip
+        tails = stream.tails if stream.sink is None else Noted()
         yield from self._noted(
-            "FD007", about, stream.tails,
+            "FD007", about, tails,
             "{count:message} of {sender_member} before {times} pauses {count|was|were} missing "
             "when a heartbeat or the end of the session named the next number." if
             stream.tails.times > 1 else
@@ -278,7 +322,103 @@ class FeedReporter(Reporter):
                 facts={"length_ms": silence.length() // 1_000_000},
             )  # fmt: skip
 
-    def _requests(self, requests: Requests, about: _Subject) -> Iterator[Finding]:
+    def _jitter(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+        jitter = self.engine.jitter.get(stream.key)
+        if jitter is not None and jitter.over is not None:
+            yield self.make(
+                about, "FD025", Certainty.PROVEN,
+                "The jitter of {sender_member} reached {max_us} us; {limit_us} us are allowed.",
+                mark=jitter.over, evidence=[(jitter.over, "the limit is passed in this run")],
+                facts={"max_us": jitter.max_ns // 1000,
+                       "limit_us": self.parameters.value("max_jitter_us")},
+            )  # fmt: skip
+
+    # -- lines -----------------------------------------------------------------------------------
+
+    def _pair_rows(self, pair: LinePair) -> Iterator[Result]:
+        about = _Pair(pair)
+        requests = self.engine.requests.get(pair.key)
+        yield self.row(TABLE, pair_summary(self.engine, pair, requests))
+        for hole in (*pair.lost_holes, *pair.young):
+            gap = Gap(hole.first, hole.stop, hole.before(), hole.revealed(), BY[hole.by], None, 0)
+            part = gap.parts.setdefault(Outcome.UNRECOVERED, Part())
+            part.ranges.add(hole.first, hole.stop)
+            for row in gap.rows():
+                yield self.row(GAP, row, about)
+        for finding in self._pair_findings(pair, about, requests):
+            yield self.finding(finding, about)
+
+    def _pair_findings(
+        self, pair: LinePair, about: _Pair, requests: Requests | None
+    ) -> Iterator[Finding]:
+        yield from self._noted(
+            "FD001", about, pair.recovered,
+            "{count:message} of {sender_member} {count|was|were} lost on both lines and repaired, "
+            "the slowest {slowest_ms} ms after the gap showed.", "a repair fills a gap",
+            slowest_ms=(pair.recovery.percentiles()["max"] or 0) // 1_000_000,
+        )  # fmt: skip
+        lost = "{count:message} of {sender_member} came neither on line A nor on line B."
+        if pair.lost:
+            yield self.make(
+                about, "FD022", Certainty.PROVEN, lost,
+                seqnos=list(pair.lost_ranges)[:MAX_SEQNOS],
+                mark=pair.lost_holes[0].revealed() if pair.lost_holes else None,
+                evidence=[_shown(hole) for hole in pair.lost_holes[:MAX_EVIDENCE]],
+                facts={"count": pair.lost},
+            )  # fmt: skip
+        if pair.young:
+            until = max(h.revealed_ns for h in pair.young) + self.engine.settings.late_ns
+            ranges = [(hole.first, hole.stop) for hole in pair.young][:MAX_SEQNOS]
+            evidence = [_shown(hole) for hole in pair.young[:MAX_EVIDENCE]]
+            for rule, sure, text, holds in (
+                ("FD017", Certainty.UNDECIDABLE, "{count:message} of {sender_member} "
+                 "{count|was|were} still missing on both lines when the capture ended.",
+                 {"end_before_ns": until}),
+                ("FD022", Certainty.PROVEN, lost, {"end_from_ns": until}),
+            ):  # fmt: skip
+                yield self.make(
+                    about, rule, sure, text, seqnos=ranges, mark=pair.young[0].revealed(),
+                    evidence=evidence, facts={"count": pair.young_count}, holds=holds,
+                )  # fmt: skip
+        for line, other in zip(LINES, reversed(LINES), strict=True):
+            own = pair.lost_only[line]
+            if own.count:
+                yield self.make(
+                    about, "FD023", Certainty.PROVEN,
+                    "{count:message} of {sender_member} {count|was|were} lost on line {line} and "
+                    "came on line {other}: {share} % of those compared.",
+                    seqnos=list(own.ranges)[:MAX_SEQNOS],
+                    facts={"count": own.count, "line": line, "other": other,
+                           "share": f"{100 * own.count / pair.compared:.3g}"},
+                )  # fmt: skip
+            silent = pair.silent(line, self.engine.settings.silence_ns)
+            if line not in pair.streams:
+                yield self.make(
+                    about, "FD024", Certainty.PROVEN,
+                    "Line {line} was not captured; line {other} was.",
+                    facts={"line": line, "other": other},
+                )  # fmt: skip
+            elif silent is not None:
+                yield self.make(
+                    about, "FD024", Certainty.PROVEN,
+                    "Line {line} fell silent while line {other} went on.", mark=silent,
+                    evidence=[(silent, "the last of its line")], default="silence_ms",
+                    facts={"line": line, "other": other},
+                )  # fmt: skip
+            limit = self.parameters.value("max_lag_us")
+            lag = pair.leads.lead[1 - LINES.index(line)].percentiles()["p99"]
+            if limit is not None and lag is not None and lag > limit * 1000:
+                yield self.make(
+                    about, "FD026", Certainty.PROVEN,
+                    "Line {line} came up to {lag_us} us later than line {other} (99 % of the "
+                    "numbers that {other} brought first); {limit_us} us are allowed.",
+                    facts={"line": line, "other": other, "lag_us": lag // 1000,
+                           "limit_us": limit},
+                )  # fmt: skip
+        if requests is not None:
+            yield from self._requests(requests, about)
+
+    def _requests(self, requests: Requests, about: Subject) -> Iterator[Finding]:
         waited = requests.unanswered(self.end_ns - self.engine.settings.late_ns)
         if waited:
             yield self.make(
@@ -297,7 +437,7 @@ class FeedReporter(Reporter):
     def _noted(
         self,
         rule: str,
-        about: _Subject,
+        about: Subject,
         noted: Noted,
         text: str,
         shows: str,
@@ -322,12 +462,13 @@ def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -
     counts = stream.counts
     recovered, lost = counts[Outcome.RECOVERED], counts[Outcome.UNRECOVERED]
     wanted = requests or Requests()
+    jitter = engine.jitter.get(stream.key)
     return {
-        "kind": "feed",
+        "kind": "feed" if stream.sink is None else "line",
         "feed": engine.feed_name,
         "sender": stream.sender,
         "senders": sorted(stream.senders),
-        "destination": stream.destination,
+        "group": stream.destination,
         "receiver": None,
         "conn_id": None,
         "declares": sorted(engine.declares),
@@ -368,6 +509,8 @@ def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -
             "needless": stream.needless.count,
             "undecidable": stream.undecidable,
         },
+        "jitter_ns": None if jitter is None else jitter.told(),
+        "odd_counts": stream.odd_counts if engine.blocks else None,
         "resets": sum(restart.declared for restart in stream.restarts),
         "restarts": sum(not restart.declared for restart in stream.restarts),
         "wraps": stream.wraps,
@@ -375,6 +518,36 @@ def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -
         "ended_frame": None if stream.ended is None else stream.ended[1].frame,
         "silences": len(stream.pauses) + stream.unlisted_pauses,
     }
+
+
+def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) -> dict[str, Any]:
+    """Two lines in the report, a row of the table "lines"."""
+    leads = pair.leads
+    told: dict[str, Any] = {
+        "table": "lines",
+        "id": pair.key,
+        "feed": engine.feed_name,
+        "compared": pair.compared,
+        "lost_on_both": pair.lost + pair.young_count,
+        "lost_on_both_seqnos": inclusive(pair.lost_ranges),
+        "recovered": pair.recovered.count,
+        "repairs_needless": pair.needless,
+        "requests": 0 if requests is None else requests.requests,
+        "measured": leads.measured,
+        "together": leads.together,
+        "numberings_of_one_line": pair.disagree,
+    }
+    for place, line in enumerate(LINES):
+        stream = pair.streams.get(line)
+        told[f"line_{line.lower()}"] = {
+            "destination": None if stream is None else stream.destination,
+            "messages": None if stream is None else stream.messages,
+            "lost_only_here": pair.lost_only[line].count,
+            "lost_only_here_seqnos": inclusive(pair.lost_only[line].ranges),
+            "first": leads.first[place],
+            "lead_ns": leads.lead[place].percentiles(),
+        }
+    return told
 
 
 def _silence(stream: FeedStream) -> Pause | None:

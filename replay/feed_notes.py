@@ -84,6 +84,33 @@ class Restart(NamedTuple):
     sure: bool
 
 
+class Taken(NamedTuple):
+    """A row that a stream took into one of its numberings, or a number it was told of."""
+
+    frame: int
+    numbering: int
+    first: int
+    stop: int
+    at_ns: int
+    before_frame: int
+    before_ns: int
+    by: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A numbering that is over: [start, high) less what was missing."""
+
+    start: int
+    high: int
+    missing: RangeSet
+    given_up: int  # missing as well, too old to be listed
+
+    def missing_within(self, first: int, stop: int) -> int:
+        """How many of [first, stop) were missing; what is not listed is taken to be inside."""
+        return self.given_up + sum(b - a for a, b in self.missing.within(first, stop))
+
+
 class Pause(NamedTuple):
     """A time without any datagram of the stream."""
 

@@ -7,10 +7,9 @@ for needlessly. Answers are repairs as the wire marks them.
 
 from bisect import bisect_left, bisect_right, insort
 from itertools import islice
-from typing import Final
+from typing import Final, Protocol
 
 from seqaudit.replay.feed_notes import Noted
-from seqaudit.replay.feed_stream import FeedStream
 from seqaudit.replay.gaps import Mark
 from seqaudit.replay.measures import Durations
 from seqaudit.replay.ranges import Range, RangeSet
@@ -19,6 +18,14 @@ from seqaudit.replay.ranges import Range, RangeSet
 MAX_WAITING: Final = 50_000
 #: Requesters that are counted one by one.
 MAX_REQUESTERS: Final = 1_000
+
+
+class Asked(Protocol):
+    """What numbers can be asked for of: a stream, or two lines."""
+
+    def standing(self, first: int, stop: int) -> tuple[list[Range], int]: ...
+
+    def was_asked(self, first: int, stop: int, mark: Mark) -> None: ...
 
 
 class Requests:
@@ -37,7 +44,7 @@ class Requests:
         self.first: Mark | None = None
         self._waiting: list[tuple[int, int, Mark]] = []  # disjoint, ascending
 
-    def ask(self, stream: FeedStream, ranges: list[Range], mark: Mark, source: str) -> None:
+    def ask(self, stream: Asked, ranges: list[Range], mark: Mark, source: str) -> None:
         """``source`` asked for some numbers, unwrapped."""
         self.requests += 1
         self.first = self.first or mark

@@ -44,10 +44,12 @@ from seqaudit.decoders.events import Flag, Kind
 from seqaudit.replay.feed_holes import Hole, Int64s
 from seqaudit.replay.feed_notes import (
     MAX_RANGES,
+    Ended,
     Noted,
     Pause,
     Restart,
     StreamSettings,
+    Taken,
     Trial,
 )
 from seqaudit.replay.feed_numbering import (
@@ -132,6 +134,9 @@ class FeedStream:
         self.pauses: list[Pause] = []
         self.unlisted_pauses = 0
         self.wraps = 0
+        self.odd_counts = 0  # datagrams whose message blocks do not show their count
+        self.sink: list[Taken] | None = None  # of a line: what it takes, for the pair
+        self.ended_numberings: dict[int, Ended] = {}
         self._numberings = 0
         self._near: int | None = None  # last number seen, for unwrapping
         self._held: Row | None = None
@@ -226,6 +231,14 @@ class FeedStream:
                 gap.requested = gap.requested or mark
                 gap.last_requested = mark
 
+    def begin_near(self, other: "FeedStream") -> None:
+        """Numbers on the wire stand for those near the other line's."""
+        self._near = other.last_number()
+
+    def last_number(self) -> int | None:
+        """The last number seen."""
+        return self._near
+
     def nearest(self, raw: int) -> int:
         """The number that a raw one of a request or repair stands for."""
         return self._unwrapped(raw)
@@ -247,7 +260,7 @@ class FeedStream:
         elif kind == Kind.CLOSE:
             self._told(row, BY_END)
         elif kind == Kind.NOTICE:
-            self.reset(None if row.first < 0 else row.first, row.mark())
+            self.reset(None if row.stop < 0 else row.stop, row.mark())
 
     def _meet(self, row: Row) -> None:
         mark = row.mark()
@@ -389,6 +402,10 @@ class FeedStream:
         """A heartbeat or an end says what comes next (``row.stop``)."""
         mark = row.mark()
         raw = row.stop
+        if raw < 0:  # it says nothing but that the sender lives, or that the session is over
+            if by == BY_END and self.ended is None and self.now is not None:
+                self.ended = (self.now.high, mark)
+            return
         if self.bits < 63:
             following = raw if self._near is None else unwrap(
                 raw & ((1 << self.bits) - 1), self._near + 1, (1 << self.bits) - 1
@@ -403,6 +420,7 @@ class FeedStream:
             trial.alive(following, row.last())
         if now is None:
             self._begin(following, mark)
+            self._taken(following, following, mark, by)
             self._near = following - 1
             now = self.now
             assert now is not None, "it has begun"
@@ -419,6 +437,7 @@ class FeedStream:
             if ahead:
                 self._end_held(goes_on=False)
                 self.tails.add(now.high, following, mark)
+                self._taken(following, following, mark, by)
                 self._reveal(now, following, mark, by)
             now.before = row.last()
             self._near = following - 1
@@ -443,7 +462,15 @@ class FeedStream:
             self.after_end.add(max(row.first, self.ended[0]), row.stop, row.mark())
         if row.first > now.high:
             self._reveal(now, row.first, row.mark(), BY_NUMBER)
+        self._taken(row.first, row.stop, row.mark(), BY_NUMBER)
         now.ahead(row.first, row.stop, row.mark(), row.last())
+
+    def _taken(self, first: int, stop: int, mark: Mark, by: int) -> None:
+        now = self.now
+        if self.sink is not None and now is not None:
+            self.sink.append(
+                Taken(mark.frame, now.number, first, stop, mark.at_ns, *now.before, by)
+            )
 
     def _reveal(self, now: Numbering, stop: int, mark: Mark, by: int) -> None:
         if mark.at_ns - now.before.at_ns > self.settings.silence_ns:
@@ -478,6 +505,11 @@ class FeedStream:
         Args:
             end_ns: the capture's conversation ended then; null: the stream went on behind it.
         """
+        if self.sink is not None:
+            missing = RangeSet((h.first, h.stop) for h in numbering.holes.remaining())
+            self.ended_numberings[numbering.number] = Ended(
+                numbering.start, numbering.high, missing, numbering.given_up
+            )
         for hole in numbering.holes.remaining():
             size = hole.stop - hole.first
             self.counts[Outcome.UNRECOVERED] += size
@@ -575,6 +607,7 @@ class FeedStream:
         now = self.now
         assert now is not None, "something is late only after the numbering began"
         late = now.late(row.first, row.stop, self._held_revealed)
+        self._taken(row.first, row.stop, mark, BY_NUMBER)
         came = mark if goes_on else row.last()
         repair = row.kind == Kind.RETRANSMISSION
         for hole, first, stop in late.filled:
@@ -704,6 +737,11 @@ class FeedStream:
         before = now.before
         if last_regular >= 0:
             before = Mark(int(last_frames[last_regular]), int(last_times[last_regular]))
+        if self.sink is not None:
+            marks = np.concatenate(([-1], regular[:-1]))
+            self._taken_many(
+                now, [frames, first, ends, times], behind, marks, last_frames, last_times
+            )
         now.ahead_many(skipped, max(int(high[-1]), int(ends[-1])), before)
         late = np.flatnonzero(behind).tolist()
         if late:
@@ -713,6 +751,27 @@ class FeedStream:
                 self._end_held(goes_on=self._held is not None and self._held.stop == following)
         self._forget(now)
         return count
+
+    def _taken_many(
+        self,
+        now: Numbering,
+        columns: list[Int64s],
+        behind: Any,
+        before: Int64s,
+        last_frames: Int64s,
+        last_times: Int64s,
+    ) -> None:
+        assert self.sink is not None, "only lines tell what they take"
+        columns = [
+            *columns,
+            np.where(before < 0, now.before.frame, last_frames[before]),
+            np.where(before < 0, now.before.at_ns, last_times[before]),
+        ]
+        rows = zip(*(column[~behind].tolist() for column in columns), strict=True)
+        self.sink += [
+            Taken(frame, now.number, first, stop, at_ns, before_frame, before_ns, BY_NUMBER)
+            for frame, first, stop, at_ns, before_frame, before_ns in rows
+        ]
 
     def _late_many(
         self,

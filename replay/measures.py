@@ -1,7 +1,9 @@
 """Durations in bounded memory, for percentiles that do not depend on how a capture was cut."""
 
 from collections import Counter
-from typing import Final
+from typing import Any, Final
+
+import numpy
 
 #: Distinct values kept exactly; above it, values are rounded to three significant digits.
 EXACT_VALUES: Final = 65_536
@@ -24,6 +26,12 @@ class Durations:
             values, self._values = self._values, Counter()
             for value, count in values.items():
                 self._values[self._place(value)] += count
+
+    def add_many(self, durations_ns: Any) -> None:
+        """Count an array of durations."""
+        values, counts = numpy.unique(durations_ns, return_counts=True)
+        for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+            self.add(value, count)
 
     def percentiles(self) -> dict[str, int | None]:
         """``p50``, ``p99`` (nearest rank) and ``max`` in ns; null where nothing was counted."""

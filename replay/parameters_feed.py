@@ -15,4 +15,8 @@ FEED: Final = (
      "number, not a loss", "seqaudit.replay.feed_stream"),
     ("feed.silence_ms", 3000, "ms", "a stream from which nothing comes for longer is silent; less "
      "than 3000 cannot be seen", "seqaudit.replay.feed_stream"),
+    ("feed.max_jitter_us", None, "us", "jitter (RFC 3550) above it is reported; without it jitter "
+     "is only measured", "RFC 3550 6.4.1"),
+    ("feed.max_lag_us", None, "us", "a line that comes later than the other by more is reported; "
+     "without it leads are only measured", "design 5.5"),
 )  # fmt: skip

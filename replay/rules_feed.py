@@ -89,6 +89,14 @@ FEED: Final[tuple[Rule, ...]] = (
         "Look at the sender: receivers have closed the session and miss them.",
         _SOURCE),
     warning(
+        "FD013", "feed-session-not-ended",
+        "A session stopped and another began in its place without an end of session: what was lost "
+        "at its tail cannot be told.",
+        "Same feed, group and port, another session from behind the last message of this one, and "
+        "no end of session although the feed has such a message.",
+        "Look whether the sender was restarted.",
+        _SOURCE),
+    warning(
         "FD014", "feed-request-unanswered",
         "Somebody asked for numbers again and no repair of them was captured.",
         "A request without a repair of its numbers feed.late_ms later.",
@@ -141,4 +149,45 @@ FEED: Final[tuple[Rule, ...]] = (
         "More than 131,072 gaps were revealed since then.",
         "Audit a shorter capture around the time.",
         "design 3.4"),
+    error(
+        "FD022", "feed-lost-on-both-lines",
+        "Numbers arrived neither on line A nor on line B, nor as a repair: the only real loss.",
+        "Missing on both lines, from where both have begun.",
+        "Look for what the two lines share.",
+        "design 5.5"),
+    info(
+        "FD023", "feed-lost-on-one-line",
+        "Numbers were lost on one line and came on the other: no receiver of both missed them.",
+        "Missing on one line, arrived on the other, from where both have begun.",
+        "Look at the path of that line: until it is repaired, a loss on the other is real.",
+        "design 5.5"),
+    warning(
+        "FD024", "feed-line-missing",
+        "Of two lines that carry the same feed, one was not captured, or fell silent before the "
+        "other.",
+        "No message of a declared line; or none in the last feed.silence_ms or more in which the "
+        "other line went on. From there on the two are not compared.",
+        "Join both groups at the place of capture; look whether the line is down.",
+        "design 5.5"),
+    warning(
+        "FD025", "feed-jitter",
+        "The jitter of a stream went over the limit given.",
+        "Interarrival jitter by RFC 3550 6.4.1 above feed.max_jitter_us; judged only if that is "
+        "given.",
+        "Look for congestion on the path at that time.",
+        "RFC 3550 6.4.1, A.8"),
+    warning(
+        "FD026", "feed-line-lag",
+        "One line came later than the other by more than the limit given.",
+        "The 99th percentile of its lag behind the other line, over the numbers that the other "
+        "brought first; judged only if feed.max_lag_us is given.",
+        "Look at the path of the line that lags.",
+        "design 5.5"),
+    info(
+        "FD027", "feed-counts-disagree",
+        "Datagrams whose message blocks do not add up to the number of messages they claim.",
+        "The count field against the lengths of the blocks, where the layout describes them. "
+        "Numbers are counted by the count field.",
+        "Look at the sender; or the payload is no message blocks, and nothing is wrong.",
+        "design 5.5"),
 )  # fmt: skip

@@ -29,6 +29,7 @@ class Datagram:
     source: str = "10.0.0.1:5"
     ranges: Sequence[tuple[int, int]] = ()
     stamp: int | None = None
+    destination: str = "10.0.0.9:1"
     frame: int = 0
     at_ns: int = 0
 
@@ -60,7 +61,7 @@ def end(following: int) -> Datagram:
 
 def reset(start: int | None = None) -> Datagram:
     """The sender says that numbering begins anew."""
-    return Datagram(start, None if start is None else start + 1, kind=Kind.NOTICE)
+    return Datagram(None if start is None else start - 1, start, kind=Kind.NOTICE)
 
 
 def request(*ranges: tuple[int, int], source: str = "10.0.0.3:9") -> Datagram:
@@ -87,6 +88,8 @@ class Decoder:
 
     facts: dict[str, Any] = field(default_factory=dict)
     records: bool = False  # payload with (seqno, at_ns[, stamp])
+    hz: int | None = None  # ticks a second of the timestamps
+    odd: int | None = None  # datagrams of each row whose blocks do not add up
 
     def rows(self, story: Sequence[Datagram], cuts: Iterable[int] = ()) -> list[dict[str, Any]]:
         """EVENTS rows; ``cuts``: frames before which a piece of the capture begins."""
@@ -112,7 +115,7 @@ class Decoder:
                 runs.pop(datagram.stream, None)
             elif datagram.kind != Kind.DATA:
                 runs.clear()
-            elif run is not None and _follows(run, datagram):
+            elif run is not None and _follows(run, datagram) and self.odd is None:
                 run["stop_seqno"] = datagram.stop
                 run["last_frame"], run["last_at_ns"] = datagram.frame, datagram.at_ns
                 run["count"] += 1
@@ -139,9 +142,9 @@ class Decoder:
             "capture": 0, "frame": datagram.frame, "index": 0, "last_frame": datagram.frame,
             "at_ns": datagram.at_ns, "last_at_ns": datagram.at_ns, "system": "feed",
             "conversation": CONVERSATION, "stream": datagram.stream, "source": datagram.source,
-            "destination": "10.0.0.9:1", "kind": int(datagram.kind), "wire_kind": "DATA",
+            "destination": datagram.destination, "kind": int(datagram.kind), "wire_kind": "DATA",
             "seqno": datagram.first, "stop_seqno": datagram.stop, "count": 1,
-            "flags": datagram.flags, "size": 10,
+            "flags": datagram.flags, "size": 10, "conn_id": self.hz, "stamp": self.odd,
         }  # fmt: skip
         if datagram.kind == Kind.REQUEST:
             row["detail"] = json.dumps([list(part) for part in datagram.ranges])
@@ -196,11 +199,13 @@ def replayed(
     size: int = 1000,
     records: bool = False,
     facts: dict[str, Any] | None = None,
+    hz: int | None = None,
+    odd: int | None = None,
     **given: int,
 ) -> list[dict[str, Any]]:
     """RESULTS rows of a story that went through the stage; details parsed."""
     parameters = {f"feed.{name}": (value, "given") for name, value in given.items()}
-    rows = Decoder(facts or {}, records).rows(dated(story), cuts)
+    rows = Decoder(facts or {}, records, hz, odd).rows(dated(story), cuts)
     settings = ReplaySettings((CaptureSettings(Vantage(), parameters),))
     found = [
         row for batch in stage.replay(batches(rows, size), settings) for row in batch.to_pylist()

@@ -1,6 +1,7 @@
 """Feeds: one test a rule, a naive model, and the same answer wherever a capture is cut."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqaudit.decoders.events import Flag, Kind
-from seqaudit.replay import feed_holes, feed_stream
+from seqaudit.replay import feed_holes, feed_sessions, feed_stream
 from seqaudit.replay.feed import FeedEngine
 from seqaudit.replay.gaps import Outcome
 from seqaudit.replay.rules_feed import FEED
@@ -312,7 +313,152 @@ def test_a_repair_that_names_no_group_goes_to_the_stream_that_misses_it() -> Non
 
 
 def _for(step: Datagram, stream: str) -> Datagram:
-    return Datagram(step.first, step.stop, step.kind, step.flags, stream, step.source, step.ranges)
+    return replace(step, stream=stream)
+
+
+# -- lines -------------------------------------------------------------------------------------
+
+A, B = "f|S|lines 1|A", "f|S|lines 1|B"
+
+
+def both(first: int, count: int = 1) -> list[Datagram]:
+    """The same on line A and, 1 ms later, on line B."""
+    return [data(first, count, stream=A), data(first, count, stream=B)]
+
+
+def lines_of(*story: Any, **options: Any) -> dict[str, Any]:
+    """The row of the table of lines."""
+    rows = replayed(story, **{"facts": EVERYTHING, "records": True, **options})
+    (lines,) = [row["detail"] for row in rows if row["kind"] == "TABLE"]
+    return dict(lines)
+
+
+def heard(*story: Any, **options: Any) -> list[tuple[str, str, list[list[int]]]]:
+    return told(*story, **{"records": True, **options})
+
+
+def flat(*parts: Any) -> list[Any]:
+    return [step for part in parts for step in (part if isinstance(part, list) else [part])]
+
+
+@pytest.mark.rule("FD022")
+def test_only_what_neither_line_brings_is_lost() -> None:
+    story = flat(both(1), data(2, stream=A), data(4, stream=A), data(3, stream=B),
+                 data(4, stream=B), both(6), 2000, both(7))  # fmt: skip
+    assert heard(*story) == [
+        ("FD022", "proven", [[5, 5]]),
+        ("FD023", "proven", [[3, 3]]),
+        ("FD023", "proven", [[2, 2]]),
+    ]
+    row = lines_of(*story)
+    assert (row["compared"], row["lost_on_both"]) == (7, 1)
+    gaps = [(outcome, seqnos) for outcome, seqnos in gaps_of(*story) if seqnos == [[5, 5]]]
+    assert gaps == [("unrecovered", [[5, 5]])] * 3  # of A, of B and of both
+
+
+@pytest.mark.rule("FD022")
+def test_a_repair_of_what_both_lines_lost_recovers_it() -> None:
+    ask = _for(request((2, 3)), "f|S|")
+    story = flat(both(1), both(3), ask, repair(2, stream="f|S|"), 2000, both(4))
+    assert heard(*story) == [("FD001", "proven", [[2, 2]])]
+    row = lines_of(*story)
+    assert (row["recovered"], row["lost_on_both"], row["line_a"]["lost_only_here"]) == (1, 0, 0)
+
+
+@pytest.mark.rule("FD017")
+def test_what_both_lines_miss_at_the_very_end_is_open() -> None:
+    assert heard(*both(1), *both(3)) == [("FD017", "cannot be told", [[2, 2]])]
+
+
+@pytest.mark.rule("FD023")
+def test_equal_lines_say_nothing() -> None:
+    story = flat(*(both(n) for n in range(1, 300)), heartbeat(300, stream=A),
+                 heartbeat(300, stream=B))  # fmt: skip
+    assert heard(*story) == []
+    row = lines_of(*story)
+    assert (row["measured"], row["together"]) == (299, 0)
+    assert row["line_a"]["first"] == 299 and row["line_b"]["first"] == 0
+    assert row["line_a"]["lead_ns"] == {"p50": MS, "p99": MS, "max": MS}
+
+
+@pytest.mark.rule("FD024")
+def test_a_line_that_is_not_there_or_falls_silent_is_told() -> None:
+    assert heard(data(1, stream=A), data(2, stream=A)) == [("FD024", "proven", [])]
+    more = [step for n in range(2, 9) for step in (data(n, stream=A), 1000)]
+    assert ("FD024", "proven", []) in heard(*both(1), *more)
+
+
+@pytest.mark.rule("FD026")
+def test_a_line_that_lags_is_told_if_a_limit_is_given() -> None:
+    story = flat(*(both(n) for n in range(1, 30)))
+    assert heard(*story, max_lag_us=999) == [("FD026", "proven", [])]
+    assert heard(*story, max_lag_us=1000) == []
+
+
+def test_leads_count_each_number_of_a_datagram() -> None:
+    story = [data(1, 4, stream=A), data(1, 2, stream=B), data(3, 2, stream=B)]
+    row = lines_of(*story)
+    assert row["measured"] == 4
+    assert row["line_a"]["lead_ns"] == {"p50": MS, "p99": 2 * MS, "max": 2 * MS}
+
+
+# -- jitter ------------------------------------------------------------------------------------
+
+
+def rtp(number: int, stamp: int) -> Datagram:
+    return data(number, stamp=stamp)
+
+
+TIMED = {"bits": 16, "stamp_bits": 32, "hz": 8000, "declares": []}
+
+
+@pytest.mark.rule("FD025")
+def test_jitter_is_that_of_rfc_3550() -> None:
+    # Datagrams come every 1 ms, or after a pause; a tick is 125 us.
+    story = [rtp(0, 2**32 - 8), rtp(1, 0), 7, rtp(2, 8), rtp(3, 16)]
+    stream = stream_of(*story, facts=TIMED, records=True, hz=8000)
+    # d is 0, 7 ms and 0: j16 = 0, then 7,000,000, then less (7,000,000 + 8) >> 4.
+    first = 7_000_000 >> 4
+    last = (7_000_000 - ((7_000_000 + 8) >> 4)) >> 4
+    assert stream["jitter_ns"] == {"last": last, "max": first, "mean": (first + last) // 3}
+    limits = {"facts": TIMED, "records": True, "hz": 8000}
+    assert told(*story, max_jitter_us=437, **limits) == [("FD025", "proven", [])]
+    assert told(*story, max_jitter_us=438, **limits) == []
+
+
+# -- sessions, blocks --------------------------------------------------------------------------
+
+
+@pytest.mark.rule("FD013")
+def test_a_session_that_another_follows_without_an_end_is_told() -> None:
+    facts = {"declares": ["end"], "first_frame": 1, "last_frame": 9, "last_seqno": 5,
+             "kind": "feed", "sender": "s"}  # fmt: skip
+    one = facts | {"first_ns": 0, "last_ns": 10, "ended": None}
+    two = facts | {"first_ns": 11, "last_ns": 20, "ended": None}
+    seen = [(0, "f|session=1|g:1|", one), (0, "f|session=2|g:1|", two)]
+    assert [f["stream"] for f in feed_sessions.judge(seen)] == ["f|session=1|g:1|"]
+    assert feed_sessions.judge([(0, seen[0][1], one | {"ended": 6}), seen[1]]) == []
+    assert feed_sessions.judge([seen[0], (0, "f|session=2|g:2|", two)]) == []
+    assert feed_sessions.judge([seen[0], (0, seen[1][1], two | {"first_ns": 9})]) == []
+    assert feed_sessions.judge([(0, "f||g:1|", one), (0, "f||g:1|", two)]) == []
+
+
+@pytest.mark.rule("FD027")
+def test_counts_that_blocks_do_not_show_are_told() -> None:
+    assert told(data(1), data(2), odd=3) == [("FD027", "proven", [])]
+    assert told(data(1), data(2), odd=0) == []
+    assert stream_of(data(1))["odd_counts"] is None
+
+
+@pytest.mark.rule("5.5")
+def test_unicast_data_of_a_server_that_was_asked_is_a_repair() -> None:
+    ask = replace(request((2, 3), source="10.0.0.3:9"), destination="10.0.0.2:7")
+    answer = replace(data(2, flags=0, source="10.0.0.2:7"), stream="f|S|10.0.0.3:9|",
+                     destination="10.0.0.3:9")  # fmt: skip
+    place = "f|S|10.0.0.9:1|"
+    story = [data(1, stream=place), data(3, stream=place), _for(ask, "f|S|"), answer,
+             2000, data(4, stream=place)]  # fmt: skip
+    assert told(*story) == [("FD001", "proven", [[2, 2]])]
 
 
 # -- the naive model, and cuts -----------------------------------------------------------------
@@ -411,6 +557,46 @@ def test_nothing_depends_on_where_the_capture_is_cut(
         assert replayed(story, facts=EVERYTHING, cuts=cuts, size=size) == whole
     every = set(range(1, len(story) + 2))
     assert replayed(story, facts=EVERYTHING, cuts=every, size=size) == whole
+
+
+@pytest.mark.rule("5.5")
+@given(st.lists(st.sampled_from("ABab-=xq"), max_size=80), st.sets(st.integers(1, 170)),
+       st.sampled_from([1, 3, 1000]))  # fmt: skip
+@settings(max_examples=100, deadline=None)
+def test_lines_agree_with_sets_and_do_not_depend_on_cuts(
+    words: list[str], cuts: set[int], size: int
+) -> None:
+    """A, B: on one line only; a, b: late on the other; -, =: on both; x: on none; q: a pause."""
+    number = 1
+    story: list[Any] = both(1)
+    late: list[Any] = []
+    have: dict[str, set[int]] = {A: {1}, B: {1}}
+    for word in words:
+        if word == "q":
+            story += [1, *late]
+            late = []
+            continue
+        number += 1
+        for line, where in ((A, "Aa-="), (B, "Bb-=")):
+            if word in where:
+                story.append(data(number, stream=line))
+                have[line].add(number)
+        if word in "ab":
+            other = B if word == "a" else A
+            late.append(data(number, stream=other))
+            have[other].add(number)
+    story += [*late, *both(number + 1), 2000, *both(number + 2)]
+    for line in (A, B):
+        have[line] |= {number + 1, number + 2}
+    row = lines_of(*story)
+    everything = set(range(1, number + 3))
+    assert row["compared"] == number + 2
+    assert row["lost_on_both"] == len(everything - have[A] - have[B])
+    assert row["line_a"]["lost_only_here"] == len(have[B] - have[A])
+    assert row["line_b"]["lost_only_here"] == len(have[A] - have[B])
+    assert row["measured"] == len(have[A] & have[B])
+    whole = replayed(story, facts=EVERYTHING, records=True)
+    assert replayed(story, facts=EVERYTHING, records=True, cuts=cuts, size=size) == whole
 
 
 @pytest.mark.rule("3.4")
