@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from seqaudit.cli.text import safe
-from seqaudit.decoders.infer import Field, Layout
+from seqaudit.decoders.infer_layout import Field, Layout
 from seqaudit.pipeline.samples import Finding
 
 

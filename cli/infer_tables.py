@@ -7,7 +7,7 @@ from rich.text import Text
 
 from seqaudit.cli.infer_feeds import InferredFeed, describe, sentences
 from seqaudit.cli.tables import Column, Listing
-from seqaudit.decoders.infer import Layout
+from seqaudit.decoders.infer_layout import Layout
 from seqaudit.pipeline.samples import Finding, Reading
 
 

@@ -14,13 +14,22 @@ from typing import Final
 
 import numpy as np
 
+from seqaudit.decoders.infer_fields import (
+    count_field,
+    covers,
+    is_variable,
+    narrower,
+    number_field,
+    overlap,
+    pace_of,
+    preference,
+)
 from seqaudit.decoders.infer_known import known_protocol
+from seqaudit.decoders.infer_layout import Answer, Field, Heartbeats, Layout, Sample
 from seqaudit.decoders.infer_number import (
     FEWEST_STEPS,
-    PLAIN_WIDTHS,
     Bools,
     Bytes,
-    Evidence,
     Growth,
     Order,
     UInt64s,
@@ -32,14 +41,18 @@ from seqaudit.decoders.infer_number import (
 )
 from seqaudit.decoders.kernels import Int64s
 
-#: Bytes of a datagram that are looked at.
-HEAD_BYTES: Final = 128
 #: Datagrams that choose what is worth a closer look.
 FIRST_LOOK: Final = 4_096
+#: The same, for each field that is guessed to tell streams apart: there are many.
+GUESS_LOOK: Final = 1_024
 #: A byte that is one more than before less often is not the lowest byte of a number: a fifth of
 #: the datagrams lost, a fifth late and a fifth doubled leave 0.3.
 LOOK_SHARE: Final = 0.12
 CLOSER_LOOKS: Final = 6  # lowest bytes a way to tell streams apart
+#: Datagrams that the lowest byte may leave unexplained on first sight: long gaps wrap it.
+HOPELESS_SHARE: Final = 0.2
+#: Keys, and values of types, that are tried: header fields come first, and time stays bounded.
+MOST_GUESSES: Final = 64
 #: What is looked at: first what all datagrams have, then, if no number is in it, what most have.
 REACHED_SHARES: Final = (1.0, 0.98, 0.6)
 #: A message count lies so near to the number it belongs to.
@@ -48,8 +61,6 @@ MOST_STREAMS: Final = 64  # that one byte may tell apart
 KEY_BYTES: Final = 32
 MOST_TYPES: Final = 5
 TYPE_SHARE: Final = 0.2  # of the datagrams that are data, if only those are numbered
-#: So many datagrams fit a number of variable length to say that it is one.
-VARIABLE_SHARE: Final = 0.8
 #: Datagrams that have to follow where a guessed field tells streams apart and nothing carried.
 KEYED_FOLLOWING: Final = 128
 #: How often a count has to change to be believed.
@@ -62,101 +73,6 @@ KEY_COST: Final = 0.03
 STREAM_COST: Final = 0.0005
 #: Heartbeats agree so often on what they state, whatever was lost or late.
 SAYS_SHARE: Final = 0.3
-
-
-@dataclass(frozen=True, slots=True)
-class Sample:
-    """The beginning of what went to one destination, in the order of the capture.
-
-    Attributes:
-        heads: (n, HEAD_BYTES), zero where a datagram ends. lengths: (n,) captured payload bytes.
-        at_ns: (n,). source, source_port: (n,), sources by number.
-    """
-
-    heads: Bytes
-    lengths: Int64s
-    at_ns: Int64s
-    source: Int64s
-    source_port: Int64s
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """Where a field lies in the UDP payload; ``order`` is null for one byte and for text."""
-
-    offset: int
-    width: int
-    order: Order | None
-    text: bool = False
-
-    @property
-    def stop(self) -> int:
-        return self.offset + self.width
-
-
-@dataclass(frozen=True, slots=True)
-class Heartbeats:
-    """Datagrams that take no number, known by the value of a field.
-
-    ``says``: whether they state the next number or the last one. null: it is not told what they
-    are, and they are to be ignored.
-    """
-
-    value: int
-    datagrams: int
-    says: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """A way to read the datagrams as numbered ones, and what speaks for it.
-
-    Attributes:
-        number: the field. proven: of its bytes, those that are the number's by carries seen;
-            ``wraps``: the number was seen to wrap at this width, so it is no wider.
-        count: how many numbers a datagram takes; null: one.
-        stream: what tells streams apart beside the destination: source, source_port, or "key" for
-            the field ``key``.
-        kind: the field whose values tell ``heartbeats`` from data; null: none is needed, or the
-            count does.
-        ends: datagrams whose count is all ones: an end of session.
-        ties: other readings that explain the same datagrams just as well.
-        notes: what lowers the confidence, in sentences.
-    """
-
-    number: Field
-    proven: int
-    wraps: bool
-    evidence: Evidence
-    count: Field | None = None
-    stream: tuple[str, ...] = ()
-    streams: int = 1
-    key: Field | None = None
-    kind: Field | None = None
-    heartbeats: tuple[Heartbeats, ...] = ()
-    ends: int = 0
-    ties: tuple[Field, ...] = ()
-    notes: tuple[str, ...] = ()
-    quality: float = 0.0
-
-    @property
-    def confidence(self) -> str:
-        """high, medium or low: by the datagrams that follow, and what is doubtful."""
-        evidence = self.evidence
-        steady = evidence.unexplained <= 0.001 * evidence.steps and self.quality >= 0.5
-        if self.notes or evidence.following < 64:
-            return "low"
-        return "high" if steady and evidence.following >= 256 else "medium"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Layouts, best first; none: ``reason`` says why."""
-
-    layouts: tuple[Layout, ...]
-    reason: str
-    examined: int  # datagrams that reach ``depth``
-    depth: int  # bytes examined
 
 
 def infer(sample: Sample, *, replies: Bytes | None = None) -> Answer:
@@ -235,9 +151,9 @@ class _Search:
         typed = self._typed()
         if typed and (not best or _worth(typed[0]) > _worth(best[0])):
             best = typed
-        for column in self._key_columns():
+        for column in self._key_columns()[:MOST_GUESSES]:
             streams = self._by(everything, self.heads[:, column].astype(np.int64), ("key",))
-            found = [x for x in self._layouts(streams) if not _covers(x, column)]
+            found = [x for x in self._layouts(streams) if not covers(x, column)]
             if found and (not best or _worth(found[0]) > _worth(best[0])):
                 best = self._keyed(column, found)
         return best
@@ -263,7 +179,7 @@ class _Search:
         number = layout.number
         values = field_values(self.heads, number.offset, number.width, number.order or "big")
         at_ns = self.sample.at_ns[self.chosen]
-        pace = _pace(values, at_ns, number.width)
+        pace = pace_of(values, at_ns, number.width)
         if pace:
             notes.append(pace)
         if replies is not None and len(replies) >= 8 and replies.shape[1] >= number.stop:
@@ -350,9 +266,9 @@ class _Search:
         heads = self.heads[streams.rows]
         prints = self.prints[streams.rows]
         found = []
-        for low, count_low in self._promising(heads, streams.same):
+        for low, count_low in self._promising(heads, streams):
             for layout in self._readings(heads, prints, streams, low, count_low):
-                if layout.count is not None and _share(layout.number, layout.count):
+                if layout.count is not None and overlap(layout.number, layout.count):
                     continue
                 if layout.evidence.accepted and self._told(layout, heads, streams.same):
                     found.append(layout)
@@ -362,7 +278,7 @@ class _Search:
         found.sort(key=lambda x: (-x.quality + 0.003 * (x.count is not None), x.number.offset))
         kept: list[Layout] = []
         for layout in found:
-            if not any(_share(layout.number, better.number) for better in kept):
+            if not any(overlap(layout.number, better.number) for better in kept):
                 kept.append(layout)
         return kept
 
@@ -381,7 +297,7 @@ class _Search:
             self.why = "one byte counts up, but neither carried nor wrapped: too little to tell"
             return False
         low = number.stop - 1 if number.order == "big" else number.offset
-        if low and _variable(heads, low, same, layout):
+        if low and is_variable(heads, low, same, layout):
             self.why = (
                 "its number may have a byte for its length before it: no fixed field reads it"
             )
@@ -392,38 +308,44 @@ class _Search:
             return False
         return True
 
-    def _promising(self, heads: Bytes, same: Bools) -> list[tuple[int, int | None]]:
+    def _promising(self, heads: Bytes, streams: _Streams) -> list[tuple[int, int | None]]:
         """Lowest bytes of numbers, with those of counts (null: one number a datagram)."""
-        heads = heads[:FIRST_LOOK]
-        same = same[: len(heads) - 1]
-        step = (heads[1:] - heads[:-1])[same]
+        guessed = "key" in streams.names or len(streams.rows) < len(self.chosen)
+        look = min(GUESS_LOOK if guessed else FIRST_LOOK, len(streams.rows))
+        early = np.flatnonzero(streams.rows <= np.partition(streams.rows, look - 1)[look - 1])
+        prints = self.prints[streams.rows[early]]
+        part = np.concatenate(([0], np.cumsum(~streams.same)))[early]
+        heads = heads[early]
+        same = part[1:] == part[:-1]
+        before = heads[:-1][same]
+        step = heads[1:][same] - before
         if not len(step):
             return []
-        one = (step == 1).mean(0)
+        one = np.count_nonzero(step == 1, axis=0) / len(step)
         singles = [
             (float(one[low]), low, None)
             for low in np.argsort(-one, kind="stable")[:CLOSER_LOOKS].tolist()
             if one[low] >= LOOK_SHARE
         ]
         counted: list[tuple[float, int, int | None]] = []
-        before = heads[:-1][same]
-        varied = np.asarray((before != before[:1]).any(0))
-        moving = np.asarray((step != 0).mean(0) >= LOOK_SHARE)
+        varied = np.count_nonzero(before != before[:1], axis=0) > 0
+        moving = np.count_nonzero(step, axis=0) >= LOOK_SHARE * len(step)
         candidates = np.flatnonzero(varied)
         for low in np.flatnonzero(moving & (one < 1)).tolist():
             near = candidates[np.abs(candidates - low) <= COUNT_NEAR]
-            places = near[near != low].tolist()
-            if not places:
+            places = near[near != low]
+            if not len(places):
                 continue
             takes = before[:, places]
             match = step[:, low, None] == takes
-            share = (match & (takes > 0)).mean(0)
-            whole = match.mean(0)
+            whole = np.count_nonzero(match, axis=0) / len(step)
             for at in np.argsort(-whole, kind="stable")[:2].tolist():
-                if share[at] >= LOOK_SHARE and whole[at] > one[low]:
-                    counted.append((float(whole[at]), low, places[at]))
+                share = np.count_nonzero(match[:, at] & (takes[:, at] > 0)) / len(step)
+                if share >= LOOK_SHARE and whole[at] > one[low]:
+                    counted.append((float(whole[at]), low, int(places[at])))
         counted.sort(key=lambda x: -x[0])
-        return [(low, count) for _, low, count in [*singles, *counted[:CLOSER_LOOKS]]]
+        chosen = [(low, count) for _, low, count in [*singles, *counted[:CLOSER_LOOKS]]]
+        return [pair for pair in chosen if not _hopeless(heads, same, prints, *pair)]
 
     def _readings(
         self,
@@ -439,7 +361,7 @@ class _Search:
         for order in orders:
             count, counts, ends = None, None, 0
             if count_low is not None:
-                count = _count_field(heads, count_low, order, low)
+                count = count_field(heads, count_low, order, low)
                 counts = field_values(heads, count.offset, count.width, order).astype(np.int64)
                 changes = streams.same & (counts[1:] != counts[:-1])
                 if np.count_nonzero(changes) < COUNT_CHANGES:
@@ -448,7 +370,7 @@ class _Search:
                 ends = int(all_ones.sum())
                 counts[all_ones] = 0
             growth = grow(heads, low, order, counts, streams.same)
-            number = _number_field(low, growth.width, order)
+            number = number_field(low, growth.width, order)
             values = field_values(heads, number.offset, number.width, order)
             evidence = weigh(values, 8 * number.width, counts, streams.same, prints)
             layout = Layout(
@@ -461,12 +383,12 @@ class _Search:
                 streams=streams.count,
                 key=streams.key,
                 ends=ends,
-                ties=_narrower(low, growth, order),
+                ties=narrower(low, growth, order),
                 quality=evidence.quality,
             )
             readings.append((growth, layout))
         (big, first), (little, second) = readings
-        if _preference(little, second.number) > _preference(big, first.number):
+        if preference(little, second.number) > preference(big, first.number):
             first, second, big, little = second, first, little, big
         if big.proven == 1 and big.wraps and little.wraps:
             return [replace(first, number=replace(first.number, width=1, order=None), ties=())]
@@ -480,18 +402,22 @@ class _Search:
         """Layouts of the datagrams that share the value of one byte, where the others are
         heartbeats or have no number."""
         best: list[Layout] = []
+        guesses = 0
         for column in range(self.depth):
             values = np.bincount(self.heads[:, column], minlength=256)
             present = np.flatnonzero(values)
             if not 2 <= len(present) <= MOST_TYPES:
                 continue
             for value in present[values[present] >= TYPE_SHARE * len(self.heads)].tolist():
+                guesses += 1
+                if guesses > MOST_GUESSES:
+                    return best
                 data = np.flatnonzero(self.heads[:, column] == value)
                 for streams in self._ways(data):
                     found = [
                         x
                         for x in self._layouts(streams)
-                        if not _covers(x, column) and (x.proven > 1 or x.wraps)
+                        if not covers(x, column) and (x.proven > 1 or x.wraps)
                     ]
                     if not found:
                         continue
@@ -545,86 +471,13 @@ class _Search:
         return (best, right[best], total) if right[best] >= SAYS_SHARE * total else (None, 0, total)
 
 
-def _preference(growth: Growth, number: Field) -> tuple[int, bool, bool, int]:
-    """Which byte order is the likelier: by carries seen, then by a plain and aligned field."""
-    plain = number.width in PLAIN_WIDTHS and number.width > 1
-    return growth.proven, plain, plain and number.offset % number.width == 0, growth.still
-
-
-def _variable(heads: Bytes, low: int, same: Bools, layout: Layout) -> bool:
-    """Whether the byte before the lowest one may say how many bytes a number has, the lowest first.
-
-    It turns from 1 to 2 where the lowest byte wraps for the first time, and the byte after the
-    lowest carries from then on. Or it is just the number of bytes that moved, and no zeros above
-    make a plain field of them.
-    """
-    lowest, before = heads[:, low], heads[:, low - 1]
-    plain = layout.number.order == "big" or layout.number.width in (4, 8)
-    if not plain and float((before == layout.proven).mean()) >= VARIABLE_SHARE:
-        return True
-    if low + 1 >= heads.shape[1]:
-        return False
-    after = heads[:, low + 1]
-    follows = same & (lowest[1:] - lowest[:-1] == 1)
-    wraps = follows & (lowest[1:] == 0)
-    longer = wraps & (before[:-1] == 1) & (before[1:] == 2) & (after[1:] == 1)
-    carries = wraps & (before[:-1] == before[1:]) & (after[1:] - after[:-1] == 1)
-    steady = (before[1:] == before[:-1])[follows & ~wraps]
-    return bool(longer.any()) and bool((longer | carries)[wraps].all()) and steady.mean() > 0.95
-
-
-def _count_field(heads: Bytes, low: int, order: Order, number_low: int) -> Field:
-    """Two bytes where the upper one is nearly always 0, else one."""
-    upper = low - 1 if order == "big" else low + 1
-    if 0 <= upper < heads.shape[1] and upper != number_low:
-        byte = heads[:, upper]
-        if float((byte == 0).mean()) >= 0.9:
-            return Field(min(low, upper), 2, order)
-    return Field(low, 1, None)
-
-
-def _number_field(low: int, width: int, order: Order) -> Field:
-    offset = low - width + 1 if order == "big" else low
-    return Field(offset, width, order if width > 1 else None)
-
-
-def _narrower(low: int, growth: Growth, order: Order) -> tuple[Field, ...]:
-    """The plain widths that fit as well, since the bytes above hold still."""
-    widths = [w for w in (1, 2, 4) if growth.proven <= w < growth.width]
-    return tuple(_number_field(low, width, order) for width in reversed(widths))
+def _hopeless(heads: Bytes, same: Bools, prints: UInt64s, low: int, count_low: int | None) -> bool:
+    """Whether the lowest byte alone leaves so much unexplained that no wider number will do."""
+    counts = None if count_low is None else heads[:, count_low].astype(np.int64)
+    e = weigh(heads[:, low].astype(np.uint64), 8, counts, same, prints)
+    return e.unexplained > 2 + HOPELESS_SHARE * e.steps
 
 
 def _worth(layout: Layout) -> float:
     guessed = layout.key is not None or "key" in layout.stream or layout.kind is not None
     return layout.quality - KEY_COST * guessed - STREAM_COST * (layout.streams - 1)
-
-
-def _share(one: Field, other: Field) -> bool:
-    return one.offset < other.stop and other.offset < one.stop
-
-
-def _covers(layout: Layout, column: int) -> bool:
-    fields = [layout.number] + ([layout.count] if layout.count else [])
-    return any(part.offset <= column < part.stop for part in fields)
-
-
-#: Units of clocks, as (name, nanoseconds).
-_UNITS: Final = (("seconds", 10**9), ("ms", 10**6))
-
-
-def _pace(values: UInt64s, at_ns: Int64s, width: int) -> str:
-    """Whether the number advances as a clock does, at one a unit of time."""
-    elapsed = np.diff(at_ns)
-    step = signed(values[1:] - values[:-1], 8 * width)
-    moved = step == 1
-    if moved.sum() < 16:
-        return ""
-    for name, unit in _UNITS:
-        near = np.abs(elapsed[moved] - unit) < 0.05 * unit
-        ahead = step > 1
-        if near.mean() < 0.9:
-            continue
-        if ahead.any() and np.mean(np.abs(elapsed[ahead] - step[ahead] * unit) < 0.2 * unit) < 0.9:
-            continue
-        return f"it advances by one every unit of {name}: it may be a clock"
-    return ""

@@ -12,7 +12,8 @@ import numpy as np
 
 from seqaudit.decoders.containers import STDIN, Reader
 from seqaudit.decoders.errors import CaptureError
-from seqaudit.decoders.infer import HEAD_BYTES, Answer, Sample, infer
+from seqaudit.decoders.infer import infer
+from seqaudit.decoders.infer_layout import HEAD_BYTES, Answer, Sample
 from seqaudit.decoders.infer_number import Bytes
 from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Datagrams, Outcome, PacketReader

@@ -61,6 +61,23 @@ def test_a_found_number_is_written_as_a_feed(mold: Path, tmp_path: Path) -> None
     ]
 
 
+def test_the_feed_file_is_taken_by_an_audit_at_once(mold: Path, tmp_path: Path) -> None:
+    output = tmp_path / "feed.yaml"
+    run("-o", output, mold)
+    words = ["audit", "--engine", "direct", "--format", "json", "--feed", str(output), str(mold)]
+    audited = json.loads(CliRunner().invoke(main, words).stdout)
+    (capture_,) = audited["captures"]
+    assert capture_["frames_by"]["decoded"] == 2_400
+    assert capture_["frames_by"]["other"] == 200
+    payloads = moldudp64(1_200)
+    beats = sum(payload[18:20] == b"\0\0" for payload in payloads)
+    messages = sum(int.from_bytes(payload[18:20], "big") for payload in payloads)
+    assert capture_["messages_by"]["feed inferred"] == {
+        "DATA": 2 * messages,
+        "HEARTBEAT": 2 * beats,
+    }
+
+
 def test_two_layouts_are_two_files(tmp_path: Path) -> None:
     path = tmp_path / "two.pcap"
     path.write_bytes(capture({("239.1.1.1", 1): moldudp64(900), ("239.1.1.2", 2): rtp(600, 2)}))

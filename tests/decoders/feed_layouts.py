@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seqaudit.decoders.infer import HEAD_BYTES, Sample
+from seqaudit.decoders.infer_layout import HEAD_BYTES, Sample
 from seqaudit.decoders.infer_number import Order
 
 

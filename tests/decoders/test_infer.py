@@ -6,10 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scapy.layers.dns import DNS, DNSQR
 
-from seqaudit.decoders.infer import Field, Heartbeats, Layout, infer
+from seqaudit.decoders.infer import infer
 from seqaudit.decoders.infer_known import is_dns
+from seqaudit.decoders.infer_layout import Field, Heartbeats, Layout
 from seqaudit.decoders.infer_number import fingerprints, grow, signed, weigh
 from tests.decoders.feed_layouts import disturbed, draw, moldudp64, rtp, sample
 
@@ -241,6 +244,47 @@ def test_a_repeat_in_other_bytes_is_unexplained() -> None:
     same = np.ones(len(heads) - 1, np.bool)
     e = weigh(heads[:, 0].astype(np.uint64), 8, None, same, prints)
     assert (e.unexplained, e.duplicates, e.following) == (1, 0, 149)
+
+
+def naive(rows: list[tuple[int, int, bytes]]) -> dict[str, int]:
+    """The rules of ``weigh`` for (number, takes, bytes) of one stream that does not wrap."""
+    found = dict.fromkeys(("following", "ahead", "late", "duplicates", "heartbeats"), 0)
+    seen: dict[int, bytes] = {}
+    unexplained = before = high = 0
+    for at, (number, takes, body) in enumerate(rows):
+        due = at > 0 and number in (before, high)
+        known = takes > 0 and number in seen
+        if at == 0:
+            pass
+        elif takes == 0:
+            found["heartbeats"] += due
+            found["ahead"] += not due and number > high
+        elif known and seen[number] == body:
+            found["duplicates"] += 1
+            found["ahead"] += not due and number > high
+        elif due:
+            found["following"] += 1
+        elif number > high:
+            found["ahead"] += 1
+        elif known or number < rows[0][0] - 64:
+            unexplained += 1
+        else:
+            found["late"] += 1
+        if takes:
+            seen[number] = body
+        before, high = number + takes, max(high, number + takes)
+    return found | {"unexplained": unexplained}
+
+
+@given(st.lists(st.tuples(st.integers(1, 30), st.integers(0, 2)), min_size=1, max_size=40))
+def test_evidence_agrees_with_the_rules_word_for_word(rows: list[tuple[int, int]]) -> None:
+    values = np.array([number for number, _ in rows], np.uint64)
+    bodies = np.array([body for _, body in rows], np.uint64)
+    e = weigh(values, 16, None, np.ones(len(rows) - 1, np.bool), bodies)
+    expected = naive([(number, 1, bytes([body])) for number, body in rows])
+    assert {name: getattr(e, name) for name in expected} == expected
+    assert e.arrived == len(set(values.tolist()))
+    assert e.missing == max(values) - min(values) + 1 - e.arrived
 
 
 def test_a_byte_that_does_not_carry_ends_a_number() -> None:
