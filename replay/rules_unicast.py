@@ -311,4 +311,26 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "captures hold).",
         "Look for lost or late ACKs (UC006), lost windows (UC015) and reordering.",
         "jgroups.md 6 \"spurious (needless) retransmission\", S+R"),
+    info(
+        "UC044", "send-first-seqno-redundant",
+        "A SEND_FIRST_SEQNO asked for a message that had been resent already.",
+        "At the receiver: it left within 20 ms after a first message came that answers an earlier "
+        "one. At the sender: it is answered with the message of the answer before, with nothing "
+        "acknowledged in between; whether that answer was lost cannot be told there.",
+        "Nothing if it is rare; else see UC013.",
+        "unicast3-sync.txt, \"Goals\" (JGRP-1874)"),
+    info(
+        "UC045", "unicast-retransmit-efficiency",
+        "Most resent copies were of messages that the receiver had.",
+        "At the receiver: ten copies or more, network duplicates left out, and more than half of "
+        "them of what is delivered or stored.",
+        "Look for lost or late ACKs (UC006); compare xmit_interval with the round trip.",
+        "jgroups.md 6 \"retransmit efficiency\""),
+    info(
+        "UC046", "unicast-slow-recovery",
+        "Lost messages came much later than one request and one answer take.",
+        "At the receiver: from the moment when the gap showed to its repair more than four ticks; "
+        "a gap is asked for within two.",
+        "See whether requests or answers are lost, or the sender is slow.",
+        "jgroups.md 4.4, 6 \"slow recovery\""),
 )  # fmt: skip

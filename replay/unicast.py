@@ -69,6 +69,7 @@ class UnicastEngine:
         self.pairs: dict[tuple[str, str], Pair] = {}
         self.view: View | None = None
         self.last: Mark | None = None
+        self.left: Mark | None = None  # when this member was told that it may go
         self._known_views: dict[tuple[str, int], View] = {}
         self._last_own: Mark | None = None
 
@@ -93,6 +94,8 @@ class UnicastEngine:
         if event.stream is None:
             if kind is Kind.VIEW:
                 self._view(event)
+            elif event.wire_kind == "LEAVE_RSP" and self.members.local in (event.destination,):
+                self.left = event.first_mark()
             return
         if event.source is None or event.destination is None:
             return

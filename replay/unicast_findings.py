@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from seqaudit.replay.both_ends_findings import NEEDLESS, ONE_END
 from seqaudit.replay.findings import Certainty, Finding, Severity
-from seqaudit.replay.gaps import Mark, Outcome
+from seqaudit.replay.gaps import Gap, Mark, Outcome
 from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.repeats import ENDLESS_REQUESTS, Repeat
 from seqaudit.replay.reporting import (
@@ -34,6 +34,11 @@ from seqaudit.replay.unicast_tables import CODE, Release
 
 MANY_ACKS: Final = 50
 FEW_MESSAGES: Final = 2
+#: Copies that are worth an average (UC045).
+MANY_COPIES: Final = 10
+#: A gap is asked for within two ticks and answered at once: what takes longer was asked for in vain
+#: (UC046).
+SLOW_TICKS: Final = 4
 SILENT_RESENDS: Final = 4
 #: Messages that come while others are asked for in vain: the sender lives and the path works.
 OTHERS: Final = 4
@@ -171,6 +176,14 @@ class _Reporter(Reporter):
                 "repaired by resends, the slowest {slowest_ms} ms after the gap showed.",
                 slowest_ms=(received.recovery.percentiles()["max"] or 0) // 1_000_000,
             )  # fmt: skip
+        slow = [gap for gap in recovered if _took(gap) > SLOW_TICKS * self.interval_ns]
+        if slow:
+            yield self.gap_finding(
+                stream, "UC046", slow, parts_of(slow, Outcome.RECOVERED),
+                "It took up to {slowest_ms} ms until {count:message} of {sender_member} that "
+                "{count|was|were} known to be missing came.",
+                slowest_ms=max(map(_took, slow)) // 1_000_000,
+            )  # fmt: skip
         lost = [gap for gap in gaps if Outcome.UNRECOVERED in gap.parts]
         if lost:
             ranges = parts_of(lost, Outcome.UNRECOVERED)
@@ -225,6 +238,18 @@ class _Reporter(Reporter):
             "a resent copy of a message that had arrived",
             copies=received.needless_count,
         )  # fmt: skip
+        resent = received.useful + received.needless_count + received.undecidable
+        if resent >= MANY_COPIES and received.needless_count * 2 > resent:
+            yield self.make(
+                stream, "UC045", Certainty.PROVEN,
+                "Of {resent:copy} of messages of {sender_member} that came to {receiver_member}, "
+                "{useful} repaired a loss and {needless} {needless|was|were} of what it had.",
+                facts={
+                    "resent": resent,
+                    "useful": received.useful,
+                    "needless": received.needless_count,
+                },
+            )  # fmt: skip
         yield from self.note(
             stream, "UC029", received.duplicated, Certainty.PROVEN,
             "The network delivered {copies:message} of {sender_member} twice.",
@@ -267,6 +292,12 @@ class _Reporter(Reporter):
             )  # fmt: skip
         if not stream.kinds("SEND_FIRST_SEQNO"):
             return
+        yield from self.times(
+            stream, "UC044", machine.redundant_syncs, Certainty.LIKELY,
+            "{times} SEND_FIRST_SEQNO of {receiver_member} {times|was|were} sent just after the "
+            "first message that {times|it asks|they ask} {sender_member} for had arrived.",
+            "SEND_FIRST_SEQNO",
+        )  # fmt: skip
         if machine.close_syncs:
             yield self._storm(
                 stream, machine.close_syncs, machine.close_sync_count, Certainty.PROVEN,
@@ -532,6 +563,13 @@ class _Reporter(Reporter):
                 stream, facts.syncs_close, facts.syncs_close_count, Certainty.LIKELY, None
             )
         yield from self.times(
+            stream, "UC044", facts.answered_again, Certainty.UNDECIDABLE,
+            "{times} SEND_FIRST_SEQNO of {receiver_member} asked for a message that "
+            "{sender_member} had sent in answer to the one before; whether that answer was lost "
+            "cannot be told here.",
+            "SEND_FIRST_SEQNO",
+        )  # fmt: skip
+        yield from self.times(
             stream, "UC014", facts.syncs_unanswered, Certainty.PROVEN,
             "{times} SEND_FIRST_SEQNO of {receiver_member} {times|was|were} not answered "
             "although "
@@ -566,6 +604,16 @@ class _Reporter(Reporter):
         if entry is None or entry.stream is not stream or not machine.unacked():
             return
         seqnos = machine.unacked()
+        left = self.engine.left
+        if left is not None:  # A21
+            yield self.make(
+                stream, "UC028", Certainty.PROVEN,
+                "{sender_member} left the cluster with {count:message} that {receiver_member} had "
+                "not acknowledged; its entries are gone without a CLOSE.",
+                seqnos=listed(seqnos), mark=left, evidence=[(left, "LEAVE_RSP")],
+                facts={"count": seqnos.total()},
+            )  # fmt: skip
+            return
         yield self.make(
             stream, "UC026", Certainty.PROVEN,
             "{count:message} of {sender_member} had not been acknowledged by {receiver_member} "
@@ -736,13 +784,21 @@ class _Reporter(Reporter):
 
 _AT_RECEIVER: Final = frozenset(
     {"UC001", "UC002", "UC006", "UC018", "UC021", "UC023", "UC032", "UC033", "UC034", "UC035",
-     "UC036", "UC039", "UC040", "UC042"}
+     "UC036", "UC039", "UC040", "UC042", "UC045", "UC046"}
 )  # fmt: skip
 _AT_SENDER: Final = frozenset(
     {"UC004", "UC007", "UC008", "UC009", "UC016", "UC017", "UC019", "UC024", "UC025", "UC026",
      "UC028", "UC031", "UC038", "UC041"}
 )  # fmt: skip
-_AT_MEMBER: Final = frozenset({"UC003", "UC005", "UC010", "UC013", "UC014", "UC015", "UC027"})
+_AT_MEMBER: Final = frozenset(
+    {"UC003", "UC005", "UC010", "UC013", "UC014", "UC015", "UC027", "UC044"}
+)
+
+
+def _took(gap: Gap) -> int:
+    """From the moment when a gap showed to the last of its repairs, in ns."""
+    last = gap.parts[Outcome.RECOVERED].last
+    return 0 if last is None else last.at_ns - gap.revealed.at_ns
 
 
 #: How many SEND_FIRST_SEQNO each rule set would have sent (JGRP-1874); facts of ``_would``.

@@ -158,6 +158,7 @@ class ReceiverMachine:
         self.close_syncs: list[tuple[Mark, Mark]] = []  # sooner than the interval allows
         self.close_sync_count = 0
         self.unanswered_syncs = Times()
+        self.redundant_syncs = Times()  # what they ask for had arrived
         self.oversized: list[tuple[Mark, int]] = []
         self.stopped: Mark | None = None  # the member read nothing after this
         self.would = WouldSend(timing.tick_ns, timing.sync_ns, timing.min_ack_ns)
@@ -174,6 +175,7 @@ class ReceiverMachine:
         self._last_ack: Mark | None = None
         self._last_sync: Mark | None = None
         self._open_sync: Mark | None = None  # no first message came since
+        self._answer: Mark | None = None  # the first message that came last
         self._view_without: Mark | None = None
 
     # -- what arrives ----------------------------------------------------------------------------
@@ -190,6 +192,7 @@ class ReceiverMachine:
                 received.expect_from(event.seqno)
                 received.request(event.seqno, min(event.seqno + 1, start), self._last_sync)
             self._open_sync = None
+            self._answer = event.first_mark()
             received.start_known = True
         new = received.arrive(event)
         for part in new:
@@ -297,6 +300,9 @@ class ReceiverMachine:
                     self.close_syncs.append((last, mark))
             if self._open_sync is not None:
                 self.unanswered_syncs.add(self._open_sync)
+            answer = self._answer
+            if answer is not None and last <= answer and mark.at_ns - answer.at_ns < CROSSING_NS:
+                self.redundant_syncs.add(mark)
         self._last_sync = mark
         if not self._explains_sync(mark):
             self._read_before_loss(mark, last)

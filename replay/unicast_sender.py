@@ -108,6 +108,7 @@ class SendEntry:
         self.asked: deque[tuple[Mark, RangeSet]] = deque(maxlen=MAX_ASKED)
         self.syncs: deque[tuple[Mark, int]] = deque(maxlen=MAX_ASKED)  # not answered: when, acked+1
         self.stale: Stale | None = None
+        self.answered: int | None = None  # the last answer to a SEND_FIRST_SEQNO
 
 
 class SenderFacts:
@@ -131,6 +132,7 @@ class SenderFacts:
         self.syncs_close: list[tuple[Mark, Mark]] = []
         self.syncs_close_count = 0
         self.syncs_unanswered = Times()
+        self.answered_again = Times()  # with the same message, and no ACK in between
         self.wrong_answers: list[tuple[Mark, int, int]] = []  # copy, its seqno, acked + 1
         self.tails: list[Tail] = []
         self.needless = Note()  # resent after the ACK had come
@@ -417,6 +419,9 @@ class SenderMachine:
         if mark.at_ns - at.at_ns > ANSWER_NS:
             return False
         entry.syncs.popleft()
+        if entry.answered == part[0]:
+            facts.answered_again.add(at)
+        entry.answered = part[0]
         race = entry.last_ack is not None and mark.at_ns - entry.last_ack.at_ns <= RACE_NS
         right = {expected, entry.acked + 1} | ({entry.acked_before + 1} if race else set())
         if part[0] not in right and len(facts.wrong_answers) < MAX_LISTED:

@@ -336,6 +336,31 @@ def test_a_given_interval_makes_a_storm_none() -> None:
     assert "UC013" not in dict(heard(B, *story, sync_min_interval_ms=1).findings())
 
 
+def test_a_sync_just_after_its_answer_is_redundant() -> None:
+    story = [data(2), sync(1), 50, data(1)]
+    found = heard(B, *story, 10, sync(2), TICK, ack(2, 3)).findings()
+    assert ("UC044", "likely") in found
+    assert "UC044" not in dict(heard(B, *story, TICK, ack(2, 3)).findings())
+
+
+@pytest.mark.parametrize(("needless", "poor"), [(18, False), (19, True)])
+def test_copies_that_repaired_nothing_are_summed_up(needless: int, poor: bool) -> None:
+    story: list[Step] = [data(1), data(20), TICK, ack(1, 1), TICK, request(*range(2, 20))]
+    story += [data(seqno) for seqno in range(2, 20)]  # 18 repairs
+    copies: list[Step] = [data(20, ip_id=n) for n in range(needless)]
+    told = heard(B, *story, TICK, ack(20, 2), *copies)
+    assert told.told("retransmissions")["retransmissions"]["useful"] == 18
+    assert ("UC045" in dict(told.findings())) is poor
+
+
+@pytest.mark.parametrize(("later_ms", "slow"), [(800, False), (1200, True)])
+def test_a_recovery_of_more_than_four_ticks_is_slow(later_ms: int, slow: bool) -> None:
+    story = [data(1), data(3), TICK, ack(1, 1), TICK, request(2), later_ms, data(2), 10, ack(3, 2)]
+    found = dict(heard(B, *story).findings())
+    assert found["UC001"] == "proven"
+    assert ("UC046" in found) is slow
+
+
 # -- the end of windows ----------------------------------------------------------------------------
 
 

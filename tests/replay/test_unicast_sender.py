@@ -4,13 +4,14 @@ from typing import Any
 
 import pytest
 
-from tests.replay.builders import A, Step
+from tests.replay.builders import A, B, Step
 from tests.replay.unicast_builders import (
     TICK,
     ack,
     close,
     data,
     heard,
+    leave_rsp,
     request,
     sync,
     view,
@@ -286,6 +287,24 @@ def test_a_member_that_disconnects_sends_its_acks_and_no_close() -> None:
     told = heard(A, data(1), 100, ack(1, 1), view("AC", 2), 3000)
     assert told.told("closes") == {"closes": {"sent": 0, "arrived": None}}
     assert told.findings() == []
+
+
+@pytest.mark.rule("unicast A21")
+def test_a_member_that_leaves_with_unacknowledged_messages() -> None:
+    story = [data(1), TICK, ack(1, 1), data(2, 3), 100, leave_rsp(A), 2000]
+    told = heard(A, *story)
+    assert told.findings() == [("UC028", "proven")]
+    assert told.finding("UC028")["seqnos"] == [[2, 3]]
+    assert heard(A, *story[:3], leave_rsp(A)).findings() == []
+    assert heard(A, *story[:-2], leave_rsp(B), 2000).findings() == [("UC026", "proven")]
+
+
+def test_an_answer_that_is_asked_for_again() -> None:
+    story = [data(1), data(2, 5), TICK, ack(2, 1), 1000, sync(2), data(3, first=True)]
+    again = heard(A, *story, 100, sync(3), data(3, first=True), 200, ack(5, 4))
+    assert ("UC044", "cannot be told") in again.findings()
+    other = heard(A, *story, 100, ack(3, 3), sync(4), data(4, first=True), 200, ack(5, 5))
+    assert "UC044" not in dict(other.findings())
 
 
 def test_messages_that_stay_unacknowledged_and_a_peer_that_says_nothing() -> None:

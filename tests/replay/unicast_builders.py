@@ -116,6 +116,14 @@ def view(members: str, number: int, *, by: str = "C") -> Event:
     )  # fmt: skip
 
 
+def leave_rsp(to: str) -> Event:
+    """LEAVE_RSP: the coordinator lets a member go."""
+    return Event(
+        frame=0, at_ns=0, kind=Kind.NOTICE, wire_kind="LEAVE_RSP", system="jgroups", source="C",
+        destination=to,
+    )  # fmt: skip
+
+
 class Heard:
     """What the engine says about a story."""
 
