@@ -18,8 +18,8 @@ WHERE_ALL_ARE: Final = pytest.mark.skipif(
 )
 
 
-FIXTURE_EQUAL: Final = 1774
-ALL_EQUAL: Final = 2589
+FIXTURE_EQUAL: Final = 2053
+ALL_EQUAL: Final = 3003
 
 
 def unknown(not_here: int) -> dict[str, int]:
@@ -27,6 +27,7 @@ def unknown(not_here: int) -> dict[str, int]:
     return {
         zenoh.NO_SUCCESSOR: 4,
         zenoh.ONE_SIDE: 2,
+        zenoh.NOBODY_THERE: 4,
         zenoh.NO_NUMBERS: 4,
         zenoh.CUT: 14,
         zenoh.BEGAN_LATER: 2,

@@ -26,6 +26,7 @@ BEGAN_LATER: Final = "the capture began after the session: earlier samples are u
 CUT: Final = "samples were cut off by snap length"
 NO_NUMBERS: Final = "samples carry no SourceInfo"
 NO_SUCCESSOR: Final = "nothing at this leg says that later samples exist"
+NOBODY_THERE: Final = "published before anybody was connected: not on the wire"
 ONE_SIDE: Final = "only the sender's leg was captured"
 
 #: Words of the recording's decoder, and ours.
@@ -213,6 +214,40 @@ class _Comparison:
             file, "queries", None if cut else len(queries), len(asked), CUT if cut else None
         )
 
+        if not cut:
+            yield from self._passed(file, summary)
+
+    def _passed(self, file: str, summary: Mapping[str, Any]) -> Iterator[Row]:
+        """Samples, replies and heartbeats that passed, by source: the other decoder's opinion."""
+        ours: dict[str, dict[str, set[int]]] = {"push_sn": {}, "reply_sn": {}}
+        beats: dict[tuple[str, str], int] = {}
+        for stream in self.report["streams"]:
+            if stream["capture"] == self.numbers[file] and stream.get("kind") == "samples":
+                source = stream["source"]
+                if source is None:
+                    continue
+                for figure, ranges in (
+                    ("push_sn", stream["live"]),
+                    ("reply_sn", stream["replied"]),
+                ):
+                    if ranges:
+                        ours[figure].setdefault(source, set()).update(_numbers(ranges))
+                beats[source, stream["sender_endpoint"]] = stream["heartbeats"]
+        for figure, word in (("push_sn", "samples"), ("reply_sn", "replies")):
+            told: dict[str, set[int]] = {}
+            for name, ranges in summary[figure].items():
+                told.setdefault(name.partition(" ")[0], set()).update(_numbers(ranges))
+            for source in sorted(told.keys() | ours[figure].keys()):
+                yield self.row(
+                    file,
+                    f"{source[:6]} {word} that passed",
+                    to_ranges(sorted(ours[figure].get(source, ()))),
+                    to_ranges(sorted(told.get(source, ()))),
+                )
+        yield self.row(
+            file, "heartbeats that passed", sum(beats.values()), len(summary["heartbeats"])
+        )
+
     # -- end to end ------------------------------------------------------------------------------
 
     def _streams(self, file: str, source: str) -> list[Mapping[str, Any]]:
@@ -238,6 +273,16 @@ class _Comparison:
             yield self.row(file, figure, None, last, NO_SUCCESSOR)
         else:
             yield self.row(file, figure, highest, last)
+        if file.startswith("pub") and self.scenario.host_at(file) == "10.77.0.1":
+            ours = {sn for s in streams for sn in _numbers(s["live"] + s["replied"])}
+            sns = [p["sn"] for p in publisher["published"]]
+            first = min(ours, default=0)
+            figure = f"{publisher['name']} published"
+            here = [sn for sn in sns if sn >= first]
+            yield self.row(file, figure, to_ranges(sorted(ours)), to_ranges(here))
+            if len(here) < len(sns):
+                before = to_ranges(sns[: len(sns) - len(here)])
+                yield self.row(file, f"{figure} to nobody", None, before, NOBODY_THERE)
 
     def _subscribers(self) -> list[dict[str, Any]]:
         """One a node and key expression."""
@@ -340,6 +385,13 @@ class _Comparison:
         ]
         inside = [sn for sn in truth if sn <= highest]
         yield self.row(file, f"{name} not recovered", lost, inside)
+        if not {"reorder", "8bit"} & set(self.scenario.name.split("-")):  # thrown away is lost
+            yield self.row(
+                file,
+                f"{name} recovered",
+                sum(s["recovered"] for s in streams),
+                len(self._only_by_reply(file, subscriber, publisher)),
+            )
         unseen = sum(stream["not_captured"] for stream in streams)
         yield self.row(file, f"{name} delivered without passing here", unseen, 0)
         tail = [sn for sn in truth if sn > highest]
@@ -363,6 +415,21 @@ class _Comparison:
             sum(b - a + 1 for s in streams for a, b in s["delivered"]),
             told["delivered"],
         )
+
+    def _only_by_reply(
+        self, file: str, subscriber: Mapping[str, Any], publisher: Mapping[str, Any]
+    ) -> set[int]:
+        """Delivered, newer than the first that came live, and never seen live here."""
+        identity = (publisher["zid"], publisher["eid"])
+        delivered = {r[4] for r in subscriber["delivered"] if (r[2], r[3]) == identity}
+        summary = next(s for s in self.truth["wire_summary"]["captures"] if s["file"] == file)
+        live = {
+            sn
+            for name, ranges in summary["push_sn"].items()
+            if name.startswith(f"{publisher['zid']}/{publisher['eid']} ")
+            for sn in _numbers(ranges)
+        }
+        return {sn for sn in delivered - live if sn > min(live, default=sn)}
 
     def _each(self, of: Mapping[str, Any], publisher: Mapping[str, Any]) -> list[Any]:
         """Delivered and missed by each subscriber of a node and key expression."""
