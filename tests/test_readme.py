@@ -14,9 +14,7 @@ from seqaudit.cli.main import main
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^python3 -m venv .*$", README, re.MULTILINE)
-OUTPUT = re.compile(
-    r"(<!-- ((?:audit|show recovery) \S+(?: .+?)?) -->\n```\n)(.*?)(```\n)", re.DOTALL
-)
+OUTPUT = re.compile(r"(<!-- ((?:audit|show recovery) [^\n]+?) -->\n```\n)(.*?)(```\n)", re.DOTALL)
 
 
 def printed(command: str) -> str:
