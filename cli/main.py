@@ -8,7 +8,6 @@ import importlib
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any, Final
 
 import click
@@ -73,7 +72,7 @@ class Commands(click.Group):
 @click.group(
     cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.version_option(version("seqaudit"), prog_name="seqaudit")
+@click.version_option(package_name="seqaudit", prog_name="seqaudit")  # looked up if asked for
 def main() -> None:
     """Replay packet captures of reliable messaging through the protocols' own windows.
 

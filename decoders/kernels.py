@@ -27,7 +27,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Collection, Iterator
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Final
@@ -190,6 +189,8 @@ def prepare() -> str:
 
 def fingerprint() -> str:
     """Hash of all decoder sources, the numba version and the machine."""
+    from importlib.metadata import version  # costs 15 ms, and small captures compile nothing
+
     digest = hashlib.sha256()
     for path in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())

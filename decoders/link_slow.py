@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 import numpy as np
-from dpkt import ieee80211
 
 from seqaudit.decoders.kernels import interpreted
 from seqaudit.decoders.packet_kernels import (
@@ -170,6 +169,8 @@ def _ieee80211_at(place: int, packet: bytes) -> Found:
         return NETWORK_SHORT, 0
     if frame[0] >> 2 & 3 != DATA_FRAME or frame[0] >> 4 & NO_DATA:
         return NETWORK_NONE, 0
+    from dpkt import ieee80211  # importing it costs as much as decoding a small capture
+
     try:
         header = ieee80211.IEEE80211(frame)
         rest = len(header.data)

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from seqaudit.decoders.errors import CaptureError
 from seqaudit.decoders.events import EVENTS
@@ -57,6 +56,8 @@ def write(decoded: Decoded, path: str) -> None:
     partial = Path(f"{path}.part")
     try:
         with _removed_on_failure(partial):
+            import pyarrow.parquet as pq
+
             pq.write_table(table, partial, compression="zstd")
             partial.replace(path)
     except OSError as problem:
@@ -74,6 +75,8 @@ def read(path: str) -> Decoded:
     """
     advice = "make it with seqaudit decode CAPTURE -o EVENTS.parquet"
     try:
+        import pyarrow.parquet as pq  # costs 10 ms, and most runs have no events file
+
         table = pq.read_table(path)
     except (OSError, pa.ArrowException) as problem:
         raise CaptureError(path, "is a damaged Parquet file", advice) from problem

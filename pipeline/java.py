@@ -17,7 +17,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
@@ -214,6 +213,8 @@ def cache_folder() -> Path:
 
 def cache_file(java: Java) -> Path:
     """Where the start-up cache for this Java, PySpark and set of options lies, if there is one."""
+    from importlib.metadata import version  # costs 15 ms, and the direct engine has no use for it
+
     parts = [
         str(java.program),
         java.release,

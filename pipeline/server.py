@@ -22,7 +22,6 @@ import time
 import uuid
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Final
 
@@ -96,6 +95,8 @@ class Use:
 
 def code_fingerprint() -> str:
     """Hash of what a worker runs: version, the sources of all packages, Python."""
+    from importlib.metadata import version
+
     digest = hashlib.sha256(f"{version('seqaudit')} {sys.version} {sys.executable}".encode())
     root = Path(__file__).parent.parent
     for package in ("decoders", "pipeline", "replay"):

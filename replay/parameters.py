@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-import yaml
-
 from seqaudit.replay.parameters_feed import FEED
 from seqaudit.replay.parameters_raims import FILE_NAMES, NOT_SHOWN, RAIMS, SECRET
 from seqaudit.replay.parameters_zenoh import ZENOH
@@ -119,6 +117,8 @@ def load_parameters(text: str, where: str = "parameter file") -> dict[str, Value
     Raises:
         ParameterError: not YAML, not a mapping, an unknown name, or a value of the wrong kind.
     """
+    import yaml  # costs 10 ms, and most runs have no such file
+
     try:
         loaded = yaml.safe_load(text)
     except yaml.YAMLError as error:
