@@ -49,7 +49,8 @@ def loss(captures: tuple[str, ...], shape: str, **given: Any) -> int:
     """The console's table ``show loss`` of the daemon at whose interface a capture was taken.
 
     lost is what really was lost, as lower and upper bound; false is what raims counts and was none.
-    Bounds meet where another capture given holds what this one lacks.
+    Bounds meet where another capture given holds what this one lacks. Then each loss, and how it is
+    known; then what other daemons say by their NAKs and loss notices.
 
     \b
     Examples:
@@ -169,6 +170,8 @@ def _show(
         for number, path in paths.items():
             own = [row for row in rows if row["capture"] == number]
             found.append(listing(path, own))
+            if table == "loss":
+                found += [_losses(report, number, path), _others(report, number, path)]
             if table != "convergence" and not own:
                 note(f"note: {path}: {_NOBODY}")
         render([one for one in found if one.rows])
@@ -204,6 +207,77 @@ def _loss(path: str, rows: Sequence[Row]) -> Listing:
             line += [str(row[key]), _clock(row[f"{key}_ns"])]
         cells.append([*line, _bounds(row["lost_lower"], row["lost_upper"]), str(row["false_loss"])])
     return Listing(f"show loss: {path}", columns, cells)
+
+
+def _losses(report: Row, number: int, path: str) -> Listing:
+    """Each loss of the streams of a capture, and how its bounds are known."""
+    columns = [
+        Column("publisher"), Column("subject"), Column("after"), Column("before"),
+        Column("lost", "right"), Column("known by"), Column("frame", "right"),
+    ]  # fmt: skip
+    cells = [
+        [
+            stream.get("sender_name") or stream["sender"][:8],
+            stream["subject"],
+            _seqno(loss["after"]),
+            _seqno(loss["before"]),
+            _bounds(loss["lower"], loss["upper"]),
+            loss["known_by"],
+            str(loss["frame"]),
+        ]
+        for stream in report["streams"]
+        if stream["system"] == "raims" and stream["capture"] == number
+        if stream["role"] == "receiver"
+        for loss in stream["losses"]
+    ]
+    return Listing(f"losses: {path}", columns, cells[:_LISTED], max(len(cells) - _LISTED, 0))
+
+
+def _others(report: Row, number: int, path: str) -> Listing:
+    """What other daemons lack, by what they themselves say."""
+    columns = [
+        Column("daemon"), Column("says by"), Column("of"), Column("lost", "right"), Column("at"),
+        Column("frame", "right"),
+    ]  # fmt: skip
+    tables = report.get("tables", {}).get("raims", {})
+    own = {row["observer"] for row in tables.get("loss", []) if row["capture"] == number}
+    cells = []
+    for notice in tables.get("notices", []):
+        if notice["capture"] != number or notice["receiver"] in own:
+            continue
+        publisher = notice.get("publisher_name") or (notice["publisher"] or "?")[:8]
+        count = "1 or more" if notice["restart"] else str(notice["count"])
+        cells.append([
+            notice.get("receiver_name") or notice["receiver"][:8],
+            "loss notice",
+            f"{publisher} {notice['subject']}",
+            f"{count}, {notice['total']} in all",
+            _clock(notice["at_ns"]),
+            str(notice["frame"]),
+        ])  # fmt: skip
+    for stream in report["streams"]:
+        if stream["system"] != "pgm" or stream["capture"] != number:
+            continue
+        for address, asked in stream["peers"].items():
+            if address == stream["receiver"]:
+                continue
+            what = f"{asked['requested_seqnos']} asked for in {asked['requests']} NAKs"
+            source = f"{stream['sender'] or '?'} (PGM {stream['id']})"
+            cells.append([address, "NAK", source, what, "", ""])
+    return Listing(f"other daemons: {path}", columns, cells[:_LISTED], max(len(cells) - _LISTED, 0))
+
+
+#: Rows of losses and of other daemons in a table; JSON has all.
+_LISTED: Final = 100
+
+
+def _seqno(text: str | None) -> str:
+    """``0x5c19adc000000001`` as frame time and number; nothing for none."""
+    if text is None:
+        return ""
+    value = int(text, 16)
+    start_ns = (value >> 35) << 33
+    return f"{_clock(start_ns)} #{value & (1 << 35) - 1}"
 
 
 def _windows(path: str, rows: Sequence[Row]) -> Listing:

@@ -312,6 +312,10 @@ def _delivered(scenario: RaimsScenario, node: str, views: Mapping[str, View]) ->
             count += sum(stream["delivered_by_subject"].get(name, 0) for name in names)
         told: Any = received.get(subject, {}).get("count", 0)
         yield f"delivered {subject}", None if why else count, told, why
+        numbers = _delivered_numbers(scenario, views, ours, names, subject)
+        if numbers is not None:
+            got = [str(part) for part in received.get(subject, {}).get("n", [])]
+            yield f"delivered {subject}, which", numbers, got, ""
         lost = missed.get(subject, {}).get("count", 0)
         if why:
             yield f"not delivered {subject}", None, lost, why
@@ -333,6 +337,59 @@ def _delivered(scenario: RaimsScenario, node: str, views: Mapping[str, View]) ->
             yield f"not delivered {subject}, exactly", None, lost, NEVER_SENT
         elif not scenario.over_tcp:
             yield f"not delivered {subject}, exactly", [lower, upper], [lost - never] * 2, ""
+
+
+def _delivered_numbers(
+    scenario: RaimsScenario,
+    views: Mapping[str, View],
+    ours: list[Mapping[str, Any]],
+    names: list[str],
+    subject: str,
+) -> list[str] | None:
+    """Which of its publications a client got, told by our seqnos; null where a seqno does not say
+    which it is: several publishers, restarts, numbers of other subjects in between."""
+    publishers = [p for p, told in scenario.truth["published"].items() if subject in told]
+    if len(publishers) != 1 or publishers[0] not in views or scenario.encrypted:
+        return None
+    sent = [s for s in views[publishers[0]].streams("raims")
+            if s["role"] == "sender" and s["subject"] in names]  # fmt: skip
+    published = _unpacked(scenario.truth["published"][publishers[0]][subject]["n"])
+    if len(sent) != 1 or sent[0]["zero_seqnos"] or sent[0]["messages"] != len(published):
+        return None
+    seqnos = [
+        frame["time_frame"] << 35 | number
+        for frame in sent[0]["time_frames"]
+        for first, last in frame["numbers"]
+        for number in range(first, last + 1)
+    ]
+    which = dict(zip(seqnos, published, strict=True))
+    delivered = [
+        which[seqno]
+        for stream in ours
+        for first, last in stream["delivered"]
+        for seqno in range(int(first, 16), int(last, 16) + 1)
+    ]
+    return _packed(delivered)
+
+
+def _unpacked(ranges: Sequence[str | int]) -> list[int]:
+    """``["1-3", "7"]`` as numbers."""
+    found: list[int] = []
+    for text in map(str, ranges):
+        first, _, last = text.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return found
+
+
+def _packed(numbers: Sequence[int]) -> list[str]:
+    """Numbers as the truth lists them: ranges, in the order of delivery."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return [f"{a}-{b}" if a != b else f"{a}" for a, b in runs]
 
 
 def _bounds(

@@ -26,6 +26,21 @@ def test_loss_has_the_columns_of_the_console_and_the_truth_beside_them() -> None
     ]
 
 
+def test_each_loss_and_how_it_is_known_and_what_other_daemons_say() -> None:
+    done = show("loss", "--engine", "direct", "--at", "10.77.0.2", "frame-chain-loss-1/B.pcap")
+    lines = done.stdout.splitlines()
+    assert lines[lines.index("losses: frame-chain-loss-1/B.pcap") + 2].split() == [
+        "A", "_7500.TICK.A", "22:53:26.385", "#6", "22:53:34.975", "#1", "4", "chain_seqno",
+        lines[lines.index("losses: frame-chain-loss-1/B.pcap") + 2].split()[-1],
+    ]  # fmt: skip
+    done = show("loss", "--engine", "direct", "--at", "10.77.0.1", "frame-chain-loss-1/A.pcap")
+    told = done.stdout[done.stdout.index("other daemons") :].splitlines()
+    assert told[2].split()[:9] == [
+        "B", "loss", "notice", "A", "_7500.TICK.A", "4,", "4", "in", "all"
+    ]  # fmt: skip
+    assert told[3].split()[:3] == ["10.77.0.2", "NAK", "10.77.0.1"]
+
+
 def test_bounds_meet_where_another_capture_has_what_was_lost() -> None:
     at = ("--at", "A.pcap=10.77.0.1", "--at", "B.pcap=10.77.0.2")
     pair = [f"frame-unknown-loss-1/{name}.pcap" for name in "AB"]
