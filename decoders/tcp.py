@@ -12,6 +12,9 @@ What a capture shows is not what the receiver saw: segments may be missing here 
   is a hole at once.
 - Bytes behind a gap that nobody acknowledged by the end of the capture were not delivered to anyone
   yet: they stay unread (``unread_bytes``).
+- Bytes that came while the other side was silent for ``SILENT_NS``, or had ended its own direction,
+  wait for its next word: where that is a RST, the connection was gone there, and nobody was given
+  them (``refused_bytes``). Recorded with a link that was cut for longer than the lease.
 - A SYN with another initial seqno begins a new connection on the same ports (``begins_anew``).
 
 Positions are sequence numbers without wrapping: the 32 bits of the wire plus what wraps added.
@@ -42,7 +45,11 @@ FARTHEST: Final = 1 << 30
 
 GRACE_NS: Final = 1_000_000_000
 EARLY_BYTES: Final = 1 << 20
+#: Segments that wait for the other side's word.
+EARLY_SEGMENTS: Final = 64
 EARLY_NS: Final = 30_000_000_000
+#: ACKs are delayed by 0.5 s at most (RFC 9293 3.8.6.3).
+SILENT_NS: Final = 1_000_000_000
 #: Last bytes of a direction that are kept to compare repeated ones with.
 RECENT_BYTES: Final = 1 << 16
 
@@ -56,6 +63,7 @@ COUNTERS: Final = (
     "holes",
     "hole_bytes",
     "unread_bytes",
+    "refused_bytes",
 )
 
 DECODED: Final = int(Outcome.DECODED)
@@ -415,10 +423,24 @@ class Direction:
             self._head = UNUSED if unused[closed] else USED
 
 
+class Unanswered(NamedTuple):
+    """A segment with bytes on which the other side has not said anything yet."""
+
+    frame: int
+    at_ns: int
+    seq: int
+    flags: int
+    length: int
+    payload: bytes
+
+
 class Flow:
     """Both directions of one connection."""
 
-    __slots__ = ("closed", "counts", "directions", "holes", "last_at", "last_frame", "opener")
+    __slots__ = (
+        "_spoke_ns", "_unanswered", "closed", "counts", "directions", "holes", "last_at",
+        "last_frame", "opener", "refused", "unkept",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.counts = dict.fromkeys(COUNTERS, 0)
@@ -428,6 +450,10 @@ class Flow:
         self.holes: list[Hole] = []  # since the caller has last emptied it
         self.last_frame = 0
         self.last_at = 0
+        self.refused = 0  # capture frames whose bytes the other side has refused
+        self.unkept = 0  # of those said to be kept, how many are not after all
+        self._spoke_ns: list[int | None] = [None, None]  # last segment of each direction
+        self._unanswered: tuple[list[Unanswered], list[Unanswered]] = ([], [])
 
     def begins_anew(self, direction: int, seq: int, flags: int) -> bool:
         """Whether a segment is the first of another connection on the same ports."""
@@ -455,6 +481,12 @@ class Flow:
         own, other = self.directions[direction], self.directions[1 - direction]
         self.last_frame, self.last_at = frame, at_ns
         kept = False
+        if self._unanswered[1 - direction]:
+            if flags & RST:
+                self._refuse(1 - direction, ack if flags & ACK else None)
+            else:
+                self._answered(1 - direction)
+        self._spoke_ns[direction] = at_ns
         if flags & (SYN | RST):
             if flags & RST:
                 self.closed = True
@@ -464,11 +496,14 @@ class Flow:
                     self.opener = 1 - direction if flags & ACK else direction
                 own.synchronise(seq)
                 seq = (seq + 1) & MASK
-        if length:
-            kept = own.data(frame, at_ns, seq, length, payload, self.holes)
-        if flags & FIN and own.next is not None:
-            own.fin = own.next + ((seq + length - own.next) & MASK)
-            self.closed = self.closed or other.fin is not None
+        if length and self._waits(direction, at_ns):
+            held = self._unanswered[direction]
+            held.append(Unanswered(frame, at_ns, seq, flags, length, payload))
+            kept = True
+            if len(held) > EARLY_SEGMENTS:  # at most 64 KiB each: memory is bounded
+                self._answered(direction)
+        else:
+            kept = self._data(direction, Unanswered(frame, at_ns, seq, flags, length, payload))
         if flags & ACK:
             if (
                 other.next is not None
@@ -483,8 +518,55 @@ class Flow:
             other.give_up(frame, at_ns, self.holes)
         return kept
 
+    def _waits(self, direction: int, at_ns: int) -> bool:
+        """Whether the other side may be gone, so that its next word has to be waited for."""
+        spoke_ns = self._spoke_ns[1 - direction]
+        if self._unanswered[direction]:
+            return True
+        return spoke_ns is not None and (
+            at_ns - spoke_ns > SILENT_NS or self.directions[1 - direction].fin is not None
+        )
+
+    def _data(self, direction: int, segment: Unanswered) -> bool:
+        own, other = self.directions[direction], self.directions[1 - direction]
+        kept = False
+        if segment.length:
+            kept = own.data(
+                segment.frame, segment.at_ns, segment.seq, segment.length, segment.payload,
+                self.holes,
+            )  # fmt: skip
+        if segment.flags & FIN and own.next is not None:
+            own.fin = own.next + ((segment.seq + segment.length - own.next) & MASK)
+            self.closed = self.closed or other.fin is not None
+        return kept
+
+    def _answered(self, direction: int) -> None:
+        """The other side is there: what waited for its word is of the stream."""
+        held = self._unanswered[direction]
+        own = self.directions[direction]
+        for segment in held:
+            if not self._data(direction, segment):
+                self.unkept += 1
+            if own.late:
+                own.give_up(segment.frame, segment.at_ns, self.holes)
+        held.clear()
+
+    def _refuse(self, direction: int, acked: int | None) -> None:
+        """A RST answers: what waited, and is not acknowledged by it, was given to nobody."""
+        held = self._unanswered[direction]
+        for segment in held:
+            over = None if acked is None else (segment.seq + segment.length - acked) & MASK
+            if over is not None and (over == 0 or over >= HALF):
+                self.unkept += not self._data(direction, segment)
+            else:
+                self.refused += 1
+                self.counts["refused_bytes"] += segment.length
+        held.clear()
+
     def finish(self) -> list[int]:
         """No more segments: the frames of what nobody will read."""
+        for direction in (0, 1):
+            self._answered(direction)
         return [
             frame
             for direction in self.directions

@@ -75,6 +75,9 @@ class Tracked:
         flow = self.flow
         if flow.feed(direction, frame, at_ns, seq, ack, flags, length, payload):
             self.kept += 1
+        if flow.unkept:
+            self.kept -= flow.unkept
+            flow.unkept = 0
         if self.state == UNDECIDED and self.pending >= self.next_try:
             self.judge()
         if flow.closed and self.state == UNDECIDED and not self.kept:

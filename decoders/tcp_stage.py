@@ -47,6 +47,7 @@ MAX_WITHHELD: Final = 5_000
 
 NO_FRAME: Final = "TCP bytes that belong to no frame"
 UNREAD: Final = "TCP bytes behind a gap that nobody acknowledged"
+REFUSED: Final = "TCP bytes that the other side refused (RST)"
 
 
 def carrier_digest(carrier: str) -> int:
@@ -311,9 +312,11 @@ class TcpAssembler:
         account = self._account(key[0], tracked.split)
         if tracked.state == OURS:
             left = tracked.flow.finish()
+            tracked.kept -= tracked.flow.unkept
             tracked.connection.ended = True
             self._decode(tracked, final=True)
             account.count(Outcome.UNDECODABLE, len(left), UNREAD)
+            account.count(Outcome.UNDECODABLE, tracked.flow.refused, REFUSED)
             account.count(Outcome.DECODED, tracked.frames - tracked.kept)
             counts = self._counts_of(tracked)
             counts["flows"] += 1

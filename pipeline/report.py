@@ -99,6 +99,7 @@ def build(
     findings += [_finding(detail, frames, called, spans) for detail in feed_sessions.judge(seen)]
     of_legs, legs_judged = zenoh_legs.judge(seen, [(m["first_ns"], m["last_ns"]) for m in merged])
     findings += [_finding(detail, frames, called, spans) for detail in of_legs]
+    zenoh_legs.across_sessions(seen)
     told, judged = raims_told.judge(
         (row["capture"], row["detail"])
         for row in by_kind.get(rows_of.TABLE, [])

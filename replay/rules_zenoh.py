@@ -154,7 +154,8 @@ ZENOH: Final[tuple[Rule, ...]] = (
     error(
         "ZN022", "lost-between-sessions",
         "Samples are missing between two sessions of one node: it lost its link to the source, "
-        "came back by another, and nothing brought what had passed meanwhile.",
+        "came back by another, and nothing brought what had passed meanwhile: a miss callback was "
+        "due.",
         "Two legs of one capture with the same source and receiving node, one behind the other: "
         "the second begins above what the first showed, and no reply filled that.",
         "Use recovery with a cache deep enough for the time that a reconnect takes.",

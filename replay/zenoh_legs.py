@@ -17,7 +17,7 @@ from itertools import permutations
 from typing import Any, Final
 
 from seqaudit.replay.findings import Certainty, Evidence, Finding
-from seqaudit.replay.ranges import RangeSet
+from seqaudit.replay.ranges import RangeSet, inclusive
 
 SYSTEM: Final = "zenoh"
 #: Pairs of legs that are compared for one source.
@@ -32,6 +32,9 @@ LINK_RULES: Final = frozenset({"ZN019", "ZN020", "ZN021"})
 ROUTER_RULES: Final = frozenset({"ZN020"})
 SESSION_RULES: Final = frozenset({"ZN022"})
 RULES: Final = LINK_RULES | SESSION_RULES
+
+#: Cause of a miss that no session shows by itself.
+BETWEEN_SESSIONS: Final = "lost between two sessions"
 
 Row = Mapping[str, Any]
 
@@ -71,6 +74,59 @@ def judge(
                 judged["ZN019"] |= {(near[0], near[2]["leg"]), (other, near[2]["leg"])}
                 found.append(finding.detail() | {"capture": near[0], "stream": near[1]})
     return found, judged
+
+
+def across_sessions(streams: Iterable[tuple[int, str, dict[str, Any]]]) -> None:
+    """A subscriber outlives the sessions of its node: what lies between two of them it missed.
+
+    Its last sn is that of the session before (zenoh.md 9.4 keeps it by source, not by session), so
+    the first sample of the next one shows a gap. Where a query followed, the replay of that session
+    has it already. Writes ``misses`` and the figures of what was lost into the later row.
+
+    Args:
+        streams: as for ``judge``, which has to come first.
+    """
+    turns: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for capture, _, row in streams:
+        if row.get("kind") == "samples" and row["delivered"] and row["receiver"] is not None:
+            turns.setdefault((capture, row["source"], row["receiver"]), []).append(row)
+    for rows in turns.values():
+        rows.sort(key=lambda row: (row["first_ns"], row["subscriber"] or ""))
+        for place, row in enumerate(rows):
+            before = [
+                stop
+                for near in rows[:place]
+                if near["last_ns"] < row["first_ns"] and _same_subscriber(near, row)
+                for _, stop in near["delivered"]
+            ]
+            if before:
+                _missed_between(max(before), row)
+
+
+def _same_subscriber(near: Row, far: Row) -> bool:
+    """By key expression; where a declaration was not captured, nothing speaks against it."""
+    return None in (near["subscriber"], far["subscriber"]) or (
+        bool(near["subscriber"] == far["subscriber"])
+    )
+
+
+def _missed_between(last: int, row: dict[str, Any]) -> None:
+    between = RangeSet([(last + 1, max(row["delivered"][0][0], last + 1))])
+    for a, b in row["unrecovered_seqnos"] or ():
+        between.remove(a, b + 1)
+    if not between:
+        return
+    lost = inclusive(list(between))
+    for name in ("unrecovered_seqnos", "lost_seqnos"):
+        if row[name] is not None:
+            row[name] = (lost + row[name])[:MAX_RANGES]
+    for name in ("unrecovered", "lost"):
+        if row[name] is not None:
+            row[name] += between.total()
+    if row["misses"] is not None:
+        due = {"cause": BETWEEN_SESSIONS, "frame": row["first_frame"], "at_ns": row["first_ns"]}
+        told = [{"seqnos": [span], "nb": span[1] - span[0] + 1} | due for span in lost]
+        row["misses"] = told + row["misses"]
 
 
 def _comparable(

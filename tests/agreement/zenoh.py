@@ -258,7 +258,7 @@ class _Comparison:
             and stream.get("kind") == "samples"
             and stream["source"] == source
         ]
-        return sorted(found, key=lambda stream: stream["first_ns"])
+        return sorted(found, key=lambda stream: stream["first_ns"] or 0)
 
     def _published(self, file: str, publisher: Mapping[str, Any]) -> Iterator[Row]:
         if "smd" not in publisher["options"]:

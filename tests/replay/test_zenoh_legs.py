@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from seqaudit.replay.zenoh_legs import SILENCE_NS, judge
+from seqaudit.replay.zenoh_legs import SILENCE_NS, across_sessions, judge
 
 SECOND = 1_000_000_000
 SPANS = [(0, 20 * SECOND), (0, 20 * SECOND), (0, 20 * SECOND)]
@@ -109,3 +109,39 @@ def test_samples_lost_between_two_sessions_of_a_node(
     two["unrecovered_seqnos"] = [[4, 6]]
     found, _ = judge([(0, "s0", one), (0, "s1", two)], SPANS)
     assert [f["seqnos"] for f in found] == ([[[7, 7]]] if lost else [])
+
+
+def session(live: list[list[int]], at: int, **more: Any) -> dict[str, Any]:
+    figures = {
+        "delivered": live, "misses": [], "unrecovered": 0, "lost": 0, "lost_seqnos": [],
+        "subscriber": "demo/s", "first_ns": at * SECOND, "last_ns": (at + 1) * SECOND,
+        "first_frame": at * 10,
+    }  # fmt: skip
+    return row(live, "receiver", **figures) | more
+
+
+def missed(*rows: dict[str, Any]) -> list[list[tuple[int, list[list[int]]]]]:
+    across_sessions([(0, f"s{n}", one) for n, one in enumerate(rows)])
+    return [[(miss["nb"], miss["seqnos"]) for miss in one["misses"]] for one in rows]
+
+
+def test_a_subscriber_outlives_the_sessions_of_its_node() -> None:
+    """zenoh.md 9.4: its last sn is kept by source; recorded with a link cut for 12 s."""
+    first, second = session([[0, 7]], 1), session([[13, 20]], 15)
+    assert missed(second, first) == [[(5, [[8, 12]])], []]
+    assert (second["unrecovered"], second["lost"]) == (5, 5)
+    assert second["unrecovered_seqnos"] == second["lost_seqnos"] == [[8, 12]]
+    (told_of,) = second["misses"]
+    assert (told_of["frame"], told_of["at_ns"]) == (150, 15 * SECOND)
+    third = session([[30, 31]], 30, unrecovered_seqnos=[[21, 24]])  # it asked for these itself
+    first, second = session([[0, 7]], 1), session([[8, 20]], 15)
+    assert missed(first, second, third) == [[], [], [(5, [[25, 29]])]]
+
+
+def test_another_subscriber_of_the_node_misses_nothing_between_sessions() -> None:
+    other = session([[13, 20]], 15, subscriber="demo/*")
+    assert missed(session([[0, 7]], 1), other) == [[], []]
+    unknown = session([[13, 20]], 15, subscriber=None)
+    assert missed(session([[0, 7]], 1), unknown) == [[], [(5, [[8, 12]])]]
+    assert missed(session([[0, 7]], 1), session([[13, 20]], 1)) == [[], []]
+    assert missed(session([[0, 7]], 1), session([[13, 20]], 15, receiver="ef")) == [[], []]
