@@ -49,6 +49,7 @@ class Flag(IntFlag):
     UNRELIABLE = 8  # carries no seqno by the sender's choice
     MULTICAST = 16  # the datagram went to a group, not to one member
     CUT = 32  # the capture holds only the beginning of the datagram (snap length)
+    REFUSED = 128  # over TCP: sent, and nothing but a RST answered it, so it reached nobody
     PARTIAL = 64  # the first piece of a message that goes on in other datagrams
     LISTED = 128  # came in a list ("batch") of messages; DATA of unicasts only
     ALONE = 256  # came in a datagram or frame of its own; the same

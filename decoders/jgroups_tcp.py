@@ -299,7 +299,7 @@ class JGroupsStreamDecoder:
             source_port=np.array([port for _, port in listens], np.int64)[frames.direction[at]],
             destination_port=zeros,  # the port that the decoder is told to take
             ip_id=zeros - 1,
-            flags=np.where(size > READ, int(Flag.CUT), 0),
+            flags=np.where(size > READ, int(Flag.CUT), 0) | frames.refused[at] * int(Flag.REFUSED),
             barrier=barrier,
             outcome=zeros.copy(),
         )

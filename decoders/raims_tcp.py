@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders import pgm_kernels as wire
-from seqaudit.decoders.events import EVENTS, Kind
+from seqaudit.decoders.events import EVENTS, Flag, Kind
 from seqaudit.decoders.packets import Datagrams, Outcome
 from seqaudit.decoders.pgm import MODE_STREAM, Walk
 from seqaudit.decoders.raims_messages import is_message, message_size
@@ -290,7 +290,7 @@ class RaimsStreamDecoder:
             source_port=ports[direction],
             destination_port=ports[1 - direction],
             ip_id=zeros - 1,
-            flags=zeros,
+            flags=frames.refused[at] * int(Flag.REFUSED),
             barrier=(order < 0).astype(np.int64),
             outcome=zeros.copy(),
         )

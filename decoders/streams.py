@@ -100,6 +100,7 @@ class StreamFrames:
     at_ns: Int64s
     place: Int64s  # number of it among those of this connection that the capture frame completed
     lost: Int64s  # bytes of its direction right before it that are in no frame: missing, skipped
+    refused: Int64s  # 1: nothing but a RST answered its last bytes: it reached nobody
     outcome: Int64s  # packets.Outcome, written by the decoder
 
     @property

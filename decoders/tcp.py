@@ -13,8 +13,8 @@ What a capture shows is not what the receiver saw: segments may be missing here 
 - Bytes behind a gap that nobody acknowledged by the end of the capture were not delivered to anyone
   yet: they stay unread (``unread_bytes``).
 - Bytes that came while the other side was silent for ``SILENT_NS``, or had ended its own direction,
-  wait for its next word: where that is a RST, the connection was gone there, and nobody was given
-  them (``refused_bytes``). Recorded with a link that was cut for longer than the lease.
+  wait for its next word: where that is a RST, the connection was gone there. They were sent, and
+  nobody was given them (``refused``). Recorded with a link that was cut for longer than the lease.
 - A SYN with another initial seqno begins a new connection on the same ports (``begins_anew``).
 
 Positions are sequence numbers without wrapping: the 32 bits of the wire plus what wraps added.
@@ -109,6 +109,7 @@ class Taken(NamedTuple):
     release: Int64s  # the capture frame whose arrival let these bytes be read
     lost: Int64s
     part: Int64s  # place in ``fates`` of the part that completes it; len(fates): not closed yet
+    refused: Int64s  # 1: only a RST answered the part that completes it
     fates: list[int]  # Outcome of the parts that are done with
     skipped_bytes: int
     resyncs: int
@@ -119,7 +120,7 @@ class Direction:
 
     __slots__ = (
         "_ats", "_breaks", "_done_at", "_done_frame", "_fates", "_frames", "_head",
-        "_lost_before", "_parts", "_recent", "_recent_bytes", "_releases", "acked",
+        "_lost_before", "_parts", "_recent", "_recent_bytes", "_refusals", "_releases", "acked",
         "acked_since_ns", "base", "began", "counts", "early", "early_bytes", "fin", "isn", "next",
         "number", "pending", "wanted",
     )  # fmt: skip
@@ -143,6 +144,7 @@ class Direction:
         self._ats: list[int] = []
         self._releases: list[int] = []
         self._fates: list[int] = []
+        self._refusals: list[bool] = []  # whether only a RST answered the part
         self._breaks: list[tuple[int, int]] = []  # place in parts, bytes missing before it
         self._done_frame = 0
         self._done_at = 0
@@ -164,12 +166,21 @@ class Direction:
             self.began = True
 
     def data(
-        self, frame: int, at_ns: int, seq: int, length: int, payload: bytes, holes: list[Hole]
+        self,
+        frame: int,
+        at_ns: int,
+        seq: int,
+        length: int,
+        payload: bytes,
+        holes: list[Hole],
+        *,
+        refused: bool = False,
     ) -> bool:
         """A segment with bytes. Whether the capture frame is now one of a part's.
 
         Args:
             length: bytes on the wire; ``payload`` is shorter where the snap length cut it.
+            refused: nothing but a RST answers it.
         """
         expected = self.next
         if expected is None:
@@ -189,7 +200,7 @@ class Direction:
                 return False
             else:
                 return self._wait(Early(expected + ahead, frame, at_ns, length, payload))
-        self._append(frame, at_ns, frame, length, payload, holes)
+        self._append(frame, at_ns, frame, length, payload, holes, refused=refused)
         if self.early:
             self._drain(frame, holes)
         if self.acked_since_ns is not None and self.next is not None and self.next >= self.acked:
@@ -274,7 +285,15 @@ class Direction:
             self._fates[0] = outcome
 
     def _append(
-        self, frame: int, at_ns: int, release: int, length: int, payload: bytes, holes: list[Hole]
+        self,
+        frame: int,
+        at_ns: int,
+        release: int,
+        length: int,
+        payload: bytes,
+        holes: list[Hole],
+        *,
+        refused: bool = False,
     ) -> None:
         assert self.next is not None
         if frame < self._done_frame:
@@ -292,6 +311,7 @@ class Direction:
         self._ats.append(at_ns)
         self._releases.append(release)
         self._fates.append(DECODED if size >= length else TRUNCATED)
+        self._refusals.append(refused)
         self.pending += size
         self.next += size
         if size < length:
@@ -376,11 +396,12 @@ class Direction:
             release=releases[which],
             lost=self._lost_bytes(split.starts, skipped),
             part=which,
+            refused=np.array(self._refusals[:count], np.int64)[which],
             fates=fates,
             skipped_bytes=sum(high - low for low, high in skipped),
             resyncs=split.resyncs,
         )
-        for column in (self._frames, self._ats, self._releases, self._fates):
+        for column in (self._frames, self._ats, self._releases, self._fates, self._refusals):
             del column[:closed]
         rest = [] if closed == count else [data[consumed : int(ends[closed])]]
         self._parts[: min(closed + 1, count)] = rest
@@ -439,7 +460,7 @@ class Flow:
 
     __slots__ = (
         "_spoke_ns", "_unanswered", "closed", "counts", "directions", "holes", "last_at",
-        "last_frame", "opener", "refused", "unkept",
+        "last_frame", "opener", "unkept",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -450,7 +471,6 @@ class Flow:
         self.holes: list[Hole] = []  # since the caller has last emptied it
         self.last_frame = 0
         self.last_at = 0
-        self.refused = 0  # capture frames whose bytes the other side has refused
         self.unkept = 0  # of those said to be kept, how many are not after all
         self._spoke_ns: list[int | None] = [None, None]  # last segment of each direction
         self._unanswered: tuple[list[Unanswered], list[Unanswered]] = ([], [])
@@ -527,13 +547,13 @@ class Flow:
             at_ns - spoke_ns > SILENT_NS or self.directions[1 - direction].fin is not None
         )
 
-    def _data(self, direction: int, segment: Unanswered) -> bool:
+    def _data(self, direction: int, segment: Unanswered, *, refused: bool = False) -> bool:
         own, other = self.directions[direction], self.directions[1 - direction]
         kept = False
         if segment.length:
             kept = own.data(
                 segment.frame, segment.at_ns, segment.seq, segment.length, segment.payload,
-                self.holes,
+                self.holes, refused=refused,
             )  # fmt: skip
         if segment.flags & FIN and own.next is not None:
             own.fin = own.next + ((segment.seq + segment.length - own.next) & MASK)
@@ -555,12 +575,10 @@ class Flow:
         """A RST answers: what waited, and is not acknowledged by it, was given to nobody."""
         held = self._unanswered[direction]
         for segment in held:
-            over = None if acked is None else (segment.seq + segment.length - acked) & MASK
-            if over is not None and (over == 0 or over >= HALF):
-                self.unkept += not self._data(direction, segment)
-            else:
-                self.refused += 1
-                self.counts["refused_bytes"] += segment.length
+            over = HALF if acked is None else (segment.seq + segment.length - acked) & MASK
+            refused = acked is None or 0 < over < HALF
+            self.counts["refused_bytes"] += segment.length if refused else 0
+            self.unkept += not self._data(direction, segment, refused=refused)
         held.clear()
 
     def finish(self) -> list[int]:

@@ -47,7 +47,6 @@ MAX_WITHHELD: Final = 5_000
 
 NO_FRAME: Final = "TCP bytes that belong to no frame"
 UNREAD: Final = "TCP bytes behind a gap that nobody acknowledged"
-REFUSED: Final = "TCP bytes that the other side refused (RST)"
 
 
 def carrier_digest(carrier: str) -> int:
@@ -316,7 +315,6 @@ class TcpAssembler:
             tracked.connection.ended = True
             self._decode(tracked, final=True)
             account.count(Outcome.UNDECODABLE, len(left), UNREAD)
-            account.count(Outcome.UNDECODABLE, tracked.flow.refused, REFUSED)
             account.count(Outcome.DECODED, tracked.frames - tracked.kept)
             counts = self._counts_of(tracked)
             counts["flows"] += 1
@@ -465,15 +463,16 @@ def _merged(tracked: Tracked, taken: list[list[Taken]], *, compile_it: bool) -> 
                 one.at_ns,
                 _places(tracked, number, one.frame),
                 one.lost,
+                one.refused,
                 one.release,
             )
         )
         base += len(one.data)
     if not columns:
-        columns.append((np.zeros(0, np.int64),) * 9)
+        columns.append((np.zeros(0, np.int64),) * 10)
     joined = [np.concatenate(parts) for parts in zip(*columns, strict=True)]
     order = np.argsort(joined[-1], kind="stable")
-    start, stop, kind, direction, frame, at_ns, place, lost = (
+    start, stop, kind, direction, frame, at_ns, place, lost, refused = (
         column[order] for column in joined[:-1]
     )
     return StreamFrames(
@@ -488,6 +487,7 @@ def _merged(tracked: Tracked, taken: list[list[Taken]], *, compile_it: bool) -> 
         at_ns=at_ns,
         place=place,
         lost=lost,
+        refused=refused,
         outcome=np.zeros(len(order), np.int64),
     )
 

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders import zenoh_kernels as wire
+from seqaudit.decoders.events import Flag
 from seqaudit.decoders.kernels import argument, interpreted
 from seqaudit.decoders.packets import Outcome
 from seqaudit.decoders.settings import DecodeSettings
@@ -166,7 +167,7 @@ class ZenohStreamDecoder:
                 source_port=ports[direction],
                 destination_port=ports[1 - direction],
                 ip_id=np.full(count, -1, np.int64),
-                flags=np.zeros(count, np.int64),
+                flags=frames.refused * int(Flag.REFUSED),
                 mode=np.full(count, wire.KNOWN, np.int64),
                 place=frames.place,
             )

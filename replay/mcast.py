@@ -27,7 +27,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from seqaudit.decoders.events import Kind
+from seqaudit.decoders.events import Flag, Kind
 from seqaudit.replay.event import Event
 from seqaudit.replay.gaps import Mark
 from seqaudit.replay.mcast_passing import PassingModel
@@ -162,6 +162,8 @@ class McastEngine:
             self.members.saw(event)
             return
         self.members.learn(event)
+        if event.flags & Flag.REFUSED and self.members.comes_here(event):
+            return  # the member had closed the connection
         if event.kind in (Kind.DATA, Kind.RETRANSMISSION):
             self._numbered(event)
         elif event.kind is Kind.VIEW:

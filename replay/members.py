@@ -74,6 +74,10 @@ class Members:
             return False
         return member == self.local or self._vantage.address in self.addresses.get(member, ())
 
+    def comes_here(self, event: Event) -> bool:
+        """Captured at a member's interface and not sent by it."""
+        return self._vantage.kind == MEMBER and not self.is_local(event.source)
+
     def learn(self, event: Event) -> None:
         """A unicast captured at a member's interface is from it or for it."""
         if self.local is not None or self._vantage.kind != MEMBER or event.destination is None:

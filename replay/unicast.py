@@ -100,6 +100,8 @@ class UnicastEngine:
         if event.source is None or event.destination is None:
             return
         self.members.learn(event)
+        if event.flags & Flag.REFUSED and self.members.comes_here(event):
+            return  # the member had closed the connection
         if self.ends is not None:
             self.ends.saw(event)
         if self.members.is_local(event.source):

@@ -213,6 +213,8 @@ class ZenohEngine:
             self.recognised = True
         self.messages[word] += event.count
         assert event.source is not None and event.destination is not None
+        if event.flags & Flag.REFUSED and self.role(event.source, event.destination) == "receiver":
+            return  # its node had closed the connection
         if word == "Frame":
             assert event.seqno is not None and event.stop_seqno is not None
             if event.flags & Flag.NETWORK_DUPLICATE:

@@ -150,6 +150,7 @@ class Seen:
     at_ns: int
     place: int
     lost: int
+    refused: bool = False
 
 
 @dataclass
@@ -178,6 +179,7 @@ class MarkedDecoder:
                     int(frames.at_ns[at]),
                     int(frames.place[at]),
                     int(frames.lost[at]),
+                    bool(frames.refused[at]),
                 )
             )
         return []

@@ -102,6 +102,7 @@ def frames(contents: list[tuple[bytes, int, int]], lost: int = 0) -> StreamFrame
         at_ns=zeros + 5,
         place=np.arange(count, dtype=np.int64),
         lost=zeros + lost,
+        refused=zeros.copy(),
         outcome=zeros.copy(),
     )
 

@@ -193,7 +193,7 @@ def test_rows_of_a_connection() -> None:
         data=data, compile_it=False, start=stops - [len(part) for _, part, _ in parts], stop=stops,
         kind=np.array([kind for *_, kind in parts]), direction=np.array([d for d, *_ in parts]),
         frame=numbers + 1, at_ns=numbers, place=numbers * 0, lost=numbers * 0,
-        outcome=numbers * 0,
+        refused=numbers * 0, outcome=numbers * 0,
     )  # fmt: skip
     decoder = RvStreamDecoder()
     rows = [row for batch in decoder.decode(frames) for row in batch.to_pylist()]

@@ -113,7 +113,7 @@ def test_batches_of_one_capture_frame_keep_their_order_over_calls() -> None:
         ones = np.ones(1, np.int64)
         frames = StreamFrames(
             connection, batch, False, 0 * ones, len(batch) * ones, 0 * ones, 0 * ones, 9 * ones,
-            7 * ones, place * ones, 0 * ones, 0 * ones,
+            7 * ones, place * ones, 0 * ones, 0 * ones, 0 * ones,
         )  # fmt: skip
         rows += [row for found in decoder.decode(frames) for row in found.to_pylist()]
     assert frames.outcome.tolist() == [Outcome.MALFORMED]

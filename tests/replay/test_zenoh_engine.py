@@ -91,12 +91,14 @@ class Session:
         vantage: Vantage = AT_SUBSCRIBER,
         given: Mapping[str, Given] | None = None,
         chunk: int = 0,
+        refused: int = 0,
     ) -> tuple[ZenohEngine, list[Result]]:
         batches = z.batches(self.payloads, back=self.back)
         times = [round(at * 1000) * 1_000_000 for at in self.times]
         for place, size in self.cut.items():
             batches.stop[place] -= size
         batches.at_ns = np.array(times, np.int64)
+        batches.flags[len(times) - refused :] = Flag.REFUSED
         found = []
         if chunk:  # pieces of a capture, each with a decoder of its own
             for at in range(0, batches.count, chunk):
@@ -574,6 +576,16 @@ def test_where_no_open_was_captured_the_zids_say_what_the_first_sn_was() -> None
     _, found = later.put(5).subscriber(z.declare(6, 1, 0, token)).put(6).played()
     hops = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "transport"]
     assert [hop["frames_before_capture"] for hop in hops] == [70, None]
+
+
+@pytest.mark.parametrize(("address", "delivered"), [("10.77.0.2", [[0, 1]]), ("10.77.0.1", None)])
+def test_what_only_a_reset_answered_was_sent_and_not_delivered(
+    address: str, delivered: list[list[int]] | None
+) -> None:
+    vantage = Vantage("member", address, "given", "")
+    row = stream(Session().put(0, 1, 2, 3).played(vantage, refused=2)[1])
+    assert row["delivered"] == delivered
+    assert row["last_seqno"] == (3 if delivered is None else 1)
 
 
 def test_at_the_sender_nothing_is_said_about_delivery() -> None:
