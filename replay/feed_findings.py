@@ -240,12 +240,9 @@ class FeedReporter(Reporter):
         tails = stream.tails if stream.sink is None else Noted()
         yield from self._noted(
             "FD007", about, tails,
-            "{count:message} of {sender_member} before {times} pauses {count|was|were} missing "
-            "when a heartbeat or the end of the session named the next number." if
-            stream.tails.times > 1 else
-            "The last {count:message} of {sender_member} before a pause {count|was|were} missing "
+            "{count:message} of {sender_member}, the last before a pause, {count|was|were} missing "
             "when a heartbeat or the end of the session named the next number.",
-            "names the next number", times=stream.tails.times,
+            "names the next number",
         )  # fmt: skip
         if stream.forgotten:
             yield self.make(
@@ -383,11 +380,13 @@ class FeedReporter(Reporter):
         for line, other in zip(LINES, reversed(LINES), strict=True):
             own = pair.lost_only[line]
             if own.count:
+                shown = list(_lost_of_line(pair.streams[line], own.ranges))
                 yield self.make(
                     about, "FD023", Certainty.PROVEN,
                     "{count:message} of {sender_member} {count|was|were} lost on line {line} and "
                     "came on line {other}: {share} % of those compared.",
                     seqnos=list(own.ranges)[:MAX_SEQNOS],
+                    mark=shown[0][0] if shown else None, evidence=shown[:MAX_EVIDENCE],
                     facts={"count": own.count, "line": line, "other": other,
                            "share": f"{100 * own.count / pair.compared:.3g}"},
                 )  # fmt: skip
@@ -577,6 +576,17 @@ def _ended(gaps: Iterable[Gap], outcome: Outcome) -> Iterator[tuple[Mark, str]]:
             span = f"{gap.first}" if gap.first == gap.stop - 1 else f"{gap.first}-{gap.stop - 1}"
             yield gap.revealed, f"{gap.revealed_by} shows that {span} is missing"
             yield part.last, f"a repair in {span}"
+
+
+def _lost_of_line(line: FeedStream, ranges: RangeSet) -> Iterator[tuple[Mark, str]]:
+    for _, gap in sorted(line.gaps.items()):
+        part = gap.parts.get(Outcome.UNRECOVERED)
+        lost = RangeSet() if part is None else part.ranges
+        here = [r for a, b in lost for r in ranges.within(a, b)]
+        if here:
+            first, last = here[0][0], here[-1][1] - 1
+            span = f"{first}" if first == last else f"{first}-{last}"
+            yield gap.revealed, f"{gap.revealed_by} shows that {span} is missing on this line"
 
 
 def _missing(gaps: Iterable[Gap], open_: RangeSet) -> Iterator[tuple[Mark, str]]:

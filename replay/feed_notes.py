@@ -41,8 +41,13 @@ class Noted:
         if len(self.marks) < MAX_KEPT_MARKS:
             self.marks.append(mark)
 
+    def retract(self, first: int, stop: int) -> None:
+        """Of [first, stop), noted before, nothing is to be said."""
+        self.count -= stop - first
+        self.ranges.remove(first, stop)
+
     def __bool__(self) -> bool:
-        return self.times > 0
+        return self.count > 0
 
 
 @dataclass(slots=True)

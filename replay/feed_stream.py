@@ -646,6 +646,8 @@ class FeedStream:
             outcome = Outcome.REORDERED
             self.reordered.add(first, stop, mark)
             self.late.add(after, size)
+            if hole.by in (BY_HEARTBEAT, BY_END):
+                self.tails.retract(first, stop)
         else:  # F4
             outcome = Outcome.EITHER
             self.either.add(first, stop, mark)

@@ -163,6 +163,12 @@ def test_the_next_number_reveals_a_lost_tail(says: Any) -> None:
 
 
 @pytest.mark.rule("FD007")
+def test_a_tail_that_was_only_late_is_reordered() -> None:
+    story = [data(1), heartbeat(3), data(2), data(3)]
+    assert told(*story) == [("FD003", "proven", [[2, 2]])]
+
+
+@pytest.mark.rule("FD007")
 def test_a_stream_that_begins_with_a_heartbeat_begins_there() -> None:
     assert told(heartbeat(3), data(5), 1000, data(6)) == [("FD002", "proven", [[3, 4]])]
 

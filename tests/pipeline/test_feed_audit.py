@@ -1,0 +1,207 @@
+"""Feeds from the bytes of a capture to the report: both engines, any cut, equal to what was sent."""
+
+import json
+import random
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from click.testing import CliRunner
+
+from seqaudit.cli.feed_options import feeds_of
+from seqaudit.cli.main import main
+from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.report import to_json
+from seqaudit.pipeline.session import Place
+from tests.decoders.feed_builders import mold, rtp
+from tests.decoders.packet_builders import ethernet, ipv4, pcap, record_offsets, udp
+
+SENDER, A, B = "10.0.0.1", "233.54.12.1", "233.54.13.1"
+SERVER, CLIENT = "10.0.0.2", "10.0.0.7"
+MS = 1_000_000
+LINES = f"A={A}:26400,B={B}:26400"
+
+
+class Sent(NamedTuple):
+    """A datagram on its way."""
+
+    at_ns: int
+    packet: bytes
+
+
+class Writer:
+    """Frames of a capture; every datagram has an IP id of its own."""
+
+    def __init__(self) -> None:
+        self.sent: list[Sent] = []
+        self._ident = 0
+
+    def add(
+        self, at_ns: int, payload: bytes, to: str = A, *, by: str = SENDER, port: int = 26400,
+        from_port: int = 5000,
+    ) -> bytes:  # fmt: skip
+        self._ident += 1
+        datagram = ipv4(udp(payload, from_port, port, checksum=0), by, to, ident=self._ident)
+        self.sent.append(Sent(at_ns, ethernet(datagram)))
+        return self.sent[-1].packet
+
+    def again(self, at_ns: int, packet: bytes) -> None:
+        """The network delivers it twice."""
+        self.sent.append(Sent(at_ns, packet))
+
+    def write(self, path: Path) -> CaptureInput:
+        self.sent.sort(key=lambda sent: sent.at_ns)
+        path.write_bytes(pcap([s.packet for s in self.sent], times_ns=[s.at_ns for s in self.sent]))
+        return CaptureInput(str(path))
+
+
+def blocks(count: int) -> list[bytes]:
+    return [b"x" * 20] * count
+
+
+def lossy_session(path: Path) -> tuple[CaptureInput, dict[str, int]]:
+    """A MoldUDP64 session with faults, and what became of its messages."""
+    chance = random.Random(3)
+    writer = Writer()
+    now, seqno = 0, 1
+    truth = dict.fromkeys(("messages", "unrecovered", "recovered", "reordered", "twice"), 0)
+    for number in range(600):
+        now += 5 * MS
+        count = chance.choice([1, 1, 2, 3])
+        payload = mold(seqno=seqno, messages=blocks(count))
+        fate = chance.choices(["", "lost", "repaired", "late", "twice"], [90, 3, 3, 3, 3])[0]
+        if number < 5 or number > 590 or number % 50 == 49:
+            fate = ""
+        if fate in ("", "twice"):
+            packet = writer.add(now, payload)
+            if fate == "twice":
+                writer.again(now + MS // 2, packet)
+        elif fate == "late":
+            writer.add(now + 22 * MS, payload)
+        elif fate == "repaired":
+            ask = mold(seqno=seqno, count=count)
+            writer.add(now + 31 * MS, ask, SERVER, by=CLIENT, port=6000, from_port=40000)
+            writer.add(now + 32 * MS, payload, CLIENT, by=SERVER, port=40000, from_port=6000)
+        truth["unrecovered"] += count * (fate == "lost")
+        truth["messages"] += count * (fate != "lost")
+        truth["recovered"] += count * (fate == "repaired")
+        truth["reordered"] += count * (fate == "late")
+        truth["twice"] += count * (fate == "twice")
+        seqno += count
+        if number % 50 == 49:
+            writer.add(now + 1, mold(seqno=seqno))
+    for second in range(1, 4):
+        writer.add(now + second * 1000 * MS, mold(seqno=seqno, count=0xFFFF))
+    return writer.write(path), truth
+
+
+def two_lines(path: Path) -> CaptureInput:
+    chance = random.Random(4)
+    writer = Writer()
+    for number in range(400):
+        at_ns, payload = number * MS, mold(seqno=1 + 2 * number, messages=blocks(2))
+        for line, rate, lag in ((A, 0.05, 0), (B, 0.04, chance.randrange(-40_000, 300_000))):
+            if chance.random() >= rate or not 5 < number < 395:
+                writer.add(at_ns + lag, payload, line)
+    writer.add(3000 * MS, mold(seqno=801), A)
+    writer.add(3000 * MS + 9, mold(seqno=801), B)
+    return writer.write(path)
+
+
+def voice(path: Path) -> CaptureInput:
+    """RTP over the wrap, with loss and delays that vary."""
+    chance = random.Random(5)
+    writer = Writer()
+    for number in range(500):
+        if number % 97 != 3:
+            payload = rtp((65_300 + number) & 0xFFFF, (2**32 - 9_000 + 160 * number) & 0xFFFFFFFF)
+            writer.add(number * 20 * MS + chance.randrange(3 * MS), payload, "10.0.0.9", port=6004)
+    return writer.write(path)
+
+
+def options_of(kind: str) -> dict[str, Any]:
+    feed, lines = ("rtp", []) if kind == "voice" else ("moldudp64", [LINES] * (kind == "lines"))
+    return {"feeds": feeds_of([feed], lines)}
+
+
+def capture_of(kind: str, folder: Path) -> CaptureInput:
+    path = folder / f"{kind}.pcap"
+    if kind == "voice":
+        return voice(path)
+    return two_lines(path) if kind == "lines" else lossy_session(path)[0]
+
+
+@pytest.mark.rule("5.5")
+def test_a_lossy_session_is_told_as_it_was_sent(tmp_path: Path) -> None:
+    given, truth = lossy_session(tmp_path / "m.pcap")
+    report = audit([given], Options(engine="direct", **options_of("mold")))
+    (stream,) = report["streams"]
+    assert {
+        "messages": stream["messages"],
+        "unrecovered": stream["unrecovered"],
+        "recovered": stream["recovered"],
+        "reordered": stream["reordered"],
+        "twice": stream["network_duplicates"],
+    } == truth
+    assert [f["rule"] for f in report["findings"] if f["severity"] == "error"] == ["FD002"]
+    assert sorted(f["rule"] for f in report["findings"]) == ["FD001", "FD002", "FD003", "FD005"]
+    assert report["totals"]["lost"] == truth["unrecovered"] + truth["recovered"]
+
+
+@pytest.mark.rule("5.5")
+def test_a_faultless_session_has_no_finding_at_all(tmp_path: Path) -> None:
+    writer = Writer()
+    for line, lag in ((A, 0), (B, 20_000)):
+        for number in range(300):
+            writer.add(number * MS + lag, mold(seqno=1 + number, messages=blocks(1)), line)
+        for second in range(1, 5):
+            writer.add(second * 1000 * MS + lag, mold(seqno=301), line)
+        writer.add(5000 * MS + lag, mold(seqno=301, count=0xFFFF), line)
+    given = writer.write(tmp_path / "clean.pcap")
+    for lines in ([], [LINES]):
+        report = audit([given], Options(engine="direct", feeds=feeds_of(["moldudp64"], lines)))
+        assert report["findings"] == []
+        assert [s["messages"] for s in report["streams"]] == [300, 300]
+
+
+@pytest.mark.parametrize("kind", ["mold", "lines", "voice"])
+def test_where_a_capture_is_cut_changes_nothing(kind: str, tmp_path: Path) -> None:
+    given = capture_of(kind, tmp_path)
+    whole = to_json(audit([given], Options(engine="direct", **options_of(kind))))
+    offsets = record_offsets(Path(given.path).read_bytes())
+    for every in (11, 150):
+        cuts = {given.path: offsets[1:-1:every]}
+        cut = Options(engine="direct", cuts=cuts, **options_of(kind))
+        assert to_json(audit([given], cut)) == whole
+
+
+def test_both_engines_give_the_same_bytes(tmp_path: Path, spark_place: Place) -> None:
+    for kind in ("mold", "lines", "voice"):
+        given = capture_of(kind, tmp_path)
+        told = options_of(kind)
+        direct = to_json(audit([given], Options(engine="direct", **told)))
+        cuts = {given.path: [5_000, 20_001]}
+        spark = Options(engine="spark", place=spark_place, cuts=cuts, lanes=3, **told)
+        assert to_json(audit([given], spark)) == direct
+
+
+def test_the_tables_name_streams_lines_and_jitter(tmp_path: Path) -> None:
+    run = CliRunner()
+    lines = ["--feed", "moldudp64", "--lines", LINES]
+    for kind, arguments in (("lines", lines), ("voice", ["--feed", "rtp"])):
+        given = capture_of(kind, tmp_path)
+        command = ["audit", "--engine", "direct", "--exit-zero", *arguments, given.path]
+        told = run.invoke(main, command, env={"COLUMNS": "300"})
+        assert told.exit_code == 0, told.output
+        shown = told.output
+        report = json.loads(run.invoke(main, [*command, "--format", "json"]).stdout)
+        if kind == "lines":
+            (row,) = report["tables"]["feed"]["lines"]
+            assert f"\n0  {row['id']}" in shown and "A leads by p50/p99/max" in shown
+            assert row["lost_on_both"] + row["line_a"]["lost_only_here"] > 0
+            assert report["totals"]["unrecovered"] == 0  # of lines the pair counts
+        else:
+            assert "jitter mean/max" in shown.replace("\n", " ") or "jitter" in shown
+            assert report["streams"][0]["wraps"] == 1
+            assert 0 < report["streams"][0]["jitter_ns"]["mean"] < 3 * MS
