@@ -1,4 +1,4 @@
-"""Feeds from the bytes of a capture to the report: both engines, any cut, equal to what was sent."""
+"""Feeds from the bytes of a capture to the report: both engines, any cut, and what was sent."""
 
 import json
 import random
