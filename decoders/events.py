@@ -5,7 +5,7 @@ differ in nothing an engine looks at. Only signed integers, strings and binary, 
 no unsigned and no dictionary columns and its timestamps lose nanoseconds.
 """
 
-from enum import IntEnum, IntFlag
+from enum import IntEnum, IntFlag, unique
 from typing import Final
 
 import pyarrow as pa
@@ -18,6 +18,7 @@ FRAME_BITS: Final = 40
 NO_CONVERSATION: Final = ""
 
 
+@unique
 class Kind(IntEnum):
     """What an event is, one word for all protocols; ``wire_kind`` keeps the protocol's own."""
 
@@ -38,6 +39,7 @@ class Kind(IntEnum):
     PROBLEM = 15  # a damaged stretch, an incomplete fragment: one row, ``detail`` says what
 
 
+@unique
 class Flag(IntFlag):
     """Bits of ``flags``. Two messages whose flags differ are never in one run, but for SHARED:
     those hold for a run if they hold for each of its messages.
@@ -49,10 +51,10 @@ class Flag(IntFlag):
     UNRELIABLE = 8  # carries no seqno by the sender's choice
     MULTICAST = 16  # the datagram went to a group, not to one member
     CUT = 32  # the capture holds only the beginning of the datagram (snap length)
-    REFUSED = 128  # over TCP: sent, and nothing but a RST answered it, so it reached nobody
     PARTIAL = 64  # the first piece of a message that goes on in other datagrams
     LISTED = 128  # came in a list ("batch") of messages; DATA of unicasts only
     ALONE = 256  # came in a datagram or frame of its own; the same
+    REFUSED = 512  # over TCP: sent, and nothing but a RST answered it, so it reached nobody
 
 
 #: Flags that do not end a run.
