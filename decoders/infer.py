@@ -59,6 +59,7 @@ REACHED_SHARES: Final = (1.0, 0.98, 0.6)
 COUNT_NEAR: Final = 40
 MOST_STREAMS: Final = 64  # that one byte may tell apart
 KEY_BYTES: Final = 32
+MOST_RENEWALS: Final = 8  # of a numbering in a sample, each with a new value of its key
 MOST_TYPES: Final = 5
 TYPE_SHARE: Final = 0.2  # of the datagrams that are data, if only those are numbered
 #: Datagrams that have to follow where a guessed field tells streams apart and nothing carried.
@@ -147,7 +148,7 @@ class _Search:
             if found and (not best or _worth(found[0]) > _worth(best[0])):
                 best = found
             if best and best[0].quality > 0.9 and not best[0].evidence.unexplained:
-                return best
+                return self._renewed(best)
         typed = self._typed()
         if typed and (not best or _worth(typed[0]) > _worth(best[0])):
             best = typed
@@ -156,6 +157,27 @@ class _Search:
             found = [x for x in self._layouts(streams) if not covers(x, column)]
             if found and (not best or _worth(found[0]) > _worth(best[0])):
                 best = self._keyed(column, found)
+        return self._renewed(best) if best else best
+
+    def _renewed(self, best: list[Layout]) -> list[Layout]:
+        """The same number with a key that changes where its numbering begins anew: a session."""
+        renewed = best[0].evidence.renewed
+        if not renewed or best[0].stream or best[0].kind is not None:
+            return best
+        for column in range(self.depth):
+            byte = self.heads[:, column]
+            changes = np.count_nonzero(byte[1:] != byte[:-1])
+            if not 1 <= changes <= MOST_RENEWALS or covers(best[0], column):
+                continue
+            codes = np.cumsum(np.concatenate(([0], byte[1:] != byte[:-1])))
+            found = self._layouts(self._by(np.arange(len(byte)), codes, ("key",)))
+            if (
+                found
+                and found[0].number == best[0].number
+                and found[0].evidence.renewed <= renewed / 2
+                and found[0].evidence.unexplained <= best[0].evidence.unexplained
+            ):
+                return self._keyed(column, found)
         return best
 
     def reason(self) -> str:

@@ -49,6 +49,7 @@ class Evidence:
     Attributes:
         steps: datagrams judged, the first of a stream is not.
         following: the number is the one before plus what that one takes.
+        renewed: of those, below numbers that were reached before: a numbering that began anew.
         ahead: after a gap; ``missing`` numbers in all gaps never arrived.
         late: fills a gap. duplicates: a number again, with the same bytes.
         heartbeats: takes no number (count 0) and states one that is due.
@@ -57,6 +58,7 @@ class Evidence:
 
     steps: int
     following: int
+    renewed: int
     ahead: int
     missing: int
     arrived: int  # distinct numbers
@@ -137,6 +139,7 @@ def weigh(
     return Evidence(
         steps=int(judged.sum()),
         following=int((following & ~twin).sum()),
+        renewed=int((following & ~twin & (stop <= high_before)).sum()),
         ahead=int(ahead.sum()),
         missing=int(between[between > 0].sum()),
         arrived=int(takes[own].sum()),

@@ -78,6 +78,21 @@ def test_the_feed_file_is_taken_by_an_audit_at_once(mold: Path, tmp_path: Path) 
     }
 
 
+def test_what_an_audit_with_it_finds_lost_is_what_was_lost(tmp_path: Path) -> None:
+    sent = moldudp64(2_000, (b"FEED00001 ", b"FEED00002 "))
+    lost = sent[100:1_900:37]
+    path, output = tmp_path / "lossy.pcap", tmp_path / "feed.yaml"
+    path.write_bytes(capture({("239.1.2.3", 41001): [p for p in sent if p not in lost]}))
+    assert run("-o", output, path).exit_code == 0
+    words = ["audit", "--engine", "direct", "--format", "json", "--feed", str(output), str(path)]
+    streams = json.loads(CliRunner().invoke(main, words).stdout)["streams"]
+    for session, stream in zip(("FEED00001", "FEED00002"), streams, strict=True):
+        assert session in stream["id"]
+        own = [int.from_bytes(p[18:20], "big") for p in lost if p.startswith(session.encode())]
+        assert stream["lost"] == sum(own)
+        assert stream["messages"] == stream["last_seqno"] - sum(own)
+
+
 def test_two_layouts_are_two_files(tmp_path: Path) -> None:
     path = tmp_path / "two.pcap"
     path.write_bytes(capture({("239.1.1.1", 1): moldudp64(900), ("239.1.1.2", 2): rtp(600, 2)}))

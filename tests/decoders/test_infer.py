@@ -126,6 +126,13 @@ def test_an_end_of_session_is_a_count_of_all_ones() -> None:
     assert (found.number, found.ends) == (Field(10, 8, "big"), 3)
 
 
+def test_a_session_that_is_followed_by_another_is_a_key() -> None:
+    found = best(moldudp64(900) + moldudp64(600, (b"FEED00002 ",)))
+    assert (found.number, found.count) == (Field(10, 8, "big"), Field(18, 2, "big"))
+    assert (found.stream, found.key) == (("key",), Field(0, 10, None, text=True))
+    assert found.evidence.unexplained == 0
+
+
 def test_sources_tell_streams_apart() -> None:
     rng = random.Random(4)
     numbers, payloads, sources = [5, 900], [], []
