@@ -26,6 +26,11 @@ _COUNTERS: Final = (
     ("msg loss", "loss time", "msg_loss"),
     ("ibx loss", "ibx time", "ibx_loss"),
 )
+_EARLIER: Final = (
+    "the daemon had subscriptions from before the capture; without --param raims.subscribed=... "
+    "what it wanted of them counts as null route"
+)
+_BEFORE: Final = "the daemon ran before the capture; its own counters may be higher"
 _NOBODY: Final = (
     "no daemon of raims was seen at the interface of this capture; say whose it is with --at"
 )
@@ -172,6 +177,10 @@ def _show(
             found.append(listing(path, own))
             if table == "loss":
                 found += [_losses(report, number, path), _others(report, number, path)]
+            if table == "loss" and any(row["unknown"] for row in own):
+                note(f"note: {path}: {_EARLIER}")
+            elif table == "loss" and any(row["began_before"] for row in own):
+                note(f"note: {path}: {_BEFORE}")
             if table != "convergence" and not own:
                 note(f"note: {path}: {_NOBODY}")
         render([one for one in found if one.rows])

@@ -58,6 +58,8 @@ INBOX_WORDS: Final = frozenset(
     }
 )  # fmt: skip
 MAX_NOTICES: Final = 10_000
+#: A daemon says nothing in its first moments.
+STARTED_NS: Final = 5_000_000_000
 #: Clocks of two daemons may differ by so much before anything is said.
 SKEW_NS: Final = 2_000_000_000
 
@@ -133,7 +135,10 @@ class Observer:
         self.window = window
         self.peers: dict[str, Peer] = {}
         self.streams: dict[tuple[str, str], Stream] = {}
-        self.seen_start = False
+        self.earlier_changes: int | None = (
+            None  # of its subscriptions, before the first that is seen
+        )
+        self.stated = 0  # subscriptions that the user states; they have the first ids
         self.active = bridge is None
         self.user: str | None = None
         self.advisories = Advisories()
@@ -326,6 +331,7 @@ class RaimsEngine:
         elif stated and len(self.observers) == 1:
             for pattern in str(stated).split(","):
                 text = pattern.strip()
+                self.observers[-1].stated += 1
                 self.observers[-1].window.subscriptions.start(
                     text, wildcard=any(part in ("*", ">") for part in text.split("."))
                 )
@@ -368,6 +374,8 @@ class RaimsEngine:
         if event.source == observer.bridge and not observer.active:
             observer.active = True
         detail = event.details() if event.detail else {}
+        if observer.earlier_changes is None and event.source == observer.bridge:
+            self._count_earlier(observer, event, detail)
         if event.destination is not None and event.kind is Kind.NOTICE:
             observer.notices.told(event.destination, event.at_ns)
         if event.kind is Kind.SUBSCRIBE:
@@ -391,6 +399,19 @@ class RaimsEngine:
         if event.wire_kind == "LOSS":
             self._notice(event, detail)
 
+    @staticmethod
+    def _count_earlier(observer: Observer, event: Event, detail: Mapping[str, Any]) -> None:
+        """Subscriptions are numbered, and other messages tell the last number (raims.md 6)."""
+        told = detail.get("sub_seqno")
+        if event.kind is Kind.SUBSCRIBE and event.seqno is not None:
+            observer.earlier_changes = max(event.seqno - 1, 0)
+        elif isinstance(told, int):
+            observer.earlier_changes = told
+
+    def began_before(self, observer: Observer) -> bool:
+        """Did the daemon run before the capture began? Its heartbeats say when it started."""
+        return observer.start_ns < (self.first_ns or 0) - STARTED_NS
+
     def _copy_of_own(self, event: Event) -> bool:
         """RDATA of one's own, or the same message on another link."""
         stream = self.sent.get((str(event.source), _subject(event)))
@@ -410,10 +431,6 @@ class RaimsEngine:
         if observer.start_ns == start_ns:
             return
         fresh = abs(event.at_ns - start_ns) < 60_000_000_000 and not observer.streams
-        if event.wire_kind == "HELO" or observer.start_ns > start_ns:
-            observer.seen_start = observer.seen_start or (
-                event.wire_kind == "HELO" and event.at_ns - start_ns < 5_000_000_000
-            )
         if fresh:
             subscriptions = observer.window.subscriptions
             observer.window = self._subscription_window(start_ns)
@@ -448,7 +465,7 @@ class RaimsEngine:
             window = self.publishers[event.source] = PublisherWindow(
                 self._rotation(publisher=True),
                 start if start is not None else stamp,
-                complete=start is not None and start >= (self.first_ns or 0) - 5_000_000_000,
+                complete=start is not None and start >= (self.first_ns or 0) - STARTED_NS,
                 restarted=self._restarted(event.source),
                 ages=self.release >= APRIL_2024,
             )
@@ -553,8 +570,18 @@ class RaimsEngine:
             verdicts = self._decide(event, peer, subject, mark, last, stream)
             if verdicts and verdicts[0].status is not Status.NOT_SUBSCRIBED:
                 self._judge(event, stream, verdicts, missing, mark)
-                self.convergence.delivered(observer.bridge, stream, event, verdicts[0])
+                if self._joins(observer, subject):
+                    self.convergence.delivered(observer.bridge, stream, event, verdicts[0])
         self._remember(event, stream, sqn)
+
+    @staticmethod
+    def _joins(observer: Observer, subject: str) -> bool:
+        """Is a first message one that somebody joins with? Not where it is only the first that was
+        captured: of a daemon that nobody knows, or that had subscribed before."""
+        if observer.bridge is None:
+            return False
+        found = observer.window.subscriptions.matching(subject)
+        return bool(found) and found[0] > observer.stated
 
     def _decide(
         self, event: Event, peer: Peer, subject: str, mark: Mark, last: Mark, stream: Stream

@@ -36,6 +36,11 @@ _PARAMETERS: Final = (
     "pub_window_size", "pub_window_count", "pub_window_time_ms", "sub_window_size",
     "sub_window_count", "sub_window_time_ms", "heartbeat_ms", "pub_window_autoscale",
 )  # fmt: skip
+_COUNTERS: Final = ("null_rte", "repeat", "not_sub", "msg_loss")
+_EARLIER: Final = (
+    "what the daemon subscribed to before the capture is in it only as a bloom filter, whose "
+    "format the reference does not give (raims.md 6); say it with raims.subscribed"
+)
 _OF_UNKNOWN_SIZE: Final = ("raims-9.12", "raims-14.1-11")
 _RESTARTS: Final = ("raims-9.11", "raims-14.1-11")
 _GIVEN_UP: Final = "packets were given up behind messages of it; they may have held some"
@@ -354,6 +359,15 @@ class _Reporter(Reporter):
                         "{count} point-to-point messages of {sender_member} were lost.",
                         {"count": peer.inbox_loss.count},
                     )  # fmt: skip
+                if peer.null_route.count and self._earlier(observer):
+                    yield self._about(
+                        _Subject("", peer.bridge), "RA029",
+                        "{count:message} of {sender_member} {count|matches|match} no subscription "
+                        "that is known, but {changes:change} of this daemon's subscriptions "
+                        "{changes|was|were} made before the capture.",
+                        {"count": peer.null_route.count, "changes": self._earlier(observer)},
+                        certainty=Certainty.UNDECIDABLE,
+                    )  # fmt: skip
                 if peer.not_subscribed.count:
                     yield self._about(
                         _Subject("", peer.bridge), "RA009",
@@ -377,6 +391,14 @@ class _Reporter(Reporter):
                 {"subject": subject}, mark,
             )  # fmt: skip
         yield from self._joins()
+
+    def _earlier(self, observer: Observer) -> int:
+        """Changes of the observer's subscriptions that nobody knows; 0 where the user states them,
+        or none was made."""
+        engine = self.engine
+        if not engine.began_before(observer) or engine.parameters.is_given("subscribed"):
+            return 0
+        return observer.earlier_changes or 0
 
     def _about(
         self, about: _Subject, rule: str, text: str, facts: dict[str, Any],
@@ -617,6 +639,8 @@ class _Reporter(Reporter):
             "lost_lower": lower,
             "lost_upper": upper if bounded else None,
             "false_loss": false,
+            "began_before": self.engine.began_before(observer),
+            "unknown": dict.fromkeys(_COUNTERS, _EARLIER) if self._earlier(observer) else {},
             "skew_least_ns": peer.skew[0] if peer.skew else None,
             "skew_most_ns": peer.skew[1] if peer.skew else None,
         }

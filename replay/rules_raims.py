@@ -224,4 +224,12 @@ RAIMS: Final[tuple[Rule, ...]] = (
         "Times of losses and notices of one publisher.",
         "Check the version of the daemon.",
         "raims.md 10.3"),
+    info(
+        "RA029", "subscriptions-unknown",
+        "The observed daemon had subscribed to something before the capture began; messages that "
+        "no known subscription matches may have been wanted.",
+        "Its start time is before the capture, and the numbers of its subscription messages say "
+        "how many changes are missing.",
+        "State them: --param raims.subscribed=_7500.FOO,_7500.BAR.>",
+        "raims.md 6, 15.5, 15.8"),
 )  # fmt: skip

@@ -241,6 +241,22 @@ def test_before_october_2023_the_publisher_window_is_smaller_and_counts_nothing(
     assert (window.rotation.settings.size_bytes, window.rotation.entries_limit) == (1, 2)
 
 
+@pytest.mark.parametrize(
+    ("start", "stated", "said"),
+    [(T0 - 60 * SECOND, None, True), (T0 - SECOND, None, False), (T0 - 60 * SECOND, "_1.Z", False)],
+)
+def test_subscriptions_from_before_the_capture_are_unknown_unless_stated(
+    start: int, stated: str | None, said: bool
+) -> None:
+    world = World(**({} if stated is None else {"subscribed": stated}))
+    world.notice("HB", source=ME, start=start, sub_seqno=4)
+    world.data(F0, subject="_1.OTHER")
+    assert ("RA029" in rules_of(world.rows())) == said
+    (row,) = world.table("loss")
+    assert bool(row["unknown"]) == said
+    assert row["began_before"] == (start < T0 - 5 * SECOND)
+
+
 def test_what_nobody_wants_goes_to_the_null_route() -> None:
     world = World()
     world.data(F0, 1.5, subject="_1.B")
@@ -264,6 +280,22 @@ def test_each_verdict_of_convergence(converge: int | None, lost: bool, verdict: 
     world.data(F0 + 4, 1.0, stamp=T0)
     world.data(F0 + (7 if lost else 5), 1.1, stamp=T0)
     assert [row["verdict"] for row in world.table("convergence")] == [verdict]
+
+
+def test_a_stream_that_was_subscribed_to_before_the_capture_is_not_joined_in_it() -> None:
+    world = World(subscribed="_1.OLD")
+    world.data(F0 + 4, stamp=T0, subject="_1.OLD")
+    world.data(F0 + 4, stamp=T0)
+    assert [row["subject"] for row in world.table("convergence")] == ["_1.A"]
+    engine = RaimsEngine("raims", {}, Vantage())
+    engine.feed(
+        Event(
+            frame=1, at_ns=T0, kind=Kind.DATA, wire_kind="DATA", system="raims", source=PEER,
+            destination="_1.A", stream=f"tcp:x|{PEER}|_1.A", seqno=F0 + 4, stop_seqno=F0 + 5,
+        )
+    )  # fmt: skip
+    engine.close()
+    assert engine.convergence.joins == []
 
 
 def test_convergence_as_the_user_states_it() -> None:
