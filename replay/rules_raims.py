@@ -230,6 +230,6 @@ RAIMS: Final[tuple[Rule, ...]] = (
         "no known subscription matches may have been wanted.",
         "Its start time is before the capture, and the numbers of its subscription messages say "
         "how many changes are missing.",
-        "State them: --param raims.subscribed=_7500.FOO,_7500.BAR.>",
+        "State them, as in --param raims.subscribed=_7500.FOO,_7500.BAR.>.",
         "raims.md 6, 15.5, 15.8"),
 )  # fmt: skip
