@@ -161,6 +161,11 @@ def render_captures(report: Report, style: TimeStyle, limit: int) -> RenderableT
     return Group(*parts)
 
 
+def _feed_stream(stream: Mapping[str, Any]) -> str:
+    """What tells a stream of a feed from others: its key and its line."""
+    return " ".join(part for part in str(stream["id"]).split("|") if part)
+
+
 def render_streams(report: Report, limit: int) -> RenderableType:
     """Every numbered sequence, what arrived of it, and what was lost and repaired."""
     streams = report["streams"]
@@ -205,7 +210,7 @@ def render_streams(report: Report, limit: int) -> RenderableType:
             stream.get("receiver_name") or stream.get("group") or "all",
             *([stream.get("source") or "-", stream.get("key") or "-"] if keyed else []),
             *([stream.get("subject") or "-"] if subjects else []),
-            *([stream["id"] if "feed" in stream else "-"] if feeds else []),
+            *([_feed_stream(stream) if "feed" in stream else "-"] if feeds else []),
             _span_of_seqnos(stream),
             *(
                 _count(stream.get(key))
@@ -313,7 +318,10 @@ def render_gaps(report: Report, limit: int) -> RenderableType:
         streams = len(report["streams"])
         return _sentence("Gaps", f"no gaps in {_plural(streams, 'stream')}, {_frames(report)}")
     senders = {
-        (stream["capture"], stream["id"]): stream.get("sender_name") for stream in report["streams"]
+        (stream["capture"], stream["id"]): _feed_stream(stream)
+        if "feed" in stream
+        else stream.get("sender_name")
+        for stream in report["streams"]
     }
     columns = [
         Column("#", _NUMERIC),
