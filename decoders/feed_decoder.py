@@ -44,6 +44,8 @@ _KINDS: Final = {
 }
 _KIND_OF: Final = np.array([0, *(_KINDS[code] for code in range(1, 8))], np.int16)
 _PORT_MASK: Final = 0xFFFF
+#: Rows that are made columns of at once; a few of each chunk would cost more than the kernel.
+ENOUGH: Final = 4_096
 #: Characters of a field's text that are written as they are.
 _PLAIN: Final = frozenset(
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:;/+*#@!?$&()[]{}<>^~'\""
@@ -98,7 +100,10 @@ class FeedDecoder:
             rows_left = int(memory[k.H_OUT_STOP] - memory[k.H_ROWS]) - k.ROOM * k.WIDTH
             log_left = int(memory[k.H_LOG_STOP] - memory[k.H_LOG]) - k.LOG_ROOM * k.LOG_WORDS
             if done == datagrams.count:
-                return batches + self._take(every=False)
+                waiting = int(memory[k.H_ROWS] - memory[k.H_OUT]) // k.WIDTH
+                if self._logged or waiting >= ENOUGH:
+                    batches += self._take(every=False)
+                return batches
             if rows_left >= 0 and log_left >= 0:  # so it was the streams that were full
                 batches += self._take(every=True)
                 self._tables.forget_streams()

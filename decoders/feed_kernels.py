@@ -100,7 +100,7 @@ HEAD = 64
 
 HOSTS = 65536  # as packet_kernels
 CHANNEL_COUNT = 16384
-CHANNEL_WORDS = 8
+CHANNEL_WORDS = 9
 CONVERSATIONS = 65536
 SLOT_COUNT = 262144
 PROBES = 256
@@ -119,6 +119,8 @@ C_BITS = 3  # messages whose place holds
 C_INSIDE = 4  # 1: at a place of the feed itself, 2: anywhere
 C_LINE = 5  # pair << 1 | line, plus 2; 0: none
 C_STREAM = 6  # its last stream, 0: none
+C_PLAIN = 7  # feed whose usual datagram comes here, see F_PLAIN; 0: none
+C_TOP = 8  # the highest number that is usual
 
 # A rule: from where to where, and whose.
 R_WORDS = 11
@@ -171,7 +173,10 @@ F_BEYOND = 30  # a number beyond the number space
 F_SWITCH = 31  # place of a field; to a group and with a value in a range: DATA. 0: none
 F_SWITCH_LOW = 32
 F_SWITCH_HIGH = 33
-F_TOTALS = 34  # of DATA, then of each message
+F_PLAIN = 34  # 1: no condition on all datagrams, keys as they are on the wire, no samples
+F_FIRST_ANYWHERE = 35  # 1: as F_PLAIN, and its keys and number tell whether it is recognised
+F_TOP = 36  # the highest number that is recognised
+F_TOTALS = 37  # of DATA, then of each message
 FEED_WORDS = 96
 
 # A message.
@@ -337,6 +342,7 @@ def open_channel(c, to, start, unicast, m):
     m[c + C_INSIDE] = 0
     m[c + C_LINE] = 0
     m[c + C_STREAM] = 0
+    m[c + C_PLAIN] = 0
     host = to >> 16
     port = to & 65535
     source = start >> 16
@@ -360,6 +366,11 @@ def open_channel(c, to, start, unicast, m):
             m[c + C_INSIDE] = 1
         if m[r + R_LINE] > 0:
             m[c + C_LINE] = m[r + R_LINE]
+    f = m[c + C_FEED]
+    if f != 0 and m[c + C_INSIDE] == 1 and m[c + C_BITS] == 0 and unicast == 0:
+        if m[f + F_PLAIN] == 1:
+            m[c + C_PLAIN] = f
+            m[c + C_TOP] = 9223372036854775807
     return 0
 
 
@@ -560,6 +571,95 @@ def decode(
         c = CHANNELS + (h >> 24 & (CHANNEL_COUNT - 1)) * CHANNEL_WORDS
         if m[c + C_TO] != to + 1 or m[c + C_FROM] != start:
             open_channel(c, to, start, unicast, m)
+        f = m[c + C_PLAIN]
+        if f != 0 and room >= m[f + F_ALL]:
+            # The usual datagram: data that its stream's open run goes on with. Everything is
+            # looked at before anything is written; else what follows the loop's first half says
+            # the same at leisure. Reads are written out: a call passes both arrays.
+            value = 0
+            usual = 1
+            d = m[f + F_SWITCH]
+            if d != 0:
+                if m[d + D_READ] == READ_U16:
+                    value = u16be(data, at + m[d + D_OFFSET])
+                else:
+                    value = number(data, at, d, m)
+                if value < m[f + F_SWITCH_LOW] or value > m[f + F_SWITCH_HIGH]:
+                    usual = 0
+            items = m[f + F_CONSTANT]
+            d = m[f + F_COUNT]
+            if d != 0:
+                if d == m[f + F_SWITCH]:
+                    items = value
+                elif m[d + D_READ] == READ_U16:
+                    items = u16be(data, at + m[d + D_OFFSET])
+                else:
+                    items = number(data, at, d, m)
+            s = stream_rows + m[c + C_STREAM] * stride
+            if usual == 1 and m[c + C_STREAM] > 0 and items > 0 and m[s + KIND] == DATA_RUN:
+                d = m[f + F_SEQNO]
+                seqno = -1
+                if m[d + D_READ] == READ_U64:
+                    seqno = u32be(data, at + m[d + D_OFFSET])
+                    if seqno < TOP:
+                        seqno = seqno << 32 | u32be(data, at + m[d + D_OFFSET] + 4)
+                    else:
+                        seqno = -1
+                elif m[d + D_READ] == READ_U32:
+                    seqno = u32be(data, at + m[d + D_OFFSET])
+                else:
+                    seqno = number(data, at, d, m)
+                if (
+                    seqno == m[s + STOP]
+                    and m[s + IDENT] == f << 8 | 1
+                    and m[s + SOURCE] == start
+                    and m[s + DESTINATION] == to
+                    and m[s + FLAGS] == flag
+                    and m[s + MESSAGE] == 0
+                    and m[s + BARRIERS] == m[H_BARRIERS]
+                    and times[i] - m[s + LAST_AT] <= m[f + F_PAUSE]
+                    and seqno <= m[c + C_TOP]
+                    and items <= 9223372036854775807 - seqno
+                ):
+                    limit = m[f + F_LIMIT]
+                    if limit > 0 and seqno + items > limit:
+                        usual = 0
+                    if m[f + F_SHARED] == 1 and m[m[s + CONVERSATION]] != m[s + TURN]:
+                        usual = 0
+                    if m[f + F_SHARED] == 1 and m[s + TURN] & 1 == 1:
+                        usual = 0
+                    p = m[f + F_KEYS]
+                    word = s + KEY
+                    for _ in range(m[f + F_KEY_COUNT]):
+                        o = at + m[p + 1]
+                        if m[p] == PIECE_FOUR:
+                            if u32be(data, o) != m[word]:
+                                usual = 0
+                        elif m[p + 2] == 2:
+                            if u16be(data, o) != m[word]:
+                                usual = 0
+                        elif m[p + 2] == 1:
+                            if u8(data, o) != m[word]:
+                                usual = 0
+                        elif u16be(data, o) << 8 | u8(data, o + 2) != m[word]:
+                            usual = 0
+                        p = p + PIECE_WORDS
+                        word = word + 1
+                    if usual == 1:
+                        if m[f + F_BLOCKS] >= 0 and room == length:
+                            if odd_blocks(data, at, stops[i], items, f, m) == 1:
+                                m[s + ODD] = m[s + ODD] + 1
+                        outcomes[i] = DECODED
+                        m[f + F_TAKEN] = m[f + F_TAKEN] + 1
+                        m[f + F_TOTALS] = m[f + F_TOTALS] + items
+                        m[s + LAST_FRAME] = frames[i]
+                        m[s + LAST_AT] = times[i]
+                        m[s + STOP] = seqno + items
+                        m[s + COUNT] = m[s + COUNT] + items
+                        m[s + SIZE] = m[s + SIZE] + length
+                        m[s + LAST_ID] = ids[i]
+                        i = i + 1
+                        continue
         f = m[c + C_FEED]
         bits = m[c + C_BITS]
         inside = m[c + C_INSIDE]
@@ -575,6 +675,9 @@ def decode(
             if f == 0:
                 i = i + 1
                 continue
+            if m[f + F_FIRST_ANYWHERE] == 1 and unicast == 0:
+                m[c + C_PLAIN] = f  # equal keys are recognised alike
+                m[c + C_TOP] = m[f + F_TOP]
         if room < m[f + F_ALL] and length > room:
             outcomes[i] = TRUNCATED
             m[f + F_CUT] = m[f + F_CUT] + 1

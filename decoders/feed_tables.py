@@ -181,11 +181,20 @@ class Tables:
         row[k.F_SHARED] = int(feed.has_repairs or bool(feed.lines))
         row[k.F_ASIDE] = int(feed.has_repairs)
         row[k.F_PAUSE] = PAUSE_NS
+        masked = any(is_masked(feed.field(name)) for name in feed.key_fields)
+        row[k.F_PLAIN] = int(not (feed.require or masked or self.memory_of_log(feed)))
         switch = _switch(feed)
         if switch is not None:
             row[k.F_SWITCH], row[k.F_SWITCH_LOW], row[k.F_SWITCH_HIGH] = (
                 places[switch[0]], *switch[1:]
             )  # fmt: skip
+        elif feed.told_messages:
+            row[k.F_PLAIN] = 0
+        first = next((f for f in self.feeds if Place() in f.match), None)
+        top = _top(feed)
+        if feed is first and top is not None and not self.memory_of_log(feed) and not masked:
+            row[k.F_FIRST_ANYWHERE] = int(switch is not None or not feed.told_messages)
+            row[k.F_TOP] = top
         return self._put(row)
 
     def _messages(self, feed: Feed, places: dict[str, int], ends: dict[str, int]) -> int:
@@ -272,6 +281,19 @@ def is_masked(field: Field) -> bool:
 def key_words(field: Field) -> int:
     """32-bit words of a field in a key."""
     return 2 if is_masked(field) else -(-field.width // 4)
+
+
+def _top(feed: Feed) -> int | None:
+    """The highest number of a feed that is recognised by texts of its key and its number alone."""
+    top = (1 << 63) - 1
+    for condition in (*feed.require, *feed.recognise):
+        if condition.field == feed.seqno:
+            if len(condition.ranges) != 1 or condition.ranges[0][0] != 0:
+                return None
+            top = min(top, condition.ranges[0][1])
+        elif condition.field not in feed.key_fields:
+            return None
+    return top
 
 
 def _switch(feed: Feed) -> tuple[str, int, int] | None:

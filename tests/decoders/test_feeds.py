@@ -204,6 +204,62 @@ def test_the_kernel_agrees_with_one_datagram_at_a_time(
     assert found == rows
 
 
+SORTS = [
+    "heartbeat", "end", "gap", "odd", "barrier", "unprintable", "short", "cut", "request",
+]  # fmt: skip
+
+
+@st.composite
+def sessions(draw: st.DrawFn) -> list[Packet | None]:
+    """MoldUDP64, mostly as it should be: what the kernel's short cut is for."""
+    packets: list[Packet | None] = []
+    following = {
+        session: draw(st.sampled_from([1, (1 << 48) - 4, (1 << 63) - 4])) for session in "XY"
+    }
+    for number in range(draw(st.integers(1, 30))):
+        session = draw(st.sampled_from("XXXY"))
+        sort = draw(st.sampled_from(["data"] * 12 + SORTS))
+        messages = [b"m"] * draw(st.integers(1, 3))
+        seqno = following[session] + (2 if sort == "gap" else 0)
+        payload = mold(session, seqno, messages)
+        to, start = GROUP, SENDER
+        if sort == "barrier":
+            packets.append(None)
+            continue
+        if sort in ("heartbeat", "end", "request"):
+            payload = mold(
+                session, seqno, count={"heartbeat": 0, "end": 0xFFFF, "request": 2}[sort]
+            )
+        elif sort == "unprintable":
+            payload = b"\x07" + payload[1:]
+        elif sort == "short":
+            payload = payload[: draw(st.integers(0, 19))]
+        elif sort == "odd":
+            payload += b"\x00"
+        if sort in ("data", "gap", "odd"):
+            following[session] = seqno + len(messages)
+        if sort == "request":
+            to, start = SERVER, CLIENT
+        length = len(payload) + 5 if sort == "cut" else len(payload)
+        flags = draw(st.sampled_from([0] * 9 + [int(Flag.NETWORK_DUPLICATE)]))
+        packets.append(Packet(start, to, payload, 1000 * number, flags, number, length))
+    return packets
+
+
+@pytest.mark.parametrize("compile_it", [False, True])
+@given(sessions(), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_the_short_cut_says_the_same(
+    compile_it: bool, packets: list[Packet | None], stated: bool
+) -> None:
+    feed = MOLD.at(HERE if stated else (Place(),))
+    rows, outcomes, counts = expected([feed], packets)
+    found, ended, account = decoded([feed], [packets], compile_it=compile_it)
+    assert ended == outcomes
+    assert account["messages_by"] == counts
+    assert found == rows
+
+
 @given(captures(), st.lists(st.integers(0, 25), max_size=4))
 @settings(max_examples=80, deadline=None)
 def test_rows_do_not_depend_on_where_chunks_end(
