@@ -100,7 +100,7 @@ HEAD = 64
 
 HOSTS = 65536  # as packet_kernels
 CHANNEL_COUNT = 16384
-CHANNEL_WORDS = 9
+CHANNEL_WORDS = 10
 CONVERSATIONS = 65536
 SLOT_COUNT = 262144
 PROBES = 256
@@ -121,6 +121,7 @@ C_LINE = 5  # pair << 1 | line, plus 2; 0: none
 C_STREAM = 6  # its last stream, 0: none
 C_PLAIN = 7  # feed whose usual datagram comes here, see F_PLAIN; 0: none
 C_TOP = 8  # the highest number that is usual
+C_ASIDE = 9  # 1: data may answer requests
 
 # A rule: from where to where, and whose.
 R_WORDS = 11
@@ -343,6 +344,7 @@ def open_channel(c, to, start, unicast, m):
     m[c + C_LINE] = 0
     m[c + C_STREAM] = 0
     m[c + C_PLAIN] = 0
+    m[c + C_ASIDE] = unicast  # unless the place is a destination that somebody has named
     host = to >> 16
     port = to & 65535
     source = start >> 16
@@ -364,6 +366,8 @@ def open_channel(c, to, start, unicast, m):
             m[c + C_BITS] = m[c + C_BITS] | 1 << (m[r + R_MESSAGE] & 63)
         else:
             m[c + C_INSIDE] = 1
+            if m[r + R_TO] >= 0:
+                m[c + C_ASIDE] = 0
         if m[r + R_LINE] > 0:
             m[c + C_LINE] = m[r + R_LINE]
     f = m[c + C_FEED]
@@ -749,7 +753,7 @@ def decode(
         elif message > 0 and sort == IS_REPAIR:
             placed = 0
             aside = 1
-        elif m[f + F_ASIDE] == 1 and unicast == 1:
+        elif m[f + F_ASIDE] == 1 and m[c + C_ASIDE] == 1:
             aside = 1
         words = 0
         if m[f + F_KEY_COUNT] > 0 and sort != IS_IGNORE:
@@ -850,6 +854,7 @@ def decode(
             if (
                 alive == 1
                 and kind == wanted
+                and aside == 0  # when each repair came is the question
                 and m[s + STOP] == seqno
                 and m[s + FLAGS] == flag
                 and m[s + MESSAGE] == message

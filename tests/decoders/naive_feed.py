@@ -234,6 +234,7 @@ class NaiveFeeds:
         same = ("kind", "wire_kind", "flags", "source", "destination", "by")
         if (
             run is not None
+            and not base["aside"]  # when each repair came is the question
             and run["stop_seqno"] == seqno
             and all(run[key] == base[key] for key in same)
             and packet.at_ns - run["last_at_ns"] <= PAUSE
@@ -286,7 +287,12 @@ class NaiveFeeds:
 
 
 def is_aside(feed: Feed, packet: Packet, sort: Is) -> bool:
-    return sort == Is.REPAIR or (feed.has_repairs and not packet.flags & Flag.MULTICAST)
+    """Repairs, and unicasts that may be some: not those to a destination that the user named."""
+    named = any(packet.destination in line.ends for line in feed.lines) or any(
+        place.destination is not None and at(place, packet) for place in feed.match
+    )
+    unicast = not packet.flags & Flag.MULTICAST
+    return sort == Is.REPAIR or (feed.has_repairs and unicast and not named)
 
 
 def at(place: Place, packet: Packet) -> bool:
