@@ -70,6 +70,7 @@ class GivenUp(NamedTuple):
 
     numbers: int
     first_id: int
+    newest_ns: int  # when the last of them was revealed
     holes: Iterator[Hole]  # open parts, in order
 
 
@@ -96,13 +97,21 @@ class _Block:
 
     def hole(self, number: int) -> Hole:
         """The hole that a number lies in; the block has been touched."""
-        place = bisect_right(self.columns[0], number) - 1
-        return Hole(self.first_id + place, *(column[place] for column in self.columns))
+        first, stop, before_frame, before_ns, revealed_frame, revealed_ns, by = self.columns
+        place = bisect_right(first, number) - 1
+        return Hole(
+            self.first_id + place, first[place], stop[place], before_frame[place],
+            before_ns[place], revealed_frame[place], revealed_ns[place], by[place],
+        )  # fmt: skip
 
     def total(self) -> int:
         if self.open is not None:
             return self.open.total()
         return int(np.sum(self.columns[1]) - np.sum(self.columns[0]))
+
+    def all(self) -> GivenUp:
+        """What is left of the block."""
+        return GivenUp(self.total(), self.first_id, int(max(self.columns[5])), self.holes())
 
     def holes(self) -> Iterator[Hole]:
         """Open parts, in order, each with the id and the marks of its hole."""
@@ -208,19 +217,18 @@ class Holes:
             ended.append(self._take(0))
         return ended
 
-    def remaining(self) -> Iterator[Hole]:
-        """Open parts, in order, each as a hole of its own with the marks of the whole."""
+    def remaining(self) -> Iterator[GivenUp]:
+        """What is still open, block by block, in order."""
         for block in self._blocks:
-            yield from block.holes()
+            yield block.all()
 
     # -- inside ----------------------------------------------------------------------------------
 
     def _take(self, place: int) -> GivenUp:
-        block = self._blocks.pop(place)
+        ended = self._blocks.pop(place).all()
         del self._lows[place]
-        count = block.total()
-        self.open -= count
-        return GivenUp(count, block.first_id, block.holes())
+        self.open -= ended.numbers
+        return ended
 
     def _append(self, block: _Block) -> None:
         self._blocks.append(block)

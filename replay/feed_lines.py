@@ -116,7 +116,8 @@ class LinePair:
                 continue
             self.compared += high - low
             both = merged.given_up
-            for hole in merged.holes.remaining():
+            left = [hole for block in merged.holes.remaining() for hole in block.holes]
+            for hole in left:
                 begin, stop = max(hole.first, low), min(hole.stop, high)
                 if begin >= stop:
                     continue

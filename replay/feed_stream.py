@@ -495,6 +495,8 @@ class FeedStream:
     def _never_came(self, numbering: Numbering, hole: Hole) -> None:
         if len(self.unrecovered) < MAX_RANGES:
             self.unrecovered.add(hole.first, hole.stop)
+        if hole.id >= MAX_LISTED:
+            return
         part = self._part(numbering, hole, Outcome.UNRECOVERED)
         if part is not None:
             part.ranges.add(hole.first, hole.stop)
@@ -506,18 +508,25 @@ class FeedStream:
             end_ns: the capture's conversation ended then; null: the stream went on behind it.
         """
         if self.sink is not None:
-            missing = RangeSet((h.first, h.stop) for h in numbering.holes.remaining())
+            missing = RangeSet(
+                (hole.first, hole.stop)
+                for block in numbering.holes.remaining()
+                for hole in block.holes
+            )
             self.ended_numberings[numbering.number] = Ended(
                 numbering.start, numbering.high, missing, numbering.given_up
             )
-        for hole in numbering.holes.remaining():
-            size = hole.stop - hole.first
-            self.counts[Outcome.UNRECOVERED] += size
-            self._never_came(numbering, hole)
-            if end_ns is not None and end_ns - hole.revealed_ns < self.settings.late_ns:
-                self.open_count += size
-                if len(self.open_at_end) < MAX_LISTED:
-                    self.open_at_end.append(hole)
+        young_ns = None if end_ns is None else end_ns - self.settings.late_ns
+        for block in numbering.holes.remaining():
+            self.counts[Outcome.UNRECOVERED] += block.numbers
+            young = young_ns is not None and block.newest_ns > young_ns
+            if young or block.first_id < MAX_LISTED or len(self.unrecovered) < MAX_RANGES:
+                for hole in block.holes:
+                    self._never_came(numbering, hole)
+                    if young_ns is not None and hole.revealed_ns > young_ns:
+                        self.open_count += hole.stop - hole.first
+                        if len(self.open_at_end) < MAX_LISTED:
+                            self.open_at_end.append(hole)
         self.messages += numbering.messages()
         if numbering.high > numbering.start:
             low, high = numbering.lowest(), numbering.high - 1
@@ -655,7 +664,7 @@ class FeedStream:
             self.recovery.add(after, size)
         self.counts[outcome] += size
         now = self.now
-        part = None if now is None else self._part(now, hole, outcome)
+        part = self._part(now, hole, outcome) if hole.id < MAX_LISTED and now else None
         if part is not None:
             part.ranges.add(first, stop)
             part.first = part.first or mark
