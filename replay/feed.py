@@ -10,21 +10,20 @@ here, whoever was to receive it. No vantage is needed.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from seqaudit.decoders.events import EVENTS, Flag, Kind
 from seqaudit.replay.event import Event
 from seqaudit.replay.feed_lines import LINES, LinePair
 from seqaudit.replay.feed_notes import StreamSettings
 from seqaudit.replay.feed_requests import Requests
-from seqaudit.replay.feed_rows import Columns, Row, Words
+from seqaudit.replay.feed_rows import Columns, FeedRows, Row
 from seqaudit.replay.feed_stream import FeedStream
 from seqaudit.replay.feed_times import Jitter, Sample
 from seqaudit.replay.parameters import EngineParameters, Given
@@ -32,12 +31,6 @@ from seqaudit.replay.settings import Vantage
 
 #: ``wire_kind`` of the row that tells the constants of a feed, once a stream and piece.
 FACTS: Final = "FEED"
-
-_NUMBERED: Final = (
-    "seqno", "stop_seqno", "frame", "at_ns", "last_frame", "last_at_ns", "kind", "flags", "size",
-)  # fmt: skip
-_OWN: Final = np.array([int(Kind.DATA), int(Kind.HIGHEST)])
-
 
 #: Numbers of two lines that are compared at once.
 MAX_RECORDS: Final = 1 << 20
@@ -78,14 +71,17 @@ class FeedEngine:
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Rows of this conversation, in order (schema EVENTS)."""
-        rows = _Rows(batch)
+        self.take_rows(FeedRows(batch))
+
+    def take_rows(self, rows: FeedRows) -> None:
+        """The same, read already."""
         self.end_ns = max(self.end_ns, int(np.max(rows.columns.last_ns)))
         start = 0
         for place in rows.shared(self._may_be_repairs(rows)):
             self._streams_between(rows, start, place)
             self._shared(rows, place)
             start = place + 1
-        self._streams_between(rows, start, len(batch))
+        self._streams_between(rows, start, len(rows))
         self._drain()
         self._blocks(rows)
         self._times(rows)
@@ -116,7 +112,7 @@ class FeedEngine:
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def _streams_between(self, rows: "_Rows", start: int, stop: int) -> None:
+    def _streams_between(self, rows: FeedRows, start: int, stop: int) -> None:
         if start >= stop:
             return
         codes = rows.codes[start:stop]
@@ -130,17 +126,17 @@ class FeedEngine:
         for group in sorted(groups, key=lambda group: int(group[0])):
             self._own(rows, int(rows.codes[group[0]]), rows.columns.picked(group), int(group[0]))
 
-    def _own(self, rows: "_Rows", code: int, columns: Columns, place: int) -> None:
+    def _own(self, rows: FeedRows, code: int, columns: Columns, place: int) -> None:
         self.stream(rows.words[code], rows.destination(place)).take(columns)
 
-    def _blocks(self, rows: "_Rows") -> None:
+    def _blocks(self, rows: FeedRows) -> None:
         """Datagrams whose blocks do not add up; most have none, so they are few."""
         for place, odd in rows.odd_counts():
             self.blocks = True
             if odd:
                 self.stream(rows.words[int(rows.codes[place])]).odd_counts += odd
 
-    def _shared(self, rows: "_Rows", place: int) -> None:
+    def _shared(self, rows: FeedRows, place: int) -> None:
         """A row that may concern several streams, or that only some read."""
         row = rows.row(place)
         detail = rows.detail(place)
@@ -163,13 +159,13 @@ class FeedEngine:
         elif row.kind == Kind.RETRANSMISSION:
             self._repair(self._targets(named), row)
 
-    def _may_be_repairs(self, rows: "_Rows") -> bool:
+    def _may_be_repairs(self, rows: FeedRows) -> bool:
         """Unicast data from a server that was asked is a repair, though nothing in it says so."""
         if "request" not in self.declares and not self._asked:
             return bool(np.any(rows.columns.kind == Kind.REQUEST))
         return True
 
-    def _unicast(self, rows: "_Rows", place: int, row: Row) -> None:
+    def _unicast(self, rows: FeedRows, place: int, row: Row) -> None:
         if (row.source, rows.destination(place) or "") in self._asked:
             every = [self.streams[key] for key in sorted(self.streams)]
             self._repair(self._targets(every), row._replace(kind=int(Kind.RETRANSMISSION)))
@@ -237,7 +233,7 @@ class FeedEngine:
                 for stream in pair.streams.values():
                     stream.sink = []
 
-    def _times(self, rows: "_Rows") -> None:
+    def _times(self, rows: FeedRows) -> None:
         """When each datagram came, of rows that say so: leads and jitter."""
         samples: dict[str, list[Sample]] = {}
         held = 0
@@ -285,73 +281,6 @@ class FeedEngine:
             max_jump=value("max_jump"),
             silence_ns=value("silence_ms") * 1_000_000,
         )
-
-
-class _Rows:
-    """A batch of one conversation as columns."""
-
-    def __init__(self, batch: pa.RecordBatch) -> None:
-        self._batch = batch
-        encoded = pc.fill_null(batch.column("stream"), "").dictionary_encode()
-        self.codes = encoded.indices.to_numpy(zero_copy_only=False)
-        self.words: list[str] = encoded.dictionary.to_pylist()
-        seqno, stop, frame, at_ns, last_frame, last_ns, kind, flags, size = (
-            _numbers(batch.column(name)) for name in _NUMBERED
-        )
-        words = Words(batch.column("wire_kind")), Words(batch.column("source"))
-        self.columns = Columns(
-            seqno, stop, frame, at_ns, last_frame, last_ns, kind, flags, size, *words
-        )
-
-    def shared(self, unicast: bool) -> list[int]:
-        """Places of rows that are ordered against several streams; with those of unicast data."""
-        own = np.isin(self.columns.kind, _OWN)
-        if unicast:
-            group = (self.columns.flags & int(Flag.MULTICAST)) != 0
-            own &= group | (self.columns.kind != Kind.DATA)
-        found: list[int] = np.flatnonzero(~own).tolist()
-        return found
-
-    def payloads(self) -> Iterator[tuple[int, bytes]]:
-        """Place and payload of the rows that have one, in order."""
-        column = self._batch.column("payload")
-        if column.null_count == len(column):
-            return
-        for place in np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist():
-            yield place, column[place].as_py()
-
-    def odd_counts(self) -> Iterator[tuple[int, int]]:
-        """Place and count of the rows where it is not 0, and of the first that has a count."""
-        column = self._batch.column("stamp")
-        if column.null_count == len(column):
-            return
-        counts = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
-        known = column.is_valid().to_numpy(zero_copy_only=False)
-        for place in {int(np.argmax(known)), *np.flatnonzero(counts).tolist()}:
-            yield place, int(counts[place])
-
-    def rate(self, place: int) -> int | None:
-        """Ticks a second of the row's timestamps."""
-        rate: int | None = self._batch.column("conn_id")[place].as_py()
-        return rate
-
-    def row(self, place: int) -> Row:
-        (row,) = self.columns.rows(place, place + 1)
-        return row
-
-    def detail(self, place: int) -> str | None:
-        text: str | None = self._batch.column("detail")[place].as_py()
-        return text
-
-    def destination(self, place: int) -> str | None:
-        text: str | None = self._batch.column("destination")[place].as_py()
-        return text
-
-
-def _numbers(column: pa.Array) -> Any:
-    if column.null_count:
-        column = pc.fill_null(column, -1)
-    return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)
 
 
 @lru_cache(maxsize=64)

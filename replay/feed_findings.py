@@ -32,9 +32,13 @@ _NO_LIMIT: Final = "feed.{} is not given"
 _UNDECLARED: Final = "the feed's layout describes no {} message"
 
 
-def results(engine: FeedEngine, capture: int, end_ns: int) -> list[Result]:
-    """Everything there is to say about one conversation of a feed in one capture."""
-    return list(FeedReporter(engine, capture, end_ns).rows())
+def results(engine: FeedEngine, capture: int, told: set[Any]) -> list[Result]:
+    """Everything there is to say about one conversation of a feed in one capture.
+
+    Args:
+        told: which judged rules and parameters other conversations have told; grows.
+    """
+    return list(FeedReporter(engine, capture).rows(told))
 
 
 class _Subject:
@@ -59,15 +63,14 @@ class _Pair:
 class FeedReporter(Reporter):
     """Results of one conversation."""
 
-    def __init__(self, engine: FeedEngine, capture: int, end_ns: int) -> None:
+    def __init__(self, engine: FeedEngine, capture: int) -> None:
         super().__init__(capture, engine.conversation, engine.parameters, SYSTEM)
         self.engine = engine
-        self.end_ns = end_ns
 
     def receiver_of(self, stream: Any) -> str | None:
         return None
 
-    def rows(self) -> Iterator[Result]:
+    def rows(self, told: set[Any]) -> Iterator[Result]:
         for _, stream in sorted(self.engine.streams.items()):
             about = _Subject(stream)
             requests = self.engine.requests.get(stream.key)
@@ -80,13 +83,23 @@ class FeedReporter(Reporter):
         for _, pair in sorted(self.engine.pairs.items()):
             yield from self._pair_rows(pair)
         # One engine a stream, maybe a hundred thousand: what was judged is told a feed at a time.
-        whole = f"feed|{self.engine.feed_name}"
+        engine = self.engine
+        whole = f"feed|{engine.feed_name}"
+        alike = (
+            self.capture, whole, engine.declares, engine.blocks, bool(engine.pairs),
+            engine.stamp_bits is None,
+        )  # fmt: skip
+        known = alike in told
+        told.add(alike)
         for rule in RULES:
-            judged = self.judged(rule.code, self._why_not(rule.code))
+            why = None if known and rule.code not in self.fired else self._why_not(rule.code)
+            if known and why is None:
+                continue
+            judged = self.judged(rule.code, why)
             yield Result(
                 judged.capture, judged.kind, whole, judged.system, judged.detail, rule=judged.rule
             )
-        for used in self.parameters_used(_PARAMETERS):
+        for used in () if known else self.parameters_used(_PARAMETERS):
             yield Result(used.capture, used.kind, whole, used.system, used.detail)
 
     # -- findings --------------------------------------------------------------------------------
@@ -418,7 +431,7 @@ class FeedReporter(Reporter):
             yield from self._requests(requests, about)
 
     def _requests(self, requests: Requests, about: Subject) -> Iterator[Finding]:
-        waited = requests.unanswered(self.end_ns - self.engine.settings.late_ns)
+        waited = requests.unanswered(self.engine.end_ns - self.engine.settings.late_ns)
         if waited:
             yield self.make(
                 about, "FD014", Certainty.LIKELY,

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from seqaudit.decoders.events import Flag, Kind
 from seqaudit.replay.feed_holes import Int64s
 from seqaudit.replay.gaps import Mark
 
@@ -107,3 +108,101 @@ def joined(row: Row, other: Row) -> Row:
         last_ns=other.last_ns,
         size=row.size + other.size,
     )
+
+
+_NUMBERED: Final = (
+    "seqno", "stop_seqno", "frame", "at_ns", "last_frame", "last_at_ns", "kind", "flags", "size",
+)  # fmt: skip
+#: Kinds that are ordered against their own stream only.
+_OWN: Final = np.array([int(Kind.DATA), int(Kind.HIGHEST)])
+
+
+class FeedRows:
+    """Rows (schema EVENTS) as columns."""
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._batch = batch
+        self._start = 0
+        encoded = pc.fill_null(batch.column("stream"), "").dictionary_encode()
+        self.codes: Any = encoded.indices.to_numpy(zero_copy_only=False)
+        self.words: list[str] = encoded.dictionary.to_pylist()
+        seqno, stop, frame, at_ns, last_frame, last_ns, kind, flags, size = (
+            _numbers(batch.column(name)) for name in _NUMBERED
+        )
+        words = Words(batch.column("wire_kind")), Words(batch.column("source"))
+        self.columns = Columns(
+            seqno, stop, frame, at_ns, last_frame, last_ns, kind, flags, size, *words
+        )
+        self._has_payload = batch.column("payload").null_count < len(batch)
+        self._has_stamp = batch.column("stamp").null_count < len(batch)
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def part(self, start: int, stop: int) -> "FeedRows":
+        """Consecutive rows; there may be very many such parts, so nothing is read again."""
+        made = FeedRows.__new__(FeedRows)
+        made._batch, made._start = self._batch, self._start + start
+        made.codes, made.words = self.codes[start:stop], self.words
+        made.columns = self.columns.part(start, stop)
+        made._has_payload, made._has_stamp = self._has_payload, self._has_stamp
+        return made
+
+    def shared(self, unicast: bool) -> list[int]:
+        """Places of rows that are ordered against several streams; with those of unicast data."""
+        kind = self.columns.kind
+        own = (kind == _OWN[0]) | (kind == _OWN[1])
+        if unicast:
+            group = (self.columns.flags & int(Flag.MULTICAST)) != 0
+            own &= group | (kind != Kind.DATA)
+        found: list[int] = np.flatnonzero(~own).tolist()
+        return found
+
+    def payloads(self) -> Iterator[tuple[int, bytes]]:
+        """Place and payload of the rows that have one, in order."""
+        if not self._has_payload:
+            return
+        column = self._column("payload")
+        for place in np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist():
+            yield place, column[place].as_py()
+
+    def odd_counts(self) -> Iterator[tuple[int, int]]:
+        """Place and count of the rows where it is not 0, and of the first that has a count."""
+        if not self._has_stamp:
+            return
+        column = self._column("stamp")
+        known = column.is_valid().to_numpy(zero_copy_only=False)
+        if not known.any():
+            return
+        counts = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
+        for place in sorted({int(np.argmax(known)), *np.flatnonzero(counts).tolist()}):
+            yield place, int(counts[place])
+
+    def rate(self, place: int) -> int | None:
+        """Ticks a second of a row's timestamps."""
+        rate: int | None = self._batch.column("conn_id")[self._start + place].as_py()
+        return rate
+
+    def row(self, place: int) -> Row:
+        """One row."""
+        (row,) = self.columns.rows(place, place + 1)
+        return row
+
+    def detail(self, place: int) -> str | None:
+        """The JSON of a row."""
+        text: str | None = self._batch.column("detail")[self._start + place].as_py()
+        return text
+
+    def destination(self, place: int) -> str | None:
+        """Where a row's datagrams went."""
+        text: str | None = self._batch.column("destination")[self._start + place].as_py()
+        return text
+
+    def _column(self, name: str) -> pa.Array:
+        return self._batch.column(name).slice(self._start, len(self))
+
+
+def _numbers(column: pa.Array) -> Any:
+    if column.null_count:
+        column = pc.fill_null(column, -1)
+    return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)

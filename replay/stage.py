@@ -32,6 +32,7 @@ from seqaudit.replay import (
 from seqaudit.replay.both_ends import Ends, Meeting
 from seqaudit.replay.event import Event
 from seqaudit.replay.feed import FeedEngine
+from seqaudit.replay.feed_rows import FeedRows
 from seqaudit.replay.mcast import McastEngine
 from seqaudit.replay.pgm import PgmEngine
 from seqaudit.replay.raims import RaimsEngine
@@ -69,7 +70,7 @@ def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Itera
     for batch in batches:
         assert batch.schema.names == EVENTS.names, "the replay stage reads the event contract"
         for part, feed in _by_columns(batch):
-            if feed is not None:
+            if isinstance(part, FeedRows):
                 conversations.open(*feed).take_many(part)
                 if len(results) >= _BATCH_ROWS:
                     yield to_batch(results)
@@ -96,6 +97,7 @@ class _Conversations:
         self._results = results
         self._state: _Conversation | None = None
         self._meeting = Meeting("")
+        self._told: set[Any] = set()
         self._several = sum(c.vantage.kind == AT_MEMBER for c in settings.captures) > 1
 
     def open(self, capture: int, conversation: str) -> "_Conversation":
@@ -104,7 +106,7 @@ class _Conversations:
         if state is not None and state.is_for(capture, conversation):
             return state
         if state is not None:
-            self._results.extend(state.finish(self._meeting))
+            self._results.extend(state.finish(self._meeting, self._told))
         if self._meeting.conversation != conversation:
             self._results.extend(both_ends_findings.results(self._meeting))
             self._meeting = Meeting(conversation)
@@ -116,19 +118,20 @@ class _Conversations:
     def close(self) -> None:
         """No rows follow."""
         if self._state is not None:
-            self._results.extend(self._state.finish(self._meeting))
+            self._results.extend(self._state.finish(self._meeting, self._told))
             self._results.extend(both_ends_findings.results(self._meeting))
 
 
 def _by_columns(
     batch: pa.RecordBatch,
-) -> Iterator[tuple[pa.RecordBatch, tuple[int, str] | None]]:
+) -> Iterator[tuple[pa.RecordBatch | FeedRows, tuple[int, str]]]:
     """Parts of a batch, in order: of one (capture, conversation) that is replayed by columns, or
     rows of any others.
     """
+    nobody = (-1, NO_CONVERSATION)
     feeds = pc.equal(batch.column("system"), FEED)
     if not pc.any(feeds).as_py():
-        yield batch, None
+        yield batch, nobody
         return
     codes = batch.column("conversation").dictionary_encode().indices.to_numpy()
     captures = batch.column("capture").to_numpy()
@@ -136,12 +139,13 @@ def _by_columns(
     new = by_columns[1:] != by_columns[:-1]
     new |= by_columns[1:] & ((codes[1:] != codes[:-1]) | (captures[1:] != captures[:-1]))
     borders = [0, *(np.flatnonzero(new) + 1).tolist(), len(batch)]
+    rows = FeedRows(batch)
     for start, stop in pairwise(borders):
-        part = batch.slice(start, stop - start)
         if by_columns[start]:
-            yield part, (int(captures[start]), part.column("conversation")[0].as_py())
+            conversation = batch.column("conversation")[start].as_py()
+            yield rows.part(start, stop), (int(captures[start]), conversation)
         else:
-            yield part, None
+            yield batch.slice(start, stop - start), nobody
 
 
 def _pass_on(row: tuple[Any, ...]) -> Result:
@@ -195,10 +199,10 @@ class _Conversation:
     def is_for(self, capture: int, conversation: str) -> bool:
         return capture == self._capture and conversation == self._conversation
 
-    def take_many(self, rows: pa.RecordBatch) -> None:
+    def take_many(self, rows: FeedRows) -> None:
         """Rows of a conversation that is replayed by columns."""
         assert isinstance(self._engine, FeedEngine), "only feeds are replayed by columns"
-        self._engine.take(rows)
+        self._engine.take_rows(rows)
 
     def take(self, row: tuple[Any, ...], results: list[Result]) -> None:
         """One row of the conversation."""
@@ -255,14 +259,18 @@ class _Conversation:
         if before is not None and before != stream and before in self._open:
             self._feed(self._open.pop(before))
 
-    def finish(self, meeting: Meeting) -> list[Result]:
-        """The conversation is over in this capture; what other captures may add is handed on."""
+    def finish(self, meeting: Meeting, told: set[Any]) -> list[Result]:
+        """The conversation is over in this capture; what other captures may add is handed on.
+
+        Args:
+            told: what has been said already of rules, for engines of which there are many.
+        """
         if self._engine is None:
             return []
         self._end_runs(None)
         self._engine.close()
         if isinstance(self._engine, FeedEngine):
-            return feed_findings.results(self._engine, self._capture, self._engine.end_ns)
+            return feed_findings.results(self._engine, self._capture, told)
         if isinstance(self._engine, ZenohEngine):
             return zenoh_findings.results(self._engine, self._capture, self._last_ns)
         if isinstance(self._engine, PgmEngine):
