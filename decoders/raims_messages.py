@@ -200,6 +200,26 @@ def signed(value: int) -> int:
     return value - (1 << 64) if value >= 1 << 63 else value
 
 
+def _table() -> list[int]:
+    table = []
+    for number in range(256):
+        value = number
+        for _ in range(8):
+            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
+        table.append(value)
+    return table
+
+
+_CRC: Final = _table()
+
+
+def crc32c(data: bytes, seed: int) -> int:
+    """CRC-32C without a final xor."""
+    for byte in data:
+        seed = _CRC[(seed ^ byte) & 0xFF] ^ seed >> 8
+    return seed
+
+
 #: Trailer of a piece of a message larger than a TSDU (raims.md 2).
 TRAILER_BYTES: Final = 32
 PIECE_MARK: Final = b"\x99\xaa\x44\xff"
@@ -207,13 +227,20 @@ PIECE_MARK: Final = b"\x99\xaa\x44\xff"
 
 @dataclass(frozen=True, slots=True)
 class Trailer:
-    """What the trailer of a piece says."""
+    """What the trailer of a piece says.
 
-    source: str  # GSI and port of the sender's TSI, as hex
+    Attributes:
+        source: GSI and port of the sender's TSI, as hex.
+        hash: CRC-32C of the first piece's trailer, with 0 for itself; the same in every piece.
+        begins: it is the first piece's, by that hash.
+    """
+
+    source: str
     at_ns: int
     offset: int
     total: int
     hash: int
+    begins: bool
 
 
 def read_trailer(tsdu: bytes) -> Trailer | None:
@@ -227,4 +254,5 @@ def read_trailer(tsdu: bytes) -> Trailer | None:
         offset=int.from_bytes(raw[16:20], "little"),
         total=int.from_bytes(raw[20:24], "little"),
         hash=int.from_bytes(raw[24:28], "little"),
+        begins=crc32c(raw[:24] + bytes(4) + raw[28:], 0) == int.from_bytes(raw[24:28], "little"),
     )

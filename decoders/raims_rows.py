@@ -247,8 +247,14 @@ class RaimsRows:
         trailer = read_trailer(tsdu)
         assert trailer is not None, "the kernel has seen the mark"
         body = tsdu[:-TRAILER_BYTES]
-        place = {"offset": trailer.offset, "piece": len(body), "total": trailer.total}
-        if trailer.offset == 0 and trailer.total > len(body) and is_message(body):
+        place = {
+            "offset": trailer.offset,
+            "piece": len(body),
+            "total": trailer.total,
+            "hash": trailer.hash,
+        }
+        first = trailer.offset == 0 and trailer.total > len(body) and trailer.begins
+        if first and is_message(body):
             message = read_message(body)
             assert message is not None
             if message.type == TYPE_MCAST and message.number("seqno") is not None:

@@ -16,7 +16,7 @@ from seqaudit.decoders import pgm_kernels as wire
 from seqaudit.decoders.events import EVENTS, Flag, Kind
 from seqaudit.decoders.packets import Datagrams, Outcome
 from seqaudit.decoders.pgm import MODE_STREAM, Walk
-from seqaudit.decoders.raims_messages import is_message, message_size
+from seqaudit.decoders.raims_messages import crc32c, is_message, message_size
 from seqaudit.decoders.raims_rows import RAIMS, RaimsRows, Where, compact
 from seqaudit.decoders.settings import DecodeSettings
 from seqaudit.decoders.streams import (
@@ -41,26 +41,6 @@ LONGEST: Final = 64 << 20
 CANDIDATE: Final = re.compile(rb"(?s)(?=[\x80-\xff].{7}\xc4\x03.{16}\xc4\x05.{16}\x47\x00)")
 #: Bytes without one that make a stream somebody else's.
 SEARCHED: Final = 96 << 10
-
-
-def _table() -> list[int]:
-    table = []
-    for number in range(256):
-        value = number
-        for _ in range(8):
-            value = value >> 1 ^ (0x82F63B78 if value & 1 else 0)
-        table.append(value)
-    return table
-
-
-_CRC: Final = _table()
-
-
-def crc32c(data: bytes, seed: int) -> int:
-    """CRC-32C without a final xor."""
-    for byte in data:
-        seed = _CRC[(seed ^ byte) & 0xFF] ^ seed >> 8
-    return seed
 
 
 def is_key(data: bytes) -> bool:

@@ -210,7 +210,7 @@ class RaimsEngine:
             self._number_peers(observer)
         for publisher in self.publishers.values():
             publisher.rotation.advance(self.last_ns)
-        for _, (event, _, _) in self._pieces.items():
+        for event, *_ in self._pieces.values():
             self.incomplete.append((str(event.source), event.destination, event.first_mark()))
 
     @property
@@ -531,7 +531,12 @@ class RaimsEngine:
                 (str(before[0].source), before[0].destination, before[0].first_mark())
             )
         detail = event.details()
-        self._pieces[name] = [event, int(detail.get("piece", 0)), int(detail.get("total", 0))]
+        self._pieces[name] = [
+            event,
+            int(detail.get("piece", 0)),
+            int(detail.get("total", 0)),
+            detail.get("hash"),
+        ]
 
     def _piece(self, event: Event, mark: Mark) -> None:
         """Pieces must come in order; the last one completes the message (raims.md 2)."""
@@ -539,6 +544,8 @@ class RaimsEngine:
         waiting = self._pieces.get(name)
         detail = event.details()
         if waiting is None or waiting[1] != detail.get("offset"):
+            return
+        if waiting[3] != detail.get("hash"):  # of another message
             return
         waiting[1] += int(detail.get("piece", 0))
         if waiting[1] >= waiting[2]:

@@ -11,7 +11,7 @@ import pyarrow as pa
 from seqaudit.decoders.events import EVENTS, Flag
 from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Datagrams
-from seqaudit.decoders.raims_messages import FIELDS
+from seqaudit.decoders.raims_messages import FIELDS, crc32c
 
 GSI = bytes.fromhex("918f211d6b39")
 PORT = 7239
@@ -103,11 +103,15 @@ def inbox_subject(receiver: bytes, name: str) -> str:
     return f"_I.{base64.b64encode(receiver).decode()[:22]}.{name}"
 
 
-def piece(offset: int, total: int, body: bytes) -> bytes:
-    """A TSDU with the trailer of a piece."""
-    return body + struct.pack(
-        "<8sQIII4s", GSI + b"\x12\x67", 1, offset, total, 7, b"\x99\xaa\x44\xff"
-    )
+def piece(offset: int, total: int, body: bytes, number: int | None = None) -> bytes:
+    """A TSDU with the trailer of a piece, and the hash of the first one's or another."""
+
+    def trailer(at: int, value: int) -> bytes:
+        mark = b"\x99\xaa\x44\xff"
+        return struct.pack("<8sQIII4s", GSI + b"\x12\x67", 1, at, total, value, mark)
+
+    value = crc32c(trailer(0, 0), 0) if number is None else number
+    return body + trailer(offset, value)
 
 
 def datagrams(

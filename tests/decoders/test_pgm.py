@@ -190,11 +190,16 @@ def test_a_message_in_pieces() -> None:
     first, second = whole[:300], whole[300:]
     found = decoded(odata(0, piece(0, len(whole), first)), odata(1, piece(300, len(whole), second)))
     rows = found.messages()
+    hashes = {json.loads(r["detail"])["hash"] for r in rows}
+    assert len(hashes) == 1
+    told = {"total": len(whole), "hash": hashes.pop()}
     assert [(r["wire_kind"], r["flags"], json.loads(r["detail"])) for r in rows] == [
-        ("DATA", Flag.PARTIAL, {"offset": 0, "piece": 300, "total": len(whole)}),
-        ("PIECE", 0, {"offset": 300, "piece": len(second), "total": len(whole)}),
+        ("DATA", Flag.PARTIAL, {"offset": 0, "piece": 300} | told),
+        ("PIECE", 0, {"offset": 300, "piece": len(second)} | told),
     ]
     assert (rows[0]["destination"], rows[0]["seqno"]) == ("_1.BIG", 7)
+    wrong = decoded(odata(0, piece(0, len(whole), first, number=7)))
+    assert [r["wire_kind"] for r in wrong.messages()] == ["PIECE"]  # begins no message
 
 
 def test_messages_behind_the_last_piece_are_read() -> None:

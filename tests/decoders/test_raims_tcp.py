@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from seqaudit.decoders.events import Kind
 from seqaudit.decoders.packets import Outcome
+from seqaudit.decoders.raims_messages import crc32c
 from seqaudit.decoders.raims_tcp import (
     KEY,
     KEY_BYTES,
@@ -14,7 +15,6 @@ from seqaudit.decoders.raims_tcp import (
     RaimsFraming,
     RaimsStreamDecoder,
     RaimsStreams,
-    crc32c,
     is_key,
 )
 from seqaudit.decoders.settings import DecodeSettings

@@ -420,12 +420,13 @@ def test_restarted_numbering_proves_nothing_and_a_chain_proves_loss() -> None:
 
 
 def test_a_message_in_pieces_needs_all_of_them_in_order() -> None:
-    for offsets, delivered in (((300, 600), 1), ((600,), 0)):
+    for offsets, number, delivered in (((300, 600), 7, 1), ((600,), 7, 0), ((300, 600), 8, 0)):
         world = World()
-        first = json.dumps({"offset": 0, "piece": 300, "total": 900})
+        first = json.dumps({"offset": 0, "piece": 300, "total": 900, "hash": 7})
         world.data(F0, flags=Flag.PARTIAL, detail=first)
         for offset in offsets:
-            world.notice("PIECE", stream="tcp:x|", source=None, offset=offset, piece=300, total=900)
+            world.notice("PIECE", stream="tcp:x|", source=None, offset=offset, piece=300,
+                         total=900, hash=number)  # fmt: skip
         (row,) = world.table("loss")
         streams = world.engine.observer.streams.values()
         assert sum(len(stream.delivered) for stream in streams) == delivered
