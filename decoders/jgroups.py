@@ -254,6 +254,13 @@ class JGroupsDecoder:
         """Nothing is open between two chunks."""
         return []
 
+    def reached(self) -> tuple[int, int, int]:
+        """Of the last datagram: how many messages of its list were not begun; where the last began,
+        and where it ends, even past what was captured (below 0: not known).
+        """
+        memory = self._memory
+        return int(memory[wire.STACK]), int(memory[wire.STACK + 5]), int(memory[wire.W_ENDS])
+
     def forget_members(self) -> None:
         """Tell all members again: what comes next is told apart from what came."""
         self._seen.clear()

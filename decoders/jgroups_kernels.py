@@ -139,6 +139,7 @@ W_NESTED = 21  # messages in the payload, or -1
 W_REASON = 22  # of a NOTE, and its numbers
 W_FIRST = 23
 W_SECOND = 24
+W_ENDS = 25  # where the message ends, even past what was captured; below 0: not known
 STACK = 32
 LEVELS = 4
 TEMPLATE = 52
@@ -731,6 +732,7 @@ def message(data, o, stop, end, m):
     if o < 0:
         return o
     o = payload(data, o, stop, end, kind, row, m)
+    m[W_ENDS] = o
     if o == BAD or (stop == end and (o == SHORT or o > stop)):
         return BAD  # W_END still excludes the row
     if m[W_CLUSTER] == 0:
@@ -879,13 +881,15 @@ def settle(host, port, m):
                     and m[run + STOP] == m[row + SEQNO]
                     and m[run + TYPE] == sort
                     and m[run + FLAGS] % LISTED == m[row + FLAGS] % LISTED
+                    and m[run + FLAGS] // (4 * LISTED) == m[row + FLAGS] // (4 * LISTED)
                     and m[run + CONN] == m[row + CONN]
                     and m[run + SOURCE] == source
                     and m[run + DESTINATION] == m[row + DESTINATION]
                 ):
                     keep = 0
                     if m[run + FLAGS] != m[row + FLAGS]:
-                        m[run + FLAGS] %= LISTED  # neither holds for all of them
+                        # neither holds for all of them
+                        m[run + FLAGS] -= m[run + FLAGS] // LISTED % 4 * LISTED
                     m[run + STOP] += 1
                     m[run + COUNT] += 1
                     m[run + SIZE] += m[row + SIZE]

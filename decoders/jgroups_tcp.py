@@ -12,15 +12,17 @@ import ipaddress
 import re
 from collections import Counter
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from seqaudit.decoders import jgroups_objects as objects
 from seqaudit.decoders import jgroups_tcp_kernels as wire
 from seqaudit.decoders.events import Flag, Kind
-from seqaudit.decoders.jgroups import JGroupsDecoder
+from seqaudit.decoders.jgroups import JGroupsDecoder, version_text
+from seqaudit.decoders.jgroups_long import READ, LongFrames, cluster_of
 from seqaudit.decoders.kernels import Int64s, argument, data_argument, kernel
 from seqaudit.decoders.packets import Datagrams, Outcome
 from seqaudit.decoders.settings import DecodeSettings
@@ -43,8 +45,6 @@ MAX_GUESSED: Final = 1 << 20
 SEARCHED: Final = 96 << 10
 #: Bytes of a frame from its length to the field that ``_believable`` looks at last.
 HEAD: Final = 12
-#: What the decoder reads of one frame; a longer one is one message with a long payload.
-READ: Final = 65_535
 #: Rows that wait for their receiver's name; more go without one.
 MAX_WAITING: Final = 1_000_000
 
@@ -216,6 +216,9 @@ class JGroupsStreamDecoder:
         # every frame is taken: that the connection is JGroups is known
         forced = replace(settings, decode_as=(("udp", 0, "jgroups"),), no_decode=frozenset())
         self._decoder = JGroupsDecoder(forced)
+        self._long = LongFrames(forced)
+        self._more_clusters: Counter[str] = Counter()
+        self._more_parts: Counter[str] = Counter()  # by release: parts that are no frames
         self._preambles = 0
         self._closes = 0
         self._unread: Counter[str] = Counter()
@@ -237,8 +240,8 @@ class JGroupsStreamDecoder:
                 memory["members"][direction] = _first_sender(frames, own)
         batches: list[pa.RecordBatch] = []
         if len(messages):
-            for batch in self._decode_messages(frames, messages):
-                batches += self._addressed(frames, batch)
+            for batch, ways in self._decode_messages(frames, messages):
+                batches += self._addressed(frames, batch, ways)
         batches += self._released(frames.connection)
         return batches
 
@@ -248,6 +251,21 @@ class JGroupsStreamDecoder:
             account["messages_by"].setdefault("jgroups", {})["tcp-preamble"] = self._preambles
         account["undecoded"] = dict(sorted((Counter(account["undecoded"]) + self._unread).items()))
         sureness: dict[str, int] = account["sureness"]
+        more = self._more_parts.total()
+        if more:  # the decoder took parts for frames
+            account["datagrams"]["list"] -= more
+            account["versions"] = {
+                name: count - self._more_parts[name] for name, count in account["versions"].items()
+            }
+            account["clusters"] = {
+                name: count - self._more_clusters[name]
+                for name, count in account["clusters"].items()
+            }
+            for name in ("certain", "likely", "forced"):
+                taken = min(more, account["sureness"].get(name, 0))
+                more -= taken
+                if taken:
+                    account["sureness"][name] -= taken
         if "forced" in sureness:  # nobody has: the connection is known by more than the frame
             sureness["likely"] = sureness.get("likely", 0) + sureness.pop("forced")
         account["tcp"] = {"graceful_closes": self._closes}
@@ -268,65 +286,93 @@ class JGroupsStreamDecoder:
             frames.outcome[at] = Outcome.MALFORMED
             self._unread["TCP preamble without an address"] += 1
 
-    def _decode_messages(self, frames: StreamFrames, messages: Int64s) -> list[pa.RecordBatch]:
-        """Rows with ``frame`` 1 + place in ``frames``: many frames share a capture frame.
+    def _decode_messages(
+        self, frames: StreamFrames, messages: Int64s
+    ) -> list[tuple[pa.RecordBatch, Int64s]]:
+        """Rows with the capture's frames, and the direction of each.
 
         A run may go on within one capture frame only: between two, events of other connections
         may have to be ordered against it.
         """
-        count = len(messages)
-        borders = np.flatnonzero(np.diff(frames.frame[messages])) + 1
-        order = np.insert(messages, borders, -1)
-        at = np.maximum(order, 0)
+        rows = self._rows(frames, messages)
+        at = rows.place
+        borders = np.flatnonzero(np.diff(frames.frame[at])) + 1
+        order = np.insert(np.arange(len(at)), borders, -1)
         barrier = (order < 0).astype(np.int64)
-        size = frames.stop[at] - frames.start[at]
-        read = np.minimum(size, READ)
+        order = np.maximum(order, 0)
+        at = at[order]
         zeros = np.zeros(len(order), np.int64)
         listens = frames.connection.memory["listens"]
         datagrams = Datagrams(
-            data=frames.data,
+            data=rows.data,
             compile_it=frames.compile_it,
             capture=frames.connection.capture,
             split=0,
             hosts=[host for host, _ in listens],
-            frame=at + 1,
+            frame=order + 1,
             at_ns=frames.at_ns[at],
-            start=frames.start[at],
-            stop=frames.start[at] + read,
-            length=size,
+            start=rows.start[order],
+            stop=rows.stop[order],
+            length=rows.length[order],
             source=frames.direction[at],
             destination=1 - frames.direction[at],
             source_port=np.array([port for _, port in listens], np.int64)[frames.direction[at]],
             destination_port=zeros,  # the port that the decoder is told to take
             ip_id=zeros - 1,
-            flags=np.where(size > READ, int(Flag.CUT), 0) | frames.refused[at] * int(Flag.REFUSED),
+            flags=frames.refused[at] * int(Flag.REFUSED),
             barrier=barrier,
             outcome=zeros.copy(),
         )
         self._decoder.forget_members()
         batches = self._decoder.decode(datagrams)
         outcome = datagrams.outcome[barrier == 0]
-        assert len(outcome) == count
+        assert len(outcome) == len(rows.place)
+        outcome[(outcome == Outcome.TRUNCATED) & rows.known] = Outcome.DECODED
         unread = np.isin(outcome, (Outcome.NOT_CLAIMED, Outcome.TRUNCATED))
         if unread.any():
             self._unread["JGroups frame over TCP, not read to its end"] += int(unread.sum())
             outcome[unread] = Outcome.UNDECODABLE
-        frames.outcome[messages] = outcome
-        return batches
+        whole = np.zeros(frames.count, np.int64)
+        np.maximum.at(whole, rows.place, outcome)  # the worst of a frame's parts
+        frames.outcome[messages] = whole[messages]
+        return [_placed(frames, rows, batch) for batch in batches]
 
-    def _addressed(self, frames: StreamFrames, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
-        """The batch with the capture's frames, and without the rows that wait."""
+    def _rows(self, frames: StreamFrames, messages: Int64s) -> Rows:
+        """The frames as the kernel reads them: of a long one its parts, behind all others."""
+        start, stop = frames.start[messages], frames.stop[messages]
+        size = stop - start
+        if not (size > READ).any():
+            zeros = np.zeros(len(start), np.int64)
+            return Rows(frames.data, start, stop, size, messages, zeros, zeros != 0)
+        data = bytearray(frames.data)
+        found: list[tuple[int, int, int, int, int, bool]] = []
+        for begin, end, place in zip(start.tolist(), stop.tolist(), messages.tolist(), strict=True):
+            if end - begin <= READ:
+                found.append((begin, end, end - begin, place, 0, False))
+                continue
+            frame = bytes(frames.data[begin:end])
+            for number, part in enumerate(self._long.parts(frame, compile_it=frames.compile_it)):
+                end = len(data) + len(part.data)
+                found.append((len(data), end, part.length, place, part.first, part.known))
+                data += part.data
+                if number:
+                    version = int.from_bytes(frame[:2], "big")
+                    self._more_parts[version_text(version)] += 1
+                    self._more_clusters[cluster_of(frame)] += 1
+        begins, ends, lengths, places, firsts, known = (
+            np.array(column, np.int64) for column in zip(*found, strict=True)
+        )
+        return Rows(bytes(data), begins, ends, lengths, places, firsts, known != 0)
+
+    def _addressed(
+        self, frames: StreamFrames, batch: pa.RecordBatch, ways: Int64s
+    ) -> list[pa.RecordBatch]:
+        """The batch without the rows that wait."""
         memory = frames.connection.memory
-        at = batch.column("frame").to_numpy() - 1
-        last = batch.column("last_frame").to_numpy() - 1
-        index = batch.column("index").to_numpy()
-        place = np.where(index < 0, index, frames.place[at] << 24 | index)
-        columns = {"frame": frames.frame[at], "last_frame": frames.frame[last], "index": place}
-        batch = _with_columns(batch, columns)
         kind = batch.column("kind").to_numpy()
         if int(kind[0]) == Kind.MEMBER:
             return self._fresh_members(memory["seen"], batch)
-        direction = frames.direction[at]
+        direction = np.asarray(ways)
         broad = np.isin(kind, BROAD_KINDS) & np.asarray(
             batch.column("destination").is_null().to_numpy(zero_copy_only=False)
         )
@@ -376,6 +422,32 @@ class JGroupsStreamDecoder:
             fresh.append(key not in seen)
             seen.add(key)
         return [batch.filter(pa.array(fresh))] if any(fresh) else []
+
+
+class Rows(NamedTuple):
+    """Frames and parts of frames for the kernel; ``place`` is the frame's in StreamFrames."""
+
+    data: bytes | bytearray | memoryview
+    start: Int64s
+    stop: Int64s
+    length: Int64s
+    place: Int64s
+    first: Int64s  # number of a part's first message in the whole frame
+    known: npt.NDArray[np.bool_]  # what is not read of it is payload
+
+
+def _placed(
+    frames: StreamFrames, rows: Rows, batch: pa.RecordBatch
+) -> tuple[pa.RecordBatch, Int64s]:
+    """A batch whose ``frame`` is 1 + its row in ``rows``, with the capture's frames."""
+    row = batch.column("frame").to_numpy() - 1
+    last = rows.place[batch.column("last_frame").to_numpy() - 1]
+    at = rows.place[row]
+    index = batch.column("index").to_numpy()
+    # many frames share a capture frame, and parts a frame
+    place = np.where(index < 0, index, frames.place[at] << 24 | index + rows.first[row])
+    columns = {"frame": frames.frame[at], "last_frame": frames.frame[last], "index": place}
+    return _with_columns(batch, columns), frames.direction[at]
 
 
 def _with_columns(batch: pa.RecordBatch, columns: dict[str, Any]) -> pa.RecordBatch:

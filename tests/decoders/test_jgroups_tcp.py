@@ -27,7 +27,7 @@ from seqaudit.decoders.tcp_segments import Segments
 from seqaudit.decoders.tcp_stage import TcpAssembler
 from seqaudit.pipeline.accounts import torn_carriers
 from seqaudit.pipeline.direct import ordered
-from tests.decoders.jgroups_builders import A, B, data3, i16, i32, listed, message, msg4, single
+from tests.decoders.jgroups_builders import A, B, data3, i16, i32, listed, message, msg4, single, tp
 from tests.decoders.packet_builders import ethernet, ipv4, pcap, record_offsets, write
 from tests.decoders.tcp_builders import Segment, account_total, handshake, segments
 
@@ -202,13 +202,55 @@ def test_a_list_and_a_graceful_close() -> None:
     assert run.account["frames_by"] == {"decoded": 4}
 
 
-def test_a_message_longer_than_any_datagram_is_read_as_far_as_its_headers() -> None:
+def test_of_a_message_longer_than_any_datagram_only_the_payload_is_not_read() -> None:
     long = single(data3(1), to=B, by=A, payload=i32(100_000) + bytes(100_000))
     stream = preamble() + framed(long, DATA)
     run = Run(sent(*((1, stream[at : at + 1400]) for at in range(0, len(stream), 1400))))
     assert run.messages["unicast3 DATA"] == 2
-    assert run.account["frames_by"]["undecodable"] == 1
-    assert list(run.account["undecoded"].values()) == [1]
+    assert "undecodable" not in run.account["frames_by"]
+    assert run.account["undecoded"] == {}
+
+
+def long_list(count: int, sizes: dict[int, int]) -> bytes:
+    """DATA 1..count to B; payloads of 40 bytes, but for some."""
+    payloads = {n: i32(sizes.get(n, 40)) + bytes(sizes.get(n, 40)) for n in range(1, count + 1)}
+    return listed(
+        *(message(data3(n), tp(), payload=payloads[n]) for n in payloads), to=B, by=A
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [{}, {1: 70_000}, {700: 200_000}, {2500: 65_000, 2501: 65_000}, {3000: 100_000}],
+    ids=["even", "first", "middle", "two", "last"],
+)
+def test_a_list_longer_than_any_datagram_is_read_to_its_end(sizes: dict[int, int]) -> None:
+    frame = long_list(3000, sizes)
+    assert len(frame) > 3 * 65_535
+    stream = preamble() + framed(DATA, frame, DATA)
+    run = Run(sent(*((1, stream[at : at + 50_000]) for at in range(0, len(stream), 50_000))))
+    rows = [row for row in run.of(Kind.DATA) if row["count"] > 1 or row["seqno"] > 1]
+    assert run.messages["unicast3 DATA"] == 3002
+    seqnos = [n for row in rows for n in range(row["seqno"], row["stop_seqno"])]
+    assert seqnos[-2999:] == list(range(2, 3001))
+    order = [(row["frame"], row["index"]) for row in rows]
+    assert order == sorted(set(order))
+    assert run.account["frames_by"] == {"decoded": sum(run.account["frames_by"].values())}
+    assert run.account["tcp"]["frames"] == 4
+    (told,) = [detail for detail in run.details if detail.get("datagrams")]
+    assert told["datagrams"] == {"bare": 0, "list": 1, "single": 2}
+    assert told["versions"] == {"5.6.0": 3}
+    assert told["clusters"] == {"lab": 3}
+    assert sum(told["sureness"].values()) == 3
+
+
+@given(st.binary(min_size=1, max_size=40), st.integers(0, 1200))
+@settings(max_examples=25, deadline=None)
+def test_whatever_a_long_frame_holds_it_is_counted_once(noise: bytes, kept: int) -> None:
+    frame = long_list(kept, {})[:-4] + noise * (70_000 // len(noise))
+    run = Run(sent((1, preamble() + framed(frame, DATA))))
+    assert run.account["tcp"]["frames"] == 3
+    assert run.messages["unicast3 DATA"] >= 1
 
 
 def test_a_frame_that_is_no_jgroups_frame_is_counted() -> None:
