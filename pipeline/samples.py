@@ -1,7 +1,8 @@
 """The beginning of what nobody recognises, destination by destination, for ``seqaudit infer``.
 
 Captures are read in this process from their start until enough is held: it is a look, no job. What
-a decoder claims is not sampled; IP fragments and TCP are not looked at.
+a decoder claims is left out, unless it claims so little of a destination that it must be mistaken;
+IP fragments and TCP are not looked at.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,6 +32,9 @@ HELD_DATAGRAMS: Final = 1_000_000
 READ_FRAMES: Final = 5_000_000
 #: Of other destinations only the datagrams are counted.
 DESTINATIONS: Final = 20_000
+#: A decoder that claims no more than this of a destination's datagrams took them for its own by
+#: chance: systems without a magic number are told by how well a datagram adds up.
+CHANCE_SHARE: Final = 0.02
 #: Replies that a sample is compared with.
 REPLIES: Final = 1_000
 
@@ -64,10 +68,25 @@ class Finding:
 class _Held:
     """A destination's datagrams so far."""
 
-    total: int = 0
+    free: int = 0  # unclaimed
+    claimed: int = 0
     held: int = 0
     heads: list[Bytes] = field(default_factory=list)
-    columns: list[Int64s] = field(default_factory=list)  # (4, n): length, time, source, port
+    columns: list[Int64s] = field(default_factory=list)  # (5, n): see COLUMNS
+
+    @property
+    def by_chance(self) -> bool:
+        """Whether the claims are mistaken."""
+        return self.claimed <= CHANCE_SHARE * (self.free + self.claimed)
+
+    @property
+    def total(self) -> int:
+        """Datagrams that count as unrecognised."""
+        return self.free + (self.claimed if self.by_chance else 0)
+
+
+#: Rows of ``_Held.columns``.
+LENGTH, AT_NS, SOURCE, SOURCE_PORT, CLAIMED = range(5)
 
 
 @dataclass(slots=True)
@@ -86,14 +105,13 @@ class Sampler:
         return self.held >= HELD_DATAGRAMS
 
     def add(self, datagrams: Datagrams) -> None:
-        """Take in what no decoder claimed."""
-        free = (datagrams.outcome == Outcome.NOT_CLAIMED) & (datagrams.barrier == 0)
-        rows = np.flatnonzero(free & (datagrams.frame > 0))
-        claimed = (datagrams.outcome != Outcome.NOT_CLAIMED) & (datagrams.frame > 0)
-        self.recognised += int(claimed.sum())
-        self.unrecognised += len(rows)
+        """Take in datagrams after the decoders have seen them."""
+        rows = np.flatnonzero((datagrams.barrier == 0) & (datagrams.frame > 0))
         if not len(rows):
             return
+        free = int(np.count_nonzero(datagrams.outcome[rows] == Outcome.NOT_CLAIMED))
+        self.unrecognised += free
+        self.recognised += len(rows) - free
         key = datagrams.destination[rows] << 16 | datagrams.destination_port[rows]
         order = np.argsort(key, kind="stable")
         rows, key = rows[order], key[order]
@@ -111,7 +129,11 @@ class Sampler:
             if len(self.places) >= DESTINATIONS:
                 return
             held = self.places[place] = _Held()
-        held.total += len(rows)
+        claimed = datagrams.outcome[rows] != Outcome.NOT_CLAIMED
+        held.claimed += int(np.count_nonzero(claimed))
+        held.free += len(rows) - int(np.count_nonzero(claimed))
+        if not held.by_chance:
+            rows = rows[~claimed]
         rows = rows[: self.limit - held.held]
         if not len(rows):
             return
@@ -128,16 +150,20 @@ class Sampler:
         }
         source = np.array([numbers[host] for host in datagrams.source[rows].tolist()], np.int64)
         held.heads.append(heads)
-        held.columns.append(
-            np.stack([stop - start, datagrams.at_ns[rows], source, datagrams.source_port[rows]])
-        )
+        port = datagrams.source_port[rows]
+        claims = (datagrams.outcome[rows] != Outcome.NOT_CLAIMED).astype(np.int64)
+        held.columns.append(np.stack([stop - start, datagrams.at_ns[rows], source, port, claims]))
 
     def samples(self) -> Iterator[tuple[Place, int, Sample]]:
         """Destinations with their datagrams, those with most first."""
-        ordered = sorted(self.places.items(), key=lambda item: (-item[1].total, item[0]))
-        for place, held in ordered:
-            length, at_ns, source, port = np.concatenate(held.columns, axis=1)
-            yield place, held.total, Sample(np.concatenate(held.heads), length, at_ns, source, port)
+        free = [item for item in self.places.items() if item[1].free]
+        for place, held in sorted(free, key=lambda item: (-item[1].total, item[0])):
+            columns, heads = np.concatenate(held.columns, axis=1), np.concatenate(held.heads)
+            if not held.by_chance:
+                unclaimed = columns[CLAIMED] == 0
+                columns, heads = columns[:, unclaimed], heads[unclaimed]
+            length, at_ns, source, port = columns[:CLAIMED]
+            yield place, held.total, Sample(heads, length, at_ns, source, port)
 
     def replies(self, place: Place, sample: Sample) -> Bytes | None:
         """First bytes of datagrams that went from ``place`` to the sample's sources."""
@@ -152,7 +178,9 @@ class Sampler:
             if back is None or not back.heads:
                 continue
             for heads, columns in zip(back.heads, back.columns, strict=True):
-                found.append(heads[(columns[2] == mine) & (columns[3] == place[1])][:REPLIES])
+                found.append(
+                    heads[(columns[SOURCE] == mine) & (columns[SOURCE_PORT] == place[1])][:REPLIES]
+                )
         return np.concatenate(found)[:REPLIES] if found else None
 
 
