@@ -11,8 +11,6 @@ import ipaddress
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-import numpy as np
-
 from seqaudit.decoders import feed_kernels as k
 from seqaudit.decoders.feeds import (
     PAUSE_NS,
@@ -28,7 +26,7 @@ from seqaudit.decoders.feeds import (
     Timestamp,
     Type,
 )
-from seqaudit.decoders.kernels import Int64s
+from seqaudit.decoders.kernels import Int64s, memory
 
 #: Rows of one round; streams, and samples of one round, that are held at most.
 ROWS: Final = 16_384
@@ -60,7 +58,7 @@ class Tables:
         log = out + ROWS * k.WIDTH
         logged = any(self.memory_of_log(feed) for feed in self.feeds)
         end = log + (SAMPLES if logged else 4) * k.LOG_WORDS
-        self.memory: Int64s = np.zeros(end, np.int64)
+        self.memory: Int64s = memory(end)
         self.memory[k.LAYOUT : k.LAYOUT + len(self._words)] = self._words
         for word, value in (
             (k.H_ROWS, out), (k.H_LOG, log), (k.H_STRIDE, self.stride), (k.H_RULES, rule_place),

@@ -21,7 +21,7 @@ import pyarrow as pa
 from seqaudit.decoders import jgroups_kernels as wire
 from seqaudit.decoders import jgroups_objects as objects
 from seqaudit.decoders.events import EVENTS, FRAME_BITS, Kind
-from seqaudit.decoders.kernels import Int64s, argument, data_argument, kernel
+from seqaudit.decoders.kernels import Int64s, argument, data_argument, kernel, memory
 from seqaudit.decoders.packets import Datagrams
 from seqaudit.decoders.settings import DecodeSettings
 
@@ -212,7 +212,7 @@ class JGroupsDecoder:
             for protocol, port, system in settings.decode_as
             if protocol == "udp"
         }
-        self._memory = np.zeros(wire.OUT + ROWS * wire.WIDTH, np.int64)
+        self._memory = memory(wire.OUT + ROWS * wire.WIDTH)
         self._memory[wire.LAYOUT : wire.COUNTS] = _layout()
         self._clusters: Counter[str] = Counter()
         self._more_clusters = 0

@@ -217,7 +217,7 @@ class PacketReader:
         self._split = split
         self._compile_it = compile_it
         self._kernel: Any = kernels.kernel("packet_kernels", compile_it=compile_it)
-        self._work = np.zeros(k.WORK_SIZE, np.int64)
+        self._work = kernels.memory(k.WORK_SIZE)
         self._work[k.RING_TAIL] = 1
         self._out = np.zeros(0, np.int64)
         self._no_l3 = np.zeros(0, np.int64)

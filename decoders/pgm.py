@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from seqaudit.decoders import pgm_kernels as wire
 from seqaudit.decoders.events import EVENTS, FRAME_BITS, Kind
-from seqaudit.decoders.kernels import Int64s, argument, data_argument, kernel
+from seqaudit.decoders.kernels import Int64s, argument, data_argument, kernel, memory
 from seqaudit.decoders.packets import Datagrams, Outcome
 from seqaudit.decoders.raims_rows import RAIMS, RaimsRows, Where
 from seqaudit.decoders.settings import DecodeSettings
@@ -62,7 +62,7 @@ class Walk:
     """
 
     def __init__(self, mode: int) -> None:
-        self.memory = np.zeros(wire.OUT + ROWS * wire.WIDTH, np.int64)
+        self.memory = memory(wire.OUT + ROWS * wire.WIDTH)
         self._mode = mode
 
     def rounds(self, datagrams: Datagrams, wanted: Int64s) -> Any:

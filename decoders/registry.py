@@ -8,7 +8,7 @@ recognition: a forced datagram is seen by its decoder alone and is malformed if 
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache
 from typing import Final, Protocol
 
 import numpy as np
@@ -107,7 +107,10 @@ class Dispatcher:
             if system not in settings.no_decode and (system != FEED or settings.feeds)
         ]
         self._decoders = [table[system](settings) for system in self.systems]
-        self._worth = [_Worth(partial(table[system], settings)) for system in self.systems]
+        self._worth = [
+            _worth_of(system, settings) if decoders is None else _Worth(table[system], settings)
+            for system in self.systems
+        ]
         self._sparing = settings.sparing
         self._forced = [
             (port, self.systems.index(system) if system in self.systems else WITHHELD)
@@ -166,8 +169,11 @@ def stream_systems(settings: DecodeSettings) -> dict[str, StreamSystem]:
 class _Worth:
     """Whether a decoder's kernel is worth compiling: tried on samples, by a decoder of its own."""
 
-    def __init__(self, make: Callable[[], DatagramDecoder]) -> None:
+    def __init__(
+        self, make: Callable[[DecodeSettings], DatagramDecoder], settings: DecodeSettings
+    ) -> None:
         self._make = make
+        self._settings = settings
         self._trial: DatagramDecoder | None = None
         self._offered = 0
         self._known = False
@@ -178,7 +184,7 @@ class _Worth:
         rows = np.flatnonzero(offered)
         self._offered += len(rows)
         if self._trial is None:
-            self._trial = self._make()
+            self._trial = self._make(self._settings)
         self._known = self._offered > PATIENCE
         for size in SAMPLES:
             if self._known or not len(rows):
@@ -190,6 +196,12 @@ class _Worth:
         if self._known:
             self._trial = None
         return self._known
+
+
+@lru_cache(maxsize=64)
+def _worth_of(system: str, settings: DecodeSettings) -> _Worth:
+    """One for all pieces of a process: ten thousand small captures are not each tried."""
+    return _Worth(DECODERS[system], settings)
 
 
 def _offer(

@@ -27,6 +27,7 @@ from seqaudit.decoders import zenoh_kernels as wire
 from seqaudit.decoders import zenoh_messages as messages
 from seqaudit.decoders.events import EVENTS, FRAME_BITS, Flag, Kind
 from seqaudit.decoders.kernels import Int64s, argument, data_argument, kernel
+from seqaudit.decoders.kernels import memory as kernel_memory
 from seqaudit.decoders.packets import Datagrams, Outcome
 from seqaudit.decoders.settings import DecodeSettings
 
@@ -154,7 +155,7 @@ class BatchDecoder:
         compile_it = batches.compile_it
         memory = self._memory
         if memory is None:
-            memory = self._memory = np.zeros(wire.OUT + ROWS * wire.WIDTH, np.int64)
+            memory = self._memory = kernel_memory(wire.OUT + ROWS * wire.WIDTH)
         done, number, total = 0, len(rows), 0
         while done < number:
             if total > MAX_CHUNK_ROWS:
