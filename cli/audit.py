@@ -16,7 +16,7 @@ from seqaudit.cli.inputs import (
     time_option,
 )
 from seqaudit.cli.outcomes import NEVER, SEVERITIES, failing, unjudged
-from seqaudit.cli.show import ShownProgress, emit, note, render
+from seqaudit.cli.show import ShownProgress, emit, emit_all, note, render
 from seqaudit.cli.times import TimeStyle
 
 _MORE_FORMATS: Final = ("junit", "sarif", "html")
@@ -105,9 +105,9 @@ def _print(
     report: Mapping[str, Any], shape: str, style: TimeStyle, limit: int, fail_on: str
 ) -> None:
     if shape == "json":
-        from seqaudit.pipeline.report import to_json
+        from seqaudit.pipeline.report import json_chunks
 
-        emit(to_json(report))
+        emit_all(json_chunks(report))
     elif shape == "junit":
         from seqaudit.cli.junit import junit
 

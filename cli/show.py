@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+from collections.abc import Iterable
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -22,8 +23,15 @@ SLOW_START_SECONDS: Final = 4.0
 
 def emit(text: str) -> None:
     """Print to stdout; a reader that has gone (``| head``) is no error."""
+    emit_all([text.removesuffix("\n")])
+
+
+def emit_all(chunks: Iterable[str]) -> None:
+    """Print parts of one text, and a line end behind the last."""
     try:
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        for chunk in chunks:
+            sys.stdout.write(chunk)
+        sys.stdout.write("\n")
         sys.stdout.flush()
     except BrokenPipeError:
         drop_stdout()

@@ -8,12 +8,11 @@ import contextlib
 import json
 import os
 import re
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -50,14 +49,19 @@ from seqaudit.pipeline.warm import compile_for
 from seqaudit.replay.parameters import GIVEN, ParameterError, parse_parameter
 from seqaudit.replay.settings import CaptureSettings, ReplaySettings, Vantage
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
 T = TypeVar("T")
 Member = dict[str, Any]
 
 #: Of each capture so much is decoded in the driver to guess its vantage.
 GUESS_BYTES: Final = 4 << 20
 
-#: After so long the guessing stops: Spark is up by then, and the run proves the rest.
-GUESS_SECONDS: Final = 3.0
+#: Captures are guessed only if that reads little: else Spark decodes first, keeps the events, and
+#: replays when it is known where each was taken.
+GUESSED_CAPTURES: Final = 64
+GUESSED_BYTES: Final = 16 << 20
 
 #: Runs of one job: a guess, two with starts proven by landings, one with starts from the headers.
 BORDER_RUNS: Final = 3
@@ -190,6 +194,9 @@ class _Job:
     def _audit_spark(self, planned: Plan) -> dict[str, Any]:
         starting = self._start()
         with self._interruptible():
+            self._compile_needed(planned)  # here, before workers would each wait for it
+            if not self._guessable(planned):
+                return self._audit_decoded_first(starting, planned)
             vantages = self._vantages(planned.files, *self._guess(planned))
             while True:
                 settings = self._replay_settings(vantages, planned.inputs)
@@ -201,6 +208,35 @@ class _Job:
                     return self._report(planned.files, results, proven, settings)
                 self._progress.note("replaying again: a capture was taken elsewhere than guessed")
                 vantages = proven
+
+    def _audit_decoded_first(self, starting: Starting, planned: Plan) -> dict[str, Any]:
+        """Two actions on events that Spark keeps between them."""
+        with contextlib.ExitStack() as kept:
+            events: list[DataFrame] = []
+
+            def decoded(planned: Plan) -> pa.Table:
+                kept.close()  # what an earlier run decoded
+                return self._run_on_spark(starting, planned, act)
+
+            def act(rows: "DataFrame") -> pa.Table:
+                events[:] = [rows.persist()]
+                kept.callback(events[0].unpersist)
+                return rows.filter(f"kind in ({Kind.ACCOUNT:d}, {Kind.MEMBER:d})").toArrow()
+
+            planned, facts = self._settled(planned, decoded)
+            vantages = self._vantages(
+                planned.files, accounts_of(facts.cast(EVENTS)), members_of(facts.cast(EVENTS))
+            )
+            settings = self._replay_settings(vantages, planned.inputs)
+            lanes = self._lanes(planned.total_bytes)
+            self._progress.begin("replaying", lanes)
+            results = run_watched(
+                starting,
+                lambda: job.results(events[0], settings, lanes).toArrow(),
+                lanes,
+                self._progress,
+            )
+        return self._report(planned.files, results, vantages, settings)
 
     def _audit_events(self) -> dict[str, Any]:
         if len(self._inputs) > 1:
@@ -237,7 +273,7 @@ class _Job:
         else:
             starting = self._start()
             with self._interruptible():
-                self._guess(planned)  # for the compiled kernels that the workers will need
+                self._compile_needed(planned)
                 planned, events = self._settled(planned, partial(self._on_spark, starting, None))
             events = direct.ordered(events.cast(EVENTS), "conversation")
         return Decoded(events, planned.files, tuple(self._problems))
@@ -321,7 +357,7 @@ class _Job:
 
     def _decode_direct(self, planned: Plan) -> pa.Table:
         settings = self._decode_settings(planned)
-        self._compile_needed(planned, settings)
+        self._compile_needed(planned)
         return direct.decode(
             planned.pieces,
             settings,
@@ -339,6 +375,17 @@ class _Job:
         self, starting: Starting, settings: ReplaySettings | None, planned: Plan
     ) -> pa.Table:
         """The job of PIPELINE 3; without settings its first two stages only."""
+        lanes = self._lanes(planned.total_bytes)
+
+        def act(rows: "DataFrame") -> pa.Table:
+            return (rows if settings is None else job.results(rows, settings, lanes)).toArrow()
+
+        return self._run_on_spark(starting, planned, act)
+
+    def _run_on_spark(
+        self, starting: Starting, planned: Plan, act: Callable[["DataFrame"], pa.Table]
+    ) -> pa.Table:
+        """What ``act`` makes of the job's events."""
         tasks = planned.tasks()
         if Path.cwd() != starting.folder:
             tasks = tuple(tuple(_absolute(piece) for piece in task) for task in tasks)
@@ -347,32 +394,36 @@ class _Job:
         self._progress.begin(self._starting(), 0)
         spark = starting.session(compiled=bool(decoding.compile_it), note=self._progress.note)
         self._progress.begin("decoding", len(tasks))
+        return run_watched(
+            starting,
+            lambda: act(job.events(spark, tasks, decoding, lanes, not planned.whole)),
+            len(tasks),
+            self._progress,
+        )
 
-        def act() -> pa.Table:
-            rows = job.events(spark, tasks, decoding, lanes, not planned.whole)
-            return (rows if settings is None else job.results(rows, settings, lanes)).toArrow()
-
-        return run_watched(starting, act, len(tasks), self._progress)
+    def _guessable(self, planned: Plan) -> bool:
+        """Whether a look at all captures costs less than Spark's start."""
+        size = 0
+        for files in planned.files:
+            piece = planned.pieces[files[0].first_split]
+            if piece.compression:  # is decoded whole or not at all
+                size += stored_bytes(piece) * INFLATION
+            else:
+                size += min(piece.stop, GUESS_BYTES)
+        return len(planned.files) <= GUESSED_CAPTURES and size <= GUESSED_BYTES
 
     def _guess(self, planned: Plan) -> tuple[list[Account], list[Member]]:
         """Accounts and members of the first megabytes of each capture, while Spark starts."""
         settings = replace(self._decode_settings(planned), finish_fragments=True)
         accounts: list[Account] = []
         members: list[Member] = []
-        begun = time.monotonic()
-        self._compile_needed(planned, settings)  # here, before workers would each wait for it
         for files in planned.files:
             piece = planned.pieces[files[0].first_split]
-            short = replace(piece, stop=min(piece.stop, GUESS_BYTES), whole=True)
-            if piece.compression and piece.size_bytes > GUESS_BYTES:
-                continue  # a compressed capture is decoded whole or not at all
-            if piece.compression:
-                short = replace(piece, whole=True)
+            stop = piece.stop if piece.compression else min(piece.stop, GUESS_BYTES)
+            short = replace(piece, stop=stop, whole=True)
             rows = pa.Table.from_batches(job.decode_pieces([short], settings), EVENTS)
             accounts += accounts_of(rows)
             members += members_of(rows)
-            if time.monotonic() - begun > GUESS_SECONDS:
-                break
         return accounts, members
 
     def _decode_settings(self, planned: Plan) -> DecodeSettings:
@@ -386,7 +437,8 @@ class _Job:
             carriers=self._carriers,
         )
 
-    def _compile_needed(self, planned: Plan, settings: DecodeSettings) -> None:
+    def _compile_needed(self, planned: Plan) -> None:
+        settings = self._decode_settings(planned)
         if settings.compile_it:
             compile_for([planned.pieces[files[0].first_split] for files in planned.files], settings)
 

@@ -9,13 +9,16 @@ import pyarrow.compute as pc
 from seqaudit.decoders.events import EVENTS
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece
-from seqaudit.pipeline.job import ORDER, decode_pieces, reassemble_stage, replay_stage
+from seqaudit.pipeline.job import ORDER, decode_pieces, gathered, reassemble_stage, replay_stage
 from seqaudit.pipeline.progress import Progress
 from seqaudit.replay.results import RESULTS
 from seqaudit.replay.settings import ReplaySettings
 
 #: Rows handed to a stage at once, as Spark does.
 BATCH_ROWS = 100_000
+
+#: So many batches are made fewer: those of small captures weigh more than their rows.
+SMALL_BATCHES = 1_000
 
 
 class DecodeStoppedError(Exception):
@@ -39,14 +42,19 @@ def decode(
         Interrupted: Ctrl-C; holds the events of the frames read so far.
     """
     batches: list[pa.RecordBatch] = []
+    fresh: list[pa.RecordBatch] = []
     progress.begin("decoding", len(pieces))
     interrupted = False
     try:
         for number, piece in enumerate(pieces, 1):
-            batches.extend(decode_pieces([piece], settings, stdin))
+            fresh.extend(decode_pieces([piece], settings, stdin))
             progress.done(number)
+            if len(fresh) >= SMALL_BATCHES:
+                batches.extend(gathered(fresh))
+                fresh.clear()
     except KeyboardInterrupt:
         interrupted = True
+    batches.extend(gathered(fresh))
     events = pa.Table.from_batches(batches, EVENTS)
     if carriers:
         by_carrier = ordered(events, "carrier")

@@ -6,9 +6,10 @@ so both engines and an events file give the same bytes.
 """
 
 import bisect
+import itertools
 import json
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -31,6 +32,9 @@ from seqaudit.replay.rules import RULES
 from seqaudit.replay.settings import ReplaySettings, Vantage
 
 SCHEMA_NAME: Final = "seqaudit/report/1"
+
+#: Words of JSON written at once.
+JSON_WORDS: Final = 20_000
 
 #: Members of a display filter; Wireshark gets slow with long ones.
 FILTER_PARTS: Final = 50
@@ -163,7 +167,14 @@ def build(
 
 def to_json(report: Mapping[str, Any]) -> str:
     """The report as ``--format json`` prints it: sorted keys, one value a line, ASCII only."""
-    return json.dumps(report, sort_keys=True, indent=1)
+    return "".join(json_chunks(report))
+
+
+def json_chunks(report: Mapping[str, Any]) -> Iterator[str]:
+    """``to_json`` piece by piece: the text of ten thousand captures is not held whole."""
+    words = json.JSONEncoder(sort_keys=True, indent=1).iterencode(report)
+    while chunk := "".join(itertools.islice(words, JSON_WORDS)):
+        yield chunk
 
 
 class FrameNumbers:

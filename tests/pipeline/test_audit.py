@@ -113,6 +113,17 @@ def test_a_vantage_guessed_wrong_is_proven_and_replayed_again(
     assert watcher.notes == ["replaying again: a capture was taken elsewhere than guessed"]
 
 
+def test_many_captures_are_decoded_once_and_replayed_where_they_were_taken(
+    captures: list[CaptureInput], spark: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seqaudit.pipeline.audit.GUESSED_CAPTURES", 1)
+    monkeypatch.setattr("seqaudit.pipeline.audit._Job._guess", None)  # nobody calls it
+    watcher = Watcher()
+    cut = replace(spark, cuts={captures[0].path: [10_000]})
+    assert to_json(audit(captures, cut, watcher)) == to_json(audit(captures, DIRECT))
+    assert watcher.notes == []
+
+
 def test_a_capture_named_by_a_member_is_taken_there(captures: list[CaptureInput]) -> None:
     given = CaptureInput(captures[0].path, at="B")
     vantage = audit([given], DIRECT)["captures"][0]["vantage"]

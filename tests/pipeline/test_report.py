@@ -1,5 +1,6 @@
 """From results to the report: frame numbers, names, texts, filters (design 3.2, 4.5, 7.3)."""
 
+import json
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from seqaudit.decoders.events import FRAME_BITS
 from seqaudit.pipeline.accounts import merge
 from seqaudit.pipeline.plan import File
-from seqaudit.pipeline.report import FILTER_PARTS, FrameNumbers, Names
+from seqaudit.pipeline.report import FILTER_PARTS, FrameNumbers, Names, json_chunks
 
 
 def file(name: str, first_split: int, stop_split: int) -> File:
@@ -134,3 +135,11 @@ def test_accounts_of_pieces_add_up() -> None:
         "endpoints": [["udp", "y", 1, "", 3, 30], ["udp", "z", 1, "", 3, 30]],
     }  # fmt: skip
     assert {key: merged[key] for key in expected} == expected
+
+
+def test_json_in_pieces_is_the_same_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = {"b": [1, 2, {"c": None}], "a": "ü", "empty": []}
+    monkeypatch.setattr("seqaudit.pipeline.report.JSON_WORDS", 3)
+    chunks = list(json_chunks(told))
+    assert len(chunks) > 3
+    assert "".join(chunks) == json.dumps(told, sort_keys=True, indent=1)
