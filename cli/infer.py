@@ -67,6 +67,8 @@ def command(
     from seqaudit.pipeline.samples import look
 
     settings = decode_settings(decode_as, no_decode)
+    if output is not None and any(_same_file(output, path) for path in captures):
+        raise click.UsageError(f"{safe(output)}: is a capture to be read; name another file")
     with ShownProgress() as progress:
         readings, findings, problems = look(
             [CaptureInput(path) for path in captures], settings, progress
@@ -97,6 +99,13 @@ def _files(output: str, number: int) -> list[str]:
     path = Path(output)
     more = (path.with_name(f"{path.stem}-{n}{path.suffix}") for n in range(2, number + 1))
     return [output, *map(str, more)][:number]
+
+
+def _same_file(one: str, other: str) -> bool:
+    try:
+        return Path(one).samefile(other)
+    except OSError:
+        return False
 
 
 def _write(path: str, text: str) -> None:

@@ -87,7 +87,9 @@ def _error(suite: ET.Element, path: str, problem: str) -> None:
 
 
 def _told(finding: Any) -> str:
-    """A finding as text: how bad and how sure, what, the evidence, the display filter."""
+    """A finding as text: how bad and how sure, what, where, the evidence, the display filter."""
     lines = [f"{finding['severity']} ({finding['certainty']}): {safe(finding['text'])}"]
+    if finding["stream"] is not None:
+        lines.append(f"  stream {safe(finding['stream'])}")
     lines += [f"  frame {e['frame']}: {safe(e['shows'])}" for e in finding["evidence"]]
     return "\n".join([*lines, f"  filter: {safe(finding['filter'])}"])

@@ -151,6 +151,8 @@ def _finding(finding: Any, capture: Any, style: TimeStyle) -> Iterator[str]:
     if finding["frame"] is not None:
         at = time_formatter(style, capture["first_ns"])(finding["at_ns"])
         where += f", frame {finding['frame']} at {_text(at)}"
+    if finding["stream"] is not None:
+        where += f", stream {_text(finding['stream'])}"
     yield f'<article class="{severity}"><h3><span class="badge {severity}">{severity}</span>'
     yield f"{finding['rule']} {_text(finding['name'])}"
     yield f'<span class="dim">({finding["certainty"]})</span></h3>'

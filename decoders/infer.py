@@ -84,7 +84,9 @@ def infer(sample: Sample, *, replies: Bytes | None = None) -> Answer:
     """
     total = len(sample.lengths)
     if total <= FEWEST_STEPS:
-        return Answer((), f"{total} datagrams are too few to judge", total, 0)
+        return Answer(
+            (), f"{total} of the {FEWEST_STEPS + 1} datagrams that a judgement needs", total, 0
+        )
     known = known_protocol(sample.heads, sample.lengths)
     if known:
         return Answer((), known, total, 0)

@@ -144,3 +144,17 @@ def test_an_unreadable_capture_is_said_and_the_others_are_read(mold: Path, tmp_p
     assert "missing.pcap: does not exist" in shown.stderr
     only = run(tmp_path / "missing.pcap")
     assert only.exit_code == 2
+
+
+def test_a_capture_is_not_overwritten(mold: Path) -> None:
+    before = mold.read_bytes()
+    shown = run("-o", mold, mold)
+    assert shown.exit_code == 2
+    assert "is a capture to be read" in shown.stderr
+    assert mold.read_bytes() == before
+
+
+def test_a_file_that_cannot_be_written_is_said(mold: Path, tmp_path: Path) -> None:
+    shown = run("-o", tmp_path / "missing" / "feed.yaml", mold)
+    assert shown.exit_code == 2
+    assert "cannot be written" in shown.stderr

@@ -119,6 +119,7 @@ def test_findings_that_count_are_failures_and_others_are_output(
     for finding in report["findings"]:
         assert finding["text"] in told
         assert finding["filter"] in told
+        assert finding["stream"] is None or f"stream {finding['stream']}" in told
 
 
 def test_what_could_not_be_judged_is_an_error(tmp_path: Path, captures: list[Path]) -> None:
@@ -263,6 +264,7 @@ def test_the_page_shows_findings_and_all_tables(report: Report) -> None:
         assert finding["text"] in told
         assert finding["filter"] in told
         assert RULES[finding["rule"]].action in told
+        assert finding["stream"] is None or f"stream {finding['stream']}" in told
     assert "not judged, mcast.capacity is not given" in told
 
 

@@ -212,7 +212,7 @@ def test_numbers_of_variable_length_are_no_fixed_field() -> None:
 
 def test_too_few_datagrams_are_not_judged() -> None:
     assert none([struct.pack(">I", number) for number in range(31)]) == (
-        "31 datagrams are too few to judge"
+        "31 of the 32 datagrams that a judgement needs"
     )
     assert none([b""] * 100) == "the datagrams are empty"
 
