@@ -27,7 +27,8 @@ def unjudged(report: Report) -> Iterator[tuple[str, str]]:
             yield (
                 path,
                 f"{path}: nothing in {capture['frames']} frames is of a known system;"
-                " seqaudit info shows what is in it, --decode-as names a port's system",
+                " seqaudit info shows what is in it, --decode-as names a port's system, seqaudit"
+                " infer looks for sequence numbers",
             )
 
 
