@@ -17,7 +17,7 @@ from seqaudit.replay.event import Event
 from seqaudit.replay.gaps import Mark
 from seqaudit.replay.parameters import EngineParameters, Given
 from seqaudit.replay.pgm_window import WindowSettings
-from seqaudit.replay.raims_advisories import Advisories
+from seqaudit.replay.raims_advisories import Advisories, Outbound
 from seqaudit.replay.raims_clients import Clients
 from seqaudit.replay.raims_convergence import Convergence
 from seqaudit.replay.raims_links import InboxLink, PgmLink, Ready
@@ -143,6 +143,7 @@ class Observer:
         self.user: str | None = None
         self.advisories = Advisories()
         self.notices = Notices()  # that it must have sent
+        self.outbound: list[Outbound] = []
 
 
 class RaimsEngine:
@@ -696,6 +697,8 @@ class RaimsEngine:
         elif word == "BYE":  # dropped at once, with its counters
             peer.ended = mark
             self.observer.peers.pop(event.source, None)
+        elif word == "PING" and event.destination == self.observer.bridge:
+            self._outbound(event, peer, detail)
         elif word == "LOSS":
             self._notice(event, detail)
             window = self.publishers.get(event.destination or "")
@@ -733,6 +736,17 @@ class RaimsEngine:
     def _notice(self, event: Event, detail: Mapping[str, Any]) -> None:
         if len(self.notices) < MAX_NOTICES and event.source is not None:
             self.notices.append(Notice.of(event, detail))
+
+    def _outbound(self, event: Event, peer: Peer, detail: Mapping[str, Any]) -> None:
+        """raims-11.5: a peer's clients lost messages of the observer."""
+        service, lost = detail.get("idl_service"), detail.get("idl_msg_loss")
+        if type(service) is not int or type(lost) is not int:
+            return
+        if len(self.observer.outbound) < MAX_NOTICES:
+            unknown = bool(detail.get("idl_restart"))
+            self.observer.outbound.append(
+                Outbound(service, lost, unknown, peer.address, peer.user, event.first_mark())
+            )
 
     # -- truth -----------------------------------------------------------------------------------
 

@@ -18,6 +18,7 @@ from seqaudit.replay.gaps import Mark
 INTERVAL_NS: Final = 1_000_000_000
 PAIRS: Final = 9
 INBOUND: Final = "_RV.ERROR.SYSTEM.DATALOSS.INBOUND.BCAST"
+OUTBOUND: Final = "_RV.ERROR.SYSTEM.DATALOSS.OUTBOUND.BCAST"
 LOST: Final = "lost msgs"
 UNKNOWN: Final = "lost seqno tracking"
 MAX_EVENTS: Final = 100_000
@@ -96,6 +97,36 @@ class Advisory:
             found[f"sub{number}"] = subject
             found[f"lost{number}"] = lost
         return found | {"scid": self.service}
+
+
+@dataclass(frozen=True, slots=True)
+class Outbound:
+    """What a publisher's daemon must tell its clients of a service: another daemon's clients lost
+    messages of it (raims-11.5; told by that daemon's PING, which PONG repeats).
+
+    Attributes:
+        host, hostid: address and name of the daemon whose clients lost them.
+    """
+
+    service: int
+    lost: int
+    unknown: bool
+    host: str | None
+    hostid: str | None
+    mark: Mark
+
+    def fields(self) -> dict[str, Any]:
+        """The data fields in the order of the wire (raims.md 11; sassrv: src/rv_host.cpp)."""
+        return {
+            "ADV_CLASS": "ERROR",
+            "ADV_SOURCE": "SYSTEM",
+            "ADV_NAME": "DATALOSS.OUTBOUND.BCAST",
+            "ADV_DESC": UNKNOWN if self.unknown else LOST,
+            "lost": self.lost,
+            "host": self.host,
+            "hostid": self.hostid,
+            "scid": self.service,
+        }
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from seqaudit.replay import raims_notices
 from seqaudit.replay.findings import Certainty, Finding
 from seqaudit.replay.gaps import Mark
 from seqaudit.replay.raims import SKEW_NS, Observer, Peer, RaimsEngine
-from seqaudit.replay.raims_advisories import INBOUND
+from seqaudit.replay.raims_advisories import INBOUND, OUTBOUND
 from seqaudit.replay.raims_convergence import Uninterrupted
 from seqaudit.replay.raims_publisher import Why
 from seqaudit.replay.raims_rotation import Rotation
@@ -537,11 +537,25 @@ class _Reporter(Reporter):
                         "advisories",
                         {
                             "observer": observer.bridge,
+                            "start": number,
                             "at_ns": advisory.at_ns,
                             "frame": advisory.mark.frame,
                             "subject": INBOUND,
                             "data": advisory.fields(),
                             "order": list(advisory.fields()),
+                        },
+                    )
+                for outbound in observer.outbound:
+                    yield self._table(
+                        "advisories",
+                        {
+                            "observer": observer.bridge,
+                            "start": number,
+                            "at_ns": outbound.mark.at_ns,
+                            "frame": outbound.mark.frame,
+                            "subject": OUTBOUND,
+                            "data": outbound.fields(),
+                            "order": list(outbound.fields()),
                         },
                     )
                 for event in observer.advisories.events:

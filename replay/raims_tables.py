@@ -74,6 +74,8 @@ _TABLE: Final = (
     Row("raims-11.3", "a second without news ends it: the next event is advised at once",
         _ADVISORY),
     Row("raims-11.4", "at most nine pairs of subject and count", _ADVISORY),
+    Row("raims-11.5", "the publisher's daemon tells its clients of what others' clients lost",
+        _ADVISORY),
 )  # fmt: skip
 
 ROWS: Final[Mapping[str, Row]] = {row.id: row for row in _TABLE}

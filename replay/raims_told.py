@@ -14,7 +14,14 @@ from itertools import pairwise
 from typing import Any, Final
 
 from seqaudit.replay.findings import Certainty, Evidence, Finding
-from seqaudit.replay.raims_advisories import INBOUND, INTERVAL_NS, PAIRS, Advisories, LossEvent
+from seqaudit.replay.raims_advisories import (
+    INBOUND,
+    INTERVAL_NS,
+    OUTBOUND,
+    PAIRS,
+    Advisories,
+    LossEvent,
+)
 from seqaudit.replay.raims_subscriber import matches
 
 SYSTEM: Final = "raims"
@@ -59,6 +66,7 @@ class _Daemon:
     capture: int
     row: Row
     events: list[LossEvent] = field(default_factory=list)
+    outbound: list[Row] = field(default_factory=list)
 
 
 def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -71,6 +79,7 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[dict[str, Any]], list[d
     told: dict[tuple[int, str], list[Row]] = {}
     daemons: list[_Daemon] = []
     events: dict[tuple[int, Any], list[LossEvent]] = {}
+    outbound: dict[tuple[int, Any], list[Row]] = {}
     captures: set[int] = set()
     for capture, row in rows:
         captures.add(capture)
@@ -80,12 +89,15 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[dict[str, Any]], list[d
             told.setdefault((capture, f"{row['client']}>{row['daemon']}"), []).append(row)
         elif row["table"] == "windows":
             daemons.append(_Daemon(capture, row))
+        elif row["table"] == "advisories" and row["subject"] == OUTBOUND:
+            outbound.setdefault((capture, row["start"]), []).append(row)
         elif row["table"] == "loss_events":
             events.setdefault((capture, row["start"]), []).append(LossEvent.of(row))
     for daemon in daemons:
         daemon.events = sorted(
             events.get((daemon.capture, daemon.row["start"]), []), key=lambda e: e.mark.at_ns
         )
+        daemon.outbound = outbound.get((daemon.capture, daemon.row["start"]), [])
     for place, client in clients.items():
         client.advisories = sorted(
             told.get(place, []), key=lambda row: (row["at_ns"], row["frame"], row["index"])
@@ -104,6 +116,9 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[dict[str, Any]], list[d
         own = [c for c in clients.values() if _serves(daemon, c)]
         if own:
             found += _compared(daemon, own)
+            for client in own:
+                found += [f.detail() | {"capture": daemon.capture}
+                          for f in _outbound_missing(daemon, client)]  # fmt: skip
     for capture in captures - {client.capture for client in clients.values()}:
         judged += [_judged(rule, capture, NO_CLIENT) for rule in ("RA024", "RA025", "RA026")]
     for detail in found:
@@ -204,6 +219,30 @@ def _compared(daemon: _Daemon, clients: list[_Client]) -> Iterator[dict[str, Any
                 },
             )  # fmt: skip
             yield finding.detail() | {"capture": daemon.capture if missing else client.capture}
+
+
+def _outbound_missing(daemon: _Daemon, client: _Client) -> Iterator[Finding]:
+    """raims-11.5: what a client that publishes must have been told while it was connected."""
+    for row in daemon.outbound:
+        at, due = row["at_ns"], row["at_ns"] + INTERVAL_NS + LATE_NS
+        if row["data"]["scid"] != client.row["service"]:
+            continue
+        if not client.row["first_ns"] <= at or client.row["last_ns"] < due:
+            continue
+        lost = row["data"]["lost"]
+        if not any(
+            seen["subject"] == OUTBOUND
+            and at - LATE_NS <= seen["at_ns"] <= due
+            and dict(seen["data"]).get("lost") == lost
+            for seen in client.advisories
+        ):
+            yield Finding(
+                "RA024", Certainty.PROVEN,
+                "Client {client} was never told that clients of {hostid} lost {expected:message}.",
+                SYSTEM, frame=row["frame"], at_ns=at,
+                facts={"client": client.row["client"], "hostid": row["data"]["hostid"],
+                       "expected": lost, "told": 0},
+            )  # fmt: skip
 
 
 def _covered(daemon: _Daemon, at_ns: int) -> bool:

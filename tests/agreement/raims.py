@@ -476,6 +476,7 @@ def _advisories(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figu
     ours = [
         [[name, str(row["data"][name])] for name in row["order"]]
         for row in view.table("advisories")
+        if "INBOUND" in row["subject"]
     ]
     yield from _listed("advisories", ours, output[1])
 

@@ -257,6 +257,21 @@ def test_subscriptions_from_before_the_capture_are_unknown_unless_stated(
     assert row["began_before"] == (start < T0 - 5 * SECOND)
 
 
+def test_a_ping_that_tells_of_losses_at_clients_makes_an_outbound_advisory() -> None:
+    world = World()
+    world.notice("PING", 1.0, destination=ME, idl_service=7500, idl_msg_loss=20)
+    world.notice("PING", 2.0, destination=ME, idl_service=7500, idl_msg_loss=1, idl_restart=True)
+    world.notice("PING", 3.0, destination=ME)
+    told = [(row["subject"], row["data"]) for row in world.table("advisories")]
+    base = {"ADV_CLASS": "ERROR", "ADV_SOURCE": "SYSTEM", "ADV_NAME": "DATALOSS.OUTBOUND.BCAST"}
+    subject = "_RV.ERROR.SYSTEM.DATALOSS.OUTBOUND.BCAST"
+    who = {"host": THERE, "hostid": "A", "scid": 7500}
+    assert told == [
+        (subject, base | {"ADV_DESC": "lost msgs", "lost": 20} | who),
+        (subject, base | {"ADV_DESC": "lost seqno tracking", "lost": 1} | who),
+    ]
+
+
 def test_what_nobody_wants_goes_to_the_null_route() -> None:
     world = World()
     world.data(F0, 1.5, subject="_1.B")

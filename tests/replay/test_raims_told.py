@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from seqaudit.replay.raims_advisories import INBOUND
+from seqaudit.replay.raims_advisories import INBOUND, OUTBOUND
 from seqaudit.replay.raims_told import NO_BEGIN, NO_CLIENT, NO_DAEMON, judge
 
 SECOND = 1_000_000_000
@@ -71,6 +71,24 @@ def test_an_advisory_that_is_missing_or_wrong() -> None:
 
 def test_a_client_that_was_last_seen_before_the_advisory_is_due_is_not_judged_by_it() -> None:
     assert found(LOSSES + client((10, {"A": 2}), last_ns=11 * SECOND)) == []
+
+
+@pytest.mark.rule("raims-11.5")
+def test_a_publishing_client_is_told_what_others_lost() -> None:
+    lost = {
+        "table": "advisories", "start": 0, "subject": OUTBOUND, "at_ns": 20 * SECOND, "frame": 7,
+        "data": {"lost": 5, "hostid": "B", "scid": 7500},
+    }  # fmt: skip
+    told = CLIENT | {
+        "table": "rv_advisories", "at_ns": 20 * SECOND + 1000, "frame": 1, "index": 0,
+        "subject": OUTBOUND, "data": [["lost", 5]],
+    }  # fmt: skip
+    rows = [*daemon(), (0, lost), *client()]
+    assert found(rows) == [("RA024", 0, 0, 5)]
+    assert found([*rows, (1, told)]) == []
+    assert found([*rows, (1, told | {"data": [["lost", 4]]})]) == [("RA024", 0, 0, 5)]
+    gone = [*daemon(), (0, lost), *client(last_ns=20 * SECOND)]
+    assert found(gone) == []
 
 
 def test_two_advisories_within_a_second_are_unthrottled() -> None:
