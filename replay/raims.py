@@ -172,6 +172,7 @@ class RaimsEngine:
         self.unread = 0
         self.incomplete: list[tuple[str, str | None, Mark]] = []
         self._pieces: dict[str, list[Any]] = {}
+        self._starts: dict[tuple[str, str | None], str] = {}  # who and where -> its first bridge
         self._uids: dict[str, int] = {}  # address -> uid, by the observer's own inbox headers
         self._settings = self._window_settings()
         self.tick_ns = self.parameters.value("heartbeat_ms") * 1_000_000 // TICKS
@@ -310,6 +311,8 @@ class RaimsEngine:
         known.user = str(detail.get("name") or "") or known.user
         known.address = address or known.address
         known.first = known.first or event.first_mark()
+        if known.user is not None:
+            self._starts.setdefault((known.user, known.address), event.source)
         if self.address is not None and address == self.address:
             if not any(o.bridge == event.source for o in self.observers):
                 self._observe(event.source, event.at_ns)
@@ -493,12 +496,7 @@ class RaimsEngine:
         known = self.users.get(bridge)
         if known is None or known.user is None:
             return False
-        for other in self.users.values():  # in the order in which they were met
-            if other is known:
-                return False
-            if (other.user, other.address) == (known.user, known.address):
-                return True
-        return False
+        return self._starts.get((known.user, known.address)) not in (None, bridge)
 
     def _start_of(self, bridge: str) -> int | None:
         for observer in self.observers:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from seqaudit.replay.raims_streams import Stream
 
 MAX_JOINS: Final = 100_000
+#: Contradictions kept of one join.
+MAX_REASONS: Final = 10
 #: Subscriptions of other daemons that are followed.
 MAX_FOLLOWED: Final = 100_000
 MAX_PATTERNS: Final = 1_000
@@ -86,6 +88,7 @@ class Convergence:
         self.unfollowed = 0
         self.heartbeats: list[tuple[int, int]] = []  # (converge, capture time) as it grew
         self.unlisted = 0
+        self._by_stream: dict[tuple[str, str], list[Join]] = {}
 
     @property
     def at_ns(self) -> int | None:
@@ -164,21 +167,19 @@ class Convergence:
         if self.stated_ns is None and event.stamp is not None:
             known = [c for c, _ in self.heartbeats if c <= event.stamp]
             converged = known[-1] if known else None
-        self.joins.append(
-            Join(
-                subscriber, stream.publisher, stream.subject, event.seqno, event.first_mark(),
-                converged, event.conn_id,
-            )
+        join = Join(
+            subscriber, stream.publisher, stream.subject, event.seqno, event.first_mark(),
+            converged, event.conn_id,
         )  # fmt: skip
+        self.joins.append(join)
+        self._by_stream.setdefault((stream.publisher, stream.subject), []).append(join)
 
     def doubt(
         self, subscriber: str | None, publisher: str, subject: str, frame: int, why: str
     ) -> None:
         """Something may speak against the joins of a stream in a time frame."""
-        for join in self.joins:
-            if (join.subscriber, join.publisher, join.subject) == (
-                subscriber, publisher, subject,
-            ) and frame_of(join.seqno) == frame:  # fmt: skip
+        for join in self._by_stream.get((publisher, subject), ()):
+            if join.subscriber == subscriber and frame_of(join.seqno) == frame:
                 join.undecided = why
 
     def contradict(
@@ -186,11 +187,10 @@ class Convergence:
         why: str,
     ) -> None:  # fmt: skip
         """A loss of a stream in a time frame: every join of it in that frame is contradicted."""
-        for join in self.joins:
+        for join in self._by_stream.get((publisher, subject), ()):
             if (
-                join.publisher == publisher
-                and join.subject == subject
-                and frame_of(join.seqno) == frame
+                frame_of(join.seqno) == frame
+                and len(join.contradicted_by) < MAX_REASONS
                 and (subscriber is None or join.subscriber in (None, subscriber))
             ):
                 join.contradicted_by.append((mark, why))

@@ -84,6 +84,7 @@ class Notices:
         self.last_told_ns: dict[str, int] = {}  # any point-to-point message of the observer
         self._last_ns: dict[str, int] = {}
         self._known: dict[str, bool] = {}  # a loss of known size since the last notice
+        self._by_seqno: dict[tuple[str, str, int], Due] = {}
 
     def told(self, peer: str, at_ns: int) -> None:
         """A point-to-point message of the observer to a peer was captured."""
@@ -99,23 +100,17 @@ class Notices:
         known = self._known.get(publisher, False) or count is not None
         self._known[publisher] = known and not at_once
         if len(self.losses) < MAX_LOSSES:
-            self.losses.append(
-                Due(publisher, subject, count, total, seqno, mark, at_once, not known)
-            )
+            due = Due(publisher, subject, count, total, seqno, mark, at_once, not known)
+            self.losses.append(due)
+            self._by_seqno.setdefault((publisher, subject, key(seqno)), due)
         else:
             self.unlisted += 1
 
     def of(self, notice: Notice) -> Due | None:
         """The loss that a captured notice is about; null: the replay has none."""
-        for due in self.losses:
-            if (
-                due.publisher == notice.publisher
-                and notice.seqno is not None
-                and key(due.seqno) == key(notice.seqno)
-                and notice.subject in (None, due.subject)
-            ):
-                return due
-        return None
+        if notice.publisher is None or notice.subject is None or notice.seqno is None:
+            return None
+        return self._by_seqno.get((notice.publisher, notice.subject, key(notice.seqno)))
 
     def missing(self, notices: list[Notice]) -> list[Due]:
         """Losses that had to be told at once and were not, where the capture would show it."""

@@ -30,9 +30,13 @@ SHORTEST_NS: Final = 900_000_000
 #: How late an advisory may be, and how far two captures of one host are apart.
 LATE_NS: Final = 250_000_000
 MAX_FINDINGS: Final = 1_000
+#: Patterns of one client, and clients times losses of one daemon, that are looked at.
+MAX_PATTERNS: Final = 1_000
+MAX_PAIRS: Final = 1_000_000
 
 NO_CLIENT: Final = "no RV client connection was captured"
 NO_DAEMON: Final = "no capture is known to be of the client's daemon"
+TOO_MANY: Final = "too many clients and losses to compare each with each"
 NO_BEGIN: Final = "the client's subscriptions began before the capture"
 
 Row = Mapping[str, Any]
@@ -43,6 +47,13 @@ class _Client:
     capture: int
     row: Row
     advisories: list[Row] = field(default_factory=list)
+    exact: dict[str, list[Any]] = field(default_factory=dict)
+    patterns: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for listen in self.row["listens"]:
+            wildcard = any(part in ("*", ">") for part in listen[0].split("."))
+            (self.patterns if wildcard else self.exact.setdefault(listen[0], [])).append(listen)
 
     @property
     def key(self) -> str:
@@ -51,13 +62,14 @@ class _Client:
     def gets(self, event: LossEvent) -> bool:
         """Did it get the message behind the loss?"""
         at = event.mark.at_ns
-        return (
-            self.row["service"] == event.service
-            and self.row["first_ns"] <= at <= self.row["last_ns"]
-            and any(
-                start <= at and (stop is None or at < stop) and matches(pattern, event.subject)
-                for pattern, start, stop in self.row["listens"]
-            )
+        if self.row["service"] != event.service:
+            return False
+        if not self.row["first_ns"] <= at <= self.row["last_ns"]:
+            return False
+        listens = [*self.exact.get(event.subject, ()), *self.patterns[:MAX_PATTERNS]]
+        return any(
+            start <= at and (stop is None or at < stop) and matches(pattern, event.subject)
+            for pattern, start, stop in listens
         )
 
 
@@ -111,10 +123,15 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[dict[str, Any]], list[d
         why = None if serving else NO_DAEMON
         if not client.row["began"] or client.row["service"] is None:
             why = NO_BEGIN
+        elif len(client.patterns) > MAX_PATTERNS or any(
+            len(d.events) * len(clients) > MAX_PAIRS for d in serving
+        ):
+            why = TOO_MANY
         judged += [_judged(rule, client.capture, why) for rule in ("RA024", "RA025")]
     for daemon in daemons:
         own = [c for c in clients.values() if _serves(daemon, c)]
-        if own:
+        too_many = len(daemon.events) * len(clients) > MAX_PAIRS
+        if own and not too_many and all(len(c.patterns) <= MAX_PATTERNS for c in own):
             found += _compared(daemon, own)
             for client in own:
                 found += [f.detail() | {"capture": daemon.capture}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from seqaudit.replay.raims_advisories import INBOUND, OUTBOUND
-from seqaudit.replay.raims_told import NO_BEGIN, NO_CLIENT, NO_DAEMON, judge
+from seqaudit.replay.raims_told import NO_BEGIN, NO_CLIENT, NO_DAEMON, TOO_MANY, judge
 
 SECOND = 1_000_000_000
 CLIENT = {"client": "127.0.0.1:5", "daemon": "127.0.0.1:7500"}
@@ -103,6 +103,10 @@ def test_two_advisories_within_a_second_are_unthrottled() -> None:
         (client(), {NO_DAEMON, None}),
         (LOSSES + client(began=False), {NO_BEGIN, NO_CLIENT, None}),
         (LOSSES + client(address="10.0.0.3"), {NO_DAEMON, NO_CLIENT, None}),
+        (
+            LOSSES + client(listens=[[f"A{n}.>", 0, None] for n in range(1001)]),
+            {TOO_MANY, NO_CLIENT, None},
+        ),
     ],
 )
 def test_the_report_says_why_a_rule_was_not_judged(rows: list[Any], why: set[Any]) -> None:
