@@ -264,7 +264,7 @@ class Subscriber:
         """The initial history query ended (S19)."""
         self.history = False
         if not self.queries:
-            self.flush(mark, None)
+            self.flush(mark, None, history=True)
 
     def advance(self, at_ns: int) -> None:
         """Time has come to this point."""
@@ -323,28 +323,37 @@ class Subscriber:
         return first + room
 
     def _after_live(self, mark: Mark) -> None:
-        """Pending samples and no open query: such a subscriber asks now (S10)."""
-        if self.pending and not self.queries and not self.history and self.waiting is None:
+        """Pending samples and no open query: such a subscriber asks now (S10), history or not."""
+        kept = self.history and self.last is None  # S4: by the history, not by a gap
+        if self.pending and not self.queries and not kept and self.waiting is None:
             self.waiting = mark
 
-    def flush(self, mark: Mark, query: Query | None) -> None:
-        """Hand on everything pending; each hole is a miss (S20), what is old is dropped (S21)."""
+    def flush(self, mark: Mark, query: Query | None, *, history: bool = False) -> None:
+        """Hand on everything pending; each hole is a miss (S20), what is old is dropped (S21).
+
+        Args:
+            query: the one for missing samples that ended; null: there was none.
+            history: the initial history query ended, and everything waited for that.
+        """
         self.waiting = None
         pending, self.pending = list(self.pending), RangeSet()
-        if query is None:  # nobody asked: they did not wait
+        at_once = query is None and not history  # nobody asked: they did not wait
+        if at_once:
             self.quiet_samples += sum(b - a for a, b in pending)
         for first, stop in pending:
             if self.last is not None and first > self.last + 1:
-                self._miss(self.last + 1, first, mark, query)
+                self._miss(self.last + 1, first, mark, query, at_once=at_once)
             if self.last is not None:
                 first = max(first, self.last + 1)
             self._deliver(first, stop, mark)
         self._release(mark)
 
-    def _miss(self, first: int, stop: int, mark: Mark, query: Query | None) -> None:
+    def _miss(
+        self, first: int, stop: int, mark: Mark, query: Query | None, *, at_once: bool
+    ) -> None:
         gap = None if self.tracker is None else self.tracker.gap_of(stop - 1)
-        if query is None and gap is not None:
-            mark = gap.revealed  # nobody asks, so nothing is waited for
+        if at_once and gap is not None:
+            mark = gap.revealed
         since = mark if gap is None else gap.revealed
         cause = self._cause(self, first, stop, query, since.at_ns)
         self.missed += stop - first
