@@ -207,7 +207,7 @@ def render_streams(report: Report, limit: int) -> RenderableType:
             _count(stream["capture"]),
             stream["system"],
             stream.get("sender_name") or "-",
-            stream.get("receiver_name") or stream.get("group") or "all",
+            stream.get("receiver_name") or _group(stream),
             *([stream.get("source") or "-", stream.get("key") or "-"] if keyed else []),
             *([stream.get("subject") or "-"] if subjects else []),
             *([_feed_stream(stream) if "feed" in stream else "-"] if feeds else []),
@@ -518,6 +518,11 @@ def _recovery(value: Mapping[str, int | None] | None) -> str:
     if not value or value.get("max") is None:
         return "-"
     return f"{duration(value.get('p50'))}/{duration(value.get('max'))}"
+
+
+def _group(stream: Mapping[str, Any]) -> str:
+    """Where a stream goes that has no one receiver."""
+    return (stream.get("destination") if "feed" in stream else None) or "all"
 
 
 def _jitter(value: Mapping[str, int | None] | None) -> str:

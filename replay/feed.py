@@ -92,7 +92,7 @@ class FeedEngine:
             stream.close(self.end_ns)
         self._drain()
         for pair in self.pairs.values():
-            pair.close(self.end_ns, self.settings.late_ns)
+            pair.close(self.end_ns, self.settings)
 
     def stream(self, key: str, destination: str | None = None) -> FeedStream:
         """A stream, new or known."""
@@ -276,6 +276,7 @@ class FeedEngine:
         value = self.parameters.value
         return StreamSettings(
             late_ns=value("late_ms") * 1_000_000,
+            late_numbers=value("late_numbers"),
             restart_distance=value("restart_distance"),
             restart_ns=value("restart_ms") * 1_000_000,
             max_jump=value("max_jump"),

@@ -24,8 +24,8 @@ MAX_SEQNOS: Final = 1_000
 MAX_DROPOUT: Final = 3_000
 
 _PARAMETERS: Final = (
-    "late_ms", "restart_distance", "restart_ms", "max_jump", "silence_ms", "max_jitter_us",
-    "max_lag_us",
+    "late_ms", "late_numbers", "restart_distance", "restart_ms", "max_jump", "silence_ms",
+    "max_jitter_us", "max_lag_us",
 )  # fmt: skip
 _NO_LINES: Final = "the feed declares no lines that carry the same"
 _NO_LIMIT: Final = "feed.{} is not given"
@@ -480,7 +480,7 @@ def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -
         "feed": engine.feed_name,
         "sender": stream.sender,
         "senders": sorted(stream.senders),
-        "group": stream.destination,
+        "destination": stream.destination,
         "receiver": None,
         "conn_id": None,
         "declares": sorted(engine.declares),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from seqaudit.replay.feed_holes import Hole
-from seqaudit.replay.feed_notes import MAX_RANGES, Noted, Taken
+from seqaudit.replay.feed_notes import MAX_RANGES, Noted, StreamSettings, Taken
 from seqaudit.replay.feed_numbering import Numbering
 from seqaudit.replay.feed_rows import Row
 from seqaudit.replay.feed_stream import FeedStream
@@ -100,7 +100,7 @@ class LinePair:
         """The number that a raw one of a request or repair stands for."""
         return min(self.streams.items())[1].nearest(raw)
 
-    def close(self, end_ns: int, late_ns: int) -> None:
+    def close(self, end_ns: int, settings: StreamSettings) -> None:
         """Both lines have been closed."""
         ended = {line: stream.ended_numberings for line, stream in self.streams.items()}
         for number, merged in sorted(self._numberings.items()):
@@ -122,7 +122,8 @@ class LinePair:
                 if begin >= stop:
                     continue
                 both += stop - begin
-                if end_ns - hole.revealed_ns < late_ns:
+                near = merged.high - hole.stop < settings.late_numbers
+                if near and end_ns - hole.revealed_ns < settings.late_ns:
                     self.young_count += stop - begin
                     self.young.append(hole._replace(first=begin, stop=stop))
                     continue

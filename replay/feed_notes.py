@@ -17,6 +17,7 @@ class StreamSettings:
     """What a stream is judged by; times in ns."""
 
     late_ns: int = 1_000_000_000
+    late_numbers: int = 1_000
     restart_distance: int = 100
     restart_ns: int = 1_000_000_000
     max_jump: int = 10_000_000

@@ -20,12 +20,13 @@ continue it; so nothing here depends on where a run was cut.
 
     next row                                                  the trial
     T1  and the trial had RESTART_NUMBERS over restart_ms     is a restart, in force since it began
-    T2  goes on in it, at most ``restart_distance`` on        goes on
-    T3  at or above the highest number of the numbering       was old copies, or strays far ahead
+    T2  at or above the highest number of the numbering, and  was old copies, or strays far ahead
+        not nearer to the trial
+    T3  goes on in it, at most ``restart_distance`` on        goes on
     T4  below it, as L1 or L4                                 goes on; the row is judged as ever
-    T5  elsewhere                                             as T3; that row is on trial
+    T5  elsewhere                                             as T2; that row is on trial
     T6  none: the stream ends                                 a restart if it had RESTART_NUMBERS or
-                                                              lasted restart_ms, else as T3
+                                                              lasted restart_ms, else as T2
 
 How the part of a hole that a late row fills has ended, first that fits (A1 to A6 of ``arrivals``
 are the same question where requests are a receiver's own):
@@ -382,18 +383,26 @@ class FeedStream:
             self._trial = None
             self._restart(trial, sure=True)
             self._data(row)
-        elif trial.start <= row.first <= trial.next + settings.restart_distance:  # T2
-            trial.extend(row)
-        elif now is not None and 0 <= row.first - now.high <= settings.max_jump:  # T3
+        elif now is not None and self._goes_on(row, now, trial):  # T2
             self._trial = None
             self._refuse(trial)
             self._data(row)
+        elif trial.start <= row.first <= trial.next + settings.restart_distance:  # T3
+            trial.extend(row)
         elif now is not None and row.first < now.high and self._is_line(row, now):  # T4
             self._place(row, now)
         else:  # T5
             self._trial = None
             self._refuse(trial)
             self._data(row)
+
+    def _goes_on(self, row: Row, now: Numbering, trial: Trial) -> bool:
+        """T2: does the row go on where the numbering was before the trial?"""
+        ahead, limit = row.first - now.high, self.settings.restart_distance
+        if 0 <= ahead <= limit:
+            return True
+        near_trial = trial.start <= row.first <= trial.next + limit
+        return 0 <= ahead <= self.settings.max_jump and not near_trial
 
     def _lasted(self, trial: Trial) -> bool:
         return trial.last_ns - trial.began.at_ns >= self.settings.restart_ns
@@ -431,7 +440,7 @@ class FeedStream:
                 trial.rows.append(row._replace(first=following, stop=following))
                 trial.next = following
         elif ahead >= 0 and ahead <= settings.max_jump:
-            if trial is not None:  # T3
+            if trial is not None:  # T2
                 self._trial = None
                 self._refuse(trial)
             if ahead:
@@ -523,7 +532,7 @@ class FeedStream:
             if young or block.first_id < MAX_LISTED or len(self.unrecovered) < MAX_RANGES:
                 for hole in block.holes:
                     self._never_came(numbering, hole)
-                    if young_ns is not None and hole.revealed_ns > young_ns:
+                    if young_ns is not None and self._is_open(numbering, hole, young_ns):
                         self.open_count += hole.stop - hole.first
                         if len(self.open_at_end) < MAX_LISTED:
                             self.open_at_end.append(hole)
@@ -534,6 +543,13 @@ class FeedStream:
             self.highest = high if self.highest is None else max(self.highest, high)
             if self.bits < 63:
                 self.wraps += (high >> self.bits) - (numbering.start >> self.bits)
+
+    def _is_open(self, numbering: Numbering, hole: Hole, young_ns: int) -> bool:
+        """Is it too early to call a hole lost?"""
+        if hole.revealed_ns <= young_ns:
+            return False
+        near = numbering.high - hole.stop < self.settings.late_numbers
+        return near or bool(self.asked.within(hole.first, hole.stop))
 
     def _note_restart(self, restart: Restart) -> None:
         self.restart_count += 1
@@ -568,8 +584,12 @@ class FeedStream:
         for row in trial.rows:
             if row.first == row.stop:
                 continue
-            if row.first >= now.high:
+            ahead = row.first - now.high
+            if ahead > self.settings.max_jump:
                 self.strays.add(row.first, row.stop, row.mark())
+            elif ahead >= 0:
+                self._end_held(goes_on=False)
+                self._ahead(row)
             else:
                 self._end_held(goes_on=False)
                 self._behind(row._replace(stop=min(row.stop, now.high)))

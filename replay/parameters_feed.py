@@ -6,6 +6,8 @@ FEED: Final = (
     ("feed.late_ms", 1000, "ms", "a number that comes so soon after its gap showed, and not as a "
      "repair, was overtaken; later it may have been sent again. A gap younger than this when the "
      "capture ends is open, not lost", "design 4.5"),
+    ("feed.late_numbers", 1000, "numbers", "a gap so far behind the highest number when the "
+     "capture ends is lost, not open, unless it was asked for", "design 4.5"),
     ("feed.restart_distance", 100, "numbers", "what comes no further behind the highest number is "
      "late or a copy; further behind, with nothing missing there, it may be a new numbering",
      "RFC 3550 A.1, MAX_MISORDER"),

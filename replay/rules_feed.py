@@ -16,9 +16,9 @@ FEED: Final[tuple[Rule, ...]] = (
     error(
         "FD002", "feed-loss-not-recovered",
         "Numbers of a feed never arrived at the place of capture.",
-        "A gap that was still open when its numbering or the capture ended, feed.late_ms or more "
-        "after it showed. Receivers of a feed never speak, so a gap here is a gap here: whether "
-        "others had the same one, only a capture at them can say.",
+        "A gap that was still open when its numbering or the capture ended, feed.late_ms or "
+        "feed.late_numbers after it showed. Receivers of a feed never speak, so a gap here is one "
+        "here: whether others had the same one, only a capture at them can say.",
         "Look whether losses come in bursts, and at the counters of interfaces, switches and "
         "socket buffers on the path.",
         "design 4.5, 5.5"),
@@ -119,7 +119,8 @@ FEED: Final[tuple[Rule, ...]] = (
     info(
         "FD017", "feed-open-at-end",
         "A gap was still open when the capture ended, too early to call it lost.",
-        "Less than feed.late_ms between its revelation and the end of the capture.",
+        "Less than feed.late_ms between its revelation and the end of the capture, and less than "
+        "feed.late_numbers above it, or somebody had asked for it.",
         "Capture longer.",
         "design 4.5"),
     info(

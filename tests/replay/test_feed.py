@@ -179,6 +179,9 @@ def test_a_gap_of_the_last_moment_is_open() -> None:
     assert told(*story) == [("FD017", "cannot be told", [[2, 2]])]
     assert told(*story, 999, data(4)) == [("FD002", "proven", [[2, 2]])]
     assert stream_of(*story)["open_at_end"] == 1
+    many = data(4, 1000)
+    assert told(*story, many) == [("FD002", "proven", [[2, 2]])]
+    assert told(*story, request((2, 3)), many) == [("FD017", "cannot be told", [[2, 2]])]
 
 
 # -- numberings --------------------------------------------------------------------------------
@@ -208,6 +211,17 @@ def test_old_copies_in_bulk_are_no_restart() -> None:
     story = [data(n) for n in range(500, 700)]
     bulk = [data(n) for n in range(510, 590)]
     assert told(*story, *bulk, data(700)) == [("FD006", "proven", [[510, 589]])]
+
+
+@pytest.mark.rule("FD008")
+@pytest.mark.parametrize("behind", [99, 101, 103, 150, 250])
+def test_a_copy_far_behind_is_a_copy(behind: int) -> None:
+    story = [data(n) for n in range(500, 1000)]
+    more = [data(n) for n in (1000, 1001, 1003, 1004)]
+    assert told(*story, data(1000 - behind, 3), *more, 2000, data(1005)) == [
+        ("FD002", "proven", [[1002, 1002]]),
+        ("FD006", "proven", [[1000 - behind, 1002 - behind]]),
+    ]
 
 
 @pytest.mark.rule("FD008")
