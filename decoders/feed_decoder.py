@@ -17,6 +17,7 @@ else ``feed|NAME|FIELDS|PLACE``. Columns that mean something else here than else
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ import pyarrow as pa
 
 from seqaudit.decoders import feed_kernels as k
 from seqaudit.decoders.events import EVENTS, FRAME_BITS, Kind
-from seqaudit.decoders.feed_tables import Tables, is_masked, key_words, message_name
+from seqaudit.decoders.feed_tables import ROWS, Tables, is_masked, key_words, message_name
 from seqaudit.decoders.feeds import LINE_NAMES, UNWRAPPED_BITS, Feed, Field, Type
 from seqaudit.decoders.kernels import Int64s, argument, data_argument, kernel
 from seqaudit.decoders.packets import Datagrams
@@ -46,8 +47,10 @@ _KIND_OF: Final = np.array([0, *(_KINDS[code] for code in range(1, 8))], np.int1
 _PORT_MASK: Final = 0xFFFF
 #: Rows that are made columns of at once; a few of each chunk would cost more than the kernel.
 ENOUGH: Final = 4_096
+#: Names of streams that are kept; making one takes some µs.
+NAMES: Final = 20_000
 #: Characters of a field's text that are written as they are.
-_PLAIN: Final = frozenset(
+_PLAIN: Final = (
     b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:;/+*#@!?$&()[]{}<>^~'\""
 )
 
@@ -66,6 +69,14 @@ class FeedDecoder:
         self._memory = self._tables.memory
         self._logged = any(self._tables.memory_of_log(feed) for feed in self._feeds)
         self._facts = [facts_of(feed) for feed in self._feeds]
+        self._naming = [
+            (
+                feed,
+                feed.has_repairs or bool(feed.lines),
+                [(feed.field(name), key_words(feed.field(name))) for name in feed.key_fields],
+            )
+            for feed in self._feeds
+        ]
         self._hosts: list[str] | None = None
         self._names: dict[int, tuple[str, str]] = {}
         self._where = (0, 0)
@@ -168,7 +179,11 @@ class FeedDecoder:
             if len(rows):
                 tables.append(streams[rows, : k.WIDTH])
                 streams[rows, k.KIND] = 0
-        batches = [self._batch(table) for table in tables if len(table)]
+        batches = [
+            self._batch(table[at : at + ROWS])
+            for table in tables
+            for at in range(0, len(table), ROWS)
+        ]
         memory[k.H_ROWS] = out
         memory[k.H_LOG] = memory[k.H_LOG_ROWS]
         memory[k.H_RUN] = 0
@@ -293,21 +308,21 @@ class FeedDecoder:
         stream, feed = code >> 16, code & 0xFFFF
         known = self._names.get(stream)
         if known is None:
-            known = self._names[stream] = self._new_name(stream, self._feeds[feed])
+            if len(self._names) >= NAMES:
+                self._names.clear()
+            known = self._names[stream] = self._new_name(stream, feed)
         return known
 
-    def _new_name(self, stream: int, feed: Feed) -> tuple[str, str]:
+    def _new_name(self, stream: int, number: int) -> tuple[str, str]:
         at = int(self._memory[k.H_STREAM_ROWS]) + stream * self._tables.stride
         words = self._memory[at : at + self._tables.stride].tolist()
-        fields = []
+        feed, shared, parts = self._naming[number]
         cursor = k.KEY
-        for name in feed.key_fields:
-            field = feed.field(name)
-            size = key_words(field)
-            fields.append(f"{name}={key_text(field, words[cursor : cursor + size])}")
+        fields = []
+        for field, size in parts:
+            fields.append(f"{field.name}={key_text(field, words[cursor : cursor + size])}")
             cursor += size
         said = ",".join(fields)
-        shared = feed.has_repairs or bool(feed.lines)
         if words[k.IDENT] & 0xFF == 2:  # requests and repairs, whose place is a server's
             return f"feed|{feed.name}|{said}", f"{feed.name}|{said}|"
         place, line = self._place(feed, words[k.PLACE], words[k.FROM])
@@ -320,13 +335,10 @@ class FeedDecoder:
             line = (to >> 40) - 2
             return f"lines {(line >> 1) + 1}", LINE_NAMES[line & 1]
         parts = feed.stream
-        ends = [
-            _end(
-                self._hosts[end >> 16] if host in parts else "",
-                end & _PORT_MASK if port in parts else -1,
-            )
-            for end, host, port in ((start, "source", "source_port"), (to, "destination", "port"))
-        ]
+        ends = []
+        for end, host, port in ((start, "source", "source_port"), (to, "destination", "port")):
+            address = self._hosts[end >> 16] if host in parts else ""
+            ends.append(_end(address, end & _PORT_MASK if port in parts else -1))
         return (f"{ends[0]}>{ends[1]}" if ends[0] else ends[1]), ""
 
 
@@ -358,8 +370,9 @@ def key_text(field: Field, words: Sequence[int]) -> str:
     """A field of a key, so that different values have different texts."""
     if is_masked(field):
         return str(words[0] << 32 | words[1])
-    sizes = [min(4, field.width - at) for at in range(0, field.width, 4)]
-    raw = b"".join(word.to_bytes(size, "big") for word, size in zip(words, sizes, strict=True))
+    raw = struct.pack(f">{len(words)}I", *words)
+    if field.width % 4:  # the last word has fewer bytes
+        raw = raw[:-4] + raw[-(field.width % 4) :]
     if field.type == Type.NUMBER:
         return str(int.from_bytes(raw, "big" if field.big_endian else "little"))
     if field.type == Type.BYTES:
@@ -370,6 +383,8 @@ def key_text(field: Field, words: Sequence[int]) -> str:
 
 
 def _escaped(raw: bytes) -> str:
+    if not raw.translate(None, _PLAIN):
+        return raw.decode("ascii")
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in raw)
 
 
