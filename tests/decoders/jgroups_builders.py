@@ -189,7 +189,7 @@ def datagrams(
     *,
     compile_it: bool = False,
     cut: int = 0,
-    flags: int = 0,
+    flags: int | Int64s = 0,
     port: int = 7800,
     pad: bytes = b"",
 ) -> Datagrams:
@@ -208,7 +208,7 @@ def datagrams(
         length.append(len(payload or b""))
         data += pad
 
-    def column(value: int | Sequence[int]) -> Int64s:
+    def column(value: int | Sequence[int] | Int64s) -> Int64s:
         return np.full(count, value, np.int64)
 
     return Datagrams(

@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -144,6 +145,14 @@ def test_a_unicast_run_says_whether_its_messages_came_in_lists(
     sent: list[bytes], flags: int
 ) -> None:
     assert Decoded(sent).of("seqno", "count", "flags") == [(1, 2, flags)]
+
+
+def test_other_flags_end_a_unicast_run() -> None:
+    sent = [single(data3(n), to=B) for n in (1, 2, 3)]
+    sent[1] = listed(message(data3(2), tp()), to=B)
+    flags = np.array([Flag.REFUSED, Flag.REFUSED, 0], np.int64)
+    rows = Decoded(sent, flags=flags).of("seqno", "count", "flags")
+    assert rows == [(1, 2, Flag.REFUSED), (3, 1, Flag.ALONE)]
 
 
 @pytest.mark.rule("design 3.3")
