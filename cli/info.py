@@ -8,13 +8,12 @@ from seqaudit.cli.audit import tell_unjudged
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.inputs import (
     format_option,
-    inputs_of,
     judging_options,
     limit_option,
-    options_of,
     reading_options,
 )
-from seqaudit.cli.show import ShownProgress, emit, note, render
+from seqaudit.cli.run import audited
+from seqaudit.cli.show import emit, render
 
 
 @click.command("info")
@@ -38,18 +37,7 @@ def command(
     Example:
       seqaudit info --engine direct receiver.pcapng
     """
-    from seqaudit.pipeline.without_pandas import keep_pandas_out
-
-    keep_pandas_out()
-    from seqaudit.pipeline.audit import StoppedError, audit
-
-    inputs, shared_at = inputs_of(captures, at, one_capture)
-    try:
-        with ShownProgress() as progress:
-            report = audit(inputs, options_of(at=shared_at, **given), progress)
-    except StoppedError as stopped:
-        note(str(stopped))
-        return ExitCode.INTERRUPTED
+    report = audited(captures, at, one_capture, given)
     if shape == "json":
         from seqaudit.pipeline.report import to_json
 

@@ -11,8 +11,9 @@ from typing import Any, Final
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
-from seqaudit.cli.inputs import inputs_of, judging_options, options_of, reading_options
-from seqaudit.cli.show import ShownProgress, emit, note, render
+from seqaudit.cli.inputs import judging_options, reading_options
+from seqaudit.cli.run import audited
+from seqaudit.cli.show import emit, note, render
 from seqaudit.cli.tables import Column, Listing
 from seqaudit.cli.text import safe
 
@@ -114,7 +115,7 @@ def advisories(captures: tuple[str, ...], shape: str, **given: Any) -> int:
     Example:
       seqaudit show advisories --at B.pcap=10.77.0.2 B.pcap B-client.pcap
     """
-    report = _audited(captures, given)
+    report = audited(captures, given.pop("at"), given.pop("one_capture"), given)
     tables = report.get("tables", {}).get("raims", {})
     paths = {n: capture["path"] for n, capture in enumerate(report["captures"])}
     replayed, seen = tables.get("advisories", []), tables.get("rv_advisories", [])
@@ -164,7 +165,7 @@ def _show(
     listing: Callable[[str, Sequence[Row]], Listing],
     given: dict[str, Any],
 ) -> int:
-    report = _audited(captures, given)
+    report = audited(captures, given.pop("at"), given.pop("one_capture"), given)
     rows = report.get("tables", {}).get("raims", {}).get(table, [])
     paths = {n: capture["path"] for n, capture in enumerate(report["captures"])}
     if shape == "json":
@@ -187,19 +188,6 @@ def _show(
         if not rows:
             emit(f"no rows of {table} in {len(paths)} captures")
     return ExitCode.CLEAN if rows or table == "convergence" else ExitCode.NOT_JUDGED
-
-
-def _audited(captures: tuple[str, ...], given: dict[str, Any]) -> Row:
-    """The report of the captures."""
-    from seqaudit.pipeline.without_pandas import keep_pandas_out
-
-    keep_pandas_out()
-    from seqaudit.pipeline.audit import audit
-
-    inputs, shared = inputs_of(captures, given.pop("at"), given.pop("one_capture"))
-    options = options_of(at=shared, **given)
-    with ShownProgress() as progress:
-        return audit(inputs, options, progress)
 
 
 def _loss(path: str, rows: Sequence[Row]) -> Listing:

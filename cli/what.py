@@ -7,14 +7,13 @@ import click
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.inputs import (
     format_option,
-    inputs_of,
     judging_options,
     limit_option,
-    options_of,
     reading_options,
     time_option,
 )
-from seqaudit.cli.show import ShownProgress, emit, note, render
+from seqaudit.cli.run import audited
+from seqaudit.cli.show import emit, render
 from seqaudit.cli.show_raims import advisories, convergence, loss, windows
 from seqaudit.cli.times import TimeStyle
 
@@ -51,19 +50,9 @@ def recovery(
     Example:
       seqaudit show recovery --engine direct subscriber.pcap
     """
-    from seqaudit.pipeline.without_pandas import keep_pandas_out
-
-    keep_pandas_out()
     from seqaudit.cli.audit import tell_unjudged
-    from seqaudit.pipeline.audit import StoppedError, audit
 
-    inputs, shared_at = inputs_of(captures, at, one_capture)
-    try:
-        with ShownProgress() as progress:
-            report = audit(inputs, options_of(at=shared_at, **given), progress)
-    except StoppedError as stopped:
-        note(str(stopped))
-        return ExitCode.INTERRUPTED
+    report = audited(captures, at, one_capture, given)
     if shape == "json":
         from seqaudit.pipeline.report import to_json
 
