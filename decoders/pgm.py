@@ -44,7 +44,11 @@ _KINDS: Final = {
 #: Bytes of a PGM header.
 HEADER_BYTES: Final = 16
 DAMAGED: Final = "PGM packet with a wrong checksum, which receivers drop"
+_NUMBERED: Final = frozenset({wire.ODATA, wire.RDATA, wire.NAK, wire.NCF})
+
 OPTION_NAK_LIST: Final = 0x02
+#: A parity packet: its number is that of a group of packets (RFC 3208 11).
+OPTION_PARITY: Final = 0x80
 EMPTY_LEAD: Final = 0xFFFFFFFF
 SQNS: Final = 1 << 32
 
@@ -276,6 +280,10 @@ class PgmDecoder:
                 "wire_kind": "TRAIL", "kind": int(Kind.NOTICE), "stamp": row[wire.TRAIL],
                 "count": 0,
             }  # fmt: skip
+        if row[wire.WORD] & OPTION_PARITY and sort in _NUMBERED:
+            stamp = row[wire.TRAIL] if row[wire.SORT] == wire.PGM_DATA else None
+            word = f"PARITY_{TYPES[sort]}"
+            return event | {"wire_kind": word, "kind": int(Kind.NOTICE), "stamp": stamp}
         if row[wire.SORT] == wire.PGM_DATA:
             return event | {
                 "seqno": row[wire.SEQNO], "stop_seqno": row[wire.STOP], "stamp": row[wire.TRAIL],

@@ -20,6 +20,7 @@ from seqaudit.replay.settings import MEMBER, Vantage
 MAX_HOLES: Final = 10_000
 MAX_MARKS: Final = 100
 IP_UDP_BYTES: Final = 28
+PARITY: Final = "parity packets (FEC) were sent; whether receivers repaired with them is not told"
 
 
 @dataclass(slots=True)
@@ -68,6 +69,7 @@ class PgmEngine:
         self.oversized = Noted()
         self.asked = RangeSet()
         self.confirmed = Noted()
+        self.parity = 0  # packets of forward error correction, which is not replayed
         self.repaired = 0
         self.useful = 0
         self.needless = 0
@@ -98,6 +100,7 @@ class PgmEngine:
             return
         word = event.wire_kind
         self.packets[word] = self.packets.get(word, 0) + event.count
+        self.parity += event.count if word.startswith("PARITY_") else 0
         mine = self.by_source.setdefault(event.source or "", {})
         mine[word] = mine.get(word, 0) + event.count
         if word in ("ODATA", "RDATA", "SPM"):
@@ -183,18 +186,18 @@ class PgmEngine:
 
 def summary(engine: PgmEngine) -> dict[str, Any]:
     """The stream of a TSI in the report."""
-    receiving = engine.receiving
+    receiving = engine.receiving and not engine.parity
     lost_for_good = sum(engine.fates[fate] for fate in (Fate.RETRIES, Fate.TRAIL, Fate.FULL))
-    hidden = "not visible at this point of capture (raims.md 15)"
+    hidden = PARITY if engine.parity else "not visible at this point of capture (raims.md 15)"
     asked = sum(r.requests for r in engine.requesters.values())
     asked_sqns = sum(r.sqns for r in engine.requesters.values())
-    side = "sent" if receiving else "arrived" if engine.sending else "passed"
+    side = "sent" if engine.receiving else "arrived" if engine.sending else "passed"
     return {
         "system": "pgm",
         "id": engine.tsi,
-        "role": "receiver" if receiving else "sender" if engine.sending else "between",
+        "role": "receiver" if engine.receiving else "sender" if engine.sending else "between",
         "sender": engine.sender,
-        "receiver": engine.vantage.address if receiving else None,
+        "receiver": engine.vantage.address if engine.receiving else None,
         "conn_id": None,
         "first_seqno": engine.seen.first() if engine.seen else None,
         "last_seqno": engine.seen.stop() - 1 if engine.seen else None,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from seqaudit.replay.findings import Certainty, Finding
-from seqaudit.replay.pgm import PgmEngine, summary
+from seqaudit.replay.pgm import PARITY, PgmEngine, summary
 from seqaudit.replay.pgm_window import Fate, Hole
 from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.reporting import MAX_EVIDENCE, Reporter
@@ -47,13 +47,16 @@ class _Reporter(Reporter):
             yield self.finding(finding, self.about)
         for rule in RULES:
             if rule.code.startswith("PG"):
-                hidden = not self.engine.receiving and rule.code in _NEEDS_RECEIVER
-                yield self.judged(rule.code, _NO_RECEIVER if hidden else None)
+                why = None
+                if rule.code in _NEEDS_RECEIVER:
+                    why = PARITY if self.engine.parity else None
+                    why = why if self.engine.receiving else _NO_RECEIVER
+                yield self.judged(rule.code, why)
         yield from self.parameters_used(_PARAMETERS)
 
     def _findings(self) -> Iterator[Finding]:
         engine = self.engine
-        if engine.receiving:
+        if engine.receiving and not engine.parity:
             yield from self._holes(
                 "PG001", (Fate.REPAIRED,), "{count} packets of {sender_member} were lost and came "
                 "again as RDATA.",

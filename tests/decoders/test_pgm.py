@@ -202,6 +202,17 @@ def test_a_message_in_pieces() -> None:
     assert [r["wire_kind"] for r in wrong.messages()] == ["PIECE"]  # begins no message
 
 
+def test_parity_packets_have_no_sqns_of_their_own() -> None:
+    option = struct.pack(">BBH", 0, 4, 8) + struct.pack(">BBBB", 0x88, 4, 0, 0)
+    body = struct.pack(">II", 8, 0) + option
+    found = decoded(
+        odata(0), pgm(5, body, b"parity", options=0x81), pgm(8, nak(3)[16:], options=0x80)
+    )
+    assert [(r["wire_kind"], r["seqno"]) for r in found.packets()] == [
+        ("ODATA", 0), ("PARITY_RDATA", None), ("PARITY_NAK", None)
+    ]  # fmt: skip
+
+
 def test_messages_behind_the_last_piece_are_read() -> None:
     tsdu = piece(300, 310, b"y" * 10) + data("_1.A", 7)
     found = decoded(odata(0, data("_1.A", 6)), odata(1, tsdu))

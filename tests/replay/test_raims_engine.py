@@ -11,7 +11,7 @@ from seqaudit.decoders.events import Flag, Kind
 from seqaudit.replay import pgm_findings, raims_findings
 from seqaudit.replay.event import Event
 from seqaudit.replay.gaps import Mark
-from seqaudit.replay.pgm import PgmEngine
+from seqaudit.replay.pgm import PARITY, PgmEngine
 from seqaudit.replay.pgm_window import Fate, PgmWindow
 from seqaudit.replay.raims import RaimsEngine
 from seqaudit.replay.raims_seqno import FRAME_NS, first_seqno, seqno, start_of
@@ -136,6 +136,19 @@ def test_findings_of_a_receiver_of_pgm() -> None:
     assert sorted(rules_of(rows)) == ["PG001", "PG002", "PG003", "PG004", "PG006"]
     summary = rows[0].detail
     assert (summary["recovered"], summary["unrecovered"], summary["reordered"]) == (1, 1, 1)
+
+
+def test_with_parity_packets_nothing_is_said_of_what_was_repaired() -> None:
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
+    for event in (packet("ODATA", 1), packet("ODATA", 3), packet("PARITY_RDATA", None, 0.1),
+                  packet("SPM", 3, 90.0)):  # fmt: skip
+        engine.feed(event)
+    engine.close()
+    rows = pgm_findings.results(engine, 0, T0)
+    assert rules_of(rows) == []
+    assert (rows[0].detail["lost"], rows[0].detail["unknown"]["lost"]) == (None, PARITY)
+    why = {r.rule: r.detail["why"] for r in rows if r.kind == "JUDGED"}
+    assert why["PG002"] == PARITY
 
 
 def test_a_sender_that_confirms_and_never_repairs() -> None:
