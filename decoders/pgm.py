@@ -109,10 +109,12 @@ class Walk:
         memory = self.memory
         memory[wire.W_NEXT] = done
         memory[wire.W_ROWS] = memory[wire.W_FLOOR] = wire.OUT
-        memory[wire.W_STREAMS] = 0
         memory[wire.W_MODE] = self._mode
-        memory[wire.SLOTS : wire.STREAMS] = 0
-        links = memory[wire.LINKS : wire.SLOTS].reshape(-1, wire.LINK_WORDS)
+        if memory[wire.W_STREAMS]:  # else nothing is there, and it is a megabyte
+            memory[wire.SLOTS : wire.STREAMS] = 0
+        memory[wire.W_STREAMS] = 0
+        used = max(2, int(memory[wire.W_LINKS])) + 1
+        links = memory[wire.LINKS : wire.SLOTS].reshape(-1, wire.LINK_WORDS)[:used]
         if memory[wire.W_LINKS] + 2 >= wire.LINK_LIMIT:
             memory[wire.W_LINKS] = 0
             memory[wire.LINK_SLOTS : wire.LINKS] = 0

@@ -13,6 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from seqaudit.decoders.events import FRAME_BITS
 from seqaudit.pipeline.accounts import Account, by_capture, frames_of_splits, merge
@@ -32,6 +33,9 @@ from seqaudit.replay.rules import RULES
 from seqaudit.replay.settings import ReplaySettings, Vantage
 
 SCHEMA_NAME: Final = "seqaudit/report/1"
+
+#: Rows of results that are Python objects at a time.
+ROWS_AT_ONCE: Final = 1_000
 
 #: Words of JSON written at once.
 JSON_WORDS: Final = 20_000
@@ -76,10 +80,10 @@ def build(
         names: ``--names``: identity (UUID or IP address) to name.
         problems: (path, line) of captures that could not be read.
     """
-    by_kind = _rows(results)
-    accounts = [row["detail"] | {"capture": row["capture"]} for row in by_kind.pop("ACCOUNT", [])]
+    rows = _Rows(results)
+    accounts = [row["detail"] | {"capture": row["capture"]} for row in rows.of("ACCOUNT")]
     frames = FrameNumbers(files, accounts)
-    members = _members(by_kind.pop(rows_of.MEMBER, []))
+    members = _members(rows.of(rows_of.MEMBER))
     called = Names(names, members)
     merged = [
         merge(pieces, own)
@@ -87,57 +91,53 @@ def build(
     ]
     spans = {
         (row["capture"], row["stream"]): (row["detail"]["first_frame"], row["detail"]["last_frame"])
-        for row in by_kind.get(rows_of.STREAM, [])
+        for row in rows.of(rows_of.STREAM)
         if row["detail"].get("first_frame") is not None
     }
     findings = [
         _finding(row["detail"] | _place(row) | {"rule": row["rule"]}, frames, called, spans)
-        for row in by_kind.pop(rows_of.FINDING, [])
+        for row in rows.of(rows_of.FINDING)
         if _holds(row["detail"].pop("holds", None), merged[row["capture"]]["last_ns"])
     ]
     findings += [
         _finding(detail, frames, called, spans)
-        for detail in _shown(capture_rules.judge(merged), by_kind.pop(rows_of.PROBLEM, []))
+        for detail in _shown(capture_rules.judge(merged), rows.of(rows_of.PROBLEM))
     ]
-    seen = [(row["capture"], row["stream"], row["detail"]) for row in by_kind.get("STREAM", [])]
+    seen = [(row["capture"], row["stream"], row["detail"]) for row in rows.of("STREAM")]
     findings += [_finding(detail, frames, called, spans) for detail in feed_sessions.judge(seen)]
     of_legs, legs_judged = zenoh_legs.judge(seen, [(m["first_ns"], m["last_ns"]) for m in merged])
     findings += [_finding(detail, frames, called, spans) for detail in of_legs]
     zenoh_legs.across_sessions(seen)
     told, judged = raims_told.judge(
         (row["capture"], row["detail"])
-        for row in by_kind.get(rows_of.TABLE, [])
+        for row in rows.of(rows_of.TABLE)
         if row["system"] == raims_told.SYSTEM
     )
     findings += [_finding(detail, frames, called, spans) for detail in told]
     findings.sort(key=_finding_order)
     streams = [
-        frames.resolved(_stream(row, called), row["capture"])
-        for row in by_kind.pop(rows_of.STREAM, [])
+        frames.resolved(_stream(row, called), row["capture"]) for row in rows.of(rows_of.STREAM)
     ]
     gaps = [
-        frames.resolved(_place(row) | row["detail"], row["capture"])
-        for row in by_kind.pop(rows_of.GAP, [])
+        frames.resolved(_place(row) | row["detail"], row["capture"]) for row in rows.of(rows_of.GAP)
     ]
     gaps.sort(key=lambda gap: (gap["capture"], gap["stream"] or "", gap["seqnos"], _text(gap)))
     connections = [
         frames.resolved(
             _connection(_stream(row, called), merged[row["capture"]]["last_ns"]), row["capture"]
         )
-        for row in by_kind.pop(rows_of.CONNECTION, [])
+        for row in rows.of(rows_of.CONNECTION)
     ]
     queries = [
         frames.resolved(_about(row) | row["detail"], row["capture"])
-        for row in by_kind.pop(rows_of.QUERY, [])
+        for row in rows.of(rows_of.QUERY)
     ]
-    both_ends = [
-        _both_ends(row, frames, called, merged) for row in by_kind.pop(rows_of.BOTH_ENDS, [])
-    ]
+    both_ends = [_both_ends(row, frames, called, merged) for row in rows.of(rows_of.BOTH_ENDS)]
     views = [
         frames.resolved(_about(row) | row["detail"] | {"frame": row["frame"]}, row["capture"])
-        for row in by_kind.pop(rows_of.VIEW, [])
+        for row in rows.of(rows_of.VIEW)
     ]
-    tables = _tables(by_kind.pop(rows_of.TABLE, []), frames, called)
+    tables = _tables(rows.of(rows_of.TABLE), frames, called)
     raims_bounds.tighten(streams, tables)
     raims_printed.print_seqnos(streams, tables)
     captures = [
@@ -157,10 +157,8 @@ def build(
         "gaps": gaps,
         "queries": queries,
         "findings": findings,
-        "rules": _rules(
-            [*by_kind.pop(rows_of.JUDGED, []), *judged], findings, len(captures), legs_judged
-        ),
-        "parameters": _parameters(by_kind.pop(rows_of.PARAMETER, []), settings),
+        "rules": _rules([*rows.of(rows_of.JUDGED), *judged], findings, len(captures), legs_judged),
+        "parameters": _parameters(rows.of(rows_of.PARAMETER), settings),
         "totals": _totals(captures, streams, gaps, findings, unreadable),
     } | ({"tables": tables} if tables else {})
 
@@ -291,25 +289,36 @@ class Names:
         return None if address is None else self._addresses.get((capture, address))
 
 
-def _rows(results: pa.Table) -> dict[str, list[Row]]:
-    """Rows by kind, details parsed, in an order that does not depend on the engine."""
-    rows = results.to_pylist()
-    rows.sort(
-        key=lambda row: (
-            row["capture"],
-            row["conversation"],
-            row["system"],
-            row["stream"] or "",
-            -1 if row["frame"] is None else row["frame"],
-            row["rule"] or "",
-            row["detail"],
-        )
-    )
-    by_kind: dict[str, list[Row]] = {}
-    for row in rows:
-        row["detail"] = json.loads(row["detail"])
-        by_kind.setdefault(row["kind"], []).append(row)
-    return by_kind
+class _Rows:
+    """Rows by kind, details parsed, in an order that does not depend on the engine.
+
+    They are made when they are asked for: of ten thousand captures the columns take little, and
+    the report is what has to be held.
+    """
+
+    def __init__(self, results: pa.Table) -> None:
+        keys = {
+            name: pc.fill_null(results[name], default)
+            for name, default in (
+                ("capture", -1),
+                ("conversation", ""),
+                ("system", ""),
+                ("stream", ""),
+                ("frame", -1),
+                ("rule", ""),
+                ("detail", ""),
+            )
+        }
+        order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
+        self._rows = results.take(order)
+
+    def of(self, kind: str) -> Iterator[Row]:
+        """The rows of a kind, made anew at every call."""
+        rows = self._rows.filter(pc.equal(self._rows["kind"], kind))
+        for batch in rows.to_batches(ROWS_AT_ONCE):
+            for row in batch.to_pylist():
+                row["detail"] = json.loads(row["detail"])
+                yield row
 
 
 def _place(row: Row) -> Row:
