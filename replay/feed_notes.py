@@ -62,11 +62,14 @@ class Trial:
     rows: list[Row]
     numbers: int = 0
 
-    def alive(self, following: int, last: Mark) -> None:
-        """Something says that nothing beyond ``following`` had been sent by then."""
+    def alive(self, following: int, last: Mark) -> bool:
+        """Something says that nothing beyond ``following`` had been sent by then: was it news
+        of the last row?"""
         if self.rows and self.rows[-1].stop == following:
             self.rows[-1] = self.rows[-1]._replace(last_frame=last.frame, last_ns=last.at_ns)
             self.last_ns = max(self.last_ns, last.at_ns)
+            return True
+        return False
 
     def extend(self, row: Row) -> None:
         """The next row; one that continues the last becomes part of it."""

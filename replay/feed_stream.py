@@ -422,11 +422,8 @@ class FeedStream:
         else:
             following = raw
         now, trial, settings = self.now, self._trial, self.settings
-        held = self._held
-        if held is not None and held.stop == following:  # as if it had been counted in the run
-            self._held = held._replace(last_frame=row.last_frame, last_ns=row.last_ns)
-        if trial is not None:
-            trial.alive(following, row.last())
+        if by == BY_HEARTBEAT and self._shown(following, row):
+            return
         if now is None:
             self._begin(following, mark)
             self._taken(following, following, mark, by)
@@ -457,6 +454,21 @@ class FeedStream:
             self._trial = Trial(following, following, mark, row.last_ns, [held])
         if by == BY_END and self.ended is None and self._trial is None:
             self.ended = (following, mark)
+
+    def _shown(self, following: int, row: Row) -> bool:
+        """A heartbeat that says what the row before it shows is counted in that row, unless the
+        capture was cut between them: here it is, so that it makes no difference.
+        """
+        held, trial, now = self._held, self._trial, self.now
+        shown = False
+        if held is not None and held.stop == following:
+            self._held = held._replace(last_frame=row.last_frame, last_ns=row.last_ns)
+            shown = True
+        if trial is not None and trial.alive(following, row.last()):
+            shown = True
+        if shown and now is not None and following == now.high:
+            now.before = row.last()
+        return shown
 
     # -- numberings ------------------------------------------------------------------------------
 
