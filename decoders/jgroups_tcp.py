@@ -21,8 +21,9 @@ import pyarrow as pa
 from seqaudit.decoders import jgroups_objects as objects
 from seqaudit.decoders import jgroups_tcp_kernels as wire
 from seqaudit.decoders.events import Flag, Kind
-from seqaudit.decoders.jgroups import JGroupsDecoder, version_text
+from seqaudit.decoders.jgroups import JGroupsDecoder
 from seqaudit.decoders.jgroups_long import READ, LongFrames, cluster_of
+from seqaudit.decoders.jgroups_tables import version_text
 from seqaudit.decoders.kernels import Int64s, argument, data_argument, kernel
 from seqaudit.decoders.packets import Datagrams, Outcome
 from seqaudit.decoders.settings import DecodeSettings

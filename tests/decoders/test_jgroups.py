@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from seqaudit.decoders import jgroups_kernels as wire
 from seqaudit.decoders.events import EVENTS, Flag, Kind
-from seqaudit.decoders.jgroups import JGroupsDecoder, version_text
+from seqaudit.decoders.jgroups import JGroupsDecoder
+from seqaudit.decoders.jgroups_tables import version_text
 from seqaudit.decoders.packets import Outcome
 from seqaudit.decoders.settings import DecodeSettings
 from tests.decoders.jgroups_builders import (

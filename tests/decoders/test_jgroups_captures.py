@@ -14,7 +14,7 @@ import pytest
 from seqaudit.decoders.events import Kind
 from seqaudit.decoders.jgroups_objects import socket_text
 from seqaudit.decoders.pieces import decode_piece
-from seqaudit.decoders.registry import DECODERS
+from seqaudit.decoders.registry import DECODERS, STREAMS
 from seqaudit.decoders.settings import DecodeSettings
 from seqaudit.decoders.splits import plan_pieces
 
@@ -49,7 +49,7 @@ def physical(text: str) -> tuple[str, int]:
 def decoded(path: Path, *, compile_it: bool = False) -> list[dict[str, Any]]:
     """The rows of a capture, and the details of its ACCOUNT rows under ``account``."""
     (piece,) = plan_pieces(str(path), 0, 0, 1 << 40)
-    others = frozenset(DECODERS) - {"jgroups"}
+    others = frozenset([*DECODERS, *STREAMS]) - {"jgroups"}
     settings = DecodeSettings(compile_it=compile_it, finish_fragments=True, no_decode=others)
     table = pa.Table.from_batches(decode_piece(piece, settings))
     rows: list[dict[str, Any]] = table.to_pylist()
