@@ -16,6 +16,7 @@ from seqaudit.replay.zenoh import Source, Unnumbered, ZenohEngine
 from seqaudit.replay.zenoh_hops import HopCounter, HopGap
 from seqaudit.replay.zenoh_legs import LINK_RULES
 from seqaudit.replay.zenoh_subscriber import (
+    BY_SAMPLE,
     Cause,
     DocumentSubscriber,
     Miss,
@@ -34,6 +35,7 @@ DOCUMENT_PARAMETERS: Final = (
 )  # fmt: skip
 #: Rules about the design document's machine on today's traffic.
 DOCUMENT_RULES: Final = frozenset({"ZN023", "ZN024"})
+MAX_WAITS: Final = 100
 WAIT_NS: Final = 1_000_000_000
 STORM_QUERIES: Final = 20
 STORM_PER_GAP: Final = 3
@@ -41,6 +43,11 @@ STORM_PER_GAP: Final = 3
 #: Why nothing is said about delivery.
 REFUSED: Final = "no sample that its receiver accepts passed here"
 UNMATCHED: Final = "no subscriber that it matches was declared here when its samples came"
+
+#: Where samples were lost, of what one leg shows (zenoh.md 11).
+ON_LINK: Final = "on this link"
+BEFORE: Final = "before the transport of this link"
+DISCARDED: Final = "thrown away by the receiving transport"
 
 #: What a subscriber had, missed and got back, which nobody sees where its samples leave.
 UNSEEN_AT_SENDER: Final = (
@@ -182,9 +189,11 @@ class _Zenoh(Reporter):
         for subscriber in machines:
             stream = self._stream(source.sender, source.receiver, source.source, subscriber.subject)
             yield self.row(STREAM, self._summary(source, subscriber), stream)
+            counters = self._counters(source)
             for gap in sorted(subscriber.gaps, key=lambda gap: gap.first):
+                where = self._place(source, gap, counters)
                 for row in gap.rows():
-                    yield self.row(GAP, self._gap(subscriber, gap, row), stream)
+                    yield self.row(GAP, self._gap(subscriber, gap, row) | {"where": where}, stream)
             for finding in self._findings(stream, source, subscriber):
                 yield self.finding(finding, stream)
 
@@ -313,6 +322,17 @@ class _Zenoh(Reporter):
         else:
             row["delivered"] = inclusive(subscriber.delivery.ranges)
             row["misses"] = _misses(subscriber)
+            row["waits"] = [
+                {
+                    "seqnos": [[wait.first, wait.stop - 1]],
+                    "count": wait.count,
+                    "held_frame": wait.held.frame,
+                    "released_frame": wait.released.frame,
+                    "waited_ns": wait.released.at_ns - wait.held.at_ns,
+                }
+                for wait in subscriber.waits[:MAX_WAITS]
+                if wait.released.at_ns > wait.held.at_ns
+            ]
             lanes = self.engine.lanes_of(subscriber).all
             row["subscribers"] = [
                 {"delivered": inclusive(lane.delivery.ranges), "misses": _misses(lane)}
@@ -425,12 +445,14 @@ class _Zenoh(Reporter):
             longest = max(waits, key=lambda w: w.released.at_ns - w.held.at_ns)
             yield self.make(
                 stream, "ZN014", here,
-                "{times} times samples of {sender_member} waited behind missing ones, the longest "
-                "for {wait_ms} ms.",
+                "{times} times samples of {sender_member} waited behind missing ones, {waited} in "
+                "all, the longest for {wait_ms} ms.",
+                seqnos=[(w.first, w.stop) for w in waits[:MAX_EVIDENCE]],
                 mark=longest.held,
                 evidence=[(longest.held, "held back"), (longest.released, "handed on")],
                 facts={
                     "times": len(waits),
+                    "waited": sum(w.count for w in waits),
                     "wait_ms": (longest.released.at_ns - longest.held.at_ns) // 1_000_000,
                 },
             )  # fmt: skip
@@ -563,33 +585,34 @@ class _Zenoh(Reporter):
             facts={"heard": subscriber.heard, "last": subscriber.last},
         )  # fmt: skip
 
+    def _counters(self, source: Source) -> list[HopCounter]:
+        engine = self.engine
+        return [
+            counter
+            for (sender, receiver, _), counter in (*engine.counters.items(), *engine.retired)
+            if sender == source.sender and receiver == source.receiver
+        ]
+
+    def _place(self, source: Source, gap: Gap, counters: list[HopCounter]) -> str | None:
+        """Where samples of a gap were lost, as this leg shows it; null where it does not (11)."""
+        if not counters or not gap.parts.keys() - {Outcome.REORDERED, Outcome.UNCAPTURED}:
+            return None
+        if source.discarded.ranges.within(gap.first, gap.stop):
+            return DISCARDED
+        start, until = gap.before.at_ns if gap.before else 0, gap.revealed.at_ns
+        if any(counter.gaps_between(start, until) for counter in counters):
+            return ON_LINK
+        if any(start <= mark.at_ns <= until for c in counters for mark in c.discarded.marks):
+            return DISCARDED
+        return BEFORE if gap.revealed_by == BY_SAMPLE else None
+
     def _where(self, stream: Stream, source: Source, gaps: list[Gap]) -> Iterator[Finding]:
         """Whether missing samples left a hole in the transport sns as well (zenoh.md 11)."""
-        counters = [
-            counter
-            for (sender, receiver, _), counter in self.engine.counters.items()
-            if sender == source.sender and receiver == source.receiver
-        ]
-        counters += [
-            counter
-            for (sender, receiver, _), counter in self.engine.retired
-            if sender == source.sender and receiver == source.receiver
-        ]
+        counters = self._counters(source)
         if not counters:
             return
-        unexplained, losses = [], []
-        for gap in gaps:
-            if not gap.parts.keys() - {Outcome.REORDERED, Outcome.UNCAPTURED}:
-                continue
-            losses.append(gap)
-            start = gap.before.at_ns if gap.before else 0
-            found = any(
-                c.gaps_between(start, gap.revealed.at_ns)
-                or any(start <= m.at_ns <= gap.revealed.at_ns for m in c.discarded.marks)
-                for c in counters
-            )
-            if not found and gap.revealed_by == "a newer sample":
-                unexplained.append(gap)
+        losses = [g for g in gaps if g.parts.keys() - {Outcome.REORDERED, Outcome.UNCAPTURED}]
+        unexplained = [gap for gap in losses if self._place(source, gap, counters) == BEFORE]
         if unexplained:
             at_sender = self.engine.role(source.sender, source.receiver) == "sender"
             yield self.gap_finding(

@@ -113,10 +113,16 @@ class Miss:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Samples that waited behind a gap (head of line)."""
+    """Live samples of [first, stop) that waited behind a gap (head of line).
+
+    Attributes:
+        count: how many of them.
+        held: since the first of them came.
+    """
 
     first: int
     stop: int
+    count: int
     held: Mark
     released: Mark
 
@@ -183,6 +189,7 @@ class Subscriber:
         self._beat: int | None = None  # what the last of these said
         self._by_reply: list[Gap] = []  # of samples that only a reply showed, by first sn
         self._held: Mark | None = None
+        self._waited = RangeSet()  # live samples held back since then
         self._grace_ns = grace_ns
         self._cause = cause
         self._delivered_at: Mark | None = None
@@ -369,6 +376,9 @@ class Subscriber:
         for a, b in _without(first, stop, new):
             self._repeated(a, b, mark)
         self._held = self._held or mark
+        if self._filling is None:
+            for a, b in new:
+                self._waited.add(a, b)
 
     def _deliver_pending(self, mark: Mark) -> None:
         while self.pending and self.last is not None and self.pending.first() <= self.last + 1:
@@ -382,9 +392,12 @@ class Subscriber:
 
     def _release(self, mark: Mark) -> None:
         if self._held is not None and self._delivered_at is not None and self.last is not None:
-            if len(self.waits) < MAX_KEPT_MISSES:
-                self.waits.append(Wait(self.last, self.last + 1, self._held, mark))
-            self._held = None
+            if len(self.waits) < MAX_KEPT_MISSES and self._waited:
+                waited = self._waited
+                self.waits.append(
+                    Wait(waited.first(), waited.stop(), waited.total(), self._held, mark)
+                )
+            self._held, self._waited = None, RangeSet()
 
     def _deliver(self, first: int, stop: int, mark: Mark) -> None:
         if first >= stop:

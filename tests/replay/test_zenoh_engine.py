@@ -16,7 +16,7 @@ from seqaudit.decoders.zenoh import BatchDecoder, Batches
 from seqaudit.decoders.zenoh_messages import zid_text
 from seqaudit.replay.event import Event
 from seqaudit.replay.parameters import Given
-from seqaudit.replay.results import ACCOUNT, FINDING, QUERY, STREAM, Result
+from seqaudit.replay.results import ACCOUNT, FINDING, GAP, QUERY, STREAM, Result
 from seqaudit.replay.settings import Vantage
 from seqaudit.replay.zenoh import ZenohEngine
 from seqaudit.replay.zenoh_document import passed_on
@@ -439,6 +439,33 @@ def test_samples_lost_without_a_transport_gap_were_dropped_before_it() -> None:
     _, found = answered(session, 1, 2, 3, 4, 5).played()
     assert {"ZN001", "ZN004"} <= rules(found)
     assert "ZN005" not in rules(found)
+
+
+def places(found: Sequence[Result]) -> list[Any]:
+    return [r.detail["where"] for r in found if r.kind == GAP and "where" in r.detail]
+
+
+def test_each_gap_says_where_its_samples_were_lost() -> None:
+    session = Session().put(0, 1).lose().put(3).ask(1, "_sn=2..")
+    session = answered(session, 1, 2, 3).put(5).ask(2, "_sn=4..")
+    session = answered(session, 2, 4, 5)
+    late = z.frame(session.sns[False], z.push(z.put(6)))
+    session.lose().put(7).raw(late).ask(3, "_sn=6..")
+    _, found = answered(session, 3, 6, 7).played()
+    assert places(found) == [
+        "on this link",
+        "before the transport of this link",
+        "thrown away by the receiving transport",
+    ]
+
+
+def test_samples_that_waited_behind_a_gap_are_named() -> None:
+    session = Session().put(0).lose().put(2, 3).ask(1, "_sn=1..").put(4).wait(2)
+    _, found = answered(session, 1, 1, 2, 3, 4).played()
+    (wait,) = stream(found)["waits"]
+    assert (wait["seqnos"], wait["count"], wait["waited_ns"]) == ([[2, 4]], 3, 2_040_000_000)
+    (said,) = [r.detail for r in found if r.rule == "ZN014" and r.kind == FINDING]
+    assert (said["seqnos"], said["facts"]["waited"]) == ([[2, 4]], 3)
 
 
 def test_a_late_frame_is_thrown_away_with_its_sample() -> None:
