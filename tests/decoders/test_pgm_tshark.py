@@ -1,6 +1,6 @@
 """PGM as tshark reads it (design 8.3): type, TSI, sqns, edges and NAK lists of every packet.
 
-``fixtures/raims/pgm-tshark.tsv`` is tshark's own output for two captures (written by
+``fixtures/tshark/pgm.tsv`` is tshark's own output for two captures (written by
 ``python -m tests.decoders.test_pgm_tshark``); where tshark is installed, all captures are compared.
 """
 
@@ -17,7 +17,7 @@ from seqaudit.pipeline.audit import Options, decode
 from seqaudit.pipeline.plan import CaptureInput
 
 FIXTURES: Final = Path(__file__).parents[2] / "fixtures" / "raims"
-GOLDEN: Final = FIXTURES / "pgm-tshark.tsv"
+GOLDEN: Final = FIXTURES.parent / "tshark" / "pgm.tsv"
 GOLDEN_CAPTURES: Final = ("small-txw-1/B.pcap", "frame-chain-loss-1/A.pcap")
 ALL: Final = sorted(
     str(path.relative_to(FIXTURES))
