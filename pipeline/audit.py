@@ -364,6 +364,7 @@ class _Job:
             not planned.whole,
             self._progress,
             self._stdin.stream,
+            cores(self._options.place),
         )
 
     def _replay_direct(self, files: Files, events: pa.Table) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The direct engine: the job's own functions in this process, without a JVM (design 3.6)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from seqaudit.decoders.events import EVENTS
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece
+from seqaudit.pipeline import forked
 from seqaudit.pipeline.job import ORDER, decode_pieces, gathered, reassemble_stage, replay_stage
 from seqaudit.pipeline.progress import Progress
 from seqaudit.replay.results import RESULTS
@@ -35,8 +36,12 @@ def decode(
     carriers: bool,
     progress: Progress,
     stdin: BinaryIO | None = None,
+    cores: int = 1,
 ) -> pa.Table:
     """Stages one and two: the events of all pieces, in the order of the replay stage.
+
+    Args:
+        cores: of this machine; a long decoding is shared among as many processes.
 
     Raises:
         Interrupted: Ctrl-C; holds the events of the frames read so far.
@@ -46,8 +51,12 @@ def decode(
     progress.begin("decoding", len(pieces))
     interrupted = False
     try:
-        for number, piece in enumerate(pieces, 1):
-            fresh.extend(decode_pieces([piece], settings, stdin))
+        if forked.worth_it(pieces, settings, cores):
+            decoded: Iterable[Iterable[pa.RecordBatch]] = forked.decode(pieces, settings, cores)
+        else:
+            decoded = (decode_pieces([piece], settings, stdin) for piece in pieces)
+        for number, rows in enumerate(decoded, 1):
+            fresh.extend(rows)
             progress.done(number)
             if len(fresh) >= SMALL_BATCHES:
                 batches.extend(gathered(fresh))
