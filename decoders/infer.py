@@ -64,6 +64,8 @@ MOST_TYPES: Final = 5
 TYPE_SHARE: Final = 0.2  # of the datagrams that are data, if only those are numbered
 #: Datagrams that have to follow where a guessed field tells streams apart and nothing carried.
 KEYED_FOLLOWING: Final = 128
+#: Datagrams that have to follow where only one byte was seen to move.
+PAIRED_FOLLOWING: Final = 48
 #: How often a count has to change to be believed.
 COUNT_CHANGES: Final = 8
 #: Datagrams that may be of kinds which have no number.
@@ -199,7 +201,7 @@ class _Search:
 
     def doubts(self, layout: Layout, replies: Bytes | None) -> tuple[str, ...]:
         """What else the number could be."""
-        notes = []
+        notes = list(layout.notes)
         number = layout.number
         values = field_values(self.heads, number.offset, number.width, number.order or "big")
         at_ns = self.sample.at_ns[self.chosen]
@@ -296,6 +298,8 @@ class _Search:
                     continue
                 if layout.evidence.accepted and self._told(layout, heads, streams.same):
                     found.append(layout)
+                elif layout.evidence.accepted and (pair := self._paired(layout, heads, streams)):
+                    found.append(pair)
                 elif self.refused is None or layout.quality > self.refused.quality:
                     self.refused = layout
         # One number a datagram goes before a count that explains no more.
@@ -331,6 +335,26 @@ class _Search:
             self.why = "a field seems to number streams, but too few datagrams follow to be sure"
             return False
         return True
+
+    def _paired(self, layout: Layout, heads: Bytes, streams: _Streams) -> Layout | None:
+        """One byte that counted, but neither carried nor wrapped, as the lower half of the two
+        aligned bytes that it is in, if the other half holds still: a short capture of a number
+        that began at random, such as RTP's. Nothing is guessed besides, and it is a doubt."""
+        number = layout.number
+        low = number.offset
+        other = low - 1 if low % 2 else low + 1
+        guessed = bool(streams.names) or len(streams.rows) < len(self.chosen)
+        if number.width > 1 or layout.wraps or guessed or other >= self.depth:
+            return None
+        if layout.evidence.following < PAIRED_FOLLOWING or layout.count is not None:
+            return None
+        if low and is_variable(heads, low, streams.same, layout):
+            return None
+        if (heads[1:, other] != heads[:-1, other])[streams.same].any():
+            return None
+        pair = Field(min(low, other), 2, "big" if low % 2 else "little")
+        doubt = "only its lowest byte was seen to move"
+        return replace(layout, number=pair, ties=(number,), notes=(doubt,))
 
     def _promising(self, heads: Bytes, streams: _Streams) -> list[tuple[int, int | None]]:
         """Lowest bytes of numbers, with those of counts (null: one number a datagram)."""

@@ -102,7 +102,7 @@ def moldudp64(datagrams: int, sessions: Sequence[bytes] = (b"FEED00001 ",)) -> l
 
 
 def rtp(datagrams: int, sources: int = 1, payload_type: int = 0) -> list[bytes]:
-    """RTP of several synchronization sources with random first numbers (RFC 3550 5.1)."""
+    """RTP of several sources with random first numbers and timestamps (RFC 3550 5.1)."""
     rng = random.Random(3550)
     ids = [rng.randrange(1 << 32) for _ in range(sources)]
     numbers = [rng.randrange(1 << 8, 1 << 16) for _ in ids]
@@ -110,7 +110,7 @@ def rtp(datagrams: int, sources: int = 1, payload_type: int = 0) -> list[bytes]:
     for _ in range(datagrams):
         which = rng.randrange(sources)
         number = numbers[which]
-        stamp = 160 * number & 0xFFFFFFFF
+        stamp = 0x5A000000 + 160 * number & 0xFFFFFFFF
         head = struct.pack(">BBHII", 0x80, payload_type, number & 0xFFFF, stamp, ids[which])
         payloads.append(head + rng.randbytes(40))
         numbers[which] += 1

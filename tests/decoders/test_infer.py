@@ -93,9 +93,20 @@ def test_a_wrap_proves_the_width() -> None:
 
 
 def test_a_byte_that_neither_carried_nor_wrapped_is_too_little() -> None:
-    answer = infer(sample([bytes([7, 9, number, 9]) for number in range(200)]))
+    rng = random.Random(1)
+    answer = infer(sample([bytes([7, 9, number]) + rng.randbytes(1) for number in range(200)]))
     assert not answer.layouts
     assert "neither carried nor wrapped" in answer.reason
+
+
+def test_half_of_an_aligned_pair_is_told_with_a_doubt() -> None:
+    (start,) = struct.unpack_from(">H", rtp(1)[0], 2)
+    short = [p for p in rtp(400) if struct.unpack_from(">H", p, 2)[0] >> 8 == (start >> 8) + 1]
+    found = best(short[:100])
+    assert (found.number, found.ties) == (Field(2, 2, "big"), (Field(3, 1, None),))
+    assert found.confidence == "low"
+    assert found.notes == ("only its lowest byte was seen to move",)
+    assert not infer(sample(short[:40])).layouts
 
 
 def test_bytes_that_never_changed_are_said_to_tie() -> None:
