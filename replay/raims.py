@@ -57,6 +57,8 @@ INBOX_WORDS: Final = frozenset(
         "UCAST_REQ", "UCAST_RPY", "TRACE", "ACK", "SYNC", "LOSS", "CONSOLE", "ANY_RTE", "INBOX",
     }
 )  # fmt: skip
+#: Default sizes of the windows by the document (raims.md 9.3), and in its time (raims.md 14.1).
+DOCUMENT_BYTES: Final = 4 << 20
 MAX_NOTICES: Final = 10_000
 #: A daemon says nothing in its first moments.
 STARTED_NS: Final = 5_000_000_000
@@ -809,15 +811,9 @@ class RaimsEngine:
     def _rotation(self, *, publisher: bool) -> RotationSettings:
         side = "pub" if publisher else "sub"
         value = self.parameters.value
-        size, count = value(f"{side}_window_size"), value(f"{side}_window_count")
-        if self.release < OCTOBER_2023:  # raims-14.1-defaults
-            if not self.parameters.is_given(f"{side}_window_count"):
-                count = -1
-            if publisher and not self.parameters.is_given("pub_window_size"):
-                size = 4 << 20
         return RotationSettings(
-            size,
-            count,
+            self.in_force(f"{side}_window_size"),
+            self.in_force(f"{side}_window_count"),
             value(f"{side}_window_time_ms") * 1_000_000,
             value("heartbeat_ms") * 1_000_000 // TICKS,
             PUBLISHER_CODE if publisher else SUBSCRIBER_CODE,
@@ -825,6 +821,18 @@ class RaimsEngine:
             self.document,
             value("pub_window_autoscale") if publisher else 0,
         )
+
+    def in_force(self, name: str) -> Any:
+        """A parameter's value; where nobody states it, the default of the rules replayed."""
+        if not self.parameters.is_given(name):
+            if self.document and name in ("pub_window_size", "sub_window_size"):
+                return DOCUMENT_BYTES
+            if not self.document and self.release < OCTOBER_2023:  # raims-14.1-defaults
+                if name in ("pub_window_count", "sub_window_count"):
+                    return -1
+                if name == "pub_window_size":
+                    return DOCUMENT_BYTES
+        return self.parameters.value(name)
 
     def _subscription_window(self, start_ns: int) -> SubscriptionWindow:
         return SubscriptionWindow(

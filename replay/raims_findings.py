@@ -113,7 +113,8 @@ class _Reporter(Reporter):
             if rule.code.startswith("RA") and rule.code not in _OF_CLIENTS:
                 missing = not self.known and rule.code in _NEEDS_OBSERVER
                 yield self.judged(rule.code, _NO_OBSERVER if missing else None)
-        yield from self.parameters_used(_PARAMETERS)
+        for name in _PARAMETERS:
+            yield self.parameter(name, engine.in_force(name), engine.parameters.origin(name))
 
     # -- streams ---------------------------------------------------------------------------------
 

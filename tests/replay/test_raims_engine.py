@@ -285,6 +285,17 @@ def test_a_ping_that_tells_of_losses_at_clients_makes_an_outbound_advisory() -> 
     ]
 
 
+def test_the_documents_windows_are_4_megabytes_and_the_report_says_so() -> None:
+    for stated, size in (
+        ({"rules": "document"}, 4 << 20), ({}, 8 << 20),
+        ({"rules": "document", "sub_window_size": 7}, 7),
+    ):  # fmt: skip
+        world = World(**stated)
+        assert world.engine.observer.window.rotation.settings.size_bytes == size
+        told = {r.detail["name"]: r.detail["value"] for r in world.rows() if r.kind == "PARAMETER"}
+        assert told["raims.sub_window_size"] == size
+
+
 def test_what_nobody_wants_goes_to_the_null_route() -> None:
     world = World()
     world.data(F0, 1.5, subject="_1.B")
