@@ -10,9 +10,10 @@ here, whoever was to receive it. No vantage is needed.
 """
 
 import json
+from bisect import bisect_left, insort
 from collections.abc import Mapping
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -34,6 +35,9 @@ FACTS: Final = "FEED"
 
 #: Numbers of two lines that are compared at once.
 MAX_RECORDS: Final = 1 << 20
+
+#: A request or a repair that more streams share cannot be told whose it is.
+MAX_TARGETS: Final = 256
 
 #: What a request or a repair can be about.
 Target = FeedStream | LinePair
@@ -58,6 +62,7 @@ class FeedEngine:
         self.blocks = False  # the layout tells where the messages are
         self._asked: set[tuple[str, str]] = set()  # (server, requester)
         self.end_ns = 0
+        self._keys: list[str] = []  # of the streams, sorted
         self.homeless = 0  # numbers of repairs and requests whose stream cannot be told
 
     def feed(self, event: Event) -> None:
@@ -99,6 +104,7 @@ class FeedEngine:
         stream = self.streams.get(key)
         if stream is None:
             stream = self.streams[key] = FeedStream(key, self.settings)
+            insort(self._keys, key)
             stream.bits, stream.declares = self.bits, self.declares
             stream.destination = destination
             prefix, _, line = key.rpartition("|")
@@ -147,7 +153,7 @@ class FeedEngine:
         if row.kind == Kind.DATA:
             self._unicast(rows, place, row)
             return
-        named = [self.streams[key] for key in sorted(self.streams) if key.startswith(word)]
+        named = self._named(word)
         if not named and row.kind in (Kind.CLOSE, Kind.NOTICE):
             named = [self.stream(word, rows.destination(place))]
         if row.kind in (Kind.CLOSE, Kind.NOTICE):
@@ -159,6 +165,18 @@ class FeedEngine:
         elif row.kind == Kind.RETRANSMISSION:
             self._repair(self._targets(named), row)
 
+    def _named(self, word: str) -> list[FeedStream]:
+        """The streams that a word is the name of, or begins; none if they are too many to ask."""
+        if word in self.streams:
+            return [self.streams[word]]
+        place = bisect_left(self._keys, word)
+        found = []
+        for key in islice(self._keys, place, place + MAX_TARGETS + 1):
+            if not key.startswith(word):
+                break
+            found.append(self.streams[key])
+        return found if len(found) <= MAX_TARGETS else []
+
     def _may_be_repairs(self, rows: FeedRows) -> bool:
         """Unicast data from a server that was asked is a repair, though nothing in it says so."""
         if "request" not in self.declares and not self._asked:
@@ -167,8 +185,9 @@ class FeedEngine:
 
     def _unicast(self, rows: FeedRows, place: int, row: Row) -> None:
         if (row.source, rows.destination(place) or "") in self._asked:
-            every = [self.streams[key] for key in sorted(self.streams)]
-            self._repair(self._targets(every), row._replace(kind=int(Kind.RETRANSMISSION)))
+            self._repair(
+                self._targets(self._named("")), row._replace(kind=int(Kind.RETRANSMISSION))
+            )
         else:
             self._own(rows, int(rows.codes[place]), rows.columns.part(place, place + 1), place)
 
