@@ -128,11 +128,14 @@ class Dispatcher:
         forced = self._forced_systems(datagrams)
         outcome = datagrams.outcome
         free = datagrams.barrier == 0
+        all_free = bool(free.all())
         for number, decoder in enumerate(self._decoders):
             offered = free & (outcome == Outcome.NOT_CLAIMED)
+            if all_free and not offered.any():
+                break  # nothing is left for those that are not asked yet
             if forced is not None:
                 offered &= (forced == NOBODY) | (forced == number)
-            if offered.any() or not free.all():
+            if offered.any() or not all_free:
                 compile_it = datagrams.compile_it and (
                     not self._sparing or self._worth[number].it(datagrams, offered)
                 )
