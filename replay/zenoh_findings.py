@@ -44,6 +44,8 @@ STORM_PER_GAP: Final = 3
 REFUSED: Final = "no sample that its receiver accepts passed here"
 UNMATCHED: Final = "no subscriber that it matches was declared here when its samples came"
 
+BEGAN_LATER: Final = "the capture began after the session: earlier samples are unknown"
+
 #: Where samples were lost, of what one leg shows (zenoh.md 11).
 ON_LINK: Final = "on this link"
 BEFORE: Final = "before the transport of this link"
@@ -280,6 +282,8 @@ class _Zenoh(Reporter):
             },
             "unknown": {},
         }
+        if not engine.session_starts:
+            row["unknown"]["earlier_seqnos"] = BEGAN_LATER
         if subscriber is None:
             nobody = engine.multicast and bool(source.live)
             row["unknown"]["delivered"] = UNMATCHED if nobody else REFUSED

@@ -187,6 +187,7 @@ class Subscriber:
         self.quiet_heartbeats = 0  # that told nothing new while nothing was missing
         self._calm = True  # before the sample that is being taken
         self._beat: int | None = None  # what the last of these said
+        self._undelivered: list[tuple[int, Part]] = []  # what filled gaps, by where it ends
         self._by_reply: list[Gap] = []  # of samples that only a reply showed, by first sn
         self._held: Mark | None = None
         self._waited = RangeSet()  # live samples held back since then
@@ -405,6 +406,11 @@ class Subscriber:
         self.delivery.deliver(first, stop)
         self.last = stop - 1
         self._delivered_at = mark
+        if self._undelivered:
+            for end, part in self._undelivered:
+                if end <= stop:
+                    part.delivered = mark
+            self._undelivered = [entry for entry in self._undelivered if entry[0] > stop]
 
     def _repeated(self, first: int, stop: int, mark: Mark) -> None:
         self.repeats.add(first, stop, mark)
@@ -502,6 +508,8 @@ class Subscriber:
     def _filled(self, gap: Gap, piece: Range, outcome: Outcome, part: Part) -> None:
         count = piece[1] - piece[0]
         self.counts[outcome] += count
+        if part.last is not None and len(self._undelivered) < MAX_KEPT_MISSES:
+            self._undelivered.append((piece[1], part))
         if outcome is Outcome.RECOVERED and part.last is not None:
             self.recovered.add(*piece)
             if gap.revealed_by != BY_REPLY:

@@ -18,8 +18,8 @@ WHERE_ALL_ARE: Final = pytest.mark.skipif(
 )
 
 
-FIXTURE_EQUAL: Final = 2053
-ALL_EQUAL: Final = 3003
+FIXTURE_EQUAL: Final = 2054
+ALL_EQUAL: Final = 3004
 
 
 def unknown(not_here: int) -> dict[str, int]:

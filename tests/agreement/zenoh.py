@@ -13,6 +13,7 @@ from typing import Any, Final, Literal
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.replay import zenoh_findings
 from tests.agreement.expected_zenoh import expected
 from tests.agreement.rows import Row
 
@@ -22,7 +23,7 @@ Ranges = list[list[int]]
 #: Why a figure may be unknown; a figure that is unknown for another reason fails (design 8.1).
 NOT_HERE: Final = "what is delivered is visible at the subscriber's interface only (zenoh.md 11)"
 OTHER_HOST: Final = "this subscriber is on another host of the group"
-BEGAN_LATER: Final = "the capture began after the session: earlier samples are unknown"
+BEGAN_LATER: Final = zenoh_findings.BEGAN_LATER
 CUT: Final = "samples were cut off by snap length"
 NO_NUMBERS: Final = "samples carry no SourceInfo"
 NO_SUCCESSOR: Final = "nothing at this leg says that later samples exist"
@@ -321,6 +322,9 @@ class _Comparison:
         why = self._why(file, subscriber)
         if not streams and not truth and why != NOT_HERE:
             return  # nobody subscribed to it
+        if why == BEGAN_LATER:
+            said = [stream["unknown"].get("earlier_seqnos") for stream in streams]
+            yield self.row(file, f"{name} says what is unknown", said, [BEGAN_LATER])
         if why is not None:
             yield self.row(file, f"{name} delivered", None, truth, why)
             if subscriber["advanced"]:

@@ -459,9 +459,20 @@ def test_each_gap_says_where_its_samples_were_lost() -> None:
     ]
 
 
+def test_a_repair_is_delivered_when_everything_before_it_is() -> None:
+    session = Session().put(0).lose().lose().put(3).ask(1, "_sn=1..")
+    session.publisher(z.response(1, z.put(2))).publisher(z.response(1, z.put(1)))
+    _, found = session.publisher(z.final(1)).put(4).played()
+    (gap,) = [r.detail for r in found if r.kind == GAP and "where" in r.detail]
+    asked = gap["requested_frame"]
+    assert (gap["repaired_frame"], gap["delivered_frame"]) == (asked + 2, asked + 2)
+
+
 def test_samples_that_waited_behind_a_gap_are_named() -> None:
     session = Session().put(0).lose().put(2, 3).ask(1, "_sn=1..").put(4).wait(2)
     _, found = answered(session, 1, 1, 2, 3, 4).played()
+    (gap,) = [r.detail for r in found if r.kind == GAP and "where" in r.detail]
+    assert gap["repaired_frame"] == gap["delivered_frame"] == gap["requested_frame"] + 2
     (wait,) = stream(found)["waits"]
     assert (wait["seqnos"], wait["count"], wait["waited_ns"]) == ([[2, 4]], 3, 2_040_000_000)
     (said,) = [r.detail for r in found if r.rule == "ZN014" and r.kind == FINDING]
@@ -544,6 +555,7 @@ def test_a_capture_that_began_later_counts_by_source() -> None:
     assert (row["delivered"], row["recovered"]) == ([[7, 10]], 1)
     assert row["key"] == "demo/sensor"  # replies name the key in full
     assert row["session_start_captured"] is False
+    assert "earlier samples are unknown" in row["unknown"]["earlier_seqnos"]
     assert "ZN017" in rules(found)
 
 
