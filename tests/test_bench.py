@@ -1,12 +1,18 @@
-"""The benchmark's generator: its truth is what its capture holds."""
+"""The benchmark's generator: its truth is what its capture holds, and what an audit finds in it."""
 
+import json
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import dpkt
 import pytest
 
+from seqaudit.cli.feed_options import feeds_of
+from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.plan import CaptureInput
+from tests.bench.compare import differences
 from tests.bench.generate import (
     CLIENT_PORT,
     END,
@@ -14,6 +20,7 @@ from tests.bench.generate import (
     Shape,
     Truth,
     digest,
+    feed_yaml,
     generate,
 )
 
@@ -134,3 +141,48 @@ def test_the_same_arguments_give_the_same_bytes(tmp_path: Path) -> None:
     again, _ = written(FAULTY, other)
     assert path.read_bytes() == again.read_bytes()
     assert path.with_suffix(".truth.json").read_bytes() == (other / "bench.truth.json").read_bytes()
+
+
+NONE = Shape(5_000, streams=6, loss=0.0, late=0.0, duplicates=0.0, copies=0.0, blackouts=0)
+FAULTS = {
+    "none": replace(NONE, faults=False),
+    "loss": replace(NONE, loss=0.01, repairs=0.0),
+    "loss-of-a-tenth": replace(NONE, loss=0.1, repairs=0.0),
+    "loss-of-half": replace(NONE, loss=0.5, burst=2.0, repairs=0.0),
+    "bursts": replace(NONE, loss=0.05, burst=20.0, repairs=0.0),
+    "repairs": replace(NONE, loss=0.02, repairs=1.0),
+    "late": replace(NONE, late=0.02),
+    "network-duplicates": replace(NONE, duplicates=0.05),
+    "copies": replace(NONE, copies=0.05),
+    "blackouts": replace(NONE, blackouts=4),
+    "all": replace(FAULTY, streams=9, seed=7),
+    "all-one-stream": replace(FAULTY, streams=1, seed=8),
+    "all-nanoseconds": replace(FAULTY, nanoseconds=True, seed=9),
+    "all-many-streams": replace(FAULTY, streams=500, seed=10),
+}
+
+
+@pytest.mark.parametrize("compile_it", [False, True], ids=["interpreted", "compiled"])
+@pytest.mark.parametrize("name", FAULTS)
+def test_an_audit_finds_the_truth(name: str, compile_it: bool, tmp_path: Path) -> None:
+    shape = FAULTS[name]
+    path, _ = written(shape, tmp_path)
+    feed = tmp_path / "bench.yaml"
+    feed.write_text(feed_yaml(shape), encoding="utf-8")
+    options = Options(engine="direct", feeds=feeds_of([str(feed)], []), compile_it=compile_it)
+    report = audit([CaptureInput(str(path))], options)
+    truth = json.loads(path.with_suffix(".truth.json").read_text(encoding="utf-8"))
+    assert differences(truth, report) == []
+
+
+def test_a_wrong_figure_is_a_difference(tmp_path: Path) -> None:
+    path, _ = written(FAULTS["all"], tmp_path)
+    feed = tmp_path / "bench.yaml"
+    feed.write_text(feed_yaml(FAULTS["all"]), encoding="utf-8")
+    options = Options(engine="direct", feeds=feeds_of([str(feed)], []))
+    report = audit([CaptureInput(str(path))], options)
+    truth = json.loads(path.with_suffix(".truth.json").read_text(encoding="utf-8"))
+    truth["streams"][3]["late"] += 1
+    truth["streams"][5]["lost_digest"] = "0" * 16
+    del report["streams"][0]
+    assert len(differences(truth, report)) == 3

@@ -18,9 +18,6 @@ FIGURES: Final = {
     "lost": "unrecovered",
 }
 
-#: Findings that a faultless capture may have: none.
-FAULTLESS: Final = frozenset[str]()
-
 
 def differences(truth: Mapping[str, Any], report: Mapping[str, Any]) -> list[str]:
     """One line for each figure that is not the truth's."""
@@ -55,7 +52,7 @@ def unlisted(report: Mapping[str, Any]) -> int:
 
 
 def _key(stream: Mapping[str, Any]) -> tuple[str, int, str]:
-    """Group, port and session of a reported stream."""
-    group, _, port = stream["destination"].rpartition(":")
-    session = stream["id"].split("session=")[1].split("|")[0]
-    return group, int(port), session
+    """Group, port and session of a reported stream: ``bench|session=S|GROUP:PORT|``."""
+    _, session, place, _ = stream["id"].split("|")
+    group, _, port = place.rpartition(":")
+    return group, int(port), session.removeprefix("session=")
