@@ -82,6 +82,16 @@ class FeedReporter(Reporter):
                 yield self.finding(finding, about)
         for _, pair in sorted(self.engine.pairs.items()):
             yield from self._pair_rows(pair)
+        if self.engine.homeless and self.engine.streams:
+            first = _Subject(min(self.engine.streams.items())[1])
+            yield self.finding(
+                self.make(
+                    first, "FD028", Certainty.UNDECIDABLE,
+                    "{count:number} asked for or repaired may be of several streams or of none.",
+                    facts={"count": self.engine.homeless},
+                ),
+                first,
+            )  # fmt: skip
         # One engine a stream, maybe a hundred thousand: what was judged is told a feed at a time.
         engine = self.engine
         whole = f"feed|{engine.feed_name}"
@@ -123,7 +133,7 @@ class FeedReporter(Reporter):
             return "the feed's layout does not tell its message blocks"
         for word, codes in (
             ("repair", ("FD001", "FD016")),
-            ("request", ("FD014", "FD015")),
+            ("request", ("FD014", "FD015", "FD028")),
             ("reset", ("FD009",)),
             ("end", ("FD012", "FD013")),
             ("heartbeat", ("FD019",)),

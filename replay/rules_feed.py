@@ -191,4 +191,11 @@ FEED: Final[tuple[Rule, ...]] = (
         "Numbers are counted by the count field.",
         "Look at the sender; or the payload is no message blocks, and nothing is wrong.",
         "design 5.5"),
+    info(
+        "FD028", "feed-request-of-unknown-stream",
+        "Requests or repairs that name no group, where several streams or none could be meant; "
+        "they are counted and judged nowhere.",
+        "No stream, or not exactly one, with the same key fields misses the numbers.",
+        "Give the session of each group a name of its own, or put the group into the messages.",
+        "design 5.5"),
 )  # fmt: skip

@@ -332,6 +332,15 @@ def test_a_repair_that_names_no_group_goes_to_the_stream_that_misses_it() -> Non
     assert streams[b]["retransmissions"]["needless"] == 0
 
 
+@pytest.mark.rule("FD028")
+def test_a_repair_that_two_streams_miss_is_given_to_neither() -> None:
+    a, b = "f|S|10.0.0.9:1|", "f|S|10.0.0.9:2|"
+    story = [data(n, stream=s) for n in (1, 3) for s in (a, b)]
+    found = told(*story, repair(2, stream="f|S|"), 2000, data(4, stream=a))
+    assert ("FD028", "cannot be told", []) in found
+    assert [f for f in found if f[0] == "FD002"] == [("FD002", "proven", [[2, 2]])] * 2
+
+
 def _for(step: Datagram, stream: str) -> Datagram:
     return replace(step, stream=stream)
 
