@@ -113,10 +113,12 @@ def _row(met: Met, told: Judged, clocks: Clocks, *, full: bool) -> dict[str, Any
 
 def _needless(met: Met, told: Judged) -> Finding:
     end = met.end
+    least = "At least " if told.undecided or told.late else ""
     return Finding(
         NEEDLESS,
         Certainty.PROVEN,
-        "{count:copy} of {messages:message} of {sender_member} {count|was|were} sent after the "
+        least
+        + "{count:copy} of {messages:message} of {sender_member} {count|was|were} sent after the "
         "message had arrived at {receiver_member}, as the captures of both show.",
         system=end.system,
         stream=met.stream,

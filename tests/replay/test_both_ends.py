@@ -184,6 +184,8 @@ def test_a_resend_that_never_came_needs_a_capture_that_goes_on() -> None:
     end_ns = came[-1].at_ns
     assert settled(row, 0, end_ns)[0] is None
     assert settled(row, 0, end_ns + 5000 * MS) == (1, None)
+    (found,) = [r for r in together(later, came) if (r["kind"], r["rule"]) == ("FINDING", "UC043")]
+    assert found["detail"]["text"].startswith("At least {count:copy}")
 
 
 def test_a_capture_that_begins_late_may_have_missed_the_arrival() -> None:
