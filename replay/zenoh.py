@@ -187,6 +187,7 @@ class ZenohEngine:
         if self._document:
             self.world = DocumentWorld(DocumentSettings.of(self.parameters))
         self._next_due = 2**63
+        self._last_ns = 0
         self._held = Held()
         self._named: dict[str, set[str]] = {}  # endpoint -> zids that may be its node's
         self._cuts: list[int] = []  # when frames came that snap length cut off, never falling
@@ -198,6 +199,7 @@ class ZenohEngine:
         if event.kind is Kind.MEMBER:
             return
         self.advance(event.at_ns)
+        self._last_ns = max(self._last_ns, event.last_mark().at_ns)
         detail = json.loads(event.detail) if event.detail else {}
         word = event.wire_kind
         if word == "cut":
@@ -248,6 +250,8 @@ class ZenohEngine:
 
     def close(self) -> None:
         """The capture is over."""
+        if self.world is not None:
+            self.world.advance(self._last_ns)  # within the last run as well
         for subscriber in self.subscribers.values():
             subscriber.finish()
         if self.world is not None:

@@ -34,7 +34,8 @@ DOCUMENT = {
     [
         ("udp-reorder-dup-1", {}), ("reply-lost-final-1", {}), ("multicast-1", {}),
         ("tcp-clean-3", {}), ("rich-samples-1", {}), ("truncated-snaplen-1", {}),
-        ("udp-cache-too-small-1", DOCUMENT), ("udp-last-lost-periodic-hb-1", DOCUMENT),
+        ("sn-16bit-wrap-1", DOCUMENT), ("udp-cache-too-small-1", DOCUMENT),
+        ("udp-last-lost-periodic-hb-1", DOCUMENT),
     ],
 )  # fmt: skip
 def test_a_report_does_not_depend_on_cuts(name: str, parameters: dict[str, str]) -> None:
