@@ -19,7 +19,7 @@ from seqaudit.replay.settings import ReplaySettings
 BATCH_ROWS = 100_000
 
 #: So many batches are made fewer: those of small captures weigh more than their rows.
-SMALL_BATCHES = 1_000
+SMALL_BATCHES = 200
 
 
 class DecodeStoppedError(Exception):

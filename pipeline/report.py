@@ -9,6 +9,7 @@ import bisect
 import itertools
 import json
 import re
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -317,8 +318,13 @@ class _Rows:
         rows = self._rows.filter(pc.equal(self._rows["kind"], kind))
         for batch in rows.to_batches(ROWS_AT_ONCE):
             for row in batch.to_pylist():
-                row["detail"] = json.loads(row["detail"])
+                row["detail"] = json.loads(row["detail"], object_pairs_hook=_one_key_each)
                 yield row
+
+
+def _one_key_each(pairs: list[tuple[str, Any]]) -> Row:
+    """An object whose keys are the same strings in all rows: a third of the report's memory."""
+    return {sys.intern(key): value for key, value in pairs}
 
 
 def _place(row: Row) -> Row:
