@@ -18,7 +18,7 @@ from seqaudit.replay.settings import Vantage
 from seqaudit.replay.unicast import UnicastEngine
 from tests.replay.builders import ADDRESS, CLUSTER, A, B
 from tests.replay.unicast_builders import Heard, member
-from tests.replay.unicast_world import Plan, World
+from tests.replay.unicast_world import TICK, Plan, Truth, World
 
 times = st.lists(st.integers(0, 12_000), min_size=1, max_size=40).map(sorted).map(tuple)
 few_times = st.lists(st.integers(500, 14_000), max_size=2).map(sorted).map(tuple)
@@ -169,6 +169,44 @@ LIKELY: Final[Mapping[tuple[str, str], Callable[[World], bool]]] = {
     (B, "UC027"): lambda world: False,
     (A, "UC027"): lambda world: False,
 }
+
+
+#: Findings that are *proven* at one end, and what makes them true. Any other is false.
+PROVEN: Final[Mapping[tuple[str, str], Callable[[Truth], bool]]] = {
+    (A, "UC007"): lambda truth: truth.happened["ACK that is not newer"] > 0,
+    (A, "UC012"): lambda truth: truth.happened["SEND_FIRST_SEQNO came"] > 0,
+    (A, "UC015"): lambda truth: truth.windows_lost > 0,
+    (A, "UC020"): lambda truth: truth.happened["CLOSE sent"] > 0,
+    (A, "UC022"): lambda truth: any(conn > 0 for conn, _ in truth.sent),
+    (A, "UC038"): lambda truth: truth.happened["ACK of another connection"] > 0,
+    (B, "UC001"): lambda truth: bool(truth.first_copy_lost),
+    (B, "UC003"): lambda truth: (
+        any(seqno == 1 for _, seqno in truth.first_copy_lost) or truth.windows_lost > 0
+    ),
+    (B, "UC005"): lambda truth: truth.happened["copy of what had come"] > 0,
+    (B, "UC012"): lambda truth: truth.happened["SEND_FIRST_SEQNO sent"] > 0,
+    (B, "UC015"): lambda truth: truth.windows_lost > 0,
+    (B, "UC020"): lambda truth: truth.happened["CLOSE came"] > 0,
+    (B, "UC022"): lambda truth: len({conn for conn, _ in truth.arrived}) > 1,
+    (B, "UC023"): lambda truth: truth.redelivered() > 0,
+    (B, "UC029"): lambda truth: truth.happened["network duplicate"] > 0,
+    (B, "UC030"): lambda truth: truth.happened["after a later one"] > 0,
+    (B, "UC045"): lambda truth: truth.happened["copy of what had come"] > 5,
+    (B, "UC046"): lambda truth: truth.longest_gap > 4 * TICK,
+}
+
+
+@settings(max_examples=150)
+@given(plans)
+def test_every_proven_finding_is_true(plan: Plan) -> None:
+    world = World(plan).play()
+    assume(not world.truth.silent_reopenings)  # the sender's purge is judged by its own test
+    assume(not world.truth.quick_losses)
+    for point, events in ((A, world.at_a), (B, world.at_b)):
+        for rule, certainty in audited(point, events).findings():
+            if certainty == "proven":
+                assert (point, rule) in PROVEN, rule
+                assert PROVEN[point, rule](world.truth), rule
 
 
 def test_fewer_than_one_in_a_hundred_likely_findings_are_false() -> None:

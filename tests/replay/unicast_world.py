@@ -48,6 +48,8 @@ class Truth:
     acks_lost: int = 0
     sent_after_arrival: Counter[int] = field(default_factory=Counter)  # copies, by conn_id
     quick_losses: int = 0  # of windows that were hardly open
+    happened: Counter[str] = field(default_factory=Counter)  # in words
+    longest_gap: int = 0  # ms from a higher seqno's arrival to this one's
     silent_reopenings: int = 0  # a lost window came back by seqno 1, without any SEND_FIRST_SEQNO
 
     def redelivered(self) -> int:
@@ -85,6 +87,7 @@ class World:
         self.stamp = 0
         self.last_sync: int | None = None
         self.opened: set[int] = set()  # conn_ids
+        self.came: dict[int, dict[int, int]] = {}  # conn_id -> seqno -> when it came first
         self.opened_at = 0
         self.asked = False  # a SEND_FIRST_SEQNO went out since the window was lost
 
@@ -141,7 +144,9 @@ class World:
     def _ack_arrives(self, seqno: int, conn: int, stamp: int) -> None:
         self._tap(self.at_a, "ACK", B, A, seqno=seqno, conn=conn, stamp=stamp)
         if not self.open or conn != self.conn:
+            self.truth.happened["ACK of another connection"] += 1
             return
+        self.truth.happened["ACK that is not newer"] += stamp <= self.last_stamp
         if stamp <= self.last_stamp and self.plan.obeys_timestamps:
             return
         stale = stamp <= self.last_stamp
@@ -155,6 +160,7 @@ class World:
 
     def _sync_arrives(self, stamp: int) -> None:
         self._tap(self.at_a, "SEND_FIRST_SEQNO", B, A, stamp=stamp)
+        self.truth.happened["SEND_FIRST_SEQNO came"] += 1
         if not self.open or (stamp <= self.last_stamp and self.plan.obeys_timestamps):
             return
         self.last_stamp = max(stamp, self.last_stamp)
@@ -171,6 +177,7 @@ class World:
         if self.open and self.acked == self.next - 1:
             self.open = False
             self._tap(self.at_a, "CLOSE", A, B, conn=self.conn)
+            self.truth.happened["CLOSE sent"] += 1
             self._travel(self._close_arrives, A, {"conn": self.conn})
 
     # -- the receiver (4.4) ------------------------------------------------------------------------
@@ -182,7 +189,7 @@ class World:
             self.at_b, "DATA", A, B,
             seqno=seqno, conn=conn, first=first, fresh_id=fresh_id, duplicate=duplicate,
         )  # fmt: skip
-        self.truth.arrived.add((conn, seqno))
+        self._note_arrival(seqno, conn, duplicate=duplicate)
         if (self.window is None or self.window != conn) and first:
             self.truth.silent_reopenings += conn in self.opened and not self.asked
             self.opened.add(conn)
@@ -196,6 +203,7 @@ class World:
                 self.asked = True
                 self.stamp += 1
                 self._tap(self.at_b, "SEND_FIRST_SEQNO", B, A, stamp=self.stamp)
+                self.truth.happened["SEND_FIRST_SEQNO sent"] += 1
                 self._travel(self._sync_arrives, B, {"stamp": self.stamp})
             return
         self._accept(seqno)
@@ -203,6 +211,19 @@ class World:
         for old, of, _ in kept:
             if of == conn:
                 self._accept(old)
+
+    def _note_arrival(self, seqno: int, conn: int, *, duplicate: bool) -> None:
+        happened = self.truth.happened
+        if duplicate:
+            happened["network duplicate"] += 1
+        elif (conn, seqno) in self.truth.arrived:
+            happened["copy of what had come"] += 1
+        higher = [at for n, at in self.came.get(conn, {}).items() if n > seqno]
+        if (conn, seqno) not in self.truth.arrived and higher:
+            happened["after a later one"] += 1
+            self.truth.longest_gap = max(self.truth.longest_gap, self.now - min(higher))
+        self.truth.arrived.add((conn, seqno))
+        self.came.setdefault(conn, {}).setdefault(seqno, self.now)
 
     def _accept(self, seqno: int) -> None:
         self.flag = True
@@ -248,6 +269,7 @@ class World:
 
     def _close_arrives(self, conn: int) -> None:
         self._tap(self.at_b, "CLOSE", A, B, conn=conn)
+        self.truth.happened["CLOSE came"] += 1
         if self.window == conn:
             self.window, self.stored, self.mark = None, set(), None
 
