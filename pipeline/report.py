@@ -6,7 +6,6 @@ so both engines and an events file give the same bytes.
 """
 
 import bisect
-import itertools
 import json
 import re
 import sys
@@ -17,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from seqaudit.decoders.events import FRAME_BITS
+from seqaudit.pipeline import json_text
 from seqaudit.pipeline.accounts import Account, by_capture, frames_of_splits, merge
 from seqaudit.pipeline.plan import File
 from seqaudit.pipeline.vantage import ip_of_endpoint
@@ -38,8 +38,6 @@ SCHEMA_NAME: Final = "seqaudit/report/1"
 #: Rows of results that are Python objects at a time.
 ROWS_AT_ONCE: Final = 1_000
 
-#: Words of JSON written at once.
-JSON_WORDS: Final = 20_000
 
 #: Members of a display filter; Wireshark gets slow with long ones.
 FILTER_PARTS: Final = 50
@@ -171,9 +169,7 @@ def to_json(report: Mapping[str, Any]) -> str:
 
 def json_chunks(report: Mapping[str, Any]) -> Iterator[str]:
     """``to_json`` piece by piece: the text of ten thousand captures is not held whole."""
-    words = json.JSONEncoder(sort_keys=True, indent=1).iterencode(report)
-    while chunk := "".join(itertools.islice(words, JSON_WORDS)):
-        yield chunk
+    return json_text.chunks(dict(report))
 
 
 class FrameNumbers:
