@@ -106,7 +106,7 @@ def build(
     findings += [_finding(detail, frames, called, spans) for detail in feed_sessions.judge(seen)]
     of_legs, legs_judged = zenoh_legs.judge(seen, [(m["first_ns"], m["last_ns"]) for m in merged])
     findings += [_finding(detail, frames, called, spans) for detail in of_legs]
-    zenoh_legs.across_sessions(seen)
+    across = zenoh_legs.across_sessions(seen)
     told, judged = raims_told.judge(
         (row["capture"], row["detail"])
         for row in rows.of(rows_of.TABLE)
@@ -115,7 +115,10 @@ def build(
     findings += [_finding(detail, frames, called, spans) for detail in told]
     findings.sort(key=_finding_order)
     streams = [
-        frames.resolved(_stream(row, called), row["capture"]) for row in rows.of(rows_of.STREAM)
+        frames.resolved(
+            _stream(row, called) | across.get((row["capture"], row["stream"]), {}), row["capture"]
+        )
+        for row in rows.of(rows_of.STREAM)
     ]
     gaps = [
         frames.resolved(_place(row) | row["detail"], row["capture"]) for row in rows.of(rows_of.GAP)

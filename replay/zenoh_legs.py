@@ -76,31 +76,38 @@ def judge(
     return found, judged
 
 
-def across_sessions(streams: Iterable[tuple[int, str, dict[str, Any]]]) -> None:
+def across_sessions(
+    streams: Iterable[tuple[int, str, Row]],
+) -> dict[tuple[int, str], dict[str, Any]]:
     """A subscriber outlives the sessions of its node: what lies between two of them it missed.
 
     Its last sn is that of the session before (zenoh.md 9.4 keeps it by source, not by session), so
     the first sample of the next one shows a gap. Where a query followed, the replay of that session
-    has it already. Writes ``misses`` and the figures of what was lost into the later row.
+    has it already.
 
     Args:
-        streams: as for ``judge``, which has to come first.
+        streams: as for ``judge``, whose findings rest on the figures as they were.
+
+    Returns:
+        (capture, stream) of later rows to their ``misses`` and figures of what was lost.
     """
-    turns: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for capture, _, row in streams:
+    turns: dict[tuple[Any, ...], list[tuple[str, Row]]] = {}
+    for capture, stream, row in streams:
         if row.get("kind") == "samples" and row["delivered"] and row["receiver"] is not None:
-            turns.setdefault((capture, row["source"], row["receiver"]), []).append(row)
-    for rows in turns.values():
-        rows.sort(key=lambda row: (row["first_ns"], row["subscriber"] or ""))
-        for place, row in enumerate(rows):
+            turns.setdefault((capture, row["source"], row["receiver"]), []).append((stream, row))
+    changed = {}
+    for (capture, *_), rows in turns.items():
+        rows.sort(key=lambda row: (row[1]["first_ns"], row[1]["subscriber"] or ""))
+        for place, (stream, row) in enumerate(rows):
             before = [
                 stop
-                for near in rows[:place]
+                for _, near in rows[:place]
                 if near["last_ns"] < row["first_ns"] and _same_subscriber(near, row)
                 for _, stop in near["delivered"]
             ]
-            if before:
-                _missed_between(max(before), row)
+            if before and (figures := _missed_between(max(before), row)):
+                changed[capture, stream] = figures
+    return changed
 
 
 def _same_subscriber(near: Row, far: Row) -> bool:
@@ -110,23 +117,27 @@ def _same_subscriber(near: Row, far: Row) -> bool:
     )
 
 
-def _missed_between(last: int, row: dict[str, Any]) -> None:
+def _missed_between(last: int, row: Row) -> dict[str, Any]:
     between = RangeSet([(last + 1, max(row["delivered"][0][0], last + 1))])
     for a, b in row["unrecovered_seqnos"] or ():
         between.remove(a, b + 1)
     if not between:
-        return
+        return {}
     lost = inclusive(list(between))
-    for name in ("unrecovered_seqnos", "lost_seqnos"):
-        if row[name] is not None:
-            row[name] = (lost + row[name])[:MAX_RANGES]
-    for name in ("unrecovered", "lost"):
-        if row[name] is not None:
-            row[name] += between.total()
-    if row["misses"] is not None:
-        due = {"cause": BETWEEN_SESSIONS, "frame": row["first_frame"], "at_ns": row["first_ns"]}
-        told = [{"seqnos": [span], "nb": span[1] - span[0] + 1} | due for span in lost]
-        row["misses"] = told + row["misses"]
+    due = {"cause": BETWEEN_SESSIONS, "frame": row["first_frame"], "at_ns": row["first_ns"]}
+    told = [{"seqnos": [span], "nb": span[1] - span[0] + 1} | due for span in lost]
+    figures: dict[str, Any] = {
+        "unrecovered_seqnos": lost,
+        "lost_seqnos": lost,
+        "unrecovered": between.total(),
+        "lost": between.total(),
+        "misses": told,
+    }
+    added = {name: more + row[name] for name, more in figures.items() if row[name] is not None}
+    return added | {
+        name: added[name][:MAX_RANGES] for name in ("unrecovered_seqnos", "lost_seqnos")
+        if name in added
+    }  # fmt: skip
 
 
 def _comparable(
