@@ -1,0 +1,59 @@
+"""zenoh recordings of sessions that end and of groups, against what the subscribers were given.
+
+Recorded for this project (``fixtures/README.md``); ``truth.json`` holds what the applications' own
+callbacks told: samples in the order of their delivery, and miss callbacks.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.plan import CaptureInput
+
+FIXTURES: Final = Path(__file__).parents[2] / "fixtures" / "zenoh-sessions"
+RECORDINGS: Final = sorted(path.parent.name for path in FIXTURES.glob("*/truth.json"))
+
+
+def replayed(folder: Path, truth: Any) -> list[dict[str, Any]]:
+    """Streams of samples at the subscribers' interface, oldest session first."""
+    inputs = [CaptureInput(str(folder / file), at=at) for file, at in truth["captures"].items()]
+    place = list(truth["captures"]).index("sub.pcap.zst")
+    streams = audit(inputs, Options(engine="direct"))["streams"]
+    found = [s for s in streams if s.get("kind") == "samples" and s["capture"] == place]
+    return sorted(found, key=lambda stream: stream["first_ns"] or 0)
+
+
+def joined(ranges: list[list[int]]) -> list[list[int]]:
+    """Ranges of several sessions as one list."""
+    found: list[list[int]] = []
+    for first, last in ranges:
+        if found and found[-1][1] == first - 1:
+            found[-1][1] = last
+        else:
+            found.append([first, last])
+    return found
+
+
+def test_there_are_recordings() -> None:
+    assert len(RECORDINGS) == 5
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_what_subscribers_were_given_is_what_the_replay_says(name: str) -> None:
+    truth = json.loads((FIXTURES / name / "truth.json").read_text())
+    streams = replayed(FIXTURES / name, truth)
+    for subscriber in truth["subscribers"]:
+        for publisher in truth["publishers"]:
+            told = subscriber["of"][publisher["name"]]
+            source = f"{publisher['zid']}/{publisher['eid']}"
+            mine = [
+                stream
+                for stream in streams
+                if stream["source"] == source and stream["subscriber"] in (None, subscriber["key"])
+            ]
+            delivered = joined([pair for s in mine for pair in s["delivered"] or ()])
+            misses = [miss["nb"] for s in mine for miss in s["misses"] or ()]
+            assert (delivered, misses) == (told["delivered"], told["misses"]), publisher["name"]
