@@ -22,8 +22,8 @@ from seqaudit.decoders.events import EVENTS, Kind
 from seqaudit.decoders.feeds import Feed
 from seqaudit.decoders.kernels import COMPILE_FROM_RECORDS
 from seqaudit.decoders.registry import DecodeSettings
-from seqaudit.decoders.splits import Piece, settle, walk_headers, with_proven_start
-from seqaudit.pipeline import direct, events_file, job
+from seqaudit.decoders.splits import TO_THE_END, Piece, settle, walk_headers, with_proven_start
+from seqaudit.pipeline import direct, events_file, forked, job
 from seqaudit.pipeline.accounts import (
     Account,
     accounts_of,
@@ -33,7 +33,14 @@ from seqaudit.pipeline.accounts import (
 )
 from seqaudit.pipeline.events_file import Decoded, Files
 from seqaudit.pipeline.java import JavaError
-from seqaudit.pipeline.plan import CaptureInput, Plan, StandardInput, plan, stored_bytes
+from seqaudit.pipeline.plan import (
+    CaptureInput,
+    Plan,
+    StandardInput,
+    plan,
+    stored_bytes,
+    stored_size,
+)
 from seqaudit.pipeline.progress import (
     STARTING,
     CancelledError,
@@ -286,7 +293,7 @@ class _Job:
             self._inputs,
             cores=cores(self._options.place),
             stdin=self._stdin,
-            target_bytes=self._options.target_bytes,
+            target_bytes=self._target_bytes(),
             cuts=self._options.cuts,
         )
         self._problems += planned.problems
@@ -294,6 +301,15 @@ class _Job:
         if not planned.pieces:
             raise UnusableError(self._problems)
         return planned
+
+    def _target_bytes(self) -> int | None:
+        """The direct engine cuts a capture only where several processes then share it: what lies in
+        one piece is finished there, and no TCP payload has to wait for the other pieces."""
+        if self._options.target_bytes is None and self._options.engine == "direct":
+            sizes = [stored_size(path) for given in self._inputs for path in given.files]
+            if cores(self._options.place) == 1 or sum(sizes) < forked.FORK_FROM_BYTES:
+                return TO_THE_END
+        return self._options.target_bytes
 
     def _start(self) -> Starting:
         self._progress.begin(self._starting(), 0)

@@ -216,7 +216,7 @@ def plan(
         except CaptureError as problem:
             problems.append((STDIN, str(problem)))
             where[STDIN] = ""
-    target = target_bytes or _target(sum(map(_size, where.values())), cores)
+    target = target_bytes or _target(sum(map(stored_size, where.values())), cores)
     usable: list[CaptureInput] = []
     files: list[tuple[File, ...]] = []
     pieces: list[Piece] = []
@@ -281,7 +281,8 @@ def _target(total: int, cores: int) -> int:
     return max(SMALLEST_TASK_BYTES, min(share, LARGEST_TASK_BYTES))
 
 
-def _size(path: str) -> int:
+def stored_size(path: str) -> int:
+    """Bytes of a file; 0 where nobody can tell."""
     try:
         return Path(path).stat().st_size
     except OSError:
