@@ -55,6 +55,8 @@ def keep(idle_seconds: float) -> None:
         told = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: told.set())
+        # The server starts workers by the JVM's own environment, whatever its commands have.
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         code = code_fingerprint()  # before anything of it runs: an edit from here on is seen
         token = uuid.uuid4().hex
         starting = Starting(

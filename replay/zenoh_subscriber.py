@@ -272,7 +272,10 @@ class Subscriber:
         """The initial history query ended (S19)."""
         self.history = False
         if not self.queries:
-            self.flush(mark, None, history=True)
+            # With a limit of 1 nothing waits for the history (S5), and a live sample behind a gap
+            # that no query followed waits for nothing at all (S8).
+            unasked = self.history_max == 1 and self.waiting is not None
+            self.flush(mark, None, history=not unasked)
 
     def advance(self, at_ns: int) -> None:
         """Time has come to this point."""

@@ -123,7 +123,10 @@ def sleep_in_worker(spark: Any) -> Any:
 
 
 @pytest.fixture
-def no_session_left() -> Iterator[None]:
+def no_session_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    discard(Place())  # of tests before this one
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):  # theirs as well
+        monkeypatch.delenv(name, raising=False)
     yield
     discard(Place())
     server.stop()

@@ -228,6 +228,7 @@ class World:
                     continue
                 self.captured(z.frame(self.session.sns[False] - 1, *messages))
                 if place == 0 and replies:
+                    self.subscriber.now = self.session.times[-1]
                     for sn in sns:
                         self.subscriber.sample(sn, live=False)
                 if end[0] in messages and query.number in self.open:
@@ -342,11 +343,19 @@ def test_history_before_live_samples(
     recovery: bool,
 ) -> None:
     # Without recovery and with a limit, a loss while history runs is told late: nobody sees which.
-    subscriber = Subscriber(recovery or most > 1, False, most, global_q=1)
+    subscriber = Subscriber(recovery or most > 0, False, most, global_q=1)
     world = World(subscriber, depth, None, fates, rtt)
     world.published_before(before)
     world.ask("/@adv/**", f"_max={most};_anyke" if most else "_anyke", initial=True)
     world.run(steps)
+    compared(world)
+
+
+def test_without_recovery_a_gap_behind_a_history_of_one_is_a_miss_at_once() -> None:
+    world = World(Subscriber(False, False, 1, global_q=1), 1, None, [], 2)
+    world.ask("/@adv/**", "_max=1;_anyke", initial=True)
+    world.run([("put", PASS), ("put", LOSE), ("put", PASS)])
+    assert world.subscriber.misses == [(1, 2, 100)]
     compared(world)
 
 
