@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="rows whose name begins so")
     parser.add_argument(
         "--tshark-packets",
-        help="measure tshark on a smaller capture of so many packets, and say so",
+        help="measure tshark and dpkt on a smaller capture of so many packets, and say so",
     )
     parser.add_argument("--captures", type=Path, help="folder of *.pcap.zst to decode")
     parser.add_argument("--raims", type=Path, help="a raims pcap, repeated to 100 MB")
@@ -102,12 +102,18 @@ class Bench:
         print(f"\n{packets:,} packets, {size / 1e6:,.0f} MB, {len(truth['streams'])} streams\n")
         print("| command | s | CPU s | packets/s | MB/s | × tshark | peak MB | truth |")
         print("|---|---:|---:|---:|---:|---:|---:|---|")
-        tshark = self._row(
+        less = "" if small == capture else f"on {small_truth['packets']:,} packets"
+
+        def peer(name: str, command: list[str], beside: float | None) -> float | None:
+            sizes = small_truth["packets"], small_truth["bytes"]
+            return self._row(name, command, small, *sizes, beside, note=less)
+
+        tshark = peer(
             f"tshark -T fields ({len(FIELDS)} fields)",
             ["tshark", "-n", "-r", str(small), "-T", "fields", *_each("-e", FIELDS)],
-            small, small_truth["packets"], small_truth["bytes"], None,
-            note="" if small == capture else f"on {small_truth['packets']:,} packets",
-        )  # fmt: skip
+            None,
+        )
+        peer("dpkt loop", [sys.executable, "-c", DPKT, str(small)], tshark)
 
         def row(
             name: str, command: list[str], check: Callable[[Run], str] | None = None
@@ -119,7 +125,6 @@ class Bench:
 
         row("cat", ["cat", str(capture)])
         row("capinfos -c", ["capinfos", "-c", str(capture)])
-        row("dpkt loop", [sys.executable, "-c", DPKT, str(capture)])
         run(direct, self._environment)  # compiles its kernels, once a machine
         row("seqaudit, direct", direct, against_truth)
         row("seqaudit, Spark cold", spark, against_truth)
