@@ -1,31 +1,18 @@
 """Each row of the unicast tables, undone in the engine: a test that cites it fails (design 8.2).
 
-The rows are code, so a mutant is a piece of the engine's text and what stands in its place; the
-tests of the row are called with it. A mutant whose text is gone is of a row that was rewritten.
+A mutant whose text is gone is of a row that was rewritten.
 """
 
-import importlib
-import inspect
-import itertools
-import sys
-from collections.abc import Callable, Iterator, Mapping
-from types import FunctionType, ModuleType
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Final
 
 import pytest
 
 from seqaudit.replay.unicast_tables import ROWS
 from tests.replay import test_unicast_documents, test_unicast_receiver, test_unicast_sender
+from tests.replay.mutants import Mutant, failing, undo
 
 TESTS: Final = (test_unicast_sender, test_unicast_receiver, test_unicast_documents)
-
-
-class Mutant(NamedTuple):
-    """What is undone: ``old`` occurs once in a module of the engine."""
-
-    module: str
-    old: str
-    new: str
 
 
 def _sender(old: str, new: str = "pass") -> Mutant:
@@ -169,66 +156,10 @@ def test_every_row_has_a_mutant() -> None:
     assert list(MUTANTS) == visible
 
 
-def calls_of(row: str) -> Iterator[Callable[[], None]]:
-    """The tests that cite a row, with all their parameters."""
-    for module in TESTS:
-        for _, test in inspect.getmembers(module, inspect.isfunction):
-            marks = getattr(test, "pytestmark", ())
-            if not any(m.name == "rule" and m.args[0] == f"unicast {row}" for m in marks):
-                continue
-            axes = [_axis(*mark.args) for mark in marks if mark.name == "parametrize"]
-            for chosen in itertools.product(*axes):
-                arguments = {name: value for part in chosen for name, value in part.items()}
-                yield lambda test=test, arguments=arguments: test(**arguments)  # type: ignore[misc]
-
-
-def _axis(names: str | tuple[str, ...], values: list[Any]) -> list[dict[str, Any]]:
-    if isinstance(names, str):
-        return [{names: value} for value in values]
-    return [dict(zip(names, value, strict=True)) for value in values]
-
-
-def undo(monkeypatch: pytest.MonkeyPatch, mutant: Mutant) -> None:
-    """The engine with the mutant: its functions take the place of those in use."""
-    module = importlib.import_module(f"seqaudit.replay.{mutant.module}")
-    text = inspect.getsource(module)
-    assert text.count(mutant.old) == 1, mutant
-    code = compile(text.replace(mutant.old, mutant.new), str(module.__file__), "exec")
-    changed = ModuleType(module.__name__)
-    exec(code, changed.__dict__)
-    for name, new in vars(changed).items():
-        old = getattr(module, name, None)
-        if isinstance(new, FunctionType) and isinstance(old, FunctionType):
-            _replace_everywhere(monkeypatch, name, old, new)
-        elif isinstance(new, type) and new.__module__ == module.__name__:
-            for method, body in vars(new).items():
-                if isinstance(body, FunctionType) and method in vars(old):
-                    monkeypatch.setattr(old, method, body)
-
-
-def _replace_everywhere(
-    monkeypatch: pytest.MonkeyPatch, name: str, old: FunctionType, new: FunctionType
-) -> None:
-    for place in list(sys.modules.values()):
-        if getattr(place, name, None) is old and place.__name__.startswith("seqaudit.replay"):
-            monkeypatch.setattr(place, name, new)
-
-
-def failing(row: str) -> int:
-    """How many calls of the row's tests fail."""
-    failed = 0
-    for call in calls_of(row):
-        try:
-            call()
-        except Exception:  # a mutant may break more than an assertion
-            failed += 1
-    return failed
-
-
 @pytest.mark.parametrize("row", MUTANTS)
 def test_a_row_that_is_undone_fails_a_test_that_cites_it(
     monkeypatch: pytest.MonkeyPatch, row: str
 ) -> None:
-    assert failing(row) == 0
+    assert failing(f"unicast {row}", TESTS) == 0
     undo(monkeypatch, MUTANTS[row])
-    assert failing(row) > 0
+    assert failing(f"unicast {row}", TESTS) > 0

@@ -1,20 +1,15 @@
-"""Each row of the zenoh tables, undone in the engine: a test that cites it fails (design 8.2).
-
-As for unicast: a mutant is a piece of the engine's text and what stands in its place.
-"""
+"""Each row of the zenoh tables, undone in the engine: a test that cites it fails (design 8.2)."""
 
 import importlib
-import inspect
-import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from types import FunctionType
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
 from seqaudit.replay.zenoh_tables import ROWS
 from tests.replay import test_zenoh_engine, test_zenoh_tables
-from tests.replay.test_unicast_mutants import Mutant, undo
+from tests.replay.mutants import Mutant, failing, undo
 
 TESTS: Final = (test_zenoh_tables, test_zenoh_engine)
 
@@ -174,36 +169,6 @@ def test_every_row_has_a_mutant() -> None:
     assert set(MUTANTS) == visible
 
 
-def calls_of(row: str) -> Iterator[Callable[[], None]]:
-    """The tests that cite a row, with all their parameters."""
-    for module in TESTS:
-        for _, test in inspect.getmembers(module, inspect.isfunction):
-            marks = getattr(test, "pytestmark", ())
-            if not any(m.name == "rule" and m.args[0] == f"zenoh {row}" for m in marks):
-                continue
-            axes = [_axis(*mark.args) for mark in marks if mark.name == "parametrize"]
-            for chosen in itertools.product(*axes):
-                arguments = {name: value for part in chosen for name, value in part.items()}
-                yield lambda test=test, arguments=arguments: test(**arguments)  # type: ignore[misc]
-
-
-def _axis(names: str | tuple[str, ...], values: list[Any]) -> list[dict[str, Any]]:
-    if isinstance(names, str):
-        return [{names: value} for value in values]
-    return [dict(zip(names, value, strict=True)) for value in values]
-
-
-def failing(row: str) -> int:
-    """How many calls of the row's tests fail."""
-    failed = 0
-    for call in calls_of(row):
-        try:
-            call()
-        except Exception:  # a mutant may break more than an assertion
-            failed += 1
-    return failed
-
-
 def undo_here(monkeypatch: pytest.MonkeyPatch, mutant: Mutant) -> None:
     """As ``undo``, and in the tests, which call some functions by themselves."""
     module = importlib.import_module(f"seqaudit.replay.{mutant.module}")
@@ -219,6 +184,6 @@ def undo_here(monkeypatch: pytest.MonkeyPatch, mutant: Mutant) -> None:
 def test_a_row_that_is_undone_fails_a_test_that_cites_it(
     monkeypatch: pytest.MonkeyPatch, row: str
 ) -> None:
-    assert failing(row) == 0
+    assert failing(f"zenoh {row}", TESTS) == 0
     undo_here(monkeypatch, MUTANTS[row])
-    assert failing(row) > 0
+    assert failing(f"zenoh {row}", TESTS) > 0
