@@ -217,21 +217,12 @@ class RaimsStreamDecoder:
             frames.connection.ends[direction],
             frames.connection.ends[1 - direction],
         )
-        return {
-            "capture": frames.connection.capture,
-            "frame": int(frames.frame[at]),
-            "index": int(frames.place[at]) << 16,
-            "last_frame": int(frames.frame[at]),
-            "at_ns": int(frames.at_ns[at]),
-            "last_at_ns": int(frames.at_ns[at]),
+        return frames.row_of(at) | {
             "system": RAIMS,
             "conversation": RAIMS,
             "stream": f"tcp:{links[direction + 1]}|",
             "kind": int(Kind.NOTICE),
             "wire_kind": "ENCRYPTED" if key else "HOLE",
-            "count": 1,
-            "flags": 0,
-            "size": int(frames.stop[at] - frames.start[at]),
             "detail": compact(
                 {
                     "source": source[0],

@@ -223,22 +223,13 @@ class RvStreamDecoder:
             opener = frames.connection.opener
             ports = [port for _, port in frames.connection.ends]
             client = opener if opener is not None else int(ports[1] > ports[0])
-        return {
-            "capture": frames.connection.capture,
-            "frame": int(frames.frame[at]),
-            "index": int(frames.place[at]) << 16,
-            "last_frame": int(frames.frame[at]),
-            "at_ns": int(frames.at_ns[at]),
-            "last_at_ns": int(frames.at_ns[at]),
+        return frames.row_of(at) | {
             "system": SYSTEM,
             "conversation": RAIMS,
             "stream": f"rv:{ends[client]}>{ends[1 - client]}",
             "source": ends[direction],
             "kind": int(Kind.NOTICE),
             "wire_kind": word,
-            "count": 1,
-            "flags": 0,
-            "size": int(frames.stop[at] - frames.start[at]),
         }
 
 

@@ -107,6 +107,20 @@ class StreamFrames:
     def count(self) -> int:
         return len(self.start)
 
+    def row_of(self, at: int) -> dict[str, Any]:
+        """The columns of ``EVENTS`` that say where and how large a frame with one event is."""
+        return {
+            "capture": self.connection.capture,
+            "frame": int(self.frame[at]),
+            "index": int(self.place[at]) << 16,
+            "last_frame": int(self.frame[at]),
+            "at_ns": int(self.at_ns[at]),
+            "last_at_ns": int(self.at_ns[at]),
+            "count": 1,
+            "flags": 0,
+            "size": int(self.stop[at] - self.start[at]),
+        }
+
 
 class Framing(Protocol):
     """Cuts one direction of one connection into frames."""

@@ -575,8 +575,8 @@ class Flow:
         """A RST answers: what waited, and is not acknowledged by it, was given to nobody."""
         held = self._unanswered[direction]
         for segment in held:
-            over = HALF if acked is None else (segment.seq + segment.length - acked) & MASK
-            refused = acked is None or 0 < over < HALF
+            stop = segment.seq + segment.length
+            refused = acked is None or 0 < (stop - acked) & MASK < HALF
             self.counts["refused_bytes"] += segment.length if refused else 0
             self.unkept += not self._data(direction, segment, refused=refused)
         held.clear()
