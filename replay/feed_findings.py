@@ -6,7 +6,7 @@ from typing import Any, Final
 from seqaudit.replay.feed import FeedEngine
 from seqaudit.replay.feed_holes import Hole
 from seqaudit.replay.feed_lines import LINES, LinePair
-from seqaudit.replay.feed_notes import Noted, Pause
+from seqaudit.replay.feed_notes import Noted, Outage, Pause
 from seqaudit.replay.feed_numbering import BY
 from seqaudit.replay.feed_requests import Requests
 from seqaudit.replay.feed_stream import FeedStream
@@ -316,16 +316,17 @@ class FeedReporter(Reporter):
             )  # fmt: skip
 
     def _silence(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
-        outages = stream.outages
+        outages = _outages(stream)
         if outages:
-            longest = max(hole.revealed_ns - hole.before_ns for hole in outages)
+            holes = [outage.hole for outage in outages]
+            longest = max(hole.revealed_ns - hole.before_ns for hole in holes)
             yield self.make(
                 about, "FD018", Certainty.PROVEN,
                 "{count:silence} of up to {longest_ms} ms hid numbers of {sender_member}: the "
                 "stream was cut, its sender went on.",
-                seqnos=[(hole.first, hole.stop) for hole in outages][:MAX_SEQNOS],
-                mark=outages[0].revealed(), default="silence_ms",
-                evidence=[pair for hole in outages[: MAX_EVIDENCE // 2] for pair in (
+                seqnos=[part for outage in outages for part in outage.lost][:MAX_SEQNOS],
+                mark=holes[0].revealed(), default="silence_ms",
+                evidence=[pair for hole in holes[: MAX_EVIDENCE // 2] for pair in (
                     (hole.before(), "the last before a silence"),
                     (hole.revealed(), "the first after it, which skips numbers"))],
                 facts={"count": len(outages), "longest_ms": longest // 1_000_000},
@@ -572,17 +573,22 @@ def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) 
     return told
 
 
+def _outages(stream: FeedStream) -> list[Outage]:
+    return [outage for outage in stream.outages.values() if outage.lost]
+
+
 def _silence(stream: FeedStream) -> Pause | None:
     """The longest pause, if it is against the stream's own rhythm and hides no loss (FD019)."""
     if stream.first is None or stream.last is None or stream.unlisted_pauses:
         return None
-    hidden = {hole.revealed_frame for hole in stream.outages}
+    hidden = {outage.hole.revealed_frame for outage in _outages(stream)}
     pauses = sorted(stream.pauses, key=Pause.length)
     if not pauses or pauses[-1].after.frame in hidden:
         return None
     longest = pauses[-1].length()
     others = stream.last.at_ns - stream.first.at_ns - longest
-    usual = pauses[-2].length() if len(pauses) > 1 else 0
+    # Shorter pauses are in no row: any may have been as long as that.
+    usual = pauses[-2].length() if len(pauses) > 1 else stream.settings.silence_ns
     return pauses[-1] if others >= 3 * longest and usual * 5 <= longest else None
 
 

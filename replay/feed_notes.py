@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from seqaudit.replay.feed_holes import Hole
 from seqaudit.replay.feed_rows import Row, alike, joined
 from seqaudit.replay.gaps import Mark
 from seqaudit.replay.notes import MAX_KEPT_MARKS
@@ -61,6 +62,15 @@ class Trial:
     last_ns: int
     rows: list[Row]
     numbers: int = 0
+    behind: int = 0  # numbers that came below the highest of the trial
+
+    def in_order(self) -> bool:
+        """Did the numbers come as a sender counts? Old copies by chance are few of their span, or
+        come in any order."""
+        if not self.numbers:
+            return True
+        ahead = self.numbers - self.behind
+        return 4 * self.behind <= self.numbers and 3 * ahead >= self.next - self.start
 
     def alive(self, following: int, last: Mark) -> bool:
         """Something says that nothing beyond ``following`` had been sent by then: was it news
@@ -79,6 +89,7 @@ class Trial:
         else:
             self.rows.append(row)
         self.numbers += row.stop - row.first
+        self.behind += max(min(row.stop, self.next) - row.first, 0)
         self.next = max(self.next, row.stop)
         self.last_ns = max(self.last_ns, row.last_ns)
 
@@ -118,6 +129,13 @@ class Ended:
     def missing_within(self, first: int, stop: int) -> int:
         """How many of [first, stop) were missing; what is not listed is taken to be inside."""
         return self.given_up + sum(b - a for a, b in self.missing.within(first, stop))
+
+
+class Outage(NamedTuple):
+    """A hole whose revelation followed a silence; ``lost``: what of it did not come by itself."""
+
+    hole: Hole
+    lost: RangeSet
 
 
 class Pause(NamedTuple):

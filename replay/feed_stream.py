@@ -26,7 +26,10 @@ continue it; so nothing here depends on where a run was cut.
     T4  below it, as L1 or L4                                 goes on; the row is judged as ever
     T5  elsewhere                                             as T2; that row is on trial
     T6  none: the stream ends                                 a restart if it had RESTART_NUMBERS or
-                                                              lasted restart_ms, else as T2
+                                                              lasted restart_ms, and came in order
+                                                              (``Trial.in_order``); else as T2
+
+A heartbeat or an end of session whose next number goes on as T2 says ends the trial too.
 
 How the part of a hole that a late row fills has ended, first that fits (A1 to A6 of ``arrivals``
 are the same question where requests are a receiver's own):
@@ -47,6 +50,7 @@ from seqaudit.replay.feed_notes import (
     MAX_RANGES,
     Ended,
     Noted,
+    Outage,
     Pause,
     Restart,
     StreamSettings,
@@ -116,7 +120,7 @@ class FeedStream:
         self.open_count = 0
         self.lost_young = 0
         self.tails = Noted()
-        self.outages: list[Hole] = []  # holes that a silence hides
+        self.outages: dict[tuple[int, int], Outage] = {}  # (numbering, id) of a hole
         self.recovered = Noted()
         self.either = Noted()
         self.reordered = Noted()
@@ -184,7 +188,8 @@ class FeedStream:
         self._end_held(goes_on=False)
         trial, self._trial = self._trial, None
         if trial is not None:  # T6
-            if trial.numbers >= RESTART_NUMBERS or self._lasted(trial):
+            enough = trial.numbers >= RESTART_NUMBERS or self._lasted(trial)
+            if enough and trial.in_order():
                 self._restart(trial, sure=False)
             else:
                 self._refuse(trial)
@@ -431,7 +436,12 @@ class FeedStream:
             now = self.now
             assert now is not None, "it has begun"
         ahead = following - now.high
-        if trial is not None and trial.next <= following <= trial.next + settings.restart_distance:
+        near = 0 <= ahead <= settings.restart_distance  # T2 goes before what is near the trial
+        if (
+            trial is not None
+            and not near
+            and trial.next <= following <= trial.next + settings.restart_distance
+        ):
             trial.last_ns = max(trial.last_ns, row.last_ns)
             if following > trial.next:
                 trial.rows.append(row._replace(first=following, stop=following))
@@ -495,16 +505,17 @@ class FeedStream:
 
     def _reveal(self, now: Numbering, stop: int, mark: Mark, by: int) -> None:
         if mark.at_ns - now.before.at_ns > self.settings.silence_ns:
-            self._outage(Hole(
+            self._outage(now, Hole(
                 now.holes.revealed, now.high, stop, *now.before, *mark, by
             ))  # fmt: skip
         now.reveal(stop, mark, by)
         self.gap_count += 1
         self._forget(now)
 
-    def _outage(self, hole: Hole) -> None:
+    def _outage(self, numbering: Numbering, hole: Hole) -> None:
         if len(self.outages) < MAX_LISTED:
-            self.outages.append(hole)
+            lost = RangeSet([(hole.first, hole.stop)])
+            self.outages[numbering.number, hole.id] = Outage(hole, lost)
 
     def _forget(self, now: Numbering) -> None:
         for block in now.forget():
@@ -687,6 +698,9 @@ class FeedStream:
             outcome = Outcome.REORDERED
             self.reordered.add(first, stop, mark)
             self.late.add(after, size)
+            outage = None if self.now is None else self.outages.get((self.now.number, hole.id))
+            if outage is not None:  # overtaken, not cut off
+                outage.lost.remove(first, stop)
             if hole.by in (BY_HEARTBEAT, BY_END):
                 self.tails.retract(first, stop)
         else:  # F4
@@ -776,7 +790,7 @@ class FeedStream:
         self.gap_count += len(holes)
         silent = np.flatnonzero(times[holes] - before_times > settings.silence_ns)
         for place in silent.tolist():
-            self._outage(Hole(base + place, *(int(column[place]) for column in skipped)))
+            self._outage(now, Hole(base + place, *(int(column[place]) for column in skipped)))
         before = now.before
         if last_regular >= 0:
             before = Mark(int(last_frames[last_regular]), int(last_times[last_regular]))

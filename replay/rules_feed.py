@@ -133,8 +133,8 @@ FEED: Final[tuple[Rule, ...]] = (
     info(
         "FD019", "feed-silence",
         "Nothing, not even a heartbeat, came for long, and nothing was lost.",
-        "More than feed.silence_ms without a datagram in a stream with heartbeats, five times as "
-        "long as any other pause of it, in a capture at least four times as long.",
+        "In a stream with heartbeats a pause without any datagram, five times as long as any other "
+        "of it and as feed.silence_ms, in a capture at least four times as long.",
         "Look whether the sender stood still at that time.",
         _SOURCE),
     warning(

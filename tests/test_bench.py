@@ -21,6 +21,7 @@ from tests.bench.generate import (
     Truth,
     digest,
     feed_yaml,
+    gaps_digest,
     generate,
 )
 
@@ -44,8 +45,9 @@ def read_slowly(path: Path) -> dict[tuple[str, int, str], dict[str, Any]]:
     have: dict[Any, set[int]] = defaultdict(set)
     high: dict[Any, int] = defaultdict(int)
     seen: set[tuple[int, bytes]] = set()
+    gaps: dict[Any, list[str]] = defaultdict(list)
     with path.open("rb") as handle:
-        for at, frame in dpkt.pcap.Reader(handle):
+        for number, (at, frame) in enumerate(dpkt.pcap.Reader(handle), 1):
             assert at > 0
             ip = dpkt.ethernet.Ethernet(frame).data
             udp = ip.data
@@ -65,6 +67,8 @@ def read_slowly(path: Path) -> dict[tuple[str, int, str], dict[str, Any]]:
                 ),
             )  # fmt: skip
             numbers = set(range(first, first + count))
+            if SERVER_PORT not in (udp.sport, udp.dport) and 0 < high[key] < first:
+                gaps[key].append(f"{high[key]}-{first}@{number}")
             if udp.dport == SERVER_PORT:
                 row["requests"] += 1
             elif udp.sport == SERVER_PORT:
@@ -100,6 +104,7 @@ def read_slowly(path: Path) -> dict[tuple[str, int, str], dict[str, Any]]:
                 ranges.append([number, number + 1])
         row |= {"first": 1, "last": high[key] - 1, "lost": len(lost)}
         row |= {"lost_ranges": len(ranges), "lost_digest": digest(ranges)}
+        row |= {"gaps": len(gaps[key]), "gaps_digest": gaps_digest(gaps[key])}
     return found
 
 
@@ -184,5 +189,12 @@ def test_a_wrong_figure_is_a_difference(tmp_path: Path) -> None:
     truth = json.loads(path.with_suffix(".truth.json").read_text(encoding="utf-8"))
     truth["streams"][3]["late"] += 1
     truth["streams"][5]["lost_digest"] = "0" * 16
-    del report["streams"][0]
-    assert len(differences(truth, report)) == 3
+    gone = report["streams"].pop(0)["id"]
+    report["findings"] = [f for f in report["findings"] if f["stream"] != gone]
+    assert len(differences(truth, report)) == 4  # of late ones the finding differs as well
+    gap = next(gap for gap in report["gaps"] if gap["stream"] == report["streams"][0]["id"])
+    gap["revealed_frame"] += 1
+    assert len(differences(truth, report)) == 5
+    place = report["streams"][1]["id"]
+    report["findings"].append({"rule": "FD008", "stream": place, "text": "began anew"})
+    assert differences(truth, report)[5:] == [f"{place}: FD008, which is not in the truth"]

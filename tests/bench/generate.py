@@ -11,7 +11,9 @@ that arrived are nobody's loss. The first packet of a session always arrives fir
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -24,6 +26,7 @@ Floats = npt.NDArray[np.float64]
 
 BLOCK: Final = 1 << 20
 WRITE_ROWS: Final = 1 << 16
+MAX_LISTED: Final = 1_000  # gaps of a stream that a report lists
 
 GROUPS: Final = 0xE936_0000  # 233.54.0.0
 PORT: Final = 26_400
@@ -121,6 +124,8 @@ class Truth:
         self._sums = {name: np.zeros(shape.streams, np.int64) for name in SUMS}
         self._high = np.zeros(shape.streams, np.int64)
         self._lost: list[tuple[Ints, Ints, Ints]] = []
+        self._gaps = np.zeros(shape.streams, np.int64)
+        self._listed: dict[int, list[str]] = {}  # session: its first gaps, as ``gap_digest`` says
         self.rows = 0
         self.bytes = 0
 
@@ -134,6 +139,7 @@ class Truth:
         for name, sums in self._sums.items():
             self._sums[name] = np.append(sums, 0)
         self._high = np.append(self._high, 0)
+        self._gaps = np.append(self._gaps, 0)
         return self.sessions - 1
 
     def add_lost(self, session: Ints, first: Ints, stop: Ints) -> None:
@@ -180,7 +186,20 @@ class Truth:
         self._high[session[ends]] = highest[ends]
         overtaken = np.zeros(len(rows), np.bool_)
         overtaken[order] = rows.first[order] < before
+        skips = np.flatnonzero((rows.first[order] > before) & (before > 0))
+        shows = order[skips]
+        self._add_gaps(session[skips], before[skips], rows.first[shows], self.rows + shows + 1)
         return overtaken
+
+    def _add_gaps(self, session: Ints, first: Ints, stop: Ints, frame: Ints) -> None:
+        """[first, stop) of a session was found missing in a frame; in order by session."""
+        self._gaps += np.bincount(session, minlength=self.sessions)
+        begins = np.flatnonzero(np.diff(session, prepend=-1)).tolist()
+        for begin, end in pairwise([*begins, len(session)]):
+            listed = self._listed.setdefault(int(session[begin]), [])
+            rest = slice(begin, min(end, begin + MAX_LISTED - len(listed)))
+            columns = (column[rest].tolist() for column in (first, stop, frame))
+            listed += [f"{a}-{b}@{at}" for a, b, at in zip(*columns, strict=True)]
 
     def streams(self) -> list[dict[str, Any]]:
         """Per session that arrived, in order of stream and session."""
@@ -205,6 +224,8 @@ class Truth:
                     "lost": int((ranges[:, 1] - ranges[:, 0]).sum()),
                     "lost_ranges": len(ranges),
                     "lost_digest": digest(ranges),
+                    "gaps": int(self._gaps[session]),
+                    "gaps_digest": gaps_digest(self._listed.get(session, [])),
                 }
             )
         return sorted(found, key=lambda row: (row["group"], row["port"], row["session"]))
@@ -250,6 +271,12 @@ def digest(ranges: Any) -> str:
     """Of half-open ranges in ascending order, none touching the next."""
     text = ",".join(f"{first}-{stop}" for first, stop in np.asarray(ranges).tolist())
     return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def gaps_digest(gaps: Iterable[str]) -> str:
+    """Of the first ``MAX_LISTED`` gaps of a session as FIRST-STOP@FRAME, in order: what was missing
+    when a frame showed it, whatever came of it."""
+    return hashlib.sha256(",".join(gaps).encode()).hexdigest()[:16]
 
 
 def address_text(address: int) -> str:
@@ -382,7 +409,7 @@ class _Model:
             later = place[again] + random.integers(1, far, len(again)) + 0.25
             other_id = 0 if made == NETWORK_DUPLICATE else 32_000
             parts.append(sent.part(again, later, kinds[again], made, other_id))
-        repaired, asked, answered = self._repairs(random, sent, lost_data, late, dark)
+        repaired, asked, answered = self._repairs(random, sent, lost, late, dark)
         for kind, when in ((REQUEST, asked), (REPAIR, answered)):
             kinds = np.full(len(repaired), kind)
             parts.append(sent.part(repaired, when, kinds, ORIGINAL, kind * 7_000))
@@ -458,7 +485,7 @@ class _Model:
     def _repairs(
         self, random: np.random.Generator, sent: _Sent, lost: Bools, late: Bools, dark: Bools
     ) -> tuple[Ints, Floats, Floats]:
-        """Lost packets that are repaired; when they are asked for and when they come.
+        """Lost data packets that are repaired; when they are asked for and when they come.
 
         Only what shows within the block is asked for, after a later packet of the stream, and
         nothing of a blackout.
@@ -471,7 +498,7 @@ class _Model:
         shown[sent.order] = sent.order[np.minimum.accumulate(place[::-1])[::-1]]
         shows = (sent.stream[shown] == sent.stream) & ~hidden[shown]
         chosen = random.random(count) < self._shape.rate(self._shape.repairs)
-        repaired = np.flatnonzero(lost & ~dark & chosen & shows)
+        repaired = np.flatnonzero(lost & ~sent.beats & ~dark & chosen & shows)
         asked = shown[repaired] + random.integers(20, 400, len(repaired)) + 0.125
         answered = asked + random.integers(50, 800, len(repaired))
         fits = answered < count

@@ -214,6 +214,33 @@ def test_old_copies_in_bulk_are_no_restart() -> None:
 
 
 @pytest.mark.rule("FD008")
+def test_copies_in_any_order_at_the_end_are_no_restart() -> None:
+    story = [data(n) for n in range(500, 1000)]
+    mixed = [data(n) for n in (780, 710, 795, 720, 850, 730, 740, 805, 725, 715)]
+    long = [data(n, 9) for n in (780, 710, 795, 720, 850, 730, 740, 805, 760, 831)]
+    assert told(*story, *long) == [
+        ("FD006", "proven", sorted([step.first, step.first + 8] for step in long if step.first))
+    ]
+    assert [rule for rule, *_ in told(*story, *mixed, 1500, data(716))] == ["FD006"]
+    few = [data(n, 13) for n in (510, 560, 610, 660, 710, 790)]  # in order, a fifth of their span
+    assert [rule for rule, *_ in told(*story, *few)] == ["FD006"]
+
+
+@pytest.mark.rule("FD007")
+@pytest.mark.parametrize("word", [heartbeat, end])
+def test_what_names_the_next_number_ends_a_trial(word: Any) -> None:
+    """Old copies up to near the highest number do not claim it for a numbering of theirs."""
+    story = [data(n) for n in range(500, 700)]
+    bulk = [data(n) for n in range(510, 660)]
+    assert sorted(told(*story, *bulk, word(702), data(701))) == [
+        ("FD003", "proven", [[701, 701]]),
+        ("FD006", "proven", [[510, 659]]),
+        ("FD007", "proven", [[700, 700]]),
+        ("FD017", "cannot be told", [[700, 700]]),
+    ]
+
+
+@pytest.mark.rule("FD008")
 @pytest.mark.parametrize("behind", [99, 101, 103, 150, 250])
 def test_a_copy_far_behind_is_a_copy(behind: int) -> None:
     story = [data(n) for n in range(500, 1000)]
@@ -265,6 +292,13 @@ def test_messages_after_the_end_are_reported() -> None:
 def test_a_loss_in_a_silence_is_an_outage() -> None:
     story = [data(1), 3500, data(9), 2000, data(10)]
     assert told(*story) == [("FD002", "proven", [[2, 8]]), ("FD018", "proven", [[2, 8]])]
+    overtaken = [data(1), 3500, data(4), data(3), 2000, data(5)]
+    assert told(*overtaken) == [
+        ("FD002", "proven", [[2, 2]]),
+        ("FD003", "proven", [[3, 3]]),
+        ("FD018", "proven", [[2, 2]]),
+    ]
+    assert told(data(1), 3500, data(3), data(2), data(4)) == [("FD003", "proven", [[2, 2]])]
     beats = [data(1), 2000, heartbeat(2), 2000, data(9), 2000, data(10)]
     assert told(*beats) == [("FD002", "proven", [[2, 8]])]
 
@@ -272,10 +306,11 @@ def test_a_loss_in_a_silence_is_an_outage() -> None:
 @pytest.mark.rule("FD019")
 def test_a_silence_against_the_stream_s_rhythm_is_told() -> None:
     steady = [step for _ in range(30) for step in (heartbeat(5), 1000)]
-    assert told(data(4), *steady, 6000, *steady) == [("FD019", "proven", [])]
+    assert told(data(4), *steady, 15000, *steady) == [("FD019", "proven", [])]
+    assert told(data(4), *steady, 6000, *steady) == []  # as if one of 3 s could be seen
     rare = [step for _ in range(5) for step in (heartbeat(5), 7000)]
     assert told(data(4), *rare) == []
-    assert told(data(4), *steady, 6000, *steady, facts={"declares": []}) == []
+    assert told(data(4), *steady, 15000, *steady, facts={"declares": []}) == []
 
 
 @pytest.mark.rule("FD020")
