@@ -8,8 +8,9 @@ so both engines and an events file give the same bytes.
 import bisect
 import json
 import re
-import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
@@ -54,6 +55,9 @@ EVERY_FRAME: Final = "frame"
 
 #: Characters of a UUID shown where nobody knows a name.
 SHORT: Final = 8
+
+#: What holds nothing else.
+_SCALARS: Final = frozenset((int, str, float, bool, type(None)))
 
 Row = dict[str, Any]
 
@@ -113,7 +117,7 @@ def build(
         if row["system"] == raims_told.SYSTEM
     )
     findings += [_finding(detail, frames, called, spans) for detail in told]
-    findings.sort(key=_finding_order)
+    sort_rows(findings, _finding_order)
     streams = [
         frames.resolved(
             _stream(row, called) | across.get((row["capture"], row["stream"]), {}), row["capture"]
@@ -123,7 +127,7 @@ def build(
     gaps = [
         frames.resolved(_place(row) | row["detail"], row["capture"]) for row in rows.of(rows_of.GAP)
     ]
-    gaps.sort(key=lambda gap: (gap["capture"], gap["stream"] or "", gap["seqnos"], _text(gap)))
+    sort_rows(gaps, lambda gap: (gap["capture"], gap["stream"] or "", gap["seqnos"]))
     connections = [
         frames.resolved(
             _connection(_stream(row, called), merged[row["capture"]]["last_ns"]), row["capture"]
@@ -183,20 +187,20 @@ class FrameNumbers:
         self._several = [len(own) > 1 for own in files]
         self._starts: list[int] = []  # first split of each file
         self._places: list[int] = []  # place of the file in its capture
-        self._bases: dict[int, int] = {}  # frames of the same file before a split
+        self._moves: dict[int, int] = {}  # from a job frame of a split to its number
         for own in files:
             for place, file in enumerate(own):
                 self._starts.append(file.first_split)
                 self._places.append(place)
                 base = 0
                 for split in range(file.first_split, file.stop_split):
-                    self._bases[split] = base
+                    self._moves[split] = base - (split << FRAME_BITS)
                     base += counts.get(split, 0)
 
     def number(self, frame: int) -> int:
         """Wireshark's number of a job frame in its file."""
-        split, number = frame >> FRAME_BITS, frame & ((1 << FRAME_BITS) - 1)
-        return self._bases.get(split, 0) + number
+        split = frame >> FRAME_BITS
+        return frame + self._moves.get(split, -(split << FRAME_BITS))
 
     def file(self, frame: int) -> int:
         """Which file of its capture a job frame is in, from 0."""
@@ -207,23 +211,36 @@ class FrameNumbers:
         """A value with every job frame in it replaced.
 
         Of captures of several files each frame also says its file, beside it: ``frame_file``.
+        Objects are new ones; a list that holds none may be the same.
         """
-        if isinstance(value, list):
-            return [self.resolved(item, capture) for item in value]
-        if not isinstance(value, dict):
-            return value
+        return self._resolved(value, self._several[capture])
+
+    def _resolved(self, value: Any, several: bool) -> Any:
+        if isinstance(value, dict):
+            return self._row_resolved(value, several)
+        if isinstance(value, list) and not _flat(value):
+            return [self._resolved(item, several) for item in value]
+        return value
+
+    def _row_resolved(self, row: Row, several: bool) -> Row:
         found: Row = {}
-        for key, item in value.items():
-            if _is_frame(key) and isinstance(item, int):
-                found[key] = self.number(item)
-                if self._several[capture]:
-                    found[f"{key}_file"] = self.file(item)
-            elif key == "frames" and isinstance(item, list):
+        for key, item in row.items():
+            kind = type(item)
+            if item is None or kind is str:
+                found[key] = item
+            elif kind is int:
+                if _is_frame(key):
+                    found[key] = self.number(item)
+                    if several:
+                        found[f"{key}_file"] = self.file(item)
+                else:
+                    found[key] = item
+            elif key == "frames" and kind is list:
                 found[key] = [self.number(frame) for frame in item]
-                if self._several[capture]:
+                if several:
                     found["frames_file"] = [self.file(frame) for frame in item]
             else:
-                found[key] = self.resolved(item, capture)
+                found[key] = self._resolved(item, several)
         return found
 
     def display_filter(self, frames: Iterable[int]) -> str:
@@ -316,14 +333,12 @@ class _Rows:
         """The rows of a kind, made anew at every call."""
         rows = self._rows.filter(pc.equal(self._rows["kind"], kind))
         for batch in rows.to_batches(ROWS_AT_ONCE):
-            for row in batch.to_pylist():
-                row["detail"] = json.loads(row["detail"], object_pairs_hook=_one_key_each)
+            # All details as one text: it takes half the time, and their keys are held once, which
+            # would be a third of the report's memory.
+            details = json.loads(f"[{','.join(batch.column('detail').to_pylist())}]")
+            places = batch.drop_columns(["detail"]).to_pylist()
+            for row, row["detail"] in zip(places, details, strict=True):
                 yield row
-
-
-def _one_key_each(pairs: list[tuple[str, Any]]) -> Row:
-    """An object whose keys are the same strings in all rows: a third of the report's memory."""
-    return {sys.intern(key): value for key, value in pairs}
 
 
 def _place(row: Row) -> Row:
@@ -509,7 +524,6 @@ def _finding_order(finding: Row) -> tuple[Any, ...]:
         -1 if finding["frame"] is None else finding["frame"],
         finding["rule"],
         finding["stream"] or "",
-        _text(finding),
     )
 
 
@@ -647,9 +661,29 @@ def _totals(
     }
 
 
+@lru_cache(maxsize=1_000)  # some objects have data as their keys
 def _is_frame(key: str) -> bool:
     return key == "frame" or key.endswith("_frame")
 
 
-def _text(value: object) -> str:
-    return json.dumps(value, sort_keys=True)
+def _flat(values: list[Any]) -> bool:
+    """Whether a list holds no object, at the depth of ranges of seqnos or above."""
+    kinds = set(map(type, values))
+    if kinds == {list}:
+        kinds = set(map(type, chain.from_iterable(values)))
+    return kinds <= _SCALARS
+
+
+def sort_rows(rows: list[Row], key: Callable[[Row], tuple[Any, ...]]) -> None:
+    """Sort by a key, and rows of the same key by their text, which takes longer to make."""
+    rows.sort(key=key)
+    keys = [key(row) for row in rows]
+    begin = 0
+    for stop in range(1, len(rows) + 1):
+        if stop == len(rows) or keys[stop] != keys[begin]:
+            if stop - begin > 1:
+                rows[begin:stop] = sorted(rows[begin:stop], key=_text)
+            begin = stop
+
+
+_text: Final[Callable[[object], str]] = json.JSONEncoder(sort_keys=True).encode

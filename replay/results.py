@@ -1,6 +1,7 @@
 """What the replay stage emits: streams, gaps, findings, views, members, accounts, judged rules."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -52,9 +53,10 @@ class Result:
     rule: str | None = None
 
 
-def compact(value: object) -> str:
-    """JSON with sorted keys and no spaces: the same value gives the same bytes."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+#: JSON with sorted keys and no spaces: the same value gives the same bytes.
+compact: Final[Callable[[object], str]] = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False
+).encode
 
 
 def to_batch(results: list[Result]) -> pa.RecordBatch:

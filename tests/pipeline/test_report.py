@@ -4,11 +4,13 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from seqaudit.decoders.events import FRAME_BITS
 from seqaudit.pipeline.accounts import merge
 from seqaudit.pipeline.plan import File
-from seqaudit.pipeline.report import FILTER_PARTS, FrameNumbers, Names, json_chunks
+from seqaudit.pipeline.report import FILTER_PARTS, FrameNumbers, Names, json_chunks, sort_rows
 
 
 def file(name: str, first_split: int, stop_split: int) -> File:
@@ -135,6 +137,20 @@ def test_accounts_of_pieces_add_up() -> None:
         "endpoints": [["udp", "y", 1, "", 3, 30], ["udp", "z", 1, "", 3, 30]],
     }  # fmt: skip
     assert {key: merged[key] for key in expected} == expected
+
+
+@given(st.lists(st.fixed_dictionaries({"at": st.integers(0, 3), "what": st.integers(0, 20)})))
+def test_rows_of_the_same_key_are_in_the_order_of_their_text(rows: list[dict[str, Any]]) -> None:
+    expected = sorted(rows, key=lambda row: (row["at"], json.dumps(row, sort_keys=True)))
+    sort_rows(rows, lambda row: (row["at"],))
+    assert rows == expected
+
+
+def test_resolving_leaves_the_value_as_it_was(frames: FrameNumbers) -> None:
+    value = {"seqnos": [[1, 2], [4, 4]], "deep": [[{"frame": job_frame(2, 3)}], [1]]}
+    resolved = frames.resolved(value, 0)
+    assert resolved == {"seqnos": [[1, 2], [4, 4]], "deep": [[{"frame": 13}], [1]]}
+    assert value["deep"] == [[{"frame": job_frame(2, 3)}], [1]]
 
 
 def test_json_in_pieces_is_the_same_json() -> None:
