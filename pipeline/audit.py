@@ -36,6 +36,7 @@ from seqaudit.pipeline.java import JavaError
 from seqaudit.pipeline.plan import (
     CaptureInput,
     Plan,
+    Shares,
     StandardInput,
     plan,
     stored_bytes,
@@ -291,9 +292,8 @@ class _Job:
         self._carriers = frozenset()  # they name captures by number
         planned = plan(
             self._inputs,
-            cores=cores(self._options.place),
+            shares=self._shares(),
             stdin=self._stdin,
-            target_bytes=self._target_bytes(),
             cuts=self._options.cuts,
         )
         self._problems += planned.problems
@@ -302,14 +302,18 @@ class _Job:
             raise UnusableError(self._problems)
         return planned
 
-    def _target_bytes(self) -> int | None:
+    def _shares(self) -> Shares:
         """The direct engine cuts a capture only where several processes then share it: what lies in
         one piece is finished there, and no TCP payload has to wait for the other pieces."""
-        if self._options.target_bytes is None and self._options.engine == "direct":
-            sizes = [stored_size(path) for given in self._inputs for path in given.files]
-            if cores(self._options.place) == 1 or sum(sizes) < forked.FORK_FROM_BYTES:
-                return TO_THE_END
-        return self._options.target_bytes
+        number = cores(self._options.place)
+        if self._options.target_bytes is not None:
+            return Shares(number, self._options.target_bytes)
+        if self._options.engine != "direct":
+            return Shares(number)
+        sizes = [stored_size(path) for given in self._inputs for path in given.files]
+        if not forked.can_fork(number) or sum(sizes) < forked.FORK_FROM_BYTES:
+            return Shares(number, TO_THE_END)
+        return Shares(number, smallest=direct.SMALLEST_BYTES, largest=direct.LARGEST_BYTES)
 
     def _start(self) -> Starting:
         self._progress.begin(self._starting(), 0)
@@ -375,7 +379,7 @@ class _Job:
         settings = self._decode_settings(planned)
         self._compile_needed(planned)
         return direct.decode(
-            planned.pieces,
+            planned.tasks(),
             settings,
             not planned.whole,
             self._progress,
@@ -386,7 +390,8 @@ class _Job:
     def _replay_direct(self, files: Files, events: pa.Table) -> dict[str, Any]:
         vantages = self._vantages(files, accounts_of(events), members_of(events))
         settings = self._replay_settings(vantages, self._inputs)
-        return self._report(files, direct.replay(events, settings), vantages, settings)
+        results = direct.replay(events, settings, cores(self._options.place))
+        return self._report(files, results, vantages, settings)
 
     def _on_spark(
         self, starting: Starting, settings: ReplaySettings | None, planned: Plan

@@ -1,7 +1,9 @@
 """The direct engine: the job's own functions in this process, without a JVM (design 3.6)."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import BinaryIO
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import pairwise
+from typing import BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,11 +14,20 @@ from seqaudit.decoders.splits import Piece
 from seqaudit.pipeline import forked
 from seqaudit.pipeline.job import ORDER, decode_pieces, gathered, reassemble_stage, replay_stage
 from seqaudit.pipeline.progress import Progress
+from seqaudit.pipeline.warm import load_for
 from seqaudit.replay.results import RESULTS
 from seqaudit.replay.settings import ReplaySettings
 
 #: Rows handed to a stage at once, as Spark does.
 BATCH_ROWS = 100_000
+
+#: Rows are shared out in so many parts a core, the largest first, so that all end together.
+PARTS_A_CORE: Final = 16
+
+#: Size of the parts of a large capture: Ctrl-C loses what the processes have in hand, and each part
+#: begins with looking for its first record and at the 4 MB before it.
+SMALLEST_BYTES: Final = 32_000_000
+LARGEST_BYTES: Final = 256_000_000
 
 #: So many batches are made fewer: those of small captures weigh more than their rows.
 SMALL_BATCHES = 200
@@ -31,14 +42,14 @@ class DecodeStoppedError(Exception):
 
 
 def decode(
-    pieces: Sequence[Piece],
+    tasks: Sequence[Sequence[Piece]],
     settings: DecodeSettings,
     carriers: bool,
     progress: Progress,
     stdin: BinaryIO | None = None,
     cores: int = 1,
 ) -> pa.Table:
-    """Stages one and two: the events of all pieces, in the order of the replay stage.
+    """Stages one and two: the events of all tasks, in the order of the replay stage.
 
     Args:
         cores: of this machine; a long decoding is shared among as many processes.
@@ -46,26 +57,20 @@ def decode(
     Raises:
         Interrupted: Ctrl-C; holds the events of the frames read so far.
     """
-    batches: list[pa.RecordBatch] = []
-    fresh: list[pa.RecordBatch] = []
+    pieces = [piece for task in tasks for piece in task]
     progress.begin("decoding", len(pieces))
+    batches: list[pa.RecordBatch] = []
     interrupted = False
     try:
         if forked.worth_it(pieces, settings, cores):
-            decoded: Iterable[Iterable[pa.RecordBatch]] = forked.decode(pieces, settings, cores)
+            load_for(pieces, settings)  # before the fork: once for all processes
+            _decode_forked(tasks, settings, progress, cores, batches)
         else:
-            decoded = (decode_pieces([piece], settings, stdin) for piece in pieces)
-        for number, rows in enumerate(decoded, 1):
-            fresh.extend(rows)
-            progress.done(number)
-            if len(fresh) >= SMALL_BATCHES:
-                batches.extend(gathered(fresh))
-                fresh.clear()
+            _decode_here(pieces, settings, progress, stdin, batches)
     except KeyboardInterrupt:
         interrupted = True
-    batches.extend(gathered(fresh))
     events = pa.Table.from_batches(batches, EVENTS)
-    if carriers:
+    if carriers and events["carrier"].null_count < len(events):
         by_carrier = ordered(events, "carrier")
         events = pa.Table.from_batches(
             reassemble_stage(settings, iter(by_carrier.to_batches(BATCH_ROWS))), EVENTS
@@ -76,12 +81,29 @@ def decode(
     return events
 
 
-def replay(events: pa.Table, settings: ReplaySettings) -> pa.Table:
-    """Stage three over events in the order of ``decode``."""
-    return pa.Table.from_batches(
-        replay_stage(settings, _batches(events)),
-        RESULTS,
-    )
+def replay(events: pa.Table, settings: ReplaySettings, cores: int = 1) -> pa.Table:
+    """Stage three over events in the order of ``decode``.
+
+    Args:
+        cores: of this machine; many rows are shared among as many processes, by conversation.
+    """
+    rows = events.combine_chunks()
+    if not forked.can_fork(cores) or len(rows) < forked.FORK_FROM_ROWS:
+        return pa.Table.from_batches(
+            replay_stage(settings, iter(rows.to_batches(BATCH_ROWS))), RESULTS
+        )
+    parts = _parts(rows, len(rows) // (PARTS_A_CORE * cores))
+    by_size = sorted(range(len(parts)), key=lambda number: -parts[number].num_rows)  # stable
+
+    def work(number: int) -> Iterator[pa.RecordBatch]:
+        part = parts[by_size[number]]
+        return replay_stage(settings, iter(part.to_batches(BATCH_ROWS)))
+
+    results: list[list[pa.RecordBatch]] = [[] for _ in parts]
+    with closing(forked.share(work, len(parts), RESULTS, cores)) as shared:
+        for number, batches in shared:
+            results[by_size[number]] = batches
+    return pa.Table.from_batches([batch for part in results for batch in part], RESULTS)
 
 
 def ordered(rows: pa.Table, unit: str) -> pa.Table:
@@ -95,5 +117,59 @@ def ordered(rows: pa.Table, unit: str) -> pa.Table:
     return rows.take(order)
 
 
-def _batches(events: pa.Table) -> Iterator[pa.RecordBatch]:
-    yield from events.combine_chunks().to_batches(BATCH_ROWS)
+def _decode_here(
+    pieces: Sequence[Piece],
+    settings: DecodeSettings,
+    progress: Progress,
+    stdin: BinaryIO | None,
+    batches: list[pa.RecordBatch],
+) -> None:
+    """Decode in this process; ``batches`` has what was decoded, however this ends."""
+    fresh: list[pa.RecordBatch] = []
+    try:
+        for number, piece in enumerate(pieces, 1):
+            fresh.extend(decode_pieces([piece], settings, stdin))
+            progress.done(number)
+            if len(fresh) >= SMALL_BATCHES:
+                batches.extend(gathered(fresh))
+                fresh.clear()
+    finally:
+        batches.extend(gathered(fresh))
+
+
+def _decode_forked(
+    tasks: Sequence[Sequence[Piece]],
+    settings: DecodeSettings,
+    progress: Progress,
+    cores: int,
+    batches: list[pa.RecordBatch],
+) -> None:
+    """Decode in several processes; ``batches`` has what the tasks up to the first that is not done
+    gave, however this ends."""
+
+    def work(number: int) -> Iterator[pa.RecordBatch]:
+        return gathered(decode_pieces(tasks[number], settings))
+
+    decoded: dict[int, list[pa.RecordBatch]] = {}
+    try:
+        with closing(forked.share(work, len(tasks), EVENTS, cores)) as shared:
+            for number, rows in shared:
+                decoded[number] = rows
+                progress.done(sum(len(tasks[done]) for done in decoded))
+    finally:
+        for number in range(len(tasks)):
+            if number not in decoded:
+                break
+            batches.extend(decoded[number])
+
+
+def _parts(rows: pa.Table, size: int) -> list[pa.Table]:
+    """Sorted rows in parts of whole conversations, of about ``size`` rows or one conversation."""
+    conversations = rows["conversation"].combine_chunks()
+    changes = pc.not_equal(conversations[1:], conversations[:-1])
+    starts = [0, *(i + 1 for i in pc.indices_nonzero(changes).to_pylist())]
+    borders = [0]
+    for start in starts[1:]:
+        if start - borders[-1] >= size:
+            borders.append(start)
+    return [rows.slice(start, stop - start) for start, stop in pairwise([*borders, len(rows)])]

@@ -1,75 +1,203 @@
-"""Decoding in several processes of this machine, forked when there is enough to do (PIPELINE 2.17).
+"""Work shared among processes of this machine, forked when there is enough of it (PIPELINE 2.17).
 
-The pieces are those that Spark's tasks would read; each process decodes one after the other and
-hands its events back as Arrow bytes, in the order of the pieces.
+A fork has all that this process has, compiled kernels and rows in memory, so nothing is handed to
+it but the numbers of jobs: the next one whenever it is ready. It hands back Arrow batches as it
+makes them. Each process has a pipe of its own for them, so what a killed one leaves undone shows as
+its pipe's end, and is done here.
 """
 
-import multiprocessing
+import contextlib
+import gc
+import os
+import select
 import signal
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from typing import Final
+import struct
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import Final, NoReturn
 
 import pyarrow as pa
 
 from seqaudit.decoders.containers import STDIN
-from seqaudit.decoders.events import EVENTS
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece
-from seqaudit.pipeline.job import decode_pieces, gathered
 from seqaudit.pipeline.plan import stored_bytes
 
-#: What one process decodes in about two seconds; below it a second one costs more than it gains.
-FORK_FROM_BYTES: Final = 500_000_000
+Work = Callable[[int], Iterable[pa.RecordBatch]]
+
+#: What one process decodes in a quarter of a second: a second one costs a tenth of that.
+FORK_FROM_BYTES: Final = 150_000_000
+
+#: Rows that one process replays in about a third of a second.
+FORK_FROM_ROWS: Final = 10_000
+
+#: What goes ahead of a batch: its job and its size; a size below 0 ends the job.
+_HEAD: Final = struct.Struct("<iq")
+_NUMBER: Final = struct.Struct("<i")
+_END: Final = -1
+
+
+def can_fork(cores: int) -> bool:
+    """Whether processes can be forked here, and would have cores to run on."""
+    return cores > 1 and hasattr(os, "fork")
 
 
 def worth_it(pieces: Sequence[Piece], settings: DecodeSettings, cores: int) -> bool:
-    """Whether processes are forked: kernels are compiled by now, and there are pieces to share."""
+    """Whether pieces are decoded by several processes: kernels are compiled by now, and there is
+    enough to share."""
     return (
-        cores > 1
+        can_fork(cores)
         and len(pieces) > 1
         and bool(settings.compile_it)
-        and "fork" in multiprocessing.get_all_start_methods()
         and all(piece.path != STDIN for piece in pieces)
         and sum(map(stored_bytes, pieces)) >= FORK_FROM_BYTES
     )
 
 
-def decode(
-    pieces: Sequence[Piece], settings: DecodeSettings, cores: int
-) -> Iterator[list[pa.RecordBatch]]:
-    """The events of each piece, in order; what a process leaves undone is done in this one."""
-    pool = ProcessPoolExecutor(
-        min(cores, len(pieces)), multiprocessing.get_context("fork"), _leave_interrupts
-    )
-    try:
-        waiting: dict[int, Future[bytes]] = {}
-        following = 0
-        for number, piece in enumerate(pieces):
-            # some ahead, so that nobody waits; not all, so that little is held
-            try:
-                while following < min(number + 2 * cores, len(pieces)):
-                    waiting[following] = pool.submit(_decoded, pieces[following], settings)
-                    following += 1
-                raw = waiting.pop(number).result()
-            except (BrokenProcessPool, KeyError):  # killed, for want of memory perhaps
-                yield list(gathered(decode_pieces([piece], settings)))
+def share(
+    work: Work, jobs: int, schema: pa.Schema, processes: int
+) -> Generator[tuple[int, list[pa.RecordBatch]]]:
+    """The batches of each job 0 to ``jobs`` with its number, in the order in which they are done.
+
+    Jobs begin in the order of their numbers. What a process leaves undone is done in this one.
+    Close it where it may not come to its end: that ends the processes.
+    """
+    undone = set(range(jobs))
+    with _Processes(work, min(processes, jobs)) as pool:
+        following = pool.order(0, min(2 * processes, jobs))  # a next one is there when one is done
+        if following == jobs:
+            pool.no_more()
+        made: dict[int, list[pa.RecordBatch]] = {}
+        for number, message in pool.messages():
+            if message is not None:
+                made.setdefault(number, []).append(pa.ipc.read_record_batch(message, schema))
                 continue
-            yield pa.ipc.open_stream(raw).read_all().to_batches()
+            undone.remove(number)
+            if following < jobs:
+                following = pool.order(following, following + 1)
+                if following == jobs:
+                    pool.no_more()
+            yield number, made.pop(number, [])
+    for number in sorted(undone):
+        yield number, list(work(number))
+
+
+class _Processes:
+    """Forked processes that take numbers from one pipe and write what they make to one each."""
+
+    def __init__(self, work: Work, number: int) -> None:
+        self._pids: list[int] = []
+        self._results: list[int] = []
+        self._take, self._give = os.pipe()
+        # a Ctrl-C between a fork and its first line must not make a second first process of it
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            for _ in range(number):
+                with contextlib.suppress(OSError):  # no more processes than these, then
+                    self._fork(work)
+        finally:
+            os.close(self._take)
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def __enter__(self) -> "_Processes":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the processes, in the middle of a job or not."""
+        self.no_more()
+        for result in self._results:
+            os.close(result)
+        for pid in self._pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            os.waitpid(pid, 0)
+
+    def order(self, first: int, stop: int) -> int:
+        """Give out some numbers; the number that follows."""
+        with contextlib.suppress(BrokenPipeError):  # nobody is left to take them
+            os.write(self._give, b"".join(map(_NUMBER.pack, range(first, stop))))
+        return stop
+
+    def no_more(self) -> None:
+        """No numbers follow: who is ready ends."""
+        if self._give >= 0:
+            os.close(self._give)
+        self._give = -1
+
+    def messages(self) -> Iterator[tuple[int, pa.Buffer | None]]:
+        """Numbers of jobs and what comes of them; null: the job is done. Ends with the last
+        process."""
+        ready = select.poll()
+        for result in self._results:
+            ready.register(result, select.POLLIN)
+        open_results = set(self._results)
+        while open_results:
+            for result, _ in ready.poll():
+                head = _read(result, _HEAD.size)
+                if head is not None:
+                    number, size = _HEAD.unpack(head)
+                    if size == _END:
+                        yield number, None
+                        continue
+                    message = _read(result, size)
+                    if message is not None:
+                        yield number, message
+                        continue
+                ready.unregister(result)
+                open_results.remove(result)
+
+    def _fork(self, work: Work) -> None:
+        result, sink = os.pipe()
+        try:
+            pid = os.fork()
+        except OSError:
+            os.close(result)
+            os.close(sink)
+            raise
+        if pid == 0:
+            _serve(work, self._take, sink, (self._give, result, *self._results))
+        os.close(sink)
+        self._pids.append(pid)
+        self._results.append(result)
+
+
+def _serve(work: Work, take: int, sink: int, others: Iterable[int]) -> NoReturn:
+    """A forked process: jobs until no more come. One that fails is done again in the first process,
+    which then says why.
+
+    Args:
+        others: ends of pipes that are not this process's; open here, they would hide the first
+            process's end from the other processes.
+    """
+    try:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the first process's affair
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for descriptor in others:
+            os.close(descriptor)
+        gc.freeze()  # looking for garbage in what was there before would copy all of it
+        while taken := os.read(take, _NUMBER.size):
+            (number,) = _NUMBER.unpack(taken)
+            for batch in work(number):
+                message = batch.serialize()
+                _write(sink, _HEAD.pack(number, message.size))
+                _write(sink, message)
+            _write(sink, _HEAD.pack(number, _END))
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        os._exit(0)  # nothing of the first process is flushed or cleaned up twice
 
 
-def _leave_interrupts() -> None:
-    """Ctrl-C is the first process's affair."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _write(sink: int, data: bytes | pa.Buffer) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(sink, rest) :]
 
 
-def _decoded(piece: Piece, settings: DecodeSettings) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, EVENTS) as writer:
-        for batch in gathered(decode_pieces([piece], settings)):
-            writer.write_batch(batch)
-    events: bytes = sink.getvalue().to_pybytes()
-    return events
+def _read(source: int, size: int) -> pa.Buffer | None:
+    """So many bytes; null where they do not come any more."""
+    buffer = pa.allocate_buffer(size)
+    rest = memoryview(buffer).cast("B")
+    while rest:
+        read = os.readv(source, [rest])
+        if read == 0:
+            return None
+        rest = rest[read:]
+    return buffer

@@ -31,6 +31,10 @@ MEGABYTE: Final = 1_000_000
 SMALLEST_TASK_BYTES: Final = 64 * MEGABYTE
 LARGEST_TASK_BYTES: Final = 512 * MEGABYTE
 
+#: A task is such a part of what a core's share of the rest is: tasks become smaller, so that all
+#: cores end together, and there are few of them.
+REST_PER_TASK: Final = 2
+
 #: A task of very small captures is closed at so many pieces: opening costs more than reading.
 PIECES_PER_TASK: Final = 2_000
 
@@ -72,13 +76,45 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
+class Shares:
+    """How large tasks are.
+
+    Attributes:
+        fixed: all of them are so large; null: as ``cores`` have it.
+    """
+
+    cores: int
+    fixed: int | None = None
+    smallest: int = SMALLEST_TASK_BYTES
+    largest: int = LARGEST_TASK_BYTES
+
+    def of(self, rest: int) -> int:
+        """Bytes of the next task where so many are left; all of them rather than leaving crumbs."""
+        if self.fixed is not None:
+            return self.fixed
+        size = max(self.smallest, min(rest // (REST_PER_TASK * self.cores), self.largest))
+        return size if rest >= size + self.smallest else max(rest, 1)
+
+    def cuts(self, size: int, rest: int) -> list[int] | None:
+        """Where to cut a file of ``size`` bytes, if ``rest`` are left with it; null: evenly."""
+        if self.fixed is not None:
+            return None
+        cuts: list[int] = []
+        start = 0
+        while (stop := start + self.of(rest - start)) < size:
+            cuts.append(stop)
+            start = stop
+        return cuts
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """What a job reads: the captures that can be, their pieces, and what cannot be and why."""
 
     inputs: tuple[CaptureInput, ...]  # the usable ones; a capture's number is its place here
     files: tuple[tuple[File, ...], ...]  # per capture
     pieces: tuple[Piece, ...]
-    target_bytes: int
+    shares: "Shares"
     problems: tuple[tuple[str, str], ...]  # (path, one line)
 
     @property
@@ -93,15 +129,17 @@ class Plan:
         )
 
     def tasks(self) -> tuple[tuple[Piece, ...], ...]:
-        """Pieces packed in order to about ``target_bytes`` a task; one task reads a piece once."""
+        """Pieces packed in order to the size of ``shares``; one task reads a piece once."""
         tasks: list[tuple[Piece, ...]] = []
         task: list[Piece] = []
-        size = 0
+        rest, size = self.total_bytes, 0
+        target = self.shares.of(rest)
         for piece in self.pieces:
             length = stored_bytes(piece)
-            if task and (size + length > self.target_bytes or len(task) >= PIECES_PER_TASK):
+            if task and (size + length > target or len(task) >= PIECES_PER_TASK):
                 tasks.append(tuple(task))
-                task, size = [], 0
+                rest -= size
+                task, size, target = [], 0, self.shares.of(rest)
             task.append(piece)
             size += length
         if task:
@@ -191,16 +229,14 @@ def _decompressed(head: bytes, compression: str) -> bytes:
 def plan(
     inputs: Sequence[CaptureInput],
     *,
-    cores: int,
+    shares: Shares,
     stdin: StandardInput,
-    target_bytes: int | None = None,
     cuts: Mapping[str, Sequence[int]] | None = None,
 ) -> Plan:
     """Plan the pieces of a job.
 
     Args:
-        cores: of the place where the job runs; sets the size of tasks.
-        target_bytes: overrules that size.
+        shares: the size of tasks.
         cuts: explicit places to cut a file at, by path; for tests.
 
     Raises:
@@ -216,7 +252,7 @@ def plan(
         except CaptureError as problem:
             problems.append((STDIN, str(problem)))
             where[STDIN] = ""
-    target = target_bytes or _target(sum(map(stored_size, where.values())), cores)
+    rest = sum(map(stored_size, where.values()))
     usable: list[CaptureInput] = []
     files: list[tuple[File, ...]] = []
     pieces: list[Piece] = []
@@ -227,12 +263,21 @@ def plan(
             if not where[shown]:
                 continue
             split = len(pieces) + len(own)
+            size = stored_size(where[shown])
+            where_to_cut = (cuts or {}).get(shown)
+            if where_to_cut is None and size:
+                where_to_cut = shares.cuts(size, rest)
+            rest -= size
             try:
                 planned = (
                     [stdin.open_piece(len(usable), split)]
                     if streamed
                     else plan_pieces(
-                        where[shown], len(usable), split, target, cuts=(cuts or {}).get(shown)
+                        where[shown],
+                        len(usable),
+                        split,
+                        shares.fixed or shares.smallest,
+                        cuts=where_to_cut,
                     )
                 )
             except CaptureError as problem:
@@ -254,7 +299,7 @@ def plan(
             usable.append(given)
             files.append(tuple(own_files))
             pieces += own
-    return Plan(tuple(usable), tuple(files), tuple(pieces), target, tuple(problems))
+    return Plan(tuple(usable), tuple(files), tuple(pieces), shares, tuple(problems))
 
 
 def stored_bytes(piece: Piece) -> int:
@@ -274,11 +319,6 @@ def rotated(paths: Sequence[str]) -> list[str]:
             rings.setdefault(key, []).append((int(match["number"]), path))
     longest = max(rings.values(), key=len, default=[])
     return [path for _, path in sorted(longest)] if len(longest) > 1 else []
-
-
-def _target(total: int, cores: int) -> int:
-    share = total // (4 * max(cores, 1))
-    return max(SMALLEST_TASK_BYTES, min(share, LARGEST_TASK_BYTES))
 
 
 def stored_size(path: str) -> int:

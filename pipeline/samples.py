@@ -20,8 +20,8 @@ from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Datagrams, Outcome, PacketReader
 from seqaudit.decoders.pieces import wants_compiled
 from seqaudit.decoders.registry import DecodeSettings, Dispatcher
-from seqaudit.decoders.splits import Piece
-from seqaudit.pipeline.plan import CaptureInput, File, StandardInput, plan
+from seqaudit.decoders.splits import TO_THE_END, Piece
+from seqaudit.pipeline.plan import CaptureInput, File, Shares, StandardInput, plan
 from seqaudit.pipeline.progress import Progress
 
 #: Datagrams of one destination that are examined.
@@ -202,7 +202,7 @@ def look(
     """
     stdin = StandardInput(streamed=True)
     try:
-        planned = plan(inputs, cores=1, stdin=stdin, target_bytes=1 << 62)
+        planned = plan(inputs, shares=Shares(1, TO_THE_END), stdin=stdin)
         readings: list[Reading] = []
         findings: list[Finding] = []
         problems = list(planned.problems)

@@ -60,9 +60,22 @@ def compile_for(pieces: Sequence[Piece], settings: DecodeSettings) -> None:
     if not _missing(PARTS):
         return
     needed: set[str] = set()
-    for piece in pieces[:: max(1, len(pieces) // LOOKED_AT)]:
+    for piece in _some(pieces):
         needed |= _needed_by(piece, settings)
     compile_parts(sorted(needed))
+
+
+def load_for(pieces: Sequence[Piece], settings: DecodeSettings) -> None:
+    """Have loaded in this process what captures need, as far as their first bytes show it.
+
+    Args:
+        pieces: all of them or of each capture the first.
+    """
+    for piece in _some([piece for piece in pieces if piece.start == 0]):
+        with contextlib.suppress(OSError, CaptureError):  # the run says so
+            head = io.BytesIO(_first_bytes(piece))
+            for _ in decode_piece(stream_piece(0, 0), settings, head):
+                pass
 
 
 def compile_parts(parts: Iterable[str]) -> None:
@@ -98,6 +111,10 @@ def _load(parts: Iterable[str]) -> None:
             framing.split(bytes(64), True)
         with contextlib.suppress(OSError):
             _mark(part).touch()
+
+
+def _some(pieces: Sequence[Piece]) -> Sequence[Piece]:
+    return pieces[:: max(1, len(pieces) // LOOKED_AT)]
 
 
 def _needed_by(piece: Piece, settings: DecodeSettings) -> set[str]:

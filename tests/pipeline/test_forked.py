@@ -1,51 +1,208 @@
-"""Decoding in forked processes gives what one process gives, also where one of them dies."""
+"""Forked processes give what one process gives, also where one of them dies or Ctrl-C comes."""
 
 import os
 import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import TO_THE_END, Piece, plan_pieces
 from seqaudit.pipeline import direct, forked, job
+from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.progress import Silent
+from seqaudit.pipeline.report import to_json
+from seqaudit.replay.settings import CaptureSettings, ReplaySettings, Vantage
 
 CAPTURE = Path("fixtures/jgroups/n4-loss-1/B.pcap")
 SETTINGS = DecodeSettings(compile_it=True)
+NUMBERS = pa.schema([("number", pa.int64())])
 
 
-def pieces() -> list[Piece]:
+def tasks() -> list[list[Piece]]:
     size = CAPTURE.stat().st_size
     cuts = [size // 4, size // 2, 3 * size // 4]
-    return list(plan_pieces(str(CAPTURE), 0, 0, TO_THE_END, cuts=cuts))
+    first, *rest = plan_pieces(str(CAPTURE), 0, 0, TO_THE_END, cuts=cuts)
+    return [[first], rest[:2], rest[2:]]
 
 
 @pytest.fixture(autouse=True)
 def from_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forked, "FORK_FROM_BYTES", 1)
+    monkeypatch.setattr(forked, "FORK_FROM_ROWS", 1)
 
 
-def decoded(cores: int) -> Any:
-    return direct.decode(pieces(), SETTINGS, True, Silent(), None, cores)
+def decoded(cores: int, progress: Any = None) -> pa.Table:
+    return direct.decode(tasks(), SETTINGS, True, progress or Silent(), None, cores)
+
+
+def replayed(cores: int) -> pa.Table:
+    settings = ReplaySettings((CaptureSettings(Vantage("unknown", None, "default", ""), {}),))
+    return direct.replay(decoded(1), settings, cores)
+
+
+def no_process_is_left() -> bool:
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return True
+    return False
+
+
+def dies_at(usual: Any, chosen: int) -> Any:
+    """A stage that a forked process does not survive, in its call of that number there."""
+    parent, calls = os.getpid(), iter(range(1_000))
+
+    def stage(*arguments: Any) -> Iterator[pa.RecordBatch]:
+        if os.getpid() != parent and next(calls) == chosen:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield from usual(*arguments)
+
+    return stage
 
 
 def test_two_processes_give_what_one_gives() -> None:
-    assert forked.worth_it(pieces(), SETTINGS, 2)
-    assert not forked.worth_it(pieces(), SETTINGS, 1)
+    pieces = [piece for task in tasks() for piece in task]
+    assert forked.worth_it(pieces, SETTINGS, 2)
+    assert not forked.worth_it(pieces, SETTINGS, 1)
     assert decoded(2).equals(decoded(1))
+    assert replayed(2).equals(replayed(1))
+    assert no_process_is_left()
 
 
-def test_what_a_killed_process_leaves_is_decoded_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    parent = os.getpid()
-    usual = job.decode_pieces
-
-    def dies(some: list[Piece], settings: DecodeSettings) -> Any:
-        if os.getpid() != parent and some[0].split == 1:
-            os.kill(os.getpid(), signal.SIGKILL)
-        yield from usual(some, settings)
-
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_what_a_killed_process_leaves_is_decoded_here(
+    monkeypatch: pytest.MonkeyPatch, chosen: int
+) -> None:
     alone = decoded(1)
-    monkeypatch.setattr(forked, "decode_pieces", dies)
+    monkeypatch.setattr(direct, "decode_pieces", dies_at(job.decode_pieces, chosen))
     assert decoded(2).equals(alone)
+    assert no_process_is_left()
+
+
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_what_a_killed_process_leaves_is_replayed_here(
+    monkeypatch: pytest.MonkeyPatch, chosen: int
+) -> None:
+    alone = replayed(1)
+    monkeypatch.setattr(direct, "replay_stage", dies_at(job.replay_stage, chosen))
+    assert replayed(2).equals(alone)
+    assert no_process_is_left()
+
+
+def test_the_report_does_not_depend_on_who_replays(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = [CaptureInput(str(path)) for path in sorted(CAPTURE.parent.glob("*.pcap"))]
+    options = Options(engine="direct", compile_it=True)
+    shared = to_json(audit(inputs, options))
+    monkeypatch.setattr(forked, "can_fork", lambda cores: False)
+    assert to_json(audit(inputs, options)) == shared
+
+
+def test_ctrl_c_leaves_the_tasks_up_to_the_first_that_is_not_done() -> None:
+    class Interrupts(Silent):
+        def done(self, steps: int) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(direct.DecodeStoppedError) as stopped:
+        decoded(2, Interrupts())
+    whole = direct.decode(tasks(), SETTINGS, True, Silent())
+    known = stopped.value.events
+    assert set(known["frame"].to_pylist()) <= set(whole["frame"].to_pylist())
+    splits = {frame >> 40 for frame in known["frame"].to_pylist()}
+    assert splits in (set(), {0})  # the task that was done, if it is the first one
+    assert no_process_is_left()
+
+
+def batch(*numbers: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"number": list(numbers)}, schema=NUMBERS)
+
+
+def shared(work: Any, jobs: int, processes: int) -> list[tuple[int, list[int]]]:
+    return sorted(
+        (number, [n for one in batches for n in one.column("number").to_pylist()])
+        for number, batches in forked.share(work, jobs, NUMBERS, processes)
+    )
+
+
+def test_each_job_is_done_once_and_all_its_batches_come(tmp_path: Path) -> None:
+    def work(number: int) -> Iterable[pa.RecordBatch]:
+        with (tmp_path / str(number)).open("ab") as seen:
+            seen.write(b"x")
+        yield batch()
+        yield from (batch(number, part) for part in range(number % 3))
+
+    expected = [
+        (number, [n for part in range(number % 3) for n in (number, part)]) for number in range(100)
+    ]
+    assert shared(work, 100, 3) == expected
+    assert {path.read_bytes() for path in tmp_path.iterdir()} == {b"x"}
+    assert shared(work, 0, 3) == []
+
+
+def test_a_batch_may_be_larger_than_a_pipe_holds() -> None:
+    large = range(1_000_000)
+    assert shared(lambda number: [batch(*large), batch(number)], 3, 2) == [
+        (number, [*large, number]) for number in range(3)
+    ]
+
+
+def test_what_fails_in_a_process_fails_here_too() -> None:
+    def work(number: int) -> Sequence[pa.RecordBatch]:
+        assert number != 2, "two is one too many"
+        return [batch(number)]
+
+    with pytest.raises(AssertionError, match="two is one too many"):
+        shared(work, 4, 2)
+    assert no_process_is_left()
+
+
+def test_where_nothing_can_be_forked_all_is_done_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> int:
+        raise BlockingIOError
+
+    monkeypatch.setattr(os, "fork", refuse)
+    assert shared(lambda number: [batch(number)], 3, 2) == [(0, [0]), (1, [1]), (2, [2])]
+
+
+def test_processes_end_with_the_first_one_however_it_ends(tmp_path: Path) -> None:
+    """Killed, it can tell them nothing: they find their pipes closed."""
+    code = f"""
+import os, time
+from pathlib import Path
+from seqaudit.pipeline import forked
+from tests.pipeline.test_forked import NUMBERS, batch
+def work(number):
+    Path({str(tmp_path)!r}, str(os.getpid())).touch()
+    while True:
+        time.sleep(0.01)
+        yield batch(*range(1000))
+for _ in forked.share(work, 4, NUMBERS, 2):
+    pass
+"""
+    first = subprocess.Popen([sys.executable, "-c", code])
+    _until(lambda: len(list(tmp_path.iterdir())) == 2)
+    pids = [int(path.name) for path in tmp_path.iterdir()]
+    first.kill()
+    first.wait()
+    _until(lambda: not any(map(_runs, pids)))
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def _until(happened: Any) -> None:
+    deadline = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)

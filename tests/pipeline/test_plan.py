@@ -9,10 +9,12 @@ import pytest
 
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.pipeline.plan import (
+    LARGEST_TASK_BYTES,
     PIECES_PER_TASK,
     SMALLEST_TASK_BYTES,
     CaptureInput,
     Plan,
+    Shares,
     StandardInput,
     plan,
     rotated,
@@ -28,7 +30,7 @@ def pcap(packets: int = 3) -> bytes:
 
 
 def planned(*inputs: CaptureInput, cores: int = 2, target_bytes: int | None = None) -> Plan:
-    return plan(inputs, cores=cores, stdin=StandardInput(), target_bytes=target_bytes)
+    return plan(inputs, shares=Shares(cores, target_bytes), stdin=StandardInput())
 
 
 def test_splits_are_numbered_over_the_whole_job_in_the_order_of_the_files(tmp_path: Path) -> None:
@@ -56,16 +58,32 @@ def test_ten_thousand_small_captures_are_few_tasks_that_hold_every_piece_once(
     assert [piece for task in tasks for piece in task] == list(many.pieces)
 
 
-def test_tasks_are_not_smaller_than_64_mb_and_follow_the_size_and_cores(tmp_path: Path) -> None:
+def test_tasks_become_smaller_so_that_all_cores_end_together(tmp_path: Path) -> None:
     file = tmp_path / "sparse.pcap"
     with file.open("wb") as sparse:
         sparse.write(pcap())
-        sparse.truncate(2_000_000_000)
-    given = CaptureInput(str(file))
-    assert planned(given, cores=16).target_bytes == SMALLEST_TASK_BYTES
-    assert planned(given, cores=2).target_bytes == 250_000_000
-    assert planned(given, cores=1).target_bytes == 500_000_000
-    assert len(planned(given, cores=2).pieces) == 8
+        sparse.truncate(2_700_000_000)
+    found = planned(CaptureInput(str(file)), cores=2)
+    sizes = [piece.stop - piece.start for piece in found.pieces]
+    assert sizes[0] == LARGEST_TASK_BYTES
+    assert sizes[:-1] == sorted(sizes[:-1], reverse=True)
+    assert min(sizes) == sizes[-2] == SMALLEST_TASK_BYTES
+    assert SMALLEST_TASK_BYTES <= sizes[-1] < 2 * SMALLEST_TASK_BYTES
+    assert sum(sizes) == 2_700_000_000
+    assert found.tasks() == tuple((piece,) for piece in found.pieces)
+    many = planned(CaptureInput(str(file)), cores=32).pieces
+    assert {piece.stop - piece.start for piece in many[:-1]} == {SMALLEST_TASK_BYTES}
+
+
+def test_what_would_be_a_crumb_goes_with_the_last_task(tmp_path: Path) -> None:
+    file = tmp_path / "sparse.pcap"
+    with file.open("wb") as sparse:
+        sparse.write(pcap())
+        sparse.truncate(2 * SMALLEST_TASK_BYTES - 1)
+    assert len(planned(CaptureInput(str(file))).pieces) == 1
+    with file.open("ab") as sparse:
+        sparse.truncate(2 * SMALLEST_TASK_BYTES)
+    assert len(planned(CaptureInput(str(file))).pieces) == 2
 
 
 def test_a_whole_capture_needs_no_second_stage_and_a_rotated_or_cut_one_does(
@@ -121,7 +139,7 @@ def test_standard_input_is_spooled_privately_and_removed(
 
     monkeypatch.setattr(sys, "stdin", Pipe())
     spool = StandardInput()
-    found = plan([CaptureInput("-")], cores=1, stdin=spool)
+    found = plan([CaptureInput("-")], shares=Shares(1), stdin=spool)
     path = Path(found.pieces[0].path)
     assert path.read_bytes() == pcap()
     assert path.stat().st_mode & 0o777 == 0o600
