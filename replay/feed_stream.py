@@ -229,9 +229,9 @@ class FeedStream:
         now = self.now
         if now is None or not now.holes.open or now.holes.revealed == 0:
             return
-        for low, _ in now.holes.within(first, min(stop, now.high)):
-            hole = now.holes.hole_at(low)
-            gap = None if hole is None else self._gap(now, hole)
+        holes = (now.holes.hole_at(low) for low, _ in now.holes.within(first, min(stop, now.high)))
+        for hole in {hole.id: hole for hole in holes if hole is not None}.values():
+            gap = self._gap(now, hole)
             if gap is not None:
                 gap.requests += 1
                 gap.requested = gap.requested or mark
@@ -302,7 +302,7 @@ class FeedStream:
             now.before = row.last()  # its last moment may be that of a heartbeat
         if self._trial is not None and row.flags & DUPLICATE:
             self._trial.alive(row.stop, row.last())
-        if held is not None and row.first == held.stop and alike(held, row):
+        if held is not None and row.first == held.stop and _continues(held, row):
             known = self._known() if row.flags & DUPLICATE else -1 if now is None else now.high
             limit = max(known, held.stop)
             if row.stop <= limit:
@@ -891,3 +891,8 @@ class FeedStream:
         moved = np.cumsum(step + np.concatenate(([0], lengths[:-1] - 1)))
         unwrapped = self._near + moved
         return unwrapped, unwrapped + lengths
+
+
+def _continues(held: Row, row: Row) -> bool:
+    """Is a row that begins where a late one stops a part of it? Repairs come a row each."""
+    return alike(held, row) and row.kind != Kind.RETRANSMISSION

@@ -340,6 +340,33 @@ def test_a_request_without_a_repair_is_unanswered() -> None:
     assert ("FD014", "likely", [[3, 3]]) in told(*story)
 
 
+@pytest.mark.rule("5.5")
+def test_when_each_repair_came_is_told_though_they_follow_one_another() -> None:
+    story = [
+        data(1),
+        heartbeat(3),
+        heartbeat(5),
+        request((2, 5)),
+        repair(2, 1),
+        repair(3, 2),
+        data(5),
+    ]
+    rows = [row["detail"] for row in replayed(story, facts=EVERYTHING) if row["kind"] == "GAP"]
+    assert [(row["seqnos"], row["repaired_frame"]) for row in rows] == [
+        ([[2, 2]], 5),
+        ([[3, 4]], 6),
+    ]
+
+
+@pytest.mark.rule("5.5")
+def test_a_gap_that_one_request_names_in_parts_was_asked_for_once() -> None:
+    story = [data(1), data(5), data(3), request((2, 5)), data(6)]
+    rows = [row["detail"] for row in replayed(story, facts=EVERYTHING) if row["kind"] == "GAP"]
+    assert [(row["outcome"], row["requests"]) for row in rows] == [
+        ("reordered", 1), ("unrecovered", 1),
+    ]  # fmt: skip
+
+
 @pytest.mark.rule("FD015")
 def test_a_request_for_what_had_arrived_is_somebody_else_s_loss() -> None:
     story = [data(1), data(2), request((2, 3)), repair(2), data(3)]

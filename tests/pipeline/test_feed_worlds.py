@@ -1,0 +1,68 @@
+"""An audit of invented feeds finds what happened: every figure, gap and finding, however cut."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seqaudit.cli.feed_options import feeds_of
+from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.report import to_json
+from seqaudit.pipeline.session import Place
+from tests.pipeline.feed_worlds import NONE, World, differences, draw_world
+
+
+def reported(world: World, folder: Path, seed: int, **options: Any) -> tuple[dict[str, Any], Path]:
+    capture, feed = world.write(folder, random.Random(seed))
+    settings = Options(**{"engine": "direct"} | options, feeds=feeds_of([str(feed)], []))
+    return audit([CaptureInput(str(capture))], settings), capture
+
+
+@pytest.mark.rule("5.5")
+@pytest.mark.parametrize("seed", range(32))
+def test_a_report_says_what_happened(seed: int, tmp_path: Path) -> None:
+    world = draw_world(seed)
+    report, capture = reported(world, tmp_path, seed, compile_it=bool(seed & 1))
+    assert differences(world, report) == []
+    size = capture.stat().st_size
+    cuts = {str(capture): sorted(random.Random(seed).sample(range(100, size), 5))}
+    again, _ = reported(world, tmp_path, seed, cuts=cuts)
+    assert to_json(again) == to_json(report)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_of_a_faultless_world_nothing_is_said(seed: int, tmp_path: Path) -> None:
+    world = draw_world(seed, rates=NONE)
+    report, _ = reported(world, tmp_path, seed)
+    assert differences(world, report) == []
+    assert report["findings"] == []
+
+
+def test_spark_says_the_same(spark_place: Place, tmp_path: Path) -> None:
+    world = draw_world(3)
+    report, capture = reported(world, tmp_path, 3)
+    cuts = {str(capture): [5_000, 9_001]}
+    again, _ = reported(world, tmp_path, 3, engine="spark", place=spark_place, cuts=cuts, lanes=3)
+    assert to_json(again) == to_json(report)
+
+
+def test_worlds_hold_every_kind_of_fault() -> None:
+    """Else the comparison above could be of nothing."""
+    sums: dict[str, int] = {}
+    for seed in range(32):
+        for book in draw_world(seed).books.values():
+            for name, figure in (book.figures | {"tails": book.tails}).items():
+                sums[name] = sums.get(name, 0) + figure
+    assert min(sums.values()) > 0, sums
+
+
+def test_a_wrong_figure_is_a_difference(tmp_path: Path) -> None:
+    world = draw_world(2)
+    report, _ = reported(world, tmp_path, 2)
+    book = next(book for book in world.books.values() if book.gaps)
+    book.figures["messages"] += 1
+    book.gaps[0].before += 1
+    book.tails += 1
+    assert len(differences(world, report)) == 2 + len(set(book.gaps[0].outcome.values()))
