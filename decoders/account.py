@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders import packet_kernels as k
+from seqaudit.decoders.columns import distinct
 from seqaudit.decoders.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Flag, Kind
 from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.link_slow import link_name
@@ -240,7 +241,7 @@ class Account:
         datagrams = packets.datagrams
         hosts = datagrams.hosts
         outgoing = mine & (packets.of_datagrams(k.PACKET_TYPE) == OUTGOING)
-        for host in np.unique(datagrams.source[outgoing]).tolist():
+        for host in distinct(datagrams.source[outgoing]).tolist():
             self._outgoing.add(hosts[host])
         mine &= (datagrams.flags & Flag.MULTICAST) == 0
         source, destination = datagrams.source[mine], datagrams.destination[mine]
@@ -254,7 +255,7 @@ class Account:
             if not ((source == host) | (destination == host)).all():
                 self._both.discard(address)
         ttl = packets.of_datagrams(k.TTL)[mine]
-        for value in np.unique(source << 8 | ttl).tolist():
+        for value in distinct(source << 8 | ttl).tolist():
             self._note_ttl(hosts[value >> 8], value & 0xFF, value & 0xFF)
 
     def _note_ttl(self, source: str, low: int, high: int) -> None:

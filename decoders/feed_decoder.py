@@ -25,6 +25,7 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders import feed_kernels as k
+from seqaudit.decoders.columns import as_column, int_column, text_column
 from seqaudit.decoders.events import EVENTS, FRAME_BITS, Kind
 from seqaudit.decoders.feed_tables import ROWS, Tables, is_masked, key_words, message_name
 from seqaudit.decoders.feeds import LINE_NAMES, UNWRAPPED_BITS, Feed, Field, Type
@@ -206,23 +207,24 @@ class FeedDecoder:
             "last_frame": table[:, k.LAST_FRAME] + base,
             "at_ns": table[:, k.AT],
             "last_at_ns": table[:, k.LAST_AT],
-            "system": pa.array([SYSTEM], pa.string()).take(pa.array(np.zeros(len(table), np.int8))),
-            "conversation": _strings([name[0] for name in names[0]], names[1]),
-            "stream": _strings([name[1] for name in names[0]], names[1]),
-            "source": _strings(*_each(table[:, k.SOURCE], ends)),
-            "destination": _strings(*_each(table[:, k.DESTINATION], ends)),
+            "system": text_column([SYSTEM], np.zeros(len(table), np.int64)),
+            "conversation": text_column([name[0] for name in names[0]], names[1]),
+            "stream": text_column([name[1] for name in names[0]], names[1]),
+            "source": text_column(*_each(table[:, k.SOURCE], ends)),
+            "destination": text_column(*_each(table[:, k.DESTINATION], ends)),
             "kind": _KIND_OF[kind],
-            "wire_kind": _strings(*_each(kind << 32 | table[:, k.FEED] << 16 | table[:, k.MESSAGE],
-                                         self._wire_kind)),
-            "seqno": _nullable(table[:, k.SEQNO], table[:, k.SEQNO] == k.NONE),
-            "stop_seqno": _nullable(stop, stop == k.NONE),
+            "wire_kind": text_column(
+                *_each(kind << 32 | table[:, k.FEED] << 16 | table[:, k.MESSAGE], self._wire_kind)
+            ),
+            "seqno": int_column(table[:, k.SEQNO], table[:, k.SEQNO] == k.NONE),
+            "stop_seqno": int_column(stop, stop == k.NONE),
             "count": table[:, k.COUNT],
             "conn_id": self._rates(table),
-            "stamp": _nullable(table[:, k.ODD], ~(runs & blocks)),
+            "stamp": int_column(table[:, k.ODD], ~(runs & blocks)),
             "flags": table[:, k.FLAGS],
             "size": table[:, k.SIZE],
-            "fresh_id": _nullable(ids, ids < 0),
-            "last_fresh_id": _nullable(last_ids, last_ids < 0),
+            "fresh_id": int_column(ids, ids < 0),
+            "last_fresh_id": int_column(last_ids, last_ids < 0),
             "detail": self._details(table),
             "payload": self._payloads(table),
         }  # fmt: skip
@@ -231,9 +233,7 @@ class FeedDecoder:
             column = columns.get(field.name)
             if column is None:
                 column = pa.nulls(len(table), field.type)
-            elif isinstance(column, np.ndarray):
-                column = pa.array(column, field.type)
-            arrays.append(column)
+            arrays.append(as_column(column, field.type))
         return pa.RecordBatch.from_arrays(arrays, schema=EVENTS)
 
     def _wire_kind(self, code: int) -> str:
@@ -400,11 +400,3 @@ def _each(codes: Int64s, text: Any) -> tuple[list[Any], Int64s]:
     """``text`` of every distinct code, and per row which of them."""
     distinct, index = np.unique(codes, return_inverse=True)
     return [text(code) for code in distinct.tolist()], index
-
-
-def _strings(texts: list[str], index: Int64s) -> pa.Array:
-    return pa.array(texts, pa.string()).take(pa.array(index))
-
-
-def _nullable(values: Int64s, null: Any) -> pa.Array:
-    return pa.array(values, pa.int64(), mask=null)

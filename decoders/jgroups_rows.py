@@ -12,13 +12,16 @@ import pyarrow as pa
 
 from seqaudit.decoders import jgroups_kernels as wire
 from seqaudit.decoders import jgroups_objects as objects
+from seqaudit.decoders.columns import as_column, int_column, taken, text_column
 from seqaudit.decoders.events import EVENTS, Kind
 from seqaudit.decoders.jgroups_tables import SYSTEM_NAMES, WIRE_KINDS
 from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Datagrams
 
-#: Kinds that are rows of both conversations of their cluster.
-_SHARED: Final = np.array([Kind.MEMBER, Kind.VIEW, Kind.NOTICE], np.int16)
+#: Of each kind, whether it is a row of both conversations of its cluster.
+_SHARED: Final = np.array(
+    [kind in (Kind.MEMBER, Kind.VIEW, Kind.NOTICE) for kind in range(max(Kind) + 1)]
+)
 
 
 def escaped(name: str) -> str:
@@ -92,8 +95,7 @@ class Names:
 def _texts(keys: Int64s, text: Any) -> pa.Array:
     """``text(key)`` of every key, each distinct key turned into text once."""
     distinct, places = np.unique(keys, return_inverse=True)
-    words = pa.array([text(key) for key in distinct.tolist()], pa.string())
-    return words.take(pa.array(places))
+    return text_column([text(key) for key in distinct.tolist()], places)
 
 
 def event_batch(datagrams: Datagrams, names: Names, table: Int64s, rare: Rare) -> pa.RecordBatch:
@@ -155,7 +157,7 @@ def event_batch(datagrams: Datagrams, names: Names, table: Int64s, rare: Rare) -
         "last_frame": rows[:, wire.LAST_FRAME],
         "at_ns": rows[:, wire.AT],
         "last_at_ns": rows[:, wire.LAST_AT],
-        "system": SYSTEM_NAMES.take(pa.array(np.where(numbered, system, 0))),
+        "system": taken(SYSTEM_NAMES, int_column(np.where(numbered, system, 0))),
         "carrier": pa.nulls(count, pa.string()),
         "conversation": _texts(
             np.where(unicast, rows[:, wire.CLUSTER], -rows[:, wire.CLUSTER] - 1), conversation
@@ -166,24 +168,21 @@ def event_batch(datagrams: Datagrams, names: Names, table: Int64s, rare: Rare) -
             np.where(group, 0, rows[:, wire.DESTINATION]), names.address
         ),
         "kind": rare.kind[rare.keep].astype(np.int16),
-        "wire_kind": pa.array(WIRE_KINDS, pa.string()).take(pa.array(rare.word[rare.keep])),
-        "seqno": pa.array(seqno, mask=no_seqno),
-        "stop_seqno": pa.array(stop, mask=no_seqno),
+        "wire_kind": text_column(WIRE_KINDS, rare.word[rare.keep]),
+        "seqno": int_column(seqno, no_seqno),
+        "stop_seqno": int_column(stop, no_seqno),
         "count": messages,
-        "conn_id": pa.array(conn, mask=no_conn),
-        "stamp": pa.array(rows[:, wire.STAMP], mask=no_stamp),
+        "conn_id": int_column(conn, no_conn),
+        "stamp": int_column(rows[:, wire.STAMP], no_stamp),
         "flags": rows[:, wire.FLAGS],
         "size": rows[:, wire.SIZE],
-        "fresh_id": pa.array(rows[:, wire.FRESH], mask=rows[:, wire.FRESH] < 0),
-        "last_fresh_id": pa.array(rows[:, wire.LAST_FRESH], mask=rows[:, wire.LAST_FRESH] < 0),
+        "fresh_id": int_column(rows[:, wire.FRESH], rows[:, wire.FRESH] < 0),
+        "last_fresh_id": int_column(rows[:, wire.LAST_FRESH], rows[:, wire.LAST_FRESH] < 0),
         "detail": pa.array(details, pa.string()) if details else pa.nulls(count, pa.string()),
         "payload": pa.nulls(count, pa.binary()),
     }  # fmt: skip
     return pa.RecordBatch.from_arrays(
-        [
-            pa.array(np.ascontiguousarray(value)) if isinstance(value, np.ndarray) else value
-            for value in (columns[name] for name in EVENTS.names)
-        ],
+        [as_column(columns[field.name], field.type) for field in EVENTS],
         schema=EVENTS,
     )
 
@@ -195,13 +194,13 @@ def for_unicast(batch: pa.RecordBatch) -> pa.RecordBatch | None:
     timestamps are the same for all its peers (jgroups.md 4.2).
     """
     kinds = batch.column("kind").to_numpy()
-    shared = np.flatnonzero(np.isin(kinds, _SHARED))
+    shared = np.flatnonzero(_SHARED[kinds])
     if not len(shared):
         return None
-    taken = batch.take(pa.array(shared))
-    column = taken.schema.get_field_index("conversation")
-    names = [f"unicast|{name.removeprefix('mcast|')}" for name in taken.column(column).to_pylist()]
-    return taken.set_column(column, EVENTS.field("conversation"), pa.array(names, pa.string()))
+    copies = taken(batch, int_column(shared))
+    column = copies.schema.get_field_index("conversation")
+    names = [f"unicast|{name.removeprefix('mcast|')}" for name in copies.column(column).to_pylist()]
+    return copies.set_column(column, EVENTS.field("conversation"), pa.array(names, pa.string()))
 
 
 def member_batch(datagrams: Datagrams, members: list[Member]) -> pa.RecordBatch:

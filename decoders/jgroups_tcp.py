@@ -20,6 +20,7 @@ import pyarrow as pa
 
 from seqaudit.decoders import jgroups_objects as objects
 from seqaudit.decoders import jgroups_tcp_kernels as wire
+from seqaudit.decoders.columns import as_column, bool_column, filtered, not_null
 from seqaudit.decoders.events import Flag, Kind
 from seqaudit.decoders.jgroups import JGroupsDecoder
 from seqaudit.decoders.jgroups_long import READ, LongFrames, cluster_of
@@ -374,20 +375,19 @@ class JGroupsStreamDecoder:
         if int(kind[0]) == Kind.MEMBER:
             return self._fresh_members(memory["seen"], batch)
         direction = np.asarray(ways)
-        broad = np.isin(kind, BROAD_KINDS) & np.asarray(
-            batch.column("destination").is_null().to_numpy(zero_copy_only=False)
+        broad = np.isin(kind, BROAD_KINDS) & ~not_null(batch.column("destination")).to_numpy(
+            zero_copy_only=False
         )
         broad &= ~(
-            (kind == Kind.VIEW)
-            & np.asarray(batch.column("seqno").is_null().to_numpy(zero_copy_only=False))
+            (kind == Kind.VIEW) & ~not_null(batch.column("seqno")).to_numpy(zero_copy_only=False)
         )
         if not broad.any():
             return [batch]
-        batches = [batch.filter(pa.array(~broad))] if not broad.all() else []
+        batches = [filtered(batch, bool_column(~broad))] if not broad.all() else []
         for way in (0, 1):
             mine = broad & (direction == way)
             if mine.any():
-                memory["waiting"][way].append(batch.filter(pa.array(mine)))
+                memory["waiting"][way].append(filtered(batch, bool_column(mine)))
                 memory["waiting_rows"] += int(mine.sum())
         return batches
 
@@ -422,7 +422,7 @@ class JGroupsStreamDecoder:
         for key in keys:
             fresh.append(key not in seen)
             seen.add(key)
-        return [batch.filter(pa.array(fresh))] if any(fresh) else []
+        return [filtered(batch, pa.array(fresh))] if any(fresh) else []
 
 
 class Rows(NamedTuple):
@@ -453,7 +453,7 @@ def _placed(
 
 def _with_columns(batch: pa.RecordBatch, columns: dict[str, Any]) -> pa.RecordBatch:
     arrays = [
-        pa.array(columns[field.name], field.type)
+        as_column(columns[field.name], field.type)
         if field.name in columns
         else batch.column(field.name)
         for field in batch.schema

@@ -315,7 +315,10 @@ class PacketReader:
         """-1 a record, or what link_slow found where the kernel does not know the link layer."""
         if len(self._no_l3) < records.count:
             self._no_l3 = np.full(records.count, -1, np.int64)
-        slow = np.isin(records.link, link_slow.FAST_LINKS, invert=True)
+        links = records.link
+        if not len(links) or (links[0] in link_slow.FAST_LINKS and (links == links[0]).all()):
+            return self._no_l3  # nearly always
+        slow = np.isin(links, link_slow.FAST_LINKS, invert=True)
         if not slow.any():
             return self._no_l3
         l3 = np.full(records.count, -1, np.int64)

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders import pgm_kernels as wire
+from seqaudit.decoders.columns import distinct
 from seqaudit.decoders.events import EVENTS, FRAME_BITS, Kind
 from seqaudit.decoders.kernels import Int64s, argument, data_argument, kernel, memory
 from seqaudit.decoders.packets import Datagrams, Outcome
@@ -237,7 +238,7 @@ class PgmDecoder:
         batches: list[pa.RecordBatch] = []
         sort = table[:, wire.SORT]
         hosts = datagrams.hosts
-        links = {int(n): self._walk.tsi(int(n)) for n in np.unique(table[:, wire.LINK])}
+        links = {int(n): self._walk.tsi(int(n)) for n in distinct(table[:, wire.LINK])}
         where = Where(datagrams, links)
         packets: list[dict[str, Any]] = []
         about_pgm = (sort == wire.PGM_DATA) | (sort == wire.PGM_OTHER) | (sort == wire.TRAILED)

@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders import pgm_kernels as wire
+from seqaudit.decoders.columns import as_column, int_column, text_column
 from seqaudit.decoders.events import EVENTS, Flag, Kind
 from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Datagrams
@@ -111,7 +112,6 @@ class RaimsRows:
             subjects.append(text)
             tail = escaped(text) if path < 0 else f"#{path}"
             streams.append(f"{where.link(link)}|{bridges[-1]}|{tail}")
-        of = pa.array(places)
         count = len(rows)
         glsno = rows[:, wire.WORD] & 8 != 0
         time, chain = rows[:, wire.TIME], rows[:, wire.CHAIN]
@@ -123,30 +123,28 @@ class RaimsRows:
             "last_frame": rows[:, wire.LAST_FRAME],
             "at_ns": rows[:, wire.AT],
             "last_at_ns": rows[:, wire.LAST_AT],
-            "system": pa.array([RAIMS]).take(pa.array(np.zeros(count, np.int64))),
-            "conversation": pa.array([RAIMS]).take(pa.array(np.zeros(count, np.int64))),
-            "stream": pa.array(streams, pa.string()).take(of),
-            "source": pa.array(bridges, pa.string()).take(of),
-            "destination": pa.array(subjects, pa.string()).take(of),
+            "system": text_column([RAIMS], np.zeros(count, np.int64)),
+            "conversation": text_column([RAIMS], np.zeros(count, np.int64)),
+            "stream": text_column(streams, places),
+            "source": text_column(bridges, places),
+            "destination": text_column(subjects, places),
             "kind": np.full(count, int(Kind.DATA), np.int16),
-            "wire_kind": pa.array(["DATA", "GLSNO"]).take(pa.array(glsno.astype(np.int64))),
+            "wire_kind": text_column(["DATA", "GLSNO"], glsno.astype(np.int64)),
             "seqno": rows[:, wire.SEQNO],
             "stop_seqno": rows[:, wire.STOP],
             "count": rows[:, wire.COUNT],
-            "conn_id": pa.array(chain, mask=chain == wire.NONE),
-            "stamp": pa.array(time, mask=time == wire.NONE),
+            "conn_id": int_column(chain, chain == wire.NONE),
+            "stamp": int_column(time, time == wire.NONE),
             "flags": rows[:, wire.FLAGS],
             "size": rows[:, wire.SIZE],
-            "fresh_id": pa.array(sqn, mask=sqn < 0),
-            "last_fresh_id": pa.array(last_sqn, mask=last_sqn < 0),
+            "fresh_id": int_column(sqn, sqn < 0),
+            "last_fresh_id": int_column(last_sqn, last_sqn < 0),
         }
         return pa.RecordBatch.from_arrays(
             [
                 pa.nulls(count, field.type)
                 if field.name not in columns
-                else pa.array(np.ascontiguousarray(columns[field.name]), field.type)
-                if isinstance(columns[field.name], np.ndarray)
-                else columns[field.name]
+                else as_column(columns[field.name], field.type)
                 for field in EVENTS
             ],
             schema=EVENTS,

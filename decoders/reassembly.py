@@ -6,8 +6,8 @@ SEGMENT rows of IP fragments and TCP connections become events; all other rows p
 from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from seqaudit.decoders.columns import equal, filtered, inverted, true_count
 from seqaudit.decoders.events import Kind
 from seqaudit.decoders.fragments import Assembler
 from seqaudit.decoders.registry import stream_systems
@@ -27,19 +27,20 @@ def reassemble(
     fragments = Assembler(settings, by_carrier=True)
     flows = TcpAssembler(settings, stream_systems(settings), by_carrier=True)
     for batch in batches:
-        segments = pc.equal(batch.column("kind"), pa.scalar(int(Kind.SEGMENT), pa.int16()))
-        found = pc.sum(segments).as_py() or 0
+        segments = equal(batch.column("kind"), pa.scalar(int(Kind.SEGMENT), pa.int16()))
+        found = true_count(segments)
         if found == 0:
             yield batch
             continue
         if found < batch.num_rows:
-            yield batch.filter(pc.invert(segments))
-            batch = batch.filter(segments)
-        tcp = pc.equal(batch.column("wire_kind"), WIRE_KIND)
-        of_tcp = pc.sum(tcp).as_py() or 0
+            yield filtered(batch, inverted(segments))
+            batch = filtered(batch, segments)
+        tcp = equal(batch.column("wire_kind"), WIRE_KIND)
+        of_tcp = true_count(tcp)
         if of_tcp < found:
-            yield from fragments.feed(batch.filter(pc.invert(tcp)) if of_tcp else batch)
+            yield from fragments.feed(filtered(batch, inverted(tcp)) if of_tcp else batch)
         if of_tcp:
-            yield from flows.feed(read_segment_rows(batch.filter(tcp) if of_tcp < found else batch))
+            rest = filtered(batch, tcp) if of_tcp < found else batch
+            yield from flows.feed(read_segment_rows(rest))
     yield from fragments.finish()
     yield from flows.finish()

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from seqaudit.decoders.columns import distinct
 from seqaudit.decoders.events import Flag
 from seqaudit.decoders.feed_decoder import SYSTEM as FEED
 from seqaudit.decoders.feed_decoder import FeedDecoder
@@ -192,7 +193,7 @@ class _Worth:
         for size in SAMPLES:
             if self._known or not len(rows):
                 break
-            sample = datagrams.take(rows[np.unique(np.arange(size) * len(rows) // size)])
+            sample = datagrams.take(rows[distinct(np.arange(size) * len(rows) // size)])
             sample.compile_it = False
             self._trial.decode(sample)
             self._known = bool((sample.outcome != Outcome.NOT_CLAIMED).any())

@@ -14,6 +14,7 @@ import pyarrow as pa
 from seqaudit.decoders import packet_kernels as k
 from seqaudit.decoders.account import CAPTURE_SYSTEM, OUTGOING
 from seqaudit.decoders.assembly import Fragment
+from seqaudit.decoders.columns import as_column
 from seqaudit.decoders.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Kind
 from seqaudit.decoders.packets import Packets
 
@@ -112,7 +113,7 @@ def event_batch(columns: Mapping[str, Any], count: int) -> pa.RecordBatch:
         [
             pa.nulls(count, field.type)
             if field.name not in columns
-            else pa.array(columns[field.name], field.type)
+            else as_column(columns[field.name], field.type)
             for field in EVENTS
         ],
         schema=EVENTS,

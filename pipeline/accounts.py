@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from seqaudit.decoders.columns import equal, filtered
 from seqaudit.decoders.events import Kind
 from seqaudit.decoders.splits import merge_interfaces
 from seqaudit.decoders.tcp_stage import carrier_digest
@@ -52,7 +52,7 @@ COMMENTS: Final = 5
 def accounts_of(rows: pa.Table) -> list[Account]:
     """The accounts among events or results, each with its ``capture``."""
     kind: object = "ACCOUNT" if pa.types.is_string(rows.schema.field("kind").type) else Kind.ACCOUNT
-    picked = rows.filter(pc.equal(rows["kind"], kind)).select(["capture", "detail"])
+    picked = filtered(rows, equal(rows["kind"], kind)).select(["capture", "detail"])
     return [json.loads(row["detail"]) | {"capture": row["capture"]} for row in picked.to_pylist()]
 
 

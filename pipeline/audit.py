@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from seqaudit.decoders.columns import equal, filtered
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.events import EVENTS, Kind
 from seqaudit.decoders.feeds import Feed
@@ -539,11 +539,11 @@ class _Job:
 def members_of(rows: pa.Table) -> list[Member]:
     """Who was seen, of events or results: ``{"capture", "member", "name", "address", ...}``."""
     if pa.types.is_string(rows.schema.field("kind").type):
-        picked = rows.filter(pc.equal(rows["kind"], "MEMBER")).select(["capture", "detail"])
+        picked = filtered(rows, equal(rows["kind"], "MEMBER")).select(["capture", "detail"])
         return [
             json.loads(row["detail"]) | {"capture": row["capture"]} for row in picked.to_pylist()
         ]
-    picked = rows.filter(pc.equal(rows["kind"], Kind.MEMBER)).select(
+    picked = filtered(rows, equal(rows["kind"], Kind.MEMBER)).select(
         ["capture", "source", "detail"]
     )
     return [

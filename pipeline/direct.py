@@ -5,9 +5,10 @@ from contextlib import closing
 from itertools import pairwise
 from typing import BinaryIO, Final
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from seqaudit.decoders.columns import encoded, filled, sorted_places, taken
 from seqaudit.decoders.events import EVENTS
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece
@@ -110,11 +111,10 @@ def ordered(rows: pa.Table, unit: str) -> pa.Table:
     """Rows by unit, then ``ORDER``; nulls first and strings by bytes, as Spark sorts."""
     names = (unit, *ORDER)
     keys = {
-        name: pc.fill_null(rows[name], "") if pa.types.is_string(rows[name].type) else rows[name]
+        name: filled(rows[name], "") if pa.types.is_string(rows[name].type) else rows[name]
         for name in names  # no string is empty where it may be null
     }
-    order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in names])
-    return rows.take(order)
+    return taken(rows, sorted_places(pa.table(keys), names))
 
 
 def _decode_here(
@@ -165,11 +165,9 @@ def _decode_forked(
 
 def _parts(rows: pa.Table, size: int) -> list[pa.Table]:
     """Sorted rows in parts of whole conversations, of about ``size`` rows or one conversation."""
-    conversations = rows["conversation"].combine_chunks()
-    changes = pc.not_equal(conversations[1:], conversations[:-1])
-    starts = [0, *(i + 1 for i in pc.indices_nonzero(changes).to_pylist())]
+    codes = encoded(rows["conversation"].combine_chunks()).indices.to_numpy()
     borders = [0]
-    for start in starts[1:]:
+    for start in (np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist():
         if start - borders[-1] >= size:
             borders.append(start)
     return [rows.slice(start, stop - start) for start, stop in pairwise([*borders, len(rows)])]

@@ -14,8 +14,8 @@ from itertools import chain
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from seqaudit.decoders.columns import equal, filled, filtered, sorted_places, taken
 from seqaudit.decoders.events import FRAME_BITS
 from seqaudit.pipeline import json_text
 from seqaudit.pipeline.accounts import Account, by_capture, frames_of_splits, merge
@@ -315,7 +315,7 @@ class _Rows:
 
     def __init__(self, results: pa.Table) -> None:
         keys = {
-            name: pc.fill_null(results[name], default)
+            name: filled(results[name], default)
             for name, default in (
                 ("capture", -1),
                 ("conversation", ""),
@@ -326,12 +326,11 @@ class _Rows:
                 ("detail", ""),
             )
         }
-        order = pc.sort_indices(pa.table(keys), sort_keys=[(name, "ascending") for name in keys])
-        self._rows = results.take(order)
+        self._rows = taken(results, sorted_places(pa.table(keys), keys))
 
     def of(self, kind: str) -> Iterator[Row]:
         """The rows of a kind, made anew at every call."""
-        rows = self._rows.filter(pc.equal(self._rows["kind"], kind))
+        rows = filtered(self._rows, equal(self._rows["kind"], kind))
         for batch in rows.to_batches(ROWS_AT_ONCE):
             # All details as one text: it takes half the time, and their keys are held once, which
             # would be a third of the report's memory.

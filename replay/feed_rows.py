@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from seqaudit.decoders.columns import encoded, filled, not_null
 from seqaudit.decoders.events import Flag, Kind
 from seqaudit.replay.feed_holes import Int64s
 from seqaudit.replay.gaps import Mark
@@ -17,9 +17,9 @@ class Words:
     """A column of strings; a list only of what is looked at."""
 
     def __init__(self, column: pa.Array) -> None:
-        encoded = pc.fill_null(column, "").dictionary_encode()
-        self._codes = encoded.indices.to_numpy(zero_copy_only=False)
-        self._words = encoded.dictionary.to_pylist()
+        coded = encoded(filled(column, ""))
+        self._codes = coded.indices.to_numpy(zero_copy_only=False)
+        self._words = coded.dictionary.to_pylist()
 
     def picked(self, rows: Any) -> "Words":
         made = Words.__new__(Words)
@@ -123,9 +123,9 @@ class FeedRows:
     def __init__(self, batch: pa.RecordBatch) -> None:
         self._batch = batch
         self._start = 0
-        encoded = pc.fill_null(batch.column("stream"), "").dictionary_encode()
-        self.codes: Any = encoded.indices.to_numpy(zero_copy_only=False)
-        self.words: list[str] = encoded.dictionary.to_pylist()
+        coded = encoded(filled(batch.column("stream"), ""))
+        self.codes: Any = coded.indices.to_numpy(zero_copy_only=False)
+        self.words: list[str] = coded.dictionary.to_pylist()
         seqno, stop, frame, at_ns, last_frame, last_ns, kind, flags, size = (
             _numbers(batch.column(name)) for name in _NUMBERED
         )
@@ -163,7 +163,7 @@ class FeedRows:
         if not self._has_payload:
             return
         column = self._column("payload")
-        for place in np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist():
+        for place in np.flatnonzero(not_null(column).to_numpy(zero_copy_only=False)).tolist():
             yield place, column[place].as_py()
 
     def odd_counts(self) -> Iterator[tuple[int, int]]:
@@ -171,11 +171,11 @@ class FeedRows:
         if not self._has_stamp:
             return
         column = self._column("stamp")
-        known = column.is_valid().to_numpy(zero_copy_only=False)
-        if not known.any():
+        counted = not_null(column).to_numpy(zero_copy_only=False)
+        if not counted.any():
             return
-        counts = pc.fill_null(column, 0).to_numpy(zero_copy_only=False)
-        for place in sorted({int(np.argmax(known)), *np.flatnonzero(counts).tolist()}):
+        counts = filled(column, 0).to_numpy(zero_copy_only=False)
+        for place in sorted({int(np.argmax(counted)), *np.flatnonzero(counts).tolist()}):
             yield place, int(counts[place])
 
     def rate(self, place: int) -> int | None:
@@ -204,5 +204,5 @@ class FeedRows:
 
 def _numbers(column: pa.Array) -> Any:
     if column.null_count:
-        column = pc.fill_null(column, -1)
+        column = filled(column, -1)
     return column.to_numpy(zero_copy_only=False).astype(np.int64, copy=False)

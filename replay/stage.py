@@ -17,8 +17,8 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from seqaudit.decoders.columns import encoded, equal, true_count
 from seqaudit.decoders.events import EVENTS, NO_CONVERSATION, SHARED, UNORDERED_KINDS, Flag, Kind
 from seqaudit.replay import (
     both_ends_findings,
@@ -129,11 +129,11 @@ def _by_columns(
     rows of any others.
     """
     nobody = (-1, NO_CONVERSATION)
-    feeds = pc.equal(batch.column("system"), FEED)
-    if not pc.any(feeds).as_py():
+    feeds = equal(batch.column("system"), FEED)
+    if not true_count(feeds):
         yield batch, nobody
         return
-    codes = batch.column("conversation").dictionary_encode().indices.to_numpy()
+    codes = encoded(batch.column("conversation")).indices.to_numpy()
     captures = batch.column("capture").to_numpy()
     by_columns = feeds.to_numpy(zero_copy_only=False)
     new = by_columns[1:] != by_columns[:-1]

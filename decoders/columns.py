@@ -1,0 +1,134 @@
+"""Arrow's functions on columns and tables, as far as they are used here, by their names.
+
+``pyarrow.compute`` writes a Python function with documentation for each of Arrow's three hundred
+when it is imported: 0.1 s, a quarter of a small audit. Methods of columns and tables (``take``,
+``filter``, ``is_valid``, ``cast`` ...) import it as well, so what is needed of them is here too.
+Likewise ``pyarrow.array`` of a numpy array and ``numpy.unique`` import ``numpy.ma`` (10 ms) only to
+see that the array is none of its: columns of integers are made of their memory.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import pyarrow as pa
+
+try:
+    from pyarrow._compute import (
+        DictionaryEncodeOptions,
+        FilterOptions,
+        ScalarAggregateOptions,
+        SortOptions,
+        TakeOptions,
+        call_function,
+    )
+except ImportError:  # they have moved: where pyarrow promises them
+    from pyarrow.compute import (
+        DictionaryEncodeOptions,
+        FilterOptions,
+        ScalarAggregateOptions,
+        SortOptions,
+        TakeOptions,
+        call_function,
+    )
+
+#: A column, or several as a batch or table.
+C = TypeVar("C", bound=Any)
+
+INT64: Final = pa.int64()
+_DTYPES: Final = {INT64: np.dtype(np.int64), pa.int16(): np.dtype(np.int16)}
+
+
+def int_column(values: Any, null: Any = None, kind: pa.DataType = INT64) -> pa.Array:
+    """A column of an array of integers.
+
+    Args:
+        values: (n,) of a type that fits into ``kind`` whatever its value; the column may share its
+            memory.
+        null: (n,) bool, where the column is null; None: nowhere.
+    """
+    dtype = _DTYPES[kind]
+    if values.dtype != dtype:
+        values = values.astype(dtype, casting="safe")
+    known = None if null is None or not null.any() else _bits(~null)
+    held = pa.py_buffer(np.ascontiguousarray(values))
+    return pa.Array.from_buffers(kind, len(values), [known, held])
+
+
+def distinct(values: Any) -> Any:
+    """The distinct values of an array, in order."""
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    return ordered[first]
+
+
+def as_column(values: Any, kind: pa.DataType) -> pa.Array:
+    """A column of an array of integers or of a list; one that is a column already stays it."""
+    if isinstance(values, pa.Array):
+        return values
+    if isinstance(values, np.ndarray):
+        return int_column(values, kind=kind)
+    return pa.array(values, kind)
+
+
+def bool_column(values: Any) -> pa.Array:
+    """A column, such as the mask of ``filtered``, of an array of bools."""
+    return pa.Array.from_buffers(pa.bool_(), len(values), [None, _bits(values)])
+
+
+def text_column(texts: Sequence[str | None], places: Any) -> pa.Array:
+    """A column of strings, by the place of each row's in ``texts``."""
+    return taken(pa.array(texts, pa.string()), int_column(places))
+
+
+def _bits(values: Any) -> pa.Buffer:
+    return pa.py_buffer(np.packbits(values, bitorder="little"))
+
+
+def equal(column: Any, value: object) -> Any:
+    """Where a column has a value; null where it is null."""
+    return call_function("equal", [column, value])
+
+
+def inverted(mask: Any) -> Any:
+    """True where a mask is false."""
+    return call_function("invert", [mask])
+
+
+def true_count(mask: Any) -> int:
+    """In how many places a mask is true."""
+    return int(call_function("sum", [mask], ScalarAggregateOptions()).as_py() or 0)
+
+
+def filtered(rows: C, mask: Any) -> C:
+    """The rows where a mask is true."""
+    found: C = call_function("filter", [rows, mask], FilterOptions())
+    return found
+
+
+def taken(rows: C, places: Any) -> C:
+    """The rows at some places, in their order."""
+    found: C = call_function("take", [rows, places], TakeOptions())
+    return found
+
+
+def filled(column: Any, value: object) -> Any:
+    """A column with a value where it is null."""
+    return call_function("coalesce", [column, pa.scalar(value, type=column.type)])
+
+
+def not_null(column: Any) -> Any:
+    """Where a column is not null."""
+    return call_function("is_valid", [column])
+
+
+def encoded(column: Any) -> Any:
+    """A column as codes and its distinct values, in the order in which they come."""
+    return call_function("dictionary_encode", [column], DictionaryEncodeOptions())
+
+
+def sorted_places(rows: pa.Table, names: Iterable[str]) -> Any:
+    """The places of a table's rows in the order of these columns, strings by their bytes."""
+    options = SortOptions(sort_keys=[(name, "ascending") for name in names])
+    return call_function("sort_indices", [rows], options)
