@@ -21,7 +21,7 @@ continue it; so nothing here depends on where a run was cut.
     next row                                                  the trial
     T1  and the trial had RESTART_NUMBERS over restart_ms     is a restart, in force since it began
     T2  at or above the highest number of the numbering, and  was old copies, or strays far ahead
-        not nearer to the trial
+        near it or not near the trial (``_is_next``)
     T3  goes on in it, at most ``restart_distance`` on        goes on
     T4  below it, as L1 or L4                                 goes on; the row is judged as ever
     T5  elsewhere                                             as T2; that row is on trial
@@ -349,9 +349,12 @@ class FeedStream:
             else:
                 self._behind(row)
         else:  # L5
+            old, new = _split(row, now.high)
             trial = Trial(row.first, row.first, row.mark(), row.last_ns, [])
-            trial.extend(row)
+            trial.extend(old)
             self._trial = trial
+            if new is not None:
+                self._data(new)
 
     def _repair(self, row: Row) -> None:
         """A repair says nothing about the numbering but that its numbers exist."""
@@ -380,8 +383,18 @@ class FeedStream:
 
     def _while_on_trial(self, row: Row, trial: Trial) -> None:
         now, settings = self.now, self.settings
+        old, new = (row, None) if now is None else _split(row, now.high)
+        if new is not None:
+            self._while_on_trial(old, trial)
+            self._data(new)
+            return
         if trial.rows and trial.rows[-1].stop == row.first and alike(trial.rows[-1], row):
-            trial.extend(row)
+            if now is not None and self._is_next(row.first, now, trial):  # T2
+                self._trial = None
+                self._refuse(trial)
+                self._data(row)
+            else:
+                trial.extend(row)
             return
         full = len(trial.rows) >= MAX_TRIAL_ROWS
         if full or (trial.numbers >= RESTART_NUMBERS and self._lasted(trial)):  # T1
@@ -403,11 +416,24 @@ class FeedStream:
 
     def _goes_on(self, row: Row, now: Numbering, trial: Trial) -> bool:
         """T2: does the row go on where the numbering was before the trial?"""
-        ahead, limit = row.first - now.high, self.settings.restart_distance
-        if 0 <= ahead <= limit:
+        if self._is_next(row.first, now, trial):
             return True
-        near_trial = trial.start <= row.first <= trial.next + limit
-        return 0 <= ahead <= self.settings.max_jump and not near_trial
+        far = row.first - now.high > self.settings.restart_distance
+        jumps = far and row.first - now.high <= self.settings.max_jump
+        return jumps and not self._is_near(row.first, trial)
+
+    def _is_next(self, first: int, now: Numbering, trial: Trial) -> bool:
+        """Does ``first`` follow the highest number? Not if a trial that began where the numbering
+        did, or below, has come up to it in order: that is a restart that outgrows the old one."""
+        if not 0 <= first - now.high <= self.settings.restart_distance:
+            return False
+        outgrows = (
+            trial.start <= now.start and trial.numbers >= RESTART_NUMBERS and trial.in_order()
+        )
+        return not (outgrows and self._is_near(first, trial))
+
+    def _is_near(self, first: int, trial: Trial) -> bool:
+        return trial.start <= first <= trial.next + self.settings.restart_distance
 
     def _lasted(self, trial: Trial) -> bool:
         return trial.last_ns - trial.began.at_ns >= self.settings.restart_ns
@@ -436,11 +462,10 @@ class FeedStream:
             now = self.now
             assert now is not None, "it has begun"
         ahead = following - now.high
-        near = 0 <= ahead <= settings.restart_distance  # T2 goes before what is near the trial
         if (
             trial is not None
-            and not near
             and trial.next <= following <= trial.next + settings.restart_distance
+            and not self._is_next(following, now, trial)
         ):
             trial.last_ns = max(trial.last_ns, row.last_ns)
             if following > trial.next:
@@ -450,12 +475,13 @@ class FeedStream:
             if trial is not None:  # T2
                 self._trial = None
                 self._refuse(trial)
-            if ahead:
+            if following > now.high:
                 self._end_held(goes_on=False)
                 self.tails.add(now.high, following, mark)
                 self._taken(following, following, mark, by)
                 self._reveal(now, following, mark, by)
-            now.before = row.last()
+            if following == now.high:
+                now.before = row.last()
             self._near = following - 1
         elif ahead < 0 and -ahead <= settings.restart_distance:
             pass  # overtaken by data: says nothing
@@ -891,6 +917,13 @@ class FeedStream:
         moved = np.cumsum(step + np.concatenate(([0], lengths[:-1] - 1)))
         unwrapped = self._near + moved
         return unwrapped, unwrapped + lengths
+
+
+def _split(row: Row, high: int) -> tuple[Row, Row | None]:
+    """What of a row is below ``high``, and what begins there: a run may go on from a copy."""
+    if not row.first < high < row.stop:
+        return row, None
+    return row._replace(stop=high), row._replace(first=high)
 
 
 def _continues(held: Row, row: Row) -> bool:

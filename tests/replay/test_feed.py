@@ -226,6 +226,29 @@ def test_copies_in_any_order_at_the_end_are_no_restart() -> None:
     assert [rule for rule, *_ in told(*story, *few)] == ["FD006"]
 
 
+@pytest.mark.rule("FD008")
+def test_copies_up_to_the_next_number_are_no_restart() -> None:
+    """The last copy and the next message are one run; what follows is no part of the copies."""
+    story = [data(n) for n in range(500, 800)]
+    bulk = [data(n) for n in range(600, 800)]
+    live = [step for n in range(800, 900) for step in (data(n), 20)]
+    assert told(*story, *bulk, *live) == [("FD006", "proven", [[600, 799]])]
+    lossy = [step for n in range(801, 900) for step in (data(n), 20)]
+    assert told(*story, *bulk, *lossy) == [
+        ("FD002", "proven", [[800, 800]]),
+        ("FD006", "proven", [[600, 799]]),
+    ]
+
+
+@pytest.mark.rule("FD008")
+def test_a_restart_outgrows_the_numbering_before_it() -> None:
+    first = [data(n) for n in range(1, 201)]
+    again = [data(n) for n in range(1, 400)]
+    later = [step for n in range(400, 480) for step in (data(n), 20)]
+    assert told(*first, *again, *later) == [("FD008", "likely", [])]
+    assert stream_of(*first, *again, *later)["messages"] == 200 + 479
+
+
 @pytest.mark.rule("FD007")
 @pytest.mark.parametrize("word", [heartbeat, end])
 def test_what_names_the_next_number_ends_a_trial(word: Any) -> None:
