@@ -13,6 +13,7 @@ from seqaudit.pipeline.without_pandas import keep_pandas_out
 keep_pandas_out()
 with contextlib.suppress(ImportError):  # a worker would then say so itself, where Spark reports it
     importlib.import_module("seqaudit.pipeline.job")
+    importlib.import_module("seqaudit.replay.stage").load_engines()
     warm = importlib.import_module("seqaudit.pipeline.warm")
     if os.environ.get(warm.COMPILED) == "1":
         warm.load_compiled()

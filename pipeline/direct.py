@@ -18,6 +18,7 @@ from seqaudit.pipeline.progress import Progress
 from seqaudit.pipeline.warm import load_for
 from seqaudit.replay.results import RESULTS
 from seqaudit.replay.settings import ReplaySettings
+from seqaudit.replay.stage import load_engines
 
 #: Rows handed to a stage at once, as Spark does.
 BATCH_ROWS = 100_000
@@ -93,6 +94,7 @@ def replay(events: pa.Table, settings: ReplaySettings, cores: int = 1) -> pa.Tab
         return pa.Table.from_batches(
             replay_stage(settings, iter(rows.to_batches(BATCH_ROWS))), RESULTS
         )
+    load_engines()  # before the fork: once for all processes
     parts = _parts(rows, len(rows) // (PARTS_A_CORE * cores))
     by_size = sorted(range(len(parts)), key=lambda number: -parts[number].num_rows)  # stable
 

@@ -27,7 +27,6 @@ from seqaudit.replay import (
     feed_sessions,
     raims_bounds,
     raims_printed,
-    raims_told,
     zenoh_legs,
 )
 from seqaudit.replay import results as rows_of
@@ -111,11 +110,7 @@ def build(
     of_legs, legs_judged = zenoh_legs.judge(seen, [(m["first_ns"], m["last_ns"]) for m in merged])
     findings += [_finding(detail, frames, called, spans) for detail in of_legs]
     across = zenoh_legs.across_sessions(seen)
-    told, judged = raims_told.judge(
-        (row["capture"], row["detail"])
-        for row in rows.of(rows_of.TABLE)
-        if row["system"] == raims_told.SYSTEM
-    )
+    told, judged = _told_of_raims(rows.of(rows_of.TABLE))
     findings += [_finding(detail, frames, called, spans) for detail in told]
     sort_rows(findings, _finding_order)
     streams = [
@@ -427,6 +422,18 @@ def _tables(
         told = frames.resolved({"capture": row["capture"]} | detail, row["capture"])
         tables.setdefault(row["system"], {}).setdefault(name, []).append(told)
     return tables
+
+
+def _told_of_raims(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:
+    """What ``raims_told`` judges by tables of raims; parts of its engine, which are long to import,
+    are needed only if there are any."""
+    tables = ((row["capture"], row["detail"]) for row in rows if row["system"] == "raims")
+    first = next(tables, None)
+    if first is None:
+        return [], []
+    from seqaudit.replay import raims_told
+
+    return raims_told.judge(chain([first], tables))
 
 
 def _shown(details: Iterable[Row], problems: Iterable[Row]) -> list[Row]:

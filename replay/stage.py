@@ -8,8 +8,12 @@ or differs, at any other event of the stream, and at an event that concerns the 
 on when they end, so the order over streams does not depend on the cuts either.
 
 Feeds have too many rows for that: their engine takes columns and joins runs where it matters.
+
+Engines are imported when the first conversation of their system opens: all of them take longer than
+a small audit.
 """
 
+import importlib
 import json
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
@@ -20,27 +24,13 @@ import pyarrow as pa
 
 from seqaudit.decoders.columns import encoded, equal, true_count
 from seqaudit.decoders.events import EVENTS, NO_CONVERSATION, SHARED, UNORDERED_KINDS, Flag, Kind
-from seqaudit.replay import (
-    both_ends_findings,
-    feed_findings,
-    mcast_findings,
-    pgm_findings,
-    raims_findings,
-    unicast_findings,
-    zenoh_findings,
-)
+from seqaudit.replay import both_ends_findings
 from seqaudit.replay.both_ends import Ends, Meeting
 from seqaudit.replay.event import Event
-from seqaudit.replay.feed import FeedEngine
 from seqaudit.replay.feed_rows import FeedRows
-from seqaudit.replay.mcast import McastEngine
-from seqaudit.replay.pgm import PgmEngine
-from seqaudit.replay.raims import RaimsEngine
 from seqaudit.replay.results import ACCOUNT, MEMBER, PROBLEM, Result, to_batch
 from seqaudit.replay.settings import MEMBER as AT_MEMBER
 from seqaudit.replay.settings import CaptureSettings, ReplaySettings
-from seqaudit.replay.unicast import UnicastEngine
-from seqaudit.replay.zenoh import ZenohEngine
 
 #: Columns the stage reads, in this order.
 _COLUMNS: Final = (
@@ -51,6 +41,16 @@ _COLUMNS: Final = (
 _BATCH_ROWS: Final = 2_000
 #: System whose rows are replayed by columns.
 FEED: Final = "feed"
+#: First word of the conversations that an engine replays, and the engine. It is in the module of
+#: that name, and what it says is put into words in the one with ``_findings`` behind.
+_ENGINES: Final = {
+    FEED: "FeedEngine",
+    "mcast": "McastEngine",
+    "pgm": "PgmEngine",
+    "raims": "RaimsEngine",
+    "unicast": "UnicastEngine",
+    "zenoh": "ZenohEngine",
+}
 _RUNS: Final = frozenset({Kind.DATA, Kind.RETRANSMISSION})
 #: Systems whose streams carry others, if their name ends in "|" (``decoders.raims_rows``).
 _LINKS: Final = frozenset({"pgm", "inbox"})
@@ -162,23 +162,14 @@ def _pass_on(row: tuple[Any, ...]) -> Result:
     )
 
 
-def _open_engine(
-    conversation: str, settings: CaptureSettings, ends: Ends | None
-) -> McastEngine | UnicastEngine | ZenohEngine | PgmEngine | RaimsEngine | FeedEngine | None:
-    """The engine of a conversation; null if nothing replays it."""
-    if conversation.startswith("feed|"):
-        return FeedEngine(conversation, settings.parameters, settings.vantage)
-    if conversation.startswith("mcast|"):
-        return McastEngine(conversation, settings.parameters, settings.vantage)
-    if conversation.startswith("unicast|"):
-        return UnicastEngine(conversation, settings.parameters, settings.vantage, ends)
-    if conversation.startswith("zenoh|"):
-        return ZenohEngine(conversation, settings.parameters, settings.vantage)
-    if conversation.startswith("pgm|"):
-        return PgmEngine(conversation, settings.parameters, settings.vantage)
-    if conversation == "raims":
-        return RaimsEngine(conversation, settings.parameters, settings.vantage)
-    return None
+def load_engines() -> None:
+    """Import all engines now: before a fork, once for all processes."""
+    for system in _ENGINES:
+        _findings_of(system)
+
+
+def _findings_of(system: str) -> Any:
+    return importlib.import_module(f"seqaudit.replay.{system}_findings")
 
 
 class _Conversation:
@@ -189,7 +180,13 @@ class _Conversation:
     ) -> None:
         self._capture = capture
         self._conversation = conversation
-        self._engine = _open_engine(conversation, settings, ends)
+        self._system = conversation.partition("|")[0]
+        self._engine: Any = None  # if nothing replays it
+        if self._system in _ENGINES:
+            module = importlib.import_module(f"seqaudit.replay.{self._system}")
+            told = (conversation, settings.parameters, settings.vantage)
+            also = (ends,) if self._system == "unicast" else ()
+            self._engine = getattr(module, _ENGINES[self._system])(*told, *also)
         self._open: dict[str, list[Any]] = {}  # stream -> the row of its open run
         self._links: dict[str, Any] = {}  # stream of a link -> its last row, if it may go on
         self._latest: dict[str, str] = {}  # what streams have in common -> the one used last
@@ -201,18 +198,18 @@ class _Conversation:
 
     def take_many(self, rows: FeedRows) -> None:
         """Rows of a conversation that is replayed by columns."""
-        assert isinstance(self._engine, FeedEngine), "only feeds are replayed by columns"
+        assert self._system == FEED, "only feeds are replayed by columns"
         self._engine.take_rows(rows)
 
     def take(self, row: tuple[Any, ...], results: list[Result]) -> None:
         """One row of the conversation."""
         kind, stream = row[11], row[8]
-        if kind == Kind.MEMBER and not isinstance(self._engine, UnicastEngine):
+        if kind == Kind.MEMBER and self._system != "unicast":
             self._member(row, results)  # of the two copies, one is enough
         if self._engine is None:
             return
         self._last_ns = max(self._last_ns, row[5])
-        if isinstance(self._engine, ZenohEngine):
+        if self._system == "zenoh":
             self._feed(row)  # orders its streams against each other itself; runs may be of any size
             return
         if row[6] in _LINKS and stream is not None and stream.endswith("|"):
@@ -269,19 +266,13 @@ class _Conversation:
             return []
         self._end_runs(None)
         self._engine.close()
-        if isinstance(self._engine, FeedEngine):
-            return feed_findings.results(self._engine, self._capture, told)
-        if isinstance(self._engine, ZenohEngine):
-            return zenoh_findings.results(self._engine, self._capture, self._last_ns)
-        if isinstance(self._engine, PgmEngine):
-            return pgm_findings.results(self._engine, self._capture, self._last_ns)
-        if isinstance(self._engine, RaimsEngine):
-            return raims_findings.results(self._engine, self._capture, self._last_ns)
-        if isinstance(self._engine, UnicastEngine):
-            if self._engine.ends is not None:
-                meeting.add(self._engine.ends)
-            return unicast_findings.results(self._engine, self._capture, self._last_ns)
-        return mcast_findings.results(self._engine, self._capture, self._last_ns)
+        if self._system == "unicast" and self._engine.ends is not None:
+            meeting.add(self._engine.ends)
+        last: Any = told if self._system == FEED else self._last_ns
+        results: list[Result] = _findings_of(self._system).results(
+            self._engine, self._capture, last
+        )
+        return results
 
     def _end_runs(self, stream: str | None) -> None:
         if stream is None:
