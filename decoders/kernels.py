@@ -160,8 +160,8 @@ def memory(size: int) -> Int64s:
     return np.frombuffer(mmap.mmap(-1, 8 * size, **private), np.int64)
 
 
-def argument(array: Int64s, *, compile_it: bool) -> Any:
-    """An int64 array as a kernel of that mode wants it: itself, or a view whose items are ints."""
+def argument(array: npt.NDArray[Any], *, compile_it: bool) -> Any:
+    """An array as a kernel of that mode wants it: itself, or a view whose items are ints."""
     return array if compile_it else array.data
 
 

@@ -11,23 +11,31 @@ prefix of the streams of its messages (``raims_rows``), so that a row of the lin
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from seqaudit.decoders import pgm_kernels as wire
-from seqaudit.decoders.columns import distinct
+from seqaudit.decoders.columns import int_column, taken
+from seqaudit.decoders.event_columns import event_batch, flags_of, grouped, repeated, texts, written
 from seqaudit.decoders.events import EVENTS, FRAME_BITS, Kind
 from seqaudit.decoders.kernels import Int64s, argument, data_argument, kernel, memory
 from seqaudit.decoders.packets import Datagrams, Outcome
-from seqaudit.decoders.raims_rows import RAIMS, RaimsRows, Where
+from seqaudit.decoders.raims_messages import FIELDS, SUBJECTS
+from seqaudit.decoders.raims_rows import CODES, RAIMS, UNTOLD, RaimsRows, Where
 from seqaudit.decoders.settings import DecodeSettings
 
 SYSTEM: Final = "pgm"
 
+Bytes = npt.NDArray[np.uint8]
+
 #: Output rows of one round.
 ROWS: Final = 20_000
+#: Bytes of details of one round.
+TEXT_ROOM: Final = 8 << 20
 
 #: PGM packet types (raims.md 2; RFC 3208 8).
 TYPES: Final = {
@@ -45,7 +53,16 @@ _KINDS: Final = {
 #: Bytes of a PGM header.
 HEADER_BYTES: Final = 16
 DAMAGED: Final = "PGM packet with a wrong checksum, which receivers drop"
-_NUMBERED: Final = frozenset({wire.ODATA, wire.RDATA, wire.NAK, wire.NCF})
+
+#: Codes of what a row is called: its type, that and _PARITY, or _TRAIL.
+_PARITY: Final = 16
+_TRAIL: Final = 32
+_NO_TYPE: Final = 16  # also where -1 ends up in the tables by type
+_IS_NUMBERED: Final = flags_of((wire.ODATA, wire.RDATA, wire.NAK, wire.NCF), _NO_TYPE + 1)
+_IS_ASKING: Final = flags_of((wire.NAK, wire.NCF, 9), _NO_TYPE + 1)
+_KIND_OF: Final = np.array(
+    [int(_KINDS.get(sort, Kind.NOTICE)) for sort in range(_NO_TYPE + 1)], np.int16
+)
 
 OPTION_NAK_LIST: Final = 0x02
 #: A parity packet: its number is that of a group of packets (RFC 3208 11).
@@ -59,8 +76,36 @@ MODE_BESIDE: Final = 3
 MODE_STREAM: Final = 4
 
 
+def _with_phrases(memory: Int64s, text: Bytes) -> int:
+    """Write names of fields, phrases and prefixes into ``text``; returns where they end."""
+    names = memory[wire.NAMES : wire.FIELDS].reshape(-1, wire.NAME_WORDS)
+    phrases = [f'"{name}":'.encode() for name in FIELDS]
+    phrases += [b'"session_bridge":', b"true", b"false", b"null"]
+    phrases += [b'{"dest_id":', b',"destination_uid":', b',"fragment":false,"ident":',
+                b',"source_uid":']  # fmt: skip
+    assert len(FIELDS) == wire.FIELD_COUNT and len(phrases) == wire.PREFIXES
+    phrases += [prefix.encode() for prefix, _ in SUBJECTS]
+    assert len(SUBJECTS) == wire.PREFIX_COUNT
+    at = 16  # texts never begin at 0, which is a kernel's word for none
+    for number, phrase in enumerate(phrases):
+        text[at : at + len(phrase)] = np.frombuffer(phrase, np.uint8)
+        names[number, [wire.N_AT, wire.N_SIZE]] = at, len(phrase)
+        at += len(phrase)
+    for rank, number in enumerate(sorted(range(len(FIELDS)), key=lambda n: FIELDS[n])):
+        names[number, wire.N_RANK] = rank
+        names[number, wire.N_TOLD] = FIELDS[number] not in UNTOLD
+    for number, (_, word) in enumerate(SUBJECTS):
+        names[wire.PREFIXES + number, wire.N_RANK] = CODES[word]
+    return at
+
+
 class Walk:
     """The kernel and its memory; one object a decoder.
+
+    Attributes:
+        tells: whether the kernel writes details too; null: where it is compiled, as the other way
+            Python is faster at it itself. The rows are the same.
+        text_room: how many bytes of them in one round.
 
     Args:
         mode: of the kernel, ``wire.W_MODE``.
@@ -68,12 +113,19 @@ class Walk:
 
     def __init__(self, mode: int) -> None:
         self.memory = memory(wire.OUT + ROWS * wire.WIDTH)
+        self.text: Bytes = memory(TEXT_ROOM // 8).view(np.uint8)
+        self.tells: bool | None = None
+        self.text_room = TEXT_ROOM
         self._mode = mode
+        self._text_at = 0
 
     def rounds(self, datagrams: Datagrams, wanted: Int64s) -> Any:
         """Tables of rows, (rows, WIDTH); each holds until the next is asked for."""
         compile_it = datagrams.compile_it
         module = kernel("pgm_kernels", compile_it=compile_it)
+        tells = compile_it if self.tells is None else self.tells
+        if tells and not self._text_at:
+            self._text_at = _with_phrases(self.memory, self.text)
         columns = [
             datagrams.start,
             datagrams.stop,
@@ -89,6 +141,7 @@ class Walk:
             datagrams.barrier,
             wanted,
             datagrams.outcome,
+            self.text,
             self.memory,
         ]
         arguments = [
@@ -98,6 +151,8 @@ class Walk:
             for column in columns
         ]
         data = data_argument(datagrams.data, compile_it=compile_it)
+        self.memory[wire.W_CHECK] = compile_it
+        self.memory[wire.W_TEXT_ROOM] = self.text_room if tells else 0
         done = 0
         while done < datagrams.count:
             self._empty(done)
@@ -105,29 +160,40 @@ class Walk:
             table = self.memory[wire.OUT : wire.OUT + int(rows) * wire.WIDTH]
             yield table.reshape(-1, wire.WIDTH)
 
+    def details(self, table: Int64s) -> pa.Array:
+        """What the kernel wrote as ``detail`` of each row."""
+        return written(self.text, table[:, wire.TEXT_AT], table[:, wire.TEXT_STOP])
+
     def _empty(self, done: int) -> None:
         """Start anew with rows and streams; links stay unless their table is full."""
         memory = self.memory
         memory[wire.W_NEXT] = done
         memory[wire.W_ROWS] = memory[wire.W_FLOOR] = wire.OUT
         memory[wire.W_MODE] = self._mode
+        memory[wire.W_TEXT] = self._text_at
         if memory[wire.W_STREAMS]:  # else nothing is there, and it is a megabyte
             memory[wire.SLOTS : wire.STREAMS] = 0
         memory[wire.W_STREAMS] = 0
         used = max(2, int(memory[wire.W_LINKS])) + 1
         links = memory[wire.LINKS : wire.SLOTS].reshape(-1, wire.LINK_WORDS)[:used]
-        if memory[wire.W_LINKS] + 2 >= wire.LINK_LIMIT:
+        full = memory[wire.W_LINKS] + 2 >= wire.LINK_LIMIT
+        # ends of an inbox are numbers of hosts, which hold for one call
+        if full or (self._mode == MODE_BESIDE and memory[wire.W_LINKS]):
             memory[wire.W_LINKS] = 0
             memory[wire.LINK_SLOTS : wire.LINKS] = 0
         links[:, wire.L_FLOOR] = links[:, wire.L_OPEN] = 0
         if self._mode == MODE_STREAM:  # links 1 and 2 are the directions
             links[:, wire.L_RAIMS] = 1
 
+    def link(self, number: int) -> tuple[int, int]:
+        """What ``find_link`` was given."""
+        at = wire.LINKS + number * wire.LINK_WORDS
+        return int(self.memory[at + wire.L_GSI]), int(self.memory[at + wire.L_PORT])
+
     def tsi(self, number: int) -> str:
         """A TSI as tshark writes its parts: GSI in hex, then the source port."""
-        at = wire.LINKS + number * wire.LINK_WORDS
-        gsi, port = self.memory[at + wire.L_GSI], self.memory[at + wire.L_PORT]
-        return f"{int(gsi):012x}.{int(port)}"
+        gsi, port = self.link(number)
+        return f"{gsi:012x}.{port}"
 
 
 def wanted_of(datagrams: Datagrams, settings: DecodeSettings, system: str) -> Int64s:
@@ -145,7 +211,8 @@ def wrong_checksums(datagrams: Datagrams, wanted: Int64s) -> Int64s:
     """2 for what looks like PGM, is there to its end, and has a checksum that is wrong; else 0.
 
     The checksum is the ones' complement of the ones' complement sum of the packet's 16-bit words,
-    so their sum with it is a multiple of 65535; 0 is none (RFC 3208 8; raims.md 2).
+    so their sum with it is a multiple of 65535; 0 is none (RFC 3208 8; raims.md 2). For the
+    interpreted kernel, which would take long; the compiled one looks itself.
     """
     wrong = np.zeros(datagrams.count, np.int64)
     start, stop, length = datagrams.start, datagrams.stop, datagrams.length
@@ -153,8 +220,9 @@ def wrong_checksums(datagrams: Datagrams, wanted: Int64s) -> Int64s:
     rows = np.flatnonzero(whole & (stop - start == length))
     if not len(rows):
         return wrong
-    data = np.frombuffer(datagrams.data, np.uint8)
-    at = start[rows]
+    lowest = int(start[rows].min())
+    data = np.frombuffer(datagrams.data, np.uint8)[lowest : int(stop[rows].max())]
+    at = start[rows] - lowest
 
     def word(offset: int) -> Int64s:
         high = data[at + offset].astype(np.int64)
@@ -169,7 +237,7 @@ def wrong_checksums(datagrams: Datagrams, wanted: Int64s) -> Int64s:
     rows, at = rows[likely], at[likely]
     if not len(rows):
         return wrong
-    end = stop[rows]
+    end = stop[rows] - lowest
     # bytes at even and at odd offsets of the buffer, summed by packet
     even = _sums(data[0::2], (at + 1) // 2, (end + 1) // 2)
     odd = _sums(data[1::2], at // 2, end // 2)
@@ -203,7 +271,8 @@ class PgmDecoder:
             return []
         batches: list[pa.RecordBatch] = []
         wanted = wanted_of(datagrams, self._settings, self.system)
-        wanted += wrong_checksums(datagrams, wanted)
+        if not datagrams.compile_it:
+            wanted += wrong_checksums(datagrams, wanted)
         for table in self._walk.rounds(datagrams, wanted):
             batches += self._batches(datagrams, table)
         return batches
@@ -235,76 +304,99 @@ class PgmDecoder:
     def _batches(self, datagrams: Datagrams, table: Int64s) -> list[pa.RecordBatch]:
         if not len(table):
             return []
-        batches: list[pa.RecordBatch] = []
-        sort = table[:, wire.SORT]
-        hosts = datagrams.hosts
-        links = {int(n): self._walk.tsi(int(n)) for n in distinct(table[:, wire.LINK])}
+        links = {int(n): self._walk.tsi(int(n)) for n in grouped(table[:, wire.LINK])[0]}
+        details = self._walk.details(table)
+        batches = self._packets(datagrams, table, links, details)
         where = Where(datagrams, links)
-        packets: list[dict[str, Any]] = []
-        about_pgm = (sort == wire.PGM_DATA) | (sort == wire.PGM_OTHER) | (sort == wire.TRAILED)
-        for row in table[about_pgm].tolist():
-            told = self._packet(datagrams, row, links[row[wire.LINK]], hosts)
-            packets.append(told)
-            if self._with_raims:
-                tsi = told["stream"]
-                packets.append(told | {"conversation": RAIMS, "stream": f"pgm:{tsi}|"})
-        if packets:
-            batches.append(pa.RecordBatch.from_pylist(packets, schema=EVENTS))
-        batches += self._rows.batches(where, self._walk.memory, table)
-        return batches
+        return batches + self._rows.batches(where, self._walk.memory, table, details)
 
-    def _packet(
-        self, datagrams: Datagrams, row: list[int], tsi: str, hosts: list[str]
-    ) -> dict[str, Any]:
-        """The row of a packet, or of a run of ODATA."""
-        sort = row[wire.COLUMN]
-        event: dict[str, Any] = {
-            "capture": datagrams.capture,
-            "frame": row[wire.FRAME],
-            "index": row[wire.INDEX],
-            "last_frame": row[wire.LAST_FRAME],
-            "at_ns": row[wire.AT],
-            "last_at_ns": row[wire.LAST_AT],
-            "system": SYSTEM,
-            "conversation": f"pgm|{tsi}",
-            "stream": tsi,
-            "source": hosts[row[wire.SOURCE]],
-            "destination": hosts[row[wire.DESTINATION]],
-            "kind": int(_KINDS.get(sort, Kind.NOTICE)),
-            "wire_kind": TYPES.get(sort, f"TYPE_{sort}"),
-            "count": row[wire.COUNT],
-            "flags": row[wire.FLAGS],
-            "size": row[wire.SIZE],
-            "fresh_id": row[wire.ID] if row[wire.ID] >= 0 else None,
-            "last_fresh_id": row[wire.ID] if row[wire.ID] >= 0 else None,
+    def _packets(
+        self, datagrams: Datagrams, table: Int64s, links: Mapping[int, str], details: pa.Array
+    ) -> list[pa.RecordBatch]:
+        """The rows of packets and runs of ODATA: of their TSI, and again of raims."""
+        sort = table[:, wire.SORT]
+        about = (sort == wire.PGM_DATA) | (sort == wire.PGM_OTHER) | (sort == wire.TRAILED)
+        places = np.flatnonzero(about)
+        if not len(places):
+            return []
+        rows = table[places]
+        count = len(rows)
+        sort, word, options = rows[:, wire.SORT], rows[:, wire.COLUMN], rows[:, wire.WORD]
+        is_data, trailed = sort == wire.PGM_DATA, sort == wire.TRAILED
+        parity = ~trailed & (options & OPTION_PARITY != 0) & _IS_NUMBERED[word]
+        spm = (word == wire.SPM) & ~is_data & ~trailed & (rows[:, wire.SQN] >= 0)
+        asks = _IS_ASKING[word] & ~parity & ~is_data & ~trailed
+        asks &= rows[:, wire.SEQNO] != wire.NONE
+        trail, lead = rows[:, wire.TRAIL], rows[:, wire.LEAD]
+        # an empty window says trail = lead + 1 (raims.md 2)
+        led = spm & ((lead + 1) % SQNS != trail)
+        seqno = np.where(led, lead, rows[:, wire.SEQNO])
+        numbered = (is_data & ~parity) | led | asks
+        stop = np.where(is_data, rows[:, wire.STOP], seqno + 1)
+        kind = _KIND_OF[np.where(trailed | parity, _NO_TYPE, word)]
+        code = np.where(trailed, _TRAIL, np.where(parity, word + _PARITY, word))
+        hosts = datagrams.hosts
+        fresh = int_column(rows[:, wire.ID], rows[:, wire.ID] < 0)
+        link = rows[:, wire.LINK]
+        detail = self._sqns(datagrams, rows, asks, taken(details, int_column(places)))
+        columns: dict[str, Any] = {
+            "capture": np.full(count, datagrams.capture, np.int64),
+            "frame": rows[:, wire.FRAME],
+            "index": rows[:, wire.INDEX],
+            "last_frame": rows[:, wire.LAST_FRAME],
+            "at_ns": rows[:, wire.AT],
+            "last_at_ns": rows[:, wire.LAST_AT],
+            "system": repeated(SYSTEM, count),
+            "conversation": texts(link, lambda number: f"pgm|{links[number]}"),
+            "stream": texts(link, links.__getitem__),
+            "source": texts(rows[:, wire.SOURCE], hosts.__getitem__),
+            "destination": texts(rows[:, wire.DESTINATION], hosts.__getitem__),
+            "kind": kind,
+            "wire_kind": texts(code, _wire_kind),
+            "seqno": int_column(seqno, ~numbered),
+            "stop_seqno": int_column(stop, ~numbered),
+            "count": np.where(trailed, 0, rows[:, wire.COUNT]),
+            "conn_id": int_column(rows[:, wire.SQN], ~spm | parity),
+            "stamp": int_column(trail, ~(is_data | trailed | spm)),
+            "flags": rows[:, wire.FLAGS],
+            "size": rows[:, wire.SIZE],
+            "fresh_id": fresh,
+            "last_fresh_id": fresh,
+            "detail": detail,
         }
-        if row[wire.SORT] == wire.TRAILED:
-            return event | {
-                "wire_kind": "TRAIL", "kind": int(Kind.NOTICE), "stamp": row[wire.TRAIL],
-                "count": 0,
-            }  # fmt: skip
-        if row[wire.WORD] & OPTION_PARITY and sort in _NUMBERED:
-            stamp = row[wire.TRAIL] if row[wire.SORT] == wire.PGM_DATA else None
-            word = f"PARITY_{TYPES[sort]}"
-            return event | {"wire_kind": word, "kind": int(Kind.NOTICE), "stamp": stamp}
-        if row[wire.SORT] == wire.PGM_DATA:
-            return event | {
-                "seqno": row[wire.SEQNO], "stop_seqno": row[wire.STOP], "stamp": row[wire.TRAIL],
-            }  # fmt: skip
-        body = bytes(datagrams.data[row[wire.BODY_AT] : row[wire.BODY_STOP]])
-        if sort == wire.SPM and row[wire.SQN] >= 0:
-            event |= {"stamp": row[wire.TRAIL], "conn_id": row[wire.SQN]}
-            # an empty window says trail = lead + 1 (raims.md 2)
-            if (row[wire.LEAD] + 1) % SQNS != row[wire.TRAIL]:
-                event |= {"seqno": row[wire.LEAD], "stop_seqno": row[wire.LEAD] + 1}
-        elif sort in (wire.NAK, wire.NCF, 9) and len(body) >= 4:
-            sqns = sqns_of(body, row[wire.WORD])
-            event |= {
-                "seqno": sqns[0],
-                "stop_seqno": sqns[0] + 1,
-                "detail": json.dumps([[sqn, sqn + 1] for sqn in sqns], separators=(",", ":")),
-            }
-        return event
+        batch = event_batch(count, columns)
+        if not self._with_raims:
+            return [batch]
+        again = batch
+        for name, column in (
+            ("conversation", repeated(RAIMS, count)),
+            ("stream", texts(link, lambda number: f"pgm:{links[number]}|")),
+        ):
+            again = again.set_column(EVENTS.get_field_index(name), EVENTS.field(name), column)
+        return [batch, again]
+
+    @staticmethod
+    def _sqns(
+        datagrams: Datagrams, rows: Int64s, asks: npt.NDArray[np.bool_], details: pa.Array
+    ) -> pa.Array:
+        """The sqns that a NAK, NNAK or NCF lists, where the kernel did not write them."""
+        left = np.flatnonzero(asks & (rows[:, wire.TEXT_AT] < 0))
+        if not len(left):
+            return details
+        found = details.to_pylist()
+        for place in left.tolist():
+            row = rows[place]
+            body = bytes(datagrams.data[row[wire.BODY_AT] : row[wire.BODY_STOP]])
+            sqns = sqns_of(body, int(row[wire.WORD]))
+            found[place] = json.dumps([[sqn, sqn + 1] for sqn in sqns], separators=(",", ":"))
+        return pa.array(found, pa.string())
+
+
+def _wire_kind(code: int) -> str:
+    if code == _TRAIL:
+        return "TRAIL"
+    word = TYPES.get(code % _PARITY, f"TYPE_{code % _PARITY}")
+    return f"PARITY_{word}" if code >= _PARITY else word
 
 
 def sqns_of(body: bytes, options: int) -> list[int]:

@@ -2,11 +2,14 @@
 
 ``decode`` takes the datagrams of one chunk in order. Of PGM it writes a row a packet, or one for a
 run of ODATA with consecutive sqns; of the raims messages ("CABA") in ODATA and RDATA a row for a
-run of consecutive seqnos of one publisher and subject on one link. Everything rare is only located:
-other messages, pieces of large ones, inbox datagrams. A link is what messages come in order on: a
-TSI; its runs end where its packets are out of order.
+run of consecutive seqnos of one publisher and subject on one link. Of other messages, inbox headers
+and NAKs it writes a row and the JSON of its ``detail`` into ``text``, where that is plain: fields
+as they should be, strings of printable ASCII. Everything else is only located, for Python to read,
+and so is all of it where there is no room for text. A link is what messages come in order on: a
+TSI, or the two ends of an inbox; runs of a TSI end where its packets are out of order.
 
 All tables are parts of one int64 array ``m``. Links last for the whole piece, the rest for a call.
+``text`` begins with the words of the JSON; NAMES says where each is.
 """
 
 # ruff: noqa: SIM102, SIM109  (one comparison a line and no tuples: PIPELINE 5)
@@ -15,7 +18,7 @@ All tables are parts of one int64 array ``m``. Links last for the whole piece, t
 ENTRY_POINTS = ("decode",)
 
 # Columns of an output row.
-WIDTH = 30
+WIDTH = 32
 SORT = 0
 FRAME = 1
 INDEX = 2
@@ -45,7 +48,16 @@ DATAGRAM = 25
 TRAIL = 26
 LEAD = 27
 ID = 28  # IP id of the datagram, -1: none
-COLUMN = 29  # PGM packet type
+COLUMN = 29  # PGM packet type; inbox type, 4 more for a repair
+TEXT_AT = 30  # of the detail, -1: none was written
+TEXT_STOP = 31
+# The same of a row CONTROL or INBOX_HEAD.
+USER = CHAIN  # where the field "user" is, 0: none
+VERSION = TRAIL
+HOST = LEAD  # value of the field "host_id", -1: none
+TOLD = COLUMN  # 1: it says who its sender is, other than the one before it
+CONNECTION = CHAIN
+ACKNOWLEDGED = LEAD
 
 NONE = -4611686018427387904
 
@@ -58,6 +70,9 @@ UNREAD = 6  # rest of a TSDU that holds no message, located
 INBOX = 7  # a datagram with an inbox header, located
 NAMED = 8  # a datagram that is one message (name service), located
 TRAILED = 9  # the trail has passed what may be missing
+CONTROL = 10  # a message that is no data, read
+INBOX_HEAD = 11  # an inbox header, read
+INBOX_MESSAGE = 12  # a message behind one, located
 
 SPM = 0
 ODATA = 4
@@ -73,7 +88,9 @@ W_STREAMS = 2
 W_LINKS = 3  # lasts
 W_MODE = 4  # 1: PGM with messages, 2: PGM alone, 3: what raims sends beside PGM, 4: a TCP stream
 W_FLOOR = 5  # rows below it have ended
-W_PART = 6  # 1: something of the datagram is no message
+W_CHECK = 6  # 1: checksums are looked at here
+W_TEXT = 7  # where the next text goes
+W_TEXT_ROOM = 8  # one past the last byte of text; 0: no text is written
 COUNTS = 16  # by PGM type (16), then data messages, GLSNO messages
 C_DATA = 32
 C_GLSNO = 33
@@ -88,6 +105,12 @@ D_PORT = 45
 D_TO_PORT = 46
 D_FLAGS = 47
 D_ID = 48
+# What ``read_fields`` has found of a message.
+F_SEQNO = 50  # NONE: not there
+F_TIME = 51
+F_HOST = 52  # -1: not there
+F_USER = 53  # where the field is, 0: not there
+F_VERSION = 54
 HEAD = 64
 
 # LINKS: what is known of a TSI.
@@ -118,7 +141,31 @@ LINK_SLOT_COUNT = 16384
 LINKS = LINK_SLOTS + LINK_SLOT_COUNT
 SLOTS = LINKS + LINK_LIMIT * LINK_WORDS
 STREAMS = SLOTS + SLOTS_COUNT
-OUT = STREAMS + STREAM_LIMIT * STREAM_WORDS
+NAMES = STREAMS + STREAM_LIMIT * STREAM_WORDS
+NAME_WORDS = 4
+N_RANK = 0  # in the order in which JSON lists the fields
+N_AT = 1  # in text: the name, quoted, and a colon
+N_SIZE = 2
+N_TOLD = 3  # 1: it is told
+#: By field id; then the phrases of JSON, then the prefixes of subjects, whose rank is a word.
+FIELD_COUNT = 94
+NAME_LIMIT = 128
+P_SESSION_BRIDGE = 94
+P_TRUE = 95
+P_FALSE = 96
+P_NULL = 97
+P_DEST_ID = 98
+P_DESTINATION = 99
+P_IDENT = 100
+P_SOURCE = 101
+PREFIXES = 102
+PREFIX_COUNT = 14
+FIELDS = NAMES + NAME_LIMIT * NAME_WORDS  # of the message at hand, by rank
+FIELD_WORDS = 3
+G_RANK = 0
+G_ID = 1
+G_AT = 2
+OUT = FIELDS + NAME_LIMIT * FIELD_WORDS
 
 #: Messages that one datagram may hold at most: 65,535 bytes of the smallest.
 MOST = 1400
@@ -131,6 +178,22 @@ SEQNO_FIELD = 17
 TIME_FIELD = 19
 CHAIN_FIELD = 67
 PIECE_MARK = 0x99AA44FF
+#: Field ids and words (raims.md 5, 6); a word is the publish type where there is one.
+SESSION = 2
+USER_FIELD = 44
+VERSION_FIELD = 48
+HOST_FIELD = 85
+WORD_HELO = 1
+WORD_HB = 2
+WORD_BYE = 3
+WORD_AUTH = 16
+WORD_INBOX = 40
+WORD_NAME = 64
+WORD_OTHER = 65
+OPAQUE_TOLD = 16  # longest opaque value that is told
+#: The text of one byte of a message is at most so long: 24 of a field of four.
+TEXT_GROWTH = 12
+DATAGRAM_TEXT = 786432  # of 65,535 bytes
 FRAME_NS = 8589934592  # a run does not go on over a pause as long as a time frame (raims.md 7)
 UDP_ENCAPSULATION = 3055  # and 3056: the registered ports of PGM in UDP
 
@@ -209,6 +272,7 @@ def find_stream(data, bridge, subject, size, crc, path, m):
     seed = (crc ^ u32be(data, bridge)) + size
     if size >= 4:  # the wire's own hash of the subject may be anything
         seed = seed + u32be(data, subject + size - 4) * 40503
+    seed = seed + (path & 1023) * 2654435761
     slot = (seed ^ seed >> 16) % SLOTS_COUNT
     turns = 0
     while turns < SLOTS_COUNT:
@@ -271,6 +335,8 @@ def new_row(sort, link, index, m):
     m[row + LEAD] = -1
     m[row + ID] = m[D_ID]
     m[row + COLUMN] = -1
+    m[row + TEXT_AT] = -1
+    m[row + TEXT_STOP] = -1
     return row
 
 
@@ -398,7 +464,281 @@ def number_at(data, at, end):
     return i64be(data, at + 2)
 
 
-def messages(data, at, stop, link, sqn, index, m):
+def put_phrase(phrase, text, out, m):
+    """Copy a name or phrase; returns where it ends."""
+    at = m[NAMES + phrase * NAME_WORDS + N_AT]
+    stop = at + m[NAMES + phrase * NAME_WORDS + N_SIZE]
+    while at < stop:
+        text[out] = text[at]
+        at = at + 1
+        out = out + 1
+    return out
+
+
+def put_number(value, text, out):
+    """Decimal digits of a number that is not negative."""
+    size = 1
+    rest = value // 10
+    while rest > 0:
+        size = size + 1
+        rest = rest // 10
+    stop = out + size
+    at = stop
+    rest = value
+    while at > out:
+        at = at - 1
+        text[at] = 48 + rest % 10
+        rest = rest // 10
+    return stop
+
+
+def put_hex(data, at, stop, text, out):
+    while at < stop:
+        byte = u8(data, at)
+        high = byte >> 4
+        low = byte & 15
+        text[out] = 48 + high if high < 10 else 87 + high
+        text[out + 1] = 48 + low if low < 10 else 87 + low
+        out = out + 2
+        at = at + 1
+    return out
+
+
+def put_plain(data, at, stop, text, out):
+    """Bytes that JSON shows as they are; 0: some are not such."""
+    while at < stop:
+        byte = u8(data, at)
+        if byte < 32 or byte > 126:
+            return 0
+        if byte == 34 or byte == 92:
+            return 0
+        text[out] = byte
+        out = out + 1
+        at = at + 1
+    return out
+
+
+def read_fields(data, at, stop, m):
+    """List the fields by rank, the first of each id; how many, or -1: they are damaged or odd."""
+    count = 0
+    m[F_SEQNO] = NONE
+    m[F_TIME] = NONE
+    m[F_HOST] = -1
+    m[F_USER] = 0
+    m[F_VERSION] = 0
+    while at + 2 <= stop:
+        sort = u8(data, at) & 15
+        field = u8(data, at + 1)
+        begin = at + 2
+        size = 0
+        if sort < 7:
+            size = 1 << sort
+        elif sort == 7:
+            if begin + 2 > stop:
+                return -1
+            size = u16be(data, begin)
+            begin = begin + 2
+        elif sort == 8:
+            if begin + 4 > stop:
+                return -1
+            size = u32be(data, begin)
+            begin = begin + 4
+        else:
+            return -1
+        if size > stop - begin or field >= FIELD_COUNT:
+            return -1
+        rank = m[NAMES + field * NAME_WORDS + N_RANK]
+        place = FIELDS + count * FIELD_WORDS
+        while place > FIELDS and m[place - FIELD_WORDS + G_RANK] > rank:
+            place = place - FIELD_WORDS
+        again = 0
+        if place > FIELDS:
+            if m[place - FIELD_WORDS + G_RANK] == rank:
+                again = 1
+        if again == 0:
+            move = FIELDS + count * FIELD_WORDS
+            while move > place:
+                m[move + G_RANK] = m[move - FIELD_WORDS + G_RANK]
+                m[move + G_ID] = m[move - FIELD_WORDS + G_ID]
+                m[move + G_AT] = m[move - FIELD_WORDS + G_AT]
+                move = move - FIELD_WORDS
+            m[place + G_RANK] = rank
+            m[place + G_ID] = field
+            m[place + G_AT] = at
+            count = count + 1
+            if sort == 1 or sort == 2 or sort == 3:
+                value = number_at(data, at, begin + size)
+                if field == SEQNO_FIELD:
+                    m[F_SEQNO] = value
+                if field == TIME_FIELD:
+                    m[F_TIME] = value
+                if field == SEQNO_FIELD or field == TIME_FIELD:
+                    if value == NONE:
+                        return -1
+                if field == HOST_FIELD:
+                    m[F_HOST] = value
+                    if value < 0:
+                        return -1
+            if sort == 7:
+                if field == USER_FIELD:
+                    m[F_USER] = at
+                if field == VERSION_FIELD:
+                    m[F_VERSION] = at
+        at = begin + size + size % 2
+    if at < stop:
+        return -1
+    return count
+
+
+def tell_fields(data, count, text, m):
+    """Write the listed fields as JSON; returns where it ends, 0: one cannot be written so."""
+    out = m[W_TEXT]
+    begun = out
+    i = 0
+    while i < count:
+        at = m[FIELDS + i * FIELD_WORDS + G_AT]
+        field = m[FIELDS + i * FIELD_WORDS + G_ID]
+        told = m[NAMES + field * NAME_WORDS + N_TOLD]
+        sort = u8(data, at) & 15
+        begin = at + 2
+        size = 0
+        if sort < 7:
+            size = 1 << sort
+        elif sort == 7:
+            size = u16be(data, begin)
+            begin = begin + 2
+        else:
+            size = u32be(data, begin)
+            begin = begin + 4
+        name = field
+        if sort >= 4 and sort != 7:
+            if field == SESSION and size == 32:
+                name = P_SESSION_BRIDGE
+                begin = begin + 16
+                size = 16
+            elif size > OPAQUE_TOLD:
+                told = 0
+        if told == 1:
+            text[out] = 123 if out == begun else 44
+            out = put_phrase(name, text, out + 1, m)
+            if sort == 0:
+                out = put_phrase(P_FALSE if u8(data, begin) == 0 else P_TRUE, text, out, m)
+            elif sort < 4:
+                value = number_at(data, at, begin + size)
+                if value < 0:
+                    return 0
+                out = put_number(value, text, out)
+            else:
+                text[out] = 34
+                if sort == 7:
+                    out = put_plain(data, begin, begin + size, text, out + 1)
+                    if out == 0:
+                        return 0
+                else:
+                    out = put_hex(data, begin, begin + size, text, out + 1)
+                text[out] = 34
+                out = out + 1
+        i = i + 1
+    if out > begun:
+        text[out] = 125
+        out = out + 1
+    return out
+
+
+def word_of(data, at, text, m):
+    """What a message that is no data is called (raims.md 6); -1: Python has to look."""
+    first = u8(data, at)
+    sort = first >> 5 & 3
+    if sort == 1 or sort == 3:
+        if first & 16 != 0:
+            path = u8(data, at + 1)
+            if path == 0 or path > 44 or (path > 12 and path < 16):
+                return -1
+            return path
+    room = u16be(data, at + 46)
+    i = 0
+    while i < PREFIX_COUNT:
+        place = NAMES + (PREFIXES + i) * NAME_WORDS
+        size = m[place + N_SIZE]
+        if size <= room:
+            from_text = m[place + N_AT]
+            same = 0
+            while same < size and u8(text, from_text + same) == u8(data, at + 48 + same):
+                same = same + 1
+            if same == size:
+                return m[place + N_RANK]
+        i = i + 1
+    return WORD_INBOX if sort == 1 else WORD_OTHER
+
+
+def same_field(data, one, other):
+    """1 where two strings are equal; 0 is a field that is not there."""
+    if one == 0 or other == 0:
+        return 1 if one == other else 0
+    size = u16be(data, one + 2)
+    if u16be(data, other + 2) != size:
+        return 0
+    return same_bytes(data, one + 4, other + 4, size)
+
+
+def control(data, at, end, link, sqn, index, text, m):
+    """The row of a message that is no data; 0: it is not plain, and Python has to read it."""
+    if m[W_TEXT] + TEXT_GROWTH * (end - at) + 64 > m[W_TEXT_ROOM]:
+        return 0
+    if u8(data, at) & 0x60 == 0:
+        return 0
+    word = word_of(data, at, text, m)
+    if word < 0:
+        return 0
+    room = u16be(data, at + 46)
+    count = read_fields(data, at + 48 + room + room % 2, end, m)
+    if count < 0:
+        return 0
+    stop = tell_fields(data, count, text, m)
+    if stop == 0:
+        return 0
+    named = 0  # bytes of the subject that tell streams apart: it names the receiver
+    crc = 0
+    if room >= 3 and u16be(data, at + 48) == 0x5F49 and u8(data, at + 50) == 46:  # "_I."
+        named = room
+        crc = u32be(data, at + 4)
+    stream = find_stream(data, at + 10, at + 48, named, crc, -2 - word, m)
+    row = new_row(CONTROL, link, index, m)
+    m[row + SEQNO] = m[F_SEQNO]
+    if m[F_SEQNO] != NONE:
+        m[row + STOP] = m[F_SEQNO]
+        if m[F_SEQNO] < 9223372036854775807:
+            m[row + STOP] = m[F_SEQNO] + 1
+    m[row + TIME] = m[F_TIME]
+    m[row + SIZE] = end - at
+    m[row + SQN] = sqn
+    m[row + LAST_SQN] = sqn
+    m[row + STREAM] = stream
+    m[row + WORD] = word
+    m[row + BODY_AT] = at
+    m[row + BODY_STOP] = end
+    m[row + TEXT_AT] = m[W_TEXT]
+    m[row + TEXT_STOP] = stop
+    m[W_TEXT] = stop
+    m[row + USER] = m[F_USER]
+    m[row + VERSION] = m[F_VERSION]
+    m[row + HOST] = m[F_HOST]
+    m[row + TOLD] = 0
+    if m[F_USER] != 0:
+        if word <= WORD_BYE or word == WORD_AUTH or word == WORD_NAME:
+            last = m[STREAMS + stream * STREAM_WORDS + S_ROW]
+            again = 0
+            if last > 0:
+                if m[last + SOURCE] == m[D_SOURCE] and m[last + PORT] == m[D_PORT]:
+                    if m[last + HOST] == m[F_HOST]:
+                        if same_field(data, m[last + USER], m[F_USER]) == 1:
+                            again = same_field(data, m[last + VERSION], m[F_VERSION])
+            m[row + TOLD] = 1 - again
+            m[STREAMS + stream * STREAM_WORDS + S_ROW] = row
+    return row
+
+
+def messages(data, at, stop, link, sqn, index, text, m):
     """Rows for the messages in [at, stop); returns the index after the last."""
     cursor = at
     while cursor < stop:
@@ -426,14 +766,15 @@ def messages(data, at, stop, link, sqn, index, m):
         word = u8(data, cursor)
         fields = read_number(data, body, end, SEQNO_FIELD)
         if word & 0x60 != 0 or fields == 0:
-            row = new_row(MESSAGE, link, index, m)
-            m[row + BODY_AT] = cursor
-            m[row + BODY_STOP] = end
-            m[row + WORD] = word
-            m[row + PATH] = u8(data, cursor + 1)
-            m[row + SQN] = sqn
-            m[row + LAST_SQN] = sqn
-            m[row + SIZE] = size
+            if control(data, cursor, end, link, sqn, index, text, m) == 0:
+                row = new_row(MESSAGE, link, index, m)
+                m[row + BODY_AT] = cursor
+                m[row + BODY_STOP] = end
+                m[row + WORD] = word
+                m[row + PATH] = u8(data, cursor + 1)
+                m[row + SQN] = sqn
+                m[row + LAST_SQN] = sqn
+                m[row + SIZE] = size
         else:
             seqno = number_at(data, body, fields)
             chain = NONE
@@ -497,7 +838,81 @@ def messages(data, at, stop, link, sqn, index, m):
     return index
 
 
-def pgm(data, at, end, length, m):
+def tell_sqns(data, at, end, options, row, text, m):
+    """The sqns of a NAK or NCF, its list included, as ranges (raims.md 2); ``at``: the header's
+    end. Where it is cut short, or a list of its own is missing, Python looks.
+    """
+    if m[W_TEXT] + 65536 > m[W_TEXT_ROOM]:
+        return 0
+    cursor = at + 4
+    turns = 0
+    while turns < 2:  # source and group NLA
+        if cursor + 2 > end:
+            return 0
+        cursor = cursor + (20 if u16be(data, cursor) == 2 else 8)
+        turns = turns + 1
+    stop = cursor
+    if options & 2 != 0:  # a list of further sqns: type, length, two reserved bytes, sqns
+        found = 0
+        while found == 0:
+            if cursor + 4 > end:
+                return 0
+            size = u8(data, cursor + 1)
+            if u8(data, cursor) & 0x7F == 2:
+                found = 1
+                stop = cursor + size
+                if stop > end:
+                    stop = end
+            elif size < 4:
+                return 0
+            else:
+                cursor = cursor + size
+        cursor = cursor + 4
+    sqn = u32be(data, at)
+    out = m[W_TEXT]
+    text[out] = 91
+    out = out + 1
+    more = 1
+    while more == 1:
+        text[out] = 91
+        out = put_number(sqn, text, out + 1)
+        text[out] = 44
+        out = put_number(sqn + 1, text, out + 1)
+        text[out] = 93
+        out = out + 1
+        more = 0
+        if options & 2 != 0 and cursor + 4 <= stop:
+            sqn = u32be(data, cursor)
+            cursor = cursor + 4
+            text[out] = 44
+            out = out + 1
+            more = 1
+    text[out] = 93
+    m[row + TEXT_AT] = m[W_TEXT]
+    m[row + TEXT_STOP] = out + 1
+    m[W_TEXT] = out + 1
+    return 1
+
+
+def is_damaged(data, at, end, length):
+    """1 where a packet is there to its end, has a checksum and it is wrong: the ones' complement
+    sum of its 16-bit words is no multiple of 65535 (RFC 3208 8; raims.md 2).
+    """
+    if length != end - at or u16be(data, at + 6) == 0:
+        return 0
+    total = 0
+    while at + 4 <= end:
+        total = total + u32be(data, at)
+        at = at + 4
+    if at + 2 <= end:
+        total = total + u16be(data, at)
+        at = at + 2
+    if at < end:
+        total = total + (u8(data, at) << 8)
+    return 1 if total % 65535 != 0 else 0
+
+
+def pgm(data, at, end, length, text, m):
     """One PGM packet; returns its outcome: 1 decoded, 4 cut."""
     sort = u8(data, at + 4)
     gsi = u16be(data, at + 8) * 4294967296 + u32be(data, at + 10)
@@ -518,6 +933,10 @@ def pgm(data, at, end, length, m):
             m[row + SQN] = u32be(data, at + 16)
             m[row + TRAIL] = u32be(data, at + 20)
             m[row + LEAD] = u32be(data, at + 24)
+        if sort == NAK or sort == NCF or sort == 9:
+            if at + 20 <= end:
+                m[row + SEQNO] = u32be(data, at + 16)
+                tell_sqns(data, at + 16, end, u8(data, at + 5), row, text, m)
         m[place + L_OPEN] = 0
         m[place + L_FLOOR] = m[W_ROWS]
         if length > end - at:
@@ -588,7 +1007,7 @@ def pgm(data, at, end, length, m):
             m[row + SQN] = sqn
             m[row + LAST_SQN] = sqn
             return 1
-    messages(data, body, end, link, sqn, index, m)
+    messages(data, body, end, link, sqn, index, text, m)
     return 1
 
 
@@ -624,6 +1043,72 @@ def is_inbox(data, at, stop, length):
     return is_message(data, at + 24, stop)
 
 
+def inbox(data, at, end, length, text, m):
+    """Rows of an inbox datagram; 0: it is not plain, and Python has to read it."""
+    if m[W_TEXT] + 256 > m[W_TEXT_ROOM] or length != end - at:
+        return 0
+    code = u32le(data, at)
+    if code >> 10 & 1 == 1:  # a fragment
+        return 0
+    sort = code >> 6 & 7
+    cursor = at + 24
+    while cursor < end:
+        if is_message(data, cursor, end) == 0:
+            return 0
+        size = message_size(data, cursor)
+        room = u16be(data, cursor + 46)
+        if size > end - cursor or 48 + room + room % 2 > size:
+            return 0
+        cursor = cursor + size
+    link = find_link(m[D_SOURCE] * 65536 + m[D_PORT], m[D_DESTINATION] * 65536 + m[D_TO_PORT], m)
+    seqno = u32le(data, at + 12)
+    source_uid = u32le(data, at + 4)
+    destination_uid = u32le(data, at + 8)
+    known = source_uid + 1
+    if source_uid == 4294967295:
+        known = 0
+    row = new_row(INBOX_HEAD, link, 0, m)
+    m[row + SEQNO] = seqno
+    m[row + SIZE] = length
+    m[row + SQN] = seqno
+    m[row + LAST_SQN] = seqno
+    m[row + CONNECTION] = code >> 12 & 1023 | known << 10
+    m[row + ACKNOWLEDGED] = u32le(data, at + 16)
+    m[row + COLUMN] = sort + (code >> 9 & 1) * 4
+    out = put_phrase(P_DEST_ID, text, m[W_TEXT], m)
+    out = put_number(code >> 22, text, out)
+    out = put_phrase(P_DESTINATION, text, out, m)
+    if destination_uid == 4294967295:
+        out = put_phrase(P_NULL, text, out, m)
+    else:
+        out = put_number(destination_uid, text, out)
+    out = put_phrase(P_IDENT, text, out, m)
+    out = put_number(code >> 12 & 1023, text, out)
+    out = put_phrase(P_SOURCE, text, out, m)
+    if source_uid == 4294967295:
+        out = put_phrase(P_NULL, text, out, m)
+    else:
+        out = put_number(source_uid, text, out)
+    text[out] = 125
+    m[row + TEXT_AT] = m[W_TEXT]
+    m[row + TEXT_STOP] = out + 1
+    m[W_TEXT] = out + 1
+    index = 1
+    cursor = at + 24
+    while cursor < end:
+        size = message_size(data, cursor)
+        if control(data, cursor, cursor + size, link, seqno, index, text, m) == 0:
+            row = new_row(INBOX_MESSAGE, link, index, m)
+            m[row + BODY_AT] = cursor
+            m[row + BODY_STOP] = cursor + size
+            m[row + SIZE] = length
+            m[row + SQN] = seqno
+            m[row + LAST_SQN] = seqno
+        cursor = cursor + size
+        index = index + 1
+    return 1
+
+
 def decode(
     data,
     count,
@@ -641,6 +1126,7 @@ def decode(
     barrier,
     wanted,
     outcome,
+    text,
     m,
     size,
 ):
@@ -652,6 +1138,9 @@ def decode(
             room = 0
         if m[W_LINKS] + 2 >= LINK_LIMIT:  # the caller forgets all links
             room = 0
+        if m[W_TEXT_ROOM] > 0 and m[W_ROWS] > OUT:
+            if m[W_TEXT] + DATAGRAM_TEXT > m[W_TEXT_ROOM]:
+                room = 0
         if room == 1:
             if barrier[i] == 1:
                 m[W_FLOOR] = m[W_ROWS]
@@ -668,14 +1157,15 @@ def decode(
                 m[D_FLAGS] = flags[i]
                 m[D_ID] = ip_id[i]
                 if m[W_MODE] == 4:
-                    messages(data, at, end, wanted[i], 0 - 1, 0, m)
+                    messages(data, at, end, wanted[i], 0 - 1, 0, text, m)
                     outcome[i] = 1
                 elif m[W_MODE] == 3:
                     if is_inbox(data, at, end, length[i]) == 1:
-                        row = new_row(INBOX, 0, 0, m)
-                        m[row + BODY_AT] = at
-                        m[row + BODY_STOP] = end
-                        m[row + SIZE] = length[i]
+                        if inbox(data, at, end, length[i], text, m) == 0:
+                            row = new_row(INBOX, 0, 0, m)
+                            m[row + BODY_AT] = at
+                            m[row + BODY_STOP] = end
+                            m[row + SIZE] = length[i]
                         outcome[i] = 1
                         if length[i] > end - at:
                             outcome[i] = 4
@@ -689,11 +1179,14 @@ def decode(
                             if length[i] > end - at:
                                 outcome[i] = 4
                 elif is_pgm(data, at, end, length[i], m[D_PORT], m[D_TO_PORT], wanted[i] & 1) == 1:
-                    if wanted[i] & 2 == 2:  # the caller has seen a wrong checksum
+                    wrong = wanted[i] >> 1 & 1  # the caller has looked at the checksum
+                    if m[W_CHECK] == 1:
+                        wrong = is_damaged(data, at, end, length[i])
+                    if wrong == 1:
                         m[C_DAMAGED] = m[C_DAMAGED] + 1
                         outcome[i] = 3
                     else:
-                        outcome[i] = pgm(data, at, end, length[i], m)
+                        outcome[i] = pgm(data, at, end, length[i], text, m)
             i = i + 1
     m[W_NEXT] = i
     return i, (m[W_ROWS] - OUT) // WIDTH

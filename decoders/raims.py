@@ -7,21 +7,25 @@ over several, the first piece tells what it is.
 """
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders import pgm_kernels as wire
+from seqaudit.decoders.columns import int_column, taken
+from seqaudit.decoders.event_columns import event_batch, grouped, repeated, texts
 from seqaudit.decoders.events import EVENTS, Flag, Kind
+from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Datagrams
 from seqaudit.decoders.pgm import MODE_BESIDE, Walk, wanted_of
 from seqaudit.decoders.raims_messages import (
-    TYPE_MCAST,
     is_message,
     message_size,
     read_message,
 )
-from seqaudit.decoders.raims_rows import RAIMS, RaimsRows, compact
+from seqaudit.decoders.raims_rows import RAIMS, RaimsRows, Where, compact
 from seqaudit.decoders.settings import DecodeSettings
 
 INBOX: Final = "inbox"
@@ -50,8 +54,18 @@ class RaimsDecoder:
         batches: list[pa.RecordBatch] = []
         wanted = wanted_of(datagrams, self._settings, self.system)
         for table in self._walk.rounds(datagrams, wanted):
+            if not len(table):
+                continue
+            sort = table[:, wire.SORT]
+            links = {int(n): self._link(datagrams, int(n)) for n in grouped(table[:, wire.LINK])[0]}
+            details = self._walk.details(table)
+            heads = np.flatnonzero(sort == wire.INBOX_HEAD)
+            if len(heads):
+                told = taken(details, int_column(heads))
+                batches.append(self._heads(datagrams, table[heads], links, told))
+            # what the kernel only located, in the order of the capture
             events: list[dict[str, Any]] = []
-            for row in table.tolist():
+            for row in table[(sort == wire.INBOX) | (sort == wire.NAMED)].tolist():
                 body = bytes(datagrams.data[row[wire.BODY_AT] : row[wire.BODY_STOP]])
                 if row[wire.SORT] == wire.INBOX:
                     events += self._inbox(datagrams, row, body)
@@ -59,6 +73,8 @@ class RaimsDecoder:
                     events += self._named(datagrams, row, body)
             if events:
                 batches.append(pa.RecordBatch.from_pylist(events, schema=EVENTS))
+            where = Where(datagrams, links, "")
+            batches += self._rows.batches(where, self._walk.memory, table, details)
         return batches
 
     def finish(self) -> list[pa.RecordBatch]:
@@ -79,10 +95,60 @@ class RaimsDecoder:
             "sureness": {"certain": certain} if certain else {},
         }
 
+    def _link(self, datagrams: Datagrams, number: int) -> str:
+        """The two ends of an inbox, by the kernel's number."""
+        sender, receiver = (divmod(end, 1 << 16) for end in self._walk.link(number))
+        if not number:
+            return ""
+        hosts = datagrams.hosts
+        return f"inbox:{_end(hosts[sender[0]], sender[1])}>{_end(hosts[receiver[0]], receiver[1])}"
+
+    def _heads(
+        self, datagrams: Datagrams, rows: Int64s, links: Mapping[int, str], details: pa.Array
+    ) -> pa.RecordBatch:
+        """Inbox headers as the kernel has read them."""
+        count = len(rows)
+        sort, repair = rows[:, wire.COLUMN] & 3, rows[:, wire.COLUMN] >> 2
+        for code, number in enumerate(np.bincount(sort).tolist()):
+            if number:
+                self._packets[INBOX_TYPES[code]] += number
+        acks = sort > 0
+        seqno = np.where(acks, rows[:, wire.ACKNOWLEDGED], rows[:, wire.SEQNO])
+        data = np.where(repair == 1, int(Kind.RETRANSMISSION), int(Kind.DATA))
+        hosts = datagrams.hosts
+        return event_batch(
+            count,
+            {
+                "capture": np.full(count, datagrams.capture, np.int64),
+                "frame": rows[:, wire.FRAME],
+                "index": rows[:, wire.INDEX],
+                "last_frame": rows[:, wire.FRAME],
+                "at_ns": rows[:, wire.AT],
+                "last_at_ns": rows[:, wire.AT],
+                "system": repeated(INBOX, count),
+                "conversation": repeated(RAIMS, count),
+                "stream": texts(rows[:, wire.LINK], lambda number: f"{links[number]}|"),
+                "source": texts(rows[:, wire.SOURCE], hosts.__getitem__),
+                "destination": texts(rows[:, wire.DESTINATION], hosts.__getitem__),
+                "kind": np.where(acks, int(Kind.ACK), data).astype(np.int16),
+                "wire_kind": texts(sort, INBOX_TYPES.__getitem__),
+                "seqno": seqno,
+                "stop_seqno": seqno + 1,
+                "count": rows[:, wire.COUNT],
+                "conn_id": rows[:, wire.CONNECTION],
+                "stamp": rows[:, wire.ACKNOWLEDGED],
+                "flags": rows[:, wire.FLAGS],
+                "size": rows[:, wire.SIZE],
+                "fresh_id": rows[:, wire.SQN],
+                "last_fresh_id": rows[:, wire.SQN],
+                "detail": details,
+            },
+        )
+
     def _named(self, datagrams: Datagrams, row: list[int], body: bytes) -> list[dict[str, Any]]:
         message = read_message(body)
         assert message is not None, "the kernel has seen the start of a message"
-        link = f"name:{_end(datagrams, row, wire.SOURCE, wire.PORT)}"
+        link = f"name:{_end(datagrams.hosts[row[wire.SOURCE]], row[wire.PORT])}"
         return self._rows.events(datagrams, row, link, message)
 
     def _inbox(self, datagrams: Datagrams, row: list[int], body: bytes) -> list[dict[str, Any]]:
@@ -95,8 +161,8 @@ class RaimsDecoder:
             code >> 10 & 1,
         )
         link = (
-            f"inbox:{_end(datagrams, row, wire.SOURCE, wire.PORT)}"
-            f">{_end(datagrams, row, wire.DESTINATION, wire.TO_PORT)}"
+            f"inbox:{_end(datagrams.hosts[row[wire.SOURCE]], row[wire.PORT])}"
+            f">{_end(datagrams.hosts[row[wire.DESTINATION]], row[wire.TO_PORT])}"
         )
         self._packets[INBOX_TYPES[sort]] += 1
         row[wire.SQN] = seqno
@@ -142,15 +208,10 @@ class RaimsDecoder:
             place = [*row]
             place[wire.INDEX] = index
             flag = Flag.PARTIAL if fragment else Flag(0)
-            if message.type == TYPE_MCAST and message.number("seqno") is not None:
-                events.append(self._rows.data_event(datagrams, place, link, message, flag))
-                self._rows.messages["GLSNO" if message.options & 8 else "DATA"] += 1
-            else:
-                events += self._rows.events(datagrams, place, link, message, flags=int(flag))
+            events += self._rows.inbox_message(datagrams, place, link, message, flag)
             at += message_size(body[at:])
         return events
 
 
-def _end(datagrams: Datagrams, row: list[int], host: int, port: int) -> str:
-    address = datagrams.hosts[row[host]]
-    return f"[{address}]:{row[port]}" if ":" in address else f"{address}:{row[port]}"
+def _end(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"

@@ -103,14 +103,7 @@ class Message:
     @property
     def receiver(self) -> str | None:
         """The bridge that a point-to-point message is for; null for a multicast."""
-        if not self.subject.startswith("_I."):
-            return None
-        text = self.subject[3 : 3 + BRIDGE_TEXT]
-        try:
-            raw = base64.b64decode(text + "==", validate=True)
-        except (ValueError, binascii.Error):
-            return None
-        return raw.hex() if len(raw) == 16 else None
+        return receiver_of(self.subject)
 
     def number(self, name: str) -> int | None:
         """An integer field; null if it is not there."""
@@ -121,6 +114,18 @@ class Message:
         """A string field; null if it is not there."""
         value = self.fields.get(name)
         return value if isinstance(value, str) else None
+
+
+def receiver_of(subject: str) -> str | None:
+    """The bridge that a point-to-point subject names; null for any other."""
+    if not subject.startswith("_I."):
+        return None
+    text = subject[3 : 3 + BRIDGE_TEXT]
+    try:
+        raw = base64.b64decode(text + "==", validate=True)
+    except (ValueError, binascii.Error):
+        return None
+    return raw.hex() if len(raw) == 16 else None
 
 
 def is_message(data: bytes) -> bool:

@@ -12,7 +12,7 @@ publishers. Columns as raims uses them:
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,11 +20,13 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders import pgm_kernels as wire
-from seqaudit.decoders.columns import as_column, int_column, text_column
+from seqaudit.decoders.columns import int_column, taken, text_column
+from seqaudit.decoders.event_columns import event_batch, flags_of, grouped, repeated, texts
 from seqaudit.decoders.events import EVENTS, Flag, Kind
 from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Datagrams
 from seqaudit.decoders.raims_messages import (
+    PUBLISH_TYPES,
     SUBSCRIBING,
     TRAILER_BYTES,
     TYPE_MCAST,
@@ -34,15 +36,20 @@ from seqaudit.decoders.raims_messages import (
     message_size,
     read_message,
     read_trailer,
+    receiver_of,
     signed,
 )
 
 RAIMS: Final = "raims"
+NO_FLAGS: Final = Flag(0)
 
 #: Longest opaque value told in a detail; keys and blooms are not.
 OPAQUE_TOLD: Final = 16
 #: Fields that no engine wants and that would only make rows longer.
 UNTOLD: Final = frozenset({"user_hmac", "cnonce", "pk_digest", "data", "pubkey", "seqno"})
+#: Words by the kernel's code: the publish type where there is one (raims.md 6).
+WORDS: Final[Mapping[int, str]] = PUBLISH_TYPES | {wire.WORD_NAME: "NAME", wire.WORD_OTHER: "OTHER"}
+CODES: Final = {word: code for code, word in WORDS.items()}
 #: MEMBER rows kept from being repeated.
 SEEN_LIMIT: Final = 100_000
 
@@ -64,6 +71,10 @@ def escaped(text: str) -> str:
     return text.replace("%", "%25").replace("|", "%7C")
 
 
+_IS_LOCATED: Final = flags_of((wire.MESSAGE, wire.PIECE, wire.UNREAD, wire.INBOX_MESSAGE), 16)
+_IS_SUBSCRIBING: Final = flags_of([CODES[word] for word in SUBSCRIBING], 256)
+
+
 class RaimsRows:
     """Makes EVENTS rows; keeps counts and the members told."""
 
@@ -72,15 +83,26 @@ class RaimsRows:
         self.undecoded: Counter[str] = Counter()
         self._members: set[tuple[Any, ...]] = set()
 
-    def batches(self, where: Where, memory: Int64s, table: Int64s) -> list[pa.RecordBatch]:
-        """The raims rows of a kernel table."""
+    def batches(
+        self, where: Where, memory: Int64s, table: Int64s, details: pa.Array
+    ) -> list[pa.RecordBatch]:
+        """The raims rows of a kernel table.
+
+        Args:
+            details: what the kernel wrote as ``detail``, by row.
+        """
         found: list[pa.RecordBatch] = []
-        runs = table[table[:, wire.SORT] == wire.MESSAGES]
+        sort = table[:, wire.SORT]
+        runs = table[sort == wire.MESSAGES]
         if len(runs):
             found.append(self._runs(where, memory, runs))
+        read = np.flatnonzero(sort == wire.CONTROL)
+        if len(read):
+            rows = table[read]
+            found.append(self._controls(where, memory, rows, taken(details, int_column(read))))
         rare: list[dict[str, Any]] = []
-        located = (wire.MESSAGE, wire.PIECE, wire.UNREAD)
-        for row in table[np.isin(table[:, wire.SORT], located)].tolist():
+        odd = _IS_LOCATED[sort] | ((sort == wire.CONTROL) & (table[:, wire.TOLD] == 1))
+        for row in table[odd].tolist():
             body = bytes(where.datagrams.data[row[wire.BODY_AT] : row[wire.BODY_STOP]])
             link = where.link(row[wire.LINK])
             if row[wire.SORT] == wire.PIECE:
@@ -90,64 +112,77 @@ class RaimsRows:
             else:
                 message = read_message(body)
                 assert message is not None, "the kernel has seen the start of a message"
-                rare += self.events(where.datagrams, row, link, message)
+                if row[wire.SORT] == wire.CONTROL:
+                    event = self.base(where.datagrams, row, link) | {"source": message.bridge}
+                    rare += self._member(event, message, where.datagrams, row)
+                elif row[wire.SORT] == wire.INBOX_MESSAGE:
+                    rare += self.inbox_message(where.datagrams, row, link, message)
+                else:
+                    rare += self.events(where.datagrams, row, link, message)
         if rare:
             found.append(pa.RecordBatch.from_pylist(rare, schema=EVENTS))
         return found
 
     def _runs(self, where: Where, memory: Int64s, rows: Int64s) -> pa.RecordBatch:
         """Runs of data messages."""
-        data = where.datagrams.data
-        streams: list[str] = []
-        bridges: list[str] = []
-        subjects: list[str] = []
-        keys = rows[:, wire.STREAM] * wire.LINK_LIMIT + rows[:, wire.LINK]
-        distinct, places = np.unique(keys, return_inverse=True)
-        for stream in distinct.tolist():
-            number, link = divmod(stream, wire.LINK_LIMIT)
-            at = wire.STREAMS + number * wire.STREAM_WORDS
-            bridge, subject, size, path = memory[at : at + 4].tolist()
-            bridges.append(bytes(data[bridge : bridge + 16]).hex())
-            text = bytes(data[subject : subject + size]).decode("utf-8", "backslashreplace")
-            subjects.append(text)
-            tail = escaped(text) if path < 0 else f"#{path}"
-            streams.append(f"{where.link(link)}|{bridges[-1]}|{tail}")
+        named = _Streams(where, memory, rows)
         count = len(rows)
         glsno = rows[:, wire.WORD] & 8 != 0
         time, chain = rows[:, wire.TIME], rows[:, wire.CHAIN]
-        sqn, last_sqn = rows[:, wire.SQN], rows[:, wire.LAST_SQN]
-        columns: dict[str, Any] = {
-            "capture": np.full(count, where.datagrams.capture, np.int64),
-            "frame": rows[:, wire.FRAME],
-            "index": rows[:, wire.INDEX],
-            "last_frame": rows[:, wire.LAST_FRAME],
-            "at_ns": rows[:, wire.AT],
-            "last_at_ns": rows[:, wire.LAST_AT],
-            "system": text_column([RAIMS], np.zeros(count, np.int64)),
-            "conversation": text_column([RAIMS], np.zeros(count, np.int64)),
-            "stream": text_column(streams, places),
-            "source": text_column(bridges, places),
-            "destination": text_column(subjects, places),
-            "kind": np.full(count, int(Kind.DATA), np.int16),
-            "wire_kind": text_column(["DATA", "GLSNO"], glsno.astype(np.int64)),
-            "seqno": rows[:, wire.SEQNO],
-            "stop_seqno": rows[:, wire.STOP],
-            "count": rows[:, wire.COUNT],
-            "conn_id": int_column(chain, chain == wire.NONE),
-            "stamp": int_column(time, time == wire.NONE),
-            "flags": rows[:, wire.FLAGS],
-            "size": rows[:, wire.SIZE],
-            "fresh_id": int_column(sqn, sqn < 0),
-            "last_fresh_id": int_column(last_sqn, last_sqn < 0),
-        }
-        return pa.RecordBatch.from_arrays(
-            [
-                pa.nulls(count, field.type)
-                if field.name not in columns
-                else as_column(columns[field.name], field.type)
-                for field in EVENTS
-            ],
-            schema=EVENTS,
+
+        def stream(link: str, bridge: str, subject: str, path: int) -> str:
+            return f"{link}|{bridge}|{escaped(subject) if path < 0 else f'#{path}'}"
+
+        return event_batch(
+            count,
+            _places(where, rows)
+            | {
+                "stream": named.texts(stream),
+                "source": named.texts(lambda link, bridge, subject, path: bridge),
+                "destination": named.texts(lambda link, bridge, subject, path: subject),
+                "kind": np.full(count, int(Kind.DATA), np.int16),
+                "wire_kind": texts(glsno.astype(np.int64), ("DATA", "GLSNO").__getitem__),
+                "seqno": rows[:, wire.SEQNO],
+                "stop_seqno": rows[:, wire.STOP],
+                "conn_id": int_column(chain, chain == wire.NONE),
+                "stamp": int_column(time, time == wire.NONE),
+            },
+        )
+
+    def _controls(
+        self, where: Where, memory: Int64s, rows: Int64s, details: pa.Array
+    ) -> pa.RecordBatch:
+        """Messages that are no data, as the kernel has read them."""
+        named = _Streams(where, memory, rows)
+        words = rows[:, wire.WORD]
+        for code, count in enumerate(np.bincount(words).tolist()):
+            if count:
+                self.messages[WORDS[code]] += count
+        seqno, time = rows[:, wire.SEQNO], rows[:, wire.TIME]
+        subscribing = _IS_SUBSCRIBING[words]
+
+        def stream(link: str, bridge: str, subject: str, path: int) -> str | None:
+            word = WORDS[-2 - path]
+            return None if word in SUBSCRIBING else f"{link}|{bridge}|.{word}"
+
+        return event_batch(
+            len(rows),
+            _places(where, rows)
+            | {
+                "stream": named.texts(stream),
+                "source": named.texts(lambda link, bridge, subject, path: bridge),
+                "destination": named.texts(
+                    lambda link, bridge, subject, path: receiver_of(subject)
+                ),
+                "kind": np.where(subscribing, int(Kind.SUBSCRIBE), int(Kind.NOTICE)).astype(
+                    np.int16
+                ),
+                "wire_kind": texts(words, WORDS.__getitem__),
+                "seqno": int_column(seqno, seqno == wire.NONE),
+                "stop_seqno": int_column(rows[:, wire.STOP], seqno == wire.NONE),
+                "stamp": int_column(time, time == wire.NONE),
+                "detail": details,
+            },
         )
 
     def events(
@@ -294,6 +329,20 @@ class RaimsRows:
             "detail": compact(detail) if detail else None,
         }
 
+    def inbox_message(
+        self,
+        datagrams: Datagrams,
+        row: list[int],
+        link: str,
+        message: Message,
+        flag: Flag = NO_FLAGS,
+    ) -> list[dict[str, Any]]:
+        """A message behind an inbox header: data stands alone, as its order is the link's."""
+        if message.type == TYPE_MCAST and message.number("seqno") is not None:
+            self.messages["GLSNO" if message.options & 8 else "DATA"] += 1
+            return [self.data_event(datagrams, row, link, message, flag)]
+        return self.events(datagrams, row, link, message, flags=int(flag))
+
     def _unread(
         self, datagrams: Datagrams, row: list[int], link: str, body: bytes
     ) -> list[dict[str, Any]]:
@@ -318,6 +367,58 @@ class RaimsRows:
             self.base(datagrams, row, link)
             | {"wire_kind": "UNREAD", "detail": compact({"bytes": len(body)})}
         ]
+
+
+class _Streams:
+    """The streams of rows: each is asked for its texts once.
+
+    Args:
+        rows: runs of data messages, or messages that are no data.
+    """
+
+    def __init__(self, where: Where, memory: Int64s, rows: Int64s) -> None:
+        data = where.datagrams.data
+        links = int(rows[:, wire.LINK].max()) + 1
+        keys, places = grouped(rows[:, wire.STREAM] * links + rows[:, wire.LINK])
+        self._places = places
+        self._streams: list[tuple[str, str, str, int]] = []
+        for key in keys.tolist():
+            number, link = divmod(key, links)
+            at = wire.STREAMS + number * wire.STREAM_WORDS
+            bridge, subject, size, path = memory[at : at + 4].tolist()
+            self._streams.append(
+                (
+                    where.link(link),
+                    bytes(data[bridge : bridge + 16]).hex(),
+                    bytes(data[subject : subject + size]).decode("utf-8", "backslashreplace"),
+                    path,
+                )
+            )
+
+    def texts(self, text: Callable[[str, str, str, int], str | None]) -> pa.Array:
+        """``text(link, bridge, subject, path)`` of every row."""
+        return text_column([text(*stream) for stream in self._streams], self._places)
+
+
+def _places(where: Where, rows: Int64s) -> dict[str, Any]:
+    """Columns that all rows of the kernel have alike."""
+    count = len(rows)
+    sqn, last_sqn = rows[:, wire.SQN], rows[:, wire.LAST_SQN]
+    return {
+        "capture": np.full(count, where.datagrams.capture, np.int64),
+        "frame": rows[:, wire.FRAME],
+        "index": rows[:, wire.INDEX],
+        "last_frame": rows[:, wire.LAST_FRAME],
+        "at_ns": rows[:, wire.AT],
+        "last_at_ns": rows[:, wire.LAST_AT],
+        "system": repeated(RAIMS, count),
+        "conversation": repeated(RAIMS, count),
+        "count": rows[:, wire.COUNT],
+        "flags": rows[:, wire.FLAGS],
+        "size": rows[:, wire.SIZE],
+        "fresh_id": int_column(sqn, sqn < 0),
+        "last_fresh_id": int_column(last_sqn, last_sqn < 0),
+    }
 
 
 def told(fields: Mapping[str, Value]) -> dict[str, int | str | bool]:

@@ -191,7 +191,8 @@ class RaimsStreamDecoder:
             where = Where(datagrams, links, "tcp:")
             for table in self._walk.rounds(datagrams, wanted):
                 table[:, wire.INDEX] += frames.place[order[table[:, wire.DATAGRAM]]] << 16
-                batches += self._rows.batches(where, self._walk.memory, table)
+                details = self._walk.details(table)
+                batches += self._rows.batches(where, self._walk.memory, table, details)
         return batches
 
     def account(self) -> dict[str, object]:

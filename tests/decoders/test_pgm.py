@@ -12,6 +12,7 @@ from seqaudit.decoders.events import Flag, Kind
 from seqaudit.decoders.packets import Outcome
 from seqaudit.decoders.pgm import PgmDecoder
 from seqaudit.decoders.raims import RaimsDecoder
+from seqaudit.decoders.raims_messages import FIELDS
 from seqaudit.decoders.settings import DecodeSettings
 from tests.decoders.raims_builders import (
     BRIDGE,
@@ -39,6 +40,11 @@ ANNOTATED = bytes.fromhex(
 
 def decoded(*payloads: bytes | None, **how: Any) -> Decoded:
     return Decoded(PgmDecoder(DecodeSettings()), payloads, **how)
+
+
+def in_order(found: Decoded) -> list[dict[str, Any]]:
+    """Rows as the engine gets them."""
+    return sorted(found.rows, key=lambda row: (row["conversation"], row["frame"], row["index"]))
 
 
 def beside(*payloads: bytes | None, **how: Any) -> Decoded:
@@ -166,10 +172,14 @@ def test_spmr_has_no_body() -> None:
 
 def test_rows_of_a_link_are_copied_to_the_raims_conversation() -> None:
     found = decoded(odata(0), spm(0, 0, 0))
-    assert [(r["conversation"], r["stream"]) for r in found.rows] == [
-        ("pgm|918f211d6b39.4711", "918f211d6b39.4711"),
-        ("raims", "pgm:918f211d6b39.4711|"),
-    ] * 2
+    assert [(r["frame"] & 1, r["conversation"], r["stream"]) for r in found.rows] == [
+        (frame, conversation, stream)
+        for conversation, stream in (
+            ("pgm|918f211d6b39.4711", "918f211d6b39.4711"),
+            ("raims", "pgm:918f211d6b39.4711|"),
+        )
+        for frame in (1, 0)
+    ]
 
 
 def test_without_raims_only_packets_are_decoded() -> None:
@@ -310,15 +320,34 @@ def test_every_class_of_field_is_read() -> None:
     }  # fmt: skip
 
 
+#: Is the kernel compiled, does it write details?
+WAYS = ((False, False), (False, True), (True, True), (True, False))
+
+
+def telling(make: type[PgmDecoder] | type[RaimsDecoder], tells: bool) -> PgmDecoder | RaimsDecoder:
+    decoder = make(DecodeSettings())
+    decoder._walk.tells = tells
+    return decoder
+
+
 def both_modes(payloads: list[bytes]) -> None:
     for decoder, ports in ((PgmDecoder, (1, 7239)), (RaimsDecoder, (1, 2))):
-        one, two = (
-            Decoded(decoder(DecodeSettings()), payloads, ports=ports, compile_it=compiled)
-            for compiled in (False, True)
+        one, *others = (
+            Decoded(telling(decoder, tells), payloads, ports=ports, compile_it=compiled)
+            for compiled, tells in WAYS
         )
-        assert one.table.equals(two.table)
-        assert (one.outcome, one.account) == (two.outcome, two.account)
+        for other in others:
+            assert in_order(one) == in_order(other)
+            assert (one.outcome, one.account) == (other.outcome, other.account)
 
+
+CONTROLS = [
+    caba(
+        inbox_subject(BRIDGE, "auth"), ("seqno", 3), ("user", "B"), ("host_id", 5),
+        ("bloom", b"1234567"), ("idl_restart", True), sort=1, options=16, path=16,
+    ),
+    caba(inbox_subject(BRIDGE, "ping"), ("stamp", 1 << 40), sort=1, options=16, path=18),
+]  # fmt: skip
 
 PACKETS = [
     odata(0, data("_1.A", 7), data("_1.A", 8, chain=4), data("_n.A", 8, options=8)),
@@ -327,6 +356,12 @@ PACKETS = [
     spm(1, 2, 3),
     nak(4, 5, 6),
     inbox(1, data("_1.A", 7)),
+    inbox(2, CONTROLS[0] + CONTROLS[1]),
+    odata(
+        2,
+        caba("_S.JOIN._1.A", ("seqno", 3), ("subject", "_1.A"), ("seqno", 4), sort=2),
+        caba("_X.HB", ("session", bytes(32)), ("user", "A"), ("version", "1"), sort=3),
+    ),
     ANNOTATED,
 ]
 
@@ -342,6 +377,49 @@ def test_damaged_packets_never_raise_and_both_modes_agree(draw: st.DataObject) -
             body[place] = draw.draw(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF, body[place] ^ 4]))
         payloads.append(bytes(body[: len(body) - draw.draw(st.sampled_from([0, 0, 1, 9]))]))
     both_modes(payloads)
+
+
+def test_what_has_no_room_for_its_text_is_read_by_python() -> None:
+    packet = inbox(2, CONTROLS[0] + CONTROLS[1] + CONTROLS[0])
+    expected = beside(packet)
+    assert [row["wire_kind"] for row in in_order(expected)][1:] == ["DATA", "AUTH", "PING", "AUTH"]
+    for room in range(0, 8000, 50):
+        decoder = telling(RaimsDecoder, True)
+        decoder._walk.text_room = room
+        found = Decoded(decoder, [packet], ports=(35307, 24945))
+        assert in_order(found) == in_order(expected)
+        assert found.account == expected.account
+
+
+def test_odd_control_messages_are_read_alike() -> None:
+    """Each field is of each class, twice, and of lengths that do not fit."""
+    subjects = [
+        "_X.HB",
+        "_I.short",
+        inbox_subject(BRIDGE, "x"),
+        "_S.JOIN.a|b",
+        "_P.PSUB.é",
+        "?",
+        "",
+    ]
+    headers = [0xC0, 0xC1, 0xC2, 0xC3, 0xC4, 0xC5, 0xC6, 0x47, 0x48, 0xC9]
+    names = ["session", "user", "seqno", "time", "host_id", "version", "hops", "data"]
+    bodies = [bytes(64), b"\xff" * 64, b'\x00\x03ab"' + bytes(64), b"\x00\x00\x00\x20" + b"z" * 64]
+    messages = []
+    for number, name in enumerate(names):
+        for header in headers:
+            for body in bodies:
+                field = bytes([header, FIELDS.index(name)]) + body
+                size = {0x47: 4, 0x48: 38}.get(header, 2 + (2 << (header & 15 or 0)) // 2)
+                subject = subjects[(number + header) % len(subjects)]
+                sort, path = (1, 16) if number % 2 else (2 + header % 2, 2)
+                for cut in (size, size + 1, size + size % 2, 70):
+                    plain = caba(subject, ("user", "A"), sort=sort, options=16, path=path)
+                    tail = plain[8:] + field[:cut] + b"\xc1\x20\x00\x07"
+                    messages.append(plain[:2] + len(tail).to_bytes(2, "big") + plain[4:8] + tail)
+    both_modes([odata(number, *messages[number * 4 : number * 4 + 4])
+                for number in range(len(messages) // 4)])  # fmt: skip
+    both_modes([inbox(number, message) for number, message in enumerate(messages)])
 
 
 def test_packets_cut_anywhere_never_raise() -> None:
