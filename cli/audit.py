@@ -7,6 +7,7 @@ import click
 
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.inputs import (
+    begin,
     format_option,
     inputs_of,
     judging_options,
@@ -66,9 +67,7 @@ def command(
     \b
     Exit codes: 0 clean, 1 findings, 2 could not judge, 130 interrupted.
     """
-    from seqaudit.pipeline.without_pandas import keep_pandas_out
-
-    keep_pandas_out()
+    begin(given)
     from seqaudit.pipeline.audit import StoppedError, audit
 
     inputs, shared_at = inputs_of(captures, at, one_capture)

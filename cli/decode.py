@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
-from seqaudit.cli.inputs import inputs_of, options_of, reading_options
+from seqaudit.cli.inputs import begin, inputs_of, options_of, reading_options
 from seqaudit.cli.show import ShownProgress, note
 
 
@@ -30,9 +30,7 @@ def command(captures: tuple[str, ...], one_capture: bool, output: str, **given: 
       seqaudit decode big.pcapng.zst -o events.parquet
       seqaudit audit --param mcast.capacity=64 events.parquet
     """
-    from seqaudit.pipeline.without_pandas import keep_pandas_out
-
-    keep_pandas_out()
+    begin(given)
     from seqaudit.pipeline import events_file
     from seqaudit.pipeline.audit import StoppedError, decode
 

@@ -1,6 +1,6 @@
 """Options that several commands share, and what they mean (design 4.8)."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -252,6 +252,17 @@ def options_of(
         no_decode=frozenset(_system(text) for text in no_decode),
         feeds=told,
     )
+
+
+def begin(given: Mapping[str, Any]) -> None:
+    """Begin what takes long before the imports of an audit: a local Spark, if it will be used."""
+    if given["engine"] == "spark" and not (given["master"] or given["remote"]):
+        from seqaudit.pipeline import early
+
+        early.begin()
+    from seqaudit.pipeline.without_pandas import keep_pandas_out
+
+    keep_pandas_out()
 
 
 def _decorated(function: Callable[..., Any], options: Iterable[Any]) -> Callable[..., Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
-from seqaudit.cli.inputs import inputs_of, options_of
+from seqaudit.cli.inputs import begin, inputs_of, options_of
 from seqaudit.cli.show import ShownProgress, note
 
 
@@ -14,9 +14,7 @@ def audited(
     captures: tuple[str, ...], at: tuple[str, ...], one_capture: bool, given: Mapping[str, Any]
 ) -> dict[str, Any]:
     """The report; an interruption is said and ends the command with its code."""
-    from seqaudit.pipeline.without_pandas import keep_pandas_out
-
-    keep_pandas_out()
+    begin(given)
     from seqaudit.pipeline.audit import StoppedError, audit
 
     inputs, shared_at = inputs_of(captures, at, one_capture)

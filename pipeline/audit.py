@@ -53,7 +53,7 @@ from seqaudit.pipeline.progress import (
 from seqaudit.pipeline.report import build
 from seqaudit.pipeline.session import Place, SessionError, Starting, discard, shared
 from seqaudit.pipeline.vantage import given_vantage, inferred_vantage
-from seqaudit.pipeline.warm import compile_for
+from seqaudit.pipeline.warm import compile_for, load_for
 from seqaudit.replay.parameters import GIVEN, ParameterError, parse_parameter
 from seqaudit.replay.settings import CaptureSettings, ReplaySettings, Vantage
 
@@ -202,7 +202,7 @@ class _Job:
     def _audit_spark(self, planned: Plan) -> dict[str, Any]:
         starting = self._start()
         with self._interruptible():
-            self._compile_needed(planned)  # here, before workers would each wait for it
+            self._compile_needed(planned, starting)
             if not self._guessable(planned):
                 return self._audit_decoded_first(starting, planned)
             vantages = self._vantages(planned.files, *self._guess(planned))
@@ -281,7 +281,7 @@ class _Job:
         else:
             starting = self._start()
             with self._interruptible():
-                self._compile_needed(planned)
+                self._compile_needed(planned, starting)
                 planned, events = self._settled(planned, partial(self._on_spark, starting, None))
             events = direct.ordered(events.cast(EVENTS), "conversation")
         return Decoded(events, planned.files, tuple(self._problems))
@@ -459,10 +459,13 @@ class _Job:
             carriers=self._carriers,
         )
 
-    def _compile_needed(self, planned: Plan) -> None:
+    def _compile_needed(self, planned: Plan, starting: Starting | None = None) -> None:
+        """Here, before workers would each wait for it; and load it, if they are forked from us."""
         settings = self._decode_settings(planned)
         if settings.compile_it:
             compile_for([planned.pieces[files[0].first_split] for files in planned.files], settings)
+            if starting is not None and starting.forks_workers:
+                load_for(planned.pieces, settings)
 
     def _compile(self, planned: Plan) -> bool:
         """Whether all pieces together are worth compiled kernels; one piece could not tell."""

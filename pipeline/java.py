@@ -95,7 +95,7 @@ class Jvm:
             self.process.stdin.close()
 
     def kill(self) -> None:
-        """End it at once; its log stays readable until ``close``."""
+        """End it at once; its log stays readable, and its folder there, until ``close``."""
         self.process.kill()
 
     def close(self) -> None:
@@ -307,6 +307,7 @@ def _jvm_options(java: Java) -> Sequence[str]:
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
         "-Xmx1g",
+        "-XX:-UsePerfData",  # a file outside our folder
         "-Xlog:disable",
         "-Xlog:all=error:stderr",
         *MODULE_OPTIONS,

@@ -3,12 +3,14 @@
 A local session costs 3 to 8 s from nothing. So the JVM is started first (``begin``), and while it
 comes up the driver plans, compiles kernels and imports PySpark; ``Starting.session`` waits for it.
 Where a warm server runs (``server``), it is used in place of a JVM of our own.
-At the end nobody calls ``stop()``: it takes a second, and the JVM ends with our end of its stdin.
+At the end nobody calls ``stop()``: it takes a second. A local JVM is killed with its workers and
+its folder removed; it would also end with our end of its stdin, as it does if we are killed.
 """
 
 import atexit
 import contextlib
 import os
+import signal
 import socket
 import sys
 import threading
@@ -22,7 +24,8 @@ from urllib.parse import urlsplit
 
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.kernels import prepare
-from seqaudit.pipeline import java, server
+from seqaudit.pipeline import early, java, server
+from seqaudit.pipeline.ready import SOCKET, Ready
 from seqaudit.pipeline.warm import COMPILED
 
 if TYPE_CHECKING:
@@ -96,17 +99,21 @@ class Starting:
         self._settings = dict(settings or {})
         self._session: SparkSession | None = None
         self._used = used
+        self._ready: Ready | None = None
         self.jvm: java.Jvm | None = None
         self.folder = Path("/") if used else Path.cwd()  # what relative paths mean to workers
         if place.remote is None and used is None:
             self._launch(cache, make_cache=make_cache)
 
     def _launch(self, cache: Path | None = None, *, make_cache: bool = False) -> None:
-        runtime = java.find_java()
-        if cache is None and self._place.local:
-            known = java.cache_file(runtime)
-            cache = known if known.is_file() else None
-        self.jvm = java.launch(runtime, cache=cache, make_cache=make_cache)
+        begun = early.take() if self._place == Place() and not make_cache else None
+        if begun is not None:
+            self.jvm = begun
+        else:
+            runtime = java.find_java()
+            if cache is None and self._place.local:
+                cache = early.start_up_cache(runtime)
+            self.jvm = java.launch(runtime, cache=cache, make_cache=make_cache)
         atexit.register(self.close)
 
     def session(
@@ -135,6 +142,12 @@ class Starting:
         return self._session
 
     @property
+    def forks_workers(self) -> bool:
+        """Whether workers are forked from this process, with the kernels that it has loaded; a
+        server's are not, they outlive what it does now."""
+        return self.jvm is not None and self._place.local and not self._settings
+
+    @property
     def lost(self) -> bool:
         """Whether the warm server that was used has ended."""
         return self._used is not None and server.running() is None
@@ -161,11 +174,20 @@ class Starting:
             return
         jvm, self.jvm = self.jvm, None
         _quiet_gateway()
+        if self._place.local:  # it has nothing to tell anybody, and goes on for half a second
+            jvm.kill()
         jvm.close()
+        if self._ready is not None:
+            self._ready.close()
+            self._ready = None
+        for pid in server.processes_of(jvm.process.pid):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
 
     def _attach(self, compiled: bool) -> "SparkSession":
         assert self.jvm is not None
         import_started = time.monotonic()
+        daemon = self._ready_daemon()
         from pyspark.sql import SparkSession  # 0.3 s that the JVM needs as well
 
         port, secret = java.gateway(
@@ -176,6 +198,7 @@ class Starting:
             "spark.master": self._place.master or "local[*]",
             "spark.executorEnv.NUMBA_CACHE_DIR": prepare(),
             f"spark.executorEnv.{COMPILED}": "1" if compiled else "0",
+            **daemon,
             "spark.sql.warehouse.dir": str(self.jvm.folder / "warehouse"),
             **self._settings,
         }
@@ -199,6 +222,17 @@ class Starting:
             watch.cancel()
             for key in given:
                 os.environ.pop(key, None)
+
+    def _ready_daemon(self) -> dict[str, str]:
+        """Have a daemon ready for local workers; the setting that names it."""
+        assert self.jvm is not None
+        if not self.forks_workers or self.jvm.process.stdin is None:
+            return {}
+        try:
+            self._ready = Ready(self.jvm.folder, [self.jvm.process.stdin.fileno()])
+        except OSError:  # Spark's own will do
+            return {}
+        return {f"spark.executorEnv.{SOCKET}": str(self._ready.path)}
 
     def _connect(self) -> "SparkSession":
         assert self._place.remote is not None
