@@ -50,8 +50,8 @@ class Ready:
             # a Ctrl-C between the fork and its first line must not make a second driver of it
             before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
-                self._pid = os.fork()
-                if self._pid == 0:
+                self.pid = os.fork()
+                if self.pid == 0:
                     _become_daemon(listener, here, (self._hold, *close))
             finally:
                 signal.pthread_sigmask(signal.SIG_SETMASK, before)
@@ -62,9 +62,9 @@ class Ready:
         os.close(self._hold)
         for kill in (os.killpg, os.kill):
             with contextlib.suppress(ProcessLookupError):
-                kill(self._pid, signal.SIGKILL)
+                kill(self.pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(self._pid, 0)
+            os.waitpid(self.pid, 0)
 
 
 def hand_over(path: str) -> bool:
