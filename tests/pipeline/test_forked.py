@@ -50,7 +50,7 @@ def replayed(cores: int) -> pa.Table:
 
 
 def children() -> set[int]:
-    """The processes that this one has started, such as another test's JVM, and not yet waited for."""
+    """The processes that this one has started, such as another test's JVM."""
     found = set()
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
