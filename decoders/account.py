@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from seqaudit.decoders import packet_kernels as k
 from seqaudit.decoders.columns import distinct
-from seqaudit.decoders.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Flag, Kind
-from seqaudit.decoders.kernels import Int64s
+from seqaudit.decoders.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Kind
+from seqaudit.decoders.kernels import Int64s, argument, kernel, memory
 from seqaudit.decoders.link_slow import link_name
 from seqaudit.decoders.packets import FRAMES_BY, SETTLED, Flows, Outcome, Packets
 
@@ -25,7 +25,8 @@ CAPTURE_SYSTEM: Final = "capture"
 ENDPOINTS: Final = 200  # listed
 ENDPOINTS_HELD: Final = 100_000  # counted apart; further ones only as a number
 TTL_ADDRESSES: Final = 64
-OUTGOING: Final = 4  # packet type of SLL and SLL2
+PACKET_TYPES: Final = frozenset({113, 276})  # link types that have one: SLL and SLL2
+OUTGOING: Final = 4  # packet type
 
 #: IP protocols by name, as far as an overview wants them.
 PROTOCOLS: Final[Mapping[int, str]] = {
@@ -72,29 +73,27 @@ class Account:
         self._outgoing: set[str] = set()
         self._ttl: dict[str, list[int]] = {}
         self._flows: Flows | None = None
-        self._claims: list[tuple[Int64s, Int64s]] = []
+        self._counts = np.zeros(0, np.int64)
         self._handed: tuple[Int64s, Int64s] | None = None
 
-    def add(self, packets: Packets, claimed: Int64s) -> None:
+    def add(self, packets: Packets, claimed: Int64s | int) -> None:
         """The frames of ``packets`` after its decoders have run, fragments only as frames.
 
         Args:
-            claimed: per row of ``packets.datagrams``, the number of the system or -1.
+            claimed: per row of ``packets.datagrams``, the number of the system or -1; one number
+                if that is the same for all.
         """
         frame = packets.record_column("frame")
-        ours = slice(None) if frame.all() else frame > 0
+        ours = slice(None) if frame[0] > 0 else slice(0)  # priming frames come by themselves
         self.frames += len(frame[ours])
         self.bytes += int(packets.record_column("captured")[ours].sum())
-        original = packets.record_column("original")
-        self.wire_bytes += int(original[ours].sum())
+        self.wire_bytes += int(packets.record_column("original")[ours].sum())
         self._add_times(packets.record_column("at_ns")[ours], packets.record_column("status")[ours])
-        self._add_links(packets.record_column("link")[ours])
-        self._add_settled(packets.column(k.STATE))
-        outcomes = packets.datagrams.outcome[packets.datagrams.barrier == 0]
-        for outcome, count in enumerate(np.bincount(outcomes, minlength=len(Outcome)).tolist()):
-            self.count(Outcome(outcome), count)
-        self._add_claims(packets, claimed, original)
-        self._add_ends(packets, claimed)
+        self._add_links(packets.record_column("link")[ours], packets.link)
+        if not packets.only_datagrams:
+            self._add_settled(packets.column(k.STATE))
+        self._add_outgoing(packets, claimed)
+        self._tally(packets, claimed)
 
     def hand_over(self, packets: Packets, rows: Int64s) -> None:
         """Packets that were added as other, but that TCP assembly will account for."""
@@ -183,9 +182,9 @@ class Account:
             self.first_ns = low if self.first_ns is None else min(low, self.first_ns)
             self.last_ns = high if self.last_ns is None else max(high, self.last_ns)
 
-    def _add_links(self, links: Int64s) -> None:
-        if len(links) and (links == links[0]).all():
-            self.links[int(links[0])] = self.links.get(int(links[0]), 0) + len(links)
+    def _add_links(self, links: Int64s, only: int | None) -> None:
+        if only is not None and len(links):
+            self.links[only] = self.links.get(only, 0) + len(links)
             return
         for link, count in zip(*np.unique(links, return_counts=True), strict=True):
             self.links[int(link)] = self.links.get(int(link), 0) + int(count)
@@ -195,32 +194,55 @@ class Account:
             if state in SETTLED:
                 self.count(*SETTLED[state][:1], count, SETTLED[state][1])
 
-    def _add_claims(self, packets: Packets, claimed: Int64s, original: Int64s) -> None:
+    def _add_outgoing(self, packets: Packets, claimed: Int64s | int) -> None:
+        if packets.link is not None and packets.link not in PACKET_TYPES:
+            return
+        outgoing = packets.of_datagrams(k.PACKET_TYPE) == OUTGOING
+        outgoing &= claimed >= 0
+        for host in distinct(packets.datagrams.source[outgoing]).tolist():
+            self._outgoing.add(packets.datagrams.hosts[host])
+
+    def _tally(self, packets: Packets, claimed: Int64s | int) -> None:
         if packets.flows is not self._flows:
             self._fold()
             self._flows = packets.flows
-            self._claims = [
-                (np.zeros(k.HOSTS, np.int64), np.zeros(k.HOSTS, np.int64)) for _ in self._systems
-            ]
-        flow = packets.of_datagrams(k.FLOW)
-        size = original[packets.rows]
-        for number, (frames, sizes) in enumerate(self._claims):
-            mine = claimed == number
-            if mine.any():
-                flows = flow[mine]
-                counts = np.bincount(flows)
-                frames[: len(counts)] += counts
-                # float64 sums of whole numbers below 2^53: exact
-                weights = np.bincount(flows, weights=size[mine])
-                sizes[: len(counts)] += weights.astype(np.int64)
+            self._counts = memory(k.CLAIMS + 2 * k.HOSTS * len(self._systems))
+        datagrams = packets.datagrams
+        compile_it = datagrams.compile_it
+        number, each = (claimed, packets.rows) if isinstance(claimed, int) else (k.EACH, claimed)
+        arrays = (packets.rows, datagrams.outcome, datagrams.barrier)
+        kernel("packet_kernels", compile_it=compile_it).tally(
+            datagrams.count,
+            *(argument(array, compile_it=compile_it) for array in arrays),
+            number,
+            argument(each, compile_it=compile_it),
+            argument(packets.record_column("original"), compile_it=compile_it),
+            argument(packets.out, compile_it=compile_it),
+            packets.room,
+            argument(self._counts, compile_it=compile_it),
+        )
+        for outcome in Outcome:
+            self.count(outcome, int(self._counts[k.OUTCOMES + outcome]))
+        self._counts[k.OUTCOMES : k.UNICASTS] = 0
 
     def _fold(self) -> None:
         """Name the flows counted so far."""
         if self._flows is None:
             return
+        hosts = self._flows.hosts
+        number, *both = self._counts[k.UNICASTS : k.BOTH + 2].tolist()
+        if number:
+            self._unicasts += number
+            ends = {hosts[host - 1] for host in both if host}
+            self._both = ends if self._both is None else self._both & ends
+        ttls = self._counts[k.TTLS : k.TTLS + 2 * len(hosts)].reshape(-1, 2)
+        for host in np.flatnonzero(ttls[:, 0]).tolist():
+            self._note_ttl(hosts[host], int(ttls[host, 0]) - 1, int(ttls[host, 1]) - 1)
+        claims = self._counts[k.CLAIMS :].reshape(len(self._systems), k.HOSTS, 2)
         for number, (protocol, address, port, frames, size) in enumerate(self._flows.table()):
-            for system, (claimed, claimed_size) in zip(self._systems, self._claims, strict=True):
-                count, part = int(claimed[number]), int(claimed_size[number])
+            for system, (count, part) in zip(
+                self._systems, claims[:, number].tolist(), strict=True
+            ):
                 if count:
                     self.add_endpoint(protocol, address, port, system, count, part)
                     frames -= count
@@ -231,32 +253,7 @@ class Account:
             if frames:
                 self.add_endpoint(protocol, address, port, "", frames, size)
         self._flows = None
-        self._claims = []
         self._handed = None
-
-    def _add_ends(self, packets: Packets, claimed: Int64s) -> None:
-        mine = claimed >= 0
-        if not mine.any():
-            return
-        datagrams = packets.datagrams
-        hosts = datagrams.hosts
-        outgoing = mine & (packets.of_datagrams(k.PACKET_TYPE) == OUTGOING)
-        for host in distinct(datagrams.source[outgoing]).tolist():
-            self._outgoing.add(hosts[host])
-        mine &= (datagrams.flags & Flag.MULTICAST) == 0
-        source, destination = datagrams.source[mine], datagrams.destination[mine]
-        if not len(source):
-            return
-        self._unicasts += len(source)
-        if self._both is None:
-            self._both = {hosts[int(source[0])], hosts[int(destination[0])]}
-        for address in sorted(self._both):
-            host = hosts.index(address) if address in hosts else -1
-            if not ((source == host) | (destination == host)).all():
-                self._both.discard(address)
-        ttl = packets.of_datagrams(k.TTL)[mine]
-        for value in distinct(source << 8 | ttl).tolist():
-            self._note_ttl(hosts[value >> 8], value & 0xFF, value & 0xFF)
 
     def _note_ttl(self, source: str, low: int, high: int) -> None:
         known = self._ttl.get(source)

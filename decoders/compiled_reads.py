@@ -13,6 +13,9 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+#: Helper ``name(array, index)`` of kernel files that does nothing, and in compiled ones prefetches.
+TOUCH: Final = "touch"
+
 #: Helpers ``name(data, offset)`` of kernel files: (bytes, big-endian).
 READS: Final[Mapping[str, tuple[int, bool]]] = {
     "u8": (1, True),
@@ -71,3 +74,29 @@ def read(name: str) -> Any:
         return load(data, offset)
 
     return numba.njit(nogil=True, _nrt=False)(reading)
+
+
+def touch() -> Any:
+    """The compiled ``touch``: the processor goes on while its memory brings the place."""
+    import numba
+    from llvmlite import ir
+    from numba.extending import intrinsic
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def prefetch(_context: Any, array: Any, index: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            target = context.make_array(signature.args[0])(context, builder, arguments[0])
+            flag, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+            place = builder.bitcast(builder.gep(target.data, [arguments[1]]), byte)
+            kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
+            function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
+            # to be read and written, to be kept, data
+            builder.call(function, [place, flag(1), flag(3), flag(1)])
+            return context.get_constant(numba.int64, 0)
+
+        return numba.int64(array, numba.int64), emit
+
+    def touching(array: Any, index: Any) -> Any:
+        return prefetch(array, index)
+
+    return numba.njit(nogil=True, _nrt=False)(touching)

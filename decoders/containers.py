@@ -21,6 +21,7 @@ from seqaudit.decoders.formats import Format, recognize, sniff
 from seqaudit.decoders.kernels import apart
 from seqaudit.decoders.sources import (
     CHUNK_BYTES,
+    STEP_BYTES,
     InOrder,
     Rejoined,
     Sequence,
@@ -35,6 +36,7 @@ __all__ = ["Format", "Piece", "Reader", "Records", "sniff"]  # the whole of read
 
 STDIN: Final = "-"
 ROOM: Final = 131_072  # records a chunk at most
+USUAL: Final = 8_192  # records a chunk usually has: fewer cost more in Python than in kernels
 MAX_SKIPPED: Final = 100
 FIRST_BYTES: Final = 64  # enough for either file header and the first pcap record header
 PRIME_TRIES: Final = 32
@@ -260,8 +262,9 @@ class Reader:
             self._show(position, 1)
             base = window.base
             section = walker.section
+            begun = position - base
             count, at, why = walker.walk(
-                window, position - base, stop - base, frame, self.room, self._outputs
+                window, begun, stop - base, frame, self.room, self._outputs
             )
             position = base + at
             self._position = position
@@ -270,6 +273,7 @@ class Reader:
                 if counting:
                     self._keep_comments([text])
             if count:
+                window.step_bytes = max(STEP_BYTES, USUAL * (at - begun) // count)
                 columns = [column[:count] for column in self._columns]
                 yield Records(window.data, count, section, *columns)
                 if counting:

@@ -360,7 +360,8 @@ class Assembler:
             states = packets.column(k.STATE).tolist()
             part = wholes[packets.first : packets.first + len(states)]
             datagrams = _apart(packets, part)
-            decoded, claimed = dispatcher.decode(datagrams)
+            decoded, claimant = dispatcher.decode(datagrams)
+            claimed = np.broadcast_to(claimant, datagrams.count)
             batches += decoded
             at = 0
             for whole, state in zip(part, states, strict=True):

@@ -4,7 +4,8 @@ A kernel file is a module of this package named ``*_kernels.py`` that holds func
 restricted style (PIPELINE 5) and imports nothing. ``interpreted(name)`` is that module as Python
 runs it; ``compiled(name)`` is a second loading of the same file in which every function is wrapped
 by numba before anything calls it, so helpers are found as module globals in both modes. A file
-names its ``ENTRY_POINTS``: only these can be called from Python when compiled.
+names its ``ENTRY_POINTS``: only these can be called from Python when compiled; and may name helpers
+``INLINED``.
 
 Compiling is dear (seconds a file) and done where the result is first needed: at the first call of
 an entry point, by one process at a time (others wait, and read the cache then), with Ctrl-C held
@@ -87,10 +88,14 @@ def compiled(name: str) -> Compiled:
         name: value for name, value in vars(module).items() if isinstance(value, FunctionType)
     }
     entries: Collection[str] = vars(module).get("ENTRY_POINTS", functions)
+    inlined: Collection[str] = vars(module).get("INLINED", ())
     checked = bool(numba.config.BOUNDSCHECK)
     for key, value in functions.items():
         if key in compiled_reads.READS and not checked:
             vars(module)[key] = compiled_reads.read(key)
+            continue
+        if key == compiled_reads.TOUCH and not checked:
+            vars(module)[key] = compiled_reads.touch()
             continue
         # Helpers are called by kernels only: without a Python wrapper each compiles faster, as all
         # do without a C wrapper and without tests for a zero divisor, which kernels make themselves
@@ -100,6 +105,7 @@ def compiled(name: str) -> Compiled:
             nogil=True,
             no_cfunc_wrapper=True,
             no_cpython_wrapper=key not in entries,
+            forceinline=key in inlined,
             error_model="numpy",
             # Nobody counts references to arrays: kernels neither make nor keep any, and counting
             # at each call of a helper took a third of their time.

@@ -1,13 +1,17 @@
 """Link layer, IP and UDP of every record, in the restricted style of PIPELINE 5 (design 3, 6.1).
 
-One entry point: ``scan``. Per record it finds the IP header behind the link layer, walks the IP
+Two entry points. ``scan``: per record it finds the IP header behind the link layer, walks the IP
 header and its extensions, checks UDP, interns both addresses and the destination port, and looks
 for the same datagram captured shortly before. Everything is written into ``out``, field by field:
-``out[FIELD * room + row]``. The file imports nothing; ``kernels`` loads it in either mode.
+``out[FIELD * room + row]``. ``tally``: counts what became of the datagrams, when the decoders have
+seen them. The file imports nothing; ``kernels`` loads it in either mode.
 """
 
 #: What Python calls; the rest are helpers of these.
-ENTRY_POINTS = ("scan",)
+ENTRY_POINTS = ("scan", "tally")
+
+#: Helpers that are compiled into their callers: a call passes every word of ``data`` and ``work``.
+INLINED = ("pair_of", "enter", "look_up")
 
 
 # Fields of ``out``.
@@ -77,15 +81,27 @@ SLOTS = 131072  # hash table places for them
 PROBES = 256
 HOST_WORDS = 5  # IP version, then the address as four 32-bit words (IPv4: the last)
 FLOW_WORDS = 3  # key, frames, bytes on the wire
-PAIRS = 4096  # IPv4: what the last packet with this hash of its ends had; spares the tables
-PAIR_WORDS = 6  # version, protocol and port; two addresses; numbers of both and of the flow
+PAIRS = 16384  # IPv4: what the last packet with this hash of its ends had; spares the tables
+PAIR_WORDS = 8  # version, protocol and port; two addresses; numbers of both and of the flow
 
 # Duplicates (design 4.1 fresh_id): what was captured within this distance of file and time before.
 WINDOW_BYTES = 4194304
 WINDOW_NS = 1000000000
-# A record with a whole UDP header takes 44 bytes of file or more, so 2^17 entries cover the window.
+# A record with a whole UDP header takes 44 bytes of file or more, so 2^17 entries cover the window
+# and leave room for those that are entered before the window's begin is looked for again.
 RING = 131072
-RING_WORDS = 6  # time, length and checksum, ports, digest, addresses and IP id
+RING_STEP = 512
+# An entry fills one line of the processor's cache: offset in the file, time, number of the entry
+# before it in its bucket, then what has to be equal.
+ENTRY_WORDS = 8
+E_OFFSET = 0
+E_TIME = 1
+E_LINK = 2  # while it waits: its hash
+E_SIZES = 3  # length << 16 | checksum
+E_PORTS = 4  # IP version << 32 | source port << 16 | destination port
+E_DIGEST = 5
+E_SOURCE = 6  # last word of the address << 16 | half of the IP id
+E_DESTINATION = 7
 WIDE_WORDS = 6  # the first three words of both addresses (IPv6)
 BUCKETS = 65536  # half a megabyte: their random access stays in the processor's own cache
 # A bucket holds the number (from 1) of its newest entry and a bit for each hash among its entries:
@@ -100,24 +116,26 @@ LATEST_NS = 4611686018427387904  # 2^62; times outside 0 … this take no part i
 HOST_COUNT = 0
 FLOW_COUNT = 1
 RING_COUNT = 2
-RING_TAIL = 3  # number of the oldest entry in the window, at the last look
-HOST_SLOTS = 8
+RING_TAIL = 3  # all entries of the window have this number or a higher one
+WAITING = 8  # rows of the newest entries
+WAITING_MOST = 16
+HOST_SLOTS = WAITING + WAITING_MOST
 HOST_ROWS = HOST_SLOTS + SLOTS
 FLOW_SLOTS = HOST_ROWS + HOSTS * HOST_WORDS
 FLOW_ROWS = FLOW_SLOTS + SLOTS
 PAIR_ROWS = FLOW_ROWS + HOSTS * FLOW_WORDS
 HEADS = PAIR_ROWS + PAIRS * PAIR_WORDS  # per bucket the newest entry
-LINKS = HEADS + BUCKETS
-OFFSETS = LINKS + RING  # of records in the file
-RING_ROWS = OFFSETS + RING
-WIDE_ROWS = RING_ROWS + RING * RING_WORDS
-# Datagrams that wait for being looked up: the buckets of all are touched first, so that the memory
-# answers for many at once, and not for one after the other.
-WAITING = WIDE_ROWS + RING * WIDE_WORDS
-WAITING_MOST = 64
-WAITING_WORDS = 10  # row, IP header, offset, then as RING_ROWS, hash
-TOUCHED = WAITING + WAITING_MOST * WAITING_WORDS
-WORK_SIZE = TOUCHED + 1
+RING_ROWS = HEADS + BUCKETS
+WIDE_ROWS = RING_ROWS + RING * ENTRY_WORDS
+WORK_SIZE = WIDE_ROWS + RING * WIDE_WORDS
+
+# ``counts`` of ``tally``, all 0 at first.
+OUTCOMES = 0  # datagrams by outcome
+UNICASTS = 8  # how many were claimed and went to one host
+BOTH = 9  # two words: address + 1 that is an end of each of these; 0: none
+TTLS = 16  # per address, of those that it has sent: lowest and highest TTL + 1
+CLAIMS = TTLS + HOSTS * 2  # per system and flow: frames and bytes
+EACH = -2  # of ``claimant``: see ``claimed``
 
 
 def u8(a, o):
@@ -408,109 +426,102 @@ def sample(data, start, stop):
     )
 
 
-def look_up(data, many, out, room, work):
-    """Flag those of ``many`` waiting datagrams that stand in the window before.
+def pair_of(source, destination, key):
+    """The place of a pair of IPv4 ends."""
+    h = (source * 0x9E3779 ^ destination * 0xC2B2AD) + key * 0x85EBCB
+    return PAIR_ROWS + ((h >> 11 ^ h >> 27) & (PAIRS - 1)) * PAIR_WORDS
 
-    Each is entered in any case. A bucket is a list from the newest entry to older ones, so what is
-    compared depends on the window alone and not on where reading began.
+
+def touch(a, o):
+    """Have the memory bring ``a[o]``: it is needed soon."""
+    return 0
+
+
+def move_window(offset, latest, tail, work):
+    """The new RING_TAIL: what lies before the window of a record at ``offset`` is passed over."""
+    if tail <= latest - RING + RING_STEP:  # so many are overwritten until the next look
+        tail = latest - RING + RING_STEP + 1
+    while tail + 64 <= latest:
+        e = RING_ROWS + (tail + 63 & (RING - 1)) * ENTRY_WORDS
+        if offset - work[e + E_OFFSET] <= WINDOW_BYTES:
+            break
+        tail = tail + 64
+    return tail
+
+
+def enter(number, row, offset, at_ns, sizes, ports, digest, source, destination, work):
+    """Write an entry. It waits for ``look_up``, so that the memory answers for many at once."""
+    h = mix(digest, sizes + source + destination + ports)
+    touch(work, HEADS + (h & (BUCKETS - 1)))
+    e = RING_ROWS + (number & (RING - 1)) * ENTRY_WORDS
+    work[e + E_OFFSET] = offset
+    work[e + E_TIME] = at_ns
+    work[e + E_LINK] = h
+    work[e + E_SIZES] = sizes
+    work[e + E_PORTS] = ports
+    work[e + E_DIGEST] = digest
+    work[e + E_SOURCE] = source
+    work[e + E_DESTINATION] = destination
+    work[WAITING + (number & (WAITING_MOST - 1))] = row
+    return 0
+
+
+def look_up(number, tail, out, room, work):
+    """Flag the datagram of a waiting entry if it stands in the window before; put it in its bucket.
+
+    A bucket is a list from the newest entry to older ones, so what is compared depends on the
+    window alone and not on where reading began.
     """
-    touched = 0
-    for i in range(many):
-        h = work[WAITING + i * WAITING_WORDS + 9]
-        touched = touched ^ work[HEADS + (h & (BUCKETS - 1))]
-    work[TOUCHED] = touched
-    if many > 0:
-        latest = work[RING_COUNT]
-        tail = work[RING_TAIL]
-        if tail <= latest - RING + WAITING_MOST:  # so many are overwritten below
-            tail = latest - RING + WAITING_MOST + 1
-        offset = work[WAITING + 2]
-        while tail <= latest and offset - work[OFFSETS + (tail & (RING - 1))] > WINDOW_BYTES:
-            tail = tail + 1
-        work[RING_TAIL] = tail
-    for i in range(many):
-        w = WAITING + i * WAITING_WORDS
-        found = seen_before(data, w, work)
-        if found == 1:
-            at = FLAGS * room + work[w]
-            out[at] = out[at] | FLAG_NETWORK_DUPLICATE
-
-
-def seen_before(data, waiting, work):
-    """1 if the datagram that waits there stands in the window before; it is entered in any case.
-
-    What is compared of it:
-        sizes: length << 16 | checksum. ports: IP version, source and destination port.
-        source, destination: last word of the address << 16 | half of the IP id; of IPv6 the first
-        three words of the addresses as well, read in ``data``.
-    """
-    at = work[waiting + 1]
-    offset = work[waiting + 2]
-    at_ns = work[waiting + 3]
-    sizes = work[waiting + 4]
-    ports = work[waiting + 5]
-    digest = work[waiting + 6]
-    source = work[waiting + 7]
-    destination = work[waiting + 8]
-    h = work[waiting + 9]
+    e = RING_ROWS + (number & (RING - 1)) * ENTRY_WORDS
+    h = work[e + E_LINK]
     bucket = HEADS + (h & (BUCKETS - 1))
-    like = 1 << ((h >> 16) % LIKENESSES)
-    likes = work[bucket] >> ENTRY_BITS
+    like = 1 << ((h >> 16 & 0xFFFF) * LIKENESSES >> 16)
     newest = work[bucket] & ENTRY_MASK
-    tail = work[RING_TAIL]
+    likes = work[bucket] >> ENTRY_BITS
     if newest < tail:  # the window has passed it
         newest = 0
         likes = 0
-    is_wide = 1 if ports >> 32 == NETWORK_IPV6 else 0
-    found = 0
-    if likes & like:
-        older = newest
-        for _ in range(CHAIN):
-            place = older & (RING - 1)
-            if older < tail or offset - work[OFFSETS + place] > WINDOW_BYTES:
-                break
-            e = RING_ROWS + place * RING_WORDS
-            if (
-                work[e + 3] == digest
-                and work[e + 1] == sizes
-                and work[e + 2] == ports
-                and work[e + 4] == source
-                and work[e + 5] == destination
-                and at_ns - work[e] <= WINDOW_NS
-                and work[e] - at_ns <= WINDOW_NS
-                and (is_wide == 0 or same_ends(data, at, place, work) == 1)
-            ):
-                found = 1
-                break
-            older = work[LINKS + place]
-    latest = work[RING_COUNT] + 1
-    place = latest & (RING - 1)
-    work[OFFSETS + place] = offset
-    work[LINKS + place] = newest
-    e = RING_ROWS + place * RING_WORDS
-    work[e] = at_ns
-    work[e + 1] = sizes
-    work[e + 2] = ports
-    work[e + 3] = digest
-    work[e + 4] = source
-    work[e + 5] = destination
-    if is_wide == 1:
-        w = WIDE_ROWS + place * WIDE_WORDS
-        for word in range(3):
-            work[w + word] = u32be(data, at + 8 + word * 4)
-            work[w + 3 + word] = u32be(data, at + 24 + word * 4)
-    work[bucket] = (likes | like) << ENTRY_BITS | latest
-    work[RING_COUNT] = latest
-    return found
+    work[e + E_LINK] = newest
+    work[bucket] = (likes | like) << ENTRY_BITS | number
+    if likes & like and stands_before(number, newest, tail, work) == 1:
+        at = FLAGS * room + work[WAITING + (number & (WAITING_MOST - 1))]
+        out[at] = out[at] | FLAG_NETWORK_DUPLICATE
+    return 0
 
 
-def same_ends(data, at, place, work):
-    """1 if the first three words of both IPv6 addresses are those of the entry."""
-    w = WIDE_ROWS + place * WIDE_WORDS
-    for word in range(3):
-        if work[w + word] != u32be(data, at + 8 + word * 4):
+def stands_before(number, older, tail, work):
+    """1 if an entry is like ``older`` or one of those behind it, and these lie in its window."""
+    place = number & (RING - 1)
+    n = RING_ROWS + place * ENTRY_WORDS
+    for _ in range(CHAIN):
+        e = RING_ROWS + (older & (RING - 1)) * ENTRY_WORDS
+        if older < tail or work[n + E_OFFSET] - work[e + E_OFFSET] > WINDOW_BYTES:
             return 0
-        if work[w + 3 + word] != u32be(data, at + 24 + word * 4):
+        if (
+            work[e + E_DIGEST] == work[n + E_DIGEST]
+            and work[e + E_SIZES] == work[n + E_SIZES]
+            and work[e + E_PORTS] == work[n + E_PORTS]
+            and work[e + E_SOURCE] == work[n + E_SOURCE]
+            and work[e + E_DESTINATION] == work[n + E_DESTINATION]
+            and work[n + E_TIME] - work[e + E_TIME] <= WINDOW_NS
+            and work[e + E_TIME] - work[n + E_TIME] <= WINDOW_NS
+            and (
+                work[n + E_PORTS] >> 32 != NETWORK_IPV6
+                or same_ends(older & (RING - 1), place, work) == 1
+            )
+        ):
+            return 1
+        older = work[e + E_LINK]
+    return 0
+
+
+def same_ends(place, other, work):
+    """1 if the first three words of both IPv6 addresses are those of the other entry."""
+    for word in range(WIDE_WORDS):
+        if (
+            work[WIDE_ROWS + place * WIDE_WORDS + word]
+            != work[WIDE_ROWS + other * WIDE_WORDS + word]
+        ):
             return 0
     return 1
 
@@ -542,14 +553,106 @@ def scan(
         work: WORK_SIZE, zero at first.
 
     Returns:
-        (record,): the one to go on with; less than ``last`` where a table of addresses or flows is
-        full: the caller takes fresh ones and calls again.
+        the record to go on with; less than ``last`` where a table of addresses or flows is full:
+        the caller takes fresh ones and calls again. Then how many of the rows are DATAGRAM.
     """
+    datagrams = 0
+    entered = work[RING_COUNT]
     waiting = 0
-    for i in range(first, last):
+    tail = work[RING_TAIL]
+    look_at = entered  # the number of entries at which the window is moved
+    i = first
+    while i < last:
         row = i - first
         start = starts[i]
         stop = start + captured[i]
+        if waiting == WAITING_MOST:
+            look_up(entered - WAITING_MOST + 1, tail, out, room, work)
+            waiting = WAITING_MOST - 1
+        if entered >= look_at:
+            tail = move_window(offsets[i], entered, tail, work)
+            look_at = entered + RING_STEP - WAITING_MOST
+        if (
+            links[i] == 1
+            and stop - start >= 42
+            and statuses[i] == 0
+            and l3[i] < 0
+            and frames[i] > 0
+            and u32be(data, start + 12) & 0xFFFFFF00 == 0x08004500
+            and u32be(data, start + 20) & 0x3FFF00FF == 17
+        ):
+            # Nearly always: Ethernet, IPv4 without options, a whole UDP datagram whose ends are
+            # known. What follows says the same of it, at three times the cost.
+            total = u16be(data, start + 16)
+            length = u16be(data, start + 38)
+            s3 = u32be(data, start + 26)
+            d3 = u32be(data, start + 30)
+            ports = u32be(data, start + 34)
+            key = NETWORK_IPV4 << 32 | 17 << 16 | ports & 0xFFFF
+            p = pair_of(s3, d3, key)
+            if (
+                total <= stop - start - 14
+                and 8 <= length <= total - 20
+                and work[p] == key
+                and work[p + 1] == s3
+                and work[p + 2] == d3
+            ):
+                transport = start + 42
+                claimed = length - 8
+                end = transport + claimed
+                flags = 0
+                if d3 >> 28 == 14 or d3 == 0xFFFFFFFF:
+                    flags = FLAG_MULTICAST
+                f = FLOW_ROWS + work[p + 5] * FLOW_WORDS
+                work[f + 1] += 1
+                work[f + 2] += original[i]
+                ip_id = u16be(data, start + 18)
+                if ip_id == 0 and u8(data, start + 20) & 0x40:
+                    ip_id = -1
+                elif 0 <= times[i] <= LATEST_NS:
+                    if claimed >= 4:  # as ``sample``
+                        third = (claimed - 4) // 3
+                        digest = (
+                            (u32be(data, transport) * 0x9E3779)
+                            ^ (u32be(data, transport + third) * 0xC2B2AD)
+                            ^ (u32be(data, transport + third * 2) * 0x85EBCB)
+                            ^ (u32be(data, end - 4) * 0x27D4EB)
+                            ^ (claimed * 0x165667)
+                        )
+                    else:
+                        digest = sample(data, transport, end)
+                    entered = entered + 1
+                    waiting = waiting + 1
+                    enter(
+                        entered,
+                        row,
+                        offsets[i],
+                        times[i],
+                        claimed << 16 | u16be(data, start + 40),
+                        NETWORK_IPV4 << 32 | ports,
+                        digest,
+                        s3 << 16 | ip_id,
+                        d3 << 16,
+                        work,
+                    )
+                out[STATE * room + row] = DATAGRAM
+                out[PROTOCOL * room + row] = 17
+                out[SOURCE * room + row] = work[p + 3]
+                out[DESTINATION * room + row] = work[p + 4]
+                out[SOURCE_PORT * room + row] = ports >> 16
+                out[DESTINATION_PORT * room + row] = ports & 0xFFFF
+                out[START * room + row] = transport
+                out[STOP * room + row] = end
+                out[LENGTH * room + row] = claimed
+                out[IP_ID * room + row] = ip_id
+                out[FLAGS * room + row] = flags
+                out[TTL * room + row] = u8(data, start + 22)
+                out[FRAGMENT * room + row] = -1
+                out[FLOW * room + row] = work[p + 5]
+                out[PACKET_TYPE * room + row] = -1
+                datagrams = datagrams + 1
+                i = i + 1
+                continue
         wire_stop = start + original[i]
         if wire_stop < stop:
             wire_stop = stop
@@ -563,9 +666,6 @@ def scan(
         elif l3[i] >= 0:
             kind = l3[i] & 7
             at = l3[i] >> 3
-        elif links[i] == 1 and stop - start >= 34 and u16be(data, start + 12) == 0x0800:
-            kind = NETWORK_IPV4  # nearly always; ``network`` says the same, at 20 ns more
-            at = start + 14
         else:
             kind, at, packet_type = network(data, links[i], start, stop)
         if kind == NETWORK_BY_VERSION:
@@ -656,7 +756,7 @@ def scan(
                 flags = flags | FLAG_MULTICAST
             if frames[i] > 0:
                 key = kind << 32 | protocol << 16 | destination_port
-                p = PAIR_ROWS + (mix(s3, d3 + key) & (PAIRS - 1)) * PAIR_WORDS
+                p = pair_of(s3, d3, key)
                 if (
                     kind == NETWORK_IPV4
                     and work[p] == key
@@ -670,12 +770,10 @@ def scan(
                     source = intern_host(data, at + 8, kind, s3, work)
                     destination = intern_host(data, at + 24, kind, d3, work)
                     if source < 0 or destination < 0:
-                        look_up(data, waiting, out, room, work)
-                        return (i,)
+                        break
                     flow = intern_flow(destination << 32 | protocol << 16 | destination_port, work)
                     if flow < 0:
-                        look_up(data, waiting, out, room, work)
-                        return (i,)
+                        break
                     if kind == NETWORK_IPV4:
                         work[p] = key
                         work[p + 1] = s3
@@ -689,25 +787,29 @@ def scan(
                     work[FLOW_ROWS + flow * FLOW_WORDS + 1] += 1
                     work[FLOW_ROWS + flow * FLOW_WORDS + 2] += original[i]
             if state == DATAGRAM and ip_id >= 0 and times[i] >= 0 and times[i] <= LATEST_NS:
-                w = WAITING + waiting * WAITING_WORDS
-                sizes = (claimed & 0x7FFFFFFF) << 16 | checksum
-                ports = kind << 32 | source_port << 16 | destination_port
-                digest = sample(data, transport, stop)
-                from_id = s3 << 16 | (ip_id & 0xFFFF)
-                to_id = d3 << 16 | ip_id >> 16
-                work[w] = row
-                work[w + 1] = at
-                work[w + 2] = offsets[i]
-                work[w + 3] = times[i]
-                work[w + 4] = sizes
-                work[w + 5] = ports
-                work[w + 6] = digest
-                work[w + 7] = from_id
-                work[w + 8] = to_id
-                work[w + 9] = mix(digest, sizes + from_id + to_id + ports)
+                entered = entered + 1
                 waiting = waiting + 1
+                enter(
+                    entered,
+                    row,
+                    offsets[i],
+                    times[i],
+                    (claimed & 0x7FFFFFFF) << 16 | checksum,
+                    kind << 32 | source_port << 16 | destination_port,
+                    sample(data, transport, stop),
+                    s3 << 16 | (ip_id & 0xFFFF),
+                    d3 << 16 | ip_id >> 16,
+                    work,
+                )
+                if kind == NETWORK_IPV6:
+                    w = WIDE_ROWS + (entered & (RING - 1)) * WIDE_WORDS
+                    for word in range(3):
+                        work[w + word] = u32be(data, at + 8 + word * 4)
+                        work[w + 3 + word] = u32be(data, at + 24 + word * 4)
         if frames[i] <= 0:
             state = PRIMING
+        elif state == DATAGRAM:
+            datagrams = datagrams + 1
         out[STATE * room + row] = state
         out[PROTOCOL * room + row] = protocol
         out[SOURCE * room + row] = source
@@ -723,8 +825,51 @@ def scan(
         out[FRAGMENT * room + row] = fragment
         out[FLOW * room + row] = flow
         out[PACKET_TYPE * room + row] = packet_type
-        if waiting == WAITING_MOST:
-            look_up(data, waiting, out, room, work)
-            waiting = 0
-    look_up(data, waiting, out, room, work)
-    return (last,)
+        i = i + 1
+    while waiting > 0:
+        look_up(entered - waiting + 1, tail, out, room, work)
+        waiting = waiting - 1
+    work[RING_COUNT] = entered
+    work[RING_TAIL] = tail
+    return i, datagrams
+
+
+def tally(count, rows, outcomes, barriers, claimant, claimed, original, out, room, counts):
+    """Count ``count`` datagrams by outcome, and those that were claimed by system, flow and ends.
+
+    Args:
+        rows: of ``out`` and ``original``, per datagram.
+        barriers: 1 where there is no datagram.
+        claimant: the number of the system that has claimed all, -1: none has; EACH: ``claimed``
+            says it for each.
+        counts: added to.
+    """
+    system = claimant
+    for i in range(count):
+        if barriers[i] != 0:
+            continue
+        counts[OUTCOMES + outcomes[i]] += 1
+        if claimant == EACH:
+            system = claimed[i]
+        if system >= 0:
+            row = rows[i]
+            place = CLAIMS + (system * HOSTS + out[FLOW * room + row]) * 2
+            counts[place] += 1
+            counts[place + 1] += original[row]
+            if out[FLAGS * room + row] & FLAG_MULTICAST == 0:
+                source = out[SOURCE * room + row] + 1
+                destination = out[DESTINATION * room + row] + 1
+                if counts[UNICASTS] == 0:
+                    counts[BOTH] = source
+                    counts[BOTH + 1] = destination
+                for place in range(BOTH, BOTH + 2):
+                    if counts[place] != source and counts[place] != destination:
+                        counts[place] = 0
+                counts[UNICASTS] += 1
+                ttl = out[TTL * room + row] + 1
+                place = TTLS + (source - 1) * 2
+                if counts[place] == 0 or ttl < counts[place]:
+                    counts[place] = ttl
+                if ttl > counts[place + 1]:
+                    counts[place + 1] = ttl
+    return (0,)

@@ -139,6 +139,10 @@ class Packets:
     fragments: Int64s
     datagrams: Datagrams
     flows: Flows
+    only_datagrams: bool  # every record is one
+    link: int | None  # of all records; null: they differ
+    out: Int64s  # the columns as the kernel has them, ``room`` apart
+    room: int
 
     def column(self, field: int) -> Int64s:
         column: Int64s = self.columns[field]
@@ -220,22 +224,26 @@ class PacketReader:
         self._work = kernels.memory(k.WORK_SIZE)
         self._work[k.RING_TAIL] = 1
         self._out = np.zeros(0, np.int64)
-        self._no_l3 = np.zeros(0, np.int64)
+        self._room = 0
+        self._no_l3 = self._nothing = self._all = np.zeros(0, np.int64)
         self.flows = Flows(self._work)
         self._section: int | None = None
         self.unknown_links: dict[int, int] = {}
 
     def read(self, records: Records) -> Iterator[Packets]:
         """What the records are, STEP at a time; fewer where a table is full."""
-        l3 = self._network_offsets(records)
+        link = _only(records.link)
+        l3 = self._network_offsets(records, link)
         if records.section != self._section:
             self._forget_datagrams(records.section)
         first = 0
         while first < records.count:
             last = min(first + STEP, records.count)
-            stop, columns = self._scan(records, l3, first, last)
+            stop, datagrams, columns = self._scan(records, l3, first, last)
             if stop > first:
-                yield self._packets(records, first, columns)
+                only = datagrams == stop - first
+                packets = self._datagrams if only else self._mixed
+                yield packets(records, link, first, columns)
             if stop < last:
                 self.flows.retire()
                 self.flows = Flows(self._work)
@@ -247,10 +255,10 @@ class PacketReader:
         if self._work[k.RING_COUNT]:
             self._work[k.RING_COUNT] = 0
             self._work[k.RING_TAIL] = 1
-            self._work[k.HEADS : k.LINKS] = 0
+            self._work[k.HEADS : k.RING_ROWS] = 0
 
-    def _scan(self, records: Records, l3: Int64s, first: int, last: int) -> tuple[int, Int64s]:
-        room = apart(last - first)
+    def _scan(self, records: Records, l3: Int64s, first: int, last: int) -> tuple[int, int, Int64s]:
+        room = self._room = apart(last - first)
         if len(self._out) < room * k.FIELDS:
             self._out = np.zeros(room * k.FIELDS, np.int64)
         arrays = (
@@ -265,7 +273,7 @@ class PacketReader:
             l3,
         )
         compile_it = self._compile_it
-        (stop,) = self._kernel.scan(
+        stop, datagrams = self._kernel.scan(
             kernels.data_argument(records.data, compile_it=compile_it),
             first,
             last,
@@ -275,19 +283,64 @@ class PacketReader:
             kernels.argument(self._work, compile_it=compile_it),
         )
         self.flows.take_in()
-        return int(stop), self._out[: room * k.FIELDS].reshape(k.FIELDS, room)[:, : stop - first]
+        columns = self._out[: room * k.FIELDS].reshape(k.FIELDS, room)[:, : stop - first]
+        return int(stop), int(datagrams), columns
 
-    def _packets(self, records: Records, first: int, columns: Int64s) -> Packets:
+    def _datagrams(
+        self, records: Records, link: int | None, first: int, columns: Int64s
+    ) -> Packets:
+        """Nothing but datagrams, as is usual: nothing is copied."""
+        count = columns.shape[1]
+        if len(self._nothing) < count:
+            self._nothing, self._all = np.zeros(count, np.int64), np.arange(count)
+        datagrams = self._of(records, slice(first, first + count), columns, self._nothing[:count])
+        return Packets(
+            records,
+            first,
+            columns,
+            self._all[:count],
+            self._nothing[:0],
+            datagrams,
+            self.flows,
+            only_datagrams=True,
+            link=link,
+            out=self._out,
+            room=self._room,
+        )
+
+    def _mixed(self, records: Records, link: int | None, first: int, columns: Int64s) -> Packets:
         state = columns[k.STATE]
         fragment = state == k.FRAGMENT_STATE
         rows = np.flatnonzero((state == k.DATAGRAM) | fragment)
-        at: Int64s | slice = rows + first
-        chosen = columns
-        if len(rows) == columns.shape[1]:  # usual, and then nothing is copied
-            at = slice(first, first + len(rows))
-        else:
-            chosen = columns[:, rows]
-        datagrams = Datagrams(
+        fragments = np.flatnonzero(fragment)
+        datagrams = self._of(
+            records,
+            rows + first,
+            columns[:, rows],
+            fragment[rows].astype(np.int64),
+        )
+        return Packets(
+            records,
+            first,
+            columns,
+            rows,
+            fragments,
+            datagrams,
+            self.flows,
+            only_datagrams=False,
+            link=link,
+            out=self._out,
+            room=self._room,
+        )
+
+    def _of(
+        self,
+        records: Records,
+        at: Int64s | slice,
+        columns: Int64s,
+        barrier: Int64s,
+    ) -> Datagrams:
+        return Datagrams(
             data=records.data,
             compile_it=self._compile_it,
             capture=self._capture,
@@ -295,30 +348,26 @@ class PacketReader:
             hosts=self.flows.hosts,
             frame=records.frame[at],
             at_ns=records.at_ns[at],
-            start=chosen[k.START],
-            stop=chosen[k.STOP],
-            length=chosen[k.LENGTH],
-            source=chosen[k.SOURCE],
-            destination=chosen[k.DESTINATION],
-            source_port=chosen[k.SOURCE_PORT],
-            destination_port=chosen[k.DESTINATION_PORT],
-            ip_id=chosen[k.IP_ID],
-            flags=chosen[k.FLAGS],
-            barrier=fragment[rows].astype(np.int64),
-            outcome=np.zeros(len(rows), np.int64),
-        )
-        return Packets(
-            records, first, columns, rows, np.flatnonzero(fragment), datagrams, self.flows
+            start=columns[k.START],
+            stop=columns[k.STOP],
+            length=columns[k.LENGTH],
+            source=columns[k.SOURCE],
+            destination=columns[k.DESTINATION],
+            source_port=columns[k.SOURCE_PORT],
+            destination_port=columns[k.DESTINATION_PORT],
+            ip_id=columns[k.IP_ID],
+            flags=columns[k.FLAGS],
+            barrier=barrier,
+            outcome=np.zeros(columns.shape[1], np.int64),
         )
 
-    def _network_offsets(self, records: Records) -> Int64s:
+    def _network_offsets(self, records: Records, link: int | None) -> Int64s:
         """-1 a record, or what link_slow found where the kernel does not know the link layer."""
         if len(self._no_l3) < records.count:
             self._no_l3 = np.full(records.count, -1, np.int64)
-        links = records.link
-        if not len(links) or (links[0] in link_slow.FAST_LINKS and (links == links[0]).all()):
-            return self._no_l3  # nearly always
-        slow = np.isin(links, link_slow.FAST_LINKS, invert=True)
+        if not records.count or (link is not None and link in link_slow.FAST_LINKS):
+            return self._no_l3
+        slow = np.isin(records.link, link_slow.FAST_LINKS, invert=True)
         if not slow.any():
             return self._no_l3
         l3 = np.full(records.count, -1, np.int64)
@@ -331,3 +380,11 @@ class PacketReader:
             if kind == k.NETWORK_UNKNOWN and records.frame[i] > 0:
                 self.unknown_links[link] = self.unknown_links.get(link, 0) + 1
         return l3
+
+
+def _only(values: Int64s) -> int | None:
+    """The value that all are; null: there are several, or none."""
+    if not len(values):
+        return None
+    low = int(values.min())
+    return low if low == int(values.max()) else None

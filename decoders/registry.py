@@ -119,11 +119,38 @@ class Dispatcher:
             if transport == "udp"
         ]
 
-    def decode(self, datagrams: Datagrams) -> tuple[list[pa.RecordBatch], Int64s]:
+    def decode(self, datagrams: Datagrams) -> tuple[list[pa.RecordBatch], Int64s | int]:
         """Rows, and per datagram the number in ``systems`` of who claimed it, or NOBODY.
 
-        ``datagrams.outcome`` is written; NOT_CLAIMED stays where nobody did.
+        One number if that is the same for all. ``datagrams.outcome`` is written; NOT_CLAIMED stays
+        where nobody did.
         """
+        if self._forced or datagrams.barrier.any():
+            return self._decode_some(datagrams)
+        batches: list[pa.RecordBatch] = []
+        claimed: Int64s | int = NOBODY
+        outcome = datagrams.outcome
+        count = left = datagrams.count
+        for number, decoder in enumerate(self._decoders):
+            if not left:
+                break
+            offered = None if left == count else outcome == Outcome.NOT_CLAIMED
+            compile_it = self._compile_it(number, datagrams, offered)
+            batches += _offer(decoder, datagrams, offered, compile_it=compile_it)
+            still = count - int(np.count_nonzero(outcome))
+            if still == left:
+                continue
+            if left == count and not still:
+                return batches, number
+            if isinstance(claimed, int):
+                claimed = np.full(count, NOBODY, np.int64)
+            taken = outcome != Outcome.NOT_CLAIMED
+            claimed[taken if offered is None else taken & offered] = number
+            left = still
+        return batches, claimed
+
+    def _decode_some(self, datagrams: Datagrams) -> tuple[list[pa.RecordBatch], Int64s]:
+        """The same where some datagrams are forced, or rows are barriers, which all see."""
         batches: list[pa.RecordBatch] = []
         claimed = np.full(datagrams.count, NOBODY, np.int64)
         forced = self._forced_systems(datagrams)
@@ -137,9 +164,7 @@ class Dispatcher:
             if forced is not None:
                 offered &= (forced == NOBODY) | (forced == number)
             if offered.any() or not all_free:
-                compile_it = datagrams.compile_it and (
-                    not self._sparing or self._worth[number].it(datagrams, offered)
-                )
+                compile_it = self._compile_it(number, datagrams, offered)
                 batches += _offer(decoder, datagrams, offered | ~free, compile_it=compile_it)
             claimed[offered & (outcome != Outcome.NOT_CLAIMED)] = number
             if forced is not None:
@@ -148,6 +173,11 @@ class Dispatcher:
                 outcome[refused] = np.where(cut[refused], Outcome.TRUNCATED, Outcome.MALFORMED)
                 claimed[refused] = number
         return batches, claimed
+
+    def _compile_it(self, number: int, datagrams: Datagrams, offered: Bools | None) -> bool:
+        return datagrams.compile_it and (
+            not self._sparing or self._worth[number].it(datagrams, offered)
+        )
 
     def finish(self) -> list[pa.RecordBatch]:
         return [batch for decoder in self._decoders for batch in decoder.finish()]
@@ -182,10 +212,10 @@ class _Worth:
         self._offered = 0
         self._known = False
 
-    def it(self, datagrams: Datagrams, offered: Bools) -> bool:
+    def it(self, datagrams: Datagrams, offered: Bools | None) -> bool:
         if self._known:
             return True
-        rows = np.flatnonzero(offered)
+        rows = np.arange(datagrams.count) if offered is None else np.flatnonzero(offered)
         self._offered += len(rows)
         if self._trial is None:
             self._trial = self._make(self._settings)
@@ -209,9 +239,9 @@ def _worth_of(system: str, settings: DecodeSettings) -> _Worth:
 
 
 def _offer(
-    decoder: DatagramDecoder, datagrams: Datagrams, offered: Bools, *, compile_it: bool
+    decoder: DatagramDecoder, datagrams: Datagrams, offered: Bools | None, *, compile_it: bool
 ) -> list[pa.RecordBatch]:
-    if offered.all():
+    if offered is None or offered.all():
         return decoder.decode(replace(datagrams, compile_it=compile_it))
     rows = np.flatnonzero(offered)
     part = datagrams.take(rows)

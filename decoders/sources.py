@@ -19,6 +19,10 @@ from seqaudit.decoders.errors import CaptureError
 
 CHUNK_BYTES: Final = 16 << 20
 
+#: What a load brings at least: so little is still in the processor's own cache when the last of the
+#: passes over it comes. ``Reader`` takes more where so much holds few records.
+STEP_BYTES: Final = 1 << 20
+
 _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 
 
@@ -192,6 +196,7 @@ class Window:
 
     Attributes:
         base: file offset of the first byte; length: bytes held; at_end: 1 if the file ends there.
+        step_bytes: what a load holds if no more is needed, and if the buffer has room for it.
         data: the bytes, as kernels of the mode take them. Compiled: one buffer that is written
             again by the next ``load``. Interpreted: ``bytes``, which Python reads faster.
     """
@@ -203,6 +208,7 @@ class Window:
         self._compile_it = compile_it
         self._size_bytes = size_bytes  # of the file; -1: not known
         self._buffer = np.empty(chunk_bytes, np.uint8)
+        self.step_bytes = STEP_BYTES
         self.base = 0
         self.length = 0
         self.at_end = 0
@@ -221,7 +227,7 @@ class Window:
         elif held:
             self._buffer[:held] = self._buffer[self.length - held : self.length]
         self.base = offset
-        room = self._buffer.data[held:]
+        room = self._buffer.data[held : max(need, self.step_bytes)]
         if self._size_bytes >= 0:  # the size in the plan counts, should the file grow meanwhile
             room = room[: max(0, self._size_bytes - offset - held)]
         got = self._source.read_into(offset + held, room)

@@ -93,6 +93,8 @@ class SegmentFinder:
 
     def find(self, packets: Packets) -> tuple[Segments, Int64s] | None:
         """The segments and the rows of ``packets`` that they are; null if there are none."""
+        if packets.only_datagrams:
+            return None
         columns = packets.columns
         rows = np.flatnonzero((columns[k.PROTOCOL] == TCP) & (columns[k.STATE] == k.NOT_UDP))
         if not len(rows):

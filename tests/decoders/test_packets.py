@@ -535,6 +535,22 @@ def test_a_duplicate_is_within_a_second(at_ns: int, flagged: bool) -> None:
     assert duplicates(packets) == [False, flagged]
 
 
+@pytest.mark.parametrize("compile_it", [False, True])
+@pytest.mark.parametrize("between", [0, 1, k.WAITING_MOST - 1, k.WAITING_MOST, 3 * k.WAITING_MOST])
+def test_a_duplicate_is_found_however_many_wait_to_be_looked_up(
+    between: int, compile_it: bool
+) -> None:
+    def numbered(ident: int) -> Packet:
+        return Packet(ethernet(ipv4(udp(PAYLOAD), ident=ident)))
+
+    others = [numbered(ident) for ident in range(2, 2 + between)]
+    packets = [numbered(1), *others, numbered(1), numbered(1)]
+    expected = [False] * (1 + between) + [True, True]
+    assert duplicates(packets, compile_it=compile_it) == expected
+    mixed = [Packet(packet.data[14:], 228) for packet in packets]  # not by the shortcut
+    assert duplicates(mixed, compile_it=compile_it) == expected
+
+
 def test_priming_records_are_only_remembered() -> None:
     packets = [Packet(PLAIN, 228, frame=0), Packet(PLAIN, 228, frame=1)]
     assert [row["state"] for row in read(packets)] == [k.PRIMING, k.DATAGRAM]
@@ -788,6 +804,16 @@ def test_the_kernel_agrees_with_the_slow_model(packet: Packet) -> None:
         assert found == expected or (expected == Outcome.OTHER and beyond_model(packet))
     else:
         assert row["state"] == k.FRAGMENT_STATE
+
+
+@settings(max_examples=400, deadline=None)
+@given(mutated(), st.booleans())
+def test_it_does_not_matter_whether_the_ends_of_a_datagram_are_known(
+    packet: Packet, compile_it: bool
+) -> None:
+    before = Packet(ethernet(ipv4(udp(b"before"), ident=1)))
+    alone = read([packet], compile_it=compile_it)
+    assert read([before, packet], compile_it=compile_it)[1:] == alone
 
 
 def beyond_model(packet: Packet) -> bool:
