@@ -229,7 +229,7 @@ class _Job:
             def act(rows: "DataFrame") -> pa.Table:
                 events[:] = [rows.persist()]
                 kept.callback(events[0].unpersist)
-                return rows.filter(f"kind in ({Kind.ACCOUNT:d}, {Kind.MEMBER:d})").toArrow()
+                return job.collected(rows.filter(f"kind in ({Kind.ACCOUNT:d}, {Kind.MEMBER:d})"))
 
             planned, facts = self._settled(planned, decoded)
             vantages = self._vantages(
@@ -240,7 +240,7 @@ class _Job:
             self._progress.begin("replaying", lanes)
             results = run_watched(
                 starting,
-                lambda: job.results(events[0], settings, lanes).toArrow(),
+                lambda: job.collected(job.results(events[0], settings, lanes)),
                 lanes,
                 self._progress,
             )
@@ -267,7 +267,7 @@ class _Job:
 
             def act() -> pa.Table:
                 rows = starting.session().read.schema(job.ddl(EVENTS)).parquet(path)
-                return job.results(rows, settings, lanes).toArrow()
+                return job.collected(job.results(rows, settings, lanes))
 
             results = run_watched(starting, act, 1, self._progress)
         return self._report(kept.files, results, vantages, settings)
@@ -400,7 +400,7 @@ class _Job:
         lanes = self._lanes(planned.total_bytes)
 
         def act(rows: "DataFrame") -> pa.Table:
-            return (rows if settings is None else job.results(rows, settings, lanes)).toArrow()
+            return job.collected(rows if settings is None else job.results(rows, settings, lanes))
 
         return self._run_on_spark(starting, planned, act)
 

@@ -128,6 +128,13 @@ def results(rows: "DataFrame", settings: ReplaySettings, lanes: int) -> "DataFra
     )
 
 
+def collected(rows: "DataFrame") -> pa.Table:
+    """All rows, here. Connect's ``toArrow`` asks the server for the whole job's schema first and
+    casts to it, as if nobody knew it: a question and 0.1 s of imports more."""
+    fetched = getattr(rows, "_to_table", None)
+    return rows.toArrow() if fetched is None else fetched()[0]
+
+
 def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]

@@ -27,6 +27,7 @@ from seqaudit.decoders.kernels import prepare
 from seqaudit.pipeline import early, java, server
 from seqaudit.pipeline.ready import SOCKET, Ready
 from seqaudit.pipeline.warm import COMPILED
+from seqaudit.pipeline.without_pandas import pandas_late
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -290,7 +291,8 @@ def first_line(problem: BaseException) -> str:
 def _connected(url: str) -> "SparkSession":
     """A session of a Connect server, by a client that leaves it alone when we end."""
     try:
-        from pyspark.sql.connect.session import SparkSession as ConnectSession
+        with pandas_late():  # half a second of the client's import
+            from pyspark.sql.connect.session import SparkSession as ConnectSession
     except ImportError as problem:
         raise SessionError(f"Spark Connect's client is incomplete: {first_line(problem)}") from None
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")  # the error says it too
