@@ -40,8 +40,9 @@ COMMANDS: Final = {
 }
 
 #: New objects until Python looks for garbage in cycles. There is next to none here, and at its own
-#: 700 the looking takes a tenth of a long audit, and more of a report with many rows.
-COLLECT_AFTER: Final = 100_000
+#: 700 the looking takes a tenth of a long audit, and more of a report with many rows. Imports alone
+#: make 150,000.
+COLLECT_AFTER: Final = 500_000
 
 
 class Commands(click.Group):
