@@ -147,6 +147,13 @@ def test_the_life_of_a_server(fixtures: Path) -> None:
     both = [seqaudit("audit", "--format", "json", capture) for _ in range(2)]
     assert [command.communicate(timeout=60) for command in both] == [(direct + "\n", "")] * 2
 
+    # A command starts fast: it imports nothing that takes long and that it has no use for.
+    traced = [sys.executable, "-X", "importtime", "-m", "seqaudit.cli", "audit", capture]
+    done = subprocess.run(traced, capture_output=True, text=True, timeout=60, check=True)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "pyspark.sql.connect.session" in imported
+    assert not imported & {"numba", "numpy.ma", "pandas.core", "pyarrow.compute", "rich.progress"}
+
     # Ctrl-C ends our job only.
     starting = shared(Place())
     assert starting.jvm is None
