@@ -48,6 +48,7 @@ def command(
     a destination; also for each source, and for streams told apart by another field, and with a
     field that says how many messages a datagram holds. What counts as a sequence number is dense:
     most datagrams follow the one before, and the others are lost, late or duplicate ones.
+    Destinations that bring the same numbers at the same time are said to be lines A and B.
 
     It is a look at the beginning, in this process: the first 10,000 datagrams of a destination and
     their first 128 bytes, of at most a million datagrams or five million frames of a capture.

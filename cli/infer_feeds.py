@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from seqaudit.cli.text import safe
 from seqaudit.decoders.infer_layout import Field, Layout
+from seqaudit.decoders.infer_lines import alike
 from seqaudit.pipeline.samples import Finding
 
 
@@ -28,6 +29,21 @@ class InferredFeed:
         """Destinations, without repeats."""
         return sorted({(finding.destination, finding.port) for finding in self.findings})
 
+    @property
+    def lines(self) -> list[Finding]:
+        """Line A of each pair, with its ``twin``; of several captures the first that shows it."""
+        found: dict[tuple[str, int], Finding] = {}
+        taken: set[tuple[str, int]] = set()
+        for finding in self.findings:
+            twin = finding.twin
+            if twin is None:
+                continue
+            ends = {(finding.destination, finding.port), (twin.destination, twin.port)}
+            if not ends & taken:
+                taken |= ends
+                found[finding.destination, finding.port] = finding
+        return [finding for _, finding in sorted(found.items())]
+
 
 def feeds_of(findings: Iterable[Finding]) -> list[InferredFeed]:
     """Feeds, those with most datagrams first."""
@@ -37,24 +53,13 @@ def feeds_of(findings: Iterable[Finding]) -> list[InferredFeed]:
             continue
         layout = finding.answer.layouts[0]
         for feed in feeds:
-            if _alike(feed.layout, layout):
+            if alike(feed.layout, layout):
                 feed.findings.append(finding)
                 feed.layout = max(feed.layout, layout, key=_fullness)
                 break
         else:
             feeds.append(InferredFeed(layout, [finding]))
     return sorted(feeds, key=lambda feed: (-feed.datagrams, feed.places))
-
-
-def _alike(one: Layout, other: Layout) -> bool:
-    """The same number and count; one destination may show more of a layout than another: more
-    streams, higher numbers, heartbeats."""
-    fits = one.number in (other.number, *other.ties) or other.number in one.ties
-    return (
-        fits
-        and one.count == other.count
-        and (one.key is None or other.key is None or one.key == other.key)
-    )
 
 
 def _fullness(layout: Layout) -> tuple[bool, bool, int, int]:
@@ -75,7 +80,7 @@ def feed_text(feed: InferredFeed, name: str = "inferred") -> str:
         f"# Written by seqaudit infer, confidence {layout.confidence}. Check it against what you"
         " know of the feed.",
         *(f"# Seen in {safe(path)}" for path in dict.fromkeys(f.path for f in feed.findings)),
-        *(f"# {sentence}" for sentence in sentences(layout)),
+        *(f"# {sentence}" for sentence in (*sentences(layout), *line_sentences(feed))),
         f"feed: {name}",
         f"about: inferred from {evidence.steps + layout.streams} datagrams",
         "match:",
@@ -94,6 +99,14 @@ def feed_text(feed: InferredFeed, name: str = "inferred") -> str:
     messages = list(_messages(layout))
     if messages:
         lines += ["messages:", *(f"  - {message}" for message in messages)]
+    pairs = [
+        f'  - {{A: "{_end(finding.destination, finding.port)}",'
+        f' B: "{_end(finding.twin.destination, finding.twin.port)}"}}'
+        for finding in feed.lines
+        if finding.twin is not None
+    ]
+    if pairs:
+        lines += ["lines:", *pairs]
     return "\n".join(lines) + "\n"
 
 
@@ -112,6 +125,27 @@ def sentences(layout: Layout) -> list[str]:
         found.append(f"{describe(tie)} explains the same just as well.")
     found += [f"Doubt: {note}." for note in layout.notes]
     return found
+
+
+def line_sentences(feed: InferredFeed) -> list[str]:
+    """Which destinations carry the same, and what speaks for it."""
+    found = []
+    for finding in feed.lines:
+        twin = finding.twin
+        assert twin is not None, "only those with a twin are line A"
+        e = twin.evidence
+        late, early = ("B", "A") if e.lag_ns >= 0 else ("A", "B")
+        found.append(
+            f"A {_end(finding.destination, finding.port)} and B"
+            f" {_end(twin.destination, twin.port)} carry the same: of {e.of} and {e.other_of}"
+            f" datagrams {e.shared} came on both, {e.alike} of these with the same bytes,"
+            f" {late} {abs(e.lag_ns) / 1000:.1f} us after {early}."
+        )
+    return found
+
+
+def _end(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def _width_sentence(layout: Layout) -> str:
@@ -167,10 +201,25 @@ def as_values(feeds: Sequence[InferredFeed], files: Sequence[str]) -> list[dict[
             "file": files[number] if number < len(files) else None,
             "destinations": [{"destination": d, "port": p} for d, p in feed.places],
             "datagrams": feed.datagrams,
+            "lines": [_line_values(finding) for finding in feed.lines],
             "layout": layout_values(feed.layout),
         }
         for number, feed in enumerate(feeds)
     ]
+
+
+def _line_values(finding: Finding) -> dict[str, object]:
+    """Two lines for JSON."""
+    twin = finding.twin
+    assert twin is not None, "only those with a twin are line A"
+    e = twin.evidence
+    return {
+        "a": {"destination": finding.destination, "port": finding.port, "datagrams": e.of},
+        "b": {"destination": twin.destination, "port": twin.port, "datagrams": e.other_of},
+        "on_both": e.shared,
+        "same_bytes": e.alike,
+        "b_after_a_ns": e.lag_ns,
+    }
 
 
 def layout_values(layout: Layout) -> dict[str, object]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.text import Text
 
-from seqaudit.cli.infer_feeds import InferredFeed, describe, sentences
+from seqaudit.cli.infer_feeds import InferredFeed, describe, line_sentences, sentences
 from seqaudit.cli.tables import Column, Listing
 from seqaudit.decoders.infer_layout import Layout
 from seqaudit.pipeline.samples import Finding, Reading
@@ -95,7 +95,7 @@ def _evidence(feed: InferredFeed, number: int, limit: int) -> list[RenderableTyp
     """The sentences for a feed, then what else its first destination shows."""
     layout = feed.layout
     title = f"Feed {number}: {describe(layout.number)}"
-    lines = sentences(layout)
+    lines = [*sentences(layout), *line_sentences(feed)]
     if layout.kind is not None:
         lines.append(f"Its data is told by {describe(layout.kind)}.")
     for other in layout.heartbeats:

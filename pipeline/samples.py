@@ -5,8 +5,9 @@ a decoder claims is left out, unless it claims so little of a destination that i
 IP fragments and TCP are not looked at.
 """
 
+import ipaddress
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Final
 
 import numpy as np
@@ -15,6 +16,7 @@ from seqaudit.decoders.containers import STDIN, Reader
 from seqaudit.decoders.errors import CaptureError
 from seqaudit.decoders.infer import infer
 from seqaudit.decoders.infer_layout import HEAD_BYTES, Answer, Sample
+from seqaudit.decoders.infer_lines import Twin, twins
 from seqaudit.decoders.infer_number import Bytes
 from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Datagrams, Outcome, PacketReader
@@ -54,7 +56,12 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was found out about one destination. ``datagrams``: unrecognised ones that were read."""
+    """What was found out about one destination.
+
+    Attributes:
+        datagrams: unrecognised ones that were read.
+        twin: where the same is carried, if this is line A of two; null: none is, or it is line B.
+    """
 
     path: str
     destination: str
@@ -62,6 +69,16 @@ class Finding:
     datagrams: int
     sources: int
     answer: Answer
+    twin: "TwinPlace | None" = None
+
+
+@dataclass(frozen=True, slots=True)
+class TwinPlace:
+    """Line B of a pair, and the evidence."""
+
+    destination: str
+    port: int
+    evidence: Twin
 
 
 @dataclass(slots=True)
@@ -216,14 +233,36 @@ def look(
                 problems.append((path, str(problem)))
                 continue
             readings.append(Reading(path, frames, whole, sampler.recognised, sampler.unrecognised))
+            found = []
             for place, total, sample in sampler.samples():
                 answer = infer(sample, replies=sampler.replies(place, sample))
                 sources = len(np.unique(sample.source))
-                findings.append(Finding(path, *place, total, sources, answer))
+                found.append((Finding(path, *place, total, sources, answer), sample))
+            findings += _with_twins(found)
             progress.done(number + 1)
     finally:
         stdin.close()
     return readings, findings, problems
+
+
+def _with_twins(found: Sequence[tuple[Finding, Sample]]) -> list[Finding]:
+    """The findings of a capture; of two lines the one with the lower address says so."""
+    findings = [finding for finding, _ in found]
+    places = [place for place, finding in enumerate(findings) if finding.answer.layouts]
+    places.sort(key=lambda place: (_order(findings[place].destination), findings[place].port))
+    samples = [(found[place][1], findings[place].answer.layouts[0]) for place in places]
+    for twin in twins(samples):
+        one, other = places[twin.one], places[twin.other]
+        line_b = findings[other]
+        findings[one] = replace(
+            findings[one], twin=TwinPlace(line_b.destination, line_b.port, twin)
+        )
+    return findings
+
+
+def _order(address: str) -> tuple[int, bytes]:
+    packed = ipaddress.ip_address(address).packed
+    return len(packed), packed
 
 
 def _shown(files: Sequence[File], split: int) -> str:

@@ -87,7 +87,7 @@ class LinePair:
         late = merged.late(row.first, min(row.stop, merged.high), merged.holes.revealed)
         for hole, first, stop in late.filled:
             self.recovered.add(first, stop, row.mark())
-            self.recovery.add(row.last_ns - hole.revealed_ns, stop - first)
+            self.recovery.add(row.at_ns - hole.revealed_ns, stop - first)
         self.needless += late.copies
         filled = sum(stop - first for _, first, stop in late.filled)
         self._repaired[merged.number] = self._repaired.get(merged.number, 0) + filled

@@ -185,7 +185,7 @@ class FeedStream:
 
     def close(self, end_ns: int) -> None:
         """Nothing follows until ``end_ns``, when the conversation ended."""
-        self._end_held(goes_on=False)
+        self._end_held()
         trial, self._trial = self._trial, None
         if trial is not None:  # T6
             enough = trial.numbers >= RESTART_NUMBERS or self._lasted(trial)
@@ -193,7 +193,7 @@ class FeedStream:
                 self._restart(trial, sure=False)
             else:
                 self._refuse(trial)
-            self._end_held(goes_on=False)
+            self._end_held()
         for numbering in (self.past, self.now):
             if numbering is not None:
                 self._retire(numbering, end_ns)
@@ -216,7 +216,7 @@ class FeedStream:
 
     def standing(self, first: int, stop: int) -> tuple[list[Range], int]:
         """What of [first, stop) is missing, and one past the highest number known."""
-        self._end_held(goes_on=False)
+        self._end_held()
         now = self.now
         if now is None:
             return [], first
@@ -311,9 +311,9 @@ class FeedStream:
             if row.first < limit:
                 self._held = joined(held, row._replace(stop=limit))
                 row = row._replace(first=limit)
-            self._end_held(goes_on=True)
+            self._end_held()
         elif held is not None:
-            self._end_held(goes_on=False)
+            self._end_held()
         if row.flags & DUPLICATE and row.stop <= self._known():  # L1
             self._behind(row)
         elif row.kind == Kind.RETRANSMISSION:
@@ -344,7 +344,7 @@ class FeedStream:
         elif distance < 0 and self._is_line(row, now):  # L4
             if row.stop > now.high:
                 self._behind(row._replace(stop=now.high))
-                self._end_held(goes_on=True)
+                self._end_held()
                 self._ahead(row._replace(first=now.high))
             else:
                 self._behind(row)
@@ -476,7 +476,7 @@ class FeedStream:
                 self._trial = None
                 self._refuse(trial)
             if following > now.high:
-                self._end_held(goes_on=False)
+                self._end_held()
                 self.tails.add(now.high, following, mark)
                 self._taken(following, following, mark, by)
                 self._reveal(now, following, mark, by)
@@ -637,19 +637,19 @@ class FeedStream:
             if ahead > self.settings.max_jump:
                 self.strays.add(row.first, row.stop, row.mark())
             elif ahead >= 0:
-                self._end_held(goes_on=False)
+                self._end_held()
                 self._ahead(row)
             else:
-                self._end_held(goes_on=False)
+                self._end_held()
                 self._behind(row._replace(stop=min(row.stop, now.high)))
                 if row.stop > now.high:
-                    self._end_held(goes_on=True)
+                    self._end_held()
                     self._ahead(row._replace(first=now.high))
-        self._end_held(goes_on=False)
+        self._end_held()
 
     def _settle(self) -> None:
         """Something must be ordered against the rows so far: what is held back is judged."""
-        self._end_held(goes_on=False)
+        self._end_held()
         trial, self._trial = self._trial, None
         if trial is not None:
             self._refuse(trial)
@@ -668,12 +668,11 @@ class FeedStream:
             known = self._known(), 0 if self.now is None else self.now.holes.revealed
         self._held_high, self._held_revealed = known
 
-    def _end_held(self, *, goes_on: bool) -> None:
+    def _end_held(self) -> None:
         """Judge the late row that was held until it was complete.
 
-        Args:
-            goes_on: it continues above the highest number, so its last moment is not the late
-                part's, and its first is the nearest that is known.
+        It came when it began: its last moment may be that of a heartbeat long after it, or of a
+        part above the highest number.
         """
         row, self._held = self._held, None
         if row is None:
@@ -686,10 +685,9 @@ class FeedStream:
         assert now is not None, "something is late only after the numbering began"
         late = now.late(row.first, row.stop, self._held_revealed)
         self._taken(row.first, row.stop, mark, BY_NUMBER)
-        came = mark if goes_on else row.last()
         repair = row.kind == Kind.RETRANSMISSION
         for hole, first, stop in late.filled:
-            self._fill(hole, first, stop, mark, came, repair=repair)
+            self._fill(hole, first, stop, mark, repair=repair)
         depth = self._held_high - row.first
         if late.filled and depth > self.deepest and not repair:
             self.deepest = depth
@@ -708,11 +706,9 @@ class FeedStream:
         else:
             self.needless.add(row.first, row.first + copies, mark)
 
-    def _fill(
-        self, hole: Hole, first: int, stop: int, mark: Mark, came: Mark, *, repair: bool
-    ) -> None:
+    def _fill(self, hole: Hole, first: int, stop: int, mark: Mark, *, repair: bool) -> None:
         size = stop - first
-        after = came.at_ns - hole.revealed_ns
+        after = mark.at_ns - hole.revealed_ns
         if repair:  # F1
             outcome = Outcome.RECOVERED
             self.recovered.add(first, stop, mark)
@@ -740,7 +736,7 @@ class FeedStream:
         if part is not None:
             part.ranges.add(first, stop)
             part.first = part.first or mark
-            part.last = came
+            part.last = mark
 
     def _part(self, numbering: Numbering, hole: Hole, outcome: Outcome) -> Part | None:
         """Where the report lists how a part of a hole ended; null if it lists it no more."""
@@ -790,7 +786,7 @@ class FeedStream:
             count = int(np.argmax(over)) if over.any() else count
         if not count:
             return 0
-        self._end_held(goes_on=False)
+        self._end_held()
         picked = slice(start, start + count)
         first, ends, high = first[:count], ends[:count], high[:count]
         ahead, behind = ahead[:count], behind[:count]
@@ -830,8 +826,7 @@ class FeedStream:
         if late:
             self._late_many(columns, start, first, high, late, np.searchsorted(holes, late) + base)
             if late[-1] != count - 1:
-                following = int(first[late[-1] + 1])
-                self._end_held(goes_on=self._held is not None and self._held.stop == following)
+                self._end_held()
         self._forget(now)
         return count
 
@@ -879,8 +874,7 @@ class FeedStream:
                     self._held = joined(held, row)
                     previous = place
                     continue
-                goes_on = previous < place - 1 and int(first[previous + 1]) == held.stop
-                self._end_held(goes_on=goes_on)
+                self._end_held()
             self._behind(row, (top, known))
             previous = place
 

@@ -20,6 +20,7 @@ from seqaudit.decoders.settings import DecodeSettings
 from seqaudit.decoders.splits import plan_pieces
 from seqaudit.decoders.zenoh import BatchDecoder, Batches, ZenohDecoder
 from tests.decoders import zenoh_builders as z
+from tests.decoders.feed_layouts import draw
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "zenoh"
 ZID = zenoh_messages.zid_text(z.ZID)
@@ -91,6 +92,30 @@ def test_join_without_and_with_priorities() -> None:
     row = one(b"\x87\x09\x01" + z.ZID[:1] + z.zint(5) + b"\0\0" + b"\x51" + z.sized(pairs))
     assert row["detail"]["qos"] is True
     assert row["detail"]["sns"] == [[n, n + 1] for n in range(100, 116, 2)]
+
+
+@pytest.mark.parametrize(
+    "batch",
+    [
+        z.join(5, 6) + b"\4",  # alone in its datagram
+        z.join(5, 6).replace(b"\xa7\x09\xf1", b"\xa7\x09\xf5"),  # no role has this number
+        z.join(5, 6).replace(b"\xa7\x09", b"\xa7\x07"),
+        z.join(1 << 36, 6),  # 32 bits
+        z.join(5, 6).replace(z.zint(10) + z.zint(5), z.zint(10) + b"\x85\0"),  # the shortest form
+        z.join(5, 6).replace(z.zint(10) + z.zint(5), z.zint(0) + z.zint(5)),  # a lease
+    ],
+)
+def test_a_join_is_proof_only_as_writers_make_it(batch: bytes) -> None:
+    assert decoded(z.batches([z.join(5, 6)]))[1] == [wire.DECODED]
+    (status,) = decoded(z.batches([batch]))[1]
+    assert status in (wire.WEAK, wire.NOTHING)
+
+
+@pytest.mark.parametrize("seed", [10, 15, 20, 22, 25, 33])
+def test_other_numbered_datagrams_are_not_zenoh(seed: int) -> None:
+    """Noise at their front reads as zenoh now and then."""
+    found = decoded(z.batches(draw(seed).payloads))[1]
+    assert set(found) <= {wire.WEAK, wire.NOTHING}
 
 
 def test_declarations() -> None:

@@ -357,6 +357,13 @@ def test_what_is_too_far_behind_cannot_be_told(monkeypatch: pytest.MonkeyPatch) 
 # -- requests and repairs ----------------------------------------------------------------------
 
 
+@pytest.mark.rule("FD003")
+def test_a_heartbeat_after_a_late_message_does_not_make_it_later() -> None:
+    story = [data(1), heartbeat(3), data(2), 2000, heartbeat(3), data(3)]
+    assert told(*story) == [("FD003", "proven", [[2, 2]])]
+    assert stream_of(*story)["late_ns"]["max"] == MS
+
+
 @pytest.mark.rule("FD014")
 def test_a_request_without_a_repair_is_unanswered() -> None:
     story = [data(1), data(4), request((2, 4)), repair(2), 1000, data(5)]
