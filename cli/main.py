@@ -73,7 +73,9 @@ class Commands(click.Group):
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(AttributeError, ValueError):
                 stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-        sys.exit(_run(super().main, args, prog_name or "seqaudit", extra))
+        code = _run(super().main, args, prog_name or "seqaudit", extra)
+        gc.freeze()  # the last look of Python at everything, as it ends, would find nothing
+        sys.exit(code)
 
 
 @click.group(
