@@ -36,7 +36,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from seqaudit.decoders import compiled_reads
+from seqaudit.decoders import compiled_reads, compiler
 
 #: Below this many expected records a capture is decoded by the interpreted kernels: loading numba
 #: and its cached code costs about as much as Python needs for them (PIPELINE 1).
@@ -60,7 +60,12 @@ class Compiled:
 
     def _first_call(self, entry: str, dispatcher: Any) -> Callable[..., Any]:
         def first(*arguments: Any) -> Any:
-            with interrupts_held_back(), _one_process(self._name), compiled_reads.plain_indices():
+            with (
+                interrupts_held_back(),
+                _one_process(self._name),
+                compiled_reads.plain_indices(),
+                compiler.remembered_operators(),
+            ):
                 outcome = dispatcher(*arguments)
             setattr(self, entry, dispatcher)
             return outcome
@@ -100,8 +105,8 @@ def compiled(name: str) -> Compiled:
         # Helpers are called by kernels only: without a Python wrapper each compiles faster, as all
         # do without a C wrapper and without tests for a zero divisor, which kernels make themselves
         # (PIPELINE 5, rule 3).
-        compiler = numba.njit(
-            cache=True,
+        wrap = numba.njit(
+            cache=key in entries or not compiler.fits(),  # entry points hold their helpers
             nogil=True,
             no_cfunc_wrapper=True,
             no_cpython_wrapper=key not in entries,
@@ -110,8 +115,9 @@ def compiled(name: str) -> Compiled:
             # Nobody counts references to arrays: kernels neither make nor keep any, and counting
             # at each call of a helper took a third of their time.
             _nrt=False,
+            **compiler.options(),
         )
-        dispatcher = compiler(value)
+        dispatcher = wrap(value)
         dispatcher.get_call_template = _without_literals(dispatcher.get_call_template)
         vars(module)[key] = dispatcher
     return Compiled(name, {entry: vars(module)[entry] for entry in entries})
@@ -184,9 +190,8 @@ def apart(rows: int) -> int:
     return rows | 0x1F8 | 1
 
 
-#: Kernels branch on bytes and have no loop to vectorize: less optimizing gives the same speed
-#: (1.65 M JGroups messages in 0.20 s either way) and compiles a fifth faster.
-_COMPILER: Final = {"NUMBA_OPT": "1", "NUMBA_LOOP_VECTORIZE": "0", "NUMBA_SLP_VECTORIZE": "0"}
+#: Kernels branch on bytes and have no loop to vectorize: to try costs time and gains none.
+_COMPILER: Final = {"NUMBA_OPT": "2", "NUMBA_LOOP_VECTORIZE": "0", "NUMBA_SLP_VECTORIZE": "0"}
 
 
 def prepare() -> str:
