@@ -72,6 +72,13 @@ def by_capture(accounts: Iterable[Account], captures: int) -> list[list[Account]
     return grouped
 
 
+def has_carriers(account: Account) -> bool:
+    """Whether the piece held what may continue in another: IP fragments, TCP of systems of ours."""
+    return bool(account.get("fragments", {}).get("frames")) or any(
+        transport == "tcp" for transport, *_ in account.get("endpoints") or ()
+    )
+
+
 def torn_carriers(accounts: Iterable[Account]) -> frozenset[tuple[int, str]]:
     """TCP connections that one piece shipped and of which another withheld frames.
 

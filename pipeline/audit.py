@@ -1,7 +1,8 @@
 """An audit from inputs to report: plan, run, prove the borders and the vantages, report.
 
-Two things are guessed first and proven by the run itself: where pieces start (design 3.1) and where
-captures were taken (4.7). A wrong guess costs another run, never a wrong report.
+Three things are guessed first and proven by the run itself: where pieces start (design 3.1), where
+captures were taken (4.7), and that nothing has to be put together from several pieces. A wrong
+guess costs another run, never a wrong report.
 """
 
 import contextlib
@@ -28,6 +29,7 @@ from seqaudit.pipeline.accounts import (
     Account,
     accounts_of,
     by_capture,
+    has_carriers,
     merge_ends,
     torn_carriers,
 )
@@ -167,6 +169,7 @@ class _Job:
         self._stdin = StandardInput(streamed=options.engine == "direct")
         self._problems: list[tuple[str, str]] = []
         self._carriers: frozenset[tuple[int, str]] = frozenset()
+        self._one_stage = False  # guessed: no carriers, so the second stage is left out
 
     def __enter__(self) -> "_Job":
         return self
@@ -205,7 +208,9 @@ class _Job:
             self._compile_needed(planned, starting)
             if not self._guessable(planned):
                 return self._audit_decoded_first(starting, planned)
-            vantages = self._vantages(planned.files, *self._guess(planned))
+            accounts, members = self._guess(planned)
+            self._one_stage = self._options.place.local and not any(map(has_carriers, accounts))
+            vantages = self._vantages(planned.files, accounts, members)
             while True:
                 settings = self._replay_settings(vantages, planned.inputs)
                 planned, results = self._settled(
@@ -416,12 +421,20 @@ class _Job:
         self._progress.begin(self._starting(), 0)
         spark = starting.session(compiled=bool(decoding.compile_it), note=self._progress.note)
         self._progress.begin("decoding", len(tasks))
-        return run_watched(
-            starting,
-            lambda: act(job.events(spark, tasks, decoding, lanes, not planned.whole)),
-            len(tasks),
-            self._progress,
-        )
+        carriers = not (planned.whole or self._one_stage)
+        try:
+            return run_watched(
+                starting,
+                lambda: act(job.events(spark, tasks, decoding, lanes, carriers)),
+                len(tasks),
+                self._progress,
+            )
+        except JobError as problem:
+            if not self._one_stage or job.CARRIER_SHIPPED not in str(problem):
+                raise
+        self._progress.note("decoding again: fragments or TCP came after the first megabytes")
+        self._one_stage = False
+        return self._run_on_spark(starting, planned, act)
 
     def _guessable(self, planned: Plan) -> bool:
         """Whether a look at all captures costs less than Spark's start."""

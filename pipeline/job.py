@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.account import account_batch
 from seqaudit.decoders.containers import STDIN
-from seqaudit.decoders.errors import CaptureError
+from seqaudit.decoders.errors import CaptureError, SeqauditError
 from seqaudit.decoders.events import EVENTS
 from seqaudit.decoders.pieces import decode_piece, reassemble
 from seqaudit.decoders.registry import DecodeSettings
@@ -34,6 +34,9 @@ ORDER: Final = ("capture", "frame", "index", "kind", "wire_kind", "source", "det
 #: Rows smaller batches are gathered to: ten thousand small captures are not as many batches.
 GATHER_ROWS: Final = 10_000
 GATHER_BYTES: Final = 8 << 20
+
+#: What ``CarrierError`` says, to be found in what Spark makes of it.
+CARRIER_SHIPPED: Final = "a piece ships segments for the second stage"
 
 _DDL: Final = {
     pa.int64(): "bigint",
@@ -59,13 +62,32 @@ def decode_pieces(
             yield _unreadable(piece, problem)
 
 
+class CarrierError(SeqauditError):
+    """A piece ships what the second stage puts together, and the job has none."""
+
+    def __init__(self) -> None:
+        super().__init__(CARRIER_SHIPPED)
+
+
 def decode_tasks(
-    tasks: Tasks, settings: DecodeSettings, batches: Iterable[pa.RecordBatch]
+    tasks: Tasks, settings: DecodeSettings, carriers: bool, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Stage one in a worker: ``batches`` holds numbers of tasks in a column ``id``."""
+    """Stage one in a worker: ``batches`` holds numbers of tasks in a column ``id``.
+
+    Raises:
+        CarrierError: without ``carriers``, at the first row that has one.
+    """
     for batch in batches:
         for number in batch.column("id").to_pylist():
-            yield from gathered(decode_pieces(tasks[number], settings))
+            rows = decode_pieces(tasks[number], settings)
+            yield from gathered(rows if carriers else _without_carriers(rows))
+
+
+def _without_carriers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        if batch.column("carrier").null_count < len(batch):
+            raise CarrierError
+        yield batch
 
 
 def reassemble_stage(
@@ -107,13 +129,15 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def events(
     spark: "SparkSession", tasks: Tasks, settings: DecodeSettings, lanes: int, carriers: bool
 ) -> "DataFrame":
-    """Stages one and two; the second and its shuffle only where a carrier spans pieces."""
+    """Stages one and two; the second and its shuffle only where carriers may span pieces."""
     numbers = spark.range(0, len(tasks), 1, len(tasks))  # one row a task: no shuffle, no collision
-    rows = numbers.mapInArrow(partial(decode_tasks, tasks, settings), ddl(EVENTS))
+    decode = partial(decode_tasks, tasks, settings, carriers or settings.finish_fragments)
+    rows = numbers.mapInArrow(decode, ddl(EVENTS))
     if not carriers:
         return rows
     return (
-        rows.repartition(lanes, "carrier")
+        # what has a carrier has no conversation yet; by that, all else is spread over the lanes
+        rows.repartition(lanes, "carrier", "conversation")
         .sortWithinPartitions("carrier", *ORDER)
         .mapInArrow(partial(reassemble_stage, settings), ddl(EVENTS))
     )

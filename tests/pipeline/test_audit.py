@@ -113,6 +113,20 @@ def test_a_vantage_guessed_wrong_is_proven_and_replayed_again(
     assert watcher.notes == ["replaying again: a capture was taken elsewhere than guessed"]
 
 
+def test_fragments_after_what_was_looked_at_are_put_together_by_another_run(
+    captures: list[CaptureInput], spark: Options, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = captures[0]  # its only fragment is in frame 93 of 117
+    cut = replace(spark, cuts={given.path: [30_000]})
+    direct = to_json(audit([given], DIRECT))
+    seen, late = Watcher(), Watcher()
+    assert to_json(audit([given], cut, seen)) == direct
+    assert seen.notes == []
+    monkeypatch.setattr("seqaudit.pipeline.audit.GUESS_BYTES", 15_000)
+    assert to_json(audit([given], cut, late)) == direct
+    assert late.notes == ["decoding again: fragments or TCP came after the first megabytes"]
+
+
 def test_many_captures_are_decoded_once_and_replayed_where_they_were_taken(
     captures: list[CaptureInput], spark: Options, monkeypatch: pytest.MonkeyPatch
 ) -> None:
