@@ -430,7 +430,7 @@ class _Job:
                 self._progress,
             )
         except JobError as problem:
-            if not self._one_stage or job.CARRIER_SHIPPED not in str(problem):
+            if not self._one_stage or job.CARRIER_SHIPPED not in str(problem.__cause__):
                 raise
         self._progress.note("decoding again: fragments or TCP came after the first megabytes")
         self._one_stage = False

@@ -176,6 +176,7 @@ def _cancel(spark: Any, tag: str) -> None:
 def _cause(problem: BaseException) -> str:
     """The line of a Spark exception that names the cause: the end of the worker's traceback."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith("SQLSTATE")]  # Connect's last one
     if lines and "exception was thrown from the Python worker" in lines[0]:
         return lines[-1][:300]
     named = [

@@ -133,7 +133,7 @@ def no_session_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("own_folder", "no_session_left")
-def test_the_life_of_a_server(fixtures: Path) -> None:
+def test_the_life_of_a_server(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     capture = str(fixtures / "jgroups" / "n4-loss-1" / "C.pcap")
     direct = to_json(audit([CaptureInput(capture)], Options(engine="direct")))
 
@@ -166,6 +166,12 @@ def test_the_life_of_a_server(fixtures: Path) -> None:
         run_watched(starting, partial(sleep_in_worker, spark), 1, Silent())
     assert time.monotonic() - begun < 30
     assert to_json(audit([CaptureInput(capture)], Options())) == direct
+
+    # What was guessed wrong is noticed, and another run mends it: frame 93 is a fragment.
+    with monkeypatch.context() as patched:
+        patched.setattr("seqaudit.pipeline.audit.GUESS_BYTES", 15_000)
+        cut = Options(cuts={capture: [30_000]})
+        assert to_json(audit([CaptureInput(capture)], cut)) == direct
 
     # A session that somebody closed is replaced by another one.
     spark.client.release_session()
