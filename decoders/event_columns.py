@@ -1,6 +1,7 @@
 """Columns of EVENTS from numbers: what turns a kernel's table into rows without an object a row."""
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -15,11 +16,15 @@ from seqaudit.decoders.kernels import Int64s
 TABLE_KEYS: Final = 1 << 18
 
 
+#: Columns that are the same in each row are kept this long, and cut to size.
+KEPT_ROWS: Final = 1 << 15
+
+
 def event_batch(count: int, columns: Mapping[str, Any]) -> pa.RecordBatch:
     """Rows of EVENTS; columns are arrays of numpy (without nulls) or of Arrow, others are null."""
     return pa.RecordBatch.from_arrays(
         [
-            pa.nulls(count, field.type)
+            _nulls(field.type, count)
             if (column := columns.get(field.name)) is None
             else as_column(column, field.type)
             for field in EVENTS
@@ -30,7 +35,51 @@ def event_batch(count: int, columns: Mapping[str, Any]) -> pa.RecordBatch:
 
 def repeated(text: str, count: int) -> pa.Array:
     """The same text in every row."""
-    return pa.repeat(pa.scalar(text, pa.string()), count)
+    if count > KEPT_ROWS:
+        return pa.repeat(pa.scalar(text, pa.string()), count)
+    return _kept_text(text).slice(0, count)
+
+
+def _nulls(kind: pa.DataType, count: int) -> pa.Array:
+    return pa.nulls(count, kind) if count > KEPT_ROWS else _kept_nulls(kind).slice(0, count)
+
+
+@lru_cache(maxsize=16)
+def _kept_text(text: str) -> pa.Array:
+    return pa.repeat(pa.scalar(text, pa.string()), KEPT_ROWS)
+
+
+@lru_cache(maxsize=16)
+def _kept_nulls(kind: pa.DataType) -> pa.Array:
+    return pa.nulls(KEPT_ROWS, kind)
+
+
+class Rows:
+    """Some rows of a table whose columns are contiguous; a column is copied where it is wanted.
+
+    Args:
+        table: (rows, width).
+        places: of the rows that are meant.
+    """
+
+    def __init__(self, table: Int64s, places: npt.NDArray[np.intp]) -> None:
+        self._table = table
+        self._places = None if len(places) == len(table) else places
+        self._count = len(places)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def column(self, number: int) -> Int64s:
+        """A column of these rows, a copy: the kernel will write into the table again."""
+        column: Int64s = self._table[:, number]
+        return column.copy() if self._places is None else column[self._places]
+
+    def tolist(self) -> list[list[int]]:
+        """The rows, each a list."""
+        rows = self._table if self._places is None else self._table[self._places]
+        found: list[list[int]] = rows.tolist()
+        return found
 
 
 def flags_of(numbers: Iterable[int], size: int) -> npt.NDArray[np.bool_]:

@@ -20,7 +20,15 @@ import pyarrow as pa
 
 from seqaudit.decoders import pgm_kernels as wire
 from seqaudit.decoders.columns import int_column, taken
-from seqaudit.decoders.event_columns import event_batch, flags_of, grouped, repeated, texts, written
+from seqaudit.decoders.event_columns import (
+    Rows,
+    event_batch,
+    flags_of,
+    grouped,
+    repeated,
+    texts,
+    written,
+)
 from seqaudit.decoders.events import EVENTS, FRAME_BITS, Kind
 from seqaudit.decoders.kernels import Int64s, argument, data_argument, kernel, memory
 from seqaudit.decoders.packets import Datagrams, Outcome
@@ -32,8 +40,6 @@ SYSTEM: Final = "pgm"
 
 Bytes = npt.NDArray[np.uint8]
 
-#: Output rows of one round.
-ROWS: Final = 20_000
 #: Bytes of details of one round.
 TEXT_ROOM: Final = 8 << 20
 
@@ -112,7 +118,7 @@ class Walk:
     """
 
     def __init__(self, mode: int) -> None:
-        self.memory = memory(wire.OUT + ROWS * wire.WIDTH)
+        self.memory = memory(wire.OUT + wire.STRIDE * wire.WIDTH)
         self.text: Bytes = memory(TEXT_ROOM // 8).view(np.uint8)
         self.tells: bool | None = None
         self.text_room = TEXT_ROOM
@@ -120,7 +126,9 @@ class Walk:
         self._text_at = 0
 
     def rounds(self, datagrams: Datagrams, wanted: Int64s) -> Any:
-        """Tables of rows, (rows, WIDTH); each holds until the next is asked for."""
+        """Tables of rows, (rows, WIDTH), whose columns are contiguous; each holds until the next is
+        asked for.
+        """
         compile_it = datagrams.compile_it
         module = kernel("pgm_kernels", compile_it=compile_it)
         tells = compile_it if self.tells is None else self.tells
@@ -156,9 +164,9 @@ class Walk:
         done = 0
         while done < datagrams.count:
             self._empty(done)
-            done, rows = module.decode(data, datagrams.count, *arguments, len(self.memory))
-            table = self.memory[wire.OUT : wire.OUT + int(rows) * wire.WIDTH]
-            yield table.reshape(-1, wire.WIDTH)
+            done, rows = module.decode(data, datagrams.count, *arguments)
+            table = self.memory[wire.OUT :].reshape(wire.WIDTH, wire.STRIDE)
+            yield table[:, : int(rows)].T
 
     def details(self, table: Int64s) -> pa.Array:
         """What the kernel wrote as ``detail`` of each row."""
@@ -319,47 +327,51 @@ class PgmDecoder:
         places = np.flatnonzero(about)
         if not len(places):
             return []
-        rows = table[places]
+        rows = Rows(table, places)
         count = len(rows)
-        sort, word, options = rows[:, wire.SORT], rows[:, wire.COLUMN], rows[:, wire.WORD]
+        sort, word, options = (
+            rows.column(wire.SORT),
+            rows.column(wire.COLUMN),
+            rows.column(wire.WORD),
+        )
         is_data, trailed = sort == wire.PGM_DATA, sort == wire.TRAILED
         parity = ~trailed & (options & OPTION_PARITY != 0) & _IS_NUMBERED[word]
-        spm = (word == wire.SPM) & ~is_data & ~trailed & (rows[:, wire.SQN] >= 0)
+        spm = (word == wire.SPM) & ~is_data & ~trailed & (rows.column(wire.SQN) >= 0)
         asks = _IS_ASKING[word] & ~parity & ~is_data & ~trailed
-        asks &= rows[:, wire.SEQNO] != wire.NONE
-        trail, lead = rows[:, wire.TRAIL], rows[:, wire.LEAD]
+        asks &= rows.column(wire.SEQNO) != wire.NONE
+        trail, lead = rows.column(wire.TRAIL), rows.column(wire.LEAD)
         # an empty window says trail = lead + 1 (raims.md 2)
         led = spm & ((lead + 1) % SQNS != trail)
-        seqno = np.where(led, lead, rows[:, wire.SEQNO])
+        seqno = np.where(led, lead, rows.column(wire.SEQNO))
         numbered = (is_data & ~parity) | led | asks
-        stop = np.where(is_data, rows[:, wire.STOP], seqno + 1)
+        stop = np.where(is_data, rows.column(wire.STOP), seqno + 1)
         kind = _KIND_OF[np.where(trailed | parity, _NO_TYPE, word)]
         code = np.where(trailed, _TRAIL, np.where(parity, word + _PARITY, word))
         hosts = datagrams.hosts
-        fresh = int_column(rows[:, wire.ID], rows[:, wire.ID] < 0)
-        link = rows[:, wire.LINK]
+        fresh = int_column(rows.column(wire.ID), rows.column(wire.ID) < 0)
+        link = rows.column(wire.LINK)
         detail = self._sqns(datagrams, rows, asks, taken(details, int_column(places)))
         columns: dict[str, Any] = {
             "capture": np.full(count, datagrams.capture, np.int64),
-            "frame": rows[:, wire.FRAME],
-            "index": rows[:, wire.INDEX],
-            "last_frame": rows[:, wire.LAST_FRAME],
-            "at_ns": rows[:, wire.AT],
-            "last_at_ns": rows[:, wire.LAST_AT],
+            "frame": rows.column(wire.FRAME),
+            "index": rows.column(wire.INDEX),
+            "last_frame": rows.column(wire.LAST_FRAME),
+            "at_ns": rows.column(wire.AT),
+            "last_at_ns": rows.column(wire.LAST_AT),
             "system": repeated(SYSTEM, count),
             "conversation": texts(link, lambda number: f"pgm|{links[number]}"),
             "stream": texts(link, links.__getitem__),
-            "source": texts(rows[:, wire.SOURCE], hosts.__getitem__),
-            "destination": texts(rows[:, wire.DESTINATION], hosts.__getitem__),
+            "source": texts(rows.column(wire.SOURCE), hosts.__getitem__),
+            "destination": texts(rows.column(wire.DESTINATION), hosts.__getitem__),
             "kind": kind,
             "wire_kind": texts(code, _wire_kind),
             "seqno": int_column(seqno, ~numbered),
             "stop_seqno": int_column(stop, ~numbered),
-            "count": np.where(trailed, 0, rows[:, wire.COUNT]),
-            "conn_id": int_column(rows[:, wire.SQN], ~spm | parity),
+            "count": np.where(trailed, 0, rows.column(wire.COUNT)),
+            "conn_id": int_column(rows.column(wire.SQN), ~spm | parity),
             "stamp": int_column(trail, ~(is_data | trailed | spm)),
-            "flags": rows[:, wire.FLAGS],
-            "size": rows[:, wire.SIZE],
+            "flags": rows.column(wire.FLAGS),
+            "size": rows.column(wire.SIZE),
             "fresh_id": fresh,
             "last_fresh_id": fresh,
             "detail": detail,
@@ -377,17 +389,18 @@ class PgmDecoder:
 
     @staticmethod
     def _sqns(
-        datagrams: Datagrams, rows: Int64s, asks: npt.NDArray[np.bool_], details: pa.Array
+        datagrams: Datagrams, rows: Rows, asks: npt.NDArray[np.bool_], details: pa.Array
     ) -> pa.Array:
         """The sqns that a NAK, NNAK or NCF lists, where the kernel did not write them."""
-        left = np.flatnonzero(asks & (rows[:, wire.TEXT_AT] < 0))
+        left = np.flatnonzero(asks & (rows.column(wire.TEXT_AT) < 0))
         if not len(left):
             return details
         found = details.to_pylist()
+        begin, end = rows.column(wire.BODY_AT), rows.column(wire.BODY_STOP)
+        options = rows.column(wire.WORD)
         for place in left.tolist():
-            row = rows[place]
-            body = bytes(datagrams.data[row[wire.BODY_AT] : row[wire.BODY_STOP]])
-            sqns = sqns_of(body, int(row[wire.WORD]))
+            body = bytes(datagrams.data[begin[place] : end[place]])
+            sqns = sqns_of(body, int(options[place]))
             found[place] = json.dumps([[sqn, sqn + 1] for sqn in sqns], separators=(",", ":"))
         return pa.array(found, pa.string())
 

@@ -59,6 +59,49 @@ TOLD = COLUMN  # 1: it says who its sender is, other than the one before it
 CONNECTION = CHAIN
 ACKNOWLEDGED = LEAD
 
+#: A column is contiguous; they begin so far apart, which is no whole number of pages (``apart``).
+STRIDE = 20473
+ROWS = 20000
+# From a row, which is its place in the first column, to a column of it.
+R_SORT = SORT * STRIDE
+R_FRAME = FRAME * STRIDE
+R_INDEX = INDEX * STRIDE
+R_LAST_FRAME = LAST_FRAME * STRIDE
+R_AT = AT * STRIDE
+R_LAST_AT = LAST_AT * STRIDE
+R_LINK = LINK * STRIDE
+R_SOURCE = SOURCE * STRIDE
+R_DESTINATION = DESTINATION * STRIDE
+R_SEQNO = SEQNO * STRIDE
+R_STOP = STOP * STRIDE
+R_COUNT = COUNT * STRIDE
+R_SIZE = SIZE * STRIDE
+R_FLAGS = FLAGS * STRIDE
+R_SQN = SQN * STRIDE
+R_LAST_SQN = LAST_SQN * STRIDE
+R_STREAM = STREAM * STRIDE
+R_TIME = TIME * STRIDE
+R_CHAIN = CHAIN * STRIDE
+R_WORD = WORD * STRIDE
+R_PATH = PATH * STRIDE
+R_BODY_AT = BODY_AT * STRIDE
+R_BODY_STOP = BODY_STOP * STRIDE
+R_PORT = PORT * STRIDE
+R_TO_PORT = TO_PORT * STRIDE
+R_DATAGRAM = DATAGRAM * STRIDE
+R_TRAIL = TRAIL * STRIDE
+R_LEAD = LEAD * STRIDE
+R_ID = ID * STRIDE
+R_COLUMN = COLUMN * STRIDE
+R_TEXT_AT = TEXT_AT * STRIDE
+R_TEXT_STOP = TEXT_STOP * STRIDE
+R_USER = USER * STRIDE
+R_VERSION = VERSION * STRIDE
+R_HOST = HOST * STRIDE
+R_TOLD = TOLD * STRIDE
+R_CONNECTION = CONNECTION * STRIDE
+R_ACKNOWLEDGED = ACKNOWLEDGED * STRIDE
+
 NONE = -4611686018427387904
 
 PGM_DATA = 1
@@ -304,39 +347,39 @@ def find_stream(data, bridge, subject, size, crc, path, m):
 def new_row(sort, link, index, m):
     """A row of the datagram at hand; returns where it is."""
     row = m[W_ROWS]
-    m[W_ROWS] = row + WIDTH
-    m[row + SORT] = sort
-    m[row + FRAME] = m[D_FRAME]
-    m[row + INDEX] = index
-    m[row + LAST_FRAME] = m[D_FRAME]
-    m[row + AT] = m[D_AT]
-    m[row + LAST_AT] = m[D_AT]
-    m[row + LINK] = link
-    m[row + SOURCE] = m[D_SOURCE]
-    m[row + DESTINATION] = m[D_DESTINATION]
-    m[row + SEQNO] = NONE
-    m[row + STOP] = NONE
-    m[row + COUNT] = 1
-    m[row + SIZE] = 0
-    m[row + FLAGS] = m[D_FLAGS]
-    m[row + SQN] = -1
-    m[row + LAST_SQN] = -1
-    m[row + STREAM] = 0
-    m[row + TIME] = NONE
-    m[row + CHAIN] = NONE
-    m[row + WORD] = 0
-    m[row + PATH] = 0
-    m[row + BODY_AT] = 0
-    m[row + BODY_STOP] = 0
-    m[row + PORT] = m[D_PORT]
-    m[row + TO_PORT] = m[D_TO_PORT]
-    m[row + DATAGRAM] = m[D_NUMBER]
-    m[row + TRAIL] = -1
-    m[row + LEAD] = -1
-    m[row + ID] = m[D_ID]
-    m[row + COLUMN] = -1
-    m[row + TEXT_AT] = -1
-    m[row + TEXT_STOP] = -1
+    m[W_ROWS] = row + 1
+    m[row + R_SORT] = sort
+    m[row + R_FRAME] = m[D_FRAME]
+    m[row + R_INDEX] = index
+    m[row + R_LAST_FRAME] = m[D_FRAME]
+    m[row + R_AT] = m[D_AT]
+    m[row + R_LAST_AT] = m[D_AT]
+    m[row + R_LINK] = link
+    m[row + R_SOURCE] = m[D_SOURCE]
+    m[row + R_DESTINATION] = m[D_DESTINATION]
+    m[row + R_SEQNO] = NONE
+    m[row + R_STOP] = NONE
+    m[row + R_COUNT] = 1
+    m[row + R_SIZE] = 0
+    m[row + R_FLAGS] = m[D_FLAGS]
+    m[row + R_SQN] = -1
+    m[row + R_LAST_SQN] = -1
+    m[row + R_STREAM] = 0
+    m[row + R_TIME] = NONE
+    m[row + R_CHAIN] = NONE
+    m[row + R_WORD] = 0
+    m[row + R_PATH] = 0
+    m[row + R_BODY_AT] = 0
+    m[row + R_BODY_STOP] = 0
+    m[row + R_PORT] = m[D_PORT]
+    m[row + R_TO_PORT] = m[D_TO_PORT]
+    m[row + R_DATAGRAM] = m[D_NUMBER]
+    m[row + R_TRAIL] = -1
+    m[row + R_LEAD] = -1
+    m[row + R_ID] = m[D_ID]
+    m[row + R_COLUMN] = -1
+    m[row + R_TEXT_AT] = -1
+    m[row + R_TEXT_STOP] = -1
     return row
 
 
@@ -704,36 +747,36 @@ def control(data, at, end, link, sqn, index, text, m):
         crc = u32be(data, at + 4)
     stream = find_stream(data, at + 10, at + 48, named, crc, -2 - word, m)
     row = new_row(CONTROL, link, index, m)
-    m[row + SEQNO] = m[F_SEQNO]
+    m[row + R_SEQNO] = m[F_SEQNO]
     if m[F_SEQNO] != NONE:
-        m[row + STOP] = m[F_SEQNO]
+        m[row + R_STOP] = m[F_SEQNO]
         if m[F_SEQNO] < 9223372036854775807:
-            m[row + STOP] = m[F_SEQNO] + 1
-    m[row + TIME] = m[F_TIME]
-    m[row + SIZE] = end - at
-    m[row + SQN] = sqn
-    m[row + LAST_SQN] = sqn
-    m[row + STREAM] = stream
-    m[row + WORD] = word
-    m[row + BODY_AT] = at
-    m[row + BODY_STOP] = end
-    m[row + TEXT_AT] = m[W_TEXT]
-    m[row + TEXT_STOP] = stop
+            m[row + R_STOP] = m[F_SEQNO] + 1
+    m[row + R_TIME] = m[F_TIME]
+    m[row + R_SIZE] = end - at
+    m[row + R_SQN] = sqn
+    m[row + R_LAST_SQN] = sqn
+    m[row + R_STREAM] = stream
+    m[row + R_WORD] = word
+    m[row + R_BODY_AT] = at
+    m[row + R_BODY_STOP] = end
+    m[row + R_TEXT_AT] = m[W_TEXT]
+    m[row + R_TEXT_STOP] = stop
     m[W_TEXT] = stop
-    m[row + USER] = m[F_USER]
-    m[row + VERSION] = m[F_VERSION]
-    m[row + HOST] = m[F_HOST]
-    m[row + TOLD] = 0
+    m[row + R_USER] = m[F_USER]
+    m[row + R_VERSION] = m[F_VERSION]
+    m[row + R_HOST] = m[F_HOST]
+    m[row + R_TOLD] = 0
     if m[F_USER] != 0:
         if word <= WORD_BYE or word == WORD_AUTH or word == WORD_NAME:
             last = m[STREAMS + stream * STREAM_WORDS + S_ROW]
             again = 0
             if last > 0:
-                if m[last + SOURCE] == m[D_SOURCE] and m[last + PORT] == m[D_PORT]:
-                    if m[last + HOST] == m[F_HOST]:
-                        if same_field(data, m[last + USER], m[F_USER]) == 1:
-                            again = same_field(data, m[last + VERSION], m[F_VERSION])
-            m[row + TOLD] = 1 - again
+                if m[last + R_SOURCE] == m[D_SOURCE] and m[last + R_PORT] == m[D_PORT]:
+                    if m[last + R_HOST] == m[F_HOST]:
+                        if same_field(data, m[last + R_USER], m[F_USER]) == 1:
+                            again = same_field(data, m[last + R_VERSION], m[F_VERSION])
+            m[row + R_TOLD] = 1 - again
             m[STREAMS + stream * STREAM_WORDS + S_ROW] = row
     return row
 
@@ -746,10 +789,10 @@ def messages(data, at, stop, link, sqn, index, text, m):
             if m[LINKS + link * LINK_WORDS + L_RAIMS] == 0:
                 return index
             row = new_row(UNREAD, link, index, m)
-            m[row + BODY_AT] = cursor
-            m[row + BODY_STOP] = stop
-            m[row + SQN] = sqn
-            m[row + LAST_SQN] = sqn
+            m[row + R_BODY_AT] = cursor
+            m[row + R_BODY_STOP] = stop
+            m[row + R_SQN] = sqn
+            m[row + R_LAST_SQN] = sqn
             return index + 1
         m[LINKS + link * LINK_WORDS + L_RAIMS] = 1
         size = message_size(data, cursor)
@@ -758,23 +801,23 @@ def messages(data, at, stop, link, sqn, index, text, m):
         body = cursor + 48 + room + room % 2
         if end > stop or body > end:
             row = new_row(UNREAD, link, index, m)
-            m[row + BODY_AT] = cursor
-            m[row + BODY_STOP] = stop
-            m[row + SQN] = sqn
-            m[row + LAST_SQN] = sqn
+            m[row + R_BODY_AT] = cursor
+            m[row + R_BODY_STOP] = stop
+            m[row + R_SQN] = sqn
+            m[row + R_LAST_SQN] = sqn
             return index + 1
         word = u8(data, cursor)
         fields = read_number(data, body, end, SEQNO_FIELD)
         if word & 0x60 != 0 or fields == 0:
             if control(data, cursor, end, link, sqn, index, text, m) == 0:
                 row = new_row(MESSAGE, link, index, m)
-                m[row + BODY_AT] = cursor
-                m[row + BODY_STOP] = end
-                m[row + WORD] = word
-                m[row + PATH] = u8(data, cursor + 1)
-                m[row + SQN] = sqn
-                m[row + LAST_SQN] = sqn
-                m[row + SIZE] = size
+                m[row + R_BODY_AT] = cursor
+                m[row + R_BODY_STOP] = end
+                m[row + R_WORD] = word
+                m[row + R_PATH] = u8(data, cursor + 1)
+                m[row + R_SQN] = sqn
+                m[row + R_LAST_SQN] = sqn
+                m[row + R_SIZE] = size
         else:
             seqno = number_at(data, body, fields)
             chain = NONE
@@ -801,38 +844,38 @@ def messages(data, at, stop, link, sqn, index, text, m):
             joined = 0
             if row >= m[W_FLOOR] and row >= m[LINKS + link * LINK_WORDS + L_FLOOR]:
                 # the same messages on another link are ordered against these
-                if row > 0 and m[row + LINK] == link and m[row + STOP] == seqno:
-                    if chain == NONE and m[row + CHAIN] == NONE and m[row + WORD] == word:
-                        if m[row + FLAGS] == m[D_FLAGS] and (m[row + TIME] == NONE) == (
+                if row > 0 and m[row + R_LINK] == link and m[row + R_STOP] == seqno:
+                    if chain == NONE and m[row + R_CHAIN] == NONE and m[row + R_WORD] == word:
+                        if m[row + R_FLAGS] == m[D_FLAGS] and (m[row + R_TIME] == NONE) == (
                             time == NONE
                         ):
                             joined = 1
-            if joined == 1 and m[D_AT] - m[row + LAST_AT] > FRAME_NS:
+            if joined == 1 and m[D_AT] - m[row + R_LAST_AT] > FRAME_NS:
                 joined = 0
             if seqno == 9223372036854775807:
                 joined = 0
             if joined == 1:
-                m[row + STOP] = seqno + 1
-                m[row + COUNT] = m[row + COUNT] + 1
-                m[row + SIZE] = m[row + SIZE] + size
-                m[row + LAST_FRAME] = m[D_FRAME]
-                m[row + LAST_AT] = m[D_AT]
-                m[row + LAST_SQN] = sqn
+                m[row + R_STOP] = seqno + 1
+                m[row + R_COUNT] = m[row + R_COUNT] + 1
+                m[row + R_SIZE] = m[row + R_SIZE] + size
+                m[row + R_LAST_FRAME] = m[D_FRAME]
+                m[row + R_LAST_AT] = m[D_AT]
+                m[row + R_LAST_SQN] = sqn
             else:
                 row = new_row(MESSAGES, link, index, m)
                 m[place + S_ROW] = row
-                m[row + SEQNO] = seqno
-                m[row + STOP] = seqno
+                m[row + R_SEQNO] = seqno
+                m[row + R_STOP] = seqno
                 if seqno < 9223372036854775807:
-                    m[row + STOP] = seqno + 1
-                m[row + SIZE] = size
-                m[row + SQN] = sqn
-                m[row + LAST_SQN] = sqn
-                m[row + STREAM] = stream
-                m[row + TIME] = time
-                m[row + CHAIN] = chain
-                m[row + WORD] = word
-                m[row + PATH] = u8(data, cursor + 1)
+                    m[row + R_STOP] = seqno + 1
+                m[row + R_SIZE] = size
+                m[row + R_SQN] = sqn
+                m[row + R_LAST_SQN] = sqn
+                m[row + R_STREAM] = stream
+                m[row + R_TIME] = time
+                m[row + R_CHAIN] = chain
+                m[row + R_WORD] = word
+                m[row + R_PATH] = u8(data, cursor + 1)
         index = index + 1
         cursor = end
     return index
@@ -888,8 +931,8 @@ def tell_sqns(data, at, end, options, row, text, m):
             out = out + 1
             more = 1
     text[out] = 93
-    m[row + TEXT_AT] = m[W_TEXT]
-    m[row + TEXT_STOP] = out + 1
+    m[row + R_TEXT_AT] = m[W_TEXT]
+    m[row + R_TEXT_STOP] = out + 1
     m[W_TEXT] = out + 1
     return 1
 
@@ -924,18 +967,18 @@ def pgm(data, at, end, length, text, m):
     m[COUNTS + (sort & 15)] = m[COUNTS + (sort & 15)] + 1
     if sort != ODATA and sort != RDATA:
         row = new_row(PGM_OTHER, link, 0, m)
-        m[row + COLUMN] = sort
-        m[row + WORD] = u8(data, at + 5)
-        m[row + BODY_AT] = at + 16
-        m[row + BODY_STOP] = end
-        m[row + SIZE] = length
+        m[row + R_COLUMN] = sort
+        m[row + R_WORD] = u8(data, at + 5)
+        m[row + R_BODY_AT] = at + 16
+        m[row + R_BODY_STOP] = end
+        m[row + R_SIZE] = length
         if sort == SPM and at + 28 <= end:
-            m[row + SQN] = u32be(data, at + 16)
-            m[row + TRAIL] = u32be(data, at + 20)
-            m[row + LEAD] = u32be(data, at + 24)
+            m[row + R_SQN] = u32be(data, at + 16)
+            m[row + R_TRAIL] = u32be(data, at + 20)
+            m[row + R_LEAD] = u32be(data, at + 24)
         if sort == NAK or sort == NCF or sort == 9:
             if at + 20 <= end:
-                m[row + SEQNO] = u32be(data, at + 16)
+                m[row + R_SEQNO] = u32be(data, at + 16)
                 tell_sqns(data, at + 16, end, u8(data, at + 5), row, text, m)
         m[place + L_OPEN] = 0
         m[place + L_FLOOR] = m[W_ROWS]
@@ -954,7 +997,7 @@ def pgm(data, at, end, length, text, m):
     index = 0
     if trail > m[place + L_LOW] and m[place + L_LOW] < m[place + L_HIGH]:
         row = new_row(TRAILED, link, 0, m)
-        m[row + TRAIL] = trail
+        m[row + R_TRAIL] = trail
         m[place + L_LOW] = trail
         m[place + L_OPEN] = 0
         m[place + L_FLOOR] = m[W_ROWS]
@@ -962,24 +1005,24 @@ def pgm(data, at, end, length, text, m):
     row = m[place + L_OPEN]
     joined = 0
     if row >= m[W_FLOOR] and row > 0 and sort == ODATA:
-        if m[row + STOP] == sqn and m[row + FLAGS] == m[D_FLAGS]:
-            if m[row + SOURCE] == m[D_SOURCE] and m[row + WORD] == u8(data, at + 5):
+        if m[row + R_STOP] == sqn and m[row + R_FLAGS] == m[D_FLAGS]:
+            if m[row + R_SOURCE] == m[D_SOURCE] and m[row + R_WORD] == u8(data, at + 5):
                 joined = 1
     if joined == 1:
-        m[row + STOP] = sqn + 1
-        m[row + COUNT] = m[row + COUNT] + 1
-        m[row + SIZE] = m[row + SIZE] + length
-        m[row + LAST_FRAME] = m[D_FRAME]
-        m[row + LAST_AT] = m[D_AT]
+        m[row + R_STOP] = sqn + 1
+        m[row + R_COUNT] = m[row + R_COUNT] + 1
+        m[row + R_SIZE] = m[row + R_SIZE] + length
+        m[row + R_LAST_FRAME] = m[D_FRAME]
+        m[row + R_LAST_AT] = m[D_AT]
     else:
         m[place + L_FLOOR] = m[W_ROWS]
         row = new_row(PGM_DATA, link, index, m)
-        m[row + COLUMN] = sort
-        m[row + SEQNO] = sqn
-        m[row + STOP] = sqn + 1
-        m[row + SIZE] = length
-        m[row + WORD] = u8(data, at + 5)
-        m[row + TRAIL] = trail
+        m[row + R_COLUMN] = sort
+        m[row + R_SEQNO] = sqn
+        m[row + R_STOP] = sqn + 1
+        m[row + R_SIZE] = length
+        m[row + R_WORD] = u8(data, at + 5)
+        m[row + R_TRAIL] = trail
         m[place + L_OPEN] = 0
         if sort == ODATA:
             m[place + L_OPEN] = row
@@ -1002,10 +1045,10 @@ def pgm(data, at, end, length, text, m):
         if u32be(data, end - 4) == PIECE_MARK:
             m[place + L_RAIMS] = 1
             row = new_row(PIECE, link, index, m)
-            m[row + BODY_AT] = body
-            m[row + BODY_STOP] = end
-            m[row + SQN] = sqn
-            m[row + LAST_SQN] = sqn
+            m[row + R_BODY_AT] = body
+            m[row + R_BODY_STOP] = end
+            m[row + R_SQN] = sqn
+            m[row + R_LAST_SQN] = sqn
             return 1
     messages(data, body, end, link, sqn, index, text, m)
     return 1
@@ -1068,13 +1111,13 @@ def inbox(data, at, end, length, text, m):
     if source_uid == 4294967295:
         known = 0
     row = new_row(INBOX_HEAD, link, 0, m)
-    m[row + SEQNO] = seqno
-    m[row + SIZE] = length
-    m[row + SQN] = seqno
-    m[row + LAST_SQN] = seqno
-    m[row + CONNECTION] = code >> 12 & 1023 | known << 10
-    m[row + ACKNOWLEDGED] = u32le(data, at + 16)
-    m[row + COLUMN] = sort + (code >> 9 & 1) * 4
+    m[row + R_SEQNO] = seqno
+    m[row + R_SIZE] = length
+    m[row + R_SQN] = seqno
+    m[row + R_LAST_SQN] = seqno
+    m[row + R_CONNECTION] = code >> 12 & 1023 | known << 10
+    m[row + R_ACKNOWLEDGED] = u32le(data, at + 16)
+    m[row + R_COLUMN] = sort + (code >> 9 & 1) * 4
     out = put_phrase(P_DEST_ID, text, m[W_TEXT], m)
     out = put_number(code >> 22, text, out)
     out = put_phrase(P_DESTINATION, text, out, m)
@@ -1090,8 +1133,8 @@ def inbox(data, at, end, length, text, m):
     else:
         out = put_number(source_uid, text, out)
     text[out] = 125
-    m[row + TEXT_AT] = m[W_TEXT]
-    m[row + TEXT_STOP] = out + 1
+    m[row + R_TEXT_AT] = m[W_TEXT]
+    m[row + R_TEXT_STOP] = out + 1
     m[W_TEXT] = out + 1
     index = 1
     cursor = at + 24
@@ -1099,11 +1142,11 @@ def inbox(data, at, end, length, text, m):
         size = message_size(data, cursor)
         if control(data, cursor, cursor + size, link, seqno, index, text, m) == 0:
             row = new_row(INBOX_MESSAGE, link, index, m)
-            m[row + BODY_AT] = cursor
-            m[row + BODY_STOP] = cursor + size
-            m[row + SIZE] = length
-            m[row + SQN] = seqno
-            m[row + LAST_SQN] = seqno
+            m[row + R_BODY_AT] = cursor
+            m[row + R_BODY_STOP] = cursor + size
+            m[row + R_SIZE] = length
+            m[row + R_SQN] = seqno
+            m[row + R_LAST_SQN] = seqno
         cursor = cursor + size
         index = index + 1
     return 1
@@ -1128,13 +1171,12 @@ def decode(
     outcome,
     text,
     m,
-    size,
 ):
     """Decode datagrams from ``m[W_NEXT]`` on; (next one, rows). Stops early where room ends."""
     i = m[W_NEXT]
     room = 1
     while i < count and room == 1:
-        if m[W_ROWS] + (MOST + 4) * WIDTH > size or m[W_STREAMS] + MOST + 2 > STREAM_LIMIT:
+        if m[W_ROWS] + MOST + 4 > OUT + ROWS or m[W_STREAMS] + MOST + 2 > STREAM_LIMIT:
             room = 0
         if m[W_LINKS] + 2 >= LINK_LIMIT:  # the caller forgets all links
             room = 0
@@ -1163,18 +1205,18 @@ def decode(
                     if is_inbox(data, at, end, length[i]) == 1:
                         if inbox(data, at, end, length[i], text, m) == 0:
                             row = new_row(INBOX, 0, 0, m)
-                            m[row + BODY_AT] = at
-                            m[row + BODY_STOP] = end
-                            m[row + SIZE] = length[i]
+                            m[row + R_BODY_AT] = at
+                            m[row + R_BODY_STOP] = end
+                            m[row + R_SIZE] = length[i]
                         outcome[i] = 1
                         if length[i] > end - at:
                             outcome[i] = 4
                     elif is_message(data, at, end) == 1:
                         if message_size(data, at) == length[i]:
                             row = new_row(NAMED, 0, 0, m)
-                            m[row + BODY_AT] = at
-                            m[row + BODY_STOP] = end
-                            m[row + SIZE] = length[i]
+                            m[row + R_BODY_AT] = at
+                            m[row + R_BODY_STOP] = end
+                            m[row + R_SIZE] = length[i]
                             outcome[i] = 1
                             if length[i] > end - at:
                                 outcome[i] = 4
@@ -1189,4 +1231,4 @@ def decode(
                         outcome[i] = pgm(data, at, end, length[i], text, m)
             i = i + 1
     m[W_NEXT] = i
-    return i, (m[W_ROWS] - OUT) // WIDTH
+    return i, m[W_ROWS] - OUT

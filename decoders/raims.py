@@ -15,9 +15,8 @@ import pyarrow as pa
 
 from seqaudit.decoders import pgm_kernels as wire
 from seqaudit.decoders.columns import int_column, taken
-from seqaudit.decoders.event_columns import event_batch, grouped, repeated, texts
+from seqaudit.decoders.event_columns import Rows, event_batch, grouped, repeated, texts
 from seqaudit.decoders.events import EVENTS, Flag, Kind
-from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Datagrams
 from seqaudit.decoders.pgm import MODE_BESIDE, Walk, wanted_of
 from seqaudit.decoders.raims_messages import (
@@ -62,10 +61,11 @@ class RaimsDecoder:
             heads = np.flatnonzero(sort == wire.INBOX_HEAD)
             if len(heads):
                 told = taken(details, int_column(heads))
-                batches.append(self._heads(datagrams, table[heads], links, told))
+                batches.append(self._heads(datagrams, Rows(table, heads), links, told))
             # what the kernel only located, in the order of the capture
             events: list[dict[str, Any]] = []
-            for row in table[(sort == wire.INBOX) | (sort == wire.NAMED)].tolist():
+            located = np.flatnonzero((sort == wire.INBOX) | (sort == wire.NAMED))
+            for row in Rows(table, located).tolist():
                 body = bytes(datagrams.data[row[wire.BODY_AT] : row[wire.BODY_STOP]])
                 if row[wire.SORT] == wire.INBOX:
                     events += self._inbox(datagrams, row, body)
@@ -104,43 +104,43 @@ class RaimsDecoder:
         return f"inbox:{_end(hosts[sender[0]], sender[1])}>{_end(hosts[receiver[0]], receiver[1])}"
 
     def _heads(
-        self, datagrams: Datagrams, rows: Int64s, links: Mapping[int, str], details: pa.Array
+        self, datagrams: Datagrams, rows: Rows, links: Mapping[int, str], details: pa.Array
     ) -> pa.RecordBatch:
         """Inbox headers as the kernel has read them."""
         count = len(rows)
-        sort, repair = rows[:, wire.COLUMN] & 3, rows[:, wire.COLUMN] >> 2
+        sort, repair = rows.column(wire.COLUMN) & 3, rows.column(wire.COLUMN) >> 2
         for code, number in enumerate(np.bincount(sort).tolist()):
             if number:
                 self._packets[INBOX_TYPES[code]] += number
         acks = sort > 0
-        seqno = np.where(acks, rows[:, wire.ACKNOWLEDGED], rows[:, wire.SEQNO])
+        seqno = np.where(acks, rows.column(wire.ACKNOWLEDGED), rows.column(wire.SEQNO))
         data = np.where(repair == 1, int(Kind.RETRANSMISSION), int(Kind.DATA))
         hosts = datagrams.hosts
         return event_batch(
             count,
             {
                 "capture": np.full(count, datagrams.capture, np.int64),
-                "frame": rows[:, wire.FRAME],
-                "index": rows[:, wire.INDEX],
-                "last_frame": rows[:, wire.FRAME],
-                "at_ns": rows[:, wire.AT],
-                "last_at_ns": rows[:, wire.AT],
+                "frame": rows.column(wire.FRAME),
+                "index": rows.column(wire.INDEX),
+                "last_frame": rows.column(wire.FRAME),
+                "at_ns": rows.column(wire.AT),
+                "last_at_ns": rows.column(wire.AT),
                 "system": repeated(INBOX, count),
                 "conversation": repeated(RAIMS, count),
-                "stream": texts(rows[:, wire.LINK], lambda number: f"{links[number]}|"),
-                "source": texts(rows[:, wire.SOURCE], hosts.__getitem__),
-                "destination": texts(rows[:, wire.DESTINATION], hosts.__getitem__),
+                "stream": texts(rows.column(wire.LINK), lambda number: f"{links[number]}|"),
+                "source": texts(rows.column(wire.SOURCE), hosts.__getitem__),
+                "destination": texts(rows.column(wire.DESTINATION), hosts.__getitem__),
                 "kind": np.where(acks, int(Kind.ACK), data).astype(np.int16),
                 "wire_kind": texts(sort, INBOX_TYPES.__getitem__),
                 "seqno": seqno,
                 "stop_seqno": seqno + 1,
-                "count": rows[:, wire.COUNT],
-                "conn_id": rows[:, wire.CONNECTION],
-                "stamp": rows[:, wire.ACKNOWLEDGED],
-                "flags": rows[:, wire.FLAGS],
-                "size": rows[:, wire.SIZE],
-                "fresh_id": rows[:, wire.SQN],
-                "last_fresh_id": rows[:, wire.SQN],
+                "count": rows.column(wire.COUNT),
+                "conn_id": rows.column(wire.CONNECTION),
+                "stamp": rows.column(wire.ACKNOWLEDGED),
+                "flags": rows.column(wire.FLAGS),
+                "size": rows.column(wire.SIZE),
+                "fresh_id": rows.column(wire.SQN),
+                "last_fresh_id": rows.column(wire.SQN),
                 "detail": details,
             },
         )

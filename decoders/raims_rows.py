@@ -21,7 +21,7 @@ import pyarrow as pa
 
 from seqaudit.decoders import pgm_kernels as wire
 from seqaudit.decoders.columns import int_column, taken, text_column
-from seqaudit.decoders.event_columns import event_batch, flags_of, grouped, repeated, texts
+from seqaudit.decoders.event_columns import Rows, event_batch, flags_of, grouped, repeated, texts
 from seqaudit.decoders.events import EVENTS, Flag, Kind
 from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Datagrams
@@ -93,16 +93,16 @@ class RaimsRows:
         """
         found: list[pa.RecordBatch] = []
         sort = table[:, wire.SORT]
-        runs = table[sort == wire.MESSAGES]
+        runs = np.flatnonzero(sort == wire.MESSAGES)
         if len(runs):
-            found.append(self._runs(where, memory, runs))
+            found.append(self._runs(where, memory, Rows(table, runs)))
         read = np.flatnonzero(sort == wire.CONTROL)
         if len(read):
-            rows = table[read]
+            rows = Rows(table, read)
             found.append(self._controls(where, memory, rows, taken(details, int_column(read))))
         rare: list[dict[str, Any]] = []
         odd = _IS_LOCATED[sort] | ((sort == wire.CONTROL) & (table[:, wire.TOLD] == 1))
-        for row in table[odd].tolist():
+        for row in Rows(table, np.flatnonzero(odd)).tolist():
             body = bytes(where.datagrams.data[row[wire.BODY_AT] : row[wire.BODY_STOP]])
             link = where.link(row[wire.LINK])
             if row[wire.SORT] == wire.PIECE:
@@ -123,12 +123,12 @@ class RaimsRows:
             found.append(pa.RecordBatch.from_pylist(rare, schema=EVENTS))
         return found
 
-    def _runs(self, where: Where, memory: Int64s, rows: Int64s) -> pa.RecordBatch:
+    def _runs(self, where: Where, memory: Int64s, rows: Rows) -> pa.RecordBatch:
         """Runs of data messages."""
         named = _Streams(where, memory, rows)
         count = len(rows)
-        glsno = rows[:, wire.WORD] & 8 != 0
-        time, chain = rows[:, wire.TIME], rows[:, wire.CHAIN]
+        glsno = rows.column(wire.WORD) & 8 != 0
+        time, chain = rows.column(wire.TIME), rows.column(wire.CHAIN)
 
         def stream(link: str, bridge: str, subject: str, path: int) -> str:
             return f"{link}|{bridge}|{escaped(subject) if path < 0 else f'#{path}'}"
@@ -142,23 +142,23 @@ class RaimsRows:
                 "destination": named.texts(lambda link, bridge, subject, path: subject),
                 "kind": np.full(count, int(Kind.DATA), np.int16),
                 "wire_kind": texts(glsno.astype(np.int64), ("DATA", "GLSNO").__getitem__),
-                "seqno": rows[:, wire.SEQNO],
-                "stop_seqno": rows[:, wire.STOP],
+                "seqno": rows.column(wire.SEQNO),
+                "stop_seqno": rows.column(wire.STOP),
                 "conn_id": int_column(chain, chain == wire.NONE),
                 "stamp": int_column(time, time == wire.NONE),
             },
         )
 
     def _controls(
-        self, where: Where, memory: Int64s, rows: Int64s, details: pa.Array
+        self, where: Where, memory: Int64s, rows: Rows, details: pa.Array
     ) -> pa.RecordBatch:
         """Messages that are no data, as the kernel has read them."""
         named = _Streams(where, memory, rows)
-        words = rows[:, wire.WORD]
+        words = rows.column(wire.WORD)
         for code, count in enumerate(np.bincount(words).tolist()):
             if count:
                 self.messages[WORDS[code]] += count
-        seqno, time = rows[:, wire.SEQNO], rows[:, wire.TIME]
+        seqno, time = rows.column(wire.SEQNO), rows.column(wire.TIME)
         subscribing = _IS_SUBSCRIBING[words]
 
         def stream(link: str, bridge: str, subject: str, path: int) -> str | None:
@@ -179,7 +179,7 @@ class RaimsRows:
                 ),
                 "wire_kind": texts(words, WORDS.__getitem__),
                 "seqno": int_column(seqno, seqno == wire.NONE),
-                "stop_seqno": int_column(rows[:, wire.STOP], seqno == wire.NONE),
+                "stop_seqno": int_column(rows.column(wire.STOP), seqno == wire.NONE),
                 "stamp": int_column(time, time == wire.NONE),
                 "detail": details,
             },
@@ -376,10 +376,10 @@ class _Streams:
         rows: runs of data messages, or messages that are no data.
     """
 
-    def __init__(self, where: Where, memory: Int64s, rows: Int64s) -> None:
+    def __init__(self, where: Where, memory: Int64s, rows: Rows) -> None:
         data = where.datagrams.data
-        links = int(rows[:, wire.LINK].max()) + 1
-        keys, places = grouped(rows[:, wire.STREAM] * links + rows[:, wire.LINK])
+        links = int(rows.column(wire.LINK).max()) + 1
+        keys, places = grouped(rows.column(wire.STREAM) * links + rows.column(wire.LINK))
         self._places = places
         self._streams: list[tuple[str, str, str, int]] = []
         for key in keys.tolist():
@@ -400,22 +400,22 @@ class _Streams:
         return text_column([text(*stream) for stream in self._streams], self._places)
 
 
-def _places(where: Where, rows: Int64s) -> dict[str, Any]:
+def _places(where: Where, rows: Rows) -> dict[str, Any]:
     """Columns that all rows of the kernel have alike."""
     count = len(rows)
-    sqn, last_sqn = rows[:, wire.SQN], rows[:, wire.LAST_SQN]
+    sqn, last_sqn = rows.column(wire.SQN), rows.column(wire.LAST_SQN)
     return {
         "capture": np.full(count, where.datagrams.capture, np.int64),
-        "frame": rows[:, wire.FRAME],
-        "index": rows[:, wire.INDEX],
-        "last_frame": rows[:, wire.LAST_FRAME],
-        "at_ns": rows[:, wire.AT],
-        "last_at_ns": rows[:, wire.LAST_AT],
+        "frame": rows.column(wire.FRAME),
+        "index": rows.column(wire.INDEX),
+        "last_frame": rows.column(wire.LAST_FRAME),
+        "at_ns": rows.column(wire.AT),
+        "last_at_ns": rows.column(wire.LAST_AT),
         "system": repeated(RAIMS, count),
         "conversation": repeated(RAIMS, count),
-        "count": rows[:, wire.COUNT],
-        "flags": rows[:, wire.FLAGS],
-        "size": rows[:, wire.SIZE],
+        "count": rows.column(wire.COUNT),
+        "flags": rows.column(wire.FLAGS),
+        "size": rows.column(wire.SIZE),
         "fresh_id": int_column(sqn, sqn < 0),
         "last_fresh_id": int_column(last_sqn, last_sqn < 0),
     }

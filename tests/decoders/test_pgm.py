@@ -19,6 +19,7 @@ from tests.decoders.raims_builders import (
     Decoded,
     caba,
     data,
+    datagrams,
     inbox,
     inbox_subject,
     nak,
@@ -389,6 +390,14 @@ def test_what_has_no_room_for_its_text_is_read_by_python() -> None:
         found = Decoded(decoder, [packet], ports=(35307, 24945))
         assert in_order(found) == in_order(expected)
         assert found.account == expected.account
+
+
+def test_rows_stay_what_they_are_when_the_kernel_goes_on() -> None:
+    decoder = telling(PgmDecoder, True)
+    first = decoder.decode(datagrams([spm(n, 0, n) for n in range(3)]))
+    before = [batch.to_pylist() for batch in first]
+    decoder.decode(datagrams([odata(n, CONTROLS[0], CONTROLS[1]) for n in range(9)]))
+    assert [batch.to_pylist() for batch in first] == before
 
 
 def test_odd_control_messages_are_read_alike() -> None:
