@@ -20,11 +20,12 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.events import EVENTS, Flag, Kind
+from seqaudit.replay import feed_stream
 from seqaudit.replay.event import Event
 from seqaudit.replay.feed_lines import LINES, LinePair
 from seqaudit.replay.feed_notes import StreamSettings
 from seqaudit.replay.feed_requests import Requests
-from seqaudit.replay.feed_rows import Columns, FeedRows, Row
+from seqaudit.replay.feed_rows import CHUNK, FeedRows, Row
 from seqaudit.replay.feed_stream import FeedStream
 from seqaudit.replay.feed_times import Jitter, Sample
 from seqaudit.replay.parameters import EngineParameters, Given
@@ -38,6 +39,12 @@ MAX_RECORDS: Final = 1 << 20
 
 #: A request or a repair that more streams share cannot be told whose it is.
 MAX_TARGETS: Final = 256
+
+_DATA: Final = int(Kind.DATA)
+_REPAIR: Final = int(Kind.RETRANSMISSION)
+_REQUEST: Final = int(Kind.REQUEST)
+_CLOSE: Final = int(Kind.CLOSE)
+_NOTICE: Final = int(Kind.NOTICE)
 
 #: What a request or a repair can be about.
 Target = FeedStream | LinePair
@@ -61,6 +68,9 @@ class FeedEngine:
         self.stamp_bits: int | None = None
         self.blocks = False  # the layout tells where the messages are
         self._asked: set[tuple[str, str]] = set()  # (server, requester)
+        self._about: dict[str, list[Target]] = {}  # word -> targets, while no stream is new
+        self._known = 0  # streams at that time
+        self._told = ""  # facts of the feed, as they came last
         self.end_ns = 0
         self._keys: list[str] = []  # of the streams, sorted
         self.homeless = 0  # numbers of repairs and requests whose stream cannot be told
@@ -80,13 +90,18 @@ class FeedEngine:
 
     def take_rows(self, rows: FeedRows) -> None:
         """The same, read already."""
-        self.end_ns = max(self.end_ns, int(np.max(rows.columns.last_ns)))
-        start = 0
-        for place in rows.shared(self._may_be_repairs(rows)):
-            self._streams_between(rows, start, place)
-            self._shared(rows, place)
-            start = place + 1
-        self._streams_between(rows, start, len(rows))
+        self.end_ns = max(self.end_ns, rows.latest_ns())
+        # Unicast data from a server that was asked is a repair, though nothing in it says so.
+        shared = rows.shared(bool(self._asked) or rows.requests())
+        if len(shared) * feed_stream.FEW > len(rows):
+            self._one_by_one(rows, shared)
+        else:
+            start = 0
+            for place in shared:
+                self._streams_between(rows, start, place)
+                self._shared(rows, place, rows.row(place))
+                start = place + 1
+            self._streams_between(rows, start, len(rows))
         self._drain()
         self._blocks(rows)
         self._times(rows)
@@ -107,9 +122,12 @@ class FeedEngine:
             insort(self._keys, key)
             stream.bits, stream.declares = self.bits, self.declares
             stream.destination = destination
-            prefix, _, line = key.rpartition("|")
+            line = key.rpartition("|")[2]
             if line in LINES:
-                pair = self.pairs.setdefault(f"{prefix}|", LinePair(f"{prefix}|"))
+                name = _pair_key(key)
+                pair = self.pairs.get(name)
+                if pair is None:
+                    pair = self.pairs[name] = LinePair(name)
                 for other in pair.streams.values():
                     stream.begin_near(other)
                 pair.streams[line] = stream
@@ -121,49 +139,86 @@ class FeedEngine:
     def _streams_between(self, rows: FeedRows, start: int, stop: int) -> None:
         if start >= stop:
             return
-        codes = rows.codes[start:stop]
-        if codes[0] == codes[-1] and (len(codes) < 3 or not np.any(codes != codes[0])):
-            self._own(rows, int(codes[0]), rows.columns.part(start, stop), start)
+        if stop - start < feed_stream.FEW:
+            self._few(rows, start, rows.rows(start, stop), rows.codes(start, stop))
             return
-        order = np.argsort(codes, kind="stable")
-        ordered = codes[order]
+        column = rows.code_column(start, stop)
+        if column[0] == column[-1] and not np.any(column != column[0]):
+            self._of_row(rows, start, int(column[0])).take(rows.columns(start, stop))
+            return
+        order = np.argsort(column, kind="stable")
+        ordered = column[order]
         borders = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist(), len(order)]
-        groups = [order[a:b] + start for a, b in pairwise(borders)]
+        groups = [order[a:b] for a, b in pairwise(borders)]
+        whole = rows.columns(start, stop)
         for group in sorted(groups, key=lambda group: int(group[0])):
-            self._own(rows, int(rows.codes[group[0]]), rows.columns.picked(group), int(group[0]))
+            first = int(group[0])
+            stream = self._of_row(rows, start + first, int(column[first]))
+            stream.take(whole.picked(group))
 
-    def _own(self, rows: FeedRows, code: int, columns: Columns, place: int) -> None:
-        self.stream(rows.words[code], rows.destination(place)).take(columns)
+    def _one_by_one(self, rows: FeedRows, shared: list[int]) -> None:
+        """Rows with few between those that several streams share."""
+        following = 0
+        for begin in range(0, len(rows), CHUNK):
+            end = min(begin + CHUNK, len(rows))
+            whole, codes = rows.rows(begin, end), rows.codes(begin, end)
+            start = 0
+            while following < len(shared) and shared[following] < end:
+                place = shared[following] - begin
+                if start < place:
+                    self._few(rows, begin + start, whole[start:place], codes[start:place])
+                self._shared(rows, begin + place, whole[place])
+                start = place + 1
+                following += 1
+            if begin + start < end:
+                self._few(rows, begin + start, whole[start:], codes[start:])
+
+    def _few(self, rows: FeedRows, start: int, own: list[Row], codes: list[int]) -> None:
+        """Rows from ``start`` on, none of which is shared, and the codes of their streams."""
+        if codes.count(codes[0]) == len(codes):
+            self._of_row(rows, start, codes[0]).take_rows(own)
+            return
+        parts: dict[int, tuple[int, list[Row]]] = {}
+        for place, (code, row) in enumerate(zip(codes, own, strict=True), start):
+            parts.setdefault(code, (place, []))[1].append(row)
+        for code, (place, part) in parts.items():
+            self._of_row(rows, place, code).take_rows(part)
+
+    def _of_row(self, rows: FeedRows, place: int, code: int) -> FeedStream:
+        """The stream of a row, new or known."""
+        word = rows.word(code)
+        return self.streams.get(word) or self.stream(word, rows.destination(place))
 
     def _blocks(self, rows: FeedRows) -> None:
         """Datagrams whose blocks do not add up; most have none, so they are few."""
         for place, odd in rows.odd_counts():
             self.blocks = True
             if odd:
-                self.stream(rows.words[int(rows.codes[place])]).odd_counts += odd
+                self.stream(rows.stream(place)).odd_counts += odd
 
-    def _shared(self, rows: FeedRows, place: int) -> None:
+    def _shared(self, rows: FeedRows, place: int, row: Row) -> None:
         """A row that may concern several streams, or that only some read."""
-        row = rows.row(place)
-        detail = rows.detail(place)
-        word = rows.words[int(rows.codes[place])]
-        if row.kind == Kind.NOTICE and row.wire_kind == FACTS:
-            self._facts(detail)
+        kind = row.kind
+        if kind == _NOTICE and row.wire_kind == FACTS:
+            self._facts(rows.detail(place) or "{}")
             return
-        if row.kind == Kind.DATA:
+        if kind == _DATA:
             self._unicast(rows, place, row)
             return
-        named = self._named(word)
-        if not named and row.kind in (Kind.CLOSE, Kind.NOTICE):
-            named = [self.stream(word, rows.destination(place))]
-        if row.kind in (Kind.CLOSE, Kind.NOTICE):
-            for stream in named:
-                stream.take(rows.columns.part(place, place + 1))
-        elif row.kind == Kind.REQUEST:
+        word = rows.stream(place)
+        stream = self.streams.get(word)
+        if kind in (_CLOSE, _NOTICE):
+            named = [stream] if stream is not None else self._named(word)
+            for stream in named or [self.stream(word, rows.destination(place))]:
+                stream.take_one(row)
+        elif kind == _REQUEST:
             self._asked.add((rows.destination(place) or "", row.source))
-            self._request(self._targets(named), json.loads(detail or "[]"), row)
-        elif row.kind == Kind.RETRANSMISSION:
-            self._repair(self._targets(named), row)
+            detail = rows.detail(place) or "[]"
+            whole = f"[[{row.first},{row.stop}]]"  # most ask for one stretch, which the row has
+            ranges = [[row.first, row.stop]] if detail == whole else json.loads(detail)
+            self._request(self._targets(word), ranges, row)
+        elif kind == _REPAIR:
+            self._repair(self._targets(word), row)
 
     def _named(self, word: str) -> list[FeedStream]:
         """The streams that a word is the name of, or begins; none if they are too many to ask."""
@@ -177,30 +232,28 @@ class FeedEngine:
             found.append(self.streams[key])
         return found if len(found) <= MAX_TARGETS else []
 
-    def _may_be_repairs(self, rows: FeedRows) -> bool:
-        """Unicast data from a server that was asked is a repair, though nothing in it says so."""
-        if "request" not in self.declares and not self._asked:
-            return bool(np.any(rows.columns.kind == Kind.REQUEST))
-        return True
-
     def _unicast(self, rows: FeedRows, place: int, row: Row) -> None:
         if (row.source, rows.destination(place) or "") in self._asked:
-            self._repair(
-                self._targets(self._named("")), row._replace(kind=int(Kind.RETRANSMISSION))
-            )
+            self._repair(self._targets(""), row._replace(kind=_REPAIR))
         else:
-            self._own(rows, int(rows.codes[place]), rows.columns.part(place, place + 1), place)
+            self._streams_between(rows, place, place + 1)
 
-    def _targets(self, named: list[FeedStream]) -> list["Target"]:
-        """Streams that requests and repairs can be about: lines are one."""
-        lone: list[Target] = [stream for stream in named if stream.sink is None]
-        self._drain()
-        pairs = [
-            pair
-            for _, pair in sorted(self.pairs.items())
-            if any(stream in named for stream in pair.streams.values())
-        ]
-        return lone + pairs
+    def _targets(self, word: str) -> list["Target"]:
+        """Streams that requests and repairs with this word can be about: lines are one."""
+        if self.pairs:
+            self._drain()
+        if self._known != len(self.streams):
+            self._known = len(self.streams)
+            self._about.clear()
+        found = self._about.get(word)
+        if found is None:
+            named = self._named(word)
+            pairs = {_pair_key(stream.key) for stream in named if stream.sink is not None}
+            found = [stream for stream in named if stream.sink is None]
+            found += [self.pairs[key] for key in sorted(pairs)]
+            if len(self._about) < MAX_TARGETS:
+                self._about[word] = found
+        return found
 
     def _request(self, named: list["Target"], ranges: list[list[int]], row: Row) -> None:
         stream = self._meant(named, ranges)
@@ -215,7 +268,7 @@ class FeedEngine:
         requests.ask(stream, asked, row.mark(), row.source)
 
     def _repair(self, named: list["Target"], row: Row) -> None:
-        stream = self._meant(named, [[row.first, row.stop]])
+        stream = named[0] if len(named) == 1 else self._meant(named, [[row.first, row.stop]])
         if stream is None:
             self.homeless += row.stop - row.first
             return
@@ -257,8 +310,8 @@ class FeedEngine:
         samples: dict[str, list[Sample]] = {}
         held = 0
         for place, payload in rows.payloads():
-            key = rows.words[int(rows.codes[place])]
-            prefix, _, line = key.rpartition("|")
+            key = rows.stream(place)
+            line = key.rpartition("|")[2]
             row = rows.row(place)
             if row.flags & Flag.NETWORK_DUPLICATE:
                 continue
@@ -274,19 +327,22 @@ class FeedEngine:
                 if held > MAX_RECORDS:
                     self._compare(samples, row.at_ns)
                     held = 0
-                own = samples.setdefault(f"{prefix}|", [])
+                own = samples.setdefault(_pair_key(key), [])
                 own.append(Sample(LINES.index(line), row.stop, records))
                 held += row.stop - row.first
         if samples:
-            self._compare(samples, int(rows.columns.at_ns[-1]))
+            self._compare(samples, rows.row(len(rows) - 1).at_ns)
 
     def _compare(self, samples: dict[str, list[Sample]], following_ns: int) -> None:
         for prefix, own in samples.items():
             self.pairs[prefix].leads.take(own, following_ns)
         samples.clear()
 
-    def _facts(self, detail: str | None) -> None:
-        facts = _parsed(detail or "{}")
+    def _facts(self, detail: str) -> None:
+        if detail == self._told:
+            return
+        self._told = detail
+        facts = _parsed(detail)
         self.bits = int(facts.get("bits") or 64)
         self.declares = frozenset(facts.get("declares") or ())
         self.stamp_bits = facts.get("stamp_bits")
@@ -301,6 +357,11 @@ class FeedEngine:
             max_jump=value("max_jump"),
             silence_ns=value("silence_ms") * 1_000_000,
         )
+
+
+def _pair_key(key: str) -> str:
+    """Of the pair that a line belongs to."""
+    return key.rpartition("|")[0] + "|"
 
 
 @lru_cache(maxsize=64)

@@ -76,8 +76,11 @@ class FeedReporter(Reporter):
             requests = self.engine.requests.get(stream.key)
             yield self.row(STREAM, summary(self.engine, stream, requests), about)
             for _, gap in sorted(stream.gaps.items()):
-                for row in gap.rows():
-                    yield self.row(GAP, row, about)
+                for text in gap.texts():
+                    yield Result(
+                        self.capture, GAP, self.conversation, SYSTEM, {}, stream.key,
+                        *gap.revealed, text=text,
+                    )  # fmt: skip
             for finding in self._findings(stream, about, requests):
                 yield self.finding(finding, about)
         for _, pair in sorted(self.engine.pairs.items()):

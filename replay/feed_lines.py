@@ -58,19 +58,19 @@ class LinePair:
 
     def take(self, rows: list[Taken]) -> None:
         """Rows of both lines, in the order of the capture."""
-        for row in rows:
-            mark = Mark(row.frame, row.at_ns)
-            merged = self._numberings.get(row.numbering)
+        for frame, number, first, stop, at_ns, before_frame, before_ns, by in rows:
+            merged = self._numberings.get(number)
             if merged is None:
-                merged = Numbering(row.first, row.first, mark, row.numbering)
-                self._numberings[row.numbering] = merged
-            if row.first > merged.high:
-                merged.before = Mark(row.before_frame, row.before_ns)
-                merged.reveal(row.first, mark, row.by)
+                merged = self._numberings[number] = Numbering(first, frame, at_ns, number)
+            high = merged.high
+            if first > high:
+                merged.before_frame, merged.before_ns = before_frame, before_ns
+                merged.reveal(first, frame, at_ns, by)
                 merged.forget()
-            if row.first < min(row.stop, merged.high):
-                merged.late(row.first, min(row.stop, merged.high), merged.holes.revealed)
-            merged.high = max(merged.high, row.stop)
+            elif first < high and first < stop:
+                merged.late(first, min(stop, high), merged.holes.revealed)
+            if stop > high:
+                merged.high = max(first, stop)
 
     def standing(self, first: int, stop: int) -> tuple[list[Range], int]:
         """As of a stream: what neither line has brought, and one past the highest number."""
@@ -85,11 +85,12 @@ class LinePair:
         if merged is None or row.first >= merged.high:
             return 0
         late = merged.late(row.first, min(row.stop, merged.high), merged.holes.revealed)
-        for hole, first, stop in late.filled:
+        filled = 0
+        for _, first, stop, revealed_ns, _ in late.filled:
             self.recovered.add(first, stop, row.mark())
-            self.recovery.add(row.at_ns - hole.revealed_ns, stop - first)
+            self.recovery.add(row.at_ns - revealed_ns, stop - first)
+            filled += stop - first
         self.needless += late.copies
-        filled = sum(stop - first for _, first, stop in late.filled)
         self._repaired[merged.number] = self._repaired.get(merged.number, 0) + filled
         return filled
 

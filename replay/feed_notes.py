@@ -1,6 +1,6 @@
 """What a feed's stream writes down: numbers noticed, trials, restarts, pauses; its settings."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from seqaudit.replay.feed_holes import Hole
@@ -25,23 +25,43 @@ class StreamSettings:
     silence_ns: int = 3_000_000_000
 
 
-@dataclass(slots=True)
 class Noted:
-    """Numbers that something was noticed about: all counted, the first ones listed."""
+    """Numbers that something was noticed about: all counted, the first ones listed.
 
-    count: int = 0
-    times: int = 0
-    ranges: RangeSet = field(default_factory=RangeSet)
-    marks: list[Mark] = field(default_factory=list)
+    A stream has many of these and a capture has many streams, so lists are made when needed.
+    """
+
+    __slots__ = ("_marks", "_ranges", "count")
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._marks: list[Mark] | None = None
+        self._ranges: RangeSet | None = None
+
+    @property
+    def ranges(self) -> RangeSet:
+        """The first ones."""
+        if self._ranges is None:
+            self._ranges = RangeSet()
+        return self._ranges
+
+    @property
+    def marks(self) -> list[Mark]:
+        """The first moments of it."""
+        return self._marks or []
 
     def add(self, first: int, stop: int, mark: Mark) -> None:
         """[first, stop) was noticed."""
         self.count += stop - first
-        self.times += 1
-        if len(self.ranges) < MAX_RANGES:
-            self.ranges.add(first, stop)
-        if len(self.marks) < MAX_KEPT_MARKS:
-            self.marks.append(mark)
+        ranges = self._ranges
+        if ranges is None:
+            ranges = self._ranges = RangeSet()
+        if len(ranges) < MAX_RANGES:
+            ranges.add(first, stop)
+        if self._marks is None:
+            self._marks = [mark]
+        elif len(self._marks) < MAX_KEPT_MARKS:
+            self._marks.append(mark)
 
     def retract(self, first: int, stop: int) -> None:
         """Of [first, stop), noted before, nothing is to be said."""

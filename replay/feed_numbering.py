@@ -1,15 +1,13 @@
 """One numbering of a feed's stream: from a start, upwards, until it is reset or restarted.
 
 What arrives at or above ``high`` reveals what it skips; what arrives below fills a hole, or had
-arrived before, or was sent before the capture began. Two ways in, one answer: ``ahead`` takes one
-row, ``ahead_many`` columns of rows. Numbers are unwrapped by then.
+arrived before, or was sent before the capture began. Two ways in, one answer: a row at a time, its
+reader moves ``high`` and ``before``; or ``ahead_many``. Numbers are unwrapped by then.
 """
 
-from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from seqaudit.replay.feed_holes import Filled, GivenUp, Holes, Int64s
-from seqaudit.replay.gaps import Mark
 from seqaudit.replay.ranges import RangeSet
 
 #: What reveals a hole, as the report says it; holes keep the place in this list.
@@ -33,37 +31,36 @@ class Late(NamedTuple):
     given_up: list[Filled]  # parts of holes that were given up before this row came
 
 
-@dataclass(slots=True)
 class Numbering:
-    """Numbers [start, high), less the holes, have arrived."""
+    """Numbers [start, high), less the holes, have arrived.
 
-    start: int
-    high: int
-    before: Mark  # up to here nothing was missing beyond the holes
-    number: int = 0  # of this numbering in its stream
-    holes: Holes = field(default_factory=Holes)
-    early: RangeSet = field(default_factory=RangeSet)
-    given_up: int = 0  # numbers of holes that are no longer remembered
+    Up to (``before_frame``, ``before_ns``) nothing was missing beyond the holes.
+    """
 
-    def ahead(self, first: int, stop: int, mark: Mark, last: Mark) -> None:
-        """[first, stop), first >= high, came."""
-        if first > self.high:
-            self.reveal(first, mark, BY_NUMBER)
-        self.high = stop
-        self.before = last
+    __slots__ = (
+        "before_frame", "before_ns", "early", "given_up", "high", "holes", "number", "start",
+    )  # fmt: skip
 
-    def reveal(self, stop: int, mark: Mark, by: int) -> None:
+    def __init__(self, start: int, before_frame: int, before_ns: int, number: int = 0) -> None:
+        self.start = start
+        self.high = start
+        self.before_frame = before_frame
+        self.before_ns = before_ns
+        self.number = number  # of this numbering in its stream
+        self.holes = Holes()
+        self.early = RangeSet()
+        self.given_up = 0  # numbers of holes that are no longer remembered
+
+    def reveal(self, stop: int, frame: int, at_ns: int, by: int) -> None:
         """Everything below ``stop`` exists."""
-        before = self.before
-        self.holes.add(self.high, stop, before.frame, before.at_ns, mark.frame, mark.at_ns, by)
+        self.holes.add(self.high, stop, self.before_frame, self.before_ns, frame, at_ns, by)
         self.high = stop
 
-    def ahead_many(self, holes: list[Int64s], high: int, before: Mark) -> None:
+    def ahead_many(self, holes: list[Int64s], high: int) -> None:
         """Rows that skipped ``holes`` (as ``feed_holes.COLUMNS``) and ended below ``high``."""
         if len(holes[0]):
             self.holes.add_many(holes)
         self.high = high
-        self.before = before
 
     def late(self, first: int, stop: int, revealed: int) -> Late:
         """[first, stop), below high, came when so many holes had been revealed."""
@@ -86,7 +83,9 @@ class Numbering:
             else:
                 forgotten += early
                 first += early
-        taken = sum(f.stop - f.first for f in filled)
+        taken = 0
+        for part in filled:
+            taken += part.stop - part.first
         return Late(filled, early_new, stop - first - taken - early_new, forgotten, below)
 
     def messages(self) -> int:

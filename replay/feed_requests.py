@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from seqaudit.replay.feed_notes import Noted
 from seqaudit.replay.gaps import Mark
 from seqaudit.replay.measures import Durations
-from seqaudit.replay.ranges import Range, RangeSet
+from seqaudit.replay.ranges import Range
 
 #: Stretches that are waited for at once, and those remembered as ever asked for.
 MAX_WAITING: Final = 50_000
@@ -35,9 +35,7 @@ class Requests:
         self.requests = 0
         self.numbers = 0
         self.by_source: dict[str, list[int]] = {}  # requests, numbers
-        self.missing_here = Noted()  # asked for while missing at the place of capture
         self.arrived_here = Noted()  # asked for although they had arrived at it
-        self.ahead = Noted()  # not seen by then
         self.repeated = 0
         self.answered = Durations()
         self.answers = 0
@@ -57,15 +55,11 @@ class Requests:
         for first, stop in ranges:
             self.numbers += stop - first
             missing, seen = stream.standing(first, stop)
-            for part in missing:
-                self.missing_here.add(*part, mark)
-            have = RangeSet([(first, min(stop, seen))] if seen > first else [])
-            for part in missing:
-                have.remove(*part)
-            for part in have:
-                self.arrived_here.add(*part, mark)
-            if stop > seen:
-                self.ahead.add(max(first, seen), stop, mark)
+            cursor = first
+            for begin, end in (*missing, (min(stop, seen), stop)):
+                if cursor < begin:
+                    self.arrived_here.add(cursor, begin, mark)
+                cursor = end
             stream.was_asked(first, stop, mark)
             self._wait(first, stop, mark)
 
@@ -92,6 +86,11 @@ class Requests:
 
     def _wait(self, first: int, stop: int, mark: Mark) -> None:
         """Of what is waited for already, the first request counts."""
+        waiting = self._waiting
+        if first < stop and (not waiting or first >= waiting[-1][1]):
+            if len(waiting) < MAX_WAITING:
+                waiting.append((first, stop, mark))
+            return
         cursor = first
         place = max(bisect_right(self._waiting, (first, stop, mark)) - 1, 0)
         new: list[Range] = []

@@ -1,8 +1,10 @@
 """Rows of a feed's stream, one by one and as columns."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from functools import cached_property, partial
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
@@ -16,23 +18,30 @@ from seqaudit.replay.gaps import Mark
 class Words:
     """A column of strings; a list only of what is looked at."""
 
+    __slots__ = ("codes", "words")
+
     def __init__(self, column: pa.Array) -> None:
         coded = encoded(filled(column, ""))
-        self._codes = coded.indices.to_numpy(zero_copy_only=False)
-        self._words = coded.dictionary.to_pylist()
+        self.codes: Any = coded.indices.to_numpy(zero_copy_only=False)
+        self.words: list[str] = coded.dictionary.to_pylist()
 
     def picked(self, rows: Any) -> "Words":
         made = Words.__new__(Words)
-        made._codes, made._words = self._codes[rows], self._words
+        made.codes, made.words = self.codes[rows], self.words
         return made
 
     def __getitem__(self, rows: slice) -> Iterator[str]:
-        return map(self._words.__getitem__, self._codes[rows].tolist())
+        return map(self.words.__getitem__, self.codes[rows].tolist())
+
+    def word(self, row: int) -> str:
+        """Of one row."""
+        word: str = self.words[self.codes[row]]
+        return word
 
     def distinct(self, start: int, stop: int) -> list[str]:
         """The words among some rows, in the order of their first row."""
-        codes, places = np.unique(self._codes[start:stop], return_index=True)
-        return [self._words[code] for code in codes[np.argsort(places)].tolist()]
+        codes, places = np.unique(self.codes[start:stop], return_index=True)
+        return [self.words[code] for code in codes[np.argsort(places)].tolist()]
 
 
 class Row(NamedTuple):
@@ -55,6 +64,10 @@ class Row(NamedTuple):
 
     def last(self) -> Mark:
         return Mark(self.last_frame, self.last_ns)
+
+
+#: ``Row._make`` without a call in Python: a capture of losses is mostly rows.
+_row: Final[Callable[[Iterable[Any]], Row]] = cast(Any, partial(tuple.__new__, Row))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +103,13 @@ class Columns:
 
     def rows(self, start: int, stop: int) -> Iterator[Row]:
         """Some of the rows one by one."""
-        lists = [getattr(self, name)[start:stop].tolist() for name in Row._fields[:9]]
+        numbers = (
+            self.first, self.stop, self.frame, self.at_ns, self.last_frame, self.last_ns,
+            self.kind, self.flags, self.size,
+        )  # fmt: skip
+        lists = [column[start:stop].tolist() for column in numbers]
         words = self.wire_kind[start:stop], self.source[start:stop]
-        return map(Row._make, zip(*lists, *words, strict=True))
+        return map(_row, zip(*lists, *words, strict=True))
 
 
 def alike(row: Row, other: Row) -> bool:
@@ -114,92 +131,200 @@ _NUMBERED: Final = (
     "seqno", "stop_seqno", "frame", "at_ns", "last_frame", "last_at_ns", "kind", "flags", "size",
 )  # fmt: skip
 #: Kinds that are ordered against their own stream only.
-_OWN: Final = np.array([int(Kind.DATA), int(Kind.HIGHEST)])
+_OWN: Final = (int(Kind.DATA), int(Kind.HIGHEST))
+#: Rows that are made Python objects at a time: there may be many rows, and many small parts.
+CHUNK: Final = 4096
+#: Up to so many rows Python's own functions are faster than numpy's.
+FEW: Final = 64
 
 
-class FeedRows:
-    """Rows (schema EVENTS) as columns."""
+class _Batch:
+    """All rows of a batch; what its parts ask for is made once for all of them."""
 
     def __init__(self, batch: pa.RecordBatch) -> None:
-        self._batch = batch
-        self._start = 0
-        coded = encoded(filled(batch.column("stream"), ""))
-        self.codes: Any = coded.indices.to_numpy(zero_copy_only=False)
-        self.words: list[str] = coded.dictionary.to_pylist()
-        seqno, stop, frame, at_ns, last_frame, last_ns, kind, flags, size = (
-            _numbers(batch.column(name)) for name in _NUMBERED
-        )
+        self.batch = batch
+        self.streams = Words(batch.column("stream"))
+        numbers = [_numbers(batch.column(name)) for name in _NUMBERED]
         words = Words(batch.column("wire_kind")), Words(batch.column("source"))
+        seqno, stop, frame, at_ns, last_frame, last_ns, kind, flags, size = numbers
         self.columns = Columns(
             seqno, stop, frame, at_ns, last_frame, last_ns, kind, flags, size, *words
         )
-        self._has_payload = batch.column("payload").null_count < len(batch)
-        self._has_stamp = batch.column("stamp").null_count < len(batch)
+        self._from = 0  # the chunk of rows that are objects now
+        self._rows: list[Row] = []
+        self._codes: list[int] = []
+        self._details: list[str | None] | None = None
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return len(self.columns)
+
+    @cached_property
+    def destinations(self) -> Words:
+        return Words(self.batch.column("destination"))
+
+    @cached_property
+    def shared(self) -> list[int]:
+        """Places of rows that are ordered against several streams."""
+        kind = self.columns.kind
+        return _places((kind != _OWN[0]) & (kind != _OWN[1]))
+
+    @cached_property
+    def shared_or_unicast(self) -> list[int]:
+        """The same, with those of unicast data."""
+        kind = self.columns.kind
+        group = (self.columns.flags & int(Flag.MULTICAST)) != 0
+        return _places((kind != _OWN[1]) & ((kind != _OWN[0]) | ~group))
+
+    @cached_property
+    def requests(self) -> list[int]:
+        return _places(self.columns.kind == int(Kind.REQUEST))
+
+    @cached_property
+    def payloads(self) -> list[int]:
+        """Places of rows with a payload."""
+        return _valid(self.batch.column("payload"))
+
+    @cached_property
+    def counted(self) -> tuple[list[int], list[int]]:
+        """Places of rows that tell a count of odd datagrams, and of those where it is not 0."""
+        column = self.batch.column("stamp")
+        return _valid(column), _places(_numbers(filled(column, 0)) != 0)
+
+    def rows(self, start: int, stop: int) -> list[Row]:
+        """Some rows as objects."""
+        begin = self._chunk(start, stop)
+        return self._rows[begin : begin + stop - start]
+
+    def codes(self, start: int, stop: int) -> list[int]:
+        """Of their streams."""
+        begin = self._chunk(start, stop)
+        return self._codes[begin : begin + stop - start]
+
+    def detail(self, place: int) -> str | None:
+        """The JSON of a row."""
+        begin = self._chunk(place, place + 1)
+        if self._details is None:
+            column = self.batch.column("detail").slice(self._from, len(self._rows))
+            self._details = column.to_pylist()
+        return self._details[begin]
+
+    def _chunk(self, start: int, stop: int) -> int:
+        """Where the rows begin in a chunk that holds them."""
+        if start < self._from or stop > self._from + len(self._codes):
+            end = min(max(stop, start + CHUNK), len(self))
+            self._rows = list(self.columns.rows(start, end))
+            self._codes = self.streams.codes[start:end].tolist()
+            self._details = None
+            self._from = start
+        return start - self._from
+
+
+class FeedRows:
+    """Rows (schema EVENTS) of a batch or a part of one; places count from the part's beginning."""
+
+    __slots__ = ("_all", "_start", "_stop")
+
+    def __init__(self, batch: pa.RecordBatch) -> None:
+        self._all = _Batch(batch)
+        self._start, self._stop = 0, len(batch)
+
+    def __len__(self) -> int:
+        return self._stop - self._start
 
     def part(self, start: int, stop: int) -> "FeedRows":
         """Consecutive rows; there may be very many such parts, so nothing is read again."""
         made = FeedRows.__new__(FeedRows)
-        made._batch, made._start = self._batch, self._start + start
-        made.codes, made.words = self.codes[start:stop], self.words
-        made.columns = self.columns.part(start, stop)
-        made._has_payload, made._has_stamp = self._has_payload, self._has_stamp
+        made._all = self._all
+        made._start, made._stop = self._start + start, self._start + stop
         return made
+
+    def latest_ns(self) -> int:
+        """The last moment of any row."""
+        if len(self) <= FEW:
+            return max(row.last_ns for row in self.rows(0, len(self)))
+        return int(np.max(self._all.columns.last_ns[self._start : self._stop]))
 
     def shared(self, unicast: bool) -> list[int]:
         """Places of rows that are ordered against several streams; with those of unicast data."""
-        kind = self.columns.kind
-        own = (kind == _OWN[0]) | (kind == _OWN[1])
-        if unicast:
-            group = (self.columns.flags & int(Flag.MULTICAST)) != 0
-            own &= group | (kind != Kind.DATA)
-        found: list[int] = np.flatnonzero(~own).tolist()
-        return found
+        return self._within(self._all.shared_or_unicast if unicast else self._all.shared)
+
+    def requests(self) -> bool:
+        """Does anybody ask for anything?"""
+        return bool(self._within(self._all.requests))
 
     def payloads(self) -> Iterator[tuple[int, bytes]]:
         """Place and payload of the rows that have one, in order."""
-        if not self._has_payload:
-            return
-        column = self._column("payload")
-        for place in np.flatnonzero(not_null(column).to_numpy(zero_copy_only=False)).tolist():
-            yield place, column[place].as_py()
+        column = self._all.batch.column("payload")
+        for place in self._within(self._all.payloads):
+            yield place, column[self._start + place].as_py()
 
     def odd_counts(self) -> Iterator[tuple[int, int]]:
         """Place and count of the rows where it is not 0, and of the first that has a count."""
-        if not self._has_stamp:
-            return
-        column = self._column("stamp")
-        counted = not_null(column).to_numpy(zero_copy_only=False)
-        if not counted.any():
-            return
-        counts = filled(column, 0).to_numpy(zero_copy_only=False)
-        for place in sorted({int(np.argmax(counted)), *np.flatnonzero(counts).tolist()}):
-            yield place, int(counts[place])
+        known, odd = map(self._within, self._all.counted)
+        column = self._all.batch.column("stamp")
+        for place in sorted({*known[:1], *odd}):
+            yield place, column[self._start + place].as_py()
 
     def rate(self, place: int) -> int | None:
         """Ticks a second of a row's timestamps."""
-        rate: int | None = self._batch.column("conn_id")[self._start + place].as_py()
+        rate: int | None = self._all.batch.column("conn_id")[self._start + place].as_py()
         return rate
 
     def row(self, place: int) -> Row:
         """One row."""
-        (row,) = self.columns.rows(place, place + 1)
-        return row
+        return self.rows(place, place + 1)[0]
+
+    def rows(self, start: int, stop: int) -> list[Row]:
+        """Some rows."""
+        return self._all.rows(self._start + start, self._start + stop)
+
+    def columns(self, start: int, stop: int) -> Columns:
+        """Consecutive rows as columns."""
+        return self._all.columns.part(self._start + start, self._start + stop)
+
+    def codes(self, start: int, stop: int) -> list[int]:
+        """Of the streams of some rows."""
+        return self._all.codes(self._start + start, self._start + stop)
+
+    def code_column(self, start: int, stop: int) -> Any:
+        """The same for many rows."""
+        return self._all.streams.codes[self._start + start : self._start + stop]
+
+    def word(self, code: int) -> str:
+        """The stream that a code stands for."""
+        return self._all.streams.words[code]
+
+    def stream(self, place: int) -> str:
+        """What a row calls its stream."""
+        return self.word(int(self._all.streams.codes[self._start + place]))
 
     def detail(self, place: int) -> str | None:
         """The JSON of a row."""
-        text: str | None = self._batch.column("detail")[self._start + place].as_py()
-        return text
+        return self._all.detail(self._start + place)
 
     def destination(self, place: int) -> str | None:
         """Where a row's datagrams went."""
-        text: str | None = self._batch.column("destination")[self._start + place].as_py()
-        return text
+        return self._all.destinations.word(self._start + place) or None
 
-    def _column(self, name: str) -> pa.Array:
-        return self._batch.column(name).slice(self._start, len(self))
+    def _within(self, places: list[int]) -> list[int]:
+        """Of the batch's places those in this part."""
+        start = self._start
+        low = bisect_left(places, start)
+        if low == len(places) or places[low] >= self._stop:
+            return []
+        high = bisect_left(places, self._stop, low)
+        return [place - start for place in places[low:high]]
+
+
+def _places(these: Any) -> list[int]:
+    found: list[int] = np.flatnonzero(these).tolist()
+    return found
+
+
+def _valid(column: pa.Array) -> list[int]:
+    if column.null_count == len(column):
+        return []
+    return _places(not_null(column).to_numpy(zero_copy_only=False))
 
 
 def _numbers(column: pa.Array) -> Any:

@@ -40,12 +40,13 @@ are the same question where requests are a receiver's own):
     F4  later                                                 recovered or late
 """
 
+from collections.abc import Iterable
 from typing import Any, Final
 
 import numpy as np
 
 from seqaudit.decoders.events import Flag, Kind
-from seqaudit.replay.feed_holes import Hole, Int64s
+from seqaudit.replay.feed_holes import Filled, Hole, Int64s
 from seqaudit.replay.feed_notes import (
     MAX_RANGES,
     Ended,
@@ -78,6 +79,8 @@ RESTART_NUMBERS: Final = 64
 MAX_TRIAL_ROWS: Final = 1 << 16
 #: Gaps of a stream that get a row in the report; the rest is counted.
 MAX_LISTED: Final = 1_000
+#: Senders that are named.
+MAX_SENDERS: Final = 16
 #: Stretches that are remembered as asked for.
 MAX_ASKED: Final = 50_000
 #: Below so many rows columns cost more than they save.
@@ -86,10 +89,25 @@ FEW: Final = 48
 STRETCH: Final = 8192
 DUPLICATE: Final = int(Flag.NETWORK_DUPLICATE)
 _DATA: Final = int(Kind.DATA)
+_REPAIR: Final = int(Kind.RETRANSMISSION)
+#: A feed keeps what is missing elsewhere, so its gaps share this; it stays empty.
+_NOTHING: Final = RangeSet()
+_NO_COUNTS: Final[dict[Outcome, int]] = dict.fromkeys(Outcome, 0)
 
 
 class FeedStream:
     """One numbered stream; ``sink`` hears of every row that belongs to its numbering."""
+
+    __slots__ = (
+        "_held", "_held_high", "_held_revealed", "_near", "_numberings", "_source", "_trial",
+        "after_end", "arrivals", "asked", "bits", "bytes", "copies", "counts", "declares",
+        "deepest", "destination", "duplicates", "either", "ended", "ended_numberings", "first",
+        "forgotten", "gap_count", "gaps", "highest", "key", "last_frame", "last_ns", "late",
+        "lowest", "messages", "needless", "now", "odd_counts", "open_at_end", "open_count",
+        "outages", "past", "pauses", "recovered", "recovery", "reordered", "restarts", "sender",
+        "senders", "settings", "sink", "strays", "switches", "tails", "undecidable",
+        "unlisted_pauses", "unrecovered", "useful", "wraps",
+    )  # fmt: skip
 
     def __init__(self, key: str, settings: StreamSettings) -> None:
         self.key = key
@@ -98,27 +116,26 @@ class FeedStream:
         self.declares: frozenset[str] = frozenset()
         self.sender: str | None = None
         self.destination: str | None = None
-        self.senders: set[str] = set()
+        self.senders: list[str] = []
         self.now: Numbering | None = None
         self.past: Numbering | None = None  # left by a restart that may be none
         self.restarts: list[Restart] = []
-        self.restart_count = 0
         self.switches = Times()
         self.strays = Noted()
         self.arrivals = 0
         self.bytes = 0
         self.first: Mark | None = None
-        self.last: Mark | None = None
+        self.last_frame = -1  # of the last moment, none before ``first``
+        self.last_ns = 0
         self.lowest: int | None = None
         self.highest: int | None = None
         self.messages = 0  # of numberings that have ended
         self.gap_count = 0
         self.gaps: dict[tuple[int, int], Gap] = {}  # (numbering, id) -> gap, the first ones
-        self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
+        self.counts = _NO_COUNTS.copy()
         self.unrecovered = RangeSet()  # the first ones
         self.open_at_end: list[Hole] = []
         self.open_count = 0
-        self.lost_young = 0
         self.tails = Noted()
         self.outages: dict[tuple[int, int], Outage] = {}  # (numbering, id) of a hole
         self.recovered = Noted()
@@ -148,15 +165,20 @@ class FeedStream:
         self._held_high = 0
         self._held_revealed = 0
         self._trial: Trial | None = None
+        self._source = ""  # of the last row; it is known
+
+    @property
+    def last(self) -> Mark | None:
+        """The last moment; null before the first."""
+        return None if self.first is None else Mark(self.last_frame, self.last_ns)
 
     # -- rows ------------------------------------------------------------------------------------
 
     def take(self, columns: Columns) -> None:
-        """Rows in order."""
+        """Rows in order, as columns."""
         count = len(columns)
         if count < FEW:
-            for row in columns.rows(0, count):
-                self._one(row)
+            self.take_rows(columns.rows(0, count))
             return
         special = np.flatnonzero(
             (columns.kind != _DATA) | (columns.flags & DUPLICATE != 0)
@@ -175,9 +197,70 @@ class FeedStream:
                 if taken >= FEW and place == stop:
                     stop = place + 1
             stop = min(count, max(stop, place + 1), place + FEW)
-            for row in columns.rows(place, stop):
-                self._one(row)
+            self.take_rows(columns.rows(place, stop))
             place = stop
+
+    def take_rows(self, rows: Iterable[Row]) -> None:
+        """Rows in order: L3 and L4 as they mostly are, and all others by ``_one``."""
+        settings = self.settings
+        silence_ns, max_jump = settings.silence_ns, settings.max_jump
+        near_by = settings.restart_distance
+        space = (1 << self.bits) - 1 if self.bits < 63 else 0
+        for row in rows:
+            first, stop, frame, at_ns, last_frame, last_ns, kind, flags, size, _, source = row
+            now = self.now
+            if (
+                kind != _DATA
+                or now is None
+                or self._trial is not None
+                or self.past is not None
+                or self.ended is not None
+                or first >= stop
+                or at_ns - self.last_ns > silence_ns
+            ):
+                self._one(row)
+                continue
+            if space and self._near is not None:
+                stop -= first
+                first = unwrap(first, self._near, space)
+                stop += first
+            high, held = now.high, self._held
+            if held is not None and held.stop == first:
+                self._one(row)
+                continue
+            if first >= high:
+                if first - high > max_jump:
+                    self._one(row)
+                    continue
+                if held is not None:
+                    self._end_held()
+                if first > high:
+                    self._reveal(now, first, frame, at_ns, BY_NUMBER)
+                if self.sink is not None:
+                    self._taken(first, stop, frame, at_ns, BY_NUMBER)
+                now.high = stop
+                now.before_frame, now.before_ns = last_frame, last_ns
+            elif stop <= high and (
+                high - first <= near_by
+                or flags & DUPLICATE
+                or (held is None and now.holes.within(first, first + 1))  # L4: it may fill that
+            ):
+                if stop == high:
+                    now.before_frame, now.before_ns = last_frame, last_ns
+                if held is not None:
+                    self._end_held()
+                self._held = row if not space else row._replace(first=first, stop=stop)
+                self._held_high, self._held_revealed = high, now.holes.revealed
+            else:
+                self._one(row)
+                continue
+            if last_frame >= self.last_frame:
+                self.last_frame, self.last_ns = last_frame, last_ns
+            if source != self._source:
+                self._sent_by(source)
+            self._near = stop - 1
+            self.arrivals += stop - first
+            self.bytes += size
 
     def take_one(self, row: Row) -> None:
         """One row."""
@@ -227,10 +310,9 @@ class FeedStream:
         if len(self.asked) < MAX_ASKED:
             self.asked.add(first, stop)
         now = self.now
-        if now is None or not now.holes.open or now.holes.revealed == 0:
+        if now is None:
             return
-        holes = (now.holes.hole_at(low) for low, _ in now.holes.within(first, min(stop, now.high)))
-        for hole in {hole.id: hole for hole in holes if hole is not None}.values():
+        for hole in now.holes.ids_within(first, min(stop, now.high), MAX_LISTED):
             gap = self._gap(now, hole)
             if gap is not None:
                 gap.requests += 1
@@ -254,13 +336,17 @@ class FeedStream:
     def _one(self, row: Row) -> None:
         self._meet(row)
         kind = row.kind
-        if kind in (Kind.DATA, Kind.RETRANSMISSION):
-            first = self._unwrapped(row.first)
-            if kind == Kind.DATA:
-                self._near = first + row.stop - row.first - 1
-            self.arrivals += row.stop - row.first
+        if kind in (_DATA, _REPAIR):
+            first, stop = row.first, row.stop
+            if self.bits < 63 and self._near is not None:
+                first = self._unwrapped(first)
+                stop += first - row.first
+                row = row._replace(first=first, stop=stop)
+            if kind == _DATA:
+                self._near = stop - 1
+            self.arrivals += stop - first
             self.bytes += row.size
-            self._data(row._replace(first=first, stop=first + row.stop - row.first))
+            self._data(row)
         elif kind == Kind.HIGHEST:
             self._told(row, BY_HEARTBEAT)
         elif kind == Kind.CLOSE:
@@ -269,20 +355,20 @@ class FeedStream:
             self.reset(None if row.stop < 0 else row.stop, row.mark())
 
     def _meet(self, row: Row) -> None:
-        mark = row.mark()
-        if self.last is None:
-            self.first = mark
-        elif row.at_ns - self.last.at_ns > self.settings.silence_ns:
-            self._pause(Pause(self.last, mark))
-        if self.last is None or row.last_frame >= self.last.frame:
-            self.last = row.last()
-        if row.kind != Kind.RETRANSMISSION:
+        if self.first is None:
+            self.first = row.mark()
+        elif row.at_ns - self.last_ns > self.settings.silence_ns:
+            self._pause(Pause(Mark(self.last_frame, self.last_ns), row.mark()))
+        if row.last_frame >= self.last_frame:
+            self.last_frame, self.last_ns = row.last_frame, row.last_ns
+        if row.kind != _REPAIR and row.source != self._source:
             self._sent_by(row.source)
 
     def _sent_by(self, source: str) -> None:
-        if source and source not in self.senders and len(self.senders) < 16:
+        if source and source not in self.senders and len(self.senders) < MAX_SENDERS:
             self.sender = self.sender or source
-            self.senders.add(source)
+            self.senders.append(source)
+        self._source = source
 
     def _pause(self, pause: Pause) -> None:
         if len(self.pauses) < MAX_LISTED:
@@ -299,7 +385,8 @@ class FeedStream:
         held = self._held
         now = self.now
         if now is not None and row.stop == now.high and row.first < row.stop:
-            now.before = row.last()  # its last moment may be that of a heartbeat
+            # its last moment may be that of a heartbeat
+            now.before_frame, now.before_ns = row.last_frame, row.last_ns
         if self._trial is not None and row.flags & DUPLICATE:
             self._trial.alive(row.stop, row.last())
         if held is not None and row.first == held.stop and _continues(held, row):
@@ -316,7 +403,7 @@ class FeedStream:
             self._end_held()
         if row.flags & DUPLICATE and row.stop <= self._known():  # L1
             self._behind(row)
-        elif row.kind == Kind.RETRANSMISSION:
+        elif row.kind == _REPAIR:
             self._repair(row)
         elif self._trial is not None:
             self._while_on_trial(row, self._trial)
@@ -341,7 +428,7 @@ class FeedStream:
             self._place(row, self.now)
         elif 0 <= distance <= settings.max_jump:  # L3
             self._ahead(row)
-        elif distance < 0 and self._is_line(row, now):  # L4
+        elif distance < 0 and self._is_line(row.first, now):  # L4
             if row.stop > now.high:
                 self._behind(row._replace(stop=now.high))
                 self._end_held()
@@ -365,17 +452,17 @@ class FeedStream:
             self.undecidable += row.stop - row.first
             return
         if row.stop > now.high:
-            self._reveal(now, row.stop, row.mark(), BY_REPAIR)
+            self._reveal(now, row.stop, row.frame, row.at_ns, BY_REPAIR)
         self._behind(row)
 
-    def _is_line(self, row: Row, now: Numbering) -> bool:
+    def _is_line(self, first: int, now: Numbering) -> bool:
         """L4: near below the highest number, or its first number fills a hole.
 
         Only the first: the rest may be in another row where the capture was cut.
         """
-        if now.high - row.first <= self.settings.restart_distance:
+        if now.high - first <= self.settings.restart_distance:
             return True
-        return bool(now.holes.within(row.first, row.first + 1))
+        return bool(now.holes.within(first, first + 1))
 
     def _is_past(self, row: Row) -> bool:
         past, limit = self.past, self.settings.restart_distance
@@ -407,7 +494,7 @@ class FeedStream:
             self._data(row)
         elif trial.start <= row.first <= trial.next + settings.restart_distance:  # T3
             trial.extend(row)
-        elif now is not None and row.first < now.high and self._is_line(row, now):  # T4
+        elif now is not None and row.first < now.high and self._is_line(row.first, now):  # T4
             self._place(row, now)
         else:  # T5
             self._trial = None
@@ -457,7 +544,7 @@ class FeedStream:
             return
         if now is None:
             self._begin(following, mark)
-            self._taken(following, following, mark, by)
+            self._taken(following, following, *mark, by)
             self._near = following - 1
             now = self.now
             assert now is not None, "it has begun"
@@ -478,10 +565,10 @@ class FeedStream:
             if following > now.high:
                 self._end_held()
                 self.tails.add(now.high, following, mark)
-                self._taken(following, following, mark, by)
-                self._reveal(now, following, mark, by)
+                self._taken(following, following, *mark, by)
+                self._reveal(now, following, *mark, by)
             if following == now.high:
-                now.before = row.last()
+                now.before_frame, now.before_ns = row.last_frame, row.last_ns
             self._near = following - 1
         elif ahead < 0 and -ahead <= settings.restart_distance:
             pass  # overtaken by data: says nothing
@@ -503,40 +590,46 @@ class FeedStream:
         if trial is not None and trial.alive(following, row.last()):
             shown = True
         if shown and now is not None and following == now.high:
-            now.before = row.last()
+            now.before_frame, now.before_ns = row.last_frame, row.last_ns
         return shown
 
     # -- numberings ------------------------------------------------------------------------------
 
     def _begin(self, start: int, mark: Mark) -> None:
-        self.now = Numbering(start, start, mark, self._numberings)
+        self.now = Numbering(start, *mark, self._numberings)
         self._numberings += 1
 
     def _ahead(self, row: Row) -> None:
         now = self.now
         assert now is not None, "something goes on only after it began"
-        if self.ended is not None and row.stop > self.ended[0]:
-            self.after_end.add(max(row.first, self.ended[0]), row.stop, row.mark())
-        if row.first > now.high:
-            self._reveal(now, row.first, row.mark(), BY_NUMBER)
-        self._taken(row.first, row.stop, row.mark(), BY_NUMBER)
-        now.ahead(row.first, row.stop, row.mark(), row.last())
+        first, stop, frame, at_ns = row.first, row.stop, row.frame, row.at_ns
+        if self.ended is not None and stop > self.ended[0]:
+            self.after_end.add(max(first, self.ended[0]), stop, row.mark())
+        if first > now.high:
+            self._reveal(now, first, frame, at_ns, BY_NUMBER)
+        if self.sink is not None:
+            self._taken(first, stop, frame, at_ns, BY_NUMBER)
+        now.high = stop
+        now.before_frame, now.before_ns = row.last_frame, row.last_ns
 
-    def _taken(self, first: int, stop: int, mark: Mark, by: int) -> None:
+    def _taken(self, first: int, stop: int, frame: int, at_ns: int, by: int) -> None:
         now = self.now
         if self.sink is not None and now is not None:
             self.sink.append(
-                Taken(mark.frame, now.number, first, stop, mark.at_ns, *now.before, by)
-            )
+                Taken(
+                    frame, now.number, first, stop, at_ns, now.before_frame, now.before_ns, by
+                )
+            )  # fmt: skip
 
-    def _reveal(self, now: Numbering, stop: int, mark: Mark, by: int) -> None:
-        if mark.at_ns - now.before.at_ns > self.settings.silence_ns:
-            self._outage(now, Hole(
-                now.holes.revealed, now.high, stop, *now.before, *mark, by
-            ))  # fmt: skip
-        now.reveal(stop, mark, by)
+    def _reveal(self, now: Numbering, stop: int, frame: int, at_ns: int, by: int) -> None:
+        holes = now.holes
+        if at_ns - now.before_ns > self.settings.silence_ns:
+            before = now.before_frame, now.before_ns
+            self._outage(now, Hole(holes.revealed, now.high, stop, *before, frame, at_ns, by))
+        now.reveal(stop, frame, at_ns, by)
         self.gap_count += 1
-        self._forget(now)
+        if holes.revealed > holes.remembered:
+            self._forget(now)
 
     def _outage(self, numbering: Numbering, hole: Hole) -> None:
         if len(self.outages) < MAX_LISTED:
@@ -555,9 +648,9 @@ class FeedStream:
             self.unrecovered.add(hole.first, hole.stop)
         if hole.id >= MAX_LISTED:
             return
-        part = self._part(numbering, hole, Outcome.UNRECOVERED)
-        if part is not None:
-            part.ranges.add(hole.first, hole.stop)
+        gap = self._gap(numbering, hole.id, hole)
+        if gap is not None:
+            gap.parts.setdefault(Outcome.UNRECOVERED, Part()).ranges.add(hole.first, hole.stop)
 
     def _retire(self, numbering: Numbering, end_ns: int | None = None) -> None:
         """A numbering is over: what is missing never comes.
@@ -601,7 +694,6 @@ class FeedStream:
         return near or bool(self.asked.within(hole.first, hole.stop))
 
     def _note_restart(self, restart: Restart) -> None:
-        self.restart_count += 1
         if len(self.restarts) < MAX_LISTED:
             self.restarts.append(restart)
 
@@ -621,8 +713,8 @@ class FeedStream:
         for row in trial.rows:
             if row.kind in (Kind.HIGHEST, Kind.CLOSE):
                 if row.stop > now.high:
-                    self._reveal(now, row.stop, row.mark(), BY_HEARTBEAT)
-                now.before = row.last()
+                    self._reveal(now, row.stop, row.frame, row.at_ns, BY_HEARTBEAT)
+                now.before_frame, now.before_ns = row.last_frame, row.last_ns
             else:
                 self._data(row)
 
@@ -677,28 +769,31 @@ class FeedStream:
         row, self._held = self._held, None
         if row is None:
             return
-        mark = row.mark()
-        if row.flags & DUPLICATE and row.stop <= self._held_high:
-            self.duplicates.add(row.first, row.stop, mark)
+        first, stop, mark = row.first, row.stop, row.mark()
+        if row.flags & DUPLICATE and stop <= self._held_high:
+            self.duplicates.add(first, stop, mark)
             return
         now = self.now
         assert now is not None, "something is late only after the numbering began"
-        late = now.late(row.first, row.stop, self._held_revealed)
-        self._taken(row.first, row.stop, mark, BY_NUMBER)
-        repair = row.kind == Kind.RETRANSMISSION
-        for hole, first, stop in late.filled:
-            self._fill(hole, first, stop, mark, repair=repair)
-        depth = self._held_high - row.first
-        if late.filled and depth > self.deepest and not repair:
-            self.deepest = depth
+        late = now.late(first, stop, self._held_revealed)
+        if self.sink is not None:
+            self._taken(first, stop, *mark, BY_NUMBER)
+        repair = row.kind == _REPAIR
+        if late.filled:
+            for part in late.filled:
+                self._fill(now, part, mark, repair=repair)
+            depth = self._held_high - first
+            if depth > self.deepest and not repair:
+                self.deepest = depth
         self.forgotten += late.forgotten
-        for hole, first, stop in late.given_up:
-            self.counts[Outcome.UNRECOVERED] += stop - first
-            self._never_came(now, hole._replace(first=first, stop=stop))
+        for part in late.given_up:
+            self.counts[Outcome.UNRECOVERED] += part.stop - part.first
+            hole = now.holes.hole(part.hole)
+            self._never_came(now, hole._replace(first=part.first, stop=part.stop))
         if late.copies and repair:
             self._not_needed(row, late.copies, mark)
         elif late.copies:
-            self.copies.add(row.first, row.first + late.copies, mark)
+            self.copies.add(first, first + late.copies, mark)
 
     def _not_needed(self, row: Row, copies: int, mark: Mark) -> None:
         if self.asked.within(row.first, row.stop):
@@ -706,9 +801,10 @@ class FeedStream:
         else:
             self.needless.add(row.first, row.first + copies, mark)
 
-    def _fill(self, hole: Hole, first: int, stop: int, mark: Mark, *, repair: bool) -> None:
+    def _fill(self, now: Numbering, part: Filled, mark: Mark, *, repair: bool) -> None:
+        hole, first, stop, revealed_ns, by = part
         size = stop - first
-        after = mark.at_ns - hole.revealed_ns
+        after = mark.at_ns - revealed_ns
         if repair:  # F1
             outcome = Outcome.RECOVERED
             self.recovered.add(first, stop, mark)
@@ -720,10 +816,10 @@ class FeedStream:
             outcome = Outcome.REORDERED
             self.reordered.add(first, stop, mark)
             self.late.add(after, size)
-            outage = None if self.now is None else self.outages.get((self.now.number, hole.id))
+            outage = self.outages.get((now.number, hole)) if self.outages else None
             if outage is not None:  # overtaken, not cut off
                 outage.lost.remove(first, stop)
-            if hole.by in (BY_HEARTBEAT, BY_END):
+            if by in (BY_HEARTBEAT, BY_END):
                 self.tails.retract(first, stop)
         else:  # F4
             outcome = Outcome.EITHER
@@ -731,24 +827,30 @@ class FeedStream:
         if outcome is not Outcome.REORDERED:
             self.recovery.add(after, size)
         self.counts[outcome] += size
-        now = self.now
-        part = self._part(now, hole, outcome) if hole.id < MAX_LISTED and now else None
-        if part is not None:
-            part.ranges.add(first, stop)
-            part.first = part.first or mark
-            part.last = mark
+        if hole >= MAX_LISTED:
+            return
+        gap = self._gap(now, hole)
+        if gap is not None:
+            ended = gap.parts.get(outcome)
+            if ended is None:
+                ended = gap.parts[outcome] = Part()
+            ended.ranges.add(first, stop)
+            ended.first = ended.first or mark
+            ended.last = mark
 
-    def _part(self, numbering: Numbering, hole: Hole, outcome: Outcome) -> Part | None:
-        """Where the report lists how a part of a hole ended; null if it lists it no more."""
-        gap = self._gap(numbering, hole)
-        return None if gap is None else gap.parts.setdefault(outcome, Part())
+    def _gap(self, numbering: Numbering, number: int, hole: Hole | None = None) -> Gap | None:
+        """Where the report lists how a hole ended; null if it lists no more.
 
-    def _gap(self, numbering: Numbering, hole: Hole) -> Gap | None:
-        key = (numbering.number, hole.id)
+        Args:
+            number: its id.
+            hole: null: as it was revealed.
+        """
+        key = (numbering.number, number)
         gap = self.gaps.get(key)
         if gap is None:
-            if hole.id >= MAX_LISTED or len(self.gaps) >= MAX_LISTED:
+            if number >= MAX_LISTED or len(self.gaps) >= MAX_LISTED:
                 return None
+            hole = hole or numbering.holes.hole(number)
             gap = Gap(
                 hole.first,
                 hole.stop,
@@ -757,6 +859,7 @@ class FeedStream:
                 BY[hole.by],
                 None,
                 0,
+                _NOTHING,
             )
             self.gaps[key] = gap
         return gap
@@ -803,8 +906,8 @@ class FeedStream:
             regular = np.maximum.accumulate(np.where(behind & (ends != high), -1, regular))
         last_regular = int(regular[-1])
         previous = np.concatenate(([-1], regular[:-1]))[holes]
-        before_frames = np.where(previous < 0, now.before.frame, last_frames[previous])
-        before_times = np.where(previous < 0, now.before.at_ns, last_times[previous])
+        before_frames = np.where(previous < 0, now.before_frame, last_frames[previous])
+        before_times = np.where(previous < 0, now.before_ns, last_times[previous])
         skipped = [
             high[holes], first[holes], before_frames, before_times, frames[holes], times[holes],
             np.zeros(len(holes), np.int64),
@@ -813,15 +916,15 @@ class FeedStream:
         silent = np.flatnonzero(times[holes] - before_times > settings.silence_ns)
         for place in silent.tolist():
             self._outage(now, Hole(base + place, *(int(column[place]) for column in skipped)))
-        before = now.before
-        if last_regular >= 0:
-            before = Mark(int(last_frames[last_regular]), int(last_times[last_regular]))
         if self.sink is not None:
             marks = np.concatenate(([-1], regular[:-1]))
             self._taken_many(
                 now, [frames, first, ends, times], behind, marks, last_frames, last_times
             )
-        now.ahead_many(skipped, max(int(high[-1]), int(ends[-1])), before)
+        now.ahead_many(skipped, max(int(high[-1]), int(ends[-1])))
+        if last_regular >= 0:
+            now.before_frame = int(last_frames[last_regular])
+            now.before_ns = int(last_times[last_regular])
         late = np.flatnonzero(behind).tolist()
         if late:
             self._late_many(columns, start, first, high, late, np.searchsorted(holes, late) + base)
@@ -842,8 +945,8 @@ class FeedStream:
         assert self.sink is not None, "only lines tell what they take"
         columns = [
             *columns,
-            np.where(before < 0, now.before.frame, last_frames[before]),
-            np.where(before < 0, now.before.at_ns, last_times[before]),
+            np.where(before < 0, now.before_frame, last_frames[before]),
+            np.where(before < 0, now.before_ns, last_times[before]),
         ]
         rows = zip(*(column[~behind].tolist() for column in columns), strict=True)
         self.sink += [
@@ -880,10 +983,10 @@ class FeedStream:
 
     def _meet_many(self, columns: Columns, start: int, stop: int) -> None:
         times, last_times = columns.at_ns[start:stop], columns.last_ns[start:stop]
-        if self.last is None:
-            self.first = Mark(int(columns.frame[start]), int(times[0]))
-        elif int(times[0]) - self.last.at_ns > self.settings.silence_ns:
-            self._pause(Pause(self.last, Mark(int(columns.frame[start]), int(times[0]))))
+        assert self.first is not None, "a stretch goes on with a numbering"
+        if int(times[0]) - self.last_ns > self.settings.silence_ns:
+            last = Mark(self.last_frame, self.last_ns)
+            self._pause(Pause(last, Mark(int(columns.frame[start]), int(times[0]))))
         for place in np.flatnonzero(
             times[1:] - last_times[:-1] > self.settings.silence_ns
         ).tolist():
@@ -893,8 +996,9 @@ class FeedStream:
                     Mark(int(columns.frame[start + place + 1]), int(times[place + 1])),
                 )
             )
-        self.last = Mark(int(columns.last_frame[stop - 1]), int(last_times[-1]))
-        if len(self.senders) < 16:
+        self.last_frame = int(columns.last_frame[stop - 1])
+        self.last_ns = int(last_times[-1])
+        if len(self.senders) < MAX_SENDERS:
             for source in columns.source.distinct(start, stop):
                 self._sent_by(source)
 

@@ -106,6 +106,37 @@ class Gap:
             for outcome, part in sorted(self.parts.items())
         ]
 
+    def texts(self) -> list[str]:
+        """The same rows as ``results.compact`` writes them: a feed may have a thousand a stream."""
+        return [
+            f'{{"count":{part.ranges.total()},'
+            f'"delivered_after_ns":{_json(_between(self.revealed, part.delivered))},'
+            f'"delivered_frame":{_frame(part.delivered)},'
+            f'"lost_after_frame":{_frame(self.before)},'
+            f'"outcome":"{outcome}",'
+            f'"repaired_after_ns":{_json(_between(self.requested or self.revealed, part.last))},'
+            f'"repaired_frame":{_frame(part.last)},'
+            f'"requested_after_ns":{_json(_between(self.revealed, self.requested))},'
+            f'"requested_frame":{_frame(self.requested)},'
+            f'"requests":{self.requests},'
+            f'"revealed_after_ns":{_json(_between(self.before, self.revealed))},'
+            f'"revealed_at_ns":{self.revealed.at_ns},'
+            f'"revealed_by":"{self.revealed_by}",'
+            f'"revealed_frame":{self.revealed.frame},'
+            f'"seqnos":[{",".join([f"[{a},{b - 1}]" for a, b in part.ranges])}]}}'
+            for outcome, part in (
+                self.parts.items() if len(self.parts) == 1 else sorted(self.parts.items())
+            )
+        ]
+
+
+def _json(value: int | None) -> str:
+    return "null" if value is None else str(value)
+
+
+def _frame(mark: Mark | None) -> str:
+    return "null" if mark is None else str(mark.frame)
+
 
 def _between(start: Mark | None, stop: Mark | None) -> int | None:
     """Null where one of them is not known, or where the order is the other one."""

@@ -1,6 +1,5 @@
 """Durations in bounded memory, for percentiles that do not depend on how a capture was cut."""
 
-from collections import Counter
 from typing import Any, Final
 
 import numpy
@@ -15,17 +14,20 @@ class Durations:
     __slots__ = ("_values", "rounded")
 
     def __init__(self) -> None:
-        self._values: Counter[int] = Counter()
+        self._values: dict[int, int] = {}
         self.rounded = False
 
     def add(self, duration_ns: int, weight: int = 1) -> None:
         """Count a duration."""
-        self._values[self._place(duration_ns)] += weight
-        if not self.rounded and len(self._values) > EXACT_VALUES:
+        values = self._values
+        place = self._place(duration_ns) if self.rounded else duration_ns
+        values[place] = values.get(place, 0) + weight
+        if not self.rounded and len(values) > EXACT_VALUES:
             self.rounded = True
-            values, self._values = self._values, Counter()
+            self._values = {}
             for value, count in values.items():
-                self._values[self._place(value)] += count
+                place = self._place(value)
+                self._values[place] = self._values.get(place, 0) + count
 
     def add_many(self, durations_ns: Any) -> None:
         """Count an array of durations."""
@@ -35,7 +37,7 @@ class Durations:
 
     def percentiles(self) -> dict[str, int | None]:
         """``p50``, ``p99`` (nearest rank) and ``max`` in ns; null where nothing was counted."""
-        total = sum(self._values.values())
+        total = sum(self._values.values()) if self._values else 0
         if not total:
             return {"p50": None, "p99": None, "max": None}
         ordered = sorted(self._values.items())

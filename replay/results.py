@@ -40,7 +40,7 @@ RESULTS: Final = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One row of RESULTS; ``detail`` is still a dict."""
+    """One row of RESULTS; ``detail`` is still a dict, unless ``text`` is what it makes."""
 
     capture: int
     kind: str
@@ -51,6 +51,7 @@ class Result:
     frame: int | None = None
     at_ns: int | None = None
     rule: str | None = None
+    text: str | None = None
 
 
 #: JSON with sorted keys and no spaces: the same value gives the same bytes.
@@ -66,5 +67,7 @@ def to_batch(results: list[Result]) -> pa.RecordBatch:
         for name in RESULTS.names
         if name != "detail"
     }
-    columns["detail"] = [compact(result.detail) for result in results]
+    columns["detail"] = [
+        compact(result.detail) if result.text is None else result.text for result in results
+    ]
     return pa.RecordBatch.from_pydict(columns, schema=RESULTS)

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 
 from seqaudit.replay import gaps
 from seqaudit.replay.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
-from seqaudit.replay.ranges import Range
+from seqaudit.replay.ranges import Range, RangeSet
+from seqaudit.replay.results import compact
 from tests.replay.builders import ranges
 
 EVENTS = st.one_of(
@@ -121,3 +122,13 @@ def test_past_the_limit_open_gaps_share_the_last_object(monkeypatch: pytest.Monk
         (1, 2), (3, 4), (5, 12), (5, 12), (5, 12), (5, 12),
     ]  # fmt: skip
     assert tracker.missing() == ranges([1, 3, 5, 7, 9, 11])
+
+
+def test_a_gap_writes_its_rows_as_json_as_all_rows_are_written() -> None:
+    gap = Gap(5, 9, Mark(3, 70), Mark(4, 90), "a higher number", None, 0)
+    gap.parts[Outcome.UNRECOVERED] = Part(RangeSet([(5, 6), (8, 9)]))
+    assert gap.texts() == [compact(row) for row in gap.rows()]
+    gap.before, gap.requested, gap.requests = None, Mark(6, 95), 2
+    gap.parts[Outcome.RECOVERED] = Part(RangeSet([(6, 8)]), Mark(7, 99), Mark(8, 120), Mark(8, 121))
+    assert gap.texts() == [compact(row) for row in gap.rows()]
+    assert len(gap.texts()) == 2
