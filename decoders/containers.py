@@ -40,6 +40,7 @@ USUAL: Final = 8_192  # records a chunk usually has: fewer cost more in Python t
 MAX_SKIPPED: Final = 100
 FIRST_BYTES: Final = 64  # enough for either file header and the first pcap record header
 PRIME_TRIES: Final = 32
+LENGTH_BYTES: Final = 4  # the length that ends a pcapng block
 
 #: All that the candidates of one search may need behind them: a whole chain of longest records.
 LOOKAHEAD_BYTES: Final = (k.CHAIN + 1) * (k.GUESS_LIMIT + 8192)
@@ -280,7 +281,9 @@ class Reader:
                     frame += count
             if why in (k.STOP, k.END):
                 return
-            if why == k.NEED:
+            if why == k.NEED and self._jumps(position, at):
+                position = window.base + LENGTH_BYTES
+            elif why == k.NEED:
                 need = 1 if at > 0 else 2 * window.length + 64
                 window.load(position, need)
             elif why == k.CONTROL:
@@ -298,6 +301,20 @@ class Reader:
             elif why in (k.DAMAGE, k.CUT, k.DOUBTFUL_CUT):
                 position = self._skip_damage(position, why, counting)
             self._position = position
+
+    def _jumps(self, position: int, at: int) -> bool:
+        """Whether the block at ``position`` was passed over unread: the window is at its end."""
+        window, walker = self._window, self._walker
+        total = walker.passed_over(window, at)
+        tail = position + total - LENGTH_BYTES
+        beyond = window.base + window.length
+        if not total or tail < beyond or tail + LENGTH_BYTES > window.size_bytes:
+            return False
+        window.jump(tail, LENGTH_BYTES)
+        if walker.is_length(window.data[:LENGTH_BYTES], total):
+            return True
+        window.load(position, total)  # all of it, so that this is not tried again
+        return False
 
     def _skip_damage(self, position: int, why: int, counting: bool) -> int:
         """Where records go on after a position where none can start; the end of file if nowhere."""

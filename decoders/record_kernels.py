@@ -405,6 +405,15 @@ def numbered(kind):
     return 0
 
 
+def passed_over(kind, total):
+    """1 for a block that says nothing of packets or interfaces: only its length counts."""
+    if kind == 0x0A0D0D0A or kind == 1 or kind == 2 or kind == 3 or kind == 5 or kind == 6:
+        return 0
+    if numbered(kind) == 1 and total >= 16:
+        return 0
+    return 1
+
+
 def find_chain(data, setup, table, candidates, many, length, at_end):
     """The first of ``many`` ascending candidates from which a chain of records goes on.
 

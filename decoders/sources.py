@@ -18,6 +18,7 @@ from seqaudit.decoders.compression import ByteReader
 from seqaudit.decoders.errors import CaptureError
 
 CHUNK_BYTES: Final = 16 << 20
+JUMP_BYTES: Final = 1 << 16  # what is read behind a jump at first
 
 #: What a load brings at least: so little is still in the processor's own cache when the last of the
 #: passes over it comes. ``Reader`` takes more where so much holds few records.
@@ -209,10 +210,21 @@ class Window:
         self._size_bytes = size_bytes  # of the file; -1: not known
         self._buffer = np.empty(chunk_bytes, np.uint8)
         self.step_bytes = STEP_BYTES
+        self._reach = chunk_bytes
         self.base = 0
         self.length = 0
         self.at_end = 0
         self.data: bytes | memoryview = b""
+
+    @property
+    def size_bytes(self) -> int:
+        """Of a file that can be read anywhere; else -1."""
+        return self._size_bytes if self._source.seekable else -1
+
+    def jump(self, offset: int, need: int) -> None:
+        """``load`` far ahead: reads little first, as another jump may follow, then ever more."""
+        self._reach = JUMP_BYTES
+        self.load(offset, need)
 
     def load(self, offset: int, need: int = 1) -> None:
         """Make ``offset`` the first byte and hold ``need`` bytes from there, or all there are."""
@@ -227,7 +239,8 @@ class Window:
         elif held:
             self._buffer[:held] = self._buffer[self.length - held : self.length]
         self.base = offset
-        room = self._buffer.data[held : max(need, self.step_bytes)]
+        room = self._buffer.data[held : max(need, min(self.step_bytes, self._reach))]
+        self._reach = min(4 * self._reach, len(self._buffer))
         if self._size_bytes >= 0:  # the size in the plan counts, should the file grow meanwhile
             room = room[: max(0, self._size_bytes - offset - held)]
         got = self._source.read_into(offset + held, room)

@@ -128,6 +128,8 @@ class Walker(Protocol):
         self, window: Window, at: int, stop: int, frame: int, room: int, outputs: list[Any]
     ) -> tuple[int, int, int]: ...
     def control(self, window: Window, at: int, *, counting: bool) -> Step: ...
+    def passed_over(self, window: Window, at: int) -> int: ...
+    def is_length(self, data: Bytes, total: int) -> bool: ...
     def candidates(self, data: Bytes, low: int, high: int, length: int) -> Int64s: ...
     def find(self, window: Window, candidates: Int64s) -> tuple[int, int]: ...
     def exact_tail(self, window: Window, at: int) -> int: ...
@@ -246,7 +248,7 @@ class PcapWalker(_Chains):
         """Offsets in [low, high) whose three fields after the second have possible high bytes."""
         here = np.frombuffer(data, np.uint8)
         high = min(high, length - 15)
-        if high <= low:
+        if high <= low or _all_zeros(here, low, high + 15):
             return np.empty(0, np.int64)
 
         def byte(place: int) -> npt.NDArray[np.uint8]:
@@ -264,6 +266,12 @@ class PcapWalker(_Chains):
 
     def control(self, window: Window, at: int, *, counting: bool) -> Step:
         raise AssertionError("a pcap has no control blocks")
+
+    def passed_over(self, window: Window, at: int) -> int:
+        return 0  # every record is a packet
+
+    def is_length(self, data: Bytes, total: int) -> bool:
+        raise AssertionError("a pcap record says its length once")
 
     def explain(self, window: Window, at: int, why: int) -> str:
         left = window.length - at
@@ -417,6 +425,22 @@ class PcapngWalker(_Chains):
             self._refresh()
         return Step(at + total, PASSED)
 
+    def passed_over(self, window: Window, at: int) -> int:
+        """The length that the block at ``at`` claims if no more of it matters; else 0."""
+        if window.length - at < 12:
+            return 0
+        order = pcapng.byte_order(self._current.big_endian)
+        kind = int.from_bytes(window.data[at : at + 4], order)
+        total = int.from_bytes(window.data[at + 4 : at + 8], order)
+        if total < 12 or total % 4 or total > LONGEST_SNAP:
+            return 0
+        plain = kernel("record_kernels", compile_it=False)
+        return total if plain.passed_over(kind, total) else 0
+
+    def is_length(self, data: Bytes, total: int) -> bool:
+        """Whether the four bytes that end a block repeat its length."""
+        return int.from_bytes(data, pcapng.byte_order(self._current.big_endian)) == total
+
     def _begin_section(self, offset: int, block: bytes, *, big_endian: bool) -> None:
         self._closed, self._closed_more = self.close()
         section = pcapng.Section(offset, big_endian)
@@ -428,7 +452,7 @@ class PcapngWalker(_Chains):
         """Offsets in [low, high) with a possible block length, or the magic of a section header."""
         here = np.frombuffer(data, np.uint8)
         high = min(high, length - 11)
-        if high <= low:
+        if high <= low or _all_zeros(here, low, high + 11):
             return np.empty(0, np.int64)
 
         def byte(place: int) -> npt.NDArray[np.uint8]:
@@ -489,3 +513,8 @@ class PcapngWalker(_Chains):
         reports = self._closed + self._current.close()
         kept = reports[:MAX_REPORTED_INTERFACES]
         return kept, self._closed_more + len(reports) - len(kept)
+
+
+def _all_zeros(data: npt.NDArray[np.uint8], low: int, high: int) -> bool:
+    """Whether a stretch is a hole of a sparse file, or as good as one; none starts a record."""
+    return not data[low:high].any()

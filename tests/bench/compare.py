@@ -73,6 +73,15 @@ def differences(truth: Mapping[str, Any], report: Mapping[str, Any]) -> list[str
     return found
 
 
+def verdict(truth: Mapping[str, Any], report: Mapping[str, Any]) -> tuple[list[str], str]:
+    """The differences, and what a table says of them."""
+    wrong = differences(truth, report)
+    if wrong:
+        return wrong, f"{len(wrong)} different"
+    more = unlisted(report)
+    return [], f"equal, ranges of {more} streams not listed" if more else "equal"
+
+
 def unlisted(report: Mapping[str, Any]) -> int:
     """Streams with more gaps than a report lists: of these, ranges are not compared."""
     return sum(1 for stream in report["streams"] if stream["unlisted_gaps"])

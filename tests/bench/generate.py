@@ -203,7 +203,7 @@ class Truth:
 
     def streams(self) -> list[dict[str, Any]]:
         """Per session that arrived, in order of stream and session."""
-        lost = self._lost_ranges()
+        lost = self.lost_ranges()
         found = []
         numbers: dict[int, int] = {}
         for session, stream in enumerate(self.stream):
@@ -239,7 +239,7 @@ class Truth:
         }
         path.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
-    def _lost_ranges(self) -> dict[int, Ints]:
+    def lost_ranges(self) -> dict[int, Ints]:
         """Per session the (ranges, 2) that never arrived and that a later number shows."""
         session, first, stop = (
             np.concatenate([block[part] for block in self._lost] or [np.empty(0, np.int64)])
@@ -588,15 +588,15 @@ def _write(out: IO[bytes], shape: Shape, truth: Truth, rows: Arrivals, part: sli
     words = records.view("<u2").reshape(count, RECORD.itemsize // 2)
     held = np.arange(RECORD.itemsize // 2) < (RECORD_HEADER_BYTES + size[:, None]) // 2
     words[~held] = 0  # so that the sums below see what is written
-    records["ip_sum"] = _checksum(words[:, IP_WORD:UDP_WORD].sum(axis=1, dtype=np.int64))
+    records["ip_sum"] = checksum(words[:, IP_WORD:UDP_WORD].sum(axis=1, dtype=np.int64))
     pseudo = words[:, UDP_WORD - 4 : UDP_WORD].sum(axis=1, dtype=np.int64)
     pseudo += _swapped(size - 34) + _swapped(np.int64(17))
-    records["sum"] = _checksum(words[:, UDP_WORD:].sum(axis=1, dtype=np.int64) + pseudo)
+    records["sum"] = checksum(words[:, UDP_WORD:].sum(axis=1, dtype=np.int64) + pseudo)
     out.write(words[held].tobytes())
     return int((size + RECORD_HEADER_BYTES).sum())
 
 
-def _checksum(sums: Ints) -> npt.NDArray[np.uint16]:
+def checksum(sums: Ints) -> npt.NDArray[np.uint16]:
     """Ones' complement of sums of 16-bit words; in whichever byte order they were summed."""
     for _ in range(3):
         sums = (sums & 0xFFFF) + (sums >> 16)

@@ -452,6 +452,44 @@ def test_windows_and_outputs_of_any_size_give_the_same(name: str, fixtures: Path
         assert reader.comment_texts == full.comment_texts
 
 
+LOCAL = 0x8000_0001  # a block type that readers pass over
+LONG = 8_400_000
+
+
+@pytest.mark.parametrize("lie", [0, 4, -4])
+@pytest.mark.parametrize("cut", [0, 3, LONG // 2])
+def test_long_blocks_that_say_nothing_are_passed_over_unread(
+    lie: int, cut: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    some = [enhanced(p.data, ticks_of(p.at_ns)) for p in packets(60)]
+    hole = block(LOCAL, bytes(LONG))
+    odd = hole[:-4] + (len(hole) + lie).to_bytes(4, "little")
+    head = section() + interface()
+    parts = [head, *some[:20], hole, hole, *some[20:40], odd, *some[40:], hole]
+    content = b"".join(parts)
+    path = write(tmp_path, content[: len(content) - cut])
+    (piece,) = plan_pieces(str(path), 0, 0, 1 << 40)
+    read_all = Reader(piece, False, chunk_bytes=1 << 26)
+    expected = frames_of(read_all)
+    assert [f.data for f in expected] == [p.data for p in packets(60)]
+    sizes = []
+    plain = os.preadv
+
+    def counted(handle: int, rooms: list[memoryview], offset: int) -> int:
+        sizes.append(plain(handle, rooms, offset))
+        return sizes[-1]
+
+    monkeypatch.setattr(os, "preadv", counted)
+    for chunk in (1 << 20, 4096, 64):
+        sizes.clear()
+        reader = Reader(piece, False, chunk_bytes=chunk)
+        assert frames_of(reader) == expected
+        assert (reader.skipped, reader.cut) == (read_all.skipped, read_all.cut)
+        assert (reader.landing, bool(reader.skipped)) == (read_all.landing, bool(lie or cut))
+        if not lie and not cut:
+            assert sum(sizes) < LONG // 4  # of four times as much
+
+
 @pytest.mark.parametrize("compress", [bytes, gzip.compress, lz4.frame.compress, zstandard.compress])
 @pytest.mark.parametrize(
     "name", ["micro-le.pcap", "interfaces.pcapng", "damaged-header.pcap", "cut.pcap"]
