@@ -125,7 +125,7 @@ class Truth:
         self._high = np.zeros(shape.streams, np.int64)
         self._lost: list[tuple[Ints, Ints, Ints]] = []
         self._gaps = np.zeros(shape.streams, np.int64)
-        self._listed: dict[int, list[str]] = {}  # session: its first gaps, as ``gap_digest`` says
+        self.listed: dict[int, list[str]] = {}  # session: its first gaps, as ``gap_digest`` says
         self.rows = 0
         self.bytes = 0
 
@@ -196,7 +196,7 @@ class Truth:
         self._gaps += np.bincount(session, minlength=self.sessions)
         begins = np.flatnonzero(np.diff(session, prepend=-1)).tolist()
         for begin, end in pairwise([*begins, len(session)]):
-            listed = self._listed.setdefault(int(session[begin]), [])
+            listed = self.listed.setdefault(int(session[begin]), [])
             rest = slice(begin, min(end, begin + MAX_LISTED - len(listed)))
             columns = (column[rest].tolist() for column in (first, stop, frame))
             listed += [f"{a}-{b}@{at}" for a, b, at in zip(*columns, strict=True)]
@@ -225,7 +225,7 @@ class Truth:
                     "lost_ranges": len(ranges),
                     "lost_digest": digest(ranges),
                     "gaps": int(self._gaps[session]),
-                    "gaps_digest": gaps_digest(self._listed.get(session, [])),
+                    "gaps_digest": gaps_digest(self.listed.get(session, [])),
                 }
             )
         return sorted(found, key=lambda row: (row["group"], row["port"], row["session"]))

@@ -7,8 +7,9 @@ that its turn before showed, so what is true of a turn is true of each: ``truth_
 
 import argparse
 import json
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final
@@ -17,6 +18,7 @@ import numpy as np
 
 from tests.bench.generate import (
     BLOCK,
+    MAX_LISTED,
     RECORD,
     RECORD_HEADER_BYTES,
     START_NS,
@@ -26,6 +28,7 @@ from tests.bench.generate import (
     Truth,
     checksum,
     digest,
+    gaps_digest,
     generate,
     session_name,
 )
@@ -53,10 +56,14 @@ def truth_of(body: Truth, turns: int) -> dict[str, Any]:
     streams = []
     for row in body.streams():
         last = row["last"]
-        lost = ranges.get(int(row["session"][1:]), np.empty((0, 2), np.int64))
+        session = int(row["session"][1:])
+        lost = ranges.get(session, np.empty((0, 2), np.int64))
         all_lost = np.concatenate([lost + last * turn for turn in range(turns)])
-        sums = {name: row[name] * turns for name in (*SUMS, "last", "lost", "lost_ranges")}
-        streams.append(row | sums | {"lost_digest": digest(all_lost)})
+        names = (*SUMS, "last", "lost", "lost_ranges", "gaps")
+        sums = {name: row[name] * turns for name in names}
+        gaps = _gaps(body.listed.get(session, []), last, body.rows, turns)
+        digests = {"lost_digest": digest(all_lost), "gaps_digest": gaps_digest(gaps)}
+        streams.append(row | sums | digests)
     return {
         "shape": {"faults": body.shape.faults},
         "packets": body.rows * turns,
@@ -97,6 +104,18 @@ def write_turns(body: Path, turns: int, out: IO[bytes]) -> None:
         sums = _sum(words, at + WORD["seqno"]) + 5 * 0xFFFF - old
         words[at + WORD["sum"]] = checksum(sums)
         out.write(records.data)
+
+
+def _gaps(listed: Sequence[str], last: int, frames: int, turns: int) -> list[str]:
+    """The first gaps of a session over all turns, as ``gaps_digest`` takes them."""
+    parsed = [tuple(map(int, re.split("[-@]", gap))) for gap in listed]
+    wanted = min(turns, -(-MAX_LISTED // max(1, len(parsed))))
+    found = [
+        f"{first + turn * last}-{stop + turn * last}@{frame + turn * frames}"
+        for turn in range(wanted)
+        for first, stop, frame in parsed
+    ]
+    return found[:MAX_LISTED]
 
 
 def _sessions(records: Any, at: Ints) -> Ints:

@@ -243,12 +243,15 @@ class Scale:
 
     def _each_compared(self, truths: Sequence[Mapping[str, Any]], report: Mapping[str, Any]) -> str:
         """Many captures, each with its own truth."""
-        streams: dict[int, list[Any]] = {}
-        for stream in report["streams"]:
-            streams.setdefault(stream["capture"], []).append(stream)
+        parts = [
+            {"captures": [capture], "streams": [], "findings": [], "gaps": []}
+            for capture in report["captures"]
+        ]
+        for name in ("streams", "findings", "gaps"):
+            for row in report[name]:
+                parts[row["capture"]][name].append(row)
         wrong = []
-        for number, capture in enumerate(report["captures"]):
-            own = {"captures": [capture], "streams": streams.get(number, []), "findings": []}
+        for number, own in enumerate(parts):
             wrong += [f"capture {number}: {line}" for line in differences(truths[number], own)]
         self._tell(wrong)
         return f"{len(wrong)} different" if wrong else "equal"
