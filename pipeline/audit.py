@@ -484,6 +484,8 @@ class _Job:
         """Whether all pieces together are worth compiled kernels; one piece could not tell."""
         if self._options.compile_it is not None:
             return self._options.compile_it
+        if self._stdin.is_long:  # nobody knows how long
+            return True
         size = sum(
             stored_bytes(piece) * (INFLATION if piece.compression else 1)
             for piece in planned.pieces

@@ -157,6 +157,7 @@ class StandardInput:
         """``streamed``: the engine can read it as it comes, once."""
         self.streamed = streamed
         self.stream: BinaryIO | None = None  # what ``open_piece`` left to be read
+        self.is_long = False  # more comes than ``open_piece`` looked at
         self._path: Path | None = None
 
     def open_piece(self, capture: int, split: int) -> Piece:
@@ -169,6 +170,7 @@ class StandardInput:
         head = source.read(HEAD_BYTES)
         if not head:
             raise CaptureError(STDIN, "is empty", "check the command before the pipe")
+        self.is_long = len(head) == HEAD_BYTES
         compression = detect(head)
         inner = _decompressed(head, compression) if compression else head
         header, _ = recognize(STDIN, inner)

@@ -1,6 +1,7 @@
 """The benchmark's generator: its truth is what its capture holds, and what an audit finds in it."""
 
 import json
+import os
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from seqaudit.cli.feed_options import feeds_of
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
+from tests.bench.__main__ import main
 from tests.bench.compare import differences
 from tests.bench.generate import (
     CLIENT_PORT,
@@ -24,6 +26,10 @@ from tests.bench.generate import (
     gaps_digest,
     generate,
 )
+from tests.bench.repeat import make_body, truth_of, write_turns
+from tests.bench.scale import TABLES
+
+CORES = len(os.sched_getaffinity(0))
 
 FAULTY = Shape(6_000, streams=5, loss=0.05, late=0.03, duplicates=0.02, copies=0.02)
 SHAPES = {
@@ -108,6 +114,18 @@ def read_slowly(path: Path) -> dict[tuple[str, int, str], dict[str, Any]]:
     return found
 
 
+def told_by(streams: list[dict[str, Any]]) -> dict[tuple[str, int, str], dict[str, Any]]:
+    """A truth's streams as ``read_slowly`` has them."""
+    return {
+        (row["group"], row["port"], row["session"]): {
+            key: value
+            for key, value in row.items()
+            if key not in ("group", "port", "session", "sessions_before")
+        }
+        for row in streams
+    }
+
+
 def written(shape: Shape, folder: Path) -> tuple[Path, Truth]:
     path = folder / "bench.pcap"
     return path, generate(shape, path)
@@ -116,15 +134,7 @@ def written(shape: Shape, folder: Path) -> tuple[Path, Truth]:
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_truth_is_what_a_slow_reader_finds(name: str, tmp_path: Path) -> None:
     path, truth = written(SHAPES[name], tmp_path)
-    told = {
-        (row["group"], row["port"], row["session"]): {
-            key: value
-            for key, value in row.items()
-            if key not in ("group", "port", "session", "sessions_before")
-        }
-        for row in truth.streams()
-    }
-    assert told == read_slowly(path)
+    assert told_by(truth.streams()) == read_slowly(path)
     assert path.stat().st_size == truth.bytes
 
 
@@ -198,3 +208,43 @@ def test_a_wrong_figure_is_a_difference(tmp_path: Path) -> None:
     place = report["streams"][1]["id"]
     report["findings"].append({"rule": "FD008", "stream": place, "text": "began anew"})
     assert differences(truth, report)[5:] == [f"{place}: FD008, which is not in the truth"]
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+def test_the_truth_of_a_repeated_capture_is_what_a_slow_reader_finds(
+    turns: int, tmp_path: Path
+) -> None:
+    body, path = tmp_path / "body.pcap", tmp_path / "repeated.pcap"
+    truth = truth_of(make_body(replace(FAULTY, packets=3_000), body), turns)
+    with path.open("wb") as out:
+        write_turns(body, turns, out)
+    assert told_by(truth["streams"]) == read_slowly(path)
+    assert path.stat().st_size == truth["bytes"]
+    with path.open("rb") as handle:
+        records = list(dpkt.pcap.Reader(handle))
+    assert len(records) == truth["packets"]
+    assert [at for at, _ in records] == sorted(at for at, _ in records)
+    for _, frame in records:
+        segment = frame[34:]
+        pseudo = frame[26:34] + bytes([0, 17]) + len(segment).to_bytes(2, "big")
+        assert dpkt.in_cksum(pseudo + segment) == 0
+
+
+TINY = """
+    --scale --scale-engines direct --scale-packets 1k --scale-gigabytes 0.0005 0.001
+    --scale-stdin 0.0005 --scale-sparse 0.05 --scale-streams 1 100 --scale-loss 0 50
+    --scale-one-stream 1k --scale-captures 3
+"""
+
+
+def test_the_tables_of_scale_are_printed_and_equal_to_the_truth(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["--folder", str(tmp_path), *TINY.split()]) == 0
+    printed = capsys.readouterr().out
+    rows = [line for line in printed.splitlines() if line.startswith("| direct")]
+    assert len(rows) == 2 + 1 + 1 + 2 + 2 + len({1, min(2, CORES), CORES}) + 1 + 1
+    assert all("| equal" in row for row in rows), printed
+    assert printed.count("\n|---|") == len(TABLES)
+    assert "The largest of 1 decoding tasks reads 100.0% of it." in printed
+    assert not list(tmp_path.glob("*.pcap*"))

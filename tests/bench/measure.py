@@ -66,10 +66,11 @@ def run(
             watch = _Watch(process.pid)
             fed = _Watch(feeding.pid) if feeding else None
             while process.poll() is None:
-                watch.look()
+                processes = _processes()
+                watch.look(processes)
                 if fed is not None:
-                    fed.look()
-                time.sleep(LOOK_EVERY_S)
+                    fed.look(processes)
+                time.sleep(max(LOOK_EVERY_S, (time.perf_counter() - begun) / 100))
             wall = time.perf_counter() - begun
         if feeding is not None:
             feeding.wait()
@@ -116,21 +117,8 @@ class _Watch:
     def peaks(self) -> tuple[tuple[str, int], ...]:
         return tuple(sorted(((one.role, one.peak) for one in self.seen.values()), reverse=True))
 
-    def look(self) -> None:
-        children: dict[int, list[int]] = {}
-        held: dict[int, tuple[int, int, bool]] = {}
-        for folder in Path("/proc").iterdir():
-            if not folder.name.isdigit():
-                continue
-            try:
-                name, _, rest = (folder / "stat").read_text().rpartition(")")
-                pages = int((folder / "statm").read_text().split()[1])
-            except (OSError, IndexError):
-                continue
-            fields = rest.split()
-            ticks = int(fields[11]) + int(fields[12])
-            children.setdefault(int(fields[1]), []).append(int(folder.name))
-            held[int(folder.name)] = (pages * PAGE_BYTES, ticks, "(java" in name)
+    def look(self, processes: "_Processes") -> None:
+        children, held = processes
         total, queue = 0, [self.root]
         while queue:
             process = queue.pop()
@@ -143,3 +131,25 @@ class _Watch:
             one.peak = max(one.peak, size)
             one.ticks = max(one.ticks, ticks)
         self.tree = max(self.tree, total)
+
+
+#: Children of each process; bytes it holds, ticks it has used, and whether it is Java.
+_Processes = tuple[dict[int, list[int]], dict[int, tuple[int, int, bool]]]
+
+
+def _processes() -> _Processes:
+    children: dict[int, list[int]] = {}
+    held: dict[int, tuple[int, int, bool]] = {}
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            name, _, rest = (folder / "stat").read_text().rpartition(")")
+            pages = int((folder / "statm").read_text().split()[1])
+        except (OSError, IndexError):
+            continue
+        fields = rest.split()
+        ticks = int(fields[11]) + int(fields[12])
+        children.setdefault(int(fields[1]), []).append(int(folder.name))
+        held[int(folder.name)] = (pages * PAGE_BYTES, ticks, "(java" in name)
+    return children, held

@@ -6,14 +6,14 @@ import pyarrow.compute as pc
 
 from seqaudit.cli.feed_options import feeds_of
 from seqaudit.pipeline.audit import Options, cores, decode
-from seqaudit.pipeline.plan import CaptureInput, StandardInput, plan, stored_bytes
+from seqaudit.pipeline.plan import CaptureInput, Shares, StandardInput, plan, stored_bytes
 from seqaudit.pipeline.session import Place
 
 
 def shares(capture: Path, feed: Path) -> list[str]:
     """Sentences: the largest decoding task's share, and the rows of the largest conversation."""
     given = [CaptureInput(str(capture))]
-    planned = plan(given, cores=cores(Place()), stdin=StandardInput())
+    planned = plan(given, shares=Shares(cores(Place())), stdin=StandardInput())
     tasks = [sum(map(stored_bytes, task)) for task in planned.tasks()]
     events = decode(given, Options(engine="direct", feeds=feeds_of([str(feed)], []))).events
     rows = pc.value_counts(events["conversation"].combine_chunks()).field("counts")

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from seqaudit.decoders.errors import SeqauditError
+from seqaudit.decoders.registry import DecodeSettings
+from seqaudit.pipeline import direct
+from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import (
     LARGEST_TASK_BYTES,
     PIECES_PER_TASK,
@@ -146,6 +149,32 @@ def test_standard_input_is_spooled_privately_and_removed(
     assert found.files[0][0].shown == "-"
     spool.close()
     assert not path.exists()
+
+
+@pytest.mark.parametrize(("packets", "compiled"), [(3, False), (40_000, True)])
+def test_a_standard_input_of_unknown_length_is_worth_compiled_kernels(
+    packets: int, compiled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Pipe:
+        buffer = io.BytesIO(pcap(packets))
+
+        def isatty(self) -> bool:
+            return False
+
+    wanted = []
+
+    def decoded(
+        tasks: object, settings: DecodeSettings, *_: object, **__: object
+    ) -> direct.DecodeStoppedError:
+        wanted.append(settings.compile_it)
+        raise SeqauditError("enough")
+
+    monkeypatch.setattr(sys, "stdin", Pipe())
+    monkeypatch.setattr(direct, "decode", decoded)
+    monkeypatch.setattr("seqaudit.pipeline.audit.compile_for", lambda *_: None)
+    with pytest.raises(SeqauditError, match="enough"):
+        audit([CaptureInput("-")], Options(engine="direct"))
+    assert wanted == [compiled]
 
 
 def test_dumpcaps_ring_files_are_recognized_as_one_rotated_capture() -> None:
