@@ -7,6 +7,7 @@ together, in rows of their own with ``"frames": 0``.
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -272,6 +273,18 @@ def account_batch(capture: int, split: int, detail: Mapping[str, Any]) -> pa.Rec
         "last_frame": frame,
         "at_ns": detail.get("first_ns") or 0,
         "last_at_ns": detail.get("last_ns") or 0,
+        "detail": json.dumps(detail, sort_keys=True, separators=(",", ":")),
+    }
+    columns = [
+        pa.array([row[field.name]], field.type) if field.name in row else column
+        for field, column in zip(EVENTS, _columns_of_any_account(), strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=EVENTS)
+
+
+@cache
+def _columns_of_any_account() -> tuple[pa.Array, ...]:
+    same = {
         "system": CAPTURE_SYSTEM,
         "conversation": NO_CONVERSATION,
         "kind": int(Kind.ACCOUNT),
@@ -279,9 +292,8 @@ def account_batch(capture: int, split: int, detail: Mapping[str, Any]) -> pa.Rec
         "count": 0,
         "flags": 0,
         "size": 0,
-        "detail": json.dumps(detail, sort_keys=True, separators=(",", ":")),
     }
-    return pa.RecordBatch.from_pylist([row], schema=EVENTS)
+    return tuple(pa.array([same.get(field.name)], field.type) for field in EVENTS)
 
 
 def _add_up(detail: Detail, account: Mapping[str, Any]) -> None:

@@ -5,6 +5,7 @@ The numbers are of jgroups.md 2 (5.x) and 3 (3.x); ``layout`` is what the kernel
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -159,8 +160,9 @@ KIND_OF: Final = _table(0)
 WIRE_OF: Final = _table(1)
 
 
+@cache
 def layout() -> Int64s:
-    """The three tables of the kernel end to end."""
+    """The three tables of the kernel end to end; not to be written to."""
     lines = np.zeros((3 * wire.CLASSES, wire.FIELDS), np.int64)
     for block, table in enumerate((OLD_HEADERS, HEADERS, OBJECTS)):
         for number, fields in table.items():

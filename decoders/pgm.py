@@ -12,6 +12,7 @@ prefix of the streams of its messages (``raims_rows``), so that a row of the lin
 import json
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -82,9 +83,12 @@ MODE_BESIDE: Final = 3
 MODE_STREAM: Final = 4
 
 
-def _with_phrases(memory: Int64s, text: Bytes) -> int:
-    """Write names of fields, phrases and prefixes into ``text``; returns where they end."""
-    names = memory[wire.NAMES : wire.FIELDS].reshape(-1, wire.NAME_WORDS)
+@cache
+def _phrases() -> tuple[Int64s, Bytes]:
+    """The kernel's table of names, and the names of fields, phrases and prefixes that it tells; a
+    capture of a few packets takes less time than making them."""
+    names = np.zeros((wire.FIELDS - wire.NAMES) // wire.NAME_WORDS * wire.NAME_WORDS, np.int64)
+    rows = names.reshape(-1, wire.NAME_WORDS)
     phrases = [f'"{name}":'.encode() for name in FIELDS]
     phrases += [b'"session_bridge":', b"true", b"false", b"null"]
     phrases += [b'{"dest_id":', b',"destination_uid":', b',"fragment":false,"ident":',
@@ -92,17 +96,24 @@ def _with_phrases(memory: Int64s, text: Bytes) -> int:
     assert len(FIELDS) == wire.FIELD_COUNT and len(phrases) == wire.PREFIXES
     phrases += [prefix.encode() for prefix, _ in SUBJECTS]
     assert len(SUBJECTS) == wire.PREFIX_COUNT
-    at = 16  # texts never begin at 0, which is a kernel's word for none
+    text = bytearray(16)  # texts never begin at 0, which is a kernel's word for none
     for number, phrase in enumerate(phrases):
-        text[at : at + len(phrase)] = np.frombuffer(phrase, np.uint8)
-        names[number, [wire.N_AT, wire.N_SIZE]] = at, len(phrase)
-        at += len(phrase)
+        rows[number, [wire.N_AT, wire.N_SIZE]] = len(text), len(phrase)
+        text += phrase
     for rank, number in enumerate(sorted(range(len(FIELDS)), key=lambda n: FIELDS[n])):
-        names[number, wire.N_RANK] = rank
-        names[number, wire.N_TOLD] = FIELDS[number] not in UNTOLD
+        rows[number, wire.N_RANK] = rank
+        rows[number, wire.N_TOLD] = FIELDS[number] not in UNTOLD
     for number, (_, word) in enumerate(SUBJECTS):
-        names[wire.PREFIXES + number, wire.N_RANK] = CODES[word]
-    return at
+        rows[wire.PREFIXES + number, wire.N_RANK] = CODES[word]
+    return names, np.frombuffer(bytes(text), np.uint8)
+
+
+def _with_phrases(memory: Int64s, text: Bytes) -> int:
+    """Write the phrases into ``text``; returns where they end."""
+    names, phrases = _phrases()
+    memory[wire.NAMES : wire.NAMES + len(names)] = names
+    text[: len(phrases)] = phrases
+    return len(phrases)
 
 
 class Walk:

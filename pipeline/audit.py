@@ -40,6 +40,7 @@ from seqaudit.pipeline.plan import (
     Plan,
     Shares,
     StandardInput,
+    cost_bytes,
     plan,
     stored_bytes,
     stored_size,
@@ -315,8 +316,9 @@ class _Job:
             return Shares(number, self._options.target_bytes)
         if self._options.engine != "direct":
             return Shares(number)
-        sizes = [stored_size(path) for given in self._inputs for path in given.files]
-        if not forked.can_fork(number) or sum(sizes) < forked.FORK_FROM_BYTES:
+        files = [path for given in self._inputs for path in given.files]
+        cost = sum(cost_bytes(stored_size(path)) for path in files)
+        if not forked.can_fork(number) or cost < forked.FORK_FROM_BYTES:
             return Shares(number, TO_THE_END)
         return Shares(number, smallest=direct.SMALLEST_BYTES, largest=direct.LARGEST_BYTES)
 

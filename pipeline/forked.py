@@ -20,7 +20,7 @@ import pyarrow as pa
 from seqaudit.decoders.containers import STDIN
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece
-from seqaudit.pipeline.plan import stored_bytes
+from seqaudit.pipeline.plan import cost_bytes, stored_bytes
 
 Work = Callable[[int], Iterable[pa.RecordBatch]]
 
@@ -49,7 +49,7 @@ def worth_it(pieces: Sequence[Piece], settings: DecodeSettings, cores: int) -> b
         and len(pieces) > 1
         and bool(settings.compile_it)
         and all(piece.path != STDIN for piece in pieces)
-        and sum(map(stored_bytes, pieces)) >= FORK_FROM_BYTES
+        and sum(cost_bytes(stored_bytes(piece)) for piece in pieces) >= FORK_FROM_BYTES
     )
 
 

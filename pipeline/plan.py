@@ -35,8 +35,8 @@ LARGEST_TASK_BYTES: Final = 512 * MEGABYTE
 #: cores end together, and there are few of them.
 REST_PER_TASK: Final = 2
 
-#: A task of very small captures is closed at so many pieces: opening costs more than reading.
-PIECES_PER_TASK: Final = 2_000
+#: A small capture costs as much as so many bytes of a large one: what has to be opened for it.
+LEAST_COST_BYTES: Final = MEGABYTE
 
 #: dumpcap's names of rotated files: NAME_00001_20240101120000.pcap
 _RING_NAME: Final = re.compile(r"(?P<stem>.+)_(?P<number>\d{5})_\d{14}(?P<rest>\.[^/]*)?$")
@@ -122,6 +122,11 @@ class Plan:
         return sum(map(stored_bytes, self.pieces))
 
     @property
+    def cost_bytes(self) -> int:
+        """What decoding all pieces costs."""
+        return sum(cost_bytes(stored_bytes(piece)) for piece in self.pieces)
+
+    @property
     def whole(self) -> bool:
         """Every piece is a whole capture, so nothing can continue in another piece."""
         return all(piece.whole for piece in self.pieces) and all(
@@ -132,11 +137,11 @@ class Plan:
         """Pieces packed in order to the size of ``shares``; one task reads a piece once."""
         tasks: list[tuple[Piece, ...]] = []
         task: list[Piece] = []
-        rest, size = self.total_bytes, 0
+        rest, size = self.cost_bytes, 0
         target = self.shares.of(rest)
         for piece in self.pieces:
-            length = stored_bytes(piece)
-            if task and (size + length > target or len(task) >= PIECES_PER_TASK):
+            length = cost_bytes(stored_bytes(piece))
+            if task and size + length > target:
                 tasks.append(tuple(task))
                 rest -= size
                 task, size, target = [], 0, self.shares.of(rest)
@@ -309,6 +314,11 @@ def stored_bytes(piece: Piece) -> int:
     if piece.stop >= TO_THE_END:
         return max(piece.size_bytes, 0)
     return piece.stop - piece.start
+
+
+def cost_bytes(size: int) -> int:
+    """What decoding so many bytes of a capture costs, in bytes of a large one."""
+    return max(size, LEAST_COST_BYTES)
 
 
 def rotated(paths: Sequence[str]) -> list[str]:
