@@ -15,6 +15,7 @@ from typing import Any, Final
 from rich.console import Group
 from rich.text import Text
 
+from seqaudit.cli.many import names
 from seqaudit.cli.outcomes import SEVERITIES, Report, unjudged
 from seqaudit.cli.tables import Listing, capture_name, gravest_first, render_rules, render_tables
 from seqaudit.cli.text import safe
@@ -88,14 +89,14 @@ def page(report: Report, style: TimeStyle, limit: int) -> str:
 def _parts(report: Report, style: TimeStyle, limit: int) -> Iterator[str]:
     digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
     policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    names = ", ".join(capture_name(capture) for capture in report["captures"])
+    named = names([capture_name(capture) for capture in report["captures"]])
     yield "<!doctype html>"
     yield '<html lang="en"><head><meta charset="utf-8">'
     yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>seqaudit: {_text(names)}</title>"
+    yield f"<title>seqaudit: {_text(named)}</title>"
     yield f"<style>{_STYLE}</style></head><body>"
-    yield f'<h1>Audit</h1><p class="dim">{_text(names)}; seqaudit {version("seqaudit")}</p>'
+    yield f'<h1>Audit</h1><p class="dim">{_text(named)}; seqaudit {version("seqaudit")}</p>'
     yield from _totals(report)
     for _, problem in unjudged(report):
         yield f'<p class="error">{_text(problem)}</p>'

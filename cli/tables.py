@@ -13,6 +13,13 @@ from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
+from seqaudit.cli.many import (
+    GRAVITY,
+    captures_by_worst,
+    findings_by_rule,
+    gravest_captures_first,
+    numbers,
+)
 from seqaudit.cli.text import safe
 from seqaudit.cli.times import TimeStyle, duration, time_formatter
 
@@ -20,7 +27,6 @@ Report = Mapping[str, Any]
 Cells = Sequence[str]
 
 _SEVERITY_STYLE: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
-_GRAVITY: Final = tuple(_SEVERITY_STYLE)
 _NUMERIC: Final = "right"
 _TEXT: Final = "left"
 
@@ -87,7 +93,8 @@ def _folded(header: str, width: int) -> Text:
 
 
 def render_audit(report: Report, style: TimeStyle, limit: int) -> list[RenderableType]:
-    """All that ``seqaudit audit`` shows; ``limit`` rows a table, 0 for all."""
+    """All that ``seqaudit audit`` shows; ``limit`` rows a table, 0 for all; where there are more
+    captures, those with the gravest findings come first."""
     return [
         *render_tables(report, style, limit),
         render_findings(report, style, limit),
@@ -97,6 +104,7 @@ def render_audit(report: Report, style: TimeStyle, limit: int) -> list[Renderabl
 
 def render_tables(report: Report, style: TimeStyle, limit: int) -> list[RenderableType]:
     """The tables before the findings."""
+    report = gravest_captures_first(report, limit)
     return [
         render_captures(report, style, limit),
         render_streams(report, limit),
@@ -152,6 +160,8 @@ def render_captures(report: Report, style: TimeStyle, limit: int) -> RenderableT
     ]
     shown, more = _limited(rows, limit)
     parts: list[RenderableType] = [Listing("Captures", columns, shown, more)]
+    if more:
+        parts += [Text(captures_by_worst(report)), Text("")]
     parts += [
         Text(f"{place}: {problem}")
         for place, problem in (
@@ -393,12 +403,21 @@ def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableT
     if more:
         parts.append(Text(f"... and {more} more; --limit 0 shows all", style="dim"))
     parts.append(Text(""))
+    if more:
+        columns = [
+            Column("rule"),
+            Column("name"),
+            Column("severity"),
+            Column("findings", _NUMERIC),
+            Column("captures", _NUMERIC),
+        ]
+        parts.append(Listing("Findings by rule", columns, findings_by_rule(report)))
     return Group(*parts)
 
 
 def gravest_first(findings: Iterable[Any]) -> list[Any]:
     """Findings by severity; within one in the report's order."""
-    return sorted(findings, key=lambda finding: _GRAVITY.index(finding["severity"]))
+    return sorted(findings, key=lambda finding: GRAVITY.index(finding["severity"]))
 
 
 def render_rules(report: Report) -> RenderableType:
@@ -409,15 +428,15 @@ def render_rules(report: Report) -> RenderableType:
     order = [rule["rule"] for rule in rules]
     codes = _codes((rule["rule"] for rule in judged), order)
     parts.append(Text(f"judged: {codes}" if judged else "judged: none"))
-    reasons: dict[tuple[str, str], list[str]] = {}
+    reasons: dict[tuple[str, tuple[int, ...]], list[str]] = {}
     for rule in rules:
         captures: dict[str, list[int]] = {}
         for entry in rule["not_judged"]:
             captures.setdefault(entry["why"] or "no reason known", []).append(entry["capture"])
-        for why, where in captures.items():
-            told = "" if len(report["captures"]) == 1 else f" (capture {_numbers(where)})"
-            reasons.setdefault((why, told), []).append(rule["rule"])
-    for (why, told), unjudged in sorted(reasons.items()):
+        for why, seen in captures.items():
+            reasons.setdefault((why, tuple(sorted(set(seen)))), []).append(rule["rule"])
+    for (why, where), unjudged in sorted(reasons.items()):
+        told = "" if len(report["captures"]) == 1 else f" (capture {numbers(where)})"
         parts.append(Text(f"not judged, {safe(why)}{told}: {_codes(unjudged, order)}"))
     idle = [rule["rule"] for rule in rules if not rule["judged"] and not rule["not_judged"]]
     if idle:
@@ -529,7 +548,3 @@ def _jitter(value: Mapping[str, int | None] | None) -> str:
     if not value or value.get("max") is None:
         return "-"
     return f"{duration(value.get('mean'))}/{duration(value.get('max'))}"
-
-
-def _numbers(values: Sequence[int]) -> str:
-    return ", ".join(str(value) for value in sorted(set(values)))
