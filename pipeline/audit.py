@@ -404,7 +404,7 @@ class _Job:
         self, starting: Starting, settings: ReplaySettings | None, planned: Plan
     ) -> pa.Table:
         """The job of PIPELINE 3; without settings its first two stages only."""
-        lanes = self._lanes(planned.total_bytes)
+        lanes = self._lanes_of(planned)
 
         def act(rows: "DataFrame") -> pa.Table:
             return job.collected(rows if settings is None else job.results(rows, settings, lanes))
@@ -418,7 +418,7 @@ class _Job:
         tasks = planned.tasks()
         if Path.cwd() != starting.folder:
             tasks = tuple(tuple(_absolute(piece) for piece in task) for task in tasks)
-        lanes = self._lanes(planned.total_bytes)
+        lanes = self._lanes_of(planned)
         decoding = self._decode_settings(planned)
         self._progress.begin(self._starting(), 0)
         spark = starting.session(compiled=bool(decoding.compile_it), note=self._progress.note)
@@ -526,6 +526,11 @@ class _Job:
             # Why is for the report: a count in it must not make a guess differ from its proof.
             captures.append(CaptureSettings(replace(vantage, why=""), parameters))
         return ReplaySettings(tuple(captures))
+
+    def _lanes_of(self, planned: Plan) -> int:
+        """What one task decodes, one lane replays in the same stage, without a shuffle."""
+        lanes = self._lanes(planned.total_bytes)
+        return job.ALONE if lanes == 1 == len(planned.tasks()) else lanes
 
     def _lanes(self, total_bytes: int) -> int:
         if self._options.lanes is not None:

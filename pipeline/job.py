@@ -38,6 +38,9 @@ GATHER_BYTES: Final = 8 << 20
 #: What ``CarrierError`` says, to be found in what Spark makes of it.
 CARRIER_SHIPPED: Final = "a piece ships segments for the second stage"
 
+#: In place of a number of lanes: the rows are in one partition already, and need no shuffle.
+ALONE: Final = 0
+
 _DDL: Final = {
     pa.int64(): "bigint",
     pa.int16(): "smallint",
@@ -135,21 +138,24 @@ def events(
     rows = numbers.mapInArrow(decode, ddl(EVENTS))
     if not carriers:
         return rows
-    return (
-        # what has a carrier has no conversation yet; by that, all else is spread over the lanes
-        rows.repartition(lanes, "carrier", "conversation")
-        .sortWithinPartitions("carrier", *ORDER)
-        .mapInArrow(partial(reassemble_stage, settings), ddl(EVENTS))
+    # what has a carrier has no conversation yet; by that, all else is spread over the lanes
+    together = _shuffled(rows, lanes, "carrier", "conversation")
+    return together.sortWithinPartitions("carrier", *ORDER).mapInArrow(
+        partial(reassemble_stage, settings), ddl(EVENTS)
     )
 
 
 def results(rows: "DataFrame", settings: ReplaySettings, lanes: int) -> "DataFrame":
     """Stage three: one conversation after the other, each in the order of its captures."""
-    return (
-        rows.repartition(lanes, "conversation")
-        .sortWithinPartitions("conversation", *ORDER)
-        .mapInArrow(partial(replay_stage, settings), ddl(RESULTS))
+    together = _shuffled(rows, lanes, "conversation")
+    return together.sortWithinPartitions("conversation", *ORDER).mapInArrow(
+        partial(replay_stage, settings), ddl(RESULTS)
     )
+
+
+def _shuffled(rows: "DataFrame", lanes: int, *columns: str) -> "DataFrame":
+    """Rows that are equal in these columns in one partition."""
+    return rows if lanes == ALONE else rows.repartition(lanes, *columns)
 
 
 def collected(rows: "DataFrame") -> pa.Table:

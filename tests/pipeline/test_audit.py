@@ -3,15 +3,18 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from seqaudit.decoders.errors import SeqauditError
-from seqaudit.pipeline import events_file
+from seqaudit.decoders.registry import DecodeSettings
+from seqaudit.pipeline import events_file, job
 from seqaudit.pipeline.audit import Options, StoppedError, UnusableError, audit, decode
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.report import to_json
-from seqaudit.pipeline.session import Place
+from seqaudit.pipeline.session import Place, shared
+from seqaudit.replay.settings import ReplaySettings
 
 DIRECT = Options(engine="direct")
 
@@ -90,6 +93,17 @@ def test_where_spark_cuts_and_how_many_lanes_it_has_changes_nothing(
     cuts = {given.path: [2_000, 9_999, 10_000, 20_001] for given in captures}
     cut = Options(engine="spark", place=spark.place, cuts=cuts, lanes=3, target_bytes=8_000)
     assert to_json(audit(captures, cut)) == to_json(audit(captures, DIRECT))
+
+
+@pytest.mark.parametrize(("lanes", "shuffles"), [(job.ALONE, 0), (1, 2), (3, 2)])
+def test_what_one_task_decodes_is_replayed_in_the_same_stage(
+    spark_place: Place, lanes: int, shuffles: int
+) -> None:
+    spark: Any = shared(spark_place).session()
+    decoded = job.events(spark, ((),), DecodeSettings(), lanes, carriers=True)
+    rows: Any = job.results(decoded, ReplaySettings(()), lanes)
+    assert rows._jdf.queryExecution().executedPlan().toString().count("Exchange") == shuffles
+    assert job.collected(rows).num_rows == 0
 
 
 @pytest.mark.parametrize("every", [97, 1_000])
