@@ -15,7 +15,7 @@ All tables are parts of one int64 array ``m``. Links last for the whole piece, t
 # ruff: noqa: SIM102, SIM109  (one comparison a line and no tuples: PIPELINE 5)
 
 #: Functions that Python calls; the others need no wrapper when compiled.
-ENTRY_POINTS = ("decode",)
+ENTRY_POINTS = ("decode", "frames")
 
 # Columns of an output row.
 WIDTH = 32
@@ -477,6 +477,25 @@ def message_size(data, at):
     if size == 0:
         size = u32be(data, at + 4)
     return size + 8
+
+
+def frames(data, at, stop, longest, out, room):
+    """Messages back to back from ``at`` on: (where they end, how many). What is no message, not
+    there to its end or longer than ``longest`` is left to the caller.
+    """
+    count = 0
+    more = 1
+    while more == 1 and count < room:
+        more = 0
+        if is_message(data, at, stop) == 1:
+            size = message_size(data, at)
+            if size >= 48 and size <= longest and size <= stop - at:
+                out[2 * count] = at
+                out[2 * count + 1] = at + size
+                count = count + 1
+                at = at + size
+                more = 1
+    return at, count
 
 
 def read_number(data, at, stop, field):

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from seqaudit.decoders import pgm_kernels as wire
 from seqaudit.decoders.events import EVENTS, Flag, Kind
+from seqaudit.decoders.kernels import Int64s, data_argument, kernel
 from seqaudit.decoders.packets import Datagrams, Outcome
 from seqaudit.decoders.pgm import MODE_STREAM, Walk
 from seqaudit.decoders.raims_messages import crc32c, is_message, message_size
@@ -35,6 +36,8 @@ SECRET: Final = 2
 
 KEY_BYTES: Final = 56
 HEAD: Final = 48  # of a message, up to its subject
+#: Messages that the kernel looks for at once.
+ROUND: Final = 65_536
 #: The longest message that is believed; longer ones are no messages.
 LONGEST: Final = 64 << 20
 #: A message's head: version 1, then bridge, digest and subject.
@@ -79,7 +82,7 @@ class RaimsStreams:
         return Verdict.UNDECIDED if len(prefix) < SEARCHED else Verdict.NO
 
     def framing(self, began: bool, *, compile_it: bool) -> Framing:
-        return RaimsFraming(began)
+        return RaimsFraming(began, compile_it=compile_it)
 
     def decoder(self) -> StreamDecoder:
         return RaimsStreamDecoder(self._settings)
@@ -88,7 +91,8 @@ class RaimsStreams:
 class RaimsFraming:
     """Framing of one direction. Out of step, it looks for the head of a message."""
 
-    def __init__(self, began: bool) -> None:
+    def __init__(self, began: bool, *, compile_it: bool = False) -> None:
+        self._compile_it = compile_it
         self._fresh = True  # a key exchange is one wherever the capture begins
         self._in_step = began
         self._secret = False
@@ -97,7 +101,7 @@ class RaimsFraming:
         self._in_step = self._fresh = False
 
     def split(self, data: bytes, final: bool) -> Split:
-        found: list[tuple[int, int, int]] = []
+        found: list[Int64s] = []  # of one or more frames: start, stop, kind
         skipped: list[tuple[int, int]] = []
         at = resyncs = 0
         wanted = 1
@@ -105,13 +109,13 @@ class RaimsFraming:
             if len(data) < KEY_BYTES and not final:
                 return Split(*no_frames(), 0, KEY_BYTES)
             if is_key(data):
-                found.append((0, KEY_BYTES, KEY))
+                found.append(_frame(0, KEY_BYTES, KEY))
                 at = KEY_BYTES
                 self._secret = True
         self._fresh = False
         if self._secret:
             if len(data) > at:
-                found.append((at, len(data), SECRET))
+                found.append(_frame(at, len(data), SECRET))
             return _split(found, len(data), 1, skipped, resyncs)
         while at < len(data):
             if not self._in_step:
@@ -126,6 +130,9 @@ class RaimsFraming:
                     break
                 self._in_step = True
                 resyncs += 1
+            if self._compile_it:
+                walked, at = _walked(data, at)
+                found += walked
             if len(data) - at < HEAD:
                 wanted = HEAD
                 break
@@ -141,13 +148,34 @@ class RaimsFraming:
             if at + size > len(data):
                 wanted = size
                 break
-            found.append((at, at + size, MESSAGE))
+            found.append(_frame(at, at + size, MESSAGE))
             at += size
         return _split(found, at, wanted, skipped, resyncs)
 
 
+def _frame(start: int, stop: int, kind: int) -> Int64s:
+    return np.array([[start, stop, kind]], np.int64)
+
+
+def _walked(data: bytes, at: int) -> tuple[list[Int64s], int]:
+    """The messages that follow each other from ``at`` on, and where they end."""
+    found: list[Int64s] = []
+    room = min((len(data) - at) // HEAD, ROUND)
+    count = room
+    while count == room and room:
+        out = np.empty(2 * room, np.int64)
+        end, count = kernel("pgm_kernels", compile_it=True).frames(
+            data_argument(data, compile_it=True), at, len(data), LONGEST, out, room
+        )
+        at = int(end)
+        if count:
+            kinds = np.full((count, 1), MESSAGE, np.int64)
+            found.append(np.hstack([out[: 2 * count].reshape(-1, 2), kinds]))
+    return found, at
+
+
 def _split(
-    found: list[tuple[int, int, int]],
+    found: list[Int64s],
     consumed: int,
     wanted: int,
     skipped: list[tuple[int, int]],
@@ -155,7 +183,7 @@ def _split(
 ) -> Split:
     if not found:
         return Split(*no_frames(), consumed, wanted, skipped, resyncs)
-    starts, stops, kinds = np.array(found, np.int64).T
+    starts, stops, kinds = np.concatenate(found).T.copy()
     return Split(starts, stops, kinds, consumed, wanted, skipped, resyncs)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqaudit.decoders.events import Kind
@@ -60,9 +60,10 @@ def test_recognition(prefix: bytes, began: bool, verdict: Verdict) -> None:
     assert SYSTEM.recognise(prefix, began) is verdict
 
 
-@given(st.lists(st.integers(1, 700), max_size=12))
-def test_frames_do_not_depend_on_how_the_bytes_come(sizes: list[int]) -> None:
-    framing = RaimsFraming(True)
+@given(st.lists(st.integers(1, 700), max_size=12), st.booleans())
+@settings(deadline=None)
+def test_frames_do_not_depend_on_how_the_bytes_come(sizes: list[int], compiled: bool) -> None:
+    framing = RaimsFraming(True, compile_it=compiled)
     found: list[bytes] = []
     held = b""
     left = STREAM
@@ -82,6 +83,23 @@ def test_after_a_hole_the_next_head_is_found() -> None:
     split = framing.split(junk + STREAM, False)
     assert split.skipped == [(0, 30)]
     assert (len(split.starts), split.resyncs) == (4, 1)
+
+
+@given(st.data())
+@settings(deadline=None)
+def test_damaged_streams_are_cut_alike_by_the_kernel(draw: st.DataObject) -> None:
+    body = bytearray(STREAM * 2)
+    for _ in range(draw.draw(st.integers(0, 4))):
+        place = draw.draw(st.integers(0, len(body) - 1))
+        body[place] = draw.draw(st.sampled_from([0, 1, 0x7F, 0x80, 0xFF]))
+    data = bytes(body[: len(body) - draw.draw(st.sampled_from([0, 1, 47, 48, 60]))])
+    one, two = (RaimsFraming(True, compile_it=compiled) for compiled in (False, True))
+    for final in (False, True):
+        expected, found = one.split(data, final), two.split(data, final)
+        for name in ("starts", "stops", "kinds"):
+            assert getattr(expected, name).tolist() == getattr(found, name).tolist()
+        for name in ("consumed", "wanted", "skipped", "resyncs"):
+            assert getattr(expected, name) == getattr(found, name)
 
 
 def frames(contents: list[tuple[bytes, int, int]], lost: int = 0) -> StreamFrames:
