@@ -45,6 +45,9 @@ _COUNTERS: Final = (
 ENDPOINTS: Final = 200
 SKIPPED: Final = 100
 
+#: One frame of so many may be a fragment before they weigh anything.
+FEW_FRAGMENTS: Final = 100
+
 #: Comments shown per capture; all are counted.
 COMMENTS: Final = 5
 
@@ -76,6 +79,15 @@ def has_carriers(account: Account) -> bool:
     """Whether the piece held what may continue in another: IP fragments, TCP of systems of ours."""
     return bool(account.get("fragments", {}).get("frames")) or any(
         transport == "tcp" for transport, *_ in account.get("endpoints") or ()
+    )
+
+
+def much_carried(accounts: Sequence[Account]) -> bool:
+    """Whether much of what pieces held may continue in others: TCP, or many fragments."""
+    frames = sum(int(account.get("frames", 0)) for account in accounts)
+    fragments = sum(int(account.get("fragments", {}).get("frames") or 0) for account in accounts)
+    return fragments * FEW_FRAGMENTS > frames or any(
+        transport == "tcp" for account in accounts for transport, *_ in account.get("endpoints", ())
     )
 
 

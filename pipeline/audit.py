@@ -23,7 +23,7 @@ from seqaudit.decoders.events import EVENTS, Kind
 from seqaudit.decoders.feeds import Feed
 from seqaudit.decoders.kernels import COMPILE_FROM_RECORDS
 from seqaudit.decoders.registry import DecodeSettings
-from seqaudit.decoders.splits import TO_THE_END, Piece, settle, walk_headers, with_proven_start
+from seqaudit.decoders.splits import Piece, settle, walk_headers, with_proven_start
 from seqaudit.pipeline import direct, events_file, forked, job
 from seqaudit.pipeline.accounts import (
     Account,
@@ -31,6 +31,7 @@ from seqaudit.pipeline.accounts import (
     by_capture,
     has_carriers,
     merge_ends,
+    much_carried,
     torn_carriers,
 )
 from seqaudit.pipeline.events_file import Decoded, Files
@@ -40,10 +41,8 @@ from seqaudit.pipeline.plan import (
     Plan,
     Shares,
     StandardInput,
-    cost_bytes,
     plan,
     stored_bytes,
-    stored_size,
 )
 from seqaudit.pipeline.progress import (
     STARTING,
@@ -296,11 +295,15 @@ class _Job:
 
     def _plan(self) -> Plan:
         self._carriers = frozenset()  # they name captures by number
+        direct_engine = self._options.engine == "direct" and self._options.target_bytes is None
+        planned = self._planned(cut=not direct_engine)
+        if direct_engine and self._worth_cutting(planned):
+            return self._planned(cut=True)
+        return planned
+
+    def _planned(self, *, cut: bool) -> Plan:
         planned = plan(
-            self._inputs,
-            shares=self._shares(),
-            stdin=self._stdin,
-            cuts=self._options.cuts,
+            self._inputs, shares=self._shares(cut), stdin=self._stdin, cuts=self._options.cuts
         )
         self._problems += planned.problems
         self._inputs = list(planned.inputs)
@@ -308,19 +311,29 @@ class _Job:
             raise UnusableError(self._problems)
         return planned
 
-    def _shares(self) -> Shares:
-        """The direct engine cuts a capture only where several processes then share it: what lies in
-        one piece is finished there, and no TCP payload has to wait for the other pieces."""
+    def _shares(self, cut: bool) -> Shares:
         number = cores(self._options.place)
         if self._options.target_bytes is not None:
             return Shares(number, self._options.target_bytes)
-        if self._options.engine != "direct":
-            return Shares(number)
-        files = [path for given in self._inputs for path in given.files]
-        cost = sum(cost_bytes(stored_size(path)) for path in files)
-        if not forked.can_fork(number) or cost < forked.FORK_FROM_BYTES:
-            return Shares(number, TO_THE_END)
-        return Shares(number, smallest=direct.SMALLEST_BYTES, largest=direct.LARGEST_BYTES)
+        if self._options.engine == "direct":
+            return Shares(
+                number, smallest=direct.SMALLEST_BYTES, largest=direct.LARGEST_BYTES, cut=cut
+            )
+        return Shares(number)
+
+    def _worth_cutting(self, planned: Plan) -> bool:
+        """Whether the direct engine cuts captures for several processes. It does not where TCP or
+        fragments show: what lies in one piece is finished there, and no payload has to be kept
+        until all pieces are decoded."""
+        settings = self._decode_settings(planned)
+        number = cores(self._options.place)
+        largest = max(map(stored_bytes, planned.pieces))
+        if largest < 2 * direct.SMALLEST_BYTES or not forked.worth_it(
+            planned.pieces, settings, number
+        ):
+            return False
+        self._compile_needed(planned)
+        return not much_carried(load_for(planned.pieces, settings))
 
     def _start(self) -> Starting:
         self._progress.begin(self._starting(), 0)

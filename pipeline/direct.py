@@ -64,7 +64,7 @@ def decode(
     batches: list[pa.RecordBatch] = []
     interrupted = False
     try:
-        if forked.worth_it(pieces, settings, cores):
+        if len(tasks) > 1 and forked.worth_it(pieces, settings, cores):
             load_for(pieces, settings)  # before the fork: once for all processes
             _decode_forked(tasks, settings, progress, cores, batches)
         else:

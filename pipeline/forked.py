@@ -46,7 +46,6 @@ def worth_it(pieces: Sequence[Piece], settings: DecodeSettings, cores: int) -> b
     enough to share."""
     return (
         can_fork(cores)
-        and len(pieces) > 1
         and bool(settings.compile_it)
         and all(piece.path != STDIN for piece in pieces)
         and sum(cost_bytes(stored_bytes(piece)) for piece in pieces) >= FORK_FROM_BYTES

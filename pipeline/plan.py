@@ -81,12 +81,14 @@ class Shares:
 
     Attributes:
         fixed: all of them are so large; null: as ``cores`` have it.
+        cut: files are cut to that size; else a task is made of whole files.
     """
 
     cores: int
     fixed: int | None = None
     smallest: int = SMALLEST_TASK_BYTES
     largest: int = LARGEST_TASK_BYTES
+    cut: bool = True
 
     def of(self, rest: int) -> int:
         """Bytes of the next task where so many are left; all of them rather than leaving crumbs."""
@@ -97,6 +99,8 @@ class Shares:
 
     def cuts(self, size: int, rest: int) -> list[int] | None:
         """Where to cut a file of ``size`` bytes, if ``rest`` are left with it; null: evenly."""
+        if not self.cut:
+            return []
         if self.fixed is not None:
             return None
         cuts: list[int] = []
@@ -272,7 +276,7 @@ def plan(
             split = len(pieces) + len(own)
             size = stored_size(where[shown])
             where_to_cut = (cuts or {}).get(shown)
-            if where_to_cut is None and size:
+            if where_to_cut is None and (size or not shares.cut):
                 where_to_cut = shares.cuts(size, rest)
             rest -= size
             try:

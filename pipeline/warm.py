@@ -32,7 +32,7 @@ from seqaudit.decoders.pieces import decode_piece
 from seqaudit.decoders.registry import DECODERS, STREAMS, DecodeSettings
 from seqaudit.decoders.sources import InOrder, open_source
 from seqaudit.decoders.splits import Piece, stream_piece
-from seqaudit.pipeline.accounts import accounts_of
+from seqaudit.pipeline.accounts import Account, accounts_of
 
 #: Environment variable of the workers: "1" if the job decodes with compiled kernels.
 COMPILED: Final = "SEQAUDIT_COMPILED"
@@ -40,6 +40,9 @@ COMPILED: Final = "SEQAUDIT_COMPILED"
 #: What a look at a capture reads, and how many captures are looked at.
 LOOK_BYTES: Final = 128 << 10
 LOOKED_AT: Final = 16
+
+#: What a look with compiled kernels reads.
+LOADED_BYTES: Final = 1 << 20
 
 PCAP: Final = "pcap"
 PCAPNG: Final = "pcapng"
@@ -65,17 +68,23 @@ def compile_for(pieces: Sequence[Piece], settings: DecodeSettings) -> None:
     compile_parts(sorted(needed))
 
 
-def load_for(pieces: Sequence[Piece], settings: DecodeSettings) -> None:
+def load_for(pieces: Sequence[Piece], settings: DecodeSettings) -> list[Account]:
     """Have loaded in this process what captures need, as far as their first bytes show it.
 
     Args:
         pieces: all of them or of each capture the first.
+
+    Returns:
+        The accounts of those bytes.
     """
+    accounts: list[Account] = []
+    looking = replace(settings, finish_fragments=True)
     for piece in _some([piece for piece in pieces if piece.start == 0]):
         with contextlib.suppress(OSError, CaptureError):  # the run says so
-            head = io.BytesIO(_first_bytes(piece))
-            for _ in decode_piece(stream_piece(0, 0), settings, head):
-                pass
+            head = io.BytesIO(_first_bytes(piece, LOADED_BYTES))
+            rows = pa.Table.from_batches(decode_piece(stream_piece(0, 0), looking, head), EVENTS)
+            accounts += accounts_of(rows)
+    return accounts
 
 
 def compile_parts(parts: Iterable[str]) -> None:
@@ -134,14 +143,14 @@ def _needed_by(piece: Piece, settings: DecodeSettings) -> set[str]:
     return needed
 
 
-def _first_bytes(piece: Piece) -> bytes:
+def _first_bytes(piece: Piece, size: int = LOOK_BYTES) -> bytes:
     source = open_source(piece.path)
     try:
         reader: ByteReader = InOrder(source)
         if piece.compression:
             reader = Decompressed(reader, piece.compression)
         head = b""
-        while len(head) < LOOK_BYTES and (more := reader.read(LOOK_BYTES - len(head))):
+        while len(head) < size and (more := reader.read(size - len(head))):
             head += more
         return head
     finally:

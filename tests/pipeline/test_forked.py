@@ -16,7 +16,7 @@ import pytest
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import TO_THE_END, Piece, plan_pieces
 from seqaudit.pipeline import direct, forked, job
-from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.audit import Options, _Job, audit
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.progress import Silent
 from seqaudit.pipeline.report import to_json
@@ -107,6 +107,27 @@ def test_what_a_killed_process_leaves_is_replayed_here(
 def test_the_report_does_not_depend_on_who_replays(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = [CaptureInput(str(path)) for path in sorted(CAPTURE.parent.glob("*.pcap"))]
     options = Options(engine="direct", compile_it=True)
+    shared = to_json(audit(inputs, options))
+    monkeypatch.setattr(forked, "can_fork", lambda cores: False)
+    assert to_json(audit(inputs, options)) == shared
+
+
+@pytest.mark.parametrize(
+    ("capture", "several"),
+    [
+        ("zenoh/compress-udp-loss-1/pub.pcap", True),
+        ("zenoh/lowlatency-tcp-1/sub.pcap", False),
+        ("jgroups/ipv6-discard-1/A-any.pcap", False),
+    ],
+)
+def test_what_would_have_to_be_kept_until_all_is_decoded_is_not_cut(
+    monkeypatch: pytest.MonkeyPatch, capture: str, several: bool
+) -> None:
+    monkeypatch.setattr(direct, "SMALLEST_BYTES", 2_000)
+    inputs = [CaptureInput(f"fixtures/{capture}")]
+    options = Options(engine="direct", compile_it=True)
+    with _Job(inputs, options, Silent()) as work:
+        assert (len(work._plan().pieces) > 1) is several
     shared = to_json(audit(inputs, options))
     monkeypatch.setattr(forked, "can_fork", lambda cores: False)
     assert to_json(audit(inputs, options)) == shared
