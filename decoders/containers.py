@@ -36,7 +36,7 @@ __all__ = ["Format", "Piece", "Reader", "Records", "sniff"]  # the whole of read
 
 STDIN: Final = "-"
 ROOM: Final = 131_072  # records a chunk at most
-USUAL: Final = 8_192  # records a chunk usually has: fewer cost more in Python than in kernels
+USUAL: Final = 16_384  # records a chunk usually has: fewer cost more in Python than in kernels
 MAX_SKIPPED: Final = 100
 FIRST_BYTES: Final = 64  # enough for either file header and the first pcap record header
 PRIME_TRIES: Final = 32
@@ -89,6 +89,7 @@ class Records:
     interface: Int64s  # index in its section; pcap: 0
     offset: Int64s  # of the record header in the (uncompressed) file
     status: Int64s  # record_kernels: OK, UNKNOWN_INTERFACE, TIME_OUT_OF_RANGE, NOT_A_PACKET
+    plain: bool = field(default=False, kw_only=True)  # all have link 1, Ethernet, and status OK
 
 
 @dataclass(slots=True)
@@ -276,7 +277,7 @@ class Reader:
             if count:
                 window.step_bytes = max(STEP_BYTES, USUAL * (at - begun) // count)
                 columns = [column[:count] for column in self._columns]
-                yield Records(window.data, count, section, *columns)
+                yield Records(window.data, count, section, *columns, plain=walker.plain)
                 if counting:
                     frame += count
             if why in (k.STOP, k.END):

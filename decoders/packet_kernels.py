@@ -32,6 +32,10 @@ FLOW = 13  # number of (destination, protocol, destination port) in FLOW_ROWS; -
 PACKET_TYPE = 14  # SLL, SLL2: 0 to us, 1 broadcast, 2 multicast, 3 to others, 4 outgoing; else -1
 FIELDS = 15
 
+#: What these are of nearly all rows, and of all before ``scan``, which writes them for others only:
+#: stores to so many places at once are dear.
+PREPARED = ((STATE, 1), (PROTOCOL, 17), (FRAGMENT, -1), (PACKET_TYPE, -1))
+
 # STATE. The ranges matter: packets.py turns them into outcomes.
 PRIMING = 0  # not ours: read for duplicate detection only
 DATAGRAM = 1
@@ -117,6 +121,7 @@ HOST_COUNT = 0
 FLOW_COUNT = 1
 RING_COUNT = 2
 RING_TAIL = 3  # all entries of the window have this number or a higher one
+ODD_ROWS = 4  # 1: of some row a field is not as in PREPARED
 WAITING = 8  # rows of the newest entries
 WAITING_MOST = 16
 HOST_SLOTS = WAITING + WAITING_MOST
@@ -539,6 +544,7 @@ def scan(
     offsets,
     statuses,
     l3,
+    plain,
     out,
     room,
     work,
@@ -549,7 +555,8 @@ def scan(
         data: the chunk.
         frames, starts, captured, original, times, links, offsets, statuses: the chunk's records.
         l3: offset << 3 | NETWORK_* where link_slow has looked; -1 elsewhere.
-        out: FIELDS × room.
+        plain: 1: no record primes, all have link 1 and status OK.
+        out: FIELDS × room, with PREPARED in all rows.
         work: WORK_SIZE, zero at first.
 
     Returns:
@@ -573,11 +580,8 @@ def scan(
             tail = move_window(offsets[i], entered, tail, work)
             look_at = entered + RING_STEP - WAITING_MOST
         if (
-            links[i] == 1
-            and stop - start >= 42
-            and statuses[i] == 0
-            and l3[i] < 0
-            and frames[i] > 0
+            stop - start >= 42
+            and (plain == 1 or (links[i] == 1 and statuses[i] == 0 and l3[i] < 0 and frames[i] > 0))
             and u32be(data, start + 12) & 0xFFFFFF00 == 0x08004500
             and u32be(data, start + 20) & 0x3FFF00FF == 17
         ):
@@ -635,8 +639,6 @@ def scan(
                         d3 << 16,
                         work,
                     )
-                out[STATE * room + row] = DATAGRAM
-                out[PROTOCOL * room + row] = 17
                 out[SOURCE * room + row] = work[p + 3]
                 out[DESTINATION * room + row] = work[p + 4]
                 out[SOURCE_PORT * room + row] = ports >> 16
@@ -647,9 +649,7 @@ def scan(
                 out[IP_ID * room + row] = ip_id
                 out[FLAGS * room + row] = flags
                 out[TTL * room + row] = u8(data, start + 22)
-                out[FRAGMENT * room + row] = -1
                 out[FLOW * room + row] = work[p + 5]
-                out[PACKET_TYPE * room + row] = -1
                 datagrams = datagrams + 1
                 i = i + 1
                 continue
@@ -810,8 +810,12 @@ def scan(
             state = PRIMING
         elif state == DATAGRAM:
             datagrams = datagrams + 1
-        out[STATE * room + row] = state
-        out[PROTOCOL * room + row] = protocol
+        if state != DATAGRAM or protocol != 17 or fragment >= 0 or packet_type >= 0:
+            work[ODD_ROWS] = 1
+            out[STATE * room + row] = state
+            out[PROTOCOL * room + row] = protocol
+            out[FRAGMENT * room + row] = fragment
+            out[PACKET_TYPE * room + row] = packet_type
         out[SOURCE * room + row] = source
         out[DESTINATION * room + row] = destination
         out[SOURCE_PORT * room + row] = source_port
@@ -822,9 +826,7 @@ def scan(
         out[IP_ID * room + row] = ip_id
         out[FLAGS * room + row] = flags
         out[TTL * room + row] = ttl
-        out[FRAGMENT * room + row] = fragment
         out[FLOW * room + row] = flow
-        out[PACKET_TYPE * room + row] = packet_type
         i = i + 1
     while waiting > 0:
         look_up(entered - waiting + 1, tail, out, room, work)

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from seqaudit.decoders.containers import Records
 
 
+ETHERNET: Final = 1  # LINKTYPE_ETHERNET
+
+
 class Outcome(IntEnum):
     """What became of a frame (design 4.5 ``frames_by``)."""
 
@@ -62,6 +65,8 @@ SETTLED: Final = {
     k.UNDECRYPTED: (Outcome.UNDECODABLE, "encrypted link layer"),
     k.NO_INTERFACE: (Outcome.UNDECODABLE, "no description of its interface"),
 }
+
+_FAST_LINKS: Final = frozenset(link_slow.FAST_LINKS.tolist())
 
 #: Records that one call of the kernel reads; bounds memory, changes nothing else. What it writes
 #: then stays in the processor's own cache until it is read.
@@ -224,7 +229,7 @@ class PacketReader:
         self._work = kernels.memory(k.WORK_SIZE)
         self._work[k.RING_TAIL] = 1
         self._out = np.zeros(0, np.int64)
-        self._room = 0
+        self._rows = self._room = 0
         self._no_l3 = self._nothing = self._all = np.zeros(0, np.int64)
         self.flows = Flows(self._work)
         self._section: int | None = None
@@ -232,7 +237,7 @@ class PacketReader:
 
     def read(self, records: Records) -> Iterator[Packets]:
         """What the records are, STEP at a time; fewer where a table is full."""
-        link = _only(records.link)
+        link = ETHERNET if records.plain else _only(records.link)
         l3 = self._network_offsets(records, link)
         if records.section != self._section:
             self._forget_datagrams(records.section)
@@ -258,9 +263,7 @@ class PacketReader:
             self._work[k.HEADS : k.RING_ROWS] = 0
 
     def _scan(self, records: Records, l3: Int64s, first: int, last: int) -> tuple[int, int, Int64s]:
-        room = self._room = apart(last - first)
-        if len(self._out) < room * k.FIELDS:
-            self._out = np.zeros(room * k.FIELDS, np.int64)
+        room = self._prepared(last - first)
         arrays = (
             records.frame,
             records.start,
@@ -278,6 +281,7 @@ class PacketReader:
             first,
             last,
             *(kernels.argument(array, compile_it=compile_it) for array in arrays),
+            1 if records.plain and records.frame[0] > 0 else 0,
             kernels.argument(self._out, compile_it=compile_it),
             room,
             kernels.argument(self._work, compile_it=compile_it),
@@ -286,6 +290,19 @@ class PacketReader:
         columns = self._out[: room * k.FIELDS].reshape(k.FIELDS, room)[:, : stop - first]
         return int(stop), int(datagrams), columns
 
+    def _prepared(self, count: int) -> int:
+        """How far apart the kernel's fields are, for as many rows, with PREPARED in them."""
+        fresh = count > self._rows
+        if fresh:
+            self._rows = min(STEP, max(count, 2 * self._rows))
+            self._room = apart(self._rows)
+            self._out = np.empty(self._room * k.FIELDS, np.int64)
+        if fresh or self._work[k.ODD_ROWS]:
+            self._work[k.ODD_ROWS] = 0
+            for field, value in k.PREPARED:
+                self._out[field * self._room : field * self._room + self._rows] = value
+        return self._room
+
     def _datagrams(
         self, records: Records, link: int | None, first: int, columns: Int64s
     ) -> Packets:
@@ -293,7 +310,9 @@ class PacketReader:
         count = columns.shape[1]
         if len(self._nothing) < count:
             self._nothing, self._all = np.zeros(count, np.int64), np.arange(count)
-        datagrams = self._of(records, slice(first, first + count), columns, self._nothing[:count])
+        datagrams = self._of(
+            records, slice(first, first + count), columns, slice(None), self._nothing[:count]
+        )
         return Packets(
             records,
             first,
@@ -313,12 +332,7 @@ class PacketReader:
         fragment = state == k.FRAGMENT_STATE
         rows = np.flatnonzero((state == k.DATAGRAM) | fragment)
         fragments = np.flatnonzero(fragment)
-        datagrams = self._of(
-            records,
-            rows + first,
-            columns[:, rows],
-            fragment[rows].astype(np.int64),
-        )
+        datagrams = self._of(records, rows + first, columns, rows, fragment[rows].astype(np.int64))
         return Packets(
             records,
             first,
@@ -338,8 +352,10 @@ class PacketReader:
         records: Records,
         at: Int64s | slice,
         columns: Int64s,
+        rows: Int64s | slice,
         barrier: Int64s,
     ) -> Datagrams:
+        """Datagrams of these rows of ``columns``, which are ``at`` in the columns of records."""
         return Datagrams(
             data=records.data,
             compile_it=self._compile_it,
@@ -348,24 +364,24 @@ class PacketReader:
             hosts=self.flows.hosts,
             frame=records.frame[at],
             at_ns=records.at_ns[at],
-            start=columns[k.START],
-            stop=columns[k.STOP],
-            length=columns[k.LENGTH],
-            source=columns[k.SOURCE],
-            destination=columns[k.DESTINATION],
-            source_port=columns[k.SOURCE_PORT],
-            destination_port=columns[k.DESTINATION_PORT],
-            ip_id=columns[k.IP_ID],
-            flags=columns[k.FLAGS],
+            start=columns[k.START][rows],
+            stop=columns[k.STOP][rows],
+            length=columns[k.LENGTH][rows],
+            source=columns[k.SOURCE][rows],
+            destination=columns[k.DESTINATION][rows],
+            source_port=columns[k.SOURCE_PORT][rows],
+            destination_port=columns[k.DESTINATION_PORT][rows],
+            ip_id=columns[k.IP_ID][rows],
+            flags=columns[k.FLAGS][rows],
             barrier=barrier,
-            outcome=np.zeros(columns.shape[1], np.int64),
+            outcome=np.zeros(len(barrier), np.int64),
         )
 
     def _network_offsets(self, records: Records, link: int | None) -> Int64s:
         """-1 a record, or what link_slow found where the kernel does not know the link layer."""
         if len(self._no_l3) < records.count:
             self._no_l3 = np.full(records.count, -1, np.int64)
-        if not records.count or (link is not None and link in link_slow.FAST_LINKS):
+        if not records.count or link in _FAST_LINKS:
             return self._no_l3
         slow = np.isin(records.link, link_slow.FAST_LINKS, invert=True)
         if not slow.any():

@@ -123,12 +123,11 @@ def walk_pcap(
     captured,
     originals,
     times,
-    links,
-    interfaces,
     offsets,
-    statuses,
 ):
     """Write the records that start at ``position`` and after it; all offsets are in the window.
+
+    Link, interface and status are the same for all records of a pcap.
 
     Args:
         length, at_end: bytes in the window; 1 if the file ends there.
@@ -145,7 +144,6 @@ def walk_pcap(
     to_ns = setup[S_TO_NS]
     limit = setup[S_LIMIT]
     snap = setup[S_SNAP]
-    link = setup[S_LINK]
     count = 0
     while True:
         if position >= stop:
@@ -189,10 +187,7 @@ def walk_pcap(
         captured[count] = here
         originals[count] = original
         times[count] = second * 1_000_000_000 + fraction * to_ns
-        links[count] = link
-        interfaces[count] = 0
         offsets[count] = base + position
-        statuses[count] = OK
         frame += step
         count += 1
         position = after

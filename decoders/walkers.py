@@ -19,6 +19,8 @@ Int64s = npt.NDArray[np.int64]
 Bytes = bytes | memoryview
 
 PCAP_HEADER_BYTES: Final = 24
+RECORD_HEADER_LEAST: Final = 16
+ETHERNET: Final = 1  # LINKTYPE_ETHERNET
 
 #: The longest record that a walk believes: what snap lengths go up to, whatever the header says, or
 #: a larger snap length up to 16 MB (Wireshark's bound for a pcapng block).
@@ -117,6 +119,7 @@ class Walker(Protocol):
 
     first: int  # file offset of the first record or block
     header_bytes: int  # that must be in the window to look at a candidate
+    plain: bool  # all records have link 1, Ethernet, and status OK
 
     @property
     def section(self) -> int: ...
@@ -225,10 +228,13 @@ class PcapWalker(_Chains):
         setup[k.S_LINK] = header.link
         setup[k.S_LOOSE] = loose
         self._setup = setup
+        self.plain = header.link == ETHERNET
+        self._filled = 0
 
     def walk(
         self, window: Window, at: int, stop: int, frame: int, room: int, outputs: list[Any]
     ) -> tuple[int, int, int]:
+        self._fill(outputs, min(room, (window.length - at) // RECORD_HEADER_LEAST + 1))
         count, at, why = self._kernels.walk_pcap(
             data_argument(window.data, compile_it=self._compile_it),
             self._argument(self._setup),
@@ -240,9 +246,17 @@ class PcapWalker(_Chains):
             frame,
             1 if frame > 0 else 0,
             room,
-            *outputs,
+            *outputs[:5],
+            outputs[7],
         )
         return int(count), int(at), int(why)
+
+    def _fill(self, outputs: list[Any], rows: int) -> None:
+        """Link, interface and status of the first ``rows``, which no walk changes."""
+        if rows > self._filled:
+            for column, value in ((5, self._header.link), (6, 0), (8, k.OK)):
+                np.asarray(outputs[column])[self._filled : rows] = value
+            self._filled = rows
 
     def candidates(self, data: Bytes, low: int, high: int, length: int) -> Int64s:
         """Offsets in [low, high) whose three fields after the second have possible high bytes."""
@@ -331,6 +345,7 @@ class PcapngWalker(_Chains):
     """Blocks of a pcapng."""
 
     first = 0
+    plain = False
     header_bytes = 12
 
     def __init__(self, start: pcapng.State, *, compile_it: bool) -> None:
