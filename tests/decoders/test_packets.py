@@ -816,6 +816,23 @@ def test_it_does_not_matter_whether_the_ends_of_a_datagram_are_known(
     assert read([before, packet], compile_it=compile_it)[1:] == alone
 
 
+@pytest.mark.parametrize("compile_it", [False, True])
+@pytest.mark.parametrize("step", [1, 2, 3, 100])
+def test_odd_records_leave_nothing_behind_for_those_after_them(
+    step: int, compile_it: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seqaudit.decoders.packets.STEP", step)
+    inner = [ipv4(udp(PAYLOAD), ident=ident) for ident in range(1, 9)]
+    odd = [sll(inner[0], packet_type=4), *(ethernet(frame[14:]) for frame in WHOLE[3:5])]
+    usual = [ethernet(frame) for frame in inner[1:]]
+    packets = [
+        Packet(usual[0]), Packet(odd[0], 113), Packet(usual[1]), Packet(usual[2]), Packet(odd[1]),
+        Packet(odd[2]), *map(Packet, usual[3:]),
+    ]  # fmt: skip
+    alone = [row for packet in packets for row in read([packet], compile_it=compile_it)]
+    assert read(packets, compile_it=compile_it) == alone
+
+
 def beyond_model(packet: Packet) -> bool:
     """Ethertypes that only the kernel walks: MPLS, PPPoE, 802.2."""
     at = 12
