@@ -18,8 +18,8 @@ from seqaudit.decoders.infer_fields import (
     count_field,
     covers,
     is_variable,
-    narrower,
     number_field,
+    others_fitting,
     overlap,
     pace_of,
     preference,
@@ -431,7 +431,7 @@ class _Search:
                 streams=streams.count,
                 key=streams.key,
                 ends=ends,
-                ties=narrower(low, growth, order),
+                ties=others_fitting(low, growth, order),
                 quality=evidence.quality,
             )
             readings.append((growth, layout))

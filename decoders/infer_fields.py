@@ -64,10 +64,12 @@ def number_field(low: int, width: int, order: Order) -> Field:
     return Field(offset, width, order if width > 1 else None)
 
 
-def narrower(low: int, growth: Growth, order: Order) -> tuple[Field, ...]:
-    """The plain widths that fit as well, since the bytes above hold still."""
+def others_fitting(low: int, growth: Growth, order: Order) -> tuple[Field, ...]:
+    """The plain widths that fit as well, since the bytes above hold still; and the width with the
+    zeros above that rather belong to another field."""
     widths = [w for w in (1, 2, 4) if growth.proven <= w < growth.width]
-    return tuple(number_field(low, width, order) for width in reversed(widths))
+    wider = [growth.widest] if growth.widest > growth.width else []
+    return tuple(number_field(low, width, order) for width in (*reversed(widths), *wider))
 
 
 def overlap(one: Field, other: Field) -> bool:

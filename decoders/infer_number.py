@@ -160,11 +160,13 @@ class Growth:
         width: bytes that are the number. proven: of them, by carries that were seen; the others
             hold still.
         wraps: a wrap without a carry into the next byte was seen, so it is no wider.
+        widest: with the zeros that rather belong to another field; the same as ``width`` if none.
     """
 
     width: int
     proven: int
     wraps: bool
+    widest: int
 
     @property
     def still(self) -> int:
@@ -196,7 +198,7 @@ def grow(heads: Bytes, low: int, order: Order, counts: Int64s | None, same: Bool
         column = low - width if order == "big" else low + width
         if not 0 <= column < heads.shape[1]:
             if wraps:
-                return Growth(kept, proven, True)
+                return Growth(kept, proven, True, kept)
             break
         byte = heads[:, column]
         seen = byte[1:] - byte[:-1]
@@ -205,7 +207,7 @@ def grow(heads: Bytes, low: int, order: Order, counts: Int64s | None, same: Bool
             wrong = int((near & (due != seen)).sum())
             if wrong > WRONG_CARRIES * either:
                 if wraps:
-                    return Growth(kept, proven, True)
+                    return Growth(kept, proven, True, kept)
                 break
             proven = kept = width + 1
         elif not byte.any():
@@ -219,7 +221,7 @@ def grow(heads: Bytes, low: int, order: Order, counts: Int64s | None, same: Bool
         kept = 1  # with nothing proven, what holds still is believed in a plain width only
     if kept < WIDEST:
         values &= np.uint64((1 << 8 * kept) - 1)
-    return Growth(_plain(values, kept, proven, low, order), proven, False)
+    return Growth(_plain(values, kept, proven, low, order), proven, False, kept)
 
 
 def _plain(values: UInt64s, width: int, proven: int, low: int, order: Order) -> int:

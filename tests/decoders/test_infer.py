@@ -48,6 +48,16 @@ def test_random_layouts_are_not_all_alike() -> None:
     assert any(layout.key for layout in drawn)
 
 
+@pytest.mark.parametrize("seed", [1042, 1074])
+def test_a_zero_byte_above_a_plain_width_is_said_to_tie(seed: int) -> None:
+    """Three bytes whose highest is always 0 look like two behind another field."""
+    drawn = draw(seed)
+    found = best(drawn.payloads)
+    assert drawn.width == 3
+    assert found.number.width == 2
+    assert found.ties == (Field(drawn.offset, 3, drawn.order),)
+
+
 @pytest.mark.parametrize("disorder", [0.0, 0.2])
 def test_moldudp64_with_sessions(disorder: float) -> None:
     payloads = moldudp64(4_000, (b"FEED00001 ", b"FEED00002 "))
