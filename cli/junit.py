@@ -3,7 +3,8 @@
 A capture is a testsuite and each of its rules a testcase: passed where it was judged and found
 nothing that counts, failed with all its findings at or above ``--fail-on``, skipped with the reason
 where it could not be judged. Findings below stand in the testcase's output. A capture that could
-not be judged is an error. There is no wall-clock time in it: two runs give the same bytes.
+not be judged is an error. There is no wall-clock time in it: two runs give the same bytes. It has
+what Jenkins' junit-10.xsd knows and nothing else: the whole has no count of skipped tests.
 """
 
 import xml.etree.ElementTree as ET
@@ -34,7 +35,7 @@ def junit(report: Report, fail_on: str) -> str:
         suite = ET.SubElement(root, "testsuite", {"name": safe(path)})
         for problem in texts:
             _error(suite, path, problem)
-    totals = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
+    totals = dict.fromkeys(("tests", "failures", "errors"), 0)
     for suite in root:
         own = {
             "tests": len(suite),
@@ -44,7 +45,8 @@ def junit(report: Report, fail_on: str) -> str:
         }
         for name, number in own.items():
             suite.set(name, str(number))
-            totals[name] += number
+        for name in totals:
+            totals[name] += own[name]
     for name, number in totals.items():
         root.set(name, str(number))
     ET.indent(root)

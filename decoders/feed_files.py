@@ -127,6 +127,10 @@ def read_feed(text: str, path: str) -> Feed:
         raise FeedError(
             path, line, "", f"is not YAML: {what}", "mind indents, colons, quotes"
         ) from (problem)
+    except yaml.reader.ReaderError as problem:
+        line = text[: problem.position].count("\n") + 1
+        what = f"is not YAML: character {ord(text[problem.position]):#x} may not be in it"
+        raise FeedError(path, line, "", what, "write it as text") from problem
     except (yaml.YAMLError, RecursionError) as problem:
         what = str(problem).splitlines()[0] if isinstance(problem, yaml.YAMLError) else "too deep"
         raise FeedError(path, None, "", f"is not YAML: {what}", "write it as text") from problem

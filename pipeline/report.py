@@ -160,7 +160,8 @@ def build(
         "findings": findings,
         "rules": _rules([*rows.of(rows_of.JUDGED), *judged], findings, len(captures), legs_judged),
         "parameters": _parameters(rows.of(rows_of.PARAMETER), settings),
-        "totals": _totals(captures, streams, gaps, findings, unreadable),
+        "totals": _totals(captures, streams, gaps, findings, unreadable)
+        | _messages(streams, tables.get("feed", {}).get("lines", [])),
     } | ({"tables": tables} if tables else {})
 
 
@@ -660,11 +661,21 @@ def _totals(
         "streams": len(streams),
         "gaps": len(gaps),
         "findings": by_severity,
-    } | {
-        # of two lines that carry the same each counts for itself, not for the whole
+    }
+
+
+def _messages(streams: Sequence[Row], pairs: Sequence[Row]) -> Row:
+    """What became of messages: of two lines that carry the same, what a receiver of both gets."""
+    totals = {
         key: sum(stream.get(key) or 0 for stream in streams if stream.get("kind") != "line")
         for key in ("messages", "lost", "recovered", "unrecovered")
     }
+    for pair in pairs:
+        totals["messages"] += pair["messages"]
+        totals["recovered"] += pair["recovered"]
+        totals["unrecovered"] += pair["lost_on_both"]
+        totals["lost"] += pair["recovered"] + pair["lost_on_both"]
+    return totals
 
 
 @lru_cache(maxsize=1_000)  # some objects have data as their keys

@@ -553,6 +553,7 @@ def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) 
         "table": "lines",
         "id": pair.key,
         "feed": engine.feed_name,
+        "messages": pair.messages,
         "compared": pair.compared,
         "lost_on_both": pair.lost + pair.young_count,
         "lost_on_both_seqnos": inclusive(pair.lost_ranges),

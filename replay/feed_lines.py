@@ -43,6 +43,7 @@ class LinePair:
         self.streams: dict[str, FeedStream] = {}
         self.leads = Leads()
         self.compared = 0  # numbers in the range of both
+        self.messages = 0  # distinct numbers that came at all
         self.lost_only = {line: LineLoss() for line in LINES}
         self.lost = 0  # on both, for good
         self.lost_ranges = RangeSet()
@@ -105,6 +106,7 @@ class LinePair:
         """Both lines have been closed."""
         ended = {line: stream.ended_numberings for line, stream in self.streams.items()}
         for number, merged in sorted(self._numberings.items()):
+            self.messages += merged.messages()
             spans = [ended.get(line, {}).get(number) for line in LINES]
             first, second = spans
             if first is None or second is None:

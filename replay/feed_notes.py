@@ -83,6 +83,12 @@ class Trial:
     rows: list[Row]
     numbers: int = 0
     behind: int = 0  # numbers that came below the highest of the trial
+    interrupted: bool = False  # by a row that was none of it: its last one goes on no more
+
+    def continues(self, row: Row) -> bool:
+        """Is this a part of the last row?"""
+        last = self.rows[-1] if self.rows and not self.interrupted else None
+        return last is not None and last.stop == row.first and alike(last, row)
 
     def in_order(self) -> bool:
         """Did the numbers come as a sender counts? Old copies by chance are few of their span, or
@@ -103,11 +109,11 @@ class Trial:
 
     def extend(self, row: Row) -> None:
         """The next row; one that continues the last becomes part of it."""
-        last = self.rows[-1] if self.rows else None
-        if last is not None and last.stop == row.first and alike(last, row):
-            self.rows[-1] = joined(last, row)
+        if self.continues(row):
+            self.rows[-1] = joined(self.rows[-1], row)
         else:
             self.rows.append(row)
+        self.interrupted = False
         self.numbers += row.stop - row.first
         self.behind += max(min(row.stop, self.next) - row.first, 0)
         self.next = max(self.next, row.stop)

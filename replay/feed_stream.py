@@ -475,7 +475,7 @@ class FeedStream:
             self._while_on_trial(old, trial)
             self._data(new)
             return
-        if trial.rows and trial.rows[-1].stop == row.first and alike(trial.rows[-1], row):
+        if trial.continues(row):
             if now is not None and self._is_next(row.first, now, trial):  # T2
                 self._trial = None
                 self._refuse(trial)
@@ -495,6 +495,7 @@ class FeedStream:
         elif trial.start <= row.first <= trial.next + settings.restart_distance:  # T3
             trial.extend(row)
         elif now is not None and row.first < now.high and self._is_line(row.first, now):  # T4
+            trial.interrupted = True
             self._place(row, now)
         else:  # T5
             self._trial = None
@@ -542,6 +543,7 @@ class FeedStream:
         now, trial, settings = self.now, self._trial, self.settings
         if by == BY_HEARTBEAT and self._shown(following, row):
             return
+        self._end_held()  # no run goes on behind it
         if now is None:
             self._begin(following, mark)
             self._taken(following, following, *mark, by)
@@ -563,7 +565,6 @@ class FeedStream:
                 self._trial = None
                 self._refuse(trial)
             if following > now.high:
-                self._end_held()
                 self.tails.add(now.high, following, mark)
                 self._taken(following, following, *mark, by)
                 self._reveal(now, following, *mark, by)

@@ -76,6 +76,36 @@ def suites(text: str) -> list[ET.Element]:
     return list(ET.fromstring(text))
 
 
+#: Attributes and children that junit-10.xsd of Jenkins' xUnit plugin allows, of those in use.
+JUNIT = {
+    "testsuites": ({"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "group", "time", "skipped", "timestamp"},
+        {"testcase", "properties", "system-out", "system-err"},
+    ),
+    "testcase": (
+        {"name", "time", "classname", "group"},
+        {"skipped", "error", "failure", "system-out", "system-err"},
+    ),
+    "failure": ({"type", "message"}, set()),
+    "error": ({"type", "message"}, set()),
+    "skipped": ({"type", "message"}, set()),
+    "system-out": (set(), set()),
+}
+
+
+def test_junit_has_what_jenkins_schema_knows(report: Report, hostile: Report) -> None:
+    for one in (report, hostile):
+        root = ET.fromstring(junit(one, "info"))
+        assert root.tag == "testsuites"
+        for element in root.iter():
+            attributes, children = JUNIT[element.tag]
+            assert set(element.attrib) <= attributes
+            assert {child.tag for child in element} <= children
+        for suite in root:
+            assert {"name", "tests", "failures", "errors"} <= set(suite.attrib)
+
+
 def test_a_capture_is_a_suite_and_a_rule_a_test(report: Report) -> None:
     found = suites(junit(report, "error"))
     assert [suite.get("name") for suite in found] == [c["path"] for c in report["captures"]]

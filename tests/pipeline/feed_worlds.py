@@ -141,7 +141,8 @@ class Missing:
 class Book:
     """One stream as somebody sees it who knows what each packet is."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, v6: bool = False) -> None:
+        self.v6 = v6  # nothing tells a repeat of the network from one of the sender
         self.high: int | None = None
         self.before = 0
         self.have: set[int] = set()
@@ -162,6 +163,8 @@ class Book:
             self.figures["resets"] += 1
             self.high, self.before = first, frame
         elif packet.kind in (BEAT, END):
+            if self._row[0] != first:  # it is told of the row before it, if that shows it
+                self._row = (-1, False, 0, [])
             word = "a heartbeat" if packet.kind == BEAT else "the end of the session"
             self._reveal(first, frame, packet.at_ns, word)
             if self.high == first:
@@ -181,7 +184,8 @@ class Book:
         assert self.high is not None or packet.kind == DATA
         outcome = "recovered" if packet.kind == REPAIR else "reordered"
         stopped, twice, begun, spans = self._row
-        if packet.kind == REPAIR or stopped != first or twice != (packet.made == "duplicate"):
+        again = packet.made == "duplicate" and not self.v6
+        if packet.kind == REPAIR or stopped != first or twice != again:
             begun, spans = frame, []
         for span in spans:
             span[1] = frame
@@ -199,12 +203,7 @@ class Book:
                 gap.last[outcome] = spans[-1]
                 self.figures[outcome] += 1
                 self.tails -= outcome == "reordered" and gap.by != "a higher number"
-        self._row = (
-            (-1 if packet.kind == REPAIR else stop),
-            packet.made == "duplicate",
-            begun,
-            spans,
-        )
+        self._row = -1 if packet.kind == REPAIR else stop, again, begun, spans
         self.high = max(self.high or 0, stop)
         if self.high == stop:
             self.before = frame
@@ -436,7 +435,7 @@ def draw_world(seed: int, *, size: int | None = None, rates: Rates | None = None
     books: dict[str, Book] = {}
     for at_ns, _, name, packet in arrivals:
         frames += [(at_ns, data) for data in packet.frames]
-        books.setdefault(name, Book()).take(packet, len(frames))
+        books.setdefault(name, Book(v6=v6)).take(packet, len(frames))
     for book in books.values():
         book.close()
     feed = header.yaml(groups, lines=False, repairs=repairs)

@@ -211,6 +211,7 @@ def lines_world(seed: int) -> tuple[list[tuple[int, bytes]], dict[str, Any]]:
     shared = [b[n] - a[n] for n in a.keys() & b.keys()]
     leads = sorted(gap for gap in shared if gap > 0)
     truth = {
+        "messages": len(a.keys() | b.keys()),
         "compared": number - 1,
         "lost_on_both": len(known - a.keys() - b.keys()),
         "only": [len(b.keys() - a.keys()), len(a.keys() - b.keys())],
@@ -236,6 +237,7 @@ def test_two_lines_are_arbitrated(seed: int, tmp_path: Path) -> None:
     (row,) = report["tables"]["feed"]["lines"]
     both = row["line_a"], row["line_b"]
     assert truth == {
+        "messages": row["messages"],
         "compared": row["compared"],
         "lost_on_both": row["lost_on_both"],
         "only": [line["lost_only_here"] for line in both],
@@ -244,6 +246,9 @@ def test_two_lines_are_arbitrated(seed: int, tmp_path: Path) -> None:
         "first": [line["first"] for line in both],
         "lead": row["line_a"]["lead_ns"],
     }
+    lost = truth["lost_on_both"]
+    totals = {"messages": truth["messages"], "lost": lost, "recovered": 0, "unrecovered": lost}
+    assert report["totals"] | totals == report["totals"]
     told = {"FD022": 0, "FD023": 0}
     for finding in report["findings"]:
         rule = "FD022" if finding["rule"] == "FD017" else finding["rule"]
