@@ -133,6 +133,8 @@ class RaimsFraming:
             if self._compile_it:
                 walked, at = _walked(data, at)
                 found += walked
+                if at == len(data):
+                    break
             if len(data) - at < HEAD:
                 wanted = HEAD
                 break
