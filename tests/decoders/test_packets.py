@@ -816,6 +816,31 @@ def test_it_does_not_matter_whether_the_ends_of_a_datagram_are_known(
     assert read([before, packet], compile_it=compile_it)[1:] == alone
 
 
+SIZE = len(PAYLOAD)
+EDGES = [
+    *(ethernet(ipv4(udp(PAYLOAD, length=8 + SIZE + by))) for by in (-SIZE - 1, -SIZE, -1, 1)),
+    *(ethernet(ipv4(udp(PAYLOAD), total=28 + SIZE + by)) for by in (-SIZE - 1, -SIZE, -1, 1)),
+    *(ethernet(ipv4(udp(PAYLOAD)) + bytes(by)) for by in (0, 1, 20)),
+    *(ethernet(ipv4(udp(PAYLOAD[:size]))) for size in (0, 1, 3, 4, 5)),
+    *(ethernet(ipv4(udp(PAYLOAD), ident=0, dont_fragment=df)) for df in (False, True)),
+    ethernet(ipv4(udp(PAYLOAD), offset=8)),
+    ethernet(ipv4(udp(PAYLOAD), more=True)),
+    ethernet(ipv4(udp(PAYLOAD), protocol=6)),
+    ethernet(ipv4(udp(PAYLOAD), options=bytes(4))),
+    # options that look like the ports, in front of a port that looks like the length
+    ethernet(ipv4(udp(PAYLOAD, 10), options=udp(b"")[:4])),
+    ethernet(PLAIN, 0x86DD),
+]
+
+
+@pytest.mark.parametrize("frame", EDGES)
+def test_at_no_edge_does_it_matter_whether_the_ends_are_known(frame: bytes) -> None:
+    before = Packet(ethernet(ipv4(udp(b"before"), ident=1)))
+    for cut in (0, 1):
+        packet = Packet(frame[: len(frame) - cut], original=len(frame))
+        assert read([before, packet])[1:] == read([packet])
+
+
 @pytest.mark.parametrize("compile_it", [False, True])
 @pytest.mark.parametrize("step", [1, 2, 3, 100])
 def test_odd_records_leave_nothing_behind_for_those_after_them(
