@@ -167,7 +167,11 @@ class FeedEngine:
                 place = shared[following] - begin
                 if start < place:
                     self._few(rows, begin + start, whole[start:place], codes[start:place])
-                self._shared(rows, begin + place, whole[place])
+                row = whole[place]
+                if row.kind != _NOTICE or row.wire_kind != FACTS:
+                    self._shared(rows, begin + place, row)
+                elif (detail := rows.detail(begin + place) or "{}") != self._told:
+                    self._facts(detail)
                 start = place + 1
                 following += 1
             if begin + start < end:
@@ -339,8 +343,6 @@ class FeedEngine:
         samples.clear()
 
     def _facts(self, detail: str) -> None:
-        if detail == self._told:
-            return
         self._told = detail
         facts = _parsed(detail)
         self.bits = int(facts.get("bits") or 64)

@@ -148,9 +148,11 @@ class FeedReporter(Reporter):
     def _findings(
         self, stream: FeedStream, about: _Subject, requests: Requests | None
     ) -> Iterator[Finding]:
-        if stream.sink is None:  # of a line the pair says what is lost
+        # A capture may have a hundred thousand streams, most of them without a fault.
+        if stream.gap_count and stream.sink is None:  # of a line the pair says what is lost
             yield from self._loss(stream, about)
-        yield from self._order(stream, about)
+        if stream.gap_count or stream.copies or stream.duplicates or stream.forgotten:
+            yield from self._order(stream, about)
         yield from self._numbering(stream, about)
         yield from self._silence(stream, about)
         if requests is not None:
@@ -483,11 +485,16 @@ class FeedReporter(Reporter):
             )  # fmt: skip
 
 
+#: Of streams that nobody asks for anything.
+_NO_REQUESTS: Final = Requests()
+
+
 def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -> dict[str, Any]:
     """A stream in the report (design 4.5)."""
     counts = stream.counts
     recovered, lost = counts[Outcome.RECOVERED], counts[Outcome.UNRECOVERED]
-    wanted = requests or Requests()
+    wanted = requests or _NO_REQUESTS
+    last = stream.last
     jitter = engine.jitter.get(stream.key)
     return {
         "kind": "feed" if stream.sink is None else "line",
@@ -502,9 +509,9 @@ def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -
         "first_seqno": stream.lowest,
         "last_seqno": stream.highest,
         "first_frame": stream.first.frame if stream.first else None,
-        "last_frame": stream.last.frame if stream.last else None,
+        "last_frame": last.frame if last else None,
         "first_ns": stream.first.at_ns if stream.first else None,
-        "last_ns": stream.last.at_ns if stream.last else None,
+        "last_ns": last.at_ns if last else None,
         "messages": stream.messages,
         "arrivals": stream.arrivals,
         "copies": stream.arrivals - stream.messages,
@@ -584,6 +591,8 @@ def _outages(stream: FeedStream) -> list[Outage]:
 def _silence(stream: FeedStream) -> Pause | None:
     """The longest pause, if it is against the stream's own rhythm and hides no loss (FD019)."""
     if stream.first is None or stream.last is None or stream.unlisted_pauses:
+        return None
+    if not stream.pauses:
         return None
     hidden = {outage.hole.revealed_frame for outage in _outages(stream)}
     pauses = sorted(stream.pauses, key=Pause.length)

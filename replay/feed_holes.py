@@ -153,6 +153,14 @@ class _Block:
                 found += self.parts[place].within(first, stop)
             place += 1
 
+    def misses(self, number: int) -> bool:
+        """Is this number, which the block begins at or below, missing?"""
+        place = bisect_right(self.columns[_FIRST], number) - 1
+        state = self.states[place]
+        if state == _OPEN:
+            return number < self.columns[_STOP][place]
+        return state == _IN_PART and number in self.parts[place]
+
     def all(self) -> GivenUp:
         """What is left of the block."""
         return GivenUp(self.open, self.first_id, max(self.columns[_REVEALED_NS]), self.holes())
@@ -232,11 +240,24 @@ class Holes:
     def fill(self, first: int, stop: int) -> list[Filled]:
         """[first, stop) arrived; the parts of holes that it fills, in order."""
         found: list[Filled] = []
-        for block in self._touched(first, stop):
-            block.fill(first, stop, found)
-        for part in found:
-            self.open -= part.stop - part.first
+        if not self.open or first >= stop:
+            return found
+        place = max(bisect_right(self._lows, first) - 1, 0)
+        while place < len(self._lows) and self._lows[place] < stop:
+            block = self._blocks[place]
+            if block.open:
+                before = block.open
+                block.fill(first, stop, found)
+                self.open -= before - block.open
+            place += 1
         return found
+
+    def misses(self, number: int) -> bool:
+        """Is this number missing?"""
+        if not self.open:
+            return False
+        place = bisect_right(self._lows, number) - 1
+        return place >= 0 and self._blocks[place].misses(number)
 
     def within(self, first: int, stop: int) -> list[Range]:
         """The missing numbers of [first, stop), in order."""

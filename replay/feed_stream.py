@@ -243,7 +243,7 @@ class FeedStream:
             elif stop <= high and (
                 high - first <= near_by
                 or flags & DUPLICATE
-                or (held is None and now.holes.within(first, first + 1))  # L4: it may fill that
+                or (held is None and now.holes.misses(first))  # L4: it may fill that
             ):
                 if stop == high:
                     now.before_frame, now.before_ns = last_frame, last_ns
@@ -462,7 +462,7 @@ class FeedStream:
         """
         if now.high - first <= self.settings.restart_distance:
             return True
-        return bool(now.holes.within(first, first + 1))
+        return now.holes.misses(first)
 
     def _is_past(self, row: Row) -> bool:
         past, limit = self.past, self.settings.restart_distance
