@@ -588,25 +588,30 @@ def _rules(
         }
         for code, rule in RULES.items()
     }
+    places: dict[tuple[int, str], Row] = {}  # each is held once: there are as many as rules in it
     seen = set()  # feeds tell a rule once a batch of streams
     for row in judged:
-        text = _text([row["rule"], row["capture"], row["conversation"], row["detail"]])
-        if text in seen:
-            continue
-        seen.add(text)
         entry = told.get(row["rule"] or "")
         if entry is None:
             continue
-        where = {"capture": row["capture"], "conversation": row["conversation"]}
+        place = (row["capture"], row["conversation"])
+        where = places.setdefault(place, dict(zip(("capture", "conversation"), place, strict=True)))
         why = row["detail"].get("why")
-        compared = (row["capture"], row["conversation"]) in together.get(row["rule"], ())
-        if compared or row["detail"].get("judged", why is None):
+        was_judged = place in together.get(row["rule"], ()) or row["detail"].get(
+            "judged", why is None
+        )
+        fact = (entry["rule"], id(where), was_judged, why)
+        if fact in seen:
+            continue
+        seen.add(fact)
+        if was_judged:
             entry["judged"].append(where)
         else:
             entry["not_judged"].append(where | {"why": why})
+    everywhere = [{"capture": n, "conversation": ""} for n in range(captures)]
     for code, entry in told.items():
         if code.startswith("CP") and code not in JUDGED_BY_ENGINES:
-            entry["judged"] = [{"capture": n, "conversation": ""} for n in range(captures)]
+            entry["judged"] = everywhere
     for finding in findings:
         told[finding["rule"]]["findings"] += 1
     return [told[code] for code in sorted(told)]
