@@ -9,6 +9,7 @@ its folder removed; it would also end with our end of its stdin, as it does if w
 
 import atexit
 import contextlib
+import logging
 import os
 import signal
 import socket
@@ -191,6 +192,8 @@ class Starting:
         daemon = self._ready_daemon()
         from pyspark.sql import SparkSession  # 0.3 s that the JVM needs as well
 
+        # Py4J tells the root logger of a Ctrl-C while it waits, which would print a traceback
+        logging.getLogger().addHandler(logging.NullHandler())
         port, secret = java.gateway(
             self.jvm, java.START_SECONDS - (time.monotonic() - import_started)
         )
