@@ -200,7 +200,9 @@ class _Job:
         except direct.DecodeStoppedError as stopped:
             known = self._replay_direct(planned.files, stopped.events)
             raise StoppedError("interrupted; this is what is known so far", known) from None
-        return self._replay_direct(planned.files, events)
+        replayed = self._replayed_direct(planned.files, events)
+        del events  # the report takes the room
+        return self._report(planned.files, *replayed)
 
     def _audit_spark(self, planned: Plan) -> dict[str, Any]:
         starting = self._start()
@@ -408,10 +410,15 @@ class _Job:
         )
 
     def _replay_direct(self, files: Files, events: pa.Table) -> dict[str, Any]:
+        return self._report(files, *self._replayed_direct(files, events))
+
+    def _replayed_direct(
+        self, files: Files, events: pa.Table
+    ) -> tuple[pa.Table, list[Vantage], ReplaySettings]:
         vantages = self._vantages(files, accounts_of(events), members_of(events))
         settings = self._replay_settings(vantages, self._inputs)
         results = direct.replay(events, settings, cores(self._options.place))
-        return self._report(files, results, vantages, settings)
+        return results, vantages, settings
 
     def _on_spark(
         self, starting: Starting, settings: ReplaySettings | None, planned: Plan
