@@ -290,7 +290,7 @@ class _Job:
             with self._interruptible():
                 self._compile_needed(planned, starting)
                 planned, events = self._settled(planned, partial(self._on_spark, starting, None))
-            events = direct.ordered(events.cast(EVENTS), "conversation")
+        events = direct.ordered(events.cast(EVENTS), "conversation")
         return Decoded(events, planned.files, tuple(self._problems))
 
     # --- steps ---

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from itertools import pairwise
-from typing import BinaryIO, Final
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
 
-from seqaudit.decoders.columns import encoded, filled, sorted_places, taken
+from seqaudit.decoders.columns import encoded, filled, int_column, sorted_places, taken
 from seqaudit.decoders.events import EVENTS
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece
@@ -51,7 +51,7 @@ def decode(
     stdin: BinaryIO | None = None,
     cores: int = 1,
 ) -> pa.Table:
-    """Stages one and two: the events of all tasks, in the order of the replay stage.
+    """Stages one and two: the events of all tasks, in no order (``ordered`` makes one).
 
     Args:
         cores: of this machine; a long decoding is shared among as many processes.
@@ -77,30 +77,28 @@ def decode(
         events = pa.Table.from_batches(
             reassemble_stage(settings, iter(by_carrier.to_batches(BATCH_ROWS))), EVENTS
         )
-    events = ordered(events, "conversation")
     if interrupted:
         raise DecodeStoppedError(events)
     return events
 
 
 def replay(events: pa.Table, settings: ReplaySettings, cores: int = 1) -> pa.Table:
-    """Stage three over events in the order of ``decode``.
+    """Stage three over events in any order.
+
+    Rows are gathered in their order as they are replayed: there is no second copy of all of them.
 
     Args:
         cores: of this machine; many rows are shared among as many processes, by conversation.
     """
-    rows = events.combine_chunks()
-    if not forked.can_fork(cores) or len(rows) < forked.FORK_FROM_ROWS:
-        return pa.Table.from_batches(
-            replay_stage(settings, iter(rows.to_batches(BATCH_ROWS))), RESULTS
-        )
+    rows = _Ordered(events)
+    if not forked.can_fork(cores) or len(events) < forked.FORK_FROM_ROWS:
+        return pa.Table.from_batches(replay_stage(settings, rows.batches(0, len(events))), RESULTS)
     load_engines()  # before the fork: once for all processes
-    parts = _parts(rows, len(rows) // (PARTS_A_CORE * cores))
-    by_size = sorted(range(len(parts)), key=lambda number: -parts[number].num_rows)  # stable
+    parts = rows.parts(len(events) // (PARTS_A_CORE * cores))
+    by_size = sorted(range(len(parts)), key=lambda number: parts[number][0] - parts[number][1])
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
-        part = parts[by_size[number]]
-        return replay_stage(settings, iter(part.to_batches(BATCH_ROWS)))
+        return replay_stage(settings, rows.batches(*parts[by_size[number]]))
 
     results: list[list[pa.RecordBatch]] = [[] for _ in parts]
     with closing(forked.share(work, len(parts), RESULTS, cores)) as shared:
@@ -111,12 +109,59 @@ def replay(events: pa.Table, settings: ReplaySettings, cores: int = 1) -> pa.Tab
 
 def ordered(rows: pa.Table, unit: str) -> pa.Table:
     """Rows by unit, then ``ORDER``; nulls first and strings by bytes, as Spark sorts."""
+    return taken(rows, _places(rows, unit))
+
+
+def _places(rows: pa.Table, unit: str) -> pa.Array:
+    """The places of rows in the order of ``ordered``."""
     names = (unit, *ORDER)
     keys = {
         name: filled(rows[name], "") if pa.types.is_string(rows[name].type) else rows[name]
         for name in names  # no string is empty where it may be null
     }
-    return taken(rows, sorted_places(pa.table(keys), names))
+    return sorted_places(pa.table(keys), names)
+
+
+class _Ordered:
+    """Events in the order of the replay stage, gathered where they are asked for."""
+
+    def __init__(self, events: pa.Table) -> None:
+        self._batches = events.to_batches()
+        self._starts = np.cumsum([0, *map(len, self._batches)])
+        self._places = _places(events, "conversation").to_numpy().astype(np.int64)
+        self._conversation = events["conversation"]
+
+    def parts(self, size: int) -> list[tuple[int, int]]:
+        """Begin and end of parts of whole conversations, of about ``size`` rows or one
+        conversation."""
+        coded = encoded(self._conversation)  # one dictionary for all chunks
+        codes = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])[self._places]
+        borders = [0]
+        for start in (np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist():
+            if start - borders[-1] >= size:
+                borders.append(start)
+        return list(pairwise([*borders, len(codes)]))
+
+    def batches(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
+        """The rows of a part."""
+        for begin in range(start, stop, BATCH_ROWS):
+            yield from self._gathered(self._places[begin : min(begin + BATCH_ROWS, stop)])
+
+    def _gathered(self, places: Any) -> list[pa.RecordBatch]:
+        """Rows from their batches, which Arrow's ``take`` would bring together whole."""
+        held = np.sort(places)
+        borders = np.searchsorted(held, self._starts)
+        found = [
+            taken(batch, int_column(held[low:high] - first))
+            for batch, first, (low, high) in zip(
+                self._batches, self._starts[:-1], pairwise(borders), strict=True
+            )
+            if low < high
+        ]
+        rows = pa.Table.from_batches(found, EVENTS).combine_chunks()
+        in_order = taken(rows, int_column(np.searchsorted(held, places)))
+        batches: list[pa.RecordBatch] = in_order.to_batches()
+        return batches
 
 
 def _decode_here(
@@ -163,13 +208,3 @@ def _decode_forked(
             if number not in decoded:
                 break
             batches.extend(decoded[number])
-
-
-def _parts(rows: pa.Table, size: int) -> list[pa.Table]:
-    """Sorted rows in parts of whole conversations, of about ``size`` rows or one conversation."""
-    codes = encoded(rows["conversation"].combine_chunks()).indices.to_numpy()
-    borders = [0]
-    for start in (np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist():
-        if start - borders[-1] >= size:
-            borders.append(start)
-    return [rows.slice(start, stop - start) for start, stop in pairwise([*borders, len(rows)])]
