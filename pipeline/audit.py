@@ -202,6 +202,7 @@ class _Job:
             raise StoppedError("interrupted; this is what is known so far", known) from None
         replayed = self._replayed_direct(planned.files, events)
         del events  # the report takes the room
+        pa.default_memory_pool().release_unused()
         return self._report(planned.files, *replayed)
 
     def _audit_spark(self, planned: Plan) -> dict[str, Any]:

@@ -11,6 +11,8 @@ from itertools import chain
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final
 
+from seqaudit.pipeline.packed import Packed
+
 #: What stands before each value of an object, in the order of its keys, and an object's keys.
 _Shape = tuple[tuple[str, str], ...]
 
@@ -29,7 +31,7 @@ def chunks(value: Any) -> Iterator[str]:
     for key, item in sorted(value.items()):
         yield f"{opening}{_key(key)}: "
         opening = ",\n "
-        if isinstance(item, list) and item:
+        if isinstance(item, (list, Packed)) and item:
             begin = "[\n  "
             for one in item:
                 yield begin + text(one, "\n  ")

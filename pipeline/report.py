@@ -15,10 +15,19 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from seqaudit.decoders.columns import equal, filled, filtered, sorted_places, taken
+from seqaudit.decoders.columns import (
+    encoded,
+    equal,
+    filled,
+    filtered,
+    sorted_places,
+    taken,
+    true_count,
+)
 from seqaudit.decoders.events import FRAME_BITS
-from seqaudit.pipeline import json_text
+from seqaudit.pipeline import json_text, packed
 from seqaudit.pipeline.accounts import Account, by_capture, frames_of_splits, merge
+from seqaudit.pipeline.packed import Packed
 from seqaudit.pipeline.plan import File
 from seqaudit.pipeline.vantage import ip_of_endpoint
 from seqaudit.replay import (
@@ -38,6 +47,9 @@ SCHEMA_NAME: Final = "seqaudit/report/1"
 #: Rows of results that are Python objects at a time.
 ROWS_AT_ONCE: Final = 1_000
 
+
+#: The system whose streams may be a hundred thousand.
+FEED: Final = "feed"
 
 #: Members of a display filter; Wireshark gets slow with long ones.
 FILTER_PARTS: Final = 50
@@ -91,11 +103,16 @@ def build(
         merge(pieces, own)
         for pieces, own in zip(by_capture(accounts, len(files)), files, strict=True)
     ]
-    spans = {
-        (row["capture"], row["stream"]): (row["detail"]["first_frame"], row["detail"]["last_frame"])
-        for row in rows.of(rows_of.STREAM)
-        if row["detail"].get("first_frame") is not None
-    }
+    noted = _Noted(rows.of(rows_of.STREAM))
+    packed_streams = None
+    if rows.count(rows_of.STREAM) > packed.MANY and rows.systems(rows_of.STREAM) == [FEED]:
+        packed_streams = Packed(
+            frames.resolved(_stream(row, called), row["capture"]) for row in noted
+        )  # of feeds, whose rows are told by nothing that follows here
+        stream_rows: list[Row] = []
+    else:
+        stream_rows = list(noted)
+    spans, seen = noted.spans, noted.seen
     findings = [
         _finding(row["detail"] | _place(row) | {"rule": row["rule"]}, frames, called, spans)
         for row in rows.of(rows_of.FINDING)
@@ -105,7 +122,6 @@ def build(
         _finding(detail, frames, called, spans)
         for detail in _shown(capture_rules.judge(merged), rows.of(rows_of.PROBLEM))
     ]
-    seen = [(row["capture"], row["stream"], row["detail"]) for row in rows.of("STREAM")]
     findings += [_finding(detail, frames, called, spans) for detail in feed_sessions.judge(seen)]
     of_legs, legs_judged = zenoh_legs.judge(seen, [(m["first_ns"], m["last_ns"]) for m in merged])
     findings += [_finding(detail, frames, called, spans) for detail in of_legs]
@@ -117,12 +133,9 @@ def build(
         frames.resolved(
             _stream(row, called) | across.get((row["capture"], row["stream"]), {}), row["capture"]
         )
-        for row in rows.of(rows_of.STREAM)
+        for row in stream_rows
     ]
-    gaps = [
-        frames.resolved(_place(row) | row["detail"], row["capture"]) for row in rows.of(rows_of.GAP)
-    ]
-    sort_rows(gaps, lambda gap: (gap["capture"], gap["stream"] or "", gap["seqnos"]))
+    gaps = _gaps(rows, frames)
     connections = [
         frames.resolved(
             _connection(_stream(row, called), merged[row["capture"]]["last_ns"]), row["capture"]
@@ -141,6 +154,7 @@ def build(
     tables = _tables(rows.of(rows_of.TABLE), frames, called)
     raims_bounds.tighten(streams, tables)
     raims_printed.print_seqnos(streams, tables)
+    all_streams = streams if packed_streams is None else packed_streams
     captures = [
         _capture(number, merged[number], own, vantages[number], called)
         for number, own in enumerate(files)
@@ -152,16 +166,16 @@ def build(
         "unreadable": unreadable,
         "members": members_listed(members, called),
         "views": views,
-        "streams": streams,
+        "streams": all_streams,
         "connections": connections,
         "both_ends": both_ends,
         "gaps": gaps,
         "queries": queries,
         "findings": findings,
-        "rules": _rules([*rows.of(rows_of.JUDGED), *judged], findings, len(captures), legs_judged),
+        "rules": _rules(rows.of(rows_of.JUDGED), judged, findings, len(captures), legs_judged),
         "parameters": _parameters(rows.of(rows_of.PARAMETER), settings),
-        "totals": _totals(captures, streams, gaps, findings, unreadable)
-        | _messages(streams, tables.get("feed", {}).get("lines", [])),
+        "totals": _totals(captures, all_streams, gaps, findings, unreadable)
+        | _messages(all_streams, tables.get("feed", {}).get("lines", [])),
     } | ({"tables": tables} if tables else {})
 
 
@@ -302,16 +316,60 @@ class Names:
         return None if address is None else self._addresses.get((capture, address))
 
 
+class _Noted:
+    """STREAM rows, each kept in mind as it goes by.
+
+    Attributes:
+        spans: see ``Spans``.
+        seen: (capture, stream, detail) of all, for what compares streams; of feeds only as much of
+            the detail as that needs.
+    """
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows = rows
+        self.spans: dict[tuple[int, str | None], tuple[int, int]] = {}
+        self.seen: list[tuple[int, str, Row]] = []
+
+    def __iter__(self) -> Iterator[Row]:
+        for row in self._rows:
+            place, detail = (row["capture"], row["stream"]), row["detail"]
+            if detail.get("first_frame") is not None:
+                self.spans[place] = detail["first_frame"], detail["last_frame"]
+            self.seen.append(
+                (*place, feed_sessions.kept(detail) if row["system"] == FEED else detail)
+            )
+            yield row
+
+
 class _Rows:
     """Rows by kind, details parsed, in an order that does not depend on the engine.
 
-    They are made when they are asked for: of ten thousand captures the columns take little, and
-    the report is what has to be held.
+    They are sorted and made when they are asked for: of ten thousand captures the columns take
+    little, and the report is what has to be held.
     """
 
     def __init__(self, results: pa.Table) -> None:
+        self._results = results
+
+    def count(self, kind: str) -> int:
+        """How many rows are of a kind."""
+        return true_count(equal(self._results["kind"], kind))
+
+    def systems(self, kind: str) -> list[str]:
+        """The systems of the rows of a kind."""
+        found: list[str] = encoded(
+            self._of(kind).column("system").combine_chunks()
+        ).dictionary.to_pylist()
+        return found
+
+    def _of(self, kind: str) -> pa.Table:
+        return filtered(self._results, equal(self._results["kind"], kind))
+
+    def of(self, kind: str) -> Iterator[Row]:
+        """The rows of a kind, made anew at every call."""
+        unsorted = self._of(kind).combine_chunks()
         keys = {
-            name: filled(results[name], default)
+            name: filled(unsorted[name], default) if unsorted[name].null_count else unsorted[name]
             for name, default in (
                 ("capture", -1),
                 ("conversation", ""),
@@ -322,17 +380,15 @@ class _Rows:
                 ("detail", ""),
             )
         }
-        self._rows = taken(results, sorted_places(pa.table(keys), keys))
-
-    def of(self, kind: str) -> Iterator[Row]:
-        """The rows of a kind, made anew at every call."""
-        rows = filtered(self._rows, equal(self._rows["kind"], kind))
-        for batch in rows.to_batches(ROWS_AT_ONCE):
+        places = sorted_places(pa.table(keys), keys)
+        del keys
+        for start in range(0, len(places), ROWS_AT_ONCE):
+            rows = taken(unsorted, places.slice(start, ROWS_AT_ONCE))
             # All details as one text: it takes half the time, and their keys are held once, which
             # would be a third of the report's memory.
-            details = json.loads(f"[{','.join(batch.column('detail').to_pylist())}]")
-            places = batch.drop_columns(["detail"]).to_pylist()
-            for row, row["detail"] in zip(places, details, strict=True):
+            details = json.loads(f"[{','.join(rows.column('detail').to_pylist())}]")
+            told = rows.drop_columns(["detail"]).to_pylist()
+            for row, row["detail"] in zip(told, details, strict=True):
                 yield row
 
 
@@ -369,6 +425,21 @@ def members_listed(members: Iterable[Row], called: Names) -> list[Row]:
             if member.get(one) and member[one] not in entry[several]:
                 entry[several] = sorted([*entry[several], member[one]])
     return [listed[key] for key in sorted(listed)]
+
+
+def _gaps(rows: _Rows, frames: FrameNumbers) -> Sequence[Row]:
+    told = (
+        frames.resolved(_place(row) | row["detail"], row["capture"]) for row in rows.of(rows_of.GAP)
+    )
+    if rows.count(rows_of.GAP) > packed.MANY:
+        return packed.packed_sorted(told, _gap_order, _text)
+    gaps = list(told)
+    sort_rows(gaps, _gap_order)
+    return gaps
+
+
+def _gap_order(gap: Row) -> tuple[Any, ...]:
+    return gap["capture"], gap["stream"] or "", gap["seqnos"]
 
 
 def _stream(row: Row, called: Names) -> Row:
@@ -569,6 +640,7 @@ def _drops(interfaces: Iterable[Row]) -> Row | None:
 
 def _rules(
     judged: Iterable[Row],
+    told: Sequence[Row],
     findings: Iterable[Row],
     captures: int,
     together: Mapping[str, Collection[tuple[int, str]]],
@@ -576,9 +648,11 @@ def _rules(
     """Each rule: on how many conversations of which captures it was judged, or why it was not.
 
     Args:
+        judged: JUDGED rows by capture.
+        told: more of them, in no order.
         together: rule to (capture, conversation) that it was judged on by several legs together.
     """
-    told: dict[str, Row] = {
+    entries: dict[str, Row] = {
         code: {
             "rule": code,
             "name": rule.name,
@@ -589,12 +663,20 @@ def _rules(
         for code, rule in RULES.items()
     }
     places: dict[tuple[int, str], Row] = {}  # each is held once: there are as many as rules in it
-    seen = set()  # feeds tell a rule once a batch of streams
-    for row in judged:
-        entry = told.get(row["rule"] or "")
+    unjudged: dict[tuple[int, str | None], Row] = {}  # likewise
+    seen: set[tuple[str, int, bool, str | None]] = (
+        set()
+    )  # feeds tell a rule once a batch of streams
+    capture = -1
+    for row in chain(judged, told):
+        entry = entries.get(row["rule"] or "")
         if entry is None:
             continue
         place = (row["capture"], row["conversation"])
+        if place[0] != capture and not told:
+            capture = place[0]
+            seen.clear()  # of ten thousand captures it would be most of what is held here
+            unjudged.clear()
         where = places.setdefault(place, dict(zip(("capture", "conversation"), place, strict=True)))
         why = row["detail"].get("why")
         was_judged = place in together.get(row["rule"], ()) or row["detail"].get(
@@ -607,14 +689,14 @@ def _rules(
         if was_judged:
             entry["judged"].append(where)
         else:
-            entry["not_judged"].append(where | {"why": why})
+            entry["not_judged"].append(unjudged.setdefault((id(where), why), where | {"why": why}))
     everywhere = [{"capture": n, "conversation": ""} for n in range(captures)]
-    for code, entry in told.items():
+    for code, entry in entries.items():
         if code.startswith("CP") and code not in JUDGED_BY_ENGINES:
             entry["judged"] = everywhere
     for finding in findings:
-        told[finding["rule"]]["findings"] += 1
-    return [told[code] for code in sorted(told)]
+        entries[finding["rule"]]["findings"] += 1
+    return [entries[code] for code in sorted(entries)]
 
 
 def _parameters(rows: Iterable[Row], settings: ReplaySettings) -> list[Row]:
@@ -671,10 +753,11 @@ def _totals(
 
 def _messages(streams: Sequence[Row], pairs: Sequence[Row]) -> Row:
     """What became of messages: of two lines that carry the same, what a receiver of both gets."""
-    totals = {
-        key: sum(stream.get(key) or 0 for stream in streams if stream.get("kind") != "line")
-        for key in ("messages", "lost", "recovered", "unrecovered")
-    }
+    totals = dict.fromkeys(("messages", "lost", "recovered", "unrecovered"), 0)
+    for stream in streams:
+        if stream.get("kind") != "line":
+            for key in totals:
+                totals[key] += stream.get(key) or 0
     for pair in pairs:
         totals["messages"] += pair["messages"]
         totals["recovered"] += pair["recovered"]

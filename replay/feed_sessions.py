@@ -7,11 +7,21 @@ with the same feed, group and port (FD013).
 
 from collections.abc import Iterable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final
 
 from seqaudit.replay.findings import Certainty, Evidence, Finding
 
 Row = Mapping[str, Any]
+
+#: What ``judge`` reads of a stream.
+_READ: Final = (
+    "kind", "declares", "first_ns", "last_ns", "last_frame", "last_seqno", "ended", "sender",
+)  # fmt: skip
+
+
+def kept(row: Row) -> dict[str, Any]:
+    """As much of a stream of a feed as ``judge`` needs: there may be a hundred thousand."""
+    return {key: row[key] for key in _READ if key in row}
 
 
 def judge(streams: Iterable[tuple[int, str, Row]]) -> list[dict[str, Any]]:
