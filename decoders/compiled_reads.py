@@ -16,6 +16,10 @@ from typing import Any, Final
 #: Helper ``name(array, index)`` of kernel files that does nothing, and in compiled ones prefetches.
 TOUCH: Final = "touch"
 
+#: Helper ``name(data, start, stop)`` of kernel files, not in the restricted style: a number that is
+#: the same for the same bytes only, as good as always. Compiled it is replaced, by another number.
+DIGEST: Final = "digest"
+
 #: Helpers ``name(data, offset)`` of kernel files: (bytes, big-endian).
 READS: Final[Mapping[str, tuple[int, bool]]] = {
     "u8": (1, True),
@@ -100,3 +104,161 @@ def touch() -> Any:
         return prefetch(array, index)
 
     return numba.njit(nogil=True, _nrt=False)(touching)
+
+
+#: ``digest`` takes so many bytes at a time, as vectors of four words of eight bytes.
+_BLOCK: Final = 128
+_VECTOR: Final = 32
+
+
+def digest() -> Any:
+    """The compiled ``digest``: 62 bits of all bytes, in about as many cycles as there are vectors.
+
+    A payload within one block costs no branch that depends on its length: those would be guessed
+    wrongly, which is dearer than all the rest. So a block is read as four vectors always, of which
+    those beyond the end are the last 32 bytes again. As in XXH3, each word adds the product of its
+    halves (after xor with a key) to one of four sums, and itself to another: words of one sum that
+    change in opposite directions meet other factors. At the end the sums are multiplied.
+    """
+    import hashlib
+
+    import numba
+    from llvmlite import ir
+    from numba.extending import intrinsic
+
+    word = ir.IntType(64)
+    double = ir.IntType(128)
+    vector = ir.VectorType(word, 4)
+    lane = ir.IntType(32)
+    stream = hashlib.shake_256(b"seqaudit").digest(8 * 32)  # keys: any bits without a pattern
+    keys = [int.from_bytes(stream[at : at + 8], "little") | 1 for at in range(0, len(stream), 8)]
+    checked = bool(numba.config.BOUNDSCHECK)
+
+    def four(first: int) -> Any:
+        return ir.Constant(vector, keys[first : first + 4])
+
+    def all_of(value: int) -> Any:
+        return ir.Constant(vector, [value] * 4)
+
+    def folded(builder: Any, a: Any, b: Any) -> Any:
+        """Both halves of a product, xor."""
+        product = builder.mul(builder.zext(a, double), builder.zext(b, double))
+        upper = builder.trunc(builder.lshr(product, double(64)), word)
+        return builder.xor(upper, builder.trunc(product, word))
+
+    def ended(builder: Any, value: Any) -> Any:
+        value = builder.mul(builder.xor(value, builder.lshr(value, word(37))), word(keys[28]))
+        return builder.lshr(builder.xor(value, builder.lshr(value, word(32))), word(2))
+
+    def load(builder: Any, at: Any, kind: Any) -> Any:
+        value = builder.load(builder.inttoptr(at, kind.as_pointer()))
+        value.align = 1
+        return value
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def address(_context: Any, data: Any, offset: Any) -> Any:
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            return builder.ptrtoint(builder.gep(array.data, [arguments[1]]), word)
+
+        return numba.int64(data, numba.int64), emit
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def long(_context: Any, start: Any, stop: Any) -> Any:
+        """Of 32 bytes or more."""
+
+        def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            start, stop = arguments
+            last = builder.sub(stop, word(_VECTOR))
+            before = builder.block
+            block = builder.append_basic_block("block")
+            more = builder.append_basic_block("more")
+            done = builder.append_basic_block("done")
+            builder.branch(block)
+
+            builder.position_at_end(block)
+            at = builder.phi(word)
+            sums = builder.phi(vector)
+            at.add_incoming(start, before)
+            sums.add_incoming(four(24), before)
+            total = sums
+            for number in range(_BLOCK // _VECTOR):
+                place = builder.add(at, word(number * _VECTOR))
+                place = builder.select(builder.icmp_signed("<", place, last), place, last)
+                words = load(builder, place, vector)
+                keyed = builder.xor(words, four(number * 4))
+                product = builder.mul(
+                    builder.and_(keyed, all_of(0xFFFFFFFF)), builder.lshr(keyed, all_of(32))
+                )
+                pairs = ir.Constant(ir.VectorType(lane, 4), [1, 0, 3, 2])
+                swapped = builder.shuffle_vector(words, words, pairs)
+                total = builder.add(builder.add(total, product), swapped)
+            following = builder.add(at, word(_BLOCK))
+            builder.cbranch(builder.icmp_signed("<", following, stop), more, done)
+
+            builder.position_at_end(more)
+            stirred = builder.xor(builder.xor(total, builder.lshr(total, all_of(47))), four(16))
+            stirred = builder.mul(stirred, all_of(0x9E3779B1))
+            at.add_incoming(following, more)
+            sums.add_incoming(stirred, more)
+            builder.branch(block)
+
+            builder.position_at_end(done)
+            a, b, c, d = (
+                builder.xor(builder.extract_element(total, lane(number)), word(keys[20 + number]))
+                for number in range(4)
+            )
+            return ended(builder, builder.add(folded(builder, a, b), folded(builder, c, d)))
+
+        return numba.int64(numba.int64, numba.int64), emit
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def first(_context: Any, size: Any) -> Any:
+        def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            return builder.xor(arguments[0], word(keys[29]))
+
+        return numba.int64(numba.int64), emit
+
+    def step(size: int) -> Any:
+        @intrinsic  # type: ignore[untyped-decorator]
+        def taking(_context: Any, before: Any, at: Any) -> Any:
+            """With the next ``size`` bytes."""
+
+            def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+                value = builder.zext(load(builder, arguments[1], ir.IntType(8 * size)), word)
+                return folded(builder, builder.xor(arguments[0], value), word(keys[30]))
+
+            return numba.int64(numba.int64, numba.int64), emit
+
+        return taking
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def end(_context: Any, value: Any) -> Any:
+        def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            return ended(builder, arguments[0])
+
+        return numba.int64(numba.int64), emit
+
+    eight, one = step(8), step(1)
+
+    def short(start: Any, stop: Any) -> Any:
+        value = first(stop - start)
+        while start + 8 <= stop:
+            value = eight(value, start)
+            start = start + 8
+        while start < stop:
+            value = one(value, start)
+            start = start + 1
+        return end(value)
+
+    shorter = numba.njit(nogil=True, _nrt=False)(short)
+
+    def digesting(data: Any, start: Any, stop: Any) -> Any:
+        if checked and stop > start:
+            data[start]
+            data[stop - 1]
+        if stop - start >= _VECTOR:
+            return long(address(data, start), address(data, stop))
+        return shorter(address(data, start), address(data, stop))
+
+    return numba.njit(nogil=True, forceinline=True, _nrt=False)(digesting)

@@ -99,6 +99,9 @@ def compiled(name: str) -> Compiled:
         if key in compiled_reads.READS and not checked:
             vars(module)[key] = compiled_reads.read(key)
             continue
+        if key == compiled_reads.DIGEST:
+            vars(module)[key] = compiled_reads.digest()
+            continue
         if key == compiled_reads.TOUCH and not checked:
             vars(module)[key] = compiled_reads.touch()
             continue

@@ -205,3 +205,37 @@ def test_the_tables_name_streams_lines_and_jitter(tmp_path: Path) -> None:
             assert "jitter mean/max" in shown.replace("\n", " ") or "jitter" in shown
             assert report["streams"][0]["wraps"] == 1
             assert 0 < report["streams"][0]["jitter_ns"]["mean"] < 3 * MS
+
+
+@pytest.mark.parametrize("dont_fragment", [False, True])
+@pytest.mark.parametrize("twice", [False, True])
+def test_a_sender_without_ip_ids_and_checksums_loses_nothing(
+    tmp_path: Path, dont_fragment: bool, twice: bool
+) -> None:
+    """All datagrams alike but for their numbers, and a price that falls as these rise."""
+    count = 50_000 if twice else 100_000
+    frames: list[bytes] = []
+    for number in range(count):
+        block = b"P" * 12 + (1 << 40 | count - number).to_bytes(8, "big")
+        payload = mold(seqno=1 + number, messages=[block])
+        datagram = ipv4(
+            udp(payload, 5000, 26400, checksum=0), SENDER, A, ident=0, dont_fragment=dont_fragment
+        )
+        frames += [ethernet(datagram)] * (2 if twice else 1)
+    path = tmp_path / "constant.pcap"
+    path.write_bytes(pcap(frames, times_ns=[n * 1000 for n in range(len(frames))]))
+    cut = 24 + (path.stat().st_size - 24) // len(frames) * 31_777
+    reports = []
+    for options in ({}, {"compile_it": False}, {"cuts": {str(path): [cut]}}):
+        feeds = feeds_of(["moldudp64"], [])
+        outcome = audit([CaptureInput(str(path))], Options(engine="direct", feeds=feeds, **options))
+        reports.append(to_json(outcome))
+    assert reports[0] == reports[1] == reports[2]
+    report = json.loads(reports[0])
+    (stream,) = report["streams"]
+    assert stream["messages"] == count
+    assert stream["lost"] == 0
+    copies = count if twice else 0
+    network = 0 if dont_fragment else copies  # an atomic datagram's id says nothing
+    assert (stream["copies"], stream["network_duplicates"]) == (copies, network)
+    assert not [f for f in report["findings"] if f["severity"] == "error"]
