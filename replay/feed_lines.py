@@ -58,8 +58,8 @@ class LinePair:
         self._repaired: dict[int, int] = {}
 
     def take(self, rows: list[Taken]) -> None:
-        """Rows of both lines, in the order of the capture."""
-        for frame, number, first, stop, at_ns, before_frame, before_ns, by in rows:
+        """Rows of both lines, sorted."""
+        for _, frame, number, first, stop, at_ns, before_frame, before_ns, by in rows:
             merged = self._numberings.get(number)
             if merged is None:
                 merged = self._numberings[number] = Numbering(first, frame, at_ns, number)
@@ -104,6 +104,7 @@ class LinePair:
 
     def close(self, end_ns: int, settings: StreamSettings) -> None:
         """Both lines have been closed."""
+        self.leads.close()
         ended = {line: stream.ended_numberings for line, stream in self.streams.items()}
         for number, merged in sorted(self._numberings.items()):
             self.messages += merged.messages()

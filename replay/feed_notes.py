@@ -131,8 +131,13 @@ class Restart(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """A row that a stream took into one of its numberings, or a number it was told of."""
+    """A row that a stream took into one of its numberings, or a number it was told of.
 
+    A pair takes those of both lines by ``order``: the first frame of the row at which it was known
+    to be one (a late row is complete only then), which no cut changes.
+    """
+
+    order: int
     frame: int
     numbering: int
     first: int

@@ -87,6 +87,8 @@ MAX_ASKED: Final = 50_000
 FEW: Final = 48
 #: Rows looked at together; a row that must be judged alone costs at most so many.
 STRETCH: Final = 8192
+#: Behind all frames.
+_LAST: Final = 1 << 62
 DUPLICATE: Final = int(Flag.NETWORK_DUPLICATE)
 _DATA: Final = int(Kind.DATA)
 _REPAIR: Final = int(Kind.RETRANSMISSION)
@@ -99,7 +101,8 @@ class FeedStream:
     """One numbered stream; ``sink`` hears of every row that belongs to its numbering."""
 
     __slots__ = (
-        "_held", "_held_high", "_held_revealed", "_near", "_numberings", "_source", "_trial",
+        "_held", "_held_high", "_held_revealed", "_near", "_numberings", "_order", "_source",
+        "_trial",
         "after_end", "arrivals", "asked", "bits", "bytes", "copies", "counts", "declares",
         "deepest", "destination", "duplicates", "either", "ended", "ended_numberings", "first",
         "forgotten", "gap_count", "gaps", "highest", "key", "last_frame", "last_ns", "late",
@@ -166,6 +169,7 @@ class FeedStream:
         self._held_revealed = 0
         self._trial: Trial | None = None
         self._source = ""  # of the last row; it is known
+        self._order = 0  # frame of the row that is looked at
 
     @property
     def last(self) -> Mark | None:
@@ -232,6 +236,7 @@ class FeedStream:
                 if first - high > max_jump:
                     self._one(row)
                     continue
+                self._order = frame
                 if held is not None:
                     self._end_held()
                 if first > high:
@@ -248,6 +253,7 @@ class FeedStream:
                 if stop == high:
                     now.before_frame, now.before_ns = last_frame, last_ns
                 if held is not None:
+                    self._order = frame
                     self._end_held()
                 self._held = row if not space else row._replace(first=first, stop=stop)
                 self._held_high, self._held_revealed = high, now.holes.revealed
@@ -268,6 +274,7 @@ class FeedStream:
 
     def close(self, end_ns: int) -> None:
         """Nothing follows until ``end_ns``, when the conversation ended."""
+        self._order = _LAST
         self._end_held()
         trial, self._trial = self._trial, None
         if trial is not None:  # T6
@@ -334,6 +341,7 @@ class FeedStream:
     # -- one row ---------------------------------------------------------------------------------
 
     def _one(self, row: Row) -> None:
+        self._order = row.frame
         self._meet(row)
         kind = row.kind
         if kind in (_DATA, _REPAIR):
@@ -384,9 +392,6 @@ class FeedStream:
     def _data(self, row: Row) -> None:
         held = self._held
         now = self.now
-        if now is not None and row.stop == now.high and row.first < row.stop:
-            # its last moment may be that of a heartbeat
-            now.before_frame, now.before_ns = row.last_frame, row.last_ns
         if self._trial is not None and row.flags & DUPLICATE:
             self._trial.alive(row.stop, row.last())
         if held is not None and row.first == held.stop and _continues(held, row):
@@ -397,7 +402,8 @@ class FeedStream:
                 return
             if row.first < limit:
                 self._held = joined(held, row._replace(stop=limit))
-                row = row._replace(first=limit)
+            # What goes on above came with the rest, as if the row had not been cut.
+            row = row._replace(first=limit, frame=held.frame, at_ns=held.at_ns)
             self._end_held()
         elif held is not None:
             self._end_held()
@@ -477,9 +483,10 @@ class FeedStream:
             return
         if trial.continues(row):
             if now is not None and self._is_next(row.first, now, trial):  # T2
+                began = trial.rows[-1]
                 self._trial = None
                 self._refuse(trial)
-                self._data(row)
+                self._data(row._replace(frame=began.frame, at_ns=began.at_ns))
             else:
                 trial.extend(row)
             return
@@ -618,7 +625,8 @@ class FeedStream:
         if self.sink is not None and now is not None:
             self.sink.append(
                 Taken(
-                    frame, now.number, first, stop, at_ns, now.before_frame, now.before_ns, by
+                    self._order, frame, now.number, first, stop, at_ns, now.before_frame,
+                    now.before_ns, by,
                 )
             )  # fmt: skip
 
@@ -771,10 +779,12 @@ class FeedStream:
         if row is None:
             return
         first, stop, mark = row.first, row.stop, row.mark()
+        now = self.now
+        if now is not None and first < stop == now.high and row.last_frame >= now.before_frame:
+            now.before_frame, now.before_ns = row.last_frame, row.last_ns
         if row.flags & DUPLICATE and stop <= self._held_high:
             self.duplicates.add(first, stop, mark)
             return
-        now = self.now
         assert now is not None, "something is late only after the numbering began"
         late = now.late(first, stop, self._held_revealed)
         if self.sink is not None:
@@ -890,6 +900,7 @@ class FeedStream:
             count = int(np.argmax(over)) if over.any() else count
         if not count:
             return 0
+        self._order = int(columns.frame[start])
         self._end_held()
         picked = slice(start, start + count)
         first, ends, high = first[:count], ends[:count], high[:count]
@@ -930,6 +941,7 @@ class FeedStream:
         if late:
             self._late_many(columns, start, first, high, late, np.searchsorted(holes, late) + base)
             if late[-1] != count - 1:
+                self._order = int(frames[late[-1] + 1])
                 self._end_held()
         self._forget(now)
         return count
@@ -951,7 +963,7 @@ class FeedStream:
         ]
         rows = zip(*(column[~behind].tolist() for column in columns), strict=True)
         self.sink += [
-            Taken(frame, now.number, first, stop, at_ns, before_frame, before_ns, BY_NUMBER)
+            Taken(frame, frame, now.number, first, stop, at_ns, before_frame, before_ns, BY_NUMBER)
             for frame, first, stop, at_ns, before_frame, before_ns in rows
         ]
 
@@ -974,6 +986,7 @@ class FeedStream:
             row = row._replace(first=unwrapped, stop=unwrapped + row.stop - row.first)
             held = self._held
             if held is not None:
+                self._order = int(columns.frame[start + previous + 1])
                 if previous == place - 1 and held.stop == row.first and alike(held, row):
                     self._held = joined(held, row)
                     previous = place

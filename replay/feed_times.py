@@ -4,8 +4,10 @@ Comes in: the records of rows (seqno, at_ns[, timestamp]), one a datagram, in th
 capture. They do not depend on where runs were cut, and neither does anything here.
 
 **Lead.** A number that came on both lines within ``HOLD_NS`` of each other is measured: which line
-brought it first, and by how much. Copies on the same line within that time do not count. What is
-older than that is forgotten, so memory is bounded by the rate.
+brought it first, and by how much. Copies on the same line within that time of the one that counts
+do not count. What is older than that is forgotten, so memory is bounded by the rate. Arrivals are
+judged in the order of their times, once no earlier one can come: a row may hold records from
+behind the beginning of the next.
 
 **Jitter.** RFC 3550 6.4.1 as its A.8 computes it with integers, but in ns in place of timestamp
 units: ``j += |d| - ((j + 8) >> 4)`` for every datagram in the order of arrival, where d is how much
@@ -23,6 +25,8 @@ from seqaudit.replay.measures import Durations
 HOLD_NS: Final = 1_000_000_000
 _SECOND_NS: Final = 1_000_000_000
 _EMPTY: Final = np.zeros(0, np.int64)
+#: Before all times, and far enough from them to subtract.
+_NEVER: Final = -(1 << 62)
 
 
 class Sample(NamedTuple):
@@ -41,41 +45,82 @@ class Leads:
         self.first = [0, 0]  # numbers that a line brought first
         self.together = 0  # in the same ns
         self.lead = (Durations(), Durations())  # of each line, where it was first
-        self._numbers = [_EMPTY, _EMPTY]  # of the last HOLD_NS, ascending
+        # Arrivals that another may still come before: numbers, times, lines.
+        self._waiting = (_EMPTY, _EMPTY, _EMPTY)
+        # Numbers that came within the last HOLD_NS, ascending; of each line when the one that
+        # counts came (_NEVER: none did) and whether it has been measured.
+        self._numbers = _EMPTY
         self._times = [_EMPTY, _EMPTY]
         self._done = [np.zeros(0, bool), np.zeros(0, bool)]
 
     def take(self, samples: list[Sample], following_ns: int) -> None:
         """Records of rows in order; nothing that comes later is before ``following_ns``."""
-        for line in (0, 1):
-            parts = [_expanded(sample) for sample in samples if sample.line == line]
-            numbers = np.concatenate([self._numbers[line], *(part[0] for part in parts)])
-            times = np.concatenate([self._times[line], *(part[1] for part in parts)])
-            done = np.concatenate(
-                [self._done[line], np.zeros(len(numbers) - len(self._done[line]), bool)]
-            )
-            # The first of each number: the held ones come first, the others are in order.
-            self._numbers[line], first = np.unique(numbers, return_index=True)
-            self._times[line], self._done[line] = times[first], done[first]
-        _, ours, theirs = np.intersect1d(
-            self._numbers[0], self._numbers[1], assume_unique=True, return_indices=True
-        )
-        behind = self._times[1][theirs] - self._times[0][ours]
-        new = (np.abs(behind) <= HOLD_NS) & ~(self._done[0][ours] | self._done[1][theirs])
-        self._done[0][ours[new]] = True
-        self._done[1][theirs[new]] = True
-        behind = behind[new]
-        self.measured += len(behind)
-        self.first[0] += int(np.sum(behind > 0))
-        self.first[1] += int(np.sum(behind < 0))
-        self.together += int(np.sum(behind == 0))
-        self.lead[0].add_many(behind[behind > 0])
-        self.lead[1].add_many(-behind[behind < 0])
-        for line in (0, 1):
-            kept = self._times[line] >= following_ns - HOLD_NS
-            self._numbers[line] = self._numbers[line][kept]
-            self._times[line] = self._times[line][kept]
-            self._done[line] = self._done[line][kept]
+        parts = [_expanded(sample) for sample in samples]
+        lines = [
+            np.full(len(part[0]), sample.line) for sample, part in zip(samples, parts, strict=True)
+        ]
+        numbers = np.concatenate([self._waiting[0], *(part[0] for part in parts)])
+        times = np.concatenate([self._waiting[1], *(part[1] for part in parts)])
+        line = np.concatenate([self._waiting[2], *lines])
+        early = times < following_ns
+        self._waiting = numbers[~early], times[~early], line[~early]
+        self._arrive(numbers[early], times[early], line[early])
+        kept = np.maximum(*self._times) >= following_ns - HOLD_NS
+        self._numbers = self._numbers[kept]
+        for own in (0, 1):
+            self._times[own] = self._times[own][kept]
+            self._done[own] = self._done[own][kept]
+
+    def close(self) -> None:
+        """Nothing follows."""
+        waiting, self._waiting = self._waiting, (_EMPTY, _EMPTY, _EMPTY)
+        self._arrive(*waiting)
+
+    def _arrive(self, numbers: Any, times: Any, lines: Any) -> None:
+        """All arrivals of some time."""
+        if not len(numbers):
+            return
+        order = np.lexsort((lines, times, numbers))
+        numbers, times, lines = numbers[order], times[order], lines[order]
+        self._know(numbers)
+        places = np.searchsorted(self._numbers, numbers)
+        begin = np.concatenate(([True], numbers[1:] != numbers[:-1]))
+        begins = np.flatnonzero(begin)
+        # The arrivals of a number are judged one after the other: all first ones, all second ones.
+        turn = np.arange(len(numbers)) - np.repeat(begins, np.diff(np.append(begins, len(numbers))))
+        by_turn = np.argsort(turn, kind="stable")
+        borders = np.cumsum(np.bincount(turn))
+        for picked in np.split(by_turn, borders[:-1]):
+            for own in (0, 1):
+                of_line = picked[lines[picked] == own]
+                if len(of_line):
+                    self._first(own, places[of_line], times[of_line])
+
+    def _know(self, numbers: Any) -> None:
+        """Make room for numbers that are not held."""
+        known = np.union1d(self._numbers, numbers)
+        places = np.searchsorted(known, self._numbers)
+        for own in (0, 1):
+            times, done = np.full(len(known), _NEVER), np.zeros(len(known), bool)
+            times[places], done[places] = self._times[own], self._done[own]
+            self._times[own], self._done[own] = times, done
+        self._numbers = known
+
+    def _first(self, own: int, places: Any, times: Any) -> None:
+        """Numbers, each once, that a line brings."""
+        other = 1 - own
+        new = times - self._times[own][places] > HOLD_NS  # else it is a copy
+        places, times = places[new], times[new]
+        ahead = times - self._times[other][places]
+        both = (ahead <= HOLD_NS) & ~self._done[other][places]
+        self._times[own][places], self._done[own][places] = times, both
+        self._done[other][places[both]] = True
+        ahead = ahead[both]
+        late = ahead[ahead > 0]
+        self.measured += len(ahead)
+        self.first[other] += len(late)
+        self.together += len(ahead) - len(late)
+        self.lead[other].add_many(late)
 
 
 class Jitter:

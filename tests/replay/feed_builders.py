@@ -97,6 +97,7 @@ class Decoder:
         rows: list[dict[str, Any]] = []
         runs: dict[str, dict[str, Any]] = {}
         told: set[str] = set()
+        aside = False
         for datagram in story:
             if datagram.frame in borders:
                 runs.clear()
@@ -104,12 +105,17 @@ class Decoder:
             if datagram.stream not in told and datagram.kind != Kind.REQUEST:
                 told.add(datagram.stream)
                 rows.append(self._facts(datagram))
+            unicast = datagram.kind == Kind.DATA and not datagram.flags & Flag.MULTICAST
+            if datagram.kind == Kind.DATA and (unicast or aside):
+                runs.clear()  # unicast data may be a repair, of any stream
+                aside = unicast
             run = runs.get(datagram.stream)
             if run is not None and datagram.at_ns - run["last_at_ns"] > 3000 * MS:
                 run = None
                 runs.pop(datagram.stream)
             if datagram.kind == Kind.HIGHEST:
-                if run is not None and run["stop_seqno"] == datagram.stop:
+                shown = run is not None and run["stop_seqno"] == datagram.stop
+                if run is not None and shown and _same_ends(run, datagram):
                     run["last_frame"], run["last_at_ns"] = datagram.frame, datagram.at_ns
                     continue
                 runs.pop(datagram.stream, None)
@@ -161,8 +167,12 @@ class Decoder:
 
 
 def _follows(run: dict[str, Any], datagram: Datagram) -> bool:
-    same = run["flags"] == datagram.flags and run["source"] == datagram.source
+    same = run["flags"] == datagram.flags and _same_ends(run, datagram)
     return same and bool(run["stop_seqno"] == datagram.first)
+
+
+def _same_ends(run: dict[str, Any], datagram: Datagram) -> bool:
+    return bool(run["source"] == datagram.source and run["destination"] == datagram.destination)
 
 
 def batches(rows: Sequence[dict[str, Any]], size: int) -> list[pa.RecordBatch]:

@@ -680,6 +680,57 @@ def test_nothing_depends_on_where_the_capture_is_cut(
     assert replayed(story, facts=EVERYTHING, cuts=every, size=size) == whole
 
 
+def findings(story: list[Any], rule: str, **options: Any) -> list[dict[str, Any]]:
+    rows = replayed(story, facts=EVERYTHING, **options)
+    return [row for row in rows if row["detail"].get("rule") == rule and row["kind"] == "FINDING"]
+
+
+@pytest.mark.rule("5.5")
+def test_what_comes_after_the_end_came_with_the_late_row_it_goes_on_from() -> None:
+    # L4: frames 3 to 5 are one row, part of which is above the highest number.
+    over = Datagram(None, None, kind=Kind.CLOSE)
+    story = [data(96, 2), over, data(43), data(44), data(45, 60)]
+    for cuts in (set[int](), {4}, {5}, {4, 5}):
+        assert [row["frame"] for row in findings(story, "FD012", cuts=cuts)] == [3]
+
+
+@pytest.mark.rule("5.5")
+def test_a_copy_that_goes_on_above_the_highest_number_does_not_show_it_again() -> None:
+    # L1 while a number far ahead is on trial: 150 and 151 are one row.
+    story = [data(146, 5), data(100_000_151), copy(150), copy(151), data(153)]
+    whole = replayed(story, facts=EVERYTHING)
+    (gap,) = [row["detail"] for row in whole if row["kind"] == "GAP"]
+    assert gap["lost_after_frame"] == 1
+    for size in (1, 1000):
+        assert replayed(story, facts=EVERYTHING, cuts={4}, size=size) == whole
+
+
+@pytest.mark.rule("5.5")
+def test_lines_are_compared_in_the_order_in_which_their_rows_were_judged() -> None:
+    # T6 for A and B: what had been on trial on one line is known later than what the other brings.
+    story = [
+        *(data(505, stream=B), data(11, 4, stream=B), 2000, data(38, 60, stream=B)),
+        *(data(602, stream=B), data(812, stream=A), data(103, stream=B)),
+        *(data(568, 4, stream=A), replace(copy(453), stream=B), data(573, stream=A)),
+        *(data(1015, stream=B), data(579, 60, stream=A), 2000, data(637, 4, stream=A)),
+        data(640, 4, stream=A),
+    ]
+    whole = replayed(story, facts=EVERYTHING)
+    for size in (1, 2, 3, 7):
+        assert replayed(story, facts=EVERYTHING, size=size) == whole
+
+
+@pytest.mark.rule("5.5")
+@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+def test_a_number_that_comes_again_after_the_time_of_comparison_is_measured_anew(
+    size: int,
+) -> None:
+    story = [data(1, stream=A), 500, data(1, stream=A), 1500, data(1, stream=A), data(1, stream=B)]
+    row = lines_of(*story, size=size)
+    assert row["measured"] == 1
+    assert row["line_a"]["lead_ns"] == {"p50": MS, "p99": MS, "max": MS}
+
+
 @pytest.mark.rule("5.5")
 @given(st.lists(st.sampled_from("ABab-=xq"), max_size=80), st.sets(st.integers(1, 170)),
        st.sampled_from([1, 3, 1000]))  # fmt: skip
