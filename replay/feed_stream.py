@@ -392,6 +392,8 @@ class FeedStream:
     def _data(self, row: Row) -> None:
         held = self._held
         now = self.now
+        if now is not None and row.kind == _REPAIR and row.first < row.stop == now.high:
+            now.before_frame, now.before_ns = row.last_frame, row.last_ns  # it is complete
         if self._trial is not None and row.flags & DUPLICATE:
             self._trial.alive(row.stop, row.last())
         if held is not None and row.first == held.stop and _continues(held, row):
@@ -780,7 +782,9 @@ class FeedStream:
             return
         first, stop, mark = row.first, row.stop, row.mark()
         now = self.now
-        if now is not None and first < stop == now.high and row.last_frame >= now.before_frame:
+        repair = row.kind == _REPAIR
+        shown = now is not None and not repair and first < stop == now.high
+        if now is not None and shown and row.last_frame >= now.before_frame:
             now.before_frame, now.before_ns = row.last_frame, row.last_ns
         if row.flags & DUPLICATE and stop <= self._held_high:
             self.duplicates.add(first, stop, mark)
@@ -789,7 +793,6 @@ class FeedStream:
         late = now.late(first, stop, self._held_revealed)
         if self.sink is not None:
             self._taken(first, stop, *mark, BY_NUMBER)
-        repair = row.kind == _REPAIR
         if late.filled:
             for part in late.filled:
                 self._fill(now, part, mark, repair=repair)
