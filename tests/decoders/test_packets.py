@@ -691,13 +691,11 @@ def model_ipv4(view: View, at: int) -> str | Model:
     offset, more = (place & 0x1FFF) * 8, bool(place & 0x2000)
     if offset or more:
         model_fragment(offset, more, view.end - at, 65515)
-        if protocol != 17:
+        if protocol not in (17, 113):
             raise OtherError
         return "fragment"
-    if protocol != 17:
-        raise OtherError
-    none = ident == 0 and bool(place & 0x4000)
-    return model_udp(view, at, source, destination, -1 if none else ident, ttl)
+    ident = -1 if ident == 0 and place & 0x4000 else ident
+    return model_transport(view, at, protocol, source, destination, ident, ttl)
 
 
 def model_ipv6(view: View, at: int) -> str | Model:
@@ -725,7 +723,7 @@ def model_ipv6(view: View, at: int) -> str | Model:
             at += 8
             if place & 0xFFF9:
                 model_fragment(place & 0xFFF8, bool(place & 1), view.end - at, 65535)
-                if following not in (17, 0, 43, 44, 51, 60, 135, 139, 140):
+                if following not in (17, 113, 0, 43, 44, 51, 60, 135, 139, 140):
                     raise OtherError
                 return "fragment"
         else:
@@ -736,14 +734,23 @@ def model_ipv6(view: View, at: int) -> str | Model:
         protocol = following
     if walked == 16:
         raise MalformedError
-    if protocol != 17:
-        raise OtherError
-    return model_udp(view, at, source, destination, ident, ttl)
+    return model_transport(view, at, protocol, source, destination, ident, ttl)
 
 
 def model_fragment(offset: int, more: bool, size: int, limit: int) -> None:
     if size == 0 or offset + size > limit or (more and size % 8):
         raise MalformedError
+
+
+def model_transport(
+    view: View, at: int, protocol: int, source: str, destination: str, ident: int, ttl: int
+) -> Model:
+    if protocol == 113:  # PGM, without ports
+        payload = view.data[at : view.end]
+        return source, destination, 0, 0, payload, view.end - at, ident, ttl
+    if protocol != 17:
+        raise OtherError
+    return model_udp(view, at, source, destination, ident, ttl)
 
 
 def model_udp(view: View, at: int, source: str, destination: str, ident: int, ttl: int) -> Model:
@@ -762,6 +769,8 @@ WHOLE = [
     ethernet(ipv4(udp(PAYLOAD), options=bytes(8), dont_fragment=True, ident=0)),
     ethernet(ipv4(udp(PAYLOAD), more=True)),
     ethernet(ipv4(bytes(64), protocol=6)),
+    ethernet(ipv4(PAYLOAD, protocol=113)),
+    ethernet(ipv6(extension(113, PAYLOAD), next_header=60), 0x86DD),
     ethernet(PLAIN6, 0x86DD),
     ethernet(ipv6(extension(44, fragment6(17, udp(PAYLOAD))), next_header=0), 0x86DD),
     ethernet(ipv6(fragment6(17, bytes(16), offset=8, more=True), next_header=44), 0x86DD),
