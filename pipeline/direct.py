@@ -1,6 +1,6 @@
 """The direct engine: the job's own functions in this process, without a JVM (design 3.6)."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import pairwise
 from typing import Any, BinaryIO, Final
@@ -35,6 +35,26 @@ LARGEST_BYTES: Final = 256_000_000
 SMALL_BATCHES = 200
 
 
+#: Columns whose values repeat, in most captures.
+_REPEATED: Final = frozenset(
+    {
+        "capture", "index", "system", "carrier", "conversation", "stream", "source", "destination",
+        "wire_kind", "conn_id", "stamp", "flags", "detail", "payload",
+    }
+)  # fmt: skip
+
+#: Events as they are held until they are replayed: half of their size and less.
+HELD: Final = pa.schema(
+    [
+        field.with_type(pa.dictionary(pa.int16(), field.type)) if field.name in _REPEATED else field
+        for field in EVENTS
+    ]
+)
+
+#: So many rows at most have as many distinct values as an index there can tell.
+HELD_ROWS: Final = 30_000
+
+
 class DecodeStoppedError(Exception):
     """Ctrl-C while decoding; ``events`` is what was decoded until then."""
 
@@ -51,7 +71,7 @@ def decode(
     stdin: BinaryIO | None = None,
     cores: int = 1,
 ) -> pa.Table:
-    """Stages one and two: the events of all tasks, in no order (``ordered`` makes one).
+    """Stages one and two: the events of all tasks, of schema ``HELD`` and in no order.
 
     Args:
         cores: of this machine; a long decoding is shared among as many processes.
@@ -71,26 +91,24 @@ def decode(
             _decode_here(pieces, settings, progress, stdin, batches)
     except KeyboardInterrupt:
         interrupted = True
-    events = pa.Table.from_batches(batches, EVENTS)
+    events = pa.Table.from_batches(batches, HELD)
     if carriers and events["carrier"].null_count < len(events):
-        by_carrier = ordered(events, "carrier")
-        events = pa.Table.from_batches(
-            reassemble_stage(settings, iter(by_carrier.to_batches(BATCH_ROWS))), EVENTS
-        )
+        by_carrier = _Ordered(events, "carrier").batches(0, len(events))
+        events = pa.Table.from_batches(_held(reassemble_stage(settings, by_carrier)), HELD)
     if interrupted:
         raise DecodeStoppedError(events)
     return events
 
 
 def replay(events: pa.Table, settings: ReplaySettings, cores: int = 1) -> pa.Table:
-    """Stage three over events in any order.
+    """Stage three over events in any order, of schema ``EVENTS`` or ``HELD``.
 
     Rows are gathered in their order as they are replayed: there is no second copy of all of them.
 
     Args:
         cores: of this machine; many rows are shared among as many processes, by conversation.
     """
-    rows = _Ordered(events)
+    rows = _Ordered(events, "conversation")
     if not forked.can_fork(cores) or len(events) < forked.FORK_FROM_ROWS:
         return pa.Table.from_batches(replay_stage(settings, rows.batches(0, len(events))), RESULTS)
     load_engines()  # before the fork: once for all processes
@@ -115,27 +133,84 @@ def ordered(rows: pa.Table, unit: str) -> pa.Table:
 def _places(rows: pa.Table, unit: str) -> pa.Array:
     """The places of rows in the order of ``ordered``."""
     names = (unit, *ORDER)
-    keys = {
-        name: filled(rows[name], "") if pa.types.is_string(rows[name].type) else rows[name]
-        for name in names  # no string is empty where it may be null
-    }
+    keys = {}
+    for name in names:  # no string is empty where it may be null
+        column = rows[name]
+        if pa.types.is_dictionary(column.type):
+            keys[name] = _ranks(column)
+        else:
+            keys[name] = filled(column, "") if pa.types.is_string(column.type) else column
     return sorted_places(pa.table(keys), names)
+
+
+def _ranks(column: pa.ChunkedArray) -> pa.Array:
+    """Numbers in the order of the values of a column of schema ``HELD``, -1 where it is null."""
+    words = pa.chunked_array(
+        [chunk.dictionary for chunk in column.chunks], type=column.type.value_type
+    )
+    coded = encoded(words.combine_chunks())
+    order = sorted_places(pa.table({"word": coded.dictionary}), ["word"]).to_numpy()
+    rank = np.empty(len(order), np.int64)
+    rank[order] = np.arange(len(order))
+    of_words = rank[coded.indices.to_numpy()]
+    found, begin = [np.empty(0, np.int64)], 0
+    for chunk in column.chunks:
+        stop = begin + len(chunk.dictionary)
+        of_chunk = np.append(of_words[begin:stop], -1)
+        found.append(of_chunk[filled(chunk.indices, -1).to_numpy()])
+        begin = stop
+    return int_column(np.concatenate(found))
+
+
+def _held(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Batches of EVENTS as they are held; they share no memory with those."""
+    for batch in batches:
+        for begin in range(0, len(batch), HELD_ROWS):
+            yield _held_batch(batch.slice(begin, HELD_ROWS))
+
+
+def _held_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    places = int_column(np.arange(len(batch)))
+    columns = []
+    for name, kind in zip(HELD.names, HELD.types, strict=True):
+        column = batch.column(name)
+        if pa.types.is_dictionary(kind):
+            coded = encoded(column)
+            codes = filled(coded.indices, -1).to_numpy()
+            indices = int_column(codes.astype(np.int16), codes < 0, pa.int16())
+            columns.append(pa.DictionaryArray.from_arrays(indices, coded.dictionary, safe=False))
+        else:
+            columns.append(taken(column, places))
+    return pa.RecordBatch.from_arrays(columns, schema=HELD)
+
+
+def _as_events(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch of schema ``HELD`` or ``EVENTS`` as one of ``EVENTS``."""
+    columns = [
+        taken(column.dictionary, column.indices) if pa.types.is_dictionary(column.type) else column
+        for column in batch.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=EVENTS)
 
 
 class _Ordered:
     """Events in the order of the replay stage, gathered where they are asked for."""
 
-    def __init__(self, events: pa.Table) -> None:
+    def __init__(self, events: pa.Table, unit: str) -> None:
         self._batches = events.to_batches()
         self._starts = np.cumsum([0, *map(len, self._batches)])
-        self._places = _places(events, "conversation").to_numpy().astype(np.int64)
-        self._conversation = events["conversation"]
+        self._places = _places(events, unit).to_numpy().astype(np.int64)
+        self._units = events[unit]
 
     def parts(self, size: int) -> list[tuple[int, int]]:
         """Begin and end of parts of whole conversations, of about ``size`` rows or one
         conversation."""
-        coded = encoded(self._conversation)  # one dictionary for all chunks
-        codes = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])[self._places]
+        if pa.types.is_dictionary(self._units.type):
+            codes = _ranks(self._units).to_numpy()
+        else:
+            coded = encoded(self._units)  # one dictionary for all chunks
+            codes = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
+        codes = codes[self._places]
         borders = [0]
         for start in (np.flatnonzero(codes[1:] != codes[:-1]) + 1).tolist():
             if start - borders[-1] >= size:
@@ -152,7 +227,7 @@ class _Ordered:
         held = np.sort(places)
         borders = np.searchsorted(held, self._starts)
         found = [
-            taken(batch, int_column(held[low:high] - first))
+            _as_events(taken(batch, int_column(held[low:high] - first)))
             for batch, first, (low, high) in zip(
                 self._batches, self._starts[:-1], pairwise(borders), strict=True
             )
@@ -178,10 +253,10 @@ def _decode_here(
             fresh.extend(decode_pieces([piece], settings, stdin))
             progress.done(number)
             if len(fresh) >= SMALL_BATCHES:
-                batches.extend(gathered(fresh))
+                batches.extend(_held(gathered(fresh)))
                 fresh.clear()
     finally:
-        batches.extend(gathered(fresh))
+        batches.extend(_held(gathered(fresh)))
 
 
 def _decode_forked(
@@ -201,7 +276,7 @@ def _decode_forked(
     try:
         with closing(forked.share(work, len(tasks), EVENTS, cores)) as shared:
             for number, rows in shared:
-                decoded[number] = rows
+                decoded[number] = list(_held(rows))
                 progress.done(sum(len(tasks[done]) for done in decoded))
     finally:
         for number in range(len(tasks)):

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from seqaudit.decoders.events import EVENTS
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import TO_THE_END, Piece, plan_pieces
 from seqaudit.pipeline import direct, forked, job
@@ -41,7 +42,8 @@ def from_the_first_byte(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def decoded(cores: int, progress: Any = None) -> pa.Table:
-    return direct.decode(tasks(), SETTINGS, True, progress or Silent(), None, cores)
+    rows = direct.decode(tasks(), SETTINGS, True, progress or Silent(), None, cores)
+    return rows.cast(EVENTS)
 
 
 def replayed(cores: int) -> pa.Table:
