@@ -920,11 +920,11 @@ def decode(
                     m[s + RUN] = m[H_RUN]
         elif sort == IS_HEARTBEAT:
             shown = 0  # what the open run or heartbeat shows already
-            if alive == 1:
-                if m[s + STOP] == stop or (limit > 0 and m[s + STOP] == limit and stop == 0):
-                    shown = 1
-                if kind != HIGHEST and stop == NONE:
-                    shown = 1
+            # one without a number shows nothing of a run, not even that it is still the last
+            if alive == 1 and (
+                m[s + STOP] == stop or (limit > 0 and m[s + STOP] == limit and stop == 0)
+            ):
+                shown = 1
             if shown == 1 and kind != HIGHEST:
                 m[s + LAST_FRAME] = frames[i]
                 m[s + LAST_AT] = now

@@ -269,8 +269,7 @@ class NaiveFeeds:
         )
         if alive and run is not None:
             if run["kind"] != Kind.HIGHEST and (
-                stop is None
-                or run["stop_seqno"] == stop
+                run["stop_seqno"] == stop
                 or (feed.wrap < 63 and run["stop_seqno"] == 1 << feed.wrap and stop == 0)
             ):
                 run |= {"last_frame": base["frame"], "last_at_ns": base["at_ns"]}

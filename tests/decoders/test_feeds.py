@@ -317,6 +317,21 @@ def test_a_heartbeat_ahead_is_a_row_and_so_is_one_before_any_message() -> None:
     ]
 
 
+def test_heartbeats_without_a_number_are_rows_wherever_they_come() -> None:
+    """They show nothing of a run, so its last moment must not depend on where it is cut."""
+    silent = tuple(
+        dataclasses.replace(message, says=Says.NOTHING) if message.sort == Is.HEARTBEAT else message
+        for message in MOLD.messages
+    )
+    feed = dataclasses.replace(MOLD, messages=silent).at(HERE)
+    one, two = mold(seqno=1, messages=[b"a"]), mold(seqno=2, messages=[b"b"])
+    assert mold_rows(one, mold(seqno=2), mold(seqno=2), two, feed=feed) == [
+        ("DATA", 1, 1, 1, 2, 1),
+        ("HEARTBEAT", 2, 3, None, None, 2),
+        ("DATA", 4, 4, 2, 3, 1),
+    ]
+
+
 def test_end_of_session_carries_the_next_number_and_is_no_message() -> None:
     assert mold_rows(mold(seqno=1, messages=[b"a"]), mold(seqno=2, count=0xFFFF)) == [
         ("DATA", 1, 1, 1, 2, 1),
