@@ -14,23 +14,9 @@ import numpy as np
 import pyarrow as pa
 
 try:
-    from pyarrow._compute import (
-        DictionaryEncodeOptions,
-        FilterOptions,
-        ScalarAggregateOptions,
-        SortOptions,
-        TakeOptions,
-        call_function,
-    )
+    from pyarrow import _compute as functions
 except ImportError:  # they have moved: where pyarrow promises them
-    from pyarrow.compute import (
-        DictionaryEncodeOptions,
-        FilterOptions,
-        ScalarAggregateOptions,
-        SortOptions,
-        TakeOptions,
-        call_function,
-    )
+    from pyarrow import compute as functions
 
 #: A column, or several as a batch or table.
 C = TypeVar("C", bound=Any)
@@ -88,47 +74,51 @@ def _bits(values: Any) -> pa.Buffer:
 
 def equal(column: Any, value: object) -> Any:
     """Where a column has a value; null where it is null."""
-    return call_function("equal", [column, value])
+    return functions.call_function("equal", [column, value])
 
 
 def inverted(mask: Any) -> Any:
     """True where a mask is false."""
-    return call_function("invert", [mask])
+    return functions.call_function("invert", [mask])
 
 
 def true_count(mask: Any) -> int:
     """In how many places a mask is true."""
-    return int(call_function("sum", [mask], ScalarAggregateOptions()).as_py() or 0)
+    return int(
+        functions.call_function("sum", [mask], functions.ScalarAggregateOptions()).as_py() or 0
+    )
 
 
 def filtered(rows: C, mask: Any) -> C:
     """The rows where a mask is true."""
-    found: C = call_function("filter", [rows, mask], FilterOptions())
+    found: C = functions.call_function("filter", [rows, mask], functions.FilterOptions())
     return found
 
 
 def taken(rows: C, places: Any) -> C:
     """The rows at some places, in their order."""
-    found: C = call_function("take", [rows, places], TakeOptions())
+    found: C = functions.call_function("take", [rows, places], functions.TakeOptions())
     return found
 
 
 def filled(column: Any, value: object) -> Any:
     """A column with a value where it is null."""
-    return call_function("coalesce", [column, pa.scalar(value, type=column.type)])
+    return functions.call_function("coalesce", [column, pa.scalar(value, type=column.type)])
 
 
 def not_null(column: Any) -> Any:
     """Where a column is not null."""
-    return call_function("is_valid", [column])
+    return functions.call_function("is_valid", [column])
 
 
 def encoded(column: Any) -> Any:
     """A column as codes and its distinct values, in the order in which they come."""
-    return call_function("dictionary_encode", [column], DictionaryEncodeOptions())
+    return functions.call_function(
+        "dictionary_encode", [column], functions.DictionaryEncodeOptions()
+    )
 
 
 def sorted_places(rows: pa.Table, names: Iterable[str]) -> Any:
     """The places of a table's rows in the order of these columns, strings by their bytes."""
-    options = SortOptions(sort_keys=[(name, "ascending") for name in names])
-    return call_function("sort_indices", [rows], options)
+    options = functions.SortOptions(sort_keys=[(name, "ascending") for name in names])
+    return functions.call_function("sort_indices", [rows], options)

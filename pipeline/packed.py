@@ -62,7 +62,13 @@ class Packed(Sequence[Row]):
 
     def __getitem__(self, place: int | slice) -> Row | list[Row]:
         if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(self._length))]
+            places = range(*place.indices(self._length))
+            return [
+                rows[one % CHUNK_ROWS]
+                for chunk, ones in groupby(places, key=lambda one: one // CHUNK_ROWS)
+                for rows in [self._unpacked(chunk)]
+                for one in ones
+            ]
         if not -self._length <= place < self._length:
             raise IndexError(place)
         chunk, at = divmod(place % self._length, CHUNK_ROWS)
