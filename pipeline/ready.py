@@ -26,6 +26,10 @@ _ADDRESS_BYTES: Final = 104
 
 _MESSAGE_BYTES: Final = 1 << 20
 
+#: Seconds until the fork must have taken over; its imports take one, and what it does not do in
+#: time is done without it.
+TAKEN_SECONDS: Final = 30.0
+
 
 class Ready:
     """The fork that waits to become Spark's daemon."""
@@ -75,15 +79,17 @@ def hand_over(path: str) -> bool:
     """
     message = {"arguments": sys.argv, "environment": dict(os.environ), "folder": str(Path.cwd())}
     with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(TAKEN_SECONDS)
         try:
             connection.connect(path)
             raw = json.dumps(message).encode() + b"\n"
             socket.send_fds(connection, [raw], [0, 1, 2])
             taken = connection.recv(1)
-        except OSError:
+        except OSError:  # nobody is there, or not in time
             return False
         if not taken:
             return False
+        connection.settimeout(None)
         with contextlib.suppress(OSError):
             connection.recv(1)
     return True
@@ -110,8 +116,12 @@ def _become_daemon(listener: socket.socket, driver: int, close: Iterable[int]) -
         if all(descriptor == driver for descriptor, _ in waiting.poll()):
             return  # type: ignore[misc]  # by way of ``finally``
         connection, _ = listener.accept()
+        # Spark starts a daemon again if it cannot have a worker, as when a task is cancelled just
+        # then: that one must find nobody here, in this process or in a worker forked from it
+        listener.close()
         message = _take(connection)
         connection.sendall(b"x")
+        os.register_at_fork(after_in_child=connection.close)  # its end says that this process ends
         sys.argv = message["arguments"]
         os.environ.clear()
         os.environ.update(message["environment"])

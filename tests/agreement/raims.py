@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
@@ -92,9 +92,7 @@ def find(top: Path, match: str) -> list[RaimsScenario]:
     return found
 
 
-def compare_all(
-    scenarios: Sequence[RaimsScenario], engine: Literal["direct", "spark"]
-) -> list[Row]:
+def compare_all(scenarios: Sequence[RaimsScenario], options: Options) -> list[Row]:
     """One audit over all captures, then every figure."""
     places = [(scenario, node) for scenario in scenarios for node in scenario.files]
     if not places:
@@ -103,7 +101,7 @@ def compare_all(
         CaptureInput(str(scenario.files[node]), scenario.address(node), scenario.parameters(node))
         for scenario, node in places
     ]
-    report = audit(inputs, Options(engine=engine))
+    report = audit(inputs, options)
     rows: list[Row] = []
     for scenario in scenarios:
         views = {

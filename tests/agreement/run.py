@@ -3,15 +3,19 @@
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.session import Place
 from seqaudit.replay.parameters import from_jgroups_config
 from tests.agreement import raims, zenoh
 from tests.agreement.figures import compare, share_out
 from tests.agreement.rows import Row
 from tests.agreement.truth import Scenario, find_scenarios
+
+#: This machine.
+HERE: Final = Place()
 
 
 @dataclass
@@ -49,19 +53,22 @@ def agree(
     engine: Literal["direct", "spark"] = "spark",
     *,
     configured: bool = False,
+    place: Place = HERE,
 ) -> Agreement:
     """Audit every capture below ``top`` in one job and compare all figures.
 
     Args:
         match: pattern of folder names.
         configured: give each member's capture the stack configuration of that member.
+        place: where the job runs, on Spark.
     """
+    options = Options(engine=engine, place=place)
     agreement = Agreement()
     chosen: list[Scenario] = []
     of_zenoh = zenoh.find(top, match)
-    agreement.rows += zenoh.compare_all(of_zenoh, engine)
+    agreement.rows += zenoh.compare_all(of_zenoh, options)
     of_raims = raims.find(top, match)
-    agreement.rows += raims.compare_all(of_raims, engine)
+    agreement.rows += raims.compare_all(of_raims, options)
     for scenario in find_scenarios(top, match):
         if scenario.truth.get("schema") == zenoh.SCHEMA or scenario.truth.get("system") == "raims":
             continue
@@ -75,7 +82,7 @@ def agree(
         return agreement
     places = [(scenario, vantage) for scenario in chosen for vantage in scenario.captures]
     inputs = [capture_input(scenario, vantage, configured) for scenario, vantage in places]
-    report = audit(inputs, Options(engine=engine))
+    report = audit(inputs, options)
     for audited in share_out(places, report, configured):
         agreement.rows += compare(audited)
     return agreement

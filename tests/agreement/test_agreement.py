@@ -4,12 +4,13 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import pytest
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.session import Place
 from tests.agreement.run import Agreement, agree
 from tests.agreement.truth import find_scenarios
 from tests.agreement.unknown import UNKNOWN
@@ -33,11 +34,9 @@ BY_HAND: Final = "the lab set this view inside the member"
 
 
 @cache
-def agreement_of(
-    top: Path, engine: Literal["direct", "spark"] = "direct", configured: bool = False
-) -> Agreement:
+def agreement_of(top: Path, configured: bool = False) -> Agreement:
     """One comparison, made once for all tests."""
-    return agree(top, engine=engine, configured=configured)
+    return agree(top, engine="direct", configured=configured)
 
 
 def counts(agreement: Agreement) -> tuple[int, int, dict[str, int]]:
@@ -76,8 +75,8 @@ def test_the_members_stack_files_leave_no_block_unknown() -> None:
 
 
 @pytest.mark.parametrize("top", TOPS)
-def test_both_engines_agree_alike(top: Path) -> None:
-    assert agreement_of(top, "spark").rows == agreement_of(top).rows
+def test_both_engines_agree_alike(top: Path, spark_place: Place) -> None:
+    assert agree(top, engine="spark", place=spark_place).rows == agreement_of(top).rows
 
 
 @WHERE_ALL_ARE

@@ -3,10 +3,11 @@
 from collections import Counter
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import pytest
 
+from seqaudit.pipeline.session import Place
 from tests.agreement import raims
 from tests.agreement.run import Agreement, agree
 
@@ -22,9 +23,9 @@ WHERE_ALL_ARE: Final = pytest.mark.skipif(
 
 
 @cache
-def agreement_of(top: Path, engine: Literal["direct", "spark"] = "direct") -> Agreement:
+def agreement_of(top: Path) -> Agreement:
     """One comparison, made once for all tests."""
-    return agree(top, engine=engine)
+    return agree(top, engine="direct")
 
 
 def differences(agreement: Agreement) -> list[str]:
@@ -77,8 +78,8 @@ def test_every_row_of_show_loss_is_compared() -> None:
 
 
 @pytest.mark.parametrize("top", [FIXTURES, pytest.param(ALL_RECORDINGS, marks=WHERE_ALL_ARE)])
-def test_both_engines_agree_alike(top: Path) -> None:
-    one, other = agreement_of(top, "spark").rows, agreement_of(top).rows
+def test_both_engines_agree_alike(top: Path, spark_place: Place) -> None:
+    one, other = agree(top, engine="spark", place=spark_place).rows, agreement_of(top).rows
     assert [(r.figure, r.ours) for r in one] == [(r.figure, r.ours) for r in other]
 
 

@@ -2,10 +2,12 @@
 
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import pytest
 
+from seqaudit.pipeline.audit import Options
+from seqaudit.pipeline.session import Place
 from tests.agreement import zenoh
 from tests.agreement.run import Agreement, agree
 
@@ -37,9 +39,9 @@ def unknown(not_here: int) -> dict[str, int]:
 
 
 @cache
-def agreement_of(top: Path, engine: Literal["direct", "spark"] = "direct") -> Agreement:
+def agreement_of(top: Path) -> Agreement:
     """One comparison, made once for all tests."""
-    return agree(top, engine=engine)
+    return agree(top, engine="direct")
 
 
 def differences(agreement: Agreement) -> list[str]:
@@ -66,8 +68,8 @@ def test_every_figure_of_all_recordings_agrees() -> None:
 
 
 @pytest.mark.parametrize("top", [FIXTURES, pytest.param(ALL_RECORDINGS, marks=WHERE_ALL_ARE)])
-def test_both_engines_agree_alike(top: Path) -> None:
-    assert agreement_of(top, "spark").rows == agreement_of(top).rows
+def test_both_engines_agree_alike(top: Path, spark_place: Place) -> None:
+    assert agree(top, engine="spark", place=spark_place).rows == agreement_of(top).rows
 
 
 @WHERE_ALL_ARE
@@ -79,4 +81,4 @@ def test_the_fixtures_are_the_recordings_unchanged() -> None:
 
 def test_nothing_to_compare_is_nothing(tmp_path: Path) -> None:
     assert zenoh.find(tmp_path) == []
-    assert list(zenoh.compare_all([], "direct")) == []
+    assert list(zenoh.compare_all([], Options(engine="direct"))) == []

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
@@ -87,16 +87,14 @@ def find(top: Path, match: str = "*") -> list[ZenohScenario]:
     return found
 
 
-def compare_all(
-    scenarios: Sequence[ZenohScenario], engine: Literal["direct", "spark"]
-) -> Iterator[Row]:
+def compare_all(scenarios: Sequence[ZenohScenario], options: Options) -> Iterator[Row]:
     """One job over all captures; all rows."""
     if not scenarios:
         return
     places = [(scenario, file) for scenario in scenarios for file in scenario.files]
     report = audit(
         [CaptureInput(str(s.folder / file), at=s.at(file)) for s, file in places],
-        Options(engine=engine),
+        options,
     )
     at = 0
     for scenario in scenarios:

@@ -2,6 +2,8 @@
 asked for."""
 
 import os
+import select
+import signal
 import socket
 import subprocess
 import sys
@@ -12,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from seqaudit.pipeline.ready import SOCKET, Ready
+from seqaudit.pipeline.ready import SOCKET, Ready, hand_over
 
 SECRET = b"secret"
 
@@ -38,6 +40,7 @@ def daemon(address: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
     assert started.stdin is not None
     assert started.stdout is not None
     try:
+        assert select.select([started.stdout], [], [], 60)[0]
         yield started, int.from_bytes(started.stdout.read(4), "big")
     finally:
         started.stdin.close()  # Spark's way to say that it ends
@@ -45,12 +48,19 @@ def daemon(address: Path) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
         started.stdout.close()
 
 
-def worker_of(port: int) -> int:
+@contextmanager
+def worker(port: int) -> Iterator[int]:
     """A worker of the daemon at a port: its process; it ends with the connection."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
         pid = int.from_bytes(connection.recv(4), "big")
         assert runs(pid)
         connection.sendall(len(SECRET).to_bytes(4, "big") + SECRET)
+        yield pid
+
+
+def worker_of(port: int) -> int:
+    """The daemon at a port, as a worker of it has it."""
+    with worker(port) as pid:
         return parent_of(pid)
 
 
@@ -93,6 +103,41 @@ def test_closed_before_spark_asks_it_is_gone_and_spark_does_without(folder: Path
     assert not runs(ready.pid)
     with daemon(ready.path) as (started, port):
         assert worker_of(port) == started.pid
+
+
+def test_a_daemon_that_spark_starts_again_is_its_own(folder: Path) -> None:
+    # Spark does so if it cannot have a worker, while workers of the first may go on
+    ready = Ready(folder, [])
+    try:
+        with daemon(ready.path) as (_, port), worker(port) as pid:
+            with daemon(ready.path) as (again, other):
+                assert worker_of(other) == again.pid
+            assert runs(pid)
+    finally:
+        ready.close()
+
+
+def test_the_program_that_spark_started_ends_with_the_daemon_whatever_workers_do(
+    folder: Path,
+) -> None:
+    ready = Ready(folder, [])
+    try:
+        with daemon(ready.path) as (started, port), worker(port) as pid:
+            os.kill(ready.pid, signal.SIGKILL)
+            assert started.wait(30) == 0
+            assert runs(pid)
+    finally:
+        ready.close()
+
+
+def test_who_does_not_take_over_in_time_is_done_without(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("seqaudit.pipeline.ready.TAKEN_SECONDS", 0.1)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folder / "stuck"))
+        listener.listen(1)
+        assert not hand_over(str(folder / "stuck"))
 
 
 def test_an_address_that_is_too_long_is_refused(tmp_path: Path) -> None:
