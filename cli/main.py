@@ -4,8 +4,10 @@ Commands are loaded when they are called, so that ``--help`` needs neither pyarr
 """
 
 import contextlib
+import errno
 import gc
 import importlib
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -14,8 +16,8 @@ from typing import Any, Final
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
-from seqaudit.cli.show import drop_stdout
-from seqaudit.cli.text import safe
+from seqaudit.cli.show import drop, note, writing
+from seqaudit.decoders import interrupts
 from seqaudit.decoders.errors import SeqauditError
 
 #: Command, its module, and its line in ``seqaudit --help``.
@@ -44,6 +46,14 @@ COMMANDS: Final = {
 #: make 150,000.
 COLLECT_AFTER: Final = 500_000
 
+#: What an operating system says where it has no more of something, or gives none to this user.
+_LACKS: Final = frozenset(
+    {
+        errno.EACCES, errno.EAGAIN, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE,
+        errno.ENFILE, errno.ENOLCK, errno.ENOMEM, errno.ENOSPC, errno.EPERM, errno.EROFS,
+    }
+)  # fmt: skip
+
 
 class Commands(click.Group):
     """A group that loads its commands late and turns every ending into an exit code."""
@@ -69,11 +79,17 @@ class Commands(click.Group):
     ) -> None:
         """Run a command and exit with its code."""
         extra.pop("standalone_mode", None)
+        own_process = args is None  # not called by another program
+        if own_process:
+            _hold_standard_streams()
+            interrupts.ask_alike()
         gc.set_threshold(COLLECT_AFTER)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(AttributeError, ValueError):
                 stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
         code = _run(super().main, args, prog_name or "seqaudit", extra)
+        if own_process:
+            interrupts.no_more()
         gc.freeze()  # the last look of Python at everything, as it ends, would find nothing
         sys.exit(code)
 
@@ -99,23 +115,54 @@ def main() -> None:
 def _run(command: Any, args: Sequence[str] | None, prog_name: str, extra: dict[str, Any]) -> int:
     try:
         code = command(args, prog_name, standalone_mode=False, **extra)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            with writing():
+                sys.stdout.flush()
     except BrokenPipeError:
-        drop_stdout()
+        drop(sys.stdout)
         return ExitCode.CLEAN
     except click.ClickException as problem:
-        problem.show()
+        with contextlib.suppress(OSError):
+            problem.show()
         return ExitCode.NOT_JUDGED
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted", err=True)
+        note("interrupted")
         return ExitCode.INTERRUPTED
     except SeqauditError as problem:
         several = getattr(problem, "problems", None)  # of several captures, one line each
         for line in [text for _, text in several] if several else [str(problem)]:
-            click.echo(f"error: {safe(line)}", err=True)
+            note(f"error: {line}")
         return ExitCode.NOT_JUDGED
-    except Exception:  # a fault of ours: say so, and never with the exit code of a finding
-        click.echo(traceback.format_exc(), err=True)
-        click.echo("error: this is a fault of seqaudit; please report the lines above", err=True)
+    except Exception as problem:
+        if lacking := _lacking(problem):
+            drop(sys.stdout)  # it may be what lacks room
+            note(f"error: {lacking}")
+            return ExitCode.NOT_JUDGED
+        # a fault of ours: say so, and never with the exit code of a finding
+        for line in traceback.format_exc().splitlines():
+            note(line)
+        note("error: this is a fault of seqaudit; please report the lines above")
         return ExitCode.NOT_JUDGED
     return code if isinstance(code, int) else ExitCode.CLEAN
+
+
+def _lacking(problem: Exception) -> str | None:
+    """What the machine has not got, if that is what happened: room, memory, processes, a right."""
+    if isinstance(problem, MemoryError):
+        return "there is not enough memory"
+    if isinstance(problem, OSError) and problem.errno in _LACKS:
+        where = f": {problem.filename}" if problem.filename else ""
+        return f"{problem.strerror}{where}"
+    if isinstance(problem, RuntimeError) and "start new thread" in str(problem):
+        return "no more processes or threads can be started here"
+    return None
+
+
+def _hold_standard_streams() -> None:
+    """Have something where stdin, stdout or stderr is closed: a file or socket opened later would
+    take its number, and what others write there."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)

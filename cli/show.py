@@ -3,13 +3,14 @@
 import contextlib
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 
 from seqaudit.cli.text import safe
+from seqaudit.decoders.errors import SeqauditError
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -27,31 +28,65 @@ def emit(text: str) -> None:
 
 
 def emit_all(chunks: Iterable[str]) -> None:
-    """Print parts of one text, and a line end behind the last."""
-    try:
+    """Print parts of one text, and a line end behind the last.
+
+    Raises:
+        OutputError: stdout takes no more, such as a file on a full disk.
+    """
+    with writing():
         for chunk in chunks:
             sys.stdout.write(chunk)
         sys.stdout.write("\n")
         sys.stdout.flush()
+
+
+class OutputError(SeqauditError):
+    """What was to be printed could not be."""
+
+
+@contextlib.contextmanager
+def writing() -> Iterator[None]:
+    """Around what writes to stdout; a reader that has gone is no error.
+
+    Raises:
+        OutputError: stdout takes no more.
+    """
+    _stdout()
+    try:
+        yield
     except BrokenPipeError:
-        drop_stdout()
+        drop(sys.stdout)
+    except OSError as problem:
+        if problem.filename is not None:  # of another file
+            raise
+        drop(sys.stdout)
+        raise OutputError(f"standard output cannot be written: {problem.strerror}") from problem
+
+
+def _stdout() -> IO[str]:
+    if sys.stdout is None:  # so says Python of one that was closed before it began
+        raise OutputError("standard output is closed")
+    return sys.stdout
 
 
 def note(text: str) -> None:
-    """Print a line to stderr."""
-    click.echo(safe(text), err=True)
+    """Print a line to stderr; if nobody takes it, there is nobody to tell."""
+    try:
+        click.echo(safe(text), err=True)
+    except OSError:
+        drop(sys.stderr)
 
 
-def drop_stdout() -> None:
-    """Send what is left to nowhere, as Python flushes stdout once more at its end."""
+def drop(stream: IO[str]) -> None:
+    """Send what is left to nowhere, as Python flushes its streams once more at its end."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def render(renderables: "list[RenderableType]") -> None:
     """Print renderables to stdout: coloured and fitted on a terminal, plain otherwise."""
-    target = console(sys.stdout)
-    with target.capture() as captured:
+    target = console(_stdout())
+    with writing(), target.capture() as captured:
         for renderable in renderables:
             target.print(renderable)
     lines = [line.rstrip() for line in captured.get().splitlines()]
@@ -84,7 +119,7 @@ class ShownProgress:
         self._task: Any = None
         self._begun: tuple[str, float] | None = None
         self._starting_seconds = 0.0
-        if sys.stderr.isatty():
+        if sys.stderr is not None and sys.stderr.isatty():
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
             from rich.progress import TimeElapsedColumn as Elapsed
 

@@ -23,10 +23,8 @@ import importlib.util
 import mmap
 import os
 import platform
-import signal
 import sys
 import tempfile
-import threading
 from collections.abc import Callable, Collection, Iterator
 from functools import cache
 from pathlib import Path
@@ -36,7 +34,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from seqaudit.decoders import compiled_reads, compiler
+from seqaudit.decoders import compiled_reads, compiler, interrupts
 
 #: Below this many expected records a capture is decoded by the interpreted kernels: loading numba
 #: and its cached code costs about as much as Python needs for them (PIPELINE 1).
@@ -61,7 +59,7 @@ class Compiled:
     def _first_call(self, entry: str, dispatcher: Any) -> Callable[..., Any]:
         def first(*arguments: Any) -> Any:
             with (
-                interrupts_held_back(),
+                interrupts.held_back(),
                 _one_process(self._name),
                 compiled_reads.plain_indices(),
                 compiler.remembered_operators(),
@@ -142,22 +140,6 @@ def _one_process(name: str) -> Iterator[None]:
             lock = held.enter_context(Path(prepare(), f"{name}.lock").open("wb"))
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
-
-
-@contextlib.contextmanager
-def interrupts_held_back() -> Iterator[None]:
-    """Hold Ctrl-C back: inside the compiler it comes out as some other error, or as none."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    interrupted: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, frame: interrupted.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-    if interrupted:
-        raise KeyboardInterrupt
 
 
 def kernel(name: str, *, compile_it: bool) -> ModuleType | Compiled:

@@ -9,6 +9,7 @@ import contextlib
 from pathlib import Path
 from typing import Final
 
+from seqaudit.decoders import interrupts
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.pipeline import java, server
 
@@ -23,10 +24,12 @@ def begin() -> None:
     """
     if _BEGUN or _LATER or server.running() is not None:
         return
-    with contextlib.suppress(SeqauditError, OSError):
+    with contextlib.suppress(SeqauditError):
         runtime = java.find_java()
-        _BEGUN.append(java.launch(runtime, cache=start_up_cache(runtime)))
+        cache = start_up_cache(runtime)
         atexit.register(let_go)
+        with interrupts.held_back():
+            _BEGUN.append(java.launch(runtime, cache=cache))
 
 
 def take() -> java.Jvm | None:

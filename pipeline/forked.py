@@ -17,6 +17,7 @@ from typing import Final, NoReturn
 
 import pyarrow as pa
 
+from seqaudit.decoders import interrupts
 from seqaudit.decoders.containers import STDIN
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece
@@ -87,15 +88,13 @@ class _Processes:
         self._pids: list[int] = []
         self._results: list[int] = []
         self._take, self._give = os.pipe()
-        # a Ctrl-C between a fork and its first line must not make a second first process of it
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
-            for _ in range(number):
-                with contextlib.suppress(OSError):  # no more processes than these, then
-                    self._fork(work)
+            with interrupts.none_in_a_fork():
+                for _ in range(number):
+                    with contextlib.suppress(OSError):  # no more processes than these, then
+                        self._fork(work)
         finally:
             os.close(self._take)
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
     def __enter__(self) -> "_Processes":
         return self
@@ -168,8 +167,7 @@ def _serve(work: Work, take: int, sink: int, others: Iterable[int]) -> NoReturn:
             process's end from the other processes.
     """
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the first process's affair
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        interrupts.alone()
         for descriptor in others:
             os.close(descriptor)
         gc.freeze()  # looking for garbage in what was there before would copy all of it

@@ -7,13 +7,14 @@ that a machine without Java needs nothing but ``pip install``. ``java`` is start
 out, and gives no place for a start-up cache.
 """
 
+import contextlib
 import hashlib
 import importlib.util
 import os
 import re
 import shutil
+import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from seqaudit.decoders.errors import SeqauditError
+from seqaudit.pipeline import leftovers
 
 #: Spark 4 runs on Java 17 and later.
 OLDEST_JAVA: Final = 17
@@ -62,6 +64,8 @@ MODULE_OPTIONS: Final = (
 #: Seconds until the gateway must have answered; a cold disk needs about ten.
 START_SECONDS: Final = 90.0
 
+LOG: Final = "spark.log"
+
 #: A JVM that was told to end gets this long to remove its own folders before it is killed.
 LINGER_SECONDS: Final = 3.0
 
@@ -85,28 +89,39 @@ class Jvm:
     """A started JVM. It ends when ``stdin`` of its process is closed, so also when we die."""
 
     process: subprocess.Popen[bytes]
-    folder: Path  # private; holds the log and goes with us
-    log: Path
+    held: leftovers.Held  # its private folder; holds the log and goes with us
     java: Java
+
+    @property
+    def folder(self) -> Path:
+        return self.held.path
+
+    @property
+    def log(self) -> Path:
+        return self.folder / LOG
 
     def end(self) -> None:
         """Tell the JVM to end; does not wait for it."""
         if self.process.stdin is not None:
-            self.process.stdin.close()
+            with contextlib.suppress(OSError):
+                self.process.stdin.close()
 
     def kill(self) -> None:
         """End it at once; its log stays readable, and its folder there, until ``close``."""
         self.process.kill()
 
     def close(self) -> None:
-        """End it and remove its folder."""
+        """End it and all that it started, and remove its folder."""
         self.end()
         try:
             self.process.wait(LINGER_SECONDS)
         except subprocess.TimeoutExpired:
             self.kill()
             self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        for pid in processes_of(self.process.pid):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        self.held.remove()
 
 
 def find_java() -> Java:
@@ -134,11 +149,37 @@ def find_java() -> Java:
 def launch(java: Java, *, cache: Path | None = None, make_cache: bool = False) -> Jvm:
     """Start the JVM of a local session and return at once; ``attach`` waits for it.
 
+    The caller holds interrupts back until it knows what it has to end.
+
     Args:
         cache: a start-up cache to use, or with ``make_cache`` the file to write when the JVM ends.
+
+    Raises:
+        JavaError: there is no room for its folder, or it cannot be started.
     """
-    folder = Path(tempfile.mkdtemp(prefix="seqaudit-spark-"))
-    log = folder / "spark.log"
+    try:
+        held = leftovers.make_folder()
+    except OSError as problem:
+        raise JavaError(
+            f"Spark needs a temporary folder ({problem.strerror or problem}); "
+            "point TMPDIR at one with room, or use --engine direct"
+        ) from problem
+    try:
+        return Jvm(_started(java, held.path, cache, make_cache), held, java)
+    except OSError as problem:
+        held.remove()
+        raise JavaError(
+            f"Java {java.release} from {java.origin} cannot be started "
+            f"({problem.strerror or problem}); --engine direct needs no Java"
+        ) from problem
+    except BaseException:
+        held.remove()
+        raise
+
+
+def _started(
+    java: Java, folder: Path, cache: Path | None, make_cache: bool
+) -> subprocess.Popen[bytes]:
     environment = dict(os.environ)
     environment |= {
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / "gateway"),
@@ -147,8 +188,8 @@ def launch(java: Java, *, cache: Path | None = None, make_cache: bool = False) -
     }
     # A Java option of the environment announces itself on stderr and could undo ours.
     environment.pop("JDK_JAVA_OPTIONS", None)
-    with log.open("wb") as errors:
-        process = subprocess.Popen(
+    with (folder / LOG).open("wb") as errors:
+        return subprocess.Popen(
             command(java, folder, cache=cache, make_cache=make_cache),
             stdin=subprocess.PIPE,
             stdout=errors,
@@ -156,7 +197,17 @@ def launch(java: Java, *, cache: Path | None = None, make_cache: bool = False) -
             env=environment,
             start_new_session=True,  # Ctrl-C is ours: we cancel the job, the JVM must still listen
         )
-    return Jvm(process, folder, log, java)
+
+
+def processes_of(session_leader: int) -> list[int]:
+    """The processes of a session, which a JVM of ours is the leader of; empty without /proc."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = path.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session_leader:
+                found.append(int(path.parent.name))
+    return sorted(found)
 
 
 def command(

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from seqaudit.decoders.errors import SeqauditError
-from seqaudit.pipeline.java import Jvm
+from seqaudit.pipeline.java import Jvm, processes_of
 from seqaudit.pipeline.server import (
     KEEPER_LOCK,
     STATE,
@@ -25,7 +25,6 @@ from seqaudit.pipeline.server import (
     State,
     code_fingerprint,
     folder,
-    processes_of,
     write_state,
 )
 from seqaudit.pipeline.session import Place, Starting

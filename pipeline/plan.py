@@ -6,22 +6,22 @@ problem of its capture; the others are planned.
 """
 
 import io
-import os
 import re
 import shutil
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
+from seqaudit.decoders import interrupts
 from seqaudit.decoders.compression import Decompressed, detect
 from seqaudit.decoders.containers import STDIN
 from seqaudit.decoders.errors import CaptureError, SeqauditError
 from seqaudit.decoders.formats import recognize
 from seqaudit.decoders.sources import Rejoined
 from seqaudit.decoders.splits import TO_THE_END, Piece, plan_pieces, stream_piece
+from seqaudit.pipeline import leftovers
 
 #: Of standard input so much is looked at, and of what it holds compressed.
 HEAD_BYTES: Final = 1 << 20
@@ -167,7 +167,7 @@ class StandardInput:
         self.streamed = streamed
         self.stream: BinaryIO | None = None  # what ``open_piece`` left to be read
         self.is_long = False  # more comes than ``open_piece`` looked at
-        self._path: Path | None = None
+        self._spool: leftovers.Held | None = None
 
     def open_piece(self, capture: int, split: int) -> Piece:
         """The piece that reads ``stream`` straight through.
@@ -196,31 +196,33 @@ class StandardInput:
         Raises:
             CaptureError: there is no room, or it is a terminal.
         """
-        if self._path is None:
+        if self._spool is None:
             source = _piped()
-            handle, name = tempfile.mkstemp(prefix="seqaudit-stdin-")  # mode 0600
-            self._path = Path(name)
             try:
-                with os.fdopen(handle, "wb") as spool:
+                with interrupts.held_back():
+                    self._spool = leftovers.make_file()  # mode 0600
+                with self._spool.path.open("wb") as spool:
                     shutil.copyfileobj(source, spool, 1 << 20)
             except OSError as problem:
                 self.close()
                 raise CaptureError(
                     STDIN,
-                    f"could not be kept in {tempfile.gettempdir()} ({problem.strerror})",
+                    f"could not be kept in a temporary file ({problem.strerror or problem})",
                     "point TMPDIR at a folder with room, or save the capture to a file",
                 ) from problem
-        return str(self._path)
+        return str(self._spool.path)
 
     def close(self) -> None:
         """Remove the temporary file."""
-        if self._path is not None:
-            self._path.unlink(missing_ok=True)
-            self._path = None
+        if self._spool is not None:
+            self._spool.remove()
+            self._spool = None
 
 
 def _piped() -> BinaryIO:
-    if sys.stdin is None or sys.stdin.isatty():
+    if sys.stdin is None:
+        raise CaptureError(STDIN, "standard input is closed", "pipe a capture into it")
+    if sys.stdin.isatty():
         raise CaptureError(STDIN, "standard input is a terminal", "pipe a capture into it")
     return sys.stdin.buffer
 

@@ -18,6 +18,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from seqaudit.decoders import interrupts
+
 #: Environment variable: the socket of the fork.
 SOCKET: Final = "SEQAUDIT_READY"
 
@@ -51,14 +53,15 @@ class Ready:
             listener.bind(str(self.path))
             listener.listen(1)
             here, self._hold = os.pipe()
-            # a Ctrl-C between the fork and its first line must not make a second driver of it
-            before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
             try:
-                self.pid = os.fork()
-                if self.pid == 0:
-                    _become_daemon(listener, here, (self._hold, *close))
+                with interrupts.none_in_a_fork():
+                    self.pid = os.fork()
+                    if self.pid == 0:
+                        _become_daemon(listener, here, (self._hold, *close))
+            except OSError:
+                os.close(self._hold)
+                raise
             finally:
-                signal.pthread_sigmask(signal.SIG_SETMASK, before)
                 os.close(here)
 
     def close(self) -> None:
@@ -102,9 +105,8 @@ def _become_daemon(listener: socket.socket, driver: int, close: Iterable[int]) -
         driver: ends when the process that forked this one does.
     """
     try:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.setpgid(0, 0)
+        interrupts.alone()
         for descriptor in close:
             os.close(descriptor)
         from seqaudit.pipeline import daemon

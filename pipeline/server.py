@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from seqaudit.decoders.errors import SeqauditError
-from seqaudit.pipeline.java import cache_folder, log_tail
+from seqaudit.pipeline.java import cache_folder, log_tail, processes_of
 
 try:
     import fcntl
@@ -218,17 +218,6 @@ def memory_bytes(state: State) -> int | None:
         with contextlib.suppress(OSError, ValueError, IndexError):
             pages += int(Path(f"/proc/{pid}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") if pages else None
-
-
-def processes_of(session_leader: int) -> list[int]:
-    """The processes of a session, which a JVM of ours is the leader of; empty without /proc."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = path.read_text().rpartition(")")[2].split()
-            if int(fields[3]) == session_leader:
-                found.append(int(path.parent.name))
-    return sorted(found)
 
 
 def _launch(place: Path, idle_seconds: float) -> State:

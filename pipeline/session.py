@@ -11,7 +11,6 @@ import atexit
 import contextlib
 import logging
 import os
-import signal
 import socket
 import sys
 import threading
@@ -23,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
 
+from seqaudit.decoders import interrupts
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.kernels import prepare
 from seqaudit.pipeline import early, java, server
@@ -108,15 +108,16 @@ class Starting:
             self._launch(cache, make_cache=make_cache)
 
     def _launch(self, cache: Path | None = None, *, make_cache: bool = False) -> None:
-        begun = early.take() if self._place == Place() and not make_cache else None
-        if begun is not None:
-            self.jvm = begun
-        else:
-            runtime = java.find_java()
-            if cache is None and self._place.local:
-                cache = early.start_up_cache(runtime)
-            self.jvm = java.launch(runtime, cache=cache, make_cache=make_cache)
         atexit.register(self.close)
+        with interrupts.held_back():
+            self.jvm = early.take() if self._place == Place() and not make_cache else None
+        if self.jvm is not None:
+            return
+        runtime = java.find_java()
+        if cache is None and self._place.local:
+            cache = early.start_up_cache(runtime)
+        with interrupts.held_back():
+            self.jvm = java.launch(runtime, cache=cache, make_cache=make_cache)
 
     def session(
         self, *, compiled: bool = False, note: Callable[[str], None] | None = None
@@ -175,16 +176,14 @@ class Starting:
         if self.jvm is None:
             return
         jvm, self.jvm = self.jvm, None
-        _quiet_gateway()
+        _quiet_accumulators()
         if self._place.local:  # it has nothing to tell anybody, and goes on for half a second
             jvm.kill()
+        _forget_gateway()
         jvm.close()
         if self._ready is not None:
             self._ready.close()
             self._ready = None
-        for pid in server.processes_of(jvm.process.pid):
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
 
     def _attach(self, compiled: bool) -> "SparkSession":
         assert self.jvm is not None
@@ -348,15 +347,25 @@ def _knock(remote: str) -> None:
         ) from problem
 
 
-def _quiet_gateway() -> None:
-    """Keep PySpark's threads from printing that the JVM has gone: that is how we end."""
+def _spark_context() -> Any:
+    """PySpark's class of contexts if there is a gateway, which it holds; else null."""
     context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
-    if context is None or getattr(context, "_gateway", None) is None:
+    return context if getattr(context, "_gateway", None) is not None else None
+
+
+def _quiet_accumulators() -> None:
+    """Keep PySpark's thread from printing that the JVM has gone: that is how we end."""
+    active = getattr(_spark_context(), "_active_spark_context", None)
+    accumulators = getattr(active, "_accumulatorServer", None)
+    if accumulators is not None:
+        accumulators.handle_error = lambda request, client_address: None
+
+
+def _forget_gateway() -> None:
+    """Have PySpark make a new gateway for the next session."""
+    context = _spark_context()
+    if context is None:
         return
-    active = context._active_spark_context
-    server = getattr(active, "_accumulatorServer", None)
-    if server is not None:
-        server.handle_error = lambda request, client_address: None
     with contextlib.suppress(Exception):
         context._gateway.shutdown()
     context._gateway = context._jvm = context._active_spark_context = None

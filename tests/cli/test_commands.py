@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -456,3 +457,54 @@ def test_a_connect_server_that_is_not_there_is_one_line(lossy: Path) -> None:
     assert shown.exit_code == 2
     assert shown.stdout == ""
     assert len(shown.stderr.splitlines()) == 1
+
+
+def seqaudit(redirection: str, *words: object) -> "subprocess.CompletedProcess[str]":
+    """A command with a redirection of the shell."""
+    line = " ".join([shlex.quote(sys.executable), "-m seqaudit.cli", *map(str, words), redirection])
+    return subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("shape", ["table", "json", "html"])
+@pytest.mark.parametrize(
+    ("redirection", "said"),
+    [
+        (">/dev/full", "error: standard output cannot be written: No space left on device\n"),
+        (">&-", "error: standard output is closed\n"),
+    ],
+)
+def test_output_that_cannot_be_written_is_one_line(
+    redirection: str, said: str, shape: str, lossy: Path
+) -> None:
+    done = seqaudit(redirection, "audit --engine direct --format", shape, lossy)
+    assert (done.returncode, done.stderr) == (2, said)
+
+
+def test_help_that_cannot_be_written_is_one_line() -> None:
+    done = seqaudit(">/dev/full", "--help")
+    assert (done.returncode, done.stderr) == (2, "error: No space left on device\n")
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", "2>/dev/full"])
+def test_what_cannot_be_said_on_stderr_changes_nothing_else(redirection: str, lossy: Path) -> None:
+    expected = seqaudit("", "audit --engine direct", lossy)
+    done = seqaudit(redirection, "audit --engine direct", lossy)
+    assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout)
+    assert seqaudit(redirection, "audit --engine direct", "none.pcap").returncode == 2
+
+
+def test_a_closed_standard_input_is_one_line() -> None:
+    done = seqaudit("<&-", "audit --engine direct -")
+    assert (done.returncode, done.stderr) == (
+        2,
+        "error: -: standard input is closed; pipe a capture into it\n",
+    )
+
+
+def test_no_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, lossy: Path) -> None:
+    def refuse(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("seqaudit.pipeline.audit.audit", refuse)
+    shown = run("audit", lossy)
+    assert (shown.exit_code, shown.stderr) == (2, "error: there is not enough memory\n")

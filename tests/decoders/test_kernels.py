@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from seqaudit.decoders import kernels, registry
+from seqaudit.decoders import interrupts, kernels, registry
 from seqaudit.decoders.packets import Datagrams, Outcome
 from seqaudit.decoders.registry import DatagramDecoder, DecodeSettings, Dispatcher
 
@@ -85,7 +85,7 @@ def test_a_helper_is_compiled_once_whatever_constants_it_is_given() -> None:
 
 def test_ctrl_c_while_a_kernel_is_compiled_is_an_interrupt_after_it() -> None:
     done = []
-    with pytest.raises(KeyboardInterrupt), kernels.interrupts_held_back():
+    with pytest.raises(KeyboardInterrupt), interrupts.held_back():
         signal.raise_signal(signal.SIGINT)
         done.append("compiled")
     assert done == ["compiled"]

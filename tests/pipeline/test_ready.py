@@ -201,7 +201,7 @@ def test_a_command_that_fails_leaves_no_jvm_behind(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 2
-    assert not list(tmp_path.glob("seqaudit-spark-*"))
+    assert not list(tmp_path.glob("seqaudit-*"))
 
 
 def _run(code: str) -> str:

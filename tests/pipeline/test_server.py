@@ -16,7 +16,7 @@ from typing import Any, cast
 import pytest
 
 from seqaudit.decoders.kernels import prepare
-from seqaudit.pipeline import keeper, server
+from seqaudit.pipeline import java, keeper, server
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.progress import CancelledError, JobError, Silent, run_watched
@@ -190,7 +190,7 @@ def test_the_life_of_a_server(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -
     third = server.running()
     assert third is not None
     assert third.pid != first.pid
-    assert server.processes_of(first.jvm_pid) == []
+    assert java.processes_of(first.jvm_pid) == []
     assert to_json(audit([CaptureInput(capture)], Options())) == direct
 
     # A keeper that is killed takes everything with it, and a job says so.
@@ -201,7 +201,7 @@ def test_the_life_of_a_server(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(JobError, match="the warm Spark server ended while the job ran"):
         run_watched(starting, partial(sleep_in_worker, spark), 1, Silent())
     deadline = time.monotonic() + 30
-    while server.processes_of(third.jvm_pid):
+    while java.processes_of(third.jvm_pid):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     assert server.running() is None

@@ -1,0 +1,76 @@
+"""The signals that ask this process to end, held back where its end would leave something behind.
+
+A command makes SIGTERM and SIGHUP what Ctrl-C is (``ask_alike``), so that each of them ends a run
+in the same order: what is known is printed, processes end, folders go. Signals that whoever started
+us has switched off (``nohup``, ``&`` in a script) stay off.
+"""
+
+import contextlib
+import signal
+import threading
+from collections.abc import Iterator
+from types import FrameType
+from typing import Final
+
+#: What asks to end; not every system has all.
+ENDINGS: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+
+
+def ask_alike() -> None:
+    """Every signal that asks to end raises KeyboardInterrupt from here on."""
+    for number in ENDINGS:
+        if signal.getsignal(number) == signal.SIG_DFL:
+            signal.signal(number, signal.default_int_handler)
+
+
+def no_more() -> None:
+    """This process ends by itself now, and is not to be disturbed while it cleans up."""
+    for number in ENDINGS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+@contextlib.contextmanager
+def held_back() -> Iterator[None]:
+    """Raise the KeyboardInterrupt of a signal after this, not inside.
+
+    What ends this process without Python, or is switched off, does so inside as well.
+    """
+    if threading.current_thread() is not threading.main_thread():  # signals come to the first only
+        yield
+        return
+    interrupted: list[int] = []
+
+    def keep(number: int, frame: FrameType | None) -> None:
+        interrupted.append(number)
+
+    before = {number: signal.getsignal(number) for number in ENDINGS}
+    held = {number: handler for number, handler in before.items() if callable(handler)}
+    try:
+        for number in held:
+            signal.signal(number, keep)
+        yield
+    finally:
+        for number, handler in held.items():
+            signal.signal(number, handler)
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def none_in_a_fork() -> Iterator[None]:
+    """Around a fork: a signal between it and the first line of the new process must not make a
+    second first process of it. ``alone`` has to be called there."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDINGS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def alone() -> None:
+    """In a fork: Ctrl-C is the first process's affair, and other signals end this one at once."""
+    for number in ENDINGS:
+        signal.signal(number, signal.SIG_IGN if number == signal.SIGINT else signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDINGS)
