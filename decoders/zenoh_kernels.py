@@ -621,13 +621,15 @@ def network(d, at, stop, end, to, m):
 
 
 def version_and_zid(d, at, stop):
-    """Behind version, zid length and whatami, and zid; -1 where they are not zenoh's."""
+    """Behind version, zid length and role, and zid; -1 where they are not zenoh's."""
     if at + 2 > stop:
         return -1
     version = d[at] | 0
     if version != 9:
         if version != 8:
             return -1
+    if (d[at + 1] | 0) & 15 > 2:  # router, peer, client
+        return -1
     at += 2 + ((d[at + 1] | 0) >> 4) + 1
     if at > stop:
         return -1
@@ -641,9 +643,6 @@ def join(d, at, stop, end, h, m):
     needed, a lease of at most a day (zenoh.md 3.7, 8.1).
     """
     proof = 1
-    if at + 1 < stop:
-        if (d[at + 1] | 0) & 15 > 2:
-            return -1
     at = version_and_zid(d, at, stop)
     if at < 0:
         return -1
@@ -685,9 +684,6 @@ def control(d, at, stop, end, m):
     kind = h & 31
     at += 1
     if kind == 1:
-        if at + 1 < stop:
-            if (d[at + 1] | 0) & 15 > 2:
-                return -1
         at = version_and_zid(d, at, stop)
         if at < 0:
             return -1
