@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import pyarrow as pa
 
+from seqaudit.decoders import zenoh_messages
 from seqaudit.decoders.columns import equal, filtered
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.events import EVENTS, Kind
@@ -546,7 +547,7 @@ class _Job:
                 parameters[full] = (parsed, GIVEN)
             # Why is for the report: a count in it must not make a guess differ from its proof.
             captures.append(CaptureSettings(replace(vantage, why=""), parameters))
-        return ReplaySettings(tuple(captures))
+        return ReplaySettings(tuple(captures), zenoh_messages.read)
 
     def _lanes_of(self, planned: Plan) -> int:
         """What one task decodes, one lane replays in the same stage, without a shuffle."""

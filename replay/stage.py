@@ -112,7 +112,9 @@ class _Conversations:
             self._meeting = Meeting(conversation)
         own = self._settings.captures[capture]
         ends = Ends(capture) if self._several and own.vantage.kind == AT_MEMBER else None
-        self._state = _Conversation(capture, conversation, own, ends)
+        self._state = _Conversation(
+            capture, conversation, own, unicast=(ends,), zenoh=(self._settings.read_zenoh,)
+        )
         return self._state
 
     def close(self) -> None:
@@ -173,10 +175,14 @@ def _findings_of(system: str) -> Any:
 
 
 class _Conversation:
-    """One conversation of one capture: its open runs and its engine."""
+    """One conversation of one capture: its open runs and its engine.
+
+    Args:
+        also: what the engine of a system takes beyond what all take.
+    """
 
     def __init__(
-        self, capture: int, conversation: str, settings: CaptureSettings, ends: Ends | None
+        self, capture: int, conversation: str, settings: CaptureSettings, **also: tuple[Any, ...]
     ) -> None:
         self._capture = capture
         self._conversation = conversation
@@ -185,8 +191,8 @@ class _Conversation:
         if self._system in _ENGINES:
             module = importlib.import_module(f"seqaudit.replay.{self._system}")
             told = (conversation, settings.parameters, settings.vantage)
-            also = (ends,) if self._system == "unicast" else ()
-            self._engine = getattr(module, _ENGINES[self._system])(*told, *also)
+            more = also.get(self._system, ())
+            self._engine = getattr(module, _ENGINES[self._system])(*told, *more)
         self._open: dict[str, list[Any]] = {}  # stream -> the row of its open run
         self._links: dict[str, Any] = {}  # stream of a link -> its last row, if it may go on
         self._latest: dict[str, str] = {}  # what streams have in common -> the one used last
