@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from seqaudit.decoders.errors import SeqauditError
+from seqaudit.decoders.user_folders import cache_folder
 from seqaudit.pipeline import leftovers
 
 #: Spark 4 runs on Java 17 and later.
@@ -254,12 +255,6 @@ def spark_home() -> Path:
     if spec is None or spec.origin is None:
         raise JavaError("PySpark is not installed; pip install pyspark, or use --engine direct")
     return Path(spec.origin).parent
-
-
-def cache_folder() -> Path:
-    """The user's folder for what can be made again: start-up caches and logs of failures."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
-    return Path(base) / "seqaudit"
 
 
 def cache_file(java: Java) -> Path:

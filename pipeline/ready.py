@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from seqaudit.decoders import interrupts
+from seqaudit.decoders import interrupts, kernels
 
 #: Environment variable: the socket of the fork.
 SOCKET: Final = "SEQAUDIT_READY"
@@ -54,7 +54,7 @@ class Ready:
             listener.listen(1)
             here, self._hold = os.pipe()
             try:
-                with interrupts.none_in_a_fork():
+                with kernels.nothing_compiled(), interrupts.none_in_a_fork():
                     self.pid = os.fork()
                     if self.pid == 0:
                         _become_daemon(listener, here, (self._hold, *close))

@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import IO, Final
 
 from seqaudit.decoders.errors import SeqauditError
-from seqaudit.pipeline.java import cache_folder, log_tail, processes_of
+from seqaudit.decoders.user_folders import cache_folder
+from seqaudit.pipeline.java import log_tail, processes_of
 
 try:
     import fcntl
