@@ -54,6 +54,7 @@ class Outcome(StrEnum):
     UNRECOVERED = "unrecovered"  # never came
     GONE = "open at the member's end"  # this member died or left while it was missing
     UNCAPTURED = "not captured"  # the receiver says it has them: the capture missed them
+    UNASKED = "not asked for"  # never came, and the receiver asked for others only, or for nothing
 
 
 @dataclass(slots=True)
@@ -257,14 +258,20 @@ class GapTracker:
 
     def close(self, stop: int, outcome: Outcome, mark: Mark | None) -> list[Range]:
         """Everything missing below ``stop`` ends this way; returns what it was."""
+        return self.close_within(-(2**63), stop, outcome, mark)
+
+    def close_within(
+        self, first: int, stop: int, outcome: Outcome, mark: Mark | None
+    ) -> list[Range]:
+        """What is missing of [first, stop) ends this way; returns what it was."""
         ended: list[Range] = []
-        for gap in self._touching(-(2**63), stop):
-            for part in gap.open.within(gap.first, stop):
+        for gap in self._touching(first, stop):
+            for part in gap.open.within(first, stop):
                 ended.append(part)
                 self._end(gap, part, outcome, mark)
         if outcome is Outcome.UNCAPTURED:
-            for first, last in ended:
-                self.seen.add(first, last)
+            for part in ended:
+                self.seen.add(*part)
         return ended
 
     def _touching(self, first: int, stop: int) -> list[Gap]:

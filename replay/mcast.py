@@ -147,6 +147,7 @@ class McastEngine:
         self.joined = False  # this member is known to have windows
         self.excluded: tuple[Mark, str] | None = None
         self.leaving: Mark | None = None
+        self.last: Mark | None = None  # of all events
         self.reports_interval: dict[str, tuple[int, int]] = {}
         self._known_views: dict[tuple[str, int], View] = {}
         self._bases: dict[str, int] = {}  # where a window begins that has not been opened yet
@@ -161,6 +162,9 @@ class McastEngine:
         if event.kind is Kind.MEMBER:
             self.members.saw(event)
             return
+        last = event.last_mark()
+        if self.last is None or last.frame >= self.last.frame:
+            self.last = last
         self.members.learn(event)
         if event.flags & Flag.REFUSED and self.members.comes_here(event):
             return  # the member had closed the connection
@@ -186,7 +190,8 @@ class McastEngine:
         """The capture is over."""
         for stream in self.streams.values():
             if stream.receiver is not None:
-                stream.receiver.finish()
+                assert self.last is not None, "a stream has events"
+                stream.receiver.finish(self.last.at_ns)
             if stream.passing is not None:
                 stream.passing.finish()
             if stream.sender_model is not None:

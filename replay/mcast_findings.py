@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from seqaudit.replay.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.findings import Certainty, Evidence, Finding
 from seqaudit.replay.gaps import BY_HIGHEST, Gap, Outcome
 from seqaudit.replay.mcast import McastEngine, Stream
@@ -11,7 +12,14 @@ from seqaudit.replay.mcast_sender import Stall
 from seqaudit.replay.parameters import DEFAULT, LEARNED
 from seqaudit.replay.ranges import RangeSet, inclusive
 from seqaudit.replay.repeats import ENDLESS_REQUESTS
-from seqaudit.replay.reporting import MAX_EVIDENCE, TICKS_TO_LOSE, Reporter, listed, parts_of
+from seqaudit.replay.reporting import (
+    MAX_EVIDENCE,
+    MAY_HAVE_BEEN_DELIVERED,
+    STILL_MISSING,
+    Reporter,
+    listed,
+    parts_of,
+)
 from seqaudit.replay.results import GAP, STREAM, VIEW, Result
 from seqaudit.replay.rules import RULES
 from seqaudit.replay.settings import BETWEEN, MEMBER, UNKNOWN
@@ -107,6 +115,7 @@ class _Reporter(Reporter):
             "recovered_or_late": None,
             "unrecovered": None,
             "not_captured": 0,
+            "not_asked_for": 0,
             "lost": None,
             "lost_seqnos": None,
             "unrecovered_seqnos": None,
@@ -166,6 +175,7 @@ class _Reporter(Reporter):
             "recovered_or_late": receiver.counts[Outcome.EITHER],
             "unrecovered": receiver.counts[Outcome.UNRECOVERED],
             "not_captured": receiver.counts[Outcome.UNCAPTURED],
+            "not_asked_for": receiver.counts[Outcome.UNASKED],
             "lost": receiver.counts[Outcome.RECOVERED] + receiver.counts[Outcome.UNRECOVERED],
             "lost_seqnos": inclusive(listed(receiver.lost)),
             "unrecovered_seqnos": inclusive(listed(receiver.unrecovered)),
@@ -186,6 +196,9 @@ class _Reporter(Reporter):
                 "this member died or left; it delivered at least up to its last ACK and at most "
                 "up to the view without it"
             )
+        if receiver.unasked_long:
+            row["delivered"] = None
+            row["unknown"]["delivered"] = MAY_HAVE_BEEN_DELIVERED
         if receiver.inner_loss:
             row["delivered"] = None
             row["unknown"]["delivered"] = (
@@ -283,10 +296,7 @@ class _Reporter(Reporter):
             until = max(g.revealed.at_ns for g in still_open) + TICKS_TO_LOSE * self.interval_ns
             ranges = parts_of(still_open, Outcome.UNRECOVERED)
             yield self.gap_finding(
-                stream, "MC014", still_open, ranges,
-                "{count:message} of {sender_member} {count|was|were} still missing when the "
-                "capture ended, "
-                "less than three ticks after that showed.",
+                stream, "MC014", still_open, ranges, STILL_MISSING,
                 holds={"end_before_ns": until},
             )  # fmt: skip
             yield self.gap_finding(
@@ -331,13 +341,9 @@ class _Reporter(Reporter):
                 certainty=Certainty.LIKELY, requests=max(gap.requests for gap in endless),
             )  # fmt: skip
         yield from self._notes(stream, receiver)
-        uncaptured = [gap for gap in self._gaps(stream) if Outcome.UNCAPTURED in gap.parts]
-        if uncaptured:
-            yield self.gap_finding(
-                stream, "CP007", uncaptured, parts_of(uncaptured, Outcome.UNCAPTURED),
-                "{receiver_member} acknowledged {count:message} of {sender_member} that this "
-                "capture does not hold: the capture missed them, the network did not lose them.",
-            )  # fmt: skip
+        yield from self.missed_by_capture(
+            stream, self._gaps(stream), receiver.had_by_requests, "MC014", self.interval_ns
+        )
 
     def _notes(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
         yield from self.note(

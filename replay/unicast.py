@@ -132,6 +132,8 @@ class UnicastEngine:
         for pair, stream in self.streams():
             if stream.received is not None:
                 gone = pair.receiving is not None and pair.receiving.stopped is not None
+                if not gone:
+                    stream.received.end_unasked(self.last.at_ns)
                 stream.received.end(Outcome.GONE if gone else Outcome.UNRECOVERED)
             if stream.passing is not None:
                 stream.passing.finish()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from seqaudit.replay.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.both_ends_findings import NEEDLESS, ONE_END
 from seqaudit.replay.findings import Certainty, Finding, Severity
 from seqaudit.replay.gaps import Gap, Mark, Outcome
@@ -10,7 +11,7 @@ from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.repeats import ENDLESS_REQUESTS, Repeat
 from seqaudit.replay.reporting import (
     MAX_EVIDENCE,
-    TICKS_TO_LOSE,
+    STILL_MISSING,
     Reporter,
     listed,
     parts_of,
@@ -197,17 +198,12 @@ class _Reporter(Reporter):
             )  # fmt: skip
             yield self.gap_finding(
                 stream, "UC033", lost, ranges,
-                "{count:message} of {sender_member} {count|was|were} still missing when the "
-                "capture ended, less than three ticks after that showed.",
+                STILL_MISSING,
                 holds={"end_before_ns": until},
             )  # fmt: skip
-        uncaptured = [gap for gap in gaps if Outcome.UNCAPTURED in gap.parts]
-        if uncaptured:
-            yield self.gap_finding(
-                stream, "CP007", uncaptured, parts_of(uncaptured, Outcome.UNCAPTURED),
-                "{receiver_member} acknowledged {count:message} of {sender_member} that this "
-                "capture does not hold: the capture missed them, the network did not lose them.",
-            )  # fmt: skip
+        yield from self.missed_by_capture(
+            stream, gaps, received.had_by_requests, "UC033", self.interval_ns
+        )
 
     def _first_lost(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
         received = stream.received

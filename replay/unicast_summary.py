@@ -5,7 +5,7 @@ from typing import Any, Final
 from seqaudit.replay.gaps import Gap, Outcome
 from seqaudit.replay.parameters import LEARNED, EngineParameters
 from seqaudit.replay.ranges import inclusive
-from seqaudit.replay.reporting import listed
+from seqaudit.replay.reporting import MAY_HAVE_BEEN_DELIVERED, listed
 from seqaudit.replay.unicast import Pair
 from seqaudit.replay.unicast_sender import HIGHEST_SENT, REQUESTED, SYNC_ANSWER, UNEXPLAINED
 from seqaudit.replay.unicast_streams import Stream
@@ -61,6 +61,7 @@ def stream_row(
         "recovered_or_late": None,
         "unrecovered": None,
         "not_captured": 0,
+        "not_asked_for": 0,
         "lost": None,
         "lost_seqnos": None,
         "unrecovered_seqnos": None,
@@ -120,6 +121,7 @@ def _received(row: dict[str, Any], pair: Pair, stream: Stream) -> None:
         "recovered_or_late": received.counts[Outcome.EITHER],
         "unrecovered": received.counts[Outcome.UNRECOVERED],
         "not_captured": received.counts[Outcome.UNCAPTURED],
+        "not_asked_for": received.counts[Outcome.UNASKED],
         "lost": received.counts[Outcome.RECOVERED] + received.counts[Outcome.UNRECOVERED],
         "lost_seqnos": inclusive(listed(received.lost)),
         "unrecovered_seqnos": inclusive(listed(received.unrecovered)),
@@ -133,6 +135,9 @@ def _received(row: dict[str, Any], pair: Pair, stream: Stream) -> None:
         "dropped_inside": facts.inner_loss.ranges.total(),
         "outside_window": facts.outside_window.ranges.total(),
     }
+    if received.unasked_long:
+        row["delivered"] = None
+        row["unknown"]["delivered"] = MAY_HAVE_BEEN_DELIVERED
 
 
 def _passed(row: dict[str, Any], stream: Stream) -> None:
