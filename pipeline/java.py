@@ -211,6 +211,17 @@ def processes_of(session_leader: int) -> list[int]:
     return sorted(found)
 
 
+def runs(pid: int) -> bool:
+    """Whether there is such a process, and not only its status for who started it."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's, or no /proc
+        return True
+
+
 def command(
     java: Java, folder: Path, *, cache: Path | None = None, make_cache: bool = False
 ) -> list[str]:
@@ -273,12 +284,13 @@ def cache_file(java: Java) -> Path:
 
 
 def log_tail(log: Path, lines: int = 3) -> str:
-    """The last lines of a log that say something, on one line."""
+    """The last lines of a log that say something, on one line; Java's stacks do not."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    useful = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line.strip() for line in text.splitlines() if line.strip()]
+    useful = [line for line in told if not line.startswith("at ")]
     return " | ".join(useful[-lines:])
 
 

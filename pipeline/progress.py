@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from seqaudit.decoders.errors import SeqauditError
-from seqaudit.pipeline.session import Starting, first_line
+from seqaudit.pipeline.session import Starting, first_line, within
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,6 +24,9 @@ T = TypeVar("T")
 FIRST_TASK_SECONDS: Final = 120.0
 
 POLL_SECONDS: Final = 0.1
+
+#: How long Spark may take to cancel a job.
+CANCEL_SECONDS: Final = 10.0
 
 #: What ``begin`` is told while Spark of this machine comes up, which a warm server would save.
 STARTING: Final = "starting Spark"
@@ -106,7 +109,10 @@ def run_watched(starting: Starting, action: Callable[[], T], tasks: int, progres
                 starting.kill()
                 raise JobError(f"Spark began no task in {FIRST_TASK_SECONDS:.0f} s")
     except KeyboardInterrupt:
-        _cancel(spark, tag)
+        try:
+            within(CANCEL_SECONDS, lambda: _cancel(spark, tag))
+        except TimeoutError:  # it is stopped, or stuck
+            starting.kill()
         raise CancelledError(min(done, tasks), tasks) from None
     if failure:
         if isinstance(failure[0], KeyboardInterrupt):

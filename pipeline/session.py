@@ -18,6 +18,7 @@ import time
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
@@ -39,6 +40,9 @@ SESSION_SECONDS: Final = 90.0
 #: Where a Connect server listens if the URL does not say, and how long it may take to answer.
 CONNECT_PORT: Final = 15002
 KNOCK_SECONDS: Final = 10.0
+
+#: How long a warm server may take for its first answer; it may be stopped, or stuck.
+ANSWER_SECONDS: Final = 20.0
 
 #: What every session of ours is given; the job relies on the Arrow limits for its memory.
 JOB_SETTINGS: Final = {
@@ -152,8 +156,15 @@ class Starting:
 
     @property
     def lost(self) -> bool:
-        """Whether the warm server that was used has ended."""
-        return self._used is not None and server.running() is None
+        """Whether the warm server that was used has ended, or its Spark has."""
+        if self._used is None:
+            return False
+        now = server.running()
+        return (
+            now is None
+            or now.pid != self._used.state.pid
+            or not java.runs(self._used.state.jvm_pid)
+        )
 
     def kill(self) -> None:
         """End a JVM that does not answer."""
@@ -300,6 +311,9 @@ def _connected(url: str) -> "SparkSession":
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")  # the error says it too
     session = ConnectSession.builder.remote(url).create()
     session.release_session_on_close = False
+    # As this process ends the client would ask the server to clear its cache of models, and go on
+    # asking for ten minutes where it is gone.
+    atexit.unregister(session.client._on_exit)
     return session
 
 
@@ -313,10 +327,16 @@ def _shared_session(state: server.State) -> "SparkSession":
         try:
             session: Any = _connected(state.url)
             session.client.set_retry_policies([_few_retries()])
-            _ = session.version  # the first question; a closed session refuses it
+            # the first question; a closed session refuses it
+            within(ANSWER_SECONDS, partial(getattr, session, "version"))
             return cast("SparkSession", session)
         except SessionError:
             raise
+        except TimeoutError:
+            raise SessionError(
+                f"the warm Spark server does not answer in {ANSWER_SECONDS:.0f} s; "
+                "seqaudit spark stop ends it"
+            ) from None
         except Exception as problem:
             if last or "SESSION" not in str(problem):
                 raise SessionError(
@@ -324,6 +344,29 @@ def _shared_session(state: server.State) -> "SparkSession":
                 ) from problem
             state = server.new_session(state)
     raise AssertionError("the loop returns or raises")
+
+
+def within(seconds: float, ask: Callable[[], object]) -> None:
+    """Ask something of a process that may not answer; what it raises is raised.
+
+    Raises:
+        TimeoutError: no answer came; nobody waits for it any more.
+    """
+    problems: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            ask()
+        except BaseException as problem:
+            problems.append(problem)
+
+    asking = threading.Thread(target=run, name="seqaudit-question", daemon=True)
+    asking.start()
+    asking.join(seconds)
+    if asking.is_alive():
+        raise TimeoutError
+    if problems:
+        raise problems[0]
 
 
 def _few_retries() -> Any:
