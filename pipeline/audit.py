@@ -208,7 +208,7 @@ class _Job:
 
     def _audit_spark(self, planned: Plan) -> dict[str, Any]:
         starting = self._start()
-        with self._interruptible():
+        with self._interruptible(starting):
             self._compile_needed(planned, starting)
             if not self._guessable(planned):
                 return self._audit_decoded_first(starting, planned)
@@ -266,7 +266,7 @@ class _Job:
         if self._options.engine == "direct":
             return self._replay_direct(kept.files, kept.events)
         starting = self._start()
-        with self._interruptible():
+        with self._interruptible(starting):
             accounts, members = accounts_of(kept.events), members_of(kept.events)
             vantages = self._vantages(kept.files, accounts, members)
             settings = self._replay_settings(vantages, self._inputs * len(kept.files))
@@ -289,7 +289,7 @@ class _Job:
                 raise StoppedError("interrupted; nothing was written", None) from None
         else:
             starting = self._start()
-            with self._interruptible():
+            with self._interruptible(starting):
                 self._compile_needed(planned, starting)
                 planned, events = self._settled(planned, partial(self._on_spark, starting, None))
         events = direct.ordered(events.cast(EVENTS), "conversation")
@@ -569,10 +569,11 @@ class _Job:
         return build(files, results, vantages, settings, self._options.names, self._problems)
 
     @contextlib.contextmanager
-    def _interruptible(self) -> Iterator[None]:
+    def _interruptible(self, starting: Starting) -> Iterator[None]:
         """Ctrl-C and failures of a Spark run; a session that failed is not used again."""
         try:
-            yield
+            with starting.in_use():
+                yield
         except CancelledError as stopped:
             raise StoppedError(str(stopped), None) from None
         except KeyboardInterrupt:

@@ -10,6 +10,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from seqaudit.decoders.errors import SeqauditError
@@ -80,13 +81,15 @@ def run_watched(starting: Starting, action: Callable[[], T], tasks: int, progres
     """
     spark = starting.session()
     counter = _counter(spark)
-    tag = f"seqaudit-{uuid.uuid4().hex}"  # other commands may use the same Connect session
+    # other commands may use the same Connect session, and other code one that is not ours
+    others = not starting.owned or _context(spark) is None
+    tag = f"seqaudit-{uuid.uuid4().hex}"
     outcome: list[T] = []
     failure: list[BaseException] = []
 
     def act() -> None:
         try:
-            if _context(spark) is None:
+            if others:
                 spark.addTag(tag)  # of this thread
             outcome.append(action())
         except BaseException as problem:
@@ -110,7 +113,7 @@ def run_watched(starting: Starting, action: Callable[[], T], tasks: int, progres
                 raise JobError(f"Spark began no task in {FIRST_TASK_SECONDS:.0f} s")
     except KeyboardInterrupt:
         try:
-            within(CANCEL_SECONDS, lambda: _cancel(spark, tag))
+            within(CANCEL_SECONDS, partial(_cancel, spark, tag if others else None))
         except TimeoutError:  # it is stopped, or stuck
             starting.kill()
         raise CancelledError(min(done, tasks), tasks) from None
@@ -170,13 +173,13 @@ def _context(spark: Any) -> Any:
     return None
 
 
-def _cancel(spark: Any, tag: str) -> None:
+def _cancel(spark: Any, tag: str | None) -> None:
+    """Cancel the jobs with a tag; without one all."""
     with contextlib.suppress(Exception):
-        context = _context(spark)
-        if context is None:
+        if tag is not None:
             spark.interruptTag(tag)
         else:
-            context.cancelAllJobs()
+            spark.sparkContext.cancelAllJobs()
 
 
 def _cause(problem: BaseException) -> str:

@@ -5,6 +5,10 @@ comes up the driver plans, compiles kernels and imports PySpark; ``Starting.sess
 Where a warm server runs (``server``), it is used in place of a JVM of our own.
 At the end nobody calls ``stop()``: it takes a second. A local JVM is killed with its workers and
 its folder removed; it would also end with our end of its stdin, as it does if we are killed.
+
+PySpark knows of one Spark in a process, whatever it is asked for. So a session of another place
+ends the one there was, unless that one has a job; and in a process that has a Spark of its own,
+that one is used where it is what was asked for, and left as it was.
 """
 
 import atexit
@@ -16,7 +20,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -106,12 +110,23 @@ class Starting:
         self._session: SparkSession | None = None
         self._used = used
         self._ready: Ready | None = None
+        self._attaching = threading.RLock()
+        self._jobs = 0
+        self._unwanted = False
+        self.owned = True  # false: somebody else's, in this process
         self.jvm: java.Jvm | None = None
         self.folder = Path("/") if used else Path.cwd()  # what relative paths mean to workers
         if place.remote is None and used is None:
             self._launch(cache, make_cache=make_cache)
 
     def _launch(self, cache: Path | None = None, *, make_cache: bool = False) -> None:
+        with _LOCK:
+            foreign = _make_way(self._place)
+            _CLASSIC.append(self)
+        if foreign is not None:
+            self._session = foreign
+            self.owned = False
+            return
         atexit.register(self.close)
         with interrupts.held_back():
             self.jvm = early.take() if self._place == Place() and not make_cache else None
@@ -135,6 +150,37 @@ class Starting:
         Raises:
             SessionError, java.JavaError: it could not be had; one line each.
         """
+        with self._attaching:  # several threads may want it at once
+            return self._made(compiled, note)
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While this lasts it is not ended for another place, or because another job failed."""
+        with _LOCK:
+            self._jobs += 1
+        try:
+            yield
+        finally:
+            with _LOCK:
+                self._jobs -= 1
+                ended = self._unwanted and not self._jobs
+            if ended:
+                self.close()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job uses it."""
+        return self._jobs > 0
+
+    def discard(self) -> None:
+        """End it now, or with the last job that uses it."""
+        with _LOCK:
+            self._unwanted = True
+            busy = self.busy
+        if not busy:
+            self.close()
+
+    def _made(self, compiled: bool, note: Callable[[str], None] | None) -> "SparkSession":
         if self._session is None and self._used is not None:
             try:
                 self._session = _shared_session(self._used.state)
@@ -145,6 +191,8 @@ class Starting:
                 self._used = None
                 self._launch()
         if self._session is None:
+            if self._place.remote is None and self.jvm is None:
+                raise SessionError("Spark was ended for another session of this process")
             self._session = self._connect() if self._place.remote else self._attach(compiled)
         return self._session
 
@@ -184,6 +232,9 @@ class Starting:
         if self._used is not None:
             self._used.close()
             self._used = None
+        with _LOCK:
+            if self in _CLASSIC:
+                _CLASSIC.remove(self)
         if self.jvm is None:
             return
         jvm, self.jvm = self.jvm, None
@@ -264,6 +315,11 @@ class Starting:
 
 _SHARED: Final[dict[Place, Starting]] = {}
 
+#: Of all that are not reached by URL the one that there is.
+_CLASSIC: Final[list[Starting]] = []
+
+_LOCK: Final = threading.RLock()
+
 
 def shared(place: Place, note: Callable[[str], None] | None = None) -> Starting:
     """The session of this process for a place; started on first use, ended with the process.
@@ -274,7 +330,9 @@ def shared(place: Place, note: Callable[[str], None] | None = None) -> Starting:
     Raises:
         SessionError, java.JavaError: it cannot be started.
     """
-    if place not in _SHARED:
+    with _LOCK:
+        if place in _SHARED:
+            return _SHARED[place]
         used = server.use() if place == Place() else None
         if used is not None and not used.state.current:
             used.close()
@@ -285,14 +343,46 @@ def shared(place: Place, note: Callable[[str], None] | None = None) -> Starting:
                 server.start()
                 used = server.use()
         _SHARED[place] = Starting(place, used=used)
-    return _SHARED[place]
+        return _SHARED[place]
 
 
 def discard(place: Place) -> None:
     """Forget a session that is no longer good, so that the next job gets a new one."""
-    starting = _SHARED.pop(place, None)
+    with _LOCK:
+        starting = _SHARED.pop(place, None)
     if starting is not None:
-        starting.close()
+        starting.discard()
+
+
+def _make_way(place: Place) -> "SparkSession | None":
+    """End the session of another place; somebody else's session in this process, if it will do.
+
+    Raises:
+        SessionError: one has a job, or is not what is asked for.
+    """
+    wanted = place.master or "local[*]"
+    for other in tuple(_CLASSIC):
+        if other.busy:
+            raise SessionError(
+                f"this process runs a job on another Spark, and can have one; {wanted} after it"
+            )
+        for gone in [known for known, starting in _SHARED.items() if starting is other]:
+            del _SHARED[gone]
+        other.close()
+    active = getattr(_spark_context(), "_active_spark_context", None)
+    if active is None:
+        return None
+    master = str(active.master)
+    if master != wanted and not (place.master is None and master.startswith("local")):
+        raise SessionError(
+            f"this process has a Spark on {master} already, and can have one; stop it for {wanted}"
+        )
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.getOrCreate().newSession()
+    for key, value in JOB_SETTINGS.items():
+        session.conf.set(key, value)
+    return session
 
 
 def first_line(problem: BaseException) -> str:
