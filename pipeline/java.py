@@ -200,13 +200,14 @@ def _started(
         )
 
 
-def processes_of(session_leader: int) -> list[int]:
-    """The processes of a session, which a JVM of ours is the leader of; empty without /proc."""
+def processes_of(session_leader: int, group: int | None = None) -> list[int]:
+    """The processes of a session, which a JVM of ours is the leader of, and of a process group;
+    empty without /proc."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError, IndexError):
             fields = path.read_text().rpartition(")")[2].split()
-            if int(fields[3]) == session_leader:
+            if int(fields[3]) == session_leader or int(fields[2]) == group:
                 found.append(int(path.parent.name))
     return sorted(found)
 

@@ -214,6 +214,27 @@ class Starting:
             or not java.runs(self._used.state.jvm_pid)
         )
 
+    @property
+    def ended(self) -> str | None:
+        """Why a JVM of our own is not there any more; null if it is, or is not ours."""
+        status = None if self.jvm is None else self.jvm.process.poll()
+        if self.jvm is None or status is None:
+            return None
+        how = f"killed by signal {-status}" if status < 0 else f"status {status}"
+        tail = java.log_tail(self.jvm.log, 1)
+        return f"Spark's Java ended while the job ran ({how}){f': {tail}' if tail else ''}"
+
+    def processes(self) -> list[int]:
+        """What works for a job on this machine, the JVM first; empty where nobody can tell."""
+        if self._used is not None:
+            leader = self._used.state.jvm_pid
+        elif self.jvm is not None and self._place.local:
+            leader = self.jvm.process.pid
+        else:
+            return []
+        found = java.processes_of(leader, self._ready.pid if self._ready is not None else None)
+        return sorted(found, key=lambda pid: pid != leader)
+
     def kill(self) -> None:
         """End a JVM that does not answer."""
         if self.jvm is not None:
