@@ -95,14 +95,14 @@ class Gap:
                 "revealed_frame": self.revealed.frame,
                 "revealed_at_ns": self.revealed.at_ns,
                 "revealed_by": self.revealed_by,
-                "revealed_after_ns": _between(self.before, self.revealed),
+                "revealed_after_ns": between(self.before, self.revealed),
                 "requested_frame": self.requested.frame if self.requested else None,
-                "requested_after_ns": _between(self.revealed, self.requested),
+                "requested_after_ns": between(self.revealed, self.requested),
                 "requests": self.requests,
                 "repaired_frame": part.last.frame if part.last else None,
-                "repaired_after_ns": _between(self.requested or self.revealed, part.last),
+                "repaired_after_ns": between(self.requested or self.revealed, part.last),
                 "delivered_frame": part.delivered.frame if part.delivered else None,
-                "delivered_after_ns": _between(self.revealed, part.delivered),
+                "delivered_after_ns": between(self.revealed, part.delivered),
             }
             for outcome, part in sorted(self.parts.items())
         ]
@@ -111,16 +111,16 @@ class Gap:
         """The same rows as ``results.compact`` writes them: a feed may have a thousand a stream."""
         return [
             f'{{"count":{part.ranges.total()},'
-            f'"delivered_after_ns":{_json(_between(self.revealed, part.delivered))},'
+            f'"delivered_after_ns":{_json(between(self.revealed, part.delivered))},'
             f'"delivered_frame":{_frame(part.delivered)},'
             f'"lost_after_frame":{_frame(self.before)},'
             f'"outcome":"{outcome}",'
-            f'"repaired_after_ns":{_json(_between(self.requested or self.revealed, part.last))},'
+            f'"repaired_after_ns":{_json(between(self.requested or self.revealed, part.last))},'
             f'"repaired_frame":{_frame(part.last)},'
-            f'"requested_after_ns":{_json(_between(self.revealed, self.requested))},'
+            f'"requested_after_ns":{_json(between(self.revealed, self.requested))},'
             f'"requested_frame":{_frame(self.requested)},'
             f'"requests":{self.requests},'
-            f'"revealed_after_ns":{_json(_between(self.before, self.revealed))},'
+            f'"revealed_after_ns":{_json(between(self.before, self.revealed))},'
             f'"revealed_at_ns":{self.revealed.at_ns},'
             f'"revealed_by":"{self.revealed_by}",'
             f'"revealed_frame":{self.revealed.frame},'
@@ -139,7 +139,7 @@ def _frame(mark: Mark | None) -> str:
     return "null" if mark is None else str(mark.frame)
 
 
-def _between(start: Mark | None, stop: Mark | None) -> int | None:
+def between(start: Mark | None, stop: Mark | None) -> int | None:
     """Null where one of them is not known, or where the order is the other one."""
     if start is None or stop is None or stop.at_ns < start.at_ns:
         return None

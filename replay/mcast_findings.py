@@ -9,6 +9,7 @@ from seqaudit.replay.gaps import BY_HIGHEST, Gap, Outcome
 from seqaudit.replay.mcast import McastEngine, Stream
 from seqaudit.replay.mcast_receiver import ReceiverModel
 from seqaudit.replay.mcast_sender import Stall
+from seqaudit.replay.measures import shown
 from seqaudit.replay.parameters import DEFAULT, LEARNED
 from seqaudit.replay.ranges import RangeSet, inclusive
 from seqaudit.replay.repeats import ENDLESS_REQUESTS
@@ -282,8 +283,8 @@ class _Reporter(Reporter):
                 stream, "MC001", recovered, ranges,
                 "{count:message} of {sender_member} {count|was|were} lost on the way to "
                 "{receiver_member} and "
-                "repaired by retransmission, the slowest {slowest_ms} ms after the gap showed.",
-                slowest_ms=(receiver.recovery.percentiles()["max"] or 0) // 1_000_000,
+                "repaired by retransmission, the slowest {slowest} after the gap showed.",
+                slowest=shown(receiver.recovery.percentiles()["max"]),
             )  # fmt: skip
         if lost:
             yield self.gap_finding(
@@ -403,12 +404,12 @@ class _Reporter(Reporter):
             yield self.make(
                 stream, "MC023", Certainty.LIKELY,
                 "{times:time} {receiver_member} had not acknowledged messages of "
-                "{sender_member} when its ack schedule says so, the longest after {late_ms} ms.",
+                "{sender_member} when its ack schedule says so, the longest after {late}.",
                 mark=since,
                 evidence=[(since, "delivered"), (seen, "still not acknowledged")],
                 facts={
                     "times": receiver.overdue_count,
-                    "late_ms": (seen.at_ns - since.at_ns) // 1_000_000,
+                    "late": shown(seen.at_ns - since.at_ns),
                 },
             )  # fmt: skip
         if receiver.oversized_requests:
@@ -515,7 +516,7 @@ class _Reporter(Reporter):
         return self.make(
             stream, "MC006", Certainty.PROVEN if proven else Certainty.LIKELY,
             "{sender_member} was blocked {times:time} ({proven} proven) with its window of "
-            "{capacity} messages ({origin}) full, the longest for {longest_ms} ms; " + room,
+            "{capacity} messages ({origin}) full, the longest for {longest}; " + room,
             mark=stalls[0].full,
             evidence=[
                 (longest.full, f"seqno {longest.filled_by} fills the window"),
@@ -527,7 +528,7 @@ class _Reporter(Reporter):
                 "proven": len(proven),
                 "capacity": capacity["value"],
                 "origin": capacity["origin"],
-                "longest_ms": (longest.resumed.at_ns - longest.full.at_ns) // 1_000_000,
+                "longest": shown(longest.resumed.at_ns - longest.full.at_ns),
                 "blocked_ns": sum(s.resumed.at_ns - s.full.at_ns for s in stalls),
                 "slow_member": longest.raised_by,
             },

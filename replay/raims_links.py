@@ -32,6 +32,7 @@ class PgmLink:
         self.sender: str | None = None
         self.dropped = 0  # messages of packets that had come before
         self.lost: list[tuple[int, int]] = []  # sqns given up: first and how many, ascending
+        self.unasked = False  # some of them were never asked for: the capture may have missed them
         self._address = address
         self._fresh: list[Range] = []
         self._stop = -1
@@ -145,6 +146,7 @@ class PgmLink:
         for hole in self.window.take_ended():
             if hole.fate not in (Fate.LATE, Fate.REPAIRED):
                 insort(self.lost, (hole.sqn, hole.count))
+                self.unasked |= hole.fate is Fate.UNASKED
         ready: list[Ready] = []
         stop = self.window.next if below is None else min(below, self.window.next)
         while self._held and self._held[0][0] < stop:

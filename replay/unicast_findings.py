@@ -7,6 +7,7 @@ from seqaudit.replay.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.both_ends_findings import NEEDLESS, ONE_END
 from seqaudit.replay.findings import Certainty, Finding, Severity
 from seqaudit.replay.gaps import Gap, Mark, Outcome
+from seqaudit.replay.measures import shown
 from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.repeats import ENDLESS_REQUESTS, Repeat
 from seqaudit.replay.reporting import (
@@ -174,16 +175,16 @@ class _Reporter(Reporter):
                 stream, "UC001", recovered, parts_of(recovered, Outcome.RECOVERED),
                 "{count:message} of {sender_member} {count|was|were} lost on the way to "
                 "{receiver_member} and "
-                "repaired by resends, the slowest {slowest_ms} ms after the gap showed.",
-                slowest_ms=(received.recovery.percentiles()["max"] or 0) // 1_000_000,
+                "repaired by resends, the slowest {slowest} after the gap showed.",
+                slowest=shown(received.recovery.percentiles()["max"]),
             )  # fmt: skip
         slow = [gap for gap in recovered if _took(gap) > SLOW_TICKS * self.interval_ns]
         if slow:
             yield self.gap_finding(
                 stream, "UC046", slow, parts_of(slow, Outcome.RECOVERED),
-                "It took up to {slowest_ms} ms until {count:message} of {sender_member} that "
+                "It took up to {slowest} until {count:message} of {sender_member} that "
                 "{count|was|were} known to be missing came.",
-                slowest_ms=max(map(_took, slow)) // 1_000_000,
+                slowest=shown(max(map(_took, slow))),
             )  # fmt: skip
         lost = [gap for gap in gaps if Outcome.UNRECOVERED in gap.parts]
         if lost:
@@ -422,11 +423,11 @@ class _Reporter(Reporter):
             yield self.make(
                 stream, "UC018", Certainty.LIKELY,
                 "{times:time} {receiver_member} acknowledged messages of {sender_member} later "
-                "than a tick or ack_threshold allows, the longest after {late_ms} ms.",
+                "than a tick or ack_threshold allows, the longest after {late}.",
                 mark=since, evidence=[(since, "arrived"), (came, "the ACK")],
                 facts={
                     "times": facts.late_ack_count,
-                    "late_ms": (came.at_ns - since.at_ns) // 1_000_000,
+                    "late": shown(came.at_ns - since.at_ns),
                 },
                 default="xmit_interval_ms",
             )  # fmt: skip
@@ -689,7 +690,7 @@ class _Reporter(Reporter):
             stream, "UC024", Certainty.PROVEN if proven else Certainty.LIKELY,
             "{sender_member} was blocked {times:time} ({proven} proven) with its window of "
             "{capacity} messages ({origin}) to {receiver_member} full, the longest for "
-            "{longest_ms} ms.",
+            "{longest}.",
             mark=stalls[0].full,
             evidence=[
                 (longest.full, f"seqno {longest.filled_by} fills the window"),
@@ -701,7 +702,7 @@ class _Reporter(Reporter):
                 "proven": len(proven),
                 "capacity": capacity["value"],
                 "origin": capacity["origin"],
-                "longest_ms": (longest.resumed.at_ns - longest.full.at_ns) // 1_000_000,
+                "longest": shown(longest.resumed.at_ns - longest.full.at_ns),
             },
         )  # fmt: skip
 
