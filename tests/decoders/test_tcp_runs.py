@@ -16,6 +16,7 @@ from seqaudit.decoders.account import Account
 from seqaudit.decoders.settings import DecodeSettings
 from seqaudit.decoders.tcp import ACK, FIN, RST, SYN, Direction
 from seqaudit.decoders.tcp_segments import (
+    OUTGOING_BIT,
     Key,
     SegmentFinder,
     Segments,
@@ -135,8 +136,10 @@ def captures(seed: int, most: int) -> list[tuple[Key, Row]]:
     while any(streams):
         number = draw.randint(0, len(streams) - 1)
         count = draw.choice([1, 2, 5, 50])
-        for row in streams[number][:count]:
-            found.append(((0, CARRIERS[number]), (row[0], len(found) + 1, *row[2:])))
+        for direction, _, at_ns, seq, ack, flags, length, facts, payload in streams[number][:count]:
+            facts += draw.choice([0, 0, -1, 5, OUTGOING_BIT])  # the builder's TTL is 64
+            row = (direction, len(found) + 1, at_ns, seq, ack, flags, length, facts, payload)
+            found.append(((0, CARRIERS[number]), row))
         del streams[number][:count]
     return found
 
