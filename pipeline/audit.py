@@ -582,6 +582,14 @@ class _Job:
         except (JobError, SessionError, JavaError):
             discard(self._options.place)
             raise
+        except SeqauditError:
+            raise
+        except Exception as problem:  # of Py4J, if its other end has gone between two jobs
+            ended = starting.ended
+            if ended is None:
+                raise
+            discard(self._options.place)
+            raise JobError(ended) from problem
 
 
 def members_of(rows: pa.Table) -> list[Member]:

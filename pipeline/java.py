@@ -67,6 +67,12 @@ START_SECONDS: Final = 90.0
 
 LOG: Final = "spark.log"
 
+#: How long ``java -version`` may take; it is asked only where no file says it.
+VERSION_SECONDS: Final = 20.0
+
+#: So many files Spark may want to have open.
+ENOUGH_FILES: Final = 1024
+
 #: A JVM that was told to end gets this long to remove its own folders before it is killed.
 LINGER_SECONDS: Final = 3.0
 
@@ -312,9 +318,21 @@ def _failure(jvm: Jvm, what: str) -> str:
     log = f"; its log: {kept}" if kept else ""
     said = f" ({tail})" if tail else ""
     return (
-        f"Spark's Java {jvm.java.release} from {jvm.java.origin} {what}{said}{log}; "
+        f"Spark's Java {jvm.java.release} from {jvm.java.origin} {what}{said}{_few_files()}{log}; "
         "--engine direct needs no Java"
     )
+
+
+def _few_files() -> str:
+    """What may be the reason: Spark alone comes as 300 files, which Java keeps open."""
+    try:
+        import resource
+    except ImportError:
+        return ""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)  # Java goes as far as it may
+    if most == resource.RLIM_INFINITY or most >= ENOUGH_FILES:
+        return ""
+    return f"; it may open {most} files (ulimit -n), and needs some {ENOUGH_FILES}"
 
 
 def _candidates() -> Iterator[tuple[Path, str]]:
@@ -344,10 +362,26 @@ def _release_of(program: Path) -> str | None:
     if match and os.access(program, os.X_OK):
         return match[1]
     try:
-        shown = subprocess.run(
-            [program, "-version"], capture_output=True, text=True, timeout=20, check=True
-        ).stderr
-    except (OSError, subprocess.SubprocessError):
+        asked = subprocess.Popen(
+            [program, "-version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError:
+        return None
+    try:
+        shown = asked.communicate(timeout=VERSION_SECONDS)[1]
+    except subprocess.TimeoutExpired:
+        return None
+    finally:  # a script that starts another program, as many are
+        with contextlib.suppress(OSError):
+            os.killpg(asked.pid, signal.SIGKILL)
+        asked.communicate()
+    if asked.returncode != 0:
         return None
     match = re.search(r'version "([0-9][^"]*)"', shown)
     return match[1] if match else None

@@ -16,6 +16,7 @@ import contextlib
 import logging
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
@@ -44,6 +45,9 @@ SESSION_SECONDS: Final = 90.0
 #: Where a Connect server listens if the URL does not say, and how long it may take to answer.
 CONNECT_PORT: Final = 15002
 KNOCK_SECONDS: Final = 10.0
+
+#: How long Spark may take to end in order, and its JVM to write a start-up cache.
+STOP_SECONDS: Final = 300.0
 
 #: How long a warm server may take for its first answer; it may be stopped, or stuck.
 ANSWER_SECONDS: Final = 20.0
@@ -111,6 +115,7 @@ class Starting:
         self._used = used
         self._ready: Ready | None = None
         self._attaching = threading.RLock()
+        self._port = 0  # of the gateway of a JVM of our own
         self._jobs = 0
         self._unwanted = False
         self.owned = True  # false: somebody else's, in this process
@@ -217,8 +222,13 @@ class Starting:
     @property
     def ended(self) -> str | None:
         """Why a JVM of our own is not there any more; null if it is, or is not ours."""
-        status = None if self.jvm is None else self.jvm.process.poll()
-        if self.jvm is None or status is None:
+        if self.jvm is None:
+            return None
+        status = self.jvm.process.poll()
+        if status is None and self._port and not _listens(self._port):  # it is ending
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = self.jvm.process.wait(java.LINGER_SECONDS)
+        if status is None:
             return None
         how = f"killed by signal {-status}" if status < 0 else f"status {status}"
         tail = java.log_tail(self.jvm.log, 1)
@@ -241,12 +251,19 @@ class Starting:
             self.jvm.kill()
 
     def stop(self) -> None:
-        """End the session in order and wait for the JVM, which writes its start-up cache now."""
-        if self._session is not None:
-            self._session.stop()
-        if self.jvm is not None:
-            self.jvm.end()
-            self.jvm.process.wait(timeout=300)
+        """End the session in order and wait for the JVM, which writes its start-up cache now.
+
+        Raises:
+            SessionError: it does not end.
+        """
+        try:
+            if self._session is not None:
+                within(STOP_SECONDS, self._session.stop)
+            if self.jvm is not None:
+                self.jvm.end()
+                self.jvm.process.wait(STOP_SECONDS)
+        except (TimeoutError, subprocess.TimeoutExpired):
+            raise SessionError(f"Spark did not end in {STOP_SECONDS:.0f} s") from None
 
     def close(self) -> None:
         """Let the JVM end and remove its folder; safe to call twice. A warm server stays."""
@@ -279,6 +296,7 @@ class Starting:
         port, secret = java.gateway(
             self.jvm, java.START_SECONDS - (time.monotonic() - import_started)
         )
+        self._port = port
         settings = JOB_SETTINGS | LOCAL_SETTINGS if self._place.local else JOB_SETTINGS
         settings = settings | {
             "spark.master": self._place.master or "local[*]",
@@ -499,6 +517,17 @@ def _knock(remote: str) -> None:
         raise SessionError(
             f"{remote}: no Spark Connect server answers ({problem}); check the address"
         ) from problem
+
+
+def _listens(port: int) -> bool:
+    """Whether somebody listens at a port of this machine."""
+    try:
+        socket.create_connection(("127.0.0.1", port), KNOCK_SECONDS).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _spark_context() -> Any:

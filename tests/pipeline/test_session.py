@@ -160,3 +160,16 @@ def test_threads_get_the_same_session(
 def test_who_waited_for_a_session_that_was_ended_is_told(no_spark: list[Starting]) -> None:
     with pytest.raises(SessionError, match="was ended for another session"):
         session.shared(Place(master="local[3]")).session()
+
+
+def test_a_java_that_is_ending_is_waited_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Starting, "_launch", lambda *_, **__: None)
+    starting = Starting(Place())
+    assert starting.ended is None
+    with subprocess.Popen(["sh", "-c", "sleep 0.2; exit 3"]) as process:
+        log = Path("nothing")
+        starting.jvm = SimpleNamespace(process=process, log=log)  # type: ignore[assignment]
+        assert starting.ended is None
+        starting._port = 1  # where nobody listens
+        assert starting.ended == "Spark's Java ended while the job ran (status 3)"
+    starting.jvm = None
