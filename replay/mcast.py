@@ -166,6 +166,8 @@ class McastEngine:
         if self.last is None or last.frame >= self.last.frame:
             self.last = last
         self.members.learn(event)
+        if self.members.captured_twice(event):
+            return
         if event.flags & Flag.REFUSED and self.members.comes_here(event):
             return  # the member had closed the connection
         if event.kind in (Kind.DATA, Kind.RETRANSMISSION):
@@ -476,7 +478,7 @@ class McastEngine:
         mark = event.first_mark()
         if stream.sender_model is not None:
             stream.sender_model.requested(event.source, mark)
-        if stream.passing is not None:
+        if stream.passing is not None and not event.flags & Flag.NETWORK_DUPLICATE:
             stream.passing.requested(event.source, event.ranges(), mark)
         if self._from_local(event) and not self.members.is_local(sender) and self.excluded is None:
             self.joined = True

@@ -362,7 +362,8 @@ class _Reporter(Reporter):
         )  # fmt: skip
         yield from self.note(
             stream, "MC010", receiver.duplicated, Certainty.PROVEN,
-            "The network delivered {copies:message} of {sender_member} twice.",
+            "{copies:message} of {sender_member} came twice in identical datagrams, from the "
+            "network or from the capturing machine.",
             "the same datagram again",
             copies=receiver.network_duplicates,
         )  # fmt: skip

@@ -100,6 +100,8 @@ class UnicastEngine:
         if event.source is None or event.destination is None:
             return
         self.members.learn(event)
+        if self.members.captured_twice(event):
+            return
         if event.flags & Flag.REFUSED and self.members.comes_here(event):
             return  # the member had closed the connection
         if self.ends is not None:
@@ -186,7 +188,7 @@ class UnicastEngine:
         pair = self._pair(event.destination, event.source, event)
         stream = pair.current or self._stream(pair, event)
         stream.saw_request(event)
-        if stream.passing is not None:
+        if stream.passing is not None and not event.flags & Flag.NETWORK_DUPLICATE:
             stream.passing.requested(event.source, event.ranges(), event.first_mark())
         if pair.receiving is not None:
             if event.seqno is not None:

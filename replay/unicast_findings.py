@@ -249,7 +249,8 @@ class _Reporter(Reporter):
             )  # fmt: skip
         yield from self.note(
             stream, "UC029", received.duplicated, Certainty.PROVEN,
-            "The network delivered {copies:message} of {sender_member} twice.",
+            "{copies:message} of {sender_member} came twice in identical datagrams, from the "
+            "network or from the capturing machine.",
             "the same datagram again",
             copies=received.network_duplicates,
         )  # fmt: skip

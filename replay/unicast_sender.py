@@ -255,7 +255,8 @@ class SenderMachine:
             facts.other_conn.add(mark)  # A5, A6
             return
         if self._out_of_order(entry, event):  # A7
-            self._ignore(entry, facts, event)
+            if not event.flags & Flag.NETWORK_DUPLICATE:
+                self._ignore(entry, facts, event)
             return
         if event.stamp is not None:
             entry.last_stamp = event.stamp
@@ -279,12 +280,15 @@ class SenderMachine:
         mark = event.first_mark()
         self.last_peer = mark
         facts = self.facts_of(stream)
+        again = bool(event.flags & Flag.NETWORK_DUPLICATE)  # answered twice, but sent once
         last, self._last_sync = self._last_sync, mark
-        if last is not None and mark.at_ns - last.at_ns < self._sync_ns * 8 // 10 - 50_000_000:
+        least = self._sync_ns * 8 // 10 - 50_000_000
+        if last is not None and mark.at_ns - last.at_ns < least and not again:
             facts.syncs_close_count += 1
             if len(facts.syncs_close) < MAX_LISTED:
                 facts.syncs_close.append((last, mark))
-        facts.syncs.add(mark)
+        if not again:
+            facts.syncs.add(mark)
         entry = self.entry
         if entry is None or entry.stream is not stream:
             facts.syncs_ignored.add(mark)
@@ -294,7 +298,9 @@ class SenderMachine:
             return
         if event.stamp is not None:
             entry.last_stamp = event.stamp
-        if entry.last_ack is not None:
+        if again:
+            pass
+        elif entry.last_ack is not None:
             facts.syncs_after_ack.add(mark)
         else:
             facts.syncs_first.add(mark)

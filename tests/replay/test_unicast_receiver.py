@@ -1,9 +1,12 @@
 """The data receiver's rows (jgroups.md 4.4; table B), captured at B, which A sends to."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from seqaudit.decoders.events import Flag
+from seqaudit.replay.event import Event
 from tests.replay.builders import B, Step
 from tests.replay.unicast_builders import (
     TICK,
@@ -507,3 +510,21 @@ def test_a_hole_of_the_capture_is_no_loss() -> None:
     told = heard(B, data(1), data(4), TICK, ack(4, 1))
     assert told.gaps() == [("not captured", [[2, 3]])]
     assert told.findings() == [("CP007", "proven")]
+
+
+def test_what_a_member_sent_is_not_sent_twice_because_it_was_captured_twice() -> None:
+    """No network lies between a member and its own interface."""
+    story = [data(2), sync(1), data(1), data(2), TICK, ack(2, 2), data(4), 2 * TICK, request(3)]
+    once = heard(B, *story, data(3))
+    twice = [
+        step
+        for event in story
+        for step in (
+            [event, replace(event, flags=event.flags | Flag.NETWORK_DUPLICATE)]
+            if isinstance(event, Event) and event.source == B
+            else [event]
+        )
+    ]
+    names = ("requests", "requested_seqnos", "acks", "syncs")
+    assert heard(B, *twice, data(3)).told(*names) == once.told(*names)
+    assert heard(B, *twice, data(3)).findings() == once.findings()
