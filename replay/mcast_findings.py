@@ -1,26 +1,21 @@
-"""What a replayed multicast cluster says: stream summaries, gaps, views, findings (design 4.5)."""
+"""What a replayed multicast cluster says (design 4.3, 4.5)."""
 
 from collections.abc import Iterator
 from typing import Any, Final
 
+from seqaudit.replay import stream_rows
 from seqaudit.replay.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.findings import Certainty, Evidence, Finding
-from seqaudit.replay.gaps import BY_HIGHEST, Gap, Outcome
+from seqaudit.replay.gaps import BY_HIGHEST, Outcome
 from seqaudit.replay.mcast import McastEngine, Stream
 from seqaudit.replay.mcast_receiver import ReceiverModel
 from seqaudit.replay.mcast_sender import Stall
+from seqaudit.replay.mcast_summary import capacity_of, gaps_of, outside, role_of, stream_row
 from seqaudit.replay.measures import shown
-from seqaudit.replay.parameters import DEFAULT, LEARNED
-from seqaudit.replay.ranges import RangeSet, inclusive
+from seqaudit.replay.parameters import DEFAULT
+from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.repeats import ENDLESS_REQUESTS
-from seqaudit.replay.reporting import (
-    MAX_EVIDENCE,
-    MAY_HAVE_BEEN_DELIVERED,
-    STILL_MISSING,
-    Reporter,
-    listed,
-    parts_of,
-)
+from seqaudit.replay.reporting import MAX_EVIDENCE, STILL_MISSING, Reporter, listed, parts_of
 from seqaudit.replay.results import GAP, STREAM, VIEW, Result
 from seqaudit.replay.rules import RULES
 from seqaudit.replay.settings import BETWEEN, MEMBER, UNKNOWN
@@ -29,7 +24,6 @@ _NEVER_CAME: Final = (
     "{count:message} of {sender_member} never reached {receiver_member}, asked for "
     "{requests:time}; nothing behind them can be delivered in order."
 )
-_NOT_HERE: Final = "not visible at this point of capture (jgroups.md 6)"
 
 
 def results(engine: McastEngine, capture: int, end_ns: int) -> list[Result]:
@@ -56,10 +50,11 @@ class _Reporter(Reporter):
             stream = self.engine.streams[key]
             if not stream.arrivals and not stream.peers and not stream.by_wire_kind:
                 continue
-            yield self.row(STREAM, self._summary(stream), stream)
-            for gap in self._gaps(stream):
+            yield self.row(STREAM, stream_row(self.engine, stream), stream)
+            role = role_of(self.engine, stream)
+            for gap in gaps_of(stream):
                 for row in gap.rows():
-                    yield self.row(GAP, self._gap(stream, gap, row), stream)
+                    yield self.row(GAP, stream_rows.gap(role, stream.system, row), stream)
             for finding in self._findings(stream):
                 yield self.finding(finding, stream)
         for view, mark, installed in self.engine.views:
@@ -78,174 +73,6 @@ class _Reporter(Reporter):
         yield from self._judged()
         yield from self._parameters()
 
-    # -- stream summary --------------------------------------------------------------------------
-
-    def _summary(self, stream: Stream) -> dict[str, Any]:
-        receiver, passing, sender = stream.receiver, stream.passing, stream.sender_model
-        local = self.engine.members.local if receiver is not None else None
-        at_receiver = self.engine.vantage.kind == MEMBER and not self._sends(stream)
-        asked = sum(p.requests for p in stream.peers.values())
-        asked_seqnos = sum(p.requested_seqnos for p in stream.peers.values())
-        acks = sum(p.acks for p in stream.peers.values())
-        side = "sent" if at_receiver else "arrived" if self._sends(stream) else "passed"
-        row: dict[str, Any] = {
-            "system": stream.system,
-            "id": stream.key,
-            "cluster": self.engine.cluster,
-            "sender": stream.sender,
-            "receiver": local if at_receiver else None,
-            "conn_id": None,
-            "role": "receiver" if at_receiver else "sender" if self._sends(stream) else "between",
-            "first_seqno": stream.first_seqno,
-            "last_seqno": stream.last_seqno,
-            "first_frame": stream.first.frame if stream.first else None,
-            "last_frame": stream.last.frame if stream.last else None,
-            "first_ns": stream.first.at_ns if stream.first else None,
-            "last_ns": stream.last.at_ns if stream.last else None,
-            "messages": stream.ever.total(),
-            "arrivals": stream.arrivals,
-            "copies": stream.arrivals - stream.ever.total() - stream.further_sends,
-            "further_sends": stream.further_sends,
-            "bytes": stream.bytes,
-            "by_wire_kind": dict(sorted(stream.by_wire_kind.items())),
-            "network_duplicates": 0,
-            "delivered": None,
-            "gaps": 0,
-            "reordered": 0,
-            "recovered": None,
-            "recovered_or_late": None,
-            "unrecovered": None,
-            "not_captured": 0,
-            "not_asked_for": 0,
-            "lost": None,
-            "lost_seqnos": None,
-            "unrecovered_seqnos": None,
-            "requests": {"sent": None, "arrived": None, side: asked},
-            "requested_seqnos": {"sent": None, "arrived": None, side: asked_seqnos},
-            "acks": {"sent": None, "arrived": None, side: acks},
-            "syncs": None,
-            "retransmissions": {"useful": 0, "needless": 0, "undecidable": 0},
-            "recovery_ns": {"p50": None, "p99": None, "max": None},
-            "outside_membership": _outside(stream),
-            "peers": {member: peer.row() for member, peer in sorted(stream.peers.items())},
-            "stalls": None,
-            "max_outstanding": None,
-            "capacity": self._capacity(stream),
-            "delivered_interval": None,
-            "unknown": {},
-        }
-        if receiver is not None:
-            self._received(row, stream, receiver)
-        elif at_receiver:  # no window for it: nothing is delivered, and nothing is lost for it
-            row |= {"delivered": [], "lost_seqnos": [], "unrecovered_seqnos": []}
-            row |= dict.fromkeys(("recovered", "recovered_or_late", "unrecovered", "lost"), 0)
-        elif passing is not None:
-            row["network_duplicates"] = passing.network_duplicates
-            row["gaps"] = passing.gap_count
-            row["reordered"] = passing.counts[Outcome.REORDERED]
-            row["not_captured"] = passing.counts[Outcome.UNCAPTURED]
-            row["retransmissions"] = {
-                "useful": None,
-                "needless": passing.needless_count,
-                "undecidable": passing.undecidable,
-            }
-            hidden = ("delivered", "lost", "recovered", "unrecovered")
-            row["unknown"] = dict.fromkeys(hidden, _NOT_HERE)
-        if sender is not None:
-            row["max_outstanding"] = sender.max_outstanding
-            row["stalls"] = [stall.row() for stall in sender.stalls()]
-            row["unlisted_stalls"] = sender.unlisted_stalls()
-            if sender.capacity is None and sender.learned_capacity() is None:
-                row["stalls"] = None
-                row["unknown"]["stalls"] = (
-                    "the capacity is not given, and the sender did not run into the same number "
-                    "of unacknowledged messages twice (jgroups.md 6)"
-                )
-        return row
-
-    def _received(self, row: dict[str, Any], stream: Stream, receiver: ReceiverModel) -> None:
-        delivery = receiver.delivery
-        row |= {
-            "network_duplicates": receiver.network_duplicates,
-            "start_known": receiver.start_known,
-            "delivered": inclusive(delivery.ranges),
-            "delivered_unlisted": delivery.unlisted,
-            "gaps": receiver.gap_count,
-            "reordered": receiver.counts[Outcome.REORDERED],
-            "recovered": receiver.counts[Outcome.RECOVERED],
-            "recovered_or_late": receiver.counts[Outcome.EITHER],
-            "unrecovered": receiver.counts[Outcome.UNRECOVERED],
-            "not_captured": receiver.counts[Outcome.UNCAPTURED],
-            "not_asked_for": receiver.counts[Outcome.UNASKED],
-            "lost": receiver.counts[Outcome.RECOVERED] + receiver.counts[Outcome.UNRECOVERED],
-            "lost_seqnos": inclusive(listed(receiver.lost)),
-            "unrecovered_seqnos": inclusive(listed(receiver.unrecovered)),
-            "unlisted_gaps": receiver.unlisted_gaps,
-            "retransmissions": {
-                "useful": receiver.useful,
-                "needless": receiver.needless_count,
-                "undecidable": receiver.undecidable,
-            },
-            "recovery_ns": receiver.recovery.percentiles(),
-            "dropped_inside": receiver.inner_loss.ranges.total(),
-            "outside_window": receiver.outside_window.ranges.total(),
-        }
-        interval = self.engine.reports_interval.get(stream.key)
-        if interval is not None:
-            row["delivered_interval"] = list(interval)
-            row["unknown"]["delivered"] = (
-                "this member died or left; it delivered at least up to its last ACK and at most "
-                "up to the view without it"
-            )
-        if receiver.unasked_long:
-            row["delivered"] = None
-            row["unknown"]["delivered"] = MAY_HAVE_BEEN_DELIVERED
-        if receiver.inner_loss:
-            row["delivered"] = None
-            row["unknown"]["delivered"] = (
-                "messages were dropped inside the receiver after they had arrived (MC005)"
-            )
-
-    def _sends(self, stream: Stream) -> bool:
-        return self.engine.vantage.kind == MEMBER and stream.passing is not None
-
-    def _capacity(self, stream: Stream) -> dict[str, Any] | None:
-        if stream.system == "nakack2":
-            return None  # unbounded windows (5.5)
-        given = self.engine.parameters.value("capacity")
-        if given is not None:
-            return {"value": given, "origin": self.engine.parameters.origin("capacity")}
-        if stream.sender_model is not None:
-            learned = stream.sender_model.learned_capacity()
-            if learned is not None:
-                return {"value": learned, "origin": LEARNED}
-        return None
-
-    # -- gaps ------------------------------------------------------------------------------------
-
-    def _gaps(self, stream: Stream) -> list[Gap]:
-        if stream.receiver is not None:
-            gaps = stream.receiver.gaps
-        elif stream.passing is not None:
-            gaps = stream.passing.gaps
-        else:
-            gaps = []
-        return sorted(gaps, key=lambda gap: gap.first)
-
-    def _gap(self, stream: Stream, gap: Gap, row: dict[str, Any]) -> dict[str, Any]:
-        if stream.passing is not None:
-            row = self._passing_gap(stream, row)
-        return row | {"system": stream.system}
-
-    def _passing_gap(self, stream: Stream, row: dict[str, Any]) -> dict[str, Any]:
-        """At the sender and between members a gap says where a seqno is missing, not for whom."""
-        names = (
-            {"reordered": "sent out of order", "unrecovered": "not sent, or not captured"}
-            if self._sends(stream)
-            else {"unrecovered": "lost before this point, or not captured"}
-        )
-        return row | {"outcome": names.get(row["outcome"], row["outcome"])}
-
     # -- findings --------------------------------------------------------------------------------
 
     def _findings(self, stream: Stream) -> Iterator[Finding]:
@@ -255,17 +82,17 @@ class _Reporter(Reporter):
             yield from self._passing_findings(stream)
         if stream.sender_model is not None:
             yield from self._sender_findings(stream)
-        if _outside(stream) and self.engine.vantage.kind == MEMBER:
+        if outside(stream) and self.engine.vantage.kind == MEMBER:
             yield self.make(
                 stream, "MC018", Certainty.PROVEN,
                 "{count:message} of {sender_member} arrived while this member was outside the "
                 "membership: not delivered, and no loss is judged on {count|it|them}.",
-                facts={"count": _outside(stream)},
+                facts={"count": outside(stream)},
             )  # fmt: skip
 
     def _receiver_findings(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
         recovered, tail, lost, still_open, gone = [], [], [], [], []
-        for gap in self._gaps(stream):
+        for gap in gaps_of(stream):
             if Outcome.RECOVERED in gap.parts:
                 recovered.append(gap)
             if gap.revealed_by == BY_HIGHEST and gap.requested is not None:
@@ -330,7 +157,7 @@ class _Reporter(Reporter):
                 "HIGHEST_SEQNO revealed it.",
             )  # fmt: skip
         endless = [
-            gap for gap in self._gaps(stream)
+            gap for gap in gaps_of(stream)
             if gap.requests >= ENDLESS_REQUESTS and Outcome.UNRECOVERED in gap.parts
         ]  # fmt: skip
         if endless:
@@ -343,7 +170,7 @@ class _Reporter(Reporter):
             )  # fmt: skip
         yield from self._notes(stream, receiver)
         yield from self.missed_by_capture(
-            stream, self._gaps(stream), receiver.had_by_requests, "MC014", self.interval_ns
+            stream, gaps_of(stream), receiver.had_by_requests, "MC014", self.interval_ns
         )
 
     def _notes(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
@@ -425,7 +252,8 @@ class _Reporter(Reporter):
     def _passing_findings(self, stream: Stream) -> Iterator[Finding]:
         passing = stream.passing
         assert passing is not None
-        if self._sends(stream):
+        at_sender = role_of(self.engine, stream) == stream_rows.SENDER
+        if at_sender:
             yield from self.note(
                 stream, "MC012", passing.out_of_order, Certainty.PROVEN,
                 "{sender_member} sent {count:message} after higher seqnos.",
@@ -460,7 +288,7 @@ class _Reporter(Reporter):
         for pending in passing.unanswered:
             yield self.make(
                 stream, "MC015",
-                Certainty.PROVEN if self._sends(stream) else Certainty.LIKELY,
+                Certainty.PROVEN if at_sender else Certainty.LIKELY,
                 "{asker_member} asked for the same {count:message} of {sender_member} "
                 "{requests:time} and no copy was sent.",
                 seqnos=list(pending.ranges), mark=pending.first,
@@ -511,7 +339,7 @@ class _Reporter(Reporter):
     def _blocked(self, stream: Stream, stalls: list[Stall]) -> Finding:
         proven = [stall for stall in stalls if stall.proven]
         longest = max(stalls, key=lambda stall: stall.resumed.at_ns - stall.full.at_ns)
-        capacity = self._capacity(stream)
+        capacity = capacity_of(self.engine, stream)
         assert capacity is not None
         room = "{slow_member} made room then." if longest.raised_by else "a view made room then."
         return self.make(
@@ -590,7 +418,7 @@ class _Reporter(Reporter):
             elif code in ("MC017", "MC007") and given.value("capacity") is None:
                 why = "mcast.capacity is not given"
             elif code == "MC006" and all(
-                self._capacity(s) is None for s in self.engine.streams.values()
+                capacity_of(self.engine, s) is None for s in self.engine.streams.values()
             ):
                 why = "the capacity is neither given nor shown by the capture"
             yield self.judged(code, why)
@@ -599,7 +427,7 @@ class _Reporter(Reporter):
         yield from self.parameters_used(
             ("rules", "xmit_interval_ms", "max_xmit_req_size", "become_server_queue_size")
         )
-        capacities = [self._capacity(s) for s in self.engine.streams.values()]
+        capacities = [capacity_of(self.engine, s) for s in self.engine.streams.values()]
         for known in capacities:
             if known is not None:
                 yield self.parameter("capacity", known["value"], known["origin"])
@@ -613,9 +441,3 @@ _AT_RECEIVER: Final = frozenset(
      "MC022", "MC023", "CP007"}
 )  # fmt: skip
 _AT_SENDER: Final = frozenset({"MC006", "MC007", "MC008", "MC012", "MC020"})
-
-
-def _outside(stream: Stream) -> int:
-    """Messages of no window: from outside the membership, or below where the window began."""
-    below = stream.receiver.before_start if stream.receiver is not None else 0
-    return stream.outside_membership + below

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from seqaudit.replay import stream_rows
 from seqaudit.replay.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.both_ends_findings import NEEDLESS, ONE_END
 from seqaudit.replay.findings import Certainty, Finding, Severity
@@ -27,8 +28,6 @@ from seqaudit.replay.unicast_streams import Stream
 from seqaudit.replay.unicast_summary import (
     capacity_of,
     connection_row,
-    gap_row,
-    gaps_of,
     role_of,
     stream_row,
 )
@@ -75,9 +74,10 @@ class _Reporter(Reporter):
             detail = stream_row(pair, stream, self.engine.cluster, self.parameters)
             yield self.row(STREAM, detail, stream)
             yield self.row(CONNECTION, connection_row(pair, stream, self.engine.cluster), stream)
-            for gap in gaps_of(pair, stream):
+            for gap in stream_rows.gaps_of(stream.received, stream.passing):
                 for row in gap.rows():
-                    yield self.row(GAP, gap_row(pair, stream, row), stream)
+                    row = stream_rows.gap(role_of(pair), stream.system, row)
+                    yield self.row(GAP, row, stream)
             for finding in self._findings(pair, stream):
                 yield self.finding(finding, stream)
         if self.engine.pairs:
@@ -198,8 +198,7 @@ class _Reporter(Reporter):
                 requests=max(gap.requests for gap in lost),
             )  # fmt: skip
             yield self.gap_finding(
-                stream, "UC033", lost, ranges,
-                STILL_MISSING,
+                stream, "UC033", lost, ranges, STILL_MISSING,
                 holds={"end_before_ns": until},
             )  # fmt: skip
         yield from self.missed_by_capture(
