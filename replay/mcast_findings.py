@@ -6,7 +6,7 @@ from typing import Any, Final
 from seqaudit.replay import stream_rows
 from seqaudit.replay.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.findings import Certainty, Evidence, Finding
-from seqaudit.replay.gaps import BY_HIGHEST, Outcome
+from seqaudit.replay.gaps import BY_HIGHEST, Gap, Outcome
 from seqaudit.replay.mcast import McastEngine, Stream
 from seqaudit.replay.mcast_receiver import ReceiverModel
 from seqaudit.replay.mcast_sender import Stall
@@ -15,15 +15,11 @@ from seqaudit.replay.measures import shown
 from seqaudit.replay.parameters import DEFAULT
 from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.repeats import ENDLESS_REQUESTS
-from seqaudit.replay.reporting import MAX_EVIDENCE, STILL_MISSING, Reporter, listed, parts_of
+from seqaudit.replay.reporting import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.results import GAP, STREAM, VIEW, Result
 from seqaudit.replay.rules import RULES
 from seqaudit.replay.settings import BETWEEN, MEMBER, UNKNOWN
-
-_NEVER_CAME: Final = (
-    "{count:message} of {sender_member} never reached {receiver_member}, asked for "
-    "{requests:time}; nothing behind them can be delivered in order."
-)
+from seqaudit.replay.window_findings import WindowReporter, with_part
 
 
 def results(engine: McastEngine, capture: int, end_ns: int) -> list[Result]:
@@ -31,14 +27,13 @@ def results(engine: McastEngine, capture: int, end_ns: int) -> list[Result]:
     return list(_Reporter(engine, capture, end_ns).rows())
 
 
-class _Reporter(Reporter):
+class _Reporter(WindowReporter):
     def __init__(self, engine: McastEngine, capture: int, end_ns: int) -> None:
         systems = {stream.system for stream in engine.streams.values()}
         system = min(systems) if systems else "nakack4"
         super().__init__(capture, engine.conversation, engine.parameters, system)
         self.engine = engine
         self.end_ns = end_ns
-        self.interval_ns = engine.parameters.value("xmit_interval_ms") * 1_000_000
 
     def receiver_of(self, stream: Any) -> str | None:
         return self.engine.members.local
@@ -91,56 +86,11 @@ class _Reporter(Reporter):
             )  # fmt: skip
 
     def _receiver_findings(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
-        recovered, tail, lost, still_open, gone = [], [], [], [], []
-        for gap in gaps_of(stream):
-            if Outcome.RECOVERED in gap.parts:
-                recovered.append(gap)
-            if gap.revealed_by == BY_HIGHEST and gap.requested is not None:
-                tail.append(gap)
-            if Outcome.UNRECOVERED in gap.parts:
-                if receiver.ended is not None:
-                    gone.append(gap)
-                elif self.end_ns - gap.revealed.at_ns >= TICKS_TO_LOSE * self.interval_ns:
-                    lost.append(gap)
-                else:
-                    still_open.append(gap)
+        gaps = gaps_of(stream)
+        recovered = with_part(gaps, Outcome.RECOVERED)
         if recovered:
-            ranges = parts_of(recovered, Outcome.RECOVERED)
-            yield self.gap_finding(
-                stream, "MC001", recovered, ranges,
-                "{count:message} of {sender_member} {count|was|were} lost on the way to "
-                "{receiver_member} and "
-                "repaired by retransmission, the slowest {slowest} after the gap showed.",
-                slowest=shown(receiver.recovery.percentiles()["max"]),
-            )  # fmt: skip
-        if lost:
-            yield self.gap_finding(
-                stream, "MC002", lost, parts_of(lost, Outcome.UNRECOVERED), _NEVER_CAME,
-                requests=sum(gap.requests for gap in lost),
-            )  # fmt: skip
-        if still_open:
-            # Whether three ticks passed before the capture ended, the report knows: this
-            # conversation may have been silent long before.
-            until = max(g.revealed.at_ns for g in still_open) + TICKS_TO_LOSE * self.interval_ns
-            ranges = parts_of(still_open, Outcome.UNRECOVERED)
-            yield self.gap_finding(
-                stream, "MC014", still_open, ranges, STILL_MISSING,
-                holds={"end_before_ns": until},
-            )  # fmt: skip
-            yield self.gap_finding(
-                stream, "MC002", still_open, ranges, _NEVER_CAME,
-                holds={"end_from_ns": until},
-                requests=sum(gap.requests for gap in still_open),
-            )  # fmt: skip
-        if gone and receiver.ended is not None:
-            if receiver.skipped:
-                pass  # MC021 says it
-            elif receiver.ended[1] == "its sender left the view":
-                yield self.gap_finding(
-                    stream, "MC019", gone, parts_of(gone, Outcome.UNRECOVERED),
-                    "{sender_member} left the view while {count} of its messages were missing "
-                    "here; they are never delivered.",
-                )  # fmt: skip
+            yield self.repaired(stream, "MC001", recovered, receiver, "retransmission")
+        yield from self._lost(stream, receiver, with_part(gaps, Outcome.UNRECOVERED))
         if receiver.skipped:
             yield self.make(
                 stream, "MC021", Certainty.PROVEN,
@@ -148,30 +98,43 @@ class _Reporter(Reporter):
                 "were never delivered here.",
                 seqnos=list(receiver.skipped), facts={"count": receiver.skipped.total()},
             )  # fmt: skip
+        tail = [g for g in gaps if g.revealed_by == BY_HIGHEST and g.requested is not None]
         if tail:
-            ranges = [(gap.first, gap.stop) for gap in tail]
             yield self.gap_finding(
-                stream, "MC003", tail, ranges,
+                stream, "MC003", tail, [(gap.first, gap.stop) for gap in tail],
                 "The last {count:message} of {sender_member} before a pause {count|was|were} lost; "
-                "its "
-                "HIGHEST_SEQNO revealed it.",
+                "its HIGHEST_SEQNO revealed it.",
             )  # fmt: skip
-        endless = [
-            gap for gap in gaps_of(stream)
-            if gap.requests >= ENDLESS_REQUESTS and Outcome.UNRECOVERED in gap.parts
-        ]  # fmt: skip
+        yield from self._notes(stream, receiver)
+        yield from self._own_requests(stream, receiver)
+        yield from self.missed_by_capture(stream, gaps, receiver, "MC014")
+
+    def _lost(self, stream: Stream, receiver: ReceiverModel, gaps: list[Gap]) -> Iterator[Finding]:
+        """``gaps`` with messages that never came."""
+        if receiver.ended is None:
+            recent = self.end_ns - TICKS_TO_LOSE * self.interval_ns
+            lost = [gap for gap in gaps if gap.revealed.at_ns <= recent]
+            if lost:
+                requests = sum(gap.requests for gap in lost)
+                yield self.never_came(stream, "MC002", lost, requests)
+            still_open = [gap for gap in gaps if gap.revealed.at_ns > recent]
+            if still_open:
+                requests = sum(gap.requests for gap in still_open)
+                yield from self.lost_or_open(stream, "MC002", "MC014", still_open, requests)
+        elif gaps and not receiver.skipped and receiver.ended[1] == "its sender left the view":
+            yield self.gap_finding(
+                stream, "MC019", gaps, parts_of(gaps, Outcome.UNRECOVERED),
+                "{sender_member} left the view while {count} of its messages were missing "
+                "here; they are never delivered.",
+            )  # fmt: skip
+        endless = [gap for gap in gaps if gap.requests >= ENDLESS_REQUESTS]
         if endless:
             yield self.gap_finding(
                 stream, "MC015", endless, parts_of(endless, Outcome.UNRECOVERED),
                 "{count:message} {count|was|were} asked for up to {requests:time} and no copy "
-                "came; whether "
-                "none was sent or all were lost cannot be told here.",
+                "came; whether none was sent or all were lost cannot be told here.",
                 certainty=Certainty.LIKELY, requests=max(gap.requests for gap in endless),
             )  # fmt: skip
-        yield from self._notes(stream, receiver)
-        yield from self.missed_by_capture(
-            stream, gaps_of(stream), receiver.had_by_requests, "MC014", self.interval_ns
-        )
 
     def _notes(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
         yield from self.note(
@@ -187,18 +150,18 @@ class _Reporter(Reporter):
             "a resent copy of a message that had arrived",
             copies=receiver.needless_count,
         )  # fmt: skip
+        yield from self.came_twice(stream, "MC010", receiver)
+        yield from self.came_late(stream, "MC011", receiver)
         yield from self.note(
-            stream, "MC010", receiver.duplicated, Certainty.PROVEN,
-            "{copies:message} of {sender_member} came twice in identical datagrams, from the "
-            "network or from the capturing machine.",
-            "the same datagram again",
-            copies=receiver.network_duplicates,
+            stream, "MC017", receiver.outside_window, Certainty.LIKELY,
+            "{count:message} of {sender_member} {count|was|were} beyond the receive window of "
+            "{capacity} and are dropped by {receiver_member}.",
+            "arrived above low + capacity",
+            capacity=self.engine.parameters.value("capacity"),
         )  # fmt: skip
-        yield from self.note(
-            stream, "MC011", receiver.reordered, Certainty.PROVEN,
-            "{count:message} of {sender_member} arrived after later ones; nothing was lost.",
-            "the original, later than a higher seqno",
-        )  # fmt: skip
+
+    def _own_requests(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
+        """What this member asked for and acknowledged against its own rules."""
         yield from self.note(
             stream, "MC013", receiver.spurious, Certainty.PROVEN,
             "{receiver_member} asked for {count:message} of {sender_member} that it had.",
@@ -218,14 +181,6 @@ class _Reporter(Reporter):
             "{receiver_member} asked for {count:message} sooner than two ticks after they were "
             "seen to be missing.",
             "the request",
-        )  # fmt: skip
-        yield from self.note(
-            stream, "MC017", receiver.outside_window, Certainty.LIKELY,
-            "{count:message} of {sender_member} {count|was|were} beyond the receive window of "
-            "{capacity} and "
-            "are dropped by {receiver_member}.",
-            "arrived above low + capacity",
-            capacity=self.engine.parameters.value("capacity"),
         )  # fmt: skip
         if receiver.overdue:
             since, seen = max(receiver.overdue, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
@@ -254,17 +209,9 @@ class _Reporter(Reporter):
         assert passing is not None
         at_sender = role_of(self.engine, stream) == stream_rows.SENDER
         if at_sender:
-            yield from self.note(
-                stream, "MC012", passing.out_of_order, Certainty.PROVEN,
-                "{sender_member} sent {count:message} after higher seqnos.",
-                "first sent after a higher seqno",
-            )  # fmt: skip
+            yield from self.sent_late(stream, "MC012", passing)
         else:
-            yield from self.note(
-                stream, "MC011", passing.out_of_order, Certainty.LIKELY,
-                "{count:message} of {sender_member} passed after later ones.",
-                "passed after a higher seqno",
-            )  # fmt: skip
+            yield from self.passed_late(stream, "MC011", passing)
         yield from self.note(
             stream, "MC004", passing.needless, Certainty.PROVEN,
             "{sender_member} sent {copies:copy} of messages that everybody who had asked for "
@@ -272,17 +219,11 @@ class _Reporter(Reporter):
             "a copy after the ACK",
             copies=passing.needless_count,
         )  # fmt: skip
-        yield from self.note(
-            stream, "MC010", passing.duplicated, Certainty.PROVEN,
-            "{copies:message} of {sender_member} passed twice in identical datagrams.",
-            "the same datagram again",
-            copies=passing.network_duplicates,
-        )  # fmt: skip
+        yield from self.passed_twice(stream, "MC010", passing)
         yield from self.note(
             stream, "MC013", passing.spurious, Certainty.PROVEN,
             "{count:message} of {sender_member} {count|was|were} asked for by a member that had "
-            "acknowledged "
-            "them, or before they were sent.",
+            "acknowledged them, or before they were sent.",
             "the request",
         )  # fmt: skip
         for pending in passing.unanswered:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final, Protocol
 
-from seqaudit.replay.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.findings import Certainty, Evidence, Finding, Severity
 from seqaudit.replay.gaps import Gap, Mark, Outcome, Part
 from seqaudit.replay.notes import Note, Times
@@ -15,14 +14,6 @@ from seqaudit.replay.results import FINDING, JUDGED, PARAMETER, Result
 MAX_RANGES: Final = 10_000  # of seqnos listed in a stream; the counts are complete
 MAX_EVIDENCE: Final = 8
 MAX_NAMED: Final = 4  # ranges that a line of evidence names
-MAY_HAVE_BEEN_DELIVERED: Final = (
-    "messages that this capture does not hold were not asked for either: the member may have "
-    "had them (CP007)"
-)
-STILL_MISSING: Final = (
-    "{count:message} of {sender_member} {count|was|were} still missing when the capture ended, "
-    "less than three ticks after that showed."
-)
 
 
 class Subject(Protocol):
@@ -224,43 +215,6 @@ class Reporter:
             facts={"count": seqnos.total()} | facts,
             holds=holds,
         )
-
-    def missed_by_capture(
-        self, stream: Subject, gaps: list[Gap], by_requests: int, open_rule: str, interval_ns: int
-    ) -> Iterator[Finding]:
-        """What a JGroups receiver had, or may have had, and the capture does not hold.
-
-        Args:
-            by_requests: how many it had because it asked for others only.
-            open_rule: of what is missing when the capture ends, too soon to be asked for.
-        """
-        had = [gap for gap in gaps if Outcome.UNCAPTURED in gap.parts]
-        if had:
-            yield self.gap_finding(
-                stream, "CP007", had, parts_of(had, Outcome.UNCAPTURED),
-                "{receiver_member} had {count:message} of {sender_member} that this capture does "
-                "not hold, as its requests for others show: the capture missed them, the network "
-                "did not lose them."
-                if by_requests else
-                "{receiver_member} acknowledged {count:message} of {sender_member} that this "
-                "capture does not hold: the capture missed them, the network did not lose them.",
-            )  # fmt: skip
-        unasked = [gap for gap in gaps if Outcome.UNASKED in gap.parts]
-        if unasked:
-            ranges = parts_of(unasked, Outcome.UNASKED)
-            until = max(gap.revealed.at_ns for gap in unasked) + TICKS_TO_LOSE * interval_ns
-            yield self.gap_finding(
-                stream, "CP007", unasked, ranges,
-                "{count:message} of {sender_member} {count|is|are} not in this capture, and no "
-                "request of {receiver_member} for {count|it|them} either: it had {count|it|them} "
-                "and the capture missed {count|it|them}, or the capture missed the requests; "
-                "whether {count|it was|they were} lost cannot be told.",
-                certainty=Certainty.UNDECIDABLE,
-                holds={"end_from_ns": until},
-            )  # fmt: skip
-            yield self.gap_finding(
-                stream, open_rule, unasked, ranges, STILL_MISSING, holds={"end_before_ns": until}
-            )
 
 
 def parts_of(gaps: Iterable[Gap], outcome: Outcome) -> list[Range]:

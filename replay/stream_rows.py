@@ -9,7 +9,7 @@ from seqaudit.replay.mcast_passing import PassingModel
 from seqaudit.replay.mcast_sender import SenderModel
 from seqaudit.replay.parameters import LEARNED, EngineParameters
 from seqaudit.replay.ranges import inclusive
-from seqaudit.replay.reporting import MAY_HAVE_BEEN_DELIVERED, listed
+from seqaudit.replay.reporting import listed
 
 SENDER, RECEIVER, BETWEEN = "sender", "receiver", "between"  # which end of a stream is here
 
@@ -18,6 +18,10 @@ NO_CAPACITY: Final = (
     "messages twice (jgroups.md 6)"
 )
 _NOT_HERE: Final = "not visible at this point of capture (jgroups.md 6)"
+_MAY_HAVE_COME: Final = (
+    "messages that this capture does not hold were not asked for either: the member may have had "
+    "them (CP007)"
+)
 #: Where no window is replayed a gap says where a seqno is missing, not for whom.
 _NAMES: Final = {
     SENDER: {"reordered": "sent out of order", "unrecovered": "not sent, or not captured"},
@@ -100,7 +104,7 @@ def received(row: dict[str, Any], window: Judged) -> None:
     }
     if window.unasked_long:
         row["delivered"] = None
-        row["unknown"]["delivered"] = MAY_HAVE_BEEN_DELIVERED
+        row["unknown"]["delivered"] = _MAY_HAVE_COME
 
 
 def nothing_received() -> dict[str, Any]:

@@ -11,13 +11,7 @@ from seqaudit.replay.gaps import Gap, Mark, Outcome
 from seqaudit.replay.measures import shown
 from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.repeats import ENDLESS_REQUESTS, Repeat
-from seqaudit.replay.reporting import (
-    MAX_EVIDENCE,
-    STILL_MISSING,
-    Reporter,
-    listed,
-    parts_of,
-)
+from seqaudit.replay.reporting import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.results import CONNECTION, GAP, STREAM, Result
 from seqaudit.replay.rules import RULES
 from seqaudit.replay.settings import MEMBER
@@ -32,6 +26,7 @@ from seqaudit.replay.unicast_summary import (
     stream_row,
 )
 from seqaudit.replay.unicast_tables import CODE, Release
+from seqaudit.replay.window_findings import WindowReporter, with_part
 
 MANY_ACKS: Final = 50
 FEW_MESSAGES: Final = 2
@@ -55,13 +50,12 @@ def results(engine: UnicastEngine, capture: int, end_ns: int) -> list[Result]:
     return list(_Reporter(engine, capture).rows())
 
 
-class _Reporter(Reporter):
+class _Reporter(WindowReporter):
     def __init__(self, engine: UnicastEngine, capture: int) -> None:
         systems = {stream.system for _, stream in engine.streams()}
         system = min(systems) if systems else "unicast3"
         super().__init__(capture, engine.conversation, engine.parameters, system)
         self.engine = engine
-        self.interval_ns = engine.parameters.value("xmit_interval_ms") * 1_000_000
         self.release = Release.of(engine.members.versions.get(engine.members.local or ""))
 
     def receiver_of(self, stream: Any) -> str | None:
@@ -169,15 +163,9 @@ class _Reporter(Reporter):
         received = stream.received
         assert received is not None
         gaps = sorted(received.gaps, key=lambda gap: gap.first)
-        recovered = [gap for gap in gaps if Outcome.RECOVERED in gap.parts]
+        recovered = with_part(gaps, Outcome.RECOVERED)
         if recovered:
-            yield self.gap_finding(
-                stream, "UC001", recovered, parts_of(recovered, Outcome.RECOVERED),
-                "{count:message} of {sender_member} {count|was|were} lost on the way to "
-                "{receiver_member} and "
-                "repaired by resends, the slowest {slowest} after the gap showed.",
-                slowest=shown(received.recovery.percentiles()["max"]),
-            )  # fmt: skip
+            yield self.repaired(stream, "UC001", recovered, received, "resends")
         slow = [gap for gap in recovered if _took(gap) > SLOW_TICKS * self.interval_ns]
         if slow:
             yield self.gap_finding(
@@ -186,24 +174,11 @@ class _Reporter(Reporter):
                 "{count|was|were} known to be missing came.",
                 slowest=shown(max(map(_took, slow))),
             )  # fmt: skip
-        lost = [gap for gap in gaps if Outcome.UNRECOVERED in gap.parts]
+        lost = with_part(gaps, Outcome.UNRECOVERED)
         if lost:
-            ranges = parts_of(lost, Outcome.UNRECOVERED)
-            until = max(gap.revealed.at_ns for gap in lost) + TICKS_TO_LOSE * self.interval_ns
-            yield self.gap_finding(
-                stream, "UC002", lost, ranges,
-                "{count:message} of {sender_member} never reached {receiver_member}, asked for "
-                "{requests:time}; nothing behind them can be delivered in order.",
-                holds={"end_from_ns": until},
-                requests=max(gap.requests for gap in lost),
-            )  # fmt: skip
-            yield self.gap_finding(
-                stream, "UC033", lost, ranges, STILL_MISSING,
-                holds={"end_before_ns": until},
-            )  # fmt: skip
-        yield from self.missed_by_capture(
-            stream, gaps, received.had_by_requests, "UC033", self.interval_ns
-        )
+            requests = max(gap.requests for gap in lost)
+            yield from self.lost_or_open(stream, "UC002", "UC033", lost, requests)
+        yield from self.missed_by_capture(stream, gaps, received, "UC033")
 
     def _first_lost(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
         received = stream.received
@@ -246,18 +221,8 @@ class _Reporter(Reporter):
                     "needless": received.needless_count,
                 },
             )  # fmt: skip
-        yield from self.note(
-            stream, "UC029", received.duplicated, Certainty.PROVEN,
-            "{copies:message} of {sender_member} came twice in identical datagrams, from the "
-            "network or from the capturing machine.",
-            "the same datagram again",
-            copies=received.network_duplicates,
-        )  # fmt: skip
-        yield from self.note(
-            stream, "UC030", received.reordered, Certainty.PROVEN,
-            "{count:message} of {sender_member} arrived after later ones; nothing was lost.",
-            "the original, later than a higher seqno",
-        )  # fmt: skip
+        yield from self.came_twice(stream, "UC029", received)
+        yield from self.came_late(stream, "UC030", received)
         yield from self.note(
             stream, "UC006", facts.acks_not_heard, Certainty.LIKELY,
             "{sender_member} resent message {last} although {receiver_member} had acknowledged it "
@@ -712,24 +677,11 @@ class _Reporter(Reporter):
         passing = stream.passing
         if passing is None:
             return
-        yield from self.note(
-            stream, "UC029", passing.duplicated, Certainty.PROVEN,
-            "{copies:message} of {sender_member} passed twice in identical datagrams.",
-            "the same datagram again",
-            copies=passing.network_duplicates,
-        )  # fmt: skip
+        yield from self.passed_twice(stream, "UC029", passing)
         if pair.sending is not None:
-            yield from self.note(
-                stream, "UC041", passing.out_of_order, Certainty.PROVEN,
-                "{sender_member} sent {count:message} after higher seqnos.",
-                "first sent after a higher seqno",
-            )  # fmt: skip
+            yield from self.sent_late(stream, "UC041", passing)
             return
-        yield from self.note(
-            stream, "UC030", passing.out_of_order, Certainty.LIKELY,
-            "{count:message} of {sender_member} passed after later ones.",
-            "passed after a higher seqno",
-        )  # fmt: skip
+        yield from self.passed_late(stream, "UC030", passing)
         for pending in passing.unanswered:
             yield self.make(
                 stream, "UC011", Certainty.LIKELY,
