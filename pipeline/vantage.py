@@ -10,15 +10,10 @@ import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from seqaudit.decoders.errors import SeqauditError
 from seqaudit.replay.settings import BETWEEN, Vantage
 
 #: TTLs that hosts begin with.
 INITIAL_TTLS: Final = frozenset({64, 128, 255})
-
-
-class VantageError(SeqauditError):
-    """``--at`` names nobody that is known."""
 
 
 def given_vantage(

@@ -80,7 +80,6 @@ class Gap:
     arrivals_before: int  # messages of the stream that had arrived by then
     open: RangeSet = field(default_factory=RangeSet)
     requested: Mark | None = None
-    last_requested: Mark | None = None
     requests: int = 0
     parts: dict[Outcome, Part] = field(default_factory=dict)
 
@@ -240,7 +239,6 @@ class GapTracker:
         """The receiver asked for [first, stop); every open gap it touches was requested."""
         for gap in self._touching(first, stop):
             gap.requests += 1
-            gap.last_requested = mark
             if gap.requested is None:
                 gap.requested = mark
 

@@ -28,11 +28,6 @@ class RangeSet:
         made._firsts, made._stops = list(firsts), list(stops)
         return made
 
-    def append_apart(self, first: int, stop: int) -> None:
-        """Add [first, stop) above all others; not joined with the last one if they touch."""
-        self._firsts.append(first)
-        self._stops.append(stop)
-
     def halves(self) -> tuple["RangeSet", "RangeSet"]:
         """The lower and the upper half of the ranges."""
         middle = len(self._firsts) // 2

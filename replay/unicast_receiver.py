@@ -39,7 +39,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.events import Flag, Kind
 from seqaudit.replay.event import Event
-from seqaudit.replay.gaps import BY_SEQNO, Mark, Outcome
+from seqaudit.replay.gaps import BY_SEQNO, Mark
 from seqaudit.replay.notes import Note, Times
 from seqaudit.replay.ranges import Range, RangeSet, total
 from seqaudit.replay.repeats import Repeats
@@ -659,10 +659,6 @@ class ReceiverMachine:
                 and mark.at_ns - gap.revealed.at_ns < self._timing.too_soon_ns()
             ):
                 self.facts_of(stream).early_requests.add(*part, mark)
-
-    def missing_at_end(self) -> Outcome:
-        """How open gaps end: nobody's loss if the member has stopped."""
-        return Outcome.GONE if self.stopped is not None else Outcome.UNRECOVERED
 
 
 def _part(event: Event, part: Range) -> Event:

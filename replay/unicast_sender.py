@@ -139,12 +139,8 @@ class SenderFacts:
         self.unexplained = Note()
         self.late_resends: list[tuple[Mark, Mark]] = []  # due since, still not
         self.late_resend_count = 0
-        self.removed_with_unacked: tuple[Mark, RangeSet] | None = (
-            None  # removed with unacked messages
-        )
+        self.removed_with_unacked: tuple[Mark, RangeSet] | None = None
         self.closed: Mark | None = None
-        self.without_close: Mark | None = None
-        self.lost_before_peer = 0
         self.window: SenderModel | None = None
 
 
@@ -370,7 +366,6 @@ class SenderMachine:
         old = self.entry
         if old is not None:
             facts = self.facts_of(old.stream)
-            facts.without_close = mark
             old.stream.enter(CLOSED, mark, "replaced by a new connection")
             self._remove(old, facts, mark)
         acked = 0 if event.flags & Flag.FIRST and event.seqno == 1 else event.seqno - 1

@@ -84,7 +84,6 @@ class End:
     """One end of the session."""
 
     zid: str | None = None
-    whatami: str | None = None
     initial: int | None = None
 
 
@@ -172,8 +171,6 @@ class ZenohEngine:
         self.doubted: dict[int, Counter[str]] = {}
         self.doubted_frames: Counter[int] = Counter()
         self.whole: dict[int, Counter[str]] = {}  # messages that were fragmented
-        self.control_bytes = 0
-        self.sample_bytes = 0
         self.unreadable = 0
         self.patch = 0
         self._mask = MASKS[2]
@@ -296,7 +293,7 @@ class ZenohEngine:
             if word == "InitSyn":
                 self._new_session()
                 self.session_starts += 1
-            end.zid, end.whatami = detail["zid"], detail["whatami"]
+            end.zid = detail["zid"]
             self._mask = MASKS[detail["resolution"]]
             self.patch = detail["patch"]
         elif word in ("OpenSyn", "OpenAck"):
@@ -304,7 +301,7 @@ class ZenohEngine:
         elif word == "Join":
             if end.zid is None:
                 self.session_starts += 1
-                end.zid, end.whatami = detail["zid"], detail["whatami"]
+                end.zid = detail["zid"]
                 self.patch = detail["patch"]
                 self._join(event, detail)
         elif word == "Close":
@@ -480,7 +477,6 @@ class ZenohEngine:
         before, source.last = source.last, event.last_mark()
         source.arrivals += count
         source.bytes += event.size
-        self.sample_bytes += event.size
         if event.flags & Flag.NETWORK_DUPLICATE:
             source.network_duplicates += count
         source.live.add(first, stop)
@@ -659,7 +655,6 @@ class ZenohEngine:
     # -- everything else -----------------------------------------------------------------------
 
     def _message(self, word: str, detail: dict[str, Any], event: Event, accepted: bool) -> None:
-        self.control_bytes += event.size
         if event.stamp is None and word[:1].isupper():
             self._transport(word, detail, event)
         elif not accepted:
