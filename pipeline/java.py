@@ -239,6 +239,7 @@ def command(
         *_cache_options(java, cache, make_cache),
         f"-Djava.io.tmpdir={folder}",
         f"-XX:ErrorFile={folder}/crash.log",
+        *([] if _has_home() else [f"-Duser.home={folder}"]),
         "-cp",
         str(spark_home() / "jars" / "*"),
         "org.apache.spark.deploy.SparkSubmit",
@@ -321,6 +322,19 @@ def _failure(jvm: Jvm, what: str) -> str:
         f"Spark's Java {jvm.java.release} from {jvm.java.origin} {what}{said}{_few_files()}{log}; "
         "--engine direct needs no Java"
     )
+
+
+def _has_home() -> bool:
+    """Whether the system knows where this user is at home; Java asks it, not the environment."""
+    try:
+        import pwd
+
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        return False
+    except ImportError:
+        pass
+    return True
 
 
 def _few_files() -> str:

@@ -425,8 +425,14 @@ def _make_way(place: Place) -> "SparkSession | None":
 
 
 def first_line(problem: BaseException) -> str:
-    """The first line of an exception that says something; Spark's are pages long."""
+    """The line of an exception that says something; Spark's are pages long. Of one of Java's that
+    is the last cause with a text."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ").removeprefix(": ") for line in lines[1:]
+              if line.startswith(("Caused by: ", ": "))]  # fmt: skip
+    told = [cause for cause in causes if ": " in cause] or causes[-1:]
+    if told and lines[0].startswith("An error occurred while calling"):
+        return told[-1][:300]
     return lines[0][:300] if lines else type(problem).__name__
 
 

@@ -508,3 +508,14 @@ def test_no_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, lossy: Path) -> 
     monkeypatch.setattr("seqaudit.pipeline.audit.audit", refuse)
     shown = run("audit", lossy)
     assert (shown.exit_code, shown.stderr) == (2, "error: there is not enough memory\n")
+
+
+def test_an_end_of_a_file_is_no_interrupt(monkeypatch: pytest.MonkeyPatch, lossy: Path) -> None:
+    def end(*_: object) -> None:
+        raise EOFError("marshal data too short")
+
+    monkeypatch.setattr("seqaudit.pipeline.audit.audit", end)
+    shown = run("audit", lossy)
+    assert shown.exit_code == 2
+    assert "EOFError: marshal data too short" in shown.stderr
+    assert "please report the lines above" in shown.stderr

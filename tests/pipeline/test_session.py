@@ -173,3 +173,27 @@ def test_a_java_that_is_ending_is_waited_for_a_moment(monkeypatch: pytest.Monkey
         starting._port = 1  # where nobody listens
         assert starting.ended == "Spark's Java ended while the job ran (status 3)"
     starting.jvm = None
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "ValueError"),
+        ("no room\nat all", "no room"),
+        (
+            "An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.\n"
+            ": java.lang.OutOfMemoryError: unable to create native thread\n"
+            "\tat java.base/java.lang.Thread.start0(Native Method)",
+            "java.lang.OutOfMemoryError: unable to create native thread",
+        ),
+        (
+            "An error occurred while calling o55.range.\n"
+            ": org.apache.spark.SparkException: it failed\n\tat a.B.c(B.java:1)\n"
+            "Caused by: java.io.IOException: No space left on device\n\tat a.B.d(B.java:2)\n"
+            "Caused by: java.io.EOFException\n\t... 3 more",
+            "java.io.IOException: No space left on device",
+        ),
+    ],
+)
+def test_of_an_exception_the_line_is_told_that_says_something(text: str, line: str) -> None:
+    assert session.first_line(ValueError(text)) == line
