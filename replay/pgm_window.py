@@ -115,6 +115,24 @@ class PgmWindow:
             self._drop(self.lead - self.settings.window_sqns, Fate.FULL, last)
         return new
 
+    def goes_on(self, first: int, stop: int, last: Mark) -> bool:
+        """``accept`` of the next sqns (of the wire) while nothing is missing; false: they are not,
+        and nothing has happened."""
+        if self.holes or self.ended or self.lead is None or self.unwrap(first) != self.lead:
+            return False
+        first, stop = self.lead, self.lead + stop - first
+        self._have.add(first, stop)
+        self.lead = self.next = stop
+        if self._last is None or last.at_ns >= self._last.at_ns:
+            self._last = last
+        return True
+
+    def knows(self, lead: int) -> bool:
+        """Does the sender's word for its highest sqn (of the wire) change nothing?"""
+        if self.holes or self.ended or self.lead is None:
+            return False
+        return self.unwrap(lead) < self.lead
+
     def told_lead(self, lead: int, mark: Mark) -> None:
         """The sender's SPM names its highest sqn."""
         if self.start is None or self.lead is None:

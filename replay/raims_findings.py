@@ -8,9 +8,10 @@ from typing import Any, Final
 from seqaudit.replay import raims_notices
 from seqaudit.replay.findings import Certainty, Finding, Severity
 from seqaudit.replay.gaps import Mark
-from seqaudit.replay.raims import SKEW_NS, Observer, Peer, RaimsEngine
+from seqaudit.replay.raims import SKEW_NS, Observer, RaimsEngine
 from seqaudit.replay.raims_advisories import INBOUND, OUTBOUND
 from seqaudit.replay.raims_convergence import Uninterrupted
+from seqaudit.replay.raims_peers import Peer
 from seqaudit.replay.raims_publisher import Why
 from seqaudit.replay.raims_rotation import Rotation
 from seqaudit.replay.raims_seqno import (

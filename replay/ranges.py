@@ -78,6 +78,9 @@ class RangeSet:
             self._firsts.append(first)
             self._stops.append(stop)
             return [(first, stop)]
+        if first == self._stops[-1]:  # and the other one: on from the end
+            self._stops[-1] = stop
+            return [(first, stop)]
         low = bisect_left(self._stops, first)  # first range that touches or overlaps
         high = bisect_right(self._firsts, stop)  # one past the last that does
         new: list[Range] = []
