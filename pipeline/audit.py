@@ -55,7 +55,7 @@ from seqaudit.pipeline.progress import (
 )
 from seqaudit.pipeline.report import build
 from seqaudit.pipeline.session import Place, SessionError, Starting, discard, shared
-from seqaudit.pipeline.vantage import given_vantage, inferred_vantage
+from seqaudit.pipeline.vantage import checked_vantage, given_vantage, inferred_vantage
 from seqaudit.pipeline.warm import compile_for, load_for
 from seqaudit.replay.parameters import GIVEN, ParameterError, parse_parameter
 from seqaudit.replay.settings import CaptureSettings, ReplaySettings, Vantage
@@ -526,10 +526,12 @@ class _Job:
         for number, own in enumerate(by_capture(accounts, len(files))):
             given = self._inputs[number] if number < len(self._inputs) else self._inputs[0]
             at = given.at or self._options.at
+            ends = merge_ends(a.get("ends") for a in own)
             if at is not None:
-                found.append(given_vantage(at, self._options.names, seen.get(number, [])))
+                known = given_vantage(at, self._options.names, seen.get(number, []))
+                found.append(checked_vantage(known, ends))
             else:
-                found.append(inferred_vantage(merge_ends(a.get("ends") for a in own)))
+                found.append(inferred_vantage(ends))
         return found
 
     def _replay_settings(
