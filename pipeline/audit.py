@@ -95,9 +95,14 @@ class Options:
     """How to audit; the defaults are those of the command line.
 
     Attributes:
+        place: which Spark.
         at: vantage of all captures that have none of their own.
         parameters: full name to (value, origin), for all captures.
         names: identity (UUID or IP address) to name.
+        decode_as: (transport, port, system): what comes there is the system's.
+        no_decode: systems that nothing is recognised as.
+        compile_it: whether kernels are compiled; null: if so many records are expected that it
+            pays.
         cuts, target_bytes, lanes: only for tests: where to cut, size of tasks, partitions.
     """
 
