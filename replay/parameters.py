@@ -19,6 +19,7 @@ Value = int | bool | str
 Given = tuple[Value, str]  # value, origin
 
 GIVEN: Final = "given"
+SEEN: Final = "wire"
 LEARNED: Final = "learned"
 DEFAULT: Final = "default"
 

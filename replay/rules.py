@@ -55,11 +55,10 @@ _CAPTURE: Final = (
         "jgroups.md 1.8"),
     warning(
         "CP007", "acknowledged-but-not-captured",
-        "A receiver had messages that the capture does not hold: the capture has a hole, the "
-        "network had none. Where it cannot be told whether it had them, the finding says so.",
+        "A receiver acknowledged messages that the capture does not hold: the capture has a hole, "
+        "the network had none.",
         "The member at whose interface the capture was taken sends an ACK (or digest) above the "
-        "highest seqno that could be delivered from the capture, or a tick's xmit-request that "
-        "leaves out a lower seqno, or asks for nothing for three ticks.",
+        "highest seqno that could be delivered from the capture.",
         "Do not count these as loss; capture with a larger buffer.",
         "jgroups.md 6"),
     info(

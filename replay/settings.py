@@ -1,15 +1,12 @@
 """What a replay is told before it starts: where each capture was taken and its parameters."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 MEMBER = "member"
 BETWEEN = "between"
 UNKNOWN = "unknown"
-
-#: Reads the beginning of a message: its word and its detail; null where it is not enough.
-Read = Callable[[bytes], tuple[str, dict[str, Any]] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +34,8 @@ class CaptureSettings:
     parameters: Mapping[str, tuple[int | bool | str, str]] = field(default_factory=dict)
 
 
-def unread(raw: bytes) -> None:
-    """A reader for replays of nothing that has to be put together."""
-
-
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """What a job is told.
-
-    Attributes:
-        captures: by their number.
-        read_zenoh: the decoder's reader of network messages. Which pieces are one message depends
-            on the rules for their counter, so the engine puts them together, and knows no bytes.
-    """
+    """All captures of a job, by their number."""
 
     captures: tuple[CaptureSettings, ...]
-    read_zenoh: Read = unread

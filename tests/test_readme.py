@@ -39,9 +39,7 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
 
 
 def test_every_command_in_the_readme_exists() -> None:
-    named = re.findall(r"`seqaudit ([a-z]+(?: [a-z]+)?)", README)
-    assert "audit" in {words.split()[0] for words in named}
-    for words in named:
+    for words in re.findall(r"`seqaudit ([a-z]+(?: [a-z]+)?)", README):
         parts = words.split()
         first = CliRunner().invoke(main, [*parts[:1], "--help"])
         assert first.exit_code == 0, words
@@ -49,9 +47,7 @@ def test_every_command_in_the_readme_exists() -> None:
 
 def test_every_option_in_the_readme_exists() -> None:
     helped = CliRunner().invoke(main, ["audit", "--help"]).stdout
-    named = re.findall(r"`(--[a-z-]+)", README)
-    assert "--at" in named
-    for option in named:
+    for option in re.findall(r"`(--[a-z-]+)", README):
         assert option in helped
 
 

@@ -6,8 +6,7 @@ import textwrap
 import pytest
 from rich.console import Console
 
-from seqaudit.cli.listing import Column, Listing
-from seqaudit.cli.tables import seqno_ranges
+from seqaudit.cli.tables import Column, Listing, seqno_ranges
 
 LISTING = Listing(
     "Gaps",
