@@ -18,6 +18,7 @@ from seqaudit.cli.inputs import (
 )
 from seqaudit.cli.outcomes import NEVER, SEVERITIES, failing, unjudged
 from seqaudit.cli.show import ShownProgress, emit, emit_all, note, render
+from seqaudit.cli.text import safe
 from seqaudit.cli.times import TimeStyle
 
 _MORE_FORMATS: Final = ("junit", "sarif", "html")
@@ -81,6 +82,7 @@ def command(
         note(str(stopped))
         return ExitCode.INTERRUPTED
     _print(report, shape, style, limit, fail_on)
+    tell_unknown_vantages(report)
     return exit_code(report, fail_on, exit_zero)
 
 
@@ -90,6 +92,14 @@ def exit_code(report: Mapping[str, Any], fail_on: str, exit_zero: bool) -> ExitC
     if any(finding["severity"] in counted for finding in report["findings"]) and not exit_zero:
         return ExitCode.FINDINGS
     return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
+
+
+def tell_unknown_vantages(report: Mapping[str, Any]) -> None:
+    """Say on stderr where --at names nobody: delivery and loss are not judged there."""
+    for capture in report["captures"]:
+        vantage = capture["vantage"]
+        if vantage["kind"] == "unknown" and vantage["origin"] == "given":
+            note(f"note: {safe(capture['path'])}: {safe(vantage['why'])}; not judged as a member's")
 
 
 def tell_unjudged(report: Mapping[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from seqaudit.cli.tables import Column, Listing
+from seqaudit.cli.listing import Column, Listing
 from seqaudit.cli.times import duration
 
 Report = Mapping[str, Any]

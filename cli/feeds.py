@@ -31,7 +31,7 @@ def command(ctx: click.Context) -> None:
 
 
 def _list() -> None:
-    from seqaudit.cli.tables import Column, Listing
+    from seqaudit.cli.listing import Column, Listing
     from seqaudit.decoders.feed_files import load_feed, shipped
 
     feeds = [load_feed(path) for path in shipped().values()]

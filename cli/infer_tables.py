@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from seqaudit.cli.infer_feeds import InferredFeed, describe, line_sentences, sentences
-from seqaudit.cli.tables import Column, Listing
+from seqaudit.cli.listing import Column, Listing
 from seqaudit.decoders.infer_layout import Layout
 from seqaudit.pipeline.samples import Finding, Reading
 

@@ -6,14 +6,8 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from seqaudit.cli.tables import (
-    Column,
-    Listing,
-    capture_format,
-    capture_name,
-    render_rules,
-    vantage_text,
-)
+from seqaudit.cli.listing import Column, Listing
+from seqaudit.cli.tables import capture_format, capture_name, render_rules, vantage_text
 from seqaudit.cli.text import safe
 from seqaudit.cli.times import duration, time_formatter
 

@@ -82,6 +82,8 @@ class Commands(click.Group):
         own_process = args is None  # not called by another program
         if own_process:
             _hold_standard_streams()
+            # numpy would start threads that nothing here uses, and interrupt us where it cannot
+            os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
             interrupts.ask_alike()
         gc.set_threshold(COLLECT_AFTER)
         for stream in (sys.stdout, sys.stderr):
@@ -125,7 +127,12 @@ def _run(command: Any, args: Sequence[str] | None, prog_name: str, extra: dict[s
         with contextlib.suppress(OSError):
             problem.show()
         return ExitCode.NOT_JUDGED
-    except (click.Abort, KeyboardInterrupt):
+    except KeyboardInterrupt:
+        note("interrupted")
+        return ExitCode.INTERRUPTED
+    except click.Abort as problem:  # what click makes of an interrupt, and of the end of any file
+        if isinstance(problem.__cause__, EOFError):
+            return _fault()
         note("interrupted")
         return ExitCode.INTERRUPTED
     except SeqauditError as problem:
@@ -138,12 +145,16 @@ def _run(command: Any, args: Sequence[str] | None, prog_name: str, extra: dict[s
             drop(sys.stdout)  # it may be what lacks room
             note(f"error: {lacking}")
             return ExitCode.NOT_JUDGED
-        # a fault of ours: say so, and never with the exit code of a finding
-        for line in traceback.format_exc().splitlines():
-            note(line)
-        note("error: this is a fault of seqaudit; please report the lines above")
-        return ExitCode.NOT_JUDGED
+        return _fault()
     return code if isinstance(code, int) else ExitCode.CLEAN
+
+
+def _fault() -> int:
+    """A fault of ours: say so, and never with the exit code of a finding."""
+    for line in traceback.format_exc().splitlines():
+        note(line)
+    note("error: this is a fault of seqaudit; please report the lines above")
+    return ExitCode.NOT_JUDGED
 
 
 def _lacking(problem: Exception) -> str | None:

@@ -15,9 +15,10 @@ from typing import Any, Final
 from rich.console import Group
 from rich.text import Text
 
+from seqaudit.cli.listing import Listing
 from seqaudit.cli.many import names
 from seqaudit.cli.outcomes import SEVERITIES, Report, unjudged
-from seqaudit.cli.tables import Listing, capture_name, gravest_first, render_rules, render_tables
+from seqaudit.cli.tables import capture_name, gravest_first, render_rules, render_tables
 from seqaudit.cli.text import safe
 from seqaudit.cli.times import TimeStyle, time_formatter
 from seqaudit.replay.rules import RULES

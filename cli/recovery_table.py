@@ -3,7 +3,8 @@
 from rich.console import RenderableType
 from rich.text import Text
 
-from seqaudit.cli.tables import Column, Listing, Report, seqno_ranges
+from seqaudit.cli.listing import Column, Listing
+from seqaudit.cli.tables import Report, seqno_ranges
 from seqaudit.cli.times import TimeStyle, duration, time_formatter
 
 COLUMNS = (

@@ -19,7 +19,7 @@ def command(code: str | None) -> int:
     from seqaudit.replay.rules import RULES
 
     if code is None:
-        from seqaudit.cli.tables import Column, Listing
+        from seqaudit.cli.listing import Column, Listing
 
         rows = [[rule.code, str(rule.severity), rule.name] for _, rule in sorted(RULES.items())]
         render([Listing("Rules", [Column("code"), Column("severity"), Column("name")], rows)])

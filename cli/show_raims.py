@@ -12,9 +12,9 @@ import click
 
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.inputs import judging_options, reading_options
+from seqaudit.cli.listing import Column, Listing
 from seqaudit.cli.run import audited
 from seqaudit.cli.show import emit, note, render
-from seqaudit.cli.tables import Column, Listing
 from seqaudit.cli.text import safe
 
 Row = Mapping[str, Any]

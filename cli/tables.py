@@ -1,18 +1,12 @@
-"""The report as tables (design 4.5, 7.2): values in, rich renderables out; nothing is printed here.
+"""The report as tables (design 4.5, 7.2): values in, renderables out; nothing is printed here."""
 
-A table that does not fit a terminal is shown as one block a row, so that 40 columns are enough.
-"""
-
-import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.measure import Measurement
-from rich.table import Table
+from rich.console import Group, RenderableType
 from rich.text import Text
 
+from seqaudit.cli.listing import Column, Listing
 from seqaudit.cli.many import (
     GRAVITY,
     captures_by_worst,
@@ -24,72 +18,15 @@ from seqaudit.cli.text import safe
 from seqaudit.cli.times import TimeStyle, duration, time_formatter
 
 Report = Mapping[str, Any]
-Cells = Sequence[str]
 
 _SEVERITY_STYLE: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _NUMERIC: Final = "right"
-_TEXT: Final = "left"
 
 #: Ranges of seqnos shown in one cell; the rest is counted.
 RANGES_SHOWN: Final = 4
 
 #: States of a connection shown in one cell.
 STATES_SHOWN: Final = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column: its header and on which side it is aligned."""
-
-    header: str
-    align: Any = _TEXT
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """A titled table that turns into blocks where it does not fit."""
-
-    title: str
-    columns: Sequence[Column]
-    rows: Sequence[Cells]
-    more: int = 0  # rows left out by --limit
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="underline")
-        rows = [[safe(cell) for cell in row] for row in self.rows]
-        for place, column in enumerate(self.columns):
-            width = max((len(row[place]) for row in rows), default=0)
-            header = _folded(column.header, width)
-            table.add_column(header, justify=column.align, no_wrap=True, vertical="bottom")
-        for row in rows:
-            table.add_row(*map(Text, row))
-        yield Text(self.title, style="bold")
-        wide = options.update(width=100_000)
-        if Measurement.get(console, wide, table).maximum <= options.max_width:
-            yield table
-        else:
-            yield from self._blocks(options.max_width)
-        if self.more:
-            yield Text(f"... and {self.more} more; --limit 0 shows all", style="dim")
-        yield Text("")
-
-    def _blocks(self, width: int) -> Iterable[Text]:
-        """Each row as ``header: cell`` pairs, as many on a line as fit."""
-        for row in self.rows:
-            line = "-"
-            for column, cell in zip(self.columns, row, strict=True):
-                pair = f"{column.header}: {safe(cell)}"
-                if line not in ("-", " ") and len(line) + 2 + len(pair) > width:
-                    yield Text(line)
-                    line = " "
-                line += f" {pair}" if line in ("-", " ") else f"  {pair}"
-            yield Text(line)
-
-
-def _folded(header: str, width: int) -> Text:
-    """A header on as many lines as its words need to be no wider than the cells."""
-    longest = max(map(len, header.split()))
-    return Text("\n".join(textwrap.wrap(header, max(width, longest))))
 
 
 def render_audit(report: Report, style: TimeStyle, limit: int) -> list[RenderableType]:
@@ -162,12 +99,7 @@ def render_captures(report: Report, style: TimeStyle, limit: int) -> RenderableT
     parts: list[RenderableType] = [Listing("Captures", columns, shown, more)]
     if more:
         parts += [Text(captures_by_worst(report)), Text("")]
-    parts += [
-        Text(f"{place}: {problem}")
-        for place, problem in (
-            ("not read", safe(entry["problem"])) for entry in report["unreadable"]
-        )
-    ]
+    parts += [Text(f"not read: {safe(entry['problem'])}") for entry in report["unreadable"]]
     return Group(*parts)
 
 
@@ -237,8 +169,8 @@ def render_streams(report: Report, limit: int) -> RenderableType:
             ),
             _pair(stream.get("requests")),
             _pair(stream.get("acks")),
-            _recovery(stream.get("recovery_ns")),
-            *([_jitter(stream.get("jitter_ns"))] if jitter else []),
+            _durations(stream.get("recovery_ns"), "p50"),
+            *([_durations(stream.get("jitter_ns"), "mean")] if jitter else []),
         ]
         for stream in streams
     ]
@@ -533,18 +465,13 @@ def _span_of_seqnos(stream: Mapping[str, Any]) -> str:
     return f"{first} - {last}" if sign else f"{first}-{last}"
 
 
-def _recovery(value: Mapping[str, int | None] | None) -> str:
+def _durations(value: Mapping[str, int | None] | None, first: str) -> str:
+    """``first`` and the maximum."""
     if not value or value.get("max") is None:
         return "-"
-    return f"{duration(value.get('p50'))}/{duration(value.get('max'))}"
+    return f"{duration(value.get(first))}/{duration(value.get('max'))}"
 
 
 def _group(stream: Mapping[str, Any]) -> str:
     """Where a stream goes that has no one receiver."""
     return (stream.get("destination") if "feed" in stream else None) or "all"
-
-
-def _jitter(value: Mapping[str, int | None] | None) -> str:
-    if not value or value.get("max") is None:
-        return "-"
-    return f"{duration(value.get('mean'))}/{duration(value.get('max'))}"

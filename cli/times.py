@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Final, Literal
 
+from seqaudit.replay.measures import shown
+
 TimeStyle = Literal["utc", "local", "epoch", "relative"]
 TIME_STYLES: Final = ("utc", "local", "epoch", "relative")
 
@@ -41,14 +43,7 @@ def duration(duration_ns: int | None) -> str:
     """A duration with a unit that suits it: 850 ns, 12.3 us, 4.5 ms, 1.200 s; "-" for null."""
     if duration_ns is None:
         return "-"
-    size = abs(duration_ns)
-    if size < 1_000:
-        return f"{duration_ns} ns"
-    if size < 1_000_000:
-        return f"{duration_ns / 1_000:.1f} us"
-    if size < _SECOND_NS:
-        return f"{duration_ns / 1_000_000:.1f} ms"
-    return f"{duration_ns / _SECOND_NS:.3f} s"
+    return f"-{shown(-duration_ns)}" if duration_ns < 0 else shown(duration_ns)
 
 
 def _calendar(at_ns: int, *, local: bool) -> str:

@@ -20,7 +20,6 @@ from seqaudit.decoders.feeds import (
     Feed,
     Field,
     Is,
-    Message,
     Place,
     Says,
     Timestamp,
@@ -329,8 +328,3 @@ def _bits_of(text: str) -> tuple[int, int, int]:
 def message_name(feed: Feed, number: int) -> str:
     """The wire's word of message ``number``, from 1; 0: DATA."""
     return feed.told_messages[number - 1].name if number else "DATA"
-
-
-def sort_of(feed: Feed, number: int) -> Is:
-    message: Message | None = feed.told_messages[number - 1] if number else None
-    return Is.DATA if message is None else message.sort

@@ -24,8 +24,10 @@ import mmap
 import os
 import platform
 import sys
-import tempfile
-from collections.abc import Callable, Collection, Iterator
+import threading
+import time
+import traceback
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -35,10 +37,25 @@ import numpy as np
 import numpy.typing as npt
 
 from seqaudit.decoders import compiled_reads, compiler, interrupts
+from seqaudit.decoders.user_folders import (
+    cache_folder,
+    can_write,
+    made_private,
+    temporary_folder,
+)
 
 #: Below this many expected records a capture is decoded by the interpreted kernels: loading numba
 #: and its cached code costs about as much as Python needs for them (PIPELINE 1).
 COMPILE_FROM_RECORDS: Final = 20_000
+
+#: A process that compiles has this long to come to an end (it may be stopped); one kernel file
+#: takes ten seconds where nothing else runs.
+LOCK_SECONDS: Final = 120.0
+
+#: Of this process one thread compiles at a time: what makes numba fast here is set for all threads.
+_COMPILING: Final = threading.RLock()
+
+_NUMBAS_CACHE: Final = "numba/core/caching.py"
 
 Int64s = npt.NDArray[np.int64]
 
@@ -59,12 +76,13 @@ class Compiled:
     def _first_call(self, entry: str, dispatcher: Any) -> Callable[..., Any]:
         def first(*arguments: Any) -> Any:
             with (
-                interrupts.held_back(),
+                _COMPILING,
                 _one_process(self._name),
+                interrupts.held_back(),  # inside the compiler one is some other error, or none
                 compiled_reads.plain_indices(),
                 compiler.remembered_operators(),
             ):
-                outcome = dispatcher(*arguments)
+                outcome = _with_any_cache(dispatcher, arguments)
             setattr(self, entry, dispatcher)
             return outcome
 
@@ -74,10 +92,32 @@ class Compiled:
         raise AttributeError(f"{self._name} has no entry point {name}")
 
 
+def _with_any_cache(dispatcher: Any, arguments: Sequence[Any]) -> Any:
+    """Call a kernel for the first time; a cache that is damaged, or has no room, is no obstacle."""
+    try:
+        return dispatcher(*arguments)
+    except Exception as problem:
+        frames = traceback.extract_tb(problem.__traceback__)
+        if not any(frame.filename.endswith(_NUMBAS_CACHE) for frame in frames):
+            raise
+        if not isinstance(problem, OSError):  # what it read: it is written anew
+            index: Any = dispatcher._cache._cache_file._index_path
+            with contextlib.suppress(OSError):
+                Path(index).unlink()
+        else:
+            dispatcher._cache = importlib.import_module("numba.core.caching").NullCache()
+    return dispatcher(*arguments)
+
+
 @cache
 def compiled(name: str) -> Compiled:
     """The kernel file ``name``; each entry point is compiled, or loaded, by its first call."""
-    prepare()
+    with _COMPILING:
+        return _wrapped(name)
+
+
+def _wrapped(name: str) -> Compiled:
+    keep = can_write(Path(prepare()))
     import numba
 
     plain = interpreted(name)
@@ -107,7 +147,8 @@ def compiled(name: str) -> Compiled:
         # do without a C wrapper and without tests for a zero divisor, which kernels make themselves
         # (PIPELINE 5, rule 3).
         wrap = numba.njit(
-            cache=key in entries or not compiler.fits(),  # entry points hold their helpers
+            # entry points hold their helpers
+            cache=keep and (key in entries or not compiler.fits()),
             nogil=True,
             no_cfunc_wrapper=True,
             no_cpython_wrapper=key not in entries,
@@ -131,14 +172,32 @@ def _without_literals(template: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @contextlib.contextmanager
+def nothing_compiled() -> Iterator[None]:
+    """Around a fork: a thread that compiles does not go on in the new process, where what it has
+    locked would stay locked for ever."""
+    numbas = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
+    with _COMPILING, numbas or contextlib.nullcontext():
+        yield
+
+
+@contextlib.contextmanager
 def _one_process(name: str) -> Iterator[None]:
-    """One process at a time; where files cannot be locked each compiles for itself."""
+    """One process at a time; where files cannot be locked each compiles for itself, and where the
+    one that has the lock does not come to an end."""
     with contextlib.ExitStack() as held:
         with contextlib.suppress(ImportError, OSError):
             import fcntl
 
             lock = held.enter_context(Path(prepare(), f"{name}.lock").open("wb"))
-            fcntl.flock(lock, fcntl.LOCK_EX)
+            deadline = time.monotonic() + LOCK_SECONDS
+            while time.monotonic() < deadline:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    time.sleep(0.01)
+                else:  # a process forked meanwhile has the file open as well
+                    held.callback(fcntl.flock, lock, fcntl.LOCK_UN)
+                    break
         yield
 
 
@@ -206,17 +265,15 @@ def fingerprint() -> str:
 
 
 def _cache_folder() -> Path:
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
-    folder = Path(base) / "seqaudit" / f"kernels-{fingerprint()}"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / f".probe-{os.getpid()}"
-        probe.touch()
-        probe.unlink()
-    except OSError:
-        folder = Path(tempfile.gettempdir()) / f"seqaudit-{os.getuid()}-kernels-{fingerprint()}"
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder
+    name = f"kernels-{fingerprint()}"
+    folder = cache_folder() / name
+    if can_write(folder):
+        return folder
+    folder = temporary_folder() / name
+    if made_private(folder) and can_write(folder):
+        return folder
+    # Another name is no way out: each process would compile all, and leave what it made behind.
+    return Path(os.devnull, name)
 
 
 def _cpu() -> str:

@@ -582,7 +582,8 @@ def scan(
             and u32be(data, start + 20) & 0x3FFF00FF == 17
         ):
             # Nearly always: Ethernet, IPv4 without options, a whole UDP datagram whose ends are
-            # known. What follows says the same of it, at three times the cost.
+            # known. What follows says the same of it, at three times the cost; with one end for
+            # both ways, which enters and writes, this one takes a tenth longer (measured).
             total = u16be(data, start + 16)
             length = u16be(data, start + 38)
             s3 = u32be(data, start + 26)

@@ -20,7 +20,7 @@ from seqaudit.decoders.reassembly import reassemble
 from seqaudit.decoders.registry import DecodeSettings, Dispatcher, stream_systems
 from seqaudit.decoders.segments import segment_batch
 from seqaudit.decoders.splits import Piece
-from seqaudit.decoders.tcp_segments import SegmentFinder, Segments, segment_rows
+from seqaudit.decoders.tcp_segments import SegmentFinder, segment_rows
 from seqaudit.decoders.tcp_stage import Sniffer, TcpAssembler
 
 __all__ = ["decode_piece", "reassemble", "wants_compiled"]
@@ -106,21 +106,16 @@ class _Streams:
         if self._assembler is not None:
             yield from self._assembler.feed(segments)
         elif self._sniffer is not None:
-            yield from _shipped(self._sniffer.feed(segments))
+            yield from map(segment_rows, self._sniffer.feed(segments))
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         if self._assembler is not None:
             yield from self._assembler.finish()
         elif self._sniffer is not None:
-            yield from _shipped(self._sniffer.finish())
+            yield from map(segment_rows, self._sniffer.finish())
 
     def facts(self) -> dict[str, Any]:
         return {} if self._sniffer is None else {"shipped": self._sniffer.facts()}
-
-
-def _shipped(segments: Segments) -> Iterator[pa.RecordBatch]:
-    if segments.frame:
-        yield segment_rows(segments)
 
 
 def wants_compiled(piece: Piece, settings: DecodeSettings) -> bool:

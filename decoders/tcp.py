@@ -22,6 +22,7 @@ Positions are sequence numbers without wrapping: the 32 bits of the wire plus wh
 
 from __future__ import annotations
 
+from array import array
 from bisect import insort
 from collections import deque
 from itertools import pairwise
@@ -69,6 +70,7 @@ COUNTERS: Final = (
 DECODED: Final = int(Outcome.DECODED)
 TRUNCATED: Final = int(Outcome.TRUNCATED)
 UNDECODABLE: Final = int(Outcome.UNDECODABLE)
+_ALL_DECODED: Final = bytes([DECODED])
 
 #: What became of the bytes of the first waiting part that are gone already.
 FRESH: Final = 0  # none are gone
@@ -110,19 +112,62 @@ class Taken(NamedTuple):
     lost: Int64s
     part: Int64s  # place in ``fates`` of the part that completes it; len(fates): not closed yet
     refused: Int64s  # 1: only a RST answered the part that completes it
-    fates: list[int]  # Outcome of the parts that are done with
+    fates: bytearray  # Outcome of the parts that are done with
     skipped_bytes: int
     resyncs: int
+
+
+class _Recent:
+    """The last parts of a direction, ``RECENT_BYTES`` at most, to compare repeated ones with."""
+
+    __slots__ = ("_blocks", "_size")
+
+    def __init__(self) -> None:
+        #: Position, bytes, and where each part of them ends; null: they are one part.
+        self._blocks: deque[tuple[int, bytes, Int64s | None]] = deque()
+        self._size = 0
+
+    def add(self, position: int, payload: bytes, ends: Int64s | None = None) -> None:
+        """Parts that came at ``position``; a block goes when none of its parts is kept any more."""
+        if ends is not None and len(payload) > RECENT_BYTES:
+            first = int(np.searchsorted(ends, len(payload) - RECENT_BYTES))
+            begin = int(ends[first])
+            position, payload, ends = position + begin, payload[begin:], ends[first + 1 :] - begin
+            self._blocks.clear()
+            self._size = 0
+        self._blocks.append((position, payload, ends))
+        self._size += len(payload)
+        while self._size - len(self._blocks[0][1]) >= RECENT_BYTES:
+            self._size -= len(self._blocks.popleft()[1])
+
+    def differ(self, position: int, payload: bytes) -> bool:
+        """Whether any bytes are known to be others."""
+        stop = position + len(payload)
+        size = 0
+        for start, known, ends in reversed(self._blocks):
+            if start + len(known) <= position:
+                break
+            size += len(known)
+            begin = start
+            if size > RECENT_BYTES:  # only some parts of it are kept, if it has several
+                if ends is None:
+                    break
+                begin += int(ends[np.searchsorted(ends, size - RECENT_BYTES)])
+            low, high = max(begin, position), min(start + len(known), stop)
+            if low < high and (
+                known[low - start : high - start] != payload[low - position : high - position]
+            ):
+                return True
+        return False
 
 
 class Direction:
     """One direction of a connection."""
 
     __slots__ = (
-        "_ats", "_breaks", "_done_at", "_done_frame", "_fates", "_frames", "_head",
-        "_lost_before", "_parts", "_recent", "_recent_bytes", "_refusals", "_releases", "acked",
-        "acked_since_ns", "base", "began", "counts", "early", "early_bytes", "fin", "isn", "next",
-        "number", "pending", "wanted",
+        "_ats", "_breaks", "_data", "_done_at", "_done_frame", "_fates", "_frames", "_head",
+        "_lost_before", "_recent", "_refusals", "_releases", "_sizes", "acked", "acked_since_ns",
+        "base", "began", "counts", "early", "early_bytes", "fin", "isn", "next", "number", "wanted",
     )  # fmt: skip
 
     def __init__(self, number: int, counts: dict[str, int]) -> None:
@@ -137,21 +182,25 @@ class Direction:
         self.acked_since_ns: int | None = None  # since when that is beyond ``next``
         self.early: list[Early] = []
         self.early_bytes = 0
-        self.pending = 0  # bytes in parts
         self.wanted = 1
-        self._parts: list[bytes] = []
-        self._frames: list[int] = []  # capture frame of the part, of its predecessors if later
-        self._ats: list[int] = []
-        self._releases: list[int] = []
-        self._fates: list[int] = []
-        self._refusals: list[bool] = []  # whether only a RST answered the part
+        self._data = bytearray()  # parts that wait to be taken: their bytes,
+        self._sizes = array("q")  # and a number of each a part
+        self._frames = array("q")  # capture frame of the part, of its predecessors if later
+        self._ats = array("q")
+        self._releases = array("q")
+        self._fates = bytearray()
+        self._refusals = bytearray()  # whether only a RST answered the part
         self._breaks: list[tuple[int, int]] = []  # place in parts, bytes missing before it
         self._done_frame = 0
         self._done_at = 0
         self._head = FRESH
         self._lost_before = 0
-        self._recent: deque[tuple[int, bytes]] = deque()
-        self._recent_bytes = 0
+        self._recent = _Recent()
+
+    @property
+    def pending(self) -> int:
+        """Bytes in parts."""
+        return len(self._data)
 
     @property
     def late(self) -> bool:
@@ -207,6 +256,25 @@ class Direction:
             self.acked_since_ns = None
         return True
 
+    def follow(self, frames: Int64s, at_ns: Int64s, sizes: Int64s, payload: bytes) -> None:
+        """Segments that each follow the one before, with nothing missing and nothing waiting.
+
+        Args:
+            sizes: of the segments in ``payload``, none of which is empty.
+        """
+        assert self.next is not None and not self.late
+        count = len(sizes)
+        self._recent.add(self.next, payload, np.cumsum(sizes))
+        self._data += payload
+        self._sizes.frombytes(sizes.tobytes())
+        self._frames.frombytes(frames.tobytes())
+        self._ats.frombytes(at_ns.tobytes())
+        self._releases.frombytes(frames.tobytes())
+        self._fates += _ALL_DECODED * count
+        self._refusals += bytes(count)
+        self._done_frame, self._done_at = int(frames[-1]), int(at_ns[-1])
+        self.next += len(payload)
+
     def acknowledged(self, ack: int, at_ns: int) -> None:
         """The other side has everything below ``ack``."""
         if self.next is None:
@@ -252,14 +320,14 @@ class Direction:
         self.counts["unread_bytes"] += self.early_bytes
         self.early = []
         self.early_bytes = 0
-        self._recent.clear()
+        self._recent = _Recent()
         return left
 
     def prefixes(self) -> list[tuple[bytes, bool]]:
         """The stretches without holes that wait, and whether they begin the stream."""
-        borders = [0, *(place for place, _ in self._breaks), len(self._parts)]
+        borders = [0, *(sum(self._sizes[:place]) for place, _ in self._breaks), len(self._data)]
         found = [
-            (b"".join(self._parts[low:high]), self.began and number == 0)
+            (bytes(self._data[low:high]), self.began and number == 0)
             for number, (low, high) in enumerate(pairwise(borders))
         ]
         return [stretch for stretch in found if stretch[0]]
@@ -275,8 +343,8 @@ class Direction:
             framing.lost()
             self._lost_before += missing
             self.wanted = 1
-        if self._parts and (final or self.pending >= self.wanted):
-            found.append(self._take(framing, len(self._parts), final=final))
+        if self._sizes and (final or self.pending >= self.wanted):
+            found.append(self._take(framing, len(self._sizes), final=final))
         return found
 
     def unfinish(self, outcome: int) -> None:
@@ -302,17 +370,14 @@ class Direction:
             self._done_frame, self._done_at = frame, at_ns
         size = len(payload)
         if size:
-            self._recent.append((self.next, payload))
-            self._recent_bytes += size
-            while self._recent_bytes > RECENT_BYTES:
-                self._recent_bytes -= len(self._recent.popleft()[1])
-        self._parts.append(payload)
+            self._recent.add(self.next, payload)
+        self._data += payload
+        self._sizes.append(size)
         self._frames.append(frame)
         self._ats.append(at_ns)
         self._releases.append(release)
         self._fates.append(DECODED if size >= length else TRUNCATED)
         self._refusals.append(refused)
-        self.pending += size
         self.next += size
         if size < length:
             self._miss(length - size, 0, holes, cut=True)
@@ -323,9 +388,9 @@ class Direction:
         self.counts["holes"] += 1
         self.counts["hole_bytes"] += length
         holes.append(Hole(self.number, length, self._done_frame, self._done_at, next_frame, cut))
-        if self._breaks and self._breaks[-1][0] == len(self._parts):
+        if self._breaks and self._breaks[-1][0] == len(self._sizes):
             length += self._breaks.pop()[1]
-        self._breaks.append((len(self._parts), length))
+        self._breaks.append((len(self._sizes), length))
 
     def _wait(self, early: Early) -> bool:
         self.counts["out_of_order"] += 1
@@ -356,23 +421,16 @@ class Direction:
 
     def _compare(self, position: int, payload: bytes) -> None:
         """Count bytes for known positions that differ from those that came first."""
-        stop = position + len(payload)
-        for start, known in reversed(self._recent):
-            low, high = max(start, position), min(start + len(known), stop)
-            if low < high:
-                if known[low - start : high - start] != payload[low - position : high - position]:
-                    self.counts["conflicts"] += 1
-                    return
-            elif start + len(known) <= position:
-                return
+        if self._recent.differ(position, payload):
+            self.counts["conflicts"] += 1
 
     def _take(self, framing: Framing, count: int, *, final: bool) -> Taken:
         """The frames of the first ``count`` parts, which are contiguous."""
-        parts = self._parts[:count]
-        data = b"".join(parts)
-        split = framing.split(data, final)
-        sizes = np.fromiter(map(len, parts), np.int64, count)
+        sizes = np.array(self._sizes[:count])
         ends = np.cumsum(sizes)
+        with memoryview(self._data) as waiting:
+            data = bytes(waiting[: int(ends[-1])])
+        split = framing.split(data, final)
         consumed = len(data) if final else split.consumed
         # A part is done with when all its bytes are; an empty one with those before it.
         closed = int(np.searchsorted(ends, consumed, "right"))
@@ -383,9 +441,9 @@ class Direction:
             skipped.append((split.consumed, len(data)))
         if consumed:
             self._mark_unused(skipped, ends, consumed, fates)
-        frames = np.array(self._frames[:count], np.int64)
-        ats = np.array(self._ats[:count], np.int64)
-        releases = np.array(self._releases[:count], np.int64)
+        frames = np.array(self._frames[:count])
+        ats = np.array(self._ats[:count])
+        releases = np.array(self._releases[:count])
         taken = Taken(
             data=data,
             start=split.starts,
@@ -396,16 +454,16 @@ class Direction:
             release=releases[which],
             lost=self._lost_bytes(split.starts, skipped),
             part=which,
-            refused=np.array(self._refusals[:count], np.int64)[which],
+            refused=np.frombuffer(self._refusals[:count], np.uint8).astype(np.int64)[which],
             fates=fates,
             skipped_bytes=sum(high - low for low, high in skipped),
             resyncs=split.resyncs,
         )
-        for column in (self._frames, self._ats, self._releases, self._fates, self._refusals):
+        for column in (self._sizes, self._frames, self._ats, self._releases):
             del column[:closed]
-        rest = [] if closed == count else [data[consumed : int(ends[closed])]]
-        self._parts[: min(closed + 1, count)] = rest
-        self.pending -= consumed
+        del self._fates[:closed], self._refusals[:closed], self._data[:consumed]
+        if closed < count:
+            self._sizes[0] = int(ends[closed]) - consumed
         self.wanted = 1 if final else split.wanted
         return taken
 
@@ -424,7 +482,7 @@ class Direction:
         return lost
 
     def _mark_unused(
-        self, skipped: list[tuple[int, int]], ends: Int64s, consumed: int, fates: list[int]
+        self, skipped: list[tuple[int, int]], ends: Int64s, consumed: int, fates: bytearray
     ) -> None:
         """Parts of which no frame has a byte are undecodable, whatever calls show them."""
         head, self._head = self._head, FRESH
@@ -459,8 +517,8 @@ class Flow:
     """Both directions of one connection."""
 
     __slots__ = (
-        "_spoke_ns", "_unanswered", "closed", "counts", "directions", "holes", "last_at",
-        "last_frame", "opener", "unkept",
+        "_unanswered", "closed", "counts", "directions", "holes", "last_at", "last_frame",
+        "opener", "spoke_ns", "unkept",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -472,7 +530,7 @@ class Flow:
         self.last_frame = 0
         self.last_at = 0
         self.unkept = 0  # of those said to be kept, how many are not after all
-        self._spoke_ns: list[int | None] = [None, None]  # last segment of each direction
+        self.spoke_ns: list[int | None] = [None, None]  # last segment of each direction
         self._unanswered: tuple[list[Unanswered], list[Unanswered]] = ([], [])
 
     def begins_anew(self, direction: int, seq: int, flags: int) -> bool:
@@ -506,7 +564,7 @@ class Flow:
                 self._refuse(1 - direction, ack if flags & ACK else None)
             else:
                 self._answered(1 - direction)
-        self._spoke_ns[direction] = at_ns
+        self.spoke_ns[direction] = at_ns
         if flags & (SYN | RST):
             if flags & RST:
                 self.closed = True
@@ -538,9 +596,21 @@ class Flow:
             other.give_up(frame, at_ns, self.holes)
         return kept
 
+    def is_usual(self) -> bool:
+        """Whether nothing waits, is missing or has ended: the next segments may ``follow``."""
+        one, other = self.directions
+        return not (
+            self._unanswered[0]
+            or self._unanswered[1]
+            or one.late
+            or other.late
+            or one.fin is not None
+            or other.fin is not None
+        )
+
     def _waits(self, direction: int, at_ns: int) -> bool:
         """Whether the other side may be gone, so that its next word has to be waited for."""
-        spoke_ns = self._spoke_ns[1 - direction]
+        spoke_ns = self.spoke_ns[1 - direction]
         if self._unanswered[direction]:
             return True
         return spoke_ns is not None and (

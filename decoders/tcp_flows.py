@@ -11,11 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from seqaudit.decoders.account import Account
+from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Outcome
 from seqaudit.decoders.settings import DecodeSettings
 from seqaudit.decoders.streams import Connection, Framing, StreamSystem, Verdict, choose
 from seqaudit.decoders.tcp import ACK, SYN, Flow
-from seqaudit.decoders.tcp_segments import OUTGOING_BIT, TCP, WIRE_SHIFT, ends_of
+from seqaudit.decoders.tcp_segments import OUTGOING_BIT, TCP, WIRE_SHIFT, Key, ends_of
 
 #: A direction that nobody has recognised after so many bytes is nobody's.
 UNDECIDED_BYTES: Final = 512 << 10
@@ -23,8 +24,6 @@ UNDECIDED_BYTES: Final = 512 << 10
 UNDECIDED: Final = 0
 OURS: Final = 1
 NOBODY: Final = 2
-
-Key = tuple[int, str]  # capture, carrier
 
 
 class Tracked:
@@ -94,6 +93,20 @@ class Tracked:
         if ttl > self.high_ttl[direction]:
             self.high_ttl[direction] = ttl
         if facts & OUTGOING_BIT:
+            self.outgoing[direction] = True
+
+    def count_run(self, direction: int, frames: int, wire_bytes: int) -> None:
+        """Several more frames of one direction; their headers are noted apart."""
+        self.frames += frames
+        self.sent[direction] += frames
+        self.wire_bytes[direction] += wire_bytes
+
+    def note_headers(self, direction: int, facts: Int64s) -> None:
+        """What the headers of some frames say, beside their sizes."""
+        ttl = facts & 0xFF
+        self.low_ttl[direction] = min(self.low_ttl[direction], int(ttl.min()))
+        self.high_ttl[direction] = max(self.high_ttl[direction], int(ttl.max()))
+        if (facts & OUTGOING_BIT).any():
             self.outgoing[direction] = True
 
     @property

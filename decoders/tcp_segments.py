@@ -12,7 +12,8 @@ SEGMENT has no other use for, because text costs more than the payload:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -21,41 +22,116 @@ import pyarrow as pa
 
 from seqaudit.decoders import packet_kernels as k
 from seqaudit.decoders.account import CAPTURE_SYSTEM, OUTGOING
+from seqaudit.decoders.columns import distinct, encoded, text_column
+from seqaudit.decoders.event_columns import event_batch, grouped, repeated
 from seqaudit.decoders.events import FRAME_BITS, NO_CONVERSATION, Kind
 from seqaudit.decoders.kernels import Int64s
 from seqaudit.decoders.packets import Flows, Packets
-from seqaudit.decoders.segments import event_batch
 from seqaudit.decoders.tcp import ACK, SYN
 
 TCP: Final = 6
 WIRE_KIND: Final = "TCP"
 HEADER_BYTES: Final = 20
 
+DIRECTIONS: Final = ("0", "1")
+#: Payloads of one size are copied at once where there are so many a size.
+A_SIZE: Final = 32
+#: Of the table that finds connections.
+SLOTS: Final = 1 << 16
+#: A TCP header, as far as it concerns us.
+HEADER: Final = np.dtype(
+    [("ports", "V4"), ("seq", ">u4"), ("ack", ">u4"), ("offset", "u1"), ("flags", "u1"),
+     ("rest", "V6")]
+)  # fmt: skip
+
 #: ``facts``: TTL, whether the link layer says outgoing, bytes of the frame on the wire.
 OUTGOING_BIT: Final = 1 << 8
 WIRE_SHIFT: Final = 9
 
 End = tuple[str, int]
+Buffer = bytes | bytearray | memoryview
+Key = tuple[int, str]  # capture, carrier
+#: One segment: direction, frame, time, sequence and ack number, flags, length, facts, payload.
+Segment = tuple[int, int, int, int, int, int, int, int, bytes]
 
 
 @dataclass(slots=True)
 class Segments:
-    """Segments in capture order, as lists of one length."""
+    """Segments in capture order. Columns are (count,) int64 and hold as long as ``data`` does."""
 
-    capture: list[int] = field(default_factory=list)
-    carrier: list[str] = field(default_factory=list)
-    direction: list[int] = field(default_factory=list)  # 0: sent by the carrier's first end
-    frame: list[int] = field(default_factory=list)  # of the job
-    at_ns: list[int] = field(default_factory=list)
-    seq: list[int] = field(default_factory=list)
-    ack: list[int] = field(default_factory=list)
-    flags: list[int] = field(default_factory=list)  # of TCP
-    length: list[int] = field(default_factory=list)  # payload bytes on the wire
-    facts: list[int] = field(default_factory=list)
-    payload: list[bytes] = field(default_factory=list)
+    keys: Sequence[Key]  # connections, by number
+    data: Buffer  # holds the payloads
+    flow: Int64s  # number of the connection
+    direction: Int64s  # 0: sent by the carrier's first end
+    frame: Int64s  # of the job
+    at_ns: Int64s
+    seq: Int64s
+    ack: Int64s
+    flags: Int64s  # of TCP
+    length: Int64s  # payload bytes on the wire
+    facts: Int64s
+    start: Int64s  # of the payload in ``data``
+    stop: Int64s  # one past its last captured byte
 
-    def columns(self) -> tuple[list[object], ...]:
-        return tuple(getattr(self, name) for name in self.__slots__)
+    @property
+    def count(self) -> int:
+        return len(self.frame)
+
+    def columns(self) -> tuple[Int64s, ...]:
+        return tuple(getattr(self, name) for name in COLUMNS)
+
+    def take(self, rows: Int64s) -> Segments:
+        """Only some of them."""
+        return Segments(self.keys, self.data, *(column[rows] for column in self.columns()))
+
+    def one_by_one(self) -> Iterator[tuple[Key, Segment]]:
+        """Each with the key of its connection."""
+        keys, data = self.keys, self.data
+        for flow, direction, frame, at_ns, seq, ack, flags, length, facts, start, stop in zip(
+            *(column.tolist() for column in self.columns()), strict=True
+        ):
+            yield (
+                keys[flow],
+                (direction, frame, at_ns, seq, ack, flags, length, facts, bytes(data[start:stop])),
+            )
+
+    def payloads(self, rows: Int64s) -> bytes:
+        """The payloads of some of them, end to end."""
+        data, start, stop = self.data, self.start[rows], self.stop[rows]
+        sizes = stop - start
+        found = distinct(sizes) if len(rows) > A_SIZE else sizes
+        if len(found) * A_SIZE >= len(rows):
+            ends = zip(start.tolist(), stop.tolist(), strict=True)
+            return b"".join([data[low:high] for low, high in ends])
+        places = np.append(0, np.cumsum(sizes))
+        together = bytearray(int(places[-1]))
+        for size in found.tolist():
+            if size:
+                alike = np.flatnonzero(sizes == size)
+                _pieces(together, size)[places[alike]] = _pieces(data, size)[start[alike]]
+        return bytes(together)
+
+
+COLUMNS: Final = (
+    "flow", "direction", "frame", "at_ns", "seq", "ack", "flags", "length", "facts", "start",
+    "stop",
+)  # fmt: skip
+
+
+def _pieces(data: Buffer, size: int) -> npt.NDArray[np.void]:
+    """What begins at each place, in so many bytes."""
+    return np.ndarray((len(data) - size + 1,), f"V{size}", data, strides=(1,))
+
+
+def segments_of(rows: Sequence[tuple[Key, Segment]]) -> Segments:
+    """Columns of some segments, of which there is at least one."""
+    numbers: dict[Key, int] = {}
+    flow = np.array([numbers.setdefault(key, len(numbers)) for key, _ in rows], np.int64)
+    payloads = [segment[-1] for _, segment in rows]
+    facts = np.array([segment[:-1] for _, segment in rows], np.int64).T.copy()
+    ends = np.cumsum(np.fromiter(map(len, payloads), np.int64, len(rows)))
+    start = np.append(0, ends[:-1])
+    return Segments(list(numbers), b"".join(payloads), *(flow, *facts, start, ends))
 
 
 def socket_text(host: str, port: int) -> str:
@@ -78,18 +154,18 @@ class SegmentFinder:
     def __init__(self) -> None:
         self._ignored: set[str] = set()
         self._flows: Flows | None = None
-        self._named: dict[int, tuple[str, int]] = {}  # key to carrier, direction of the low end
-        self._keys: dict[str, int] = {}
-        self._ignored_keys: set[int] = set()
-        self._sorted: npt.NDArray[np.uint64] | None = None
+        self._numbers = _Numbers()
+        self._keys: list[Key] = []
+        self._turned: Int64s = np.zeros(0, np.int64)  # direction of what the lower number sends
+        self._known: dict[str, int] = {}  # carriers of ``_keys``
+        self._leave: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)  # ignored, by number
 
     def ignore(self, carrier: str) -> None:
         """The connection is nobody's. Its segments are left out until another one begins there."""
         self._ignored.add(carrier)
-        key = self._keys.get(carrier)
-        if key is not None:
-            self._ignored_keys.add(key)
-            self._sorted = None
+        number = self._known.get(carrier)
+        if number is not None:
+            self._leave[number] = True
 
     def find(self, packets: Packets) -> tuple[Segments, Int64s] | None:
         """The segments and the rows of ``packets`` that they are; null if there are none."""
@@ -105,141 +181,155 @@ class SegmentFinder:
             rows, start, stop = rows[fit], start[fit], stop[fit]
             if not len(rows):
                 return None
-        data = np.frombuffer(packets.datagrams.data, np.uint8)
-        header = data[start[:, None] + np.arange(HEADER_BYTES)]
-        size = (header[:, 12] >> 4).astype(np.int64) * 4
+        header = _headers(packets.datagrams.data, start)
+        size = (header["offset"] >> 4).astype(np.int64) * 4
         length = columns[k.LENGTH][rows] - size
         keep = (size >= HEADER_BYTES) & (length >= 0)
-        flags = header[:, 13].astype(np.int64)
-        keys, low_first = self._keys_of(packets, rows)
-        keep &= self._wanted(keys, flags)
+        flags = header["flags"].astype(np.int64)
+        flow, low_first = self._flow_of(packets, rows)
+        keep &= self._wanted(flow, flags)
         if not keep.any():
             return None
         if not keep.all():
             rows, header, size, length, flags = (
                 column[keep] for column in (rows, header, size, length, flags)
             )
-            keys, low_first, start, stop = (
-                column[keep] for column in (keys, low_first, start, stop)
+            flow, low_first, start, stop = (
+                column[keep] for column in (flow, low_first, start, stop)
             )
-        found = self._columns(packets, rows, header, length, flags, keys, low_first)
-        raw = packets.datagrams.data
+        turned = self._turned[flow]
+        records = rows + packets.first
+        facts = (
+            columns[k.TTL][rows]
+            | np.where(columns[k.PACKET_TYPE][rows] == OUTGOING, OUTGOING_BIT, 0)
+            | packets.records.original[records] << WIRE_SHIFT
+        )
         begin = np.minimum(start + size, stop)
-        found.payload = [
-            bytes(raw[low:high])
-            for low, high in zip(
-                begin.tolist(), np.minimum(begin + length, stop).tolist(), strict=True
-            )
-        ]
+        found = Segments(
+            keys=self._keys,
+            data=packets.datagrams.data,
+            flow=flow,
+            direction=np.where(low_first, turned, 1 - turned),
+            frame=packets.records.frame[records] | packets.datagrams.split << FRAME_BITS,
+            at_ns=packets.records.at_ns[records],
+            seq=header["seq"].astype(np.int64),
+            ack=header["ack"].astype(np.int64),
+            flags=flags,
+            length=length,
+            facts=facts,
+            start=begin,
+            stop=np.minimum(begin + length, stop),
+        )
         return found, rows
 
-    def _keys_of(
-        self, packets: Packets, rows: Int64s
-    ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.bool_]]:
-        """A number for each unordered pair of ends, and whether its smaller half is the source."""
+    def _flow_of(self, packets: Packets, rows: Int64s) -> tuple[Int64s, npt.NDArray[np.bool_]]:
+        """The number of each row's connection, and whether its smaller end is the source."""
         if packets.flows is not self._flows:
             self._flows = packets.flows
-            self._named.clear()
-            self._keys.clear()
-            self._ignored_keys.clear()
-            self._sorted = None
+            self._numbers = _Numbers()
+            self._keys = []
+            self._known.clear()
+            self._turned, self._leave = np.zeros(0, np.int64), np.zeros(0, np.bool_)
         columns = packets.columns
         # numbers of addresses are below 2^16
         source = columns[k.SOURCE][rows] << 16 | columns[k.SOURCE_PORT][rows]
         destination = columns[k.DESTINATION][rows] << 16 | columns[k.DESTINATION_PORT][rows]
-        low = np.minimum(source, destination).astype(np.uint64)
-        high = np.maximum(source, destination).astype(np.uint64)
-        return high << np.uint64(32) | low, source <= destination
+        low, high = np.minimum(source, destination), np.maximum(source, destination)
+        flow, fresh = self._numbers.of(low, high)
+        if fresh:
+            self._name(fresh, packets.datagrams.hosts, packets.datagrams.capture)
+        return flow, source <= destination
 
-    def _wanted(self, keys: npt.NDArray[np.uint64], flags: Int64s) -> npt.NDArray[np.bool_]:
-        if not self._ignored_keys:
-            return np.ones(len(keys), np.bool_)
-        if self._sorted is None:
-            self._sorted = np.fromiter(self._ignored_keys, np.uint64, len(self._ignored_keys))
-            self._sorted.sort()
-        place = np.searchsorted(self._sorted, keys)
-        wanted: npt.NDArray[np.bool_] = (
-            self._sorted[np.minimum(place, len(self._sorted) - 1)] != keys
-        )
+    def _wanted(self, flow: Int64s, flags: Int64s) -> npt.NDArray[np.bool_]:
+        wanted: npt.NDArray[np.bool_] = ~self._leave[flow]
         begins = ~wanted & (flags & (SYN | ACK) == SYN)
         for row in np.flatnonzero(begins).tolist():  # another connection may begin
             if not wanted[row]:
-                key = int(keys[row])
-                self._ignored_keys.discard(key)
-                self._ignored.discard(self._named[key][0])
-                self._sorted = None
-                wanted[row:] |= keys[row:] == keys[row]
+                number = int(flow[row])
+                self._leave[number] = False
+                self._ignored.discard(self._keys[number][1])
+                wanted[row:] |= flow[row:] == number
         return wanted
 
-    def _columns(
-        self,
-        packets: Packets,
-        rows: Int64s,
-        header: npt.NDArray[np.uint8],
-        length: Int64s,
-        flags: Int64s,
-        keys: npt.NDArray[np.uint64],
-        low_first: npt.NDArray[np.bool_],
-    ) -> Segments:
-        columns = packets.columns
-        distinct, which = np.unique(keys, return_inverse=True)
-        named = [self._name(int(key), packets.datagrams.hosts) for key in distinct.tolist()]
-        turned = np.array([turn for _, turn in named], np.int64)[which]
-        carriers = [carrier for carrier, _ in named]
-        records = rows + packets.first
-        words = np.ascontiguousarray(header[:, 4:12]).view(">u4")
-        outgoing = columns[k.PACKET_TYPE][rows] == OUTGOING
-        facts = (
-            columns[k.TTL][rows]
-            | np.where(outgoing, OUTGOING_BIT, 0)
-            | packets.records.original[records] << WIRE_SHIFT
-        )
-        return Segments(
-            capture=[packets.datagrams.capture] * len(rows),
-            carrier=[carriers[place] for place in which.tolist()],
-            direction=np.where(low_first, turned, 1 - turned).tolist(),
-            frame=(packets.records.frame[records] | packets.datagrams.split << FRAME_BITS).tolist(),
-            at_ns=packets.records.at_ns[records].tolist(),
-            seq=words[:, 0].tolist(),
-            ack=words[:, 1].tolist(),
-            flags=flags.tolist(),
-            length=length.tolist(),
-            facts=facts.tolist(),
-        )
-
-    def _name(self, key: int, hosts: list[str]) -> tuple[str, int]:
-        """The carrier of a pair of ends, and the direction of what its lower number sends."""
-        known = self._named.get(key)
-        if known is None:
-            low, high = ((hosts[end >> 16], end & 0xFFFF) for end in (key & 0xFFFFFFFF, key >> 32))
+    def _name(self, ends: list[tuple[int, int]], hosts: list[str], capture: int) -> None:
+        """Take in connections by their ends, the lower first."""
+        turned, leave = [], []
+        for pair in ends:
+            low, high = ((hosts[end >> 16], end & 0xFFFF) for end in pair)
             first, second = sorted((low, high))
             carrier = f"tcp|{socket_text(*first)}|{socket_text(*second)}"
-            known = self._named[key] = carrier, int(low != first)
-            self._keys[carrier] = key
-            if carrier in self._ignored:
-                self._ignored_keys.add(key)
-                self._sorted = None
-        return known
+            self._known[carrier] = len(self._keys)
+            self._keys.append((capture, carrier))
+            turned.append(int(low != first))
+            leave.append(carrier in self._ignored)
+        self._turned = np.append(self._turned, np.array(turned, np.int64))
+        self._leave = np.append(self._leave, np.array(leave, np.bool_))
+
+
+def _headers(data: Buffer, start: Int64s) -> npt.NDArray[np.void]:
+    """The TCP headers at these offsets, all of which are there."""
+    places = len(data) - HEADER_BYTES + 1
+    found: npt.NDArray[np.void] = np.ndarray((places,), HEADER, data, strides=(1,))[start]
+    return found
+
+
+class _Numbers:
+    """Numbers pairs of ends, each below 2^32; a table finds those that were seen before."""
+
+    def __init__(self) -> None:
+        self._slots = np.zeros(SLOTS, np.int32)  # number + 1
+        self._pairs: dict[int, int] = {}
+        self._low = self._high = np.zeros(0, np.int64)
+
+    def of(self, low: Int64s, high: Int64s) -> tuple[Int64s, list[tuple[int, int]]]:
+        """The number of each pair, and the pairs that are new, by number."""
+        slot = (low * 0x2545F491 + high * 0x1B873593 >> 20) & (SLOTS - 1)
+        number = self._slots[slot].astype(np.int64) - 1
+        unknown = number < 0
+        if len(self._low):
+            unknown |= (self._low[number] != low) | (self._high[number] != high)
+        fresh: list[tuple[int, int]] = []
+        if unknown.any():
+            rows = np.flatnonzero(unknown)
+            packed = high[rows].astype(np.uint64) << np.uint64(32) | low[rows].astype(np.uint64)
+            pairs = distinct(packed)
+            numbers = []
+            for pair in pairs.tolist():
+                known = self._pairs.setdefault(pair, len(self._pairs))
+                if known == len(self._low) + len(fresh):
+                    fresh.append((pair & 0xFFFFFFFF, pair >> 32))
+                numbers.append(known)
+            place = np.searchsorted(pairs, packed)
+            number[rows] = np.array(numbers, np.int64)[place]
+            empty = self._slots[slot[rows]] == 0  # else two pairs meet there: found in this way
+            self._slots[slot[rows][empty]] = number[rows][empty] + 1
+        if fresh:
+            ends = np.array(fresh, np.int64)
+            self._low = np.append(self._low, ends[:, 0])
+            self._high = np.append(self._high, ends[:, 1])
+        return number, fresh
 
 
 def segment_rows(segments: Segments) -> pa.RecordBatch:
     """SEGMENT rows of segments."""
-    count = len(segments.frame)
+    count = segments.count
     zeros = np.zeros(count, np.int64)
+    sizes = segments.stop - segments.start
     return event_batch(
+        count,
         {
-            "capture": segments.capture,
+            "capture": np.array([capture for capture, _ in segments.keys], np.int64)[segments.flow],
             "frame": segments.frame,
             "index": zeros,
             "last_frame": segments.frame,
             "at_ns": segments.at_ns,
             "last_at_ns": segments.at_ns,
-            "system": [CAPTURE_SYSTEM] * count,
-            "carrier": segments.carrier,
-            "conversation": [NO_CONVERSATION] * count,
-            "source": ["01"[direction] for direction in segments.direction],
+            "system": repeated(CAPTURE_SYSTEM, count),
+            "carrier": text_column([carrier for _, carrier in segments.keys], segments.flow),
+            "conversation": repeated(NO_CONVERSATION, count),
+            "source": text_column(DIRECTIONS, segments.direction),
             "kind": np.full(count, int(Kind.SEGMENT), np.int16),
-            "wire_kind": [WIRE_KIND] * count,
+            "wire_kind": repeated(WIRE_KIND, count),
             "seqno": segments.seq,
             "stop_seqno": segments.ack,
             "count": zeros + 1,
@@ -247,16 +337,49 @@ def segment_rows(segments: Segments) -> pa.RecordBatch:
             "stamp": segments.flags,
             "flags": zeros,
             "size": segments.length,
-            "payload": segments.payload,
+            "payload": pa.Array.from_buffers(
+                pa.binary(),
+                count,
+                [
+                    None,
+                    pa.py_buffer(np.append(0, np.cumsum(sizes)).astype(np.int32)),
+                    pa.py_buffer(segments.payloads(np.arange(count))),
+                ],
+            ),
         },
-        count,
     )
 
 
 def read_segment_rows(batch: pa.RecordBatch) -> Segments:
     """The segments of SEGMENT rows."""
-    names = ("capture", "carrier", "source", "frame", "at_ns", "seqno", "stop_seqno", "stamp",
-             "size", "conn_id", "payload")  # fmt: skip
-    columns = [batch.column(name).to_pylist() for name in names]
-    columns[2] = [int(direction) for direction in columns[2]]
-    return Segments(*columns)
+    carriers, sources = encoded(batch.column("carrier")), encoded(batch.column("source"))
+    carrier, capture = carriers.indices.to_numpy(), batch.column("capture").to_numpy()
+    captures, which = grouped(capture)
+    numbers, flow = grouped(carrier.astype(np.int64) * len(captures) + which)
+    texts = carriers.dictionary.to_pylist()
+    directions = np.array(list(map(int, sources.dictionary.to_pylist())), np.int64)
+    payload = batch.column("payload")
+    _, offsets, data = payload.buffers()
+    begins = np.frombuffer(offsets, np.int32)[payload.offset :][: len(batch) + 1].astype(np.int64)
+    frame, at_ns, seq, ack, flags, length, facts = (
+        batch.column(name).to_numpy()
+        for name in ("frame", "at_ns", "seqno", "stop_seqno", "stamp", "size", "conn_id")
+    )
+    return Segments(
+        keys=[
+            (int(captures[number % len(captures)]), texts[number // len(captures)])
+            for number in numbers.tolist()
+        ],
+        data=b"" if data is None else memoryview(data),
+        flow=flow,
+        direction=directions[sources.indices.to_numpy()],
+        frame=frame,
+        at_ns=at_ns,
+        seq=seq,
+        ack=ack,
+        flags=flags,
+        length=length,
+        facts=facts,
+        start=begins[:-1],
+        stop=begins[1:],
+    )

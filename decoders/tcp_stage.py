@@ -24,14 +24,24 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.account import CAPTURE_SYSTEM, Account
+from seqaudit.decoders.event_columns import grouped
 from seqaudit.decoders.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Kind
 from seqaudit.decoders.kernels import COMPILE_FROM_RECORDS, Int64s
 from seqaudit.decoders.packets import Outcome
 from seqaudit.decoders.settings import DecodeSettings
 from seqaudit.decoders.streams import StreamDecoder, StreamFrames, StreamSystem
 from seqaudit.decoders.tcp import COUNTERS, DECODED, SYN, UNDECODABLE, Flow, Hole, Taken
-from seqaudit.decoders.tcp_flows import NOBODY, OURS, UNDECIDED, FlowTable, Key, Tracked
-from seqaudit.decoders.tcp_segments import WIRE_KIND, SegmentFinder, Segments, socket_text
+from seqaudit.decoders.tcp_flows import NOBODY, OURS, UNDECIDED, FlowTable, Tracked
+from seqaudit.decoders.tcp_runs import FEW, Runs
+from seqaudit.decoders.tcp_segments import (
+    WIRE_KIND,
+    Key,
+    Segment,
+    SegmentFinder,
+    Segments,
+    segments_of,
+    socket_text,
+)
 
 #: Undecided flows at once, and the bytes they hold; beyond either the oldest is nobody's.
 MAX_UNDECIDED: Final = 10_000
@@ -73,60 +83,74 @@ class Sniffer:
         self._carriers = settings.carriers
         self._account = account
         self._finder = finder
-        self._held: dict[Key, list[tuple[Any, ...]]] = {}  # undecided flows, oldest first
+        self._held: dict[Key, list[Segment]] = {}  # undecided flows, oldest first
         self._held_bytes = 0
         self._shipped: set[str] = set()
         self._withheld: set[int] = set()
         self._withheld_more = False
-        self._out: list[tuple[Any, ...]] = []
+        self._out: list[tuple[Key, Segment]] = []
         self._left: list[Key] = []  # withheld in this chunk: the finder still shows them
 
-    def feed(self, segments: Segments) -> Segments:
+    def feed(self, segments: Segments) -> list[Segments]:
         """Take segments in; returns those to be shipped."""
-        flows = self._table.flows
-        for segment in zip(*segments.columns(), strict=True):
-            capture, carrier, direction, frame, at_ns, seq, ack, flags, length, facts, payload = (
-                segment
-            )
-            key = capture, carrier
-            tracked = flows.get(key)
-            if tracked is None or (
-                tracked.state != OURS and self._table.is_new(tracked, direction, seq, flags)
-            ):
-                if tracked is not None and key in self._held:
-                    self._withhold(key)
-                if self._left and key in self._left:
-                    self._left.remove(key)
-                tracked = self._table.open(key, frame >> FRAME_BITS)
-                self._held[key] = []
-                if key in self._carriers:
-                    tracked.state = OURS
-            if tracked.state == OURS and key not in self._held:
-                self._out.append(segment)
-                continue
-            if tracked.state == NOBODY and key not in self._held:
-                # of this chunk still; the finder leaves it out from the next on
-                tracked.count(direction, facts)
-                self._give_back(tracked)
-                continue
-            self._held[key].append(segment)
-            self._held_bytes += len(payload)
-            if tracked.state == UNDECIDED:
-                tracked.feed(direction, frame, at_ns, seq, ack, flags, length, facts, payload)
-            else:
-                tracked.count(direction, facts)
-            if tracked.state == OURS:
-                self._ship(key, proven=True)
-            elif tracked.state == NOBODY:
-                self._withhold(key)
-            elif len(self._held) > MAX_UNDECIDED or self._held_bytes > UNDECIDED_TOTAL:
-                self._withhold(next(iter(self._held)))
+        ours, rest = self._parted(segments)
+        for key, segment in rest.one_by_one():
+            self._take_in(key, segment)
         for key in self._left:
             del self._table.flows[key]
         self._left.clear()
-        return self._taken()
+        return [ours, *self._taken()] if ours.count else self._taken()
 
-    def finish(self) -> Segments:
+    def _parted(self, segments: Segments) -> tuple[Segments, Segments]:
+        """Segments of flows that are shipped whatever comes, and the others."""
+        flows = self._table.flows
+        numbers, flow = grouped(segments.flow)
+        shipped = np.zeros(len(numbers), np.bool_)
+        for place, number in enumerate(numbers.tolist()):
+            key = segments.keys[number]
+            tracked = flows.get(key)
+            shipped[place] = tracked is not None and tracked.state == OURS and key not in self._held
+        if shipped.all():
+            return segments, segments.take(flow[:0])
+        ours = shipped[flow]
+        return segments.take(np.flatnonzero(ours)), segments.take(np.flatnonzero(~ours))
+
+    def _take_in(self, key: Key, segment: Segment) -> None:
+        direction, frame, _, seq, _, flags, _, facts, payload = segment
+        tracked = self._table.flows.get(key)
+        if tracked is None or (
+            tracked.state != OURS and self._table.is_new(tracked, direction, seq, flags)
+        ):
+            if tracked is not None and key in self._held:
+                self._withhold(key)
+            if self._left and key in self._left:
+                self._left.remove(key)
+            tracked = self._table.open(key, frame >> FRAME_BITS)
+            self._held[key] = []
+            if key in self._carriers:
+                tracked.state = OURS
+        if tracked.state == OURS and key not in self._held:
+            self._out.append((key, segment))
+            return
+        if tracked.state == NOBODY and key not in self._held:
+            # of this chunk still; the finder leaves it out from the next on
+            tracked.count(direction, facts)
+            self._give_back(tracked)
+            return
+        self._held[key].append(segment)
+        self._held_bytes += len(payload)
+        if tracked.state == UNDECIDED:
+            tracked.feed(*segment)
+        else:
+            tracked.count(direction, facts)
+        if tracked.state == OURS:
+            self._ship(key, proven=True)
+        elif tracked.state == NOBODY:
+            self._withhold(key)
+        elif len(self._held) > MAX_UNDECIDED or self._held_bytes > UNDECIDED_TOTAL:
+            self._withhold(next(iter(self._held)))
+
+    def finish(self) -> list[Segments]:
         """The piece ends: what is likely, or has no payload yet, is shipped."""
         for key in list(self._held):
             tracked = self._table.flows[key]
@@ -147,13 +171,13 @@ class Sniffer:
             "withheld_more": self._withheld_more,
         }
 
-    def _taken(self) -> Segments:
+    def _taken(self) -> list[Segments]:
         out, self._out = self._out, []
-        return Segments(*map(list, zip(*out, strict=True))) if out else Segments()
+        return [segments_of(out)] if out else []
 
     def _ship(self, key: Key, *, proven: bool) -> None:
         for segment in self._held.pop(key):
-            self._out.append(segment)
+            self._out.append((key, segment))
             self._held_bytes -= len(segment[-1])
         self._table.flows[key].flow = _NO_FLOW
         if proven:
@@ -216,43 +240,64 @@ class TcpAssembler:
         self._problems: list[dict[str, Any]] = []
         self._batches: list[pa.RecordBatch] = []
         self._gone: list[Key] = []  # nobody's, found out in this call of ``feed``
+        self._runs: Runs | None = None  # of this call, and the row that it is at
+        self._row = 0
 
     def feed(self, segments: Segments) -> Iterator[pa.RecordBatch]:
         """Take segments in; yields rows of what they complete, and accounts."""
         flows = self._table.flows
-        for (
-            capture,
-            carrier,
-            direction,
-            frame,
-            at_ns,
-            seq,
-            ack,
-            flags,
-            length,
-            facts,
-            payload,
-        ) in zip(*segments.columns(), strict=True):
-            key = capture, carrier
-            tracked = flows.get(key)
-            if tracked is None or (
-                flags & SYN and self._table.is_new(tracked, direction, seq, flags)
-            ):
-                tracked = self._open(key, frame >> FRAME_BITS)
-            was = tracked.state
-            tracked.feed(direction, frame, at_ns, seq, ack, flags, length, facts, payload)
-            if was == OURS:
-                self._ready += length
-                if self._ready >= BATCH_BYTES:
-                    self._decode_ready()
-            elif was == UNDECIDED:
-                self._undecided_bytes += length
-                self._decide(key, tracked)
+        if segments.count < FEW:
+            for key, segment in segments.one_by_one():
+                self._take_in(key, flows.get(key), segment)
+        else:
+            self._runs = runs = Runs(segments, flows)
+            row = 0
+            while row < runs.count:
+                row = self._next_odd(runs, row)
+                if row < runs.count:
+                    self._row = row
+                    one = runs.row(row)
+                    runs.take(one.flow, one.place)
+                    key = runs.keys[one.flow]
+                    runs.tracked[one.flow] = self._take_in(key, flows.get(key), one[3:])
+                    runs.goes_on(one)
+                    row += 1
+            runs.take_all(runs.count)
+            self._runs = None
         for key in self._gone:
             if key in flows and flows[key].state == NOBODY:
                 self._close(key)
         self._gone.clear()
         yield from self._flushed()
+
+    def _next_odd(self, runs: Runs, row: int) -> int:
+        """The next odd row; bytes of rows before it are decoded as they become enough."""
+        odd = runs.next_odd(row)
+        while odd > row and self._ready + runs.bytes_of(row, odd) >= BATCH_BYTES:
+            row = runs.row_with(row, BATCH_BYTES - self._ready) + 1
+            runs.take_all(row)
+            self._decode_ready()
+            odd = runs.next_odd(row)
+        self._ready += runs.bytes_of(row, odd)
+        return odd
+
+    def _take_in(self, key: Key, tracked: Tracked | None, segment: Segment) -> Tracked:
+        """Take one segment in; returns its flow."""
+        direction, frame, _, seq, _, flags, length, _, _ = segment
+        if tracked is None or (flags & SYN and self._table.is_new(tracked, direction, seq, flags)):
+            tracked = self._open(key, frame >> FRAME_BITS)
+        was = tracked.state
+        tracked.feed(*segment)
+        if was == OURS:
+            self._ready += length
+            if self._ready >= BATCH_BYTES:
+                if self._runs is not None:
+                    self._runs.take_all(self._row)
+                self._decode_ready()
+        elif was == UNDECIDED:
+            self._undecided_bytes += length
+            self._decide(key, tracked)
+        return tracked
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         """No more segments."""
@@ -302,6 +347,8 @@ class TcpAssembler:
 
     def _close(self, key: Key) -> None:
         """No more segments of this flow."""
+        if self._runs is not None:
+            self._runs.end(key, self._row)
         tracked = self._table.flows.pop(key)
         if tracked.state == UNDECIDED:
             tracked.judge()

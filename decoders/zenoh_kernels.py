@@ -12,14 +12,16 @@ jump, or is new (``GEN``), so that a receiver accepts or refuses a run of sample
 rows.
 
 All tables are parts of one int64 array ``m``; the columns of the batches are parts of ``c``, column
-by column. Helpers take no constants (``0 * doubt`` is none): numba compiles a helper again for
-every constant it is given.
+by column.
 """
 
 # ruff: noqa: RUF059, SIM102, SIM109, SIM114  (one comparison a line: PIPELINE 5)
 
 #: Functions that Python calls; the others need no wrapper when compiled.
 ENTRY_POINTS = ("decode", "compressed")
+
+#: Helpers that are compiled into their callers: most messages have no extensions.
+INLINED = ("chain",)
 
 # Columns of a batch in ``c``, each ``n`` long.
 START = 0
@@ -88,6 +90,15 @@ NETWORK = 5  # any other network message
 TRANSPORT = 6  # any other transport message
 BATCHES = 7  # WEAK batches of one direction
 
+# What extensions belong to; which must be known, and what an id means, differs (zenoh.md 1.3).
+OF_OTHERS = 0
+OF_NETWORK = 1
+OF_PUT = 2
+OF_FRAME = 3  # and of a Fragment
+OF_UNDECLARE = 4
+OF_JOIN = 5
+OF_DEL = 6  # and of a Query and an Err: SourceInfo at id 1
+
 LOW_LATENCY = -1
 DOUBTFUL = 99  # CODE of WEAK batches
 NO_SN = -1
@@ -109,8 +120,7 @@ M_FRAME = 4
 M_INDEX = 5
 M_SINGLE_UNTIL = 6
 M_OPEN = 7
-M_KIND = 8  # scratch: what the message is, and its fields
-M_SI = 9  # SourceInfo was there
+M_SI = 9  # scratch of a message, to the end of the scalars; SourceInfo was there
 M_STAMPED = 10
 M_PAYLOAD = 11
 M_UNITS = 12  # bits of unit extensions met
@@ -119,10 +129,8 @@ M_WHY = 14  # UNDECODABLE where that is why a walk stopped
 M_STRONG = 15
 M_SI_END = 16
 M_QOS = 17
-M_CONTEXT = 18  # whose extensions follow
-M_HELLO_ONLY = 19  # only a Hello can be meant
-M_ATTACHED = 20  # where an attachment begins; 0: none
-M_ATTACHED_END = 21
+M_ATTACHED = 18  # where an attachment begins; 0: none
+M_ATTACHED_END = 19
 M_SCRATCH = 32  # a record in the making
 COUNTERS = 64
 COUNTER_SLOTS = 4096
@@ -189,13 +197,19 @@ def sized(d, at, stop, end):
     return at, at + n
 
 
-def extensions(d, at, stop, end, m):
+def chain(d, at, stop, end, h, context, m):
+    """Behind the extensions of a message with header ``h``, if it has any; -1 stays -1."""
+    if at >= 0:
+        if h & 128:
+            at = extensions(d, at, stop, end, context, m)
+    return at
+
+
+def extensions(d, at, stop, end, context, m):
     """Skip a chain (zenoh.md 1.3); notes priority, unit ids and where SourceInfo is.
 
-    M_CONTEXT: 1 network, 2 Put, 3 Frame and Fragment, 4 undeclaration, 5 Join, 6 Del or Err with
-    SourceInfo at id 1, 0 others. Returns next, or -1.
+    Returns next, or -1.
     """
-    context = m[M_CONTEXT]
     more = 1
     while more:
         if at < 0:
@@ -208,19 +222,19 @@ def extensions(d, at, stop, end, m):
         h &= 127
         if h & 16:
             known = 0
-            if context == 1:
+            if context == OF_NETWORK:
                 if h == 51 or h == 52:
                     known = 1
-            elif context == 2:
+            elif context == OF_PUT:
                 if h == 18:
                     known = 1
-            elif context == 3:
+            elif context == OF_FRAME:
                 if h == 49:
                     known = 1
-            elif context == 4:
+            elif context == OF_UNDECLARE:
                 if h == 95:
                     known = 1
-            elif context == 5:
+            elif context == OF_JOIN:
                 if h == 81 or h == 82:
                     known = 1
             if known == 0:
@@ -236,17 +250,17 @@ def extensions(d, at, stop, end, m):
             if h == 49:
                 m[M_PRIORITY] = value & 7
             elif h == 33:
-                if context == 1:
+                if context == OF_NETWORK:
                     m[M_QOS] = value & 255
         else:
             begin, at = sized(d, at, stop, end)
             if h == 65:
-                if context == 2 or context == 6:
+                if context == OF_PUT or context == OF_DEL:
                     if at >= 0:
                         m[M_SI] = begin
                         m[M_SI_END] = at
             elif h == 67 or h == 66:
-                if h == 67 if context == 2 else context == 6:
+                if h == 67 if context == OF_PUT else context == OF_DEL:
                     if at >= 0:
                         m[M_ATTACHED] = begin
                         m[M_ATTACHED_END] = at
@@ -295,11 +309,9 @@ def sample(d, at, stop, end, m):
             at = encoding(d, at, stop, end)
             if at < 0:
                 return -1
-        if h & 128:
-            m[M_CONTEXT] = 2
-            at = extensions(d, at, stop, end, m)
-            if at < 0:
-                return -1
+        at = chain(d, at, stop, end, h, OF_PUT, m)
+        if at < 0:
+            return -1
         if m[M_UNITS] & 4:
             count, at = zint(d, at, stop)
             while count > 0:
@@ -321,10 +333,7 @@ def sample(d, at, stop, end, m):
             at = timestamp(d, at, stop, end)
             if at < 0:
                 return -1
-        if h & 128:
-            m[M_CONTEXT] = 6
-            at = extensions(d, at, stop, end, m)
-        return at
+        return chain(d, at, stop, end, h, OF_DEL, m)
     return -1
 
 
@@ -358,10 +367,7 @@ def declaration(d, at, stop, end, to, m):
     at += 1
     kind = h & 31
     if kind == 26:
-        if h & 128:
-            m[M_CONTEXT] = 0
-            at = extensions(d, at, stop, end, m)
-        return at
+        return chain(d, at, stop, end, h, OF_OTHERS, m)
     if kind > 7:
         return -1
     number, at = zint(d, at, stop)
@@ -371,21 +377,14 @@ def declaration(d, at, stop, end, to, m):
         at = wire_expr(d, at, stop, end, h & 32, to, m)
         if at < 0:
             return -1
-    if h & 128:
-        m[M_CONTEXT] = 4 if kind & 1 else 0
-        at = extensions(d, at, stop, end, m)
-    return at
+    return chain(d, at, stop, end, h, OF_UNDECLARE if kind & 1 else OF_OTHERS, m)
 
 
 def oam(d, at, stop, end, h, m):
     number, at = zint(d, at, stop)
+    at = chain(d, at, stop, end, h, OF_OTHERS, m)
     if at < 0:
         return -1
-    if h & 128:
-        m[M_CONTEXT] = 0
-        at = extensions(d, at, stop, end, m)
-        if at < 0:
-            return -1
     form = h >> 5 & 3
     if form == 3:
         return -1
@@ -440,14 +439,11 @@ def numbered(d, stop, to, m):
         return 0
     if (d[at + 49] | 0) != 10 or (d[at + 60] | 0) != 16:
         return 0
-    n = 15 + 0 * at
-    if letters(d, at + 1, n) != ROS_NUMBER:
+    if letters(d, at + 1, 15) != ROS_NUMBER:
         return 0
-    n = 16 + 0 * at
-    if letters(d, at + 25, n) != ROS_STAMP:
+    if letters(d, at + 25, 16) != ROS_STAMP:
         return 0
-    n = 10 + 0 * at
-    if letters(d, at + 50, n) != ROS_GID:
+    if letters(d, at + 50, 10) != ROS_GID:
         return 0
     if (d[at + 23] | 0) > 31:
         return 0
@@ -477,13 +473,9 @@ def network(d, at, stop, end, to, m):
     if kind == 29:
         m[M_QOS] = 5
         at = wire_expr(d, at, stop, end, h & 32, to, m)
+        at = chain(d, at, stop, end, h, OF_NETWORK, m)
         if at < 0:
             return -1
-        if h & 128:
-            m[M_CONTEXT] = 1
-            at = extensions(d, at, stop, end, m)
-            if at < 0:
-                return -1
         at = sample(d, at, stop, end, m)
         if at < 0:
             return -1
@@ -508,13 +500,9 @@ def network(d, at, stop, end, to, m):
         if at < 0:
             return -1
         at = wire_expr(d, at, stop, end, h & 32, to, m)
+        at = chain(d, at, stop, end, h, OF_NETWORK, m)
         if at < 0:
             return -1
-        if h & 128:
-            m[M_CONTEXT] = 1
-            at = extensions(d, at, stop, end, m)
-            if at < 0:
-                return -1
         if at >= stop:
             return -1
         h = d[at] | 0
@@ -529,21 +517,15 @@ def network(d, at, stop, end, to, m):
             number, at = sized(d, at, stop, end)
             if at < 0:
                 return -1
-        if h & 128:
-            m[M_CONTEXT] = 6
-            at = extensions(d, at, stop, end, m)
+        at = chain(d, at, stop, end, h, OF_DEL, m)
     elif kind == 27:
         number, at = zint(d, at, stop)
         if at < 0:
             return -1
         at = wire_expr(d, at, stop, end, h & 32, to, m)
+        at = chain(d, at, stop, end, h, OF_NETWORK, m)
         if at < 0:
             return -1
-        if h & 128:
-            m[M_CONTEXT] = 1
-            at = extensions(d, at, stop, end, m)
-            if at < 0:
-                return -1
         if at >= stop:
             return -1
         h = d[at] | 0
@@ -553,11 +535,9 @@ def network(d, at, stop, end, to, m):
                 number, at = zint(d, at, stop)
                 if at < 0:
                     return -1
-            if h & 128:
-                m[M_CONTEXT] = 0
-                at = extensions(d, at, stop, end, m)
-                if at < 0:
-                    return -1
+            at = chain(d, at, stop, end, h, OF_OTHERS, m)
+            if at < 0:
+                return -1
             at = sample(d, at, stop, end, m)
             if m[M_SI]:
                 m[M_STRONG] = 1
@@ -566,31 +546,23 @@ def network(d, at, stop, end, to, m):
                 at = encoding(d, at, stop, end)
                 if at < 0:
                     return -1
-            if h & 128:
-                m[M_CONTEXT] = 6
-                at = extensions(d, at, stop, end, m)
-                if at < 0:
-                    return -1
+            at = chain(d, at, stop, end, h, OF_DEL, m)
+            if at < 0:
+                return -1
             number, at = sized(d, at, stop, end)
         else:
             return -1
     elif kind == 26:
         number, at = zint(d, at, stop)
-        if at < 0:
-            return -1
-        if h & 128:
-            m[M_CONTEXT] = 1
-            at = extensions(d, at, stop, end, m)
+        at = chain(d, at, stop, end, h, OF_NETWORK, m)
     elif kind == 30:
         if h & 32:
             number, at = zint(d, at, stop)
             if at < 0:
                 return -1
-        if h & 128:
-            m[M_CONTEXT] = 1
-            at = extensions(d, at, stop, end, m)
-            if at < 0:
-                return -1
+        at = chain(d, at, stop, end, h, OF_NETWORK, m)
+        if at < 0:
+            return -1
         at = declaration(d, at, stop, end, to, m)
     elif kind == 25:
         number, at = zint(d, at, stop)
@@ -605,9 +577,7 @@ def network(d, at, stop, end, to, m):
                 at = wire_expr(d, at, stop, end, options & 32, to, m)
                 if at < 0:
                     return -1
-        if h & 128:
-            m[M_CONTEXT] = 1
-            at = extensions(d, at, stop, end, m)
+        at = chain(d, at, stop, end, h, OF_NETWORK, m)
     elif kind == 31:
         at = oam(d, at, stop, end, h, m)
     else:
@@ -621,13 +591,15 @@ def network(d, at, stop, end, to, m):
 
 
 def version_and_zid(d, at, stop):
-    """Behind version, zid length and whatami, and zid; -1 where they are not zenoh's."""
+    """Behind version, zid length and role, and zid; -1 where they are not zenoh's."""
     if at + 2 > stop:
         return -1
     version = d[at] | 0
     if version != 9:
         if version != 8:
             return -1
+    if (d[at + 1] | 0) & 15 > 2:  # router, peer, client
+        return -1
     at += 2 + ((d[at + 1] | 0) >> 4) + 1
     if at > stop:
         return -1
@@ -641,9 +613,6 @@ def join(d, at, stop, end, h, m):
     needed, a lease of at most a day (zenoh.md 3.7, 8.1).
     """
     proof = 1
-    if at + 1 < stop:
-        if (d[at + 1] | 0) & 15 > 2:
-            return -1
     at = version_and_zid(d, at, stop)
     if at < 0:
         return -1
@@ -670,9 +639,7 @@ def join(d, at, stop, end, h, m):
             if (d[at - 1] | 0) == 0:
                 proof = 0
         turn += 1
-    if h & 128:
-        m[M_CONTEXT] = 5
-        at = extensions(d, at, stop, end, m)
+    at = chain(d, at, stop, end, h, OF_JOIN, m)
     if at == end:
         if proof:
             m[M_STRONG] = 1
@@ -685,9 +652,6 @@ def control(d, at, stop, end, m):
     kind = h & 31
     at += 1
     if kind == 1:
-        if at + 1 < stop:
-            if (d[at + 1] | 0) & 15 > 2:
-                return -1
         at = version_and_zid(d, at, stop)
         if at < 0:
             return -1
@@ -697,9 +661,7 @@ def control(d, at, stop, end, m):
             begin, at = sized(d, at, stop, end)
             if at < 0:
                 return -1
-        if h & 128:
-            m[M_CONTEXT] = 0
-            at = extensions(d, at, stop, end, m)
+        at = chain(d, at, stop, end, h, OF_OTHERS, m)
         if at == end:
             m[M_STRONG] = 1
         return at
@@ -714,35 +676,28 @@ def control(d, at, stop, end, m):
             begin, at = sized(d, at, stop, end)
             if at < 0:
                 return -1
-        if h & 128:
-            m[M_CONTEXT] = 0
-            at = extensions(d, at, stop, end, m)
-        return at
+        return chain(d, at, stop, end, h, OF_OTHERS, m)
     if kind == 3:
         if at >= stop:
             return -1
         if (d[at] | 0) > 7:
             return -1
         at += 1
-        if h & 128:
-            m[M_CONTEXT] = 0
-            at = extensions(d, at, stop, end, m)
-        return at
+        return chain(d, at, stop, end, h, OF_OTHERS, m)
     if kind == 4:
         if h & 96:
             return -1
-        if h & 128:
-            m[M_CONTEXT] = 0
-            at = extensions(d, at, stop, end, m)
-        return at
+        return chain(d, at, stop, end, h, OF_OTHERS, m)
     if kind == 7:
         return join(d, at, stop, end, h, m)
     return -1
 
 
-def scouting(d, at, stop, end, m):
-    """1 where the datagram is a Scout or Hello (zenoh.md 7)."""
-    hello_only = m[M_HELLO_ONLY]
+def scouting(d, at, stop, end, at_port, m):
+    """1 where the datagram is a Scout or Hello (zenoh.md 7).
+
+    ``at_port``: not 0 at the scouting port; elsewhere only a Hello with locators is taken for one.
+    """
     if at + 3 > stop:
         return 0
     h = d[at] | 0
@@ -766,9 +721,9 @@ def scouting(d, at, stop, end, m):
                 if at < 0:
                     return 0
                 count -= 1
-        elif hello_only:
+        elif at_port == 0:
             return 0
-    elif hello_only == 0:
+    elif at_port:
         if h & 31 != 1:
             return 0
         at += 3
@@ -776,10 +731,7 @@ def scouting(d, at, stop, end, m):
             at += (what >> 4) + 1
     else:
         return 0
-    if h & 128:
-        m[M_CONTEXT] = 0
-        at = extensions(d, at, stop, end, m)
-    return 1 if at == end else 0
+    return 1 if chain(d, at, stop, end, h, OF_OTHERS, m) == end else 0
 
 
 def walk(d, at, stop, end, m):
@@ -816,9 +768,7 @@ def walk(d, at, stop, end, m):
             m[M_UNITS] = 0
             if at >= 0:
                 sn &= 4294967295
-                if h & 128:
-                    m[M_CONTEXT] = 3
-                    at = extensions(d, at, stop, end, m)
+                at = chain(d, at, stop, end, h, OF_FRAME, m)
             code = m[M_PRIORITY] * 2 + (h >> 5 & 1)
             inside = 1
             if kind == 5:
@@ -1043,7 +993,7 @@ def samples(d, c, n, i, slot, record, doubt, m):
             m[k + K_GEN] += 1
     gen = m[k + K_GEN]
     if s < 0:
-        new_row(c, n, i, record, 0 * doubt, doubt, m)
+        new_row(c, n, i, record, 0, doubt, m)
         return
     t = STREAMS + s * STREAM
     if m[t + T_ROW]:
@@ -1100,8 +1050,7 @@ def commit(d, c, n, i, count, doubt, m):
         m[M_FRAME] = c[FRAME * n + i]
         m[M_INDEX] = 0
     if doubt:
-        code = DOUBTFUL + 0 * doubt
-        slot = counter_of(c, n, i, code, m)
+        slot = counter_of(c, n, i, DOUBTFUL, m)
         r = 0
         if slot >= 0:
             k = COUNTERS + slot * COUNTER
@@ -1117,8 +1066,7 @@ def commit(d, c, n, i, count, doubt, m):
         else:
             m[M_SCRATCH] = BATCHES
             m[M_SCRATCH + 3] = DOUBTFUL
-            record = M_SCRATCH + 0 * doubt
-            new_row(c, n, i, record, 0 * doubt, doubt, m)
+            new_row(c, n, i, M_SCRATCH, 0, doubt, m)
         m[M_INDEX] += 1
     j = 0
     while j < count:
@@ -1129,14 +1077,14 @@ def commit(d, c, n, i, count, doubt, m):
             if kind == FRAGMENT:
                 m[M_EPOCH] += 1
             if slot < 0:
-                new_row(c, n, i, record, 0 * doubt, doubt, m)
+                new_row(c, n, i, record, 0, doubt, m)
             elif kind == HOP_RUN or kind == FRAGMENT:
                 frame_header(c, n, i, slot, record, doubt, m)
             else:
                 samples(d, c, n, i, slot, record, doubt, m)
         else:
             barrier(c, n, i, record, m)
-            new_row(c, n, i, record, 0 * doubt, doubt, m)
+            new_row(c, n, i, record, 0, doubt, m)
         m[M_INDEX] += 1
         j += 1
 
@@ -1169,8 +1117,7 @@ def decode(d, c, n, begin, room, m):
         elif at < stop:
             if mode & NOT_OURS == 0:
                 if first_byte(d, at):
-                    m[M_HELLO_ONLY] = 0 if mode & SCOUTING else 1
-                    if scouting(d, at, stop, end, m):
+                    if scouting(d, at, stop, end, mode & SCOUTING, m):
                         status = SCOUT
                     if status == NOTHING:
                         count, status = walk(d, at, stop, end, m)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import pyarrow as pa
 
+from seqaudit.decoders import zenoh_messages
 from seqaudit.decoders.columns import equal, filtered
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.events import EVENTS, Kind
@@ -35,7 +36,6 @@ from seqaudit.pipeline.accounts import (
     torn_carriers,
 )
 from seqaudit.pipeline.events_file import Decoded, Files
-from seqaudit.pipeline.held import HeldResults
 from seqaudit.pipeline.java import JavaError
 from seqaudit.pipeline.plan import (
     CaptureInput,
@@ -55,10 +55,9 @@ from seqaudit.pipeline.progress import (
 )
 from seqaudit.pipeline.report import build
 from seqaudit.pipeline.session import Place, SessionError, Starting, discard, shared
-from seqaudit.pipeline.vantage import given_vantage, inferred_vantage
+from seqaudit.pipeline.vantage import checked_vantage, given_vantage, inferred_vantage
 from seqaudit.pipeline.warm import compile_for, load_for
 from seqaudit.replay.parameters import GIVEN, ParameterError, parse_parameter
-from seqaudit.replay.results import RESULTS
 from seqaudit.replay.settings import CaptureSettings, ReplaySettings, Vantage
 
 if TYPE_CHECKING:
@@ -87,15 +86,6 @@ LANE_BYTES: Final = 16 << 20
 #: Cores to plan for on a cluster.
 CLUSTER_CORES: Final = 16
 
-#: Rows of results that are compressed at a time.
-RESULT_ROWS: Final = 10_000
-
-#: What is read of accounts to prove borders and connections, and to infer vantages.
-_OF_BORDERS: Final = (
-    "piece", "begin", "landing", "begin_state", "landing_state", "error", "shipped",
-)  # fmt: skip
-_OF_VANTAGES: Final = ("ends",)
-
 #: How much a compressed capture grows, to foresee the same.
 INFLATION: Final = 5
 
@@ -105,9 +95,14 @@ class Options:
     """How to audit; the defaults are those of the command line.
 
     Attributes:
+        place: which Spark.
         at: vantage of all captures that have none of their own.
         parameters: full name to (value, origin), for all captures.
         names: identity (UUID or IP address) to name.
+        decode_as: (transport, port, system): what comes there is the system's.
+        no_decode: systems that nothing is recognised as.
+        compile_it: whether kernels are compiled; null: if so many records are expected that it
+            pays.
         cuts, target_bytes, lanes: only for tests: where to cut, size of tasks, partitions.
     """
 
@@ -218,7 +213,7 @@ class _Job:
 
     def _audit_spark(self, planned: Plan) -> dict[str, Any]:
         starting = self._start()
-        with self._interruptible():
+        with self._interruptible(starting):
             self._compile_needed(planned, starting)
             if not self._guessable(planned):
                 return self._audit_decoded_first(starting, planned)
@@ -230,13 +225,9 @@ class _Job:
                 planned, results = self._settled(
                     planned, partial(self._on_spark, starting, settings)
                 )
-                proven = self._vantages(
-                    planned.files, accounts_of(results, _OF_VANTAGES), members_of(results)
-                )
+                proven = self._vantages(planned.files, accounts_of(results), members_of(results))
                 if _same(proven, vantages):
-                    held = _held(results)
-                    del results  # the report takes the room
-                    return self._report(planned.files, held, proven, settings)
+                    return self._report(planned.files, results, proven, settings)
                 self._progress.note("replaying again: a capture was taken elsewhere than guessed")
                 vantages = proven
 
@@ -256,9 +247,7 @@ class _Job:
 
             planned, facts = self._settled(planned, decoded)
             vantages = self._vantages(
-                planned.files,
-                accounts_of(facts.cast(EVENTS), _OF_VANTAGES),
-                members_of(facts.cast(EVENTS)),
+                planned.files, accounts_of(facts.cast(EVENTS)), members_of(facts.cast(EVENTS))
             )
             settings = self._replay_settings(vantages, planned.inputs)
             lanes = self._lanes(planned.total_bytes)
@@ -269,9 +258,7 @@ class _Job:
                 lanes,
                 self._progress,
             )
-        held = _held(results)
-        del results
-        return self._report(planned.files, held, vantages, settings)
+        return self._report(planned.files, results, vantages, settings)
 
     def _audit_events(self) -> dict[str, Any]:
         if len(self._inputs) > 1:
@@ -284,9 +271,8 @@ class _Job:
         if self._options.engine == "direct":
             return self._replay_direct(kept.files, kept.events)
         starting = self._start()
-        with self._interruptible():
-            accounts = accounts_of(kept.events, _OF_VANTAGES)
-            members = members_of(kept.events)
+        with self._interruptible(starting):
+            accounts, members = accounts_of(kept.events), members_of(kept.events)
             vantages = self._vantages(kept.files, accounts, members)
             settings = self._replay_settings(vantages, self._inputs * len(kept.files))
             self._progress.begin("replaying", 1)
@@ -298,7 +284,7 @@ class _Job:
                 return job.collected(job.results(rows, settings, lanes))
 
             results = run_watched(starting, act, 1, self._progress)
-        return self._report(kept.files, _held(results), vantages, settings)
+        return self._report(kept.files, results, vantages, settings)
 
     def _decode(self, planned: Plan) -> Decoded:
         if self._options.engine == "direct":
@@ -308,7 +294,7 @@ class _Job:
                 raise StoppedError("interrupted; nothing was written", None) from None
         else:
             starting = self._start()
-            with self._interruptible():
+            with self._interruptible(starting):
                 self._compile_needed(planned, starting)
                 planned, events = self._settled(planned, partial(self._on_spark, starting, None))
         events = direct.ordered(events.cast(EVENTS), "conversation")
@@ -372,7 +358,7 @@ class _Job:
         while True:
             rows = run(planned)
             runs += 1
-            accounts = accounts_of(rows, _OF_BORDERS)
+            accounts = accounts_of(rows)
             self._leave_out_unreadable(planned, accounts)
             wrong = settle(planned.pieces, _borders(accounts))
             if not wrong:
@@ -435,8 +421,8 @@ class _Job:
 
     def _replayed_direct(
         self, files: Files, events: pa.Table
-    ) -> tuple[HeldResults, list[Vantage], ReplaySettings]:
-        vantages = self._vantages(files, accounts_of(events, _OF_VANTAGES), members_of(events))
+    ) -> tuple[pa.Table, list[Vantage], ReplaySettings]:
+        vantages = self._vantages(files, accounts_of(events), members_of(events))
         settings = self._replay_settings(vantages, self._inputs)
         results = direct.replay(events, settings, cores(self._options.place))
         return results, vantages, settings
@@ -545,10 +531,12 @@ class _Job:
         for number, own in enumerate(by_capture(accounts, len(files))):
             given = self._inputs[number] if number < len(self._inputs) else self._inputs[0]
             at = given.at or self._options.at
+            ends = merge_ends(a.get("ends") for a in own)
             if at is not None:
-                found.append(given_vantage(at, self._options.names, seen.get(number, [])))
+                known = given_vantage(at, self._options.names, seen.get(number, []))
+                found.append(checked_vantage(known, ends))
             else:
-                found.append(inferred_vantage(merge_ends(a.get("ends") for a in own)))
+                found.append(inferred_vantage(ends))
         return found
 
     def _replay_settings(
@@ -566,7 +554,7 @@ class _Job:
                 parameters[full] = (parsed, GIVEN)
             # Why is for the report: a count in it must not make a guess differ from its proof.
             captures.append(CaptureSettings(replace(vantage, why=""), parameters))
-        return ReplaySettings(tuple(captures))
+        return ReplaySettings(tuple(captures), zenoh_messages.read)
 
     def _lanes_of(self, planned: Plan) -> int:
         """What one task decodes, one lane replays in the same stage, without a shuffle."""
@@ -581,17 +569,18 @@ class _Job:
     def _report(
         self,
         files: Files,
-        results: HeldResults,
+        results: pa.Table,
         vantages: Sequence[Vantage],
         settings: ReplaySettings,
     ) -> dict[str, Any]:
         return build(files, results, vantages, settings, self._options.names, self._problems)
 
     @contextlib.contextmanager
-    def _interruptible(self) -> Iterator[None]:
+    def _interruptible(self, starting: Starting) -> Iterator[None]:
         """Ctrl-C and failures of a Spark run; a session that failed is not used again."""
         try:
-            yield
+            with starting.in_use():
+                yield
         except CancelledError as stopped:
             raise StoppedError(str(stopped), None) from None
         except KeyboardInterrupt:
@@ -600,6 +589,14 @@ class _Job:
         except (JobError, SessionError, JavaError):
             discard(self._options.place)
             raise
+        except SeqauditError:
+            raise
+        except Exception as problem:  # of Py4J, if its other end has gone between two jobs
+            ended = starting.ended
+            if ended is None:
+                raise
+            discard(self._options.place)
+            raise JobError(ended) from problem
 
 
 def members_of(rows: pa.Table) -> list[Member]:
@@ -627,11 +624,6 @@ def cores(place: Place) -> int:
         return int(match[1])
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
-def _held(results: pa.Table) -> HeldResults:
-    """What Spark hands over at once."""
-    return HeldResults(results.cast(RESULTS).to_batches(max_chunksize=RESULT_ROWS))
 
 
 @dataclass(slots=True)

@@ -12,19 +12,20 @@ import os
 import select
 import signal
 import struct
+import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Final, NoReturn
 
 import pyarrow as pa
 
-from seqaudit.decoders import interrupts
+from seqaudit.decoders import interrupts, kernels
 from seqaudit.decoders.containers import STDIN
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece
 from seqaudit.pipeline.plan import cost_bytes, stored_bytes
 
 Work = Callable[[int], Iterable[pa.RecordBatch]]
-Hold = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 
 #: What one process decodes in a quarter of a second: a second one costs a tenth of that.
 FORK_FROM_BYTES: Final = 150_000_000
@@ -32,10 +33,18 @@ FORK_FROM_BYTES: Final = 150_000_000
 #: Rows that one process replays in about a third of a second.
 FORK_FROM_ROWS: Final = 10_000
 
-#: What goes ahead of a batch: its job and its size; a size below 0 ends the job.
+#: What goes ahead of a batch: its job and its size; ``_END`` as its size ends the job, and as the
+#: number of a job the process.
 _HEAD: Final = struct.Struct("<iq")
 _NUMBER: Final = struct.Struct("<i")
 _END: Final = -1
+
+#: Between two forks none may be made by another thread: it would have ends of their pipes open.
+_FORKING: Final = threading.Lock()
+
+#: How often processes are looked at that hand nothing back, and how long one may use no processor.
+LOOK_SECONDS: Final = 5.0
+STUCK_SECONDS: Final = 60.0
 
 
 def can_fork(cores: int) -> bool:
@@ -54,20 +63,13 @@ def worth_it(pieces: Sequence[Piece], settings: DecodeSettings, cores: int) -> b
     )
 
 
-def _as_it_is(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
-    return batches
-
-
 def share(
-    work: Work, jobs: int, schema: pa.Schema, processes: int, hold: Hold = _as_it_is
+    work: Work, jobs: int, schema: pa.Schema, processes: int
 ) -> Generator[tuple[int, list[pa.RecordBatch]]]:
     """The batches of each job 0 to ``jobs`` with its number, in the order in which they are done.
 
     Jobs begin in the order of their numbers. What a process leaves undone is done in this one.
     Close it where it may not come to its end: that ends the processes.
-
-    Args:
-        hold: what a batch is held as until its job is done.
     """
     undone = set(range(jobs))
     with _Processes(work, min(processes, jobs)) as pool:
@@ -77,8 +79,7 @@ def share(
         made: dict[int, list[pa.RecordBatch]] = {}
         for number, message in pool.messages():
             if message is not None:
-                batch = pa.ipc.read_record_batch(message, schema)
-                made.setdefault(number, []).extend(hold([batch]))
+                made.setdefault(number, []).append(pa.ipc.read_record_batch(message, schema))
                 continue
             undone.remove(number)
             if following < jobs:
@@ -87,7 +88,7 @@ def share(
                     pool.no_more()
             yield number, made.pop(number, [])
     for number in sorted(undone):
-        yield number, list(hold(work(number)))
+        yield number, list(work(number))
 
 
 class _Processes:
@@ -96,9 +97,10 @@ class _Processes:
     def __init__(self, work: Work, number: int) -> None:
         self._pids: list[int] = []
         self._results: list[int] = []
+        self._idle: dict[int, tuple[int | None, int]] = {}
         self._take, self._give = os.pipe()
         try:
-            with interrupts.none_in_a_fork():
+            with _FORKING, kernels.nothing_compiled(), interrupts.none_in_a_fork():
                 for _ in range(number):
                     with contextlib.suppress(OSError):  # no more processes than these, then
                         self._fork(work)
@@ -116,7 +118,8 @@ class _Processes:
         for pid in self._pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
-            os.waitpid(pid, 0)
+            with contextlib.suppress(ChildProcessError):  # whoever started us ignores such ends
+                os.waitpid(pid, 0)
 
     def order(self, first: int, stop: int) -> int:
         """Give out some numbers; the number that follows."""
@@ -125,8 +128,14 @@ class _Processes:
         return stop
 
     def no_more(self) -> None:
-        """No numbers follow: who is ready ends."""
+        """No numbers follow: who is ready ends.
+
+        Each is told so. The end of the pipe would not do: what another thread forked in the
+        meantime, for whatever, has it open.
+        """
         if self._give >= 0:
+            with contextlib.suppress(BrokenPipeError):
+                os.write(self._give, _NUMBER.pack(_END) * len(self._pids))
             os.close(self._give)
         self._give = -1
 
@@ -138,7 +147,10 @@ class _Processes:
             ready.register(result, select.POLLIN)
         open_results = set(self._results)
         while open_results:
-            for result, _ in ready.poll():
+            some = ready.poll(LOOK_SECONDS * 1000)
+            if not some:
+                self._end_stuck()
+            for result, _ in some:
                 head = _read(result, _HEAD.size)
                 if head is not None:
                     number, size = _HEAD.unpack(head)
@@ -151,6 +163,18 @@ class _Processes:
                         continue
                 ready.unregister(result)
                 open_results.remove(result)
+
+    def _end_stuck(self) -> None:
+        """End processes that have long used no processor: a fork can find something locked by a
+        thread that it has not got. What they leave is done here, whatever the reason was."""
+        for pid in self._pids:
+            before, looks = self._idle.get(pid, (None, 0))
+            now = _used(pid)
+            looks = looks + 1 if now is not None and now == before else 0
+            self._idle[pid] = now, looks
+            if looks * LOOK_SECONDS >= STUCK_SECONDS:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
     def _fork(self, work: Work) -> None:
         result, sink = os.pipe()
@@ -182,6 +206,8 @@ def _serve(work: Work, take: int, sink: int, others: Iterable[int]) -> NoReturn:
         gc.freeze()  # looking for garbage in what was there before would copy all of it
         while taken := os.read(take, _NUMBER.size):
             (number,) = _NUMBER.unpack(taken)
+            if number == _END:
+                break
             for batch in work(number):
                 message = batch.serialize()
                 _write(sink, _HEAD.pack(number, message.size))
@@ -189,6 +215,16 @@ def _serve(work: Work, take: int, sink: int, others: Iterable[int]) -> NoReturn:
             _write(sink, _HEAD.pack(number, _END))
     finally:
         os._exit(0)  # nothing of the first process is flushed or cleaned up twice
+
+
+def _used(pid: int) -> int | None:
+    """Processor time that a process has used, in ticks; null if it waits for a disk, or where
+    nobody can tell."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return None if state == "D" else int(fields[10]) + int(fields[11])
+    except (OSError, ValueError, IndexError):
+        return None
 
 
 def _write(sink: int, data: bytes | pa.Buffer) -> None:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from seqaudit.decoders.errors import SeqauditError
+from seqaudit.decoders.user_folders import cache_folder
 from seqaudit.pipeline import leftovers
 
 #: Spark 4 runs on Java 17 and later.
@@ -65,6 +66,12 @@ MODULE_OPTIONS: Final = (
 START_SECONDS: Final = 90.0
 
 LOG: Final = "spark.log"
+
+#: How long ``java -version`` may take; it is asked only where no file says it.
+VERSION_SECONDS: Final = 20.0
+
+#: So many files Spark may want to have open.
+ENOUGH_FILES: Final = 1024
 
 #: A JVM that was told to end gets this long to remove its own folders before it is killed.
 LINGER_SECONDS: Final = 3.0
@@ -199,15 +206,27 @@ def _started(
         )
 
 
-def processes_of(session_leader: int) -> list[int]:
-    """The processes of a session, which a JVM of ours is the leader of; empty without /proc."""
+def processes_of(session_leader: int, group: int | None = None) -> list[int]:
+    """The processes of a session, which a JVM of ours is the leader of, and of a process group;
+    empty without /proc."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError, ValueError, IndexError):
             fields = path.read_text().rpartition(")")[2].split()
-            if int(fields[3]) == session_leader:
+            if int(fields[3]) == session_leader or int(fields[2]) == group:
                 found.append(int(path.parent.name))
     return sorted(found)
+
+
+def runs(pid: int) -> bool:
+    """Whether there is such a process, and not only its status for who started it."""
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's, or no /proc
+        return True
 
 
 def command(
@@ -220,6 +239,7 @@ def command(
         *_cache_options(java, cache, make_cache),
         f"-Djava.io.tmpdir={folder}",
         f"-XX:ErrorFile={folder}/crash.log",
+        *([] if _has_home() else [f"-Duser.home={folder}"]),
         "-cp",
         str(spark_home() / "jars" / "*"),
         "org.apache.spark.deploy.SparkSubmit",
@@ -256,12 +276,6 @@ def spark_home() -> Path:
     return Path(spec.origin).parent
 
 
-def cache_folder() -> Path:
-    """The user's folder for what can be made again: start-up caches and logs of failures."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path("~/.cache").expanduser())
-    return Path(base) / "seqaudit"
-
-
 def cache_file(java: Java) -> Path:
     """Where the start-up cache for this Java, PySpark and set of options lies, if there is one."""
     from importlib.metadata import version  # costs 15 ms, and the direct engine has no use for it
@@ -278,12 +292,13 @@ def cache_file(java: Java) -> Path:
 
 
 def log_tail(log: Path, lines: int = 3) -> str:
-    """The last lines of a log that say something, on one line."""
+    """The last lines of a log that say something, on one line; Java's stacks do not."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return ""
-    useful = [line.strip() for line in text.splitlines() if line.strip()]
+    told = [line.strip() for line in text.splitlines() if line.strip()]
+    useful = [line for line in told if not line.startswith("at ")]
     return " | ".join(useful[-lines:])
 
 
@@ -304,9 +319,34 @@ def _failure(jvm: Jvm, what: str) -> str:
     log = f"; its log: {kept}" if kept else ""
     said = f" ({tail})" if tail else ""
     return (
-        f"Spark's Java {jvm.java.release} from {jvm.java.origin} {what}{said}{log}; "
+        f"Spark's Java {jvm.java.release} from {jvm.java.origin} {what}{said}{_few_files()}{log}; "
         "--engine direct needs no Java"
     )
+
+
+def _has_home() -> bool:
+    """Whether the system knows where this user is at home; Java asks it, not the environment."""
+    try:
+        import pwd
+
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        return False
+    except ImportError:
+        pass
+    return True
+
+
+def _few_files() -> str:
+    """What may be the reason: Spark alone comes as 300 files, which Java keeps open."""
+    try:
+        import resource
+    except ImportError:
+        return ""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)  # Java goes as far as it may
+    if most == resource.RLIM_INFINITY or most >= ENOUGH_FILES:
+        return ""
+    return f"; it may open {most} files (ulimit -n), and needs some {ENOUGH_FILES}"
 
 
 def _candidates() -> Iterator[tuple[Path, str]]:
@@ -336,10 +376,26 @@ def _release_of(program: Path) -> str | None:
     if match and os.access(program, os.X_OK):
         return match[1]
     try:
-        shown = subprocess.run(
-            [program, "-version"], capture_output=True, text=True, timeout=20, check=True
-        ).stderr
-    except (OSError, subprocess.SubprocessError):
+        asked = subprocess.Popen(
+            [program, "-version"],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+    except OSError:
+        return None
+    try:
+        shown = asked.communicate(timeout=VERSION_SECONDS)[1]
+    except subprocess.TimeoutExpired:
+        return None
+    finally:  # a script that starts another program, as many are
+        with contextlib.suppress(OSError):
+            os.killpg(asked.pid, signal.SIGKILL)
+        asked.communicate()
+    if asked.returncode != 0:
         return None
     match = re.search(r'version "([0-9][^"]*)"', shown)
     return match[1] if match else None

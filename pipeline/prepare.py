@@ -8,8 +8,8 @@ from pathlib import Path
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.pipeline import job, server
-from seqaudit.pipeline.java import cache_file, find_java
-from seqaudit.pipeline.progress import Progress, run_watched
+from seqaudit.pipeline.java import Java, cache_file, find_java
+from seqaudit.pipeline.progress import CancelledError, Progress, run_watched
 from seqaudit.pipeline.server import State
 from seqaudit.pipeline.session import Place, Starting
 from seqaudit.pipeline.warm import PARTS, compile_parts
@@ -33,14 +33,26 @@ def prepare_spark(progress: Progress) -> Made:
     """
     runtime = find_java()
     path = cache_file(runtime)
-    unfinished = path.with_name(f"new-{path.name}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.unlink(missing_ok=True)
     except OSError as problem:
         raise SeqauditError(
             f"{path.parent}: cannot be written ({problem.strerror}); set XDG_CACHE_HOME"
         ) from problem
+    with server.locked(path.with_name(f"{path.name}.lock")) as lock:
+        if lock is None:
+            raise SeqauditError("another seqaudit spark prepare runs already; wait for its end")
+        unfinished = path.with_name(f"new-{path.name}")
+        unfinished.unlink(missing_ok=True)  # of one that was killed
+        try:
+            _make(runtime, unfinished, progress)
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    return Made(path, path.stat().st_size // 1_000_000, runtime.release)
+
+
+def _make(runtime: Java, unfinished: Path, progress: Progress) -> None:
     progress.begin("compiling the decoders", 0)
     compile_parts(PARTS)
     progress.begin("starting a Spark", 0)
@@ -58,8 +70,6 @@ def prepare_spark(progress: Progress) -> Made:
         )
     with contextlib.suppress(OSError):
         unfinished.chmod(0o600)
-    unfinished.replace(path)
-    return Made(path, path.stat().st_size // 1_000_000, runtime.release)
 
 
 def start_server(progress: Progress, idle_seconds: float) -> tuple[State, bool]:
@@ -88,7 +98,10 @@ def _run_small_jobs(starting: Starting, progress: Progress) -> None:
     for carriers in (False, True):
         rows = job.events(spark, ((), ()), settings, 2, carriers)
         judged = job.results(rows, ReplaySettings(()), 2)
-        run_watched(starting, partial(_collect, judged), 2, progress)
+        try:
+            run_watched(starting, partial(_collect, judged), 2, progress)
+        except CancelledError:  # there is nothing to tell of the tasks of this one
+            raise KeyboardInterrupt from None
 
 
 def _collect(rows: object) -> object:

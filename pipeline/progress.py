@@ -6,24 +6,41 @@ both are brought to the same figure here: tasks of the first stage done, of thos
 """
 
 import contextlib
+import os
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from seqaudit.decoders.errors import SeqauditError
-from seqaudit.pipeline.session import Starting, first_line
+from seqaudit.pipeline.session import Starting, first_line, within
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 T = TypeVar("T")
 
+#: What Spark says of a worker that is gone.
+_CRASHED: Final = "Python worker exited unexpectedly"
+
 #: Seconds in which the first task of a job must have begun; a cold worker needs two.
 FIRST_TASK_SECONDS: Final = 120.0
 
 POLL_SECONDS: Final = 0.1
+
+#: How long Spark may take to cancel a job.
+CANCEL_SECONDS: Final = 10.0
+
+#: Where nothing of a job on this machine reads or computes for so long, it waits for what does not
+#: come.
+STUCK_SECONDS: Final = 300.0
+LOOK_SECONDS: Final = 10.0
+
+#: Share of a processor that a JVM uses which only answers how far it is: a hundredth; five, then.
+IDLE_SHARE: Final = 0.05
 
 #: What ``begin`` is told while Spark of this machine comes up, which a warm server would save.
 STARTING: Final = "starting Spark"
@@ -77,13 +94,15 @@ def run_watched(starting: Starting, action: Callable[[], T], tasks: int, progres
     """
     spark = starting.session()
     counter = _counter(spark)
-    tag = f"seqaudit-{uuid.uuid4().hex}"  # other commands may use the same Connect session
+    # other commands may use the same Connect session, and other code one that is not ours
+    others = not starting.owned or _context(spark) is None
+    tag = f"seqaudit-{uuid.uuid4().hex}"
     outcome: list[T] = []
     failure: list[BaseException] = []
 
     def act() -> None:
         try:
-            if _context(spark) is None:
+            if others:
                 spark.addTag(tag)  # of this thread
             outcome.append(action())
         except BaseException as problem:
@@ -91,6 +110,7 @@ def run_watched(starting: Starting, action: Callable[[], T], tasks: int, progres
 
     thread = threading.Thread(target=act, name="seqaudit-job", daemon=True)
     begun = time.monotonic()
+    idle = _Idle(starting.processes)
     thread.start()
     done = 0
     alive = False
@@ -105,12 +125,26 @@ def run_watched(starting: Starting, action: Callable[[], T], tasks: int, progres
             if not alive and time.monotonic() - begun > FIRST_TASK_SECONDS:
                 starting.kill()
                 raise JobError(f"Spark began no task in {FIRST_TASK_SECONDS:.0f} s")
+            if idle.seconds(done) > STUCK_SECONDS:
+                starting.kill()
+                if others:
+                    with contextlib.suppress(TimeoutError):
+                        within(CANCEL_SECONDS, partial(_cancel, spark, tag))
+                raise JobError(
+                    f"Spark has done nothing for {STUCK_SECONDS:.0f} s, and is not waited for any "
+                    "longer; run the command again, or use --engine direct"
+                )
     except KeyboardInterrupt:
-        _cancel(spark, tag)
+        try:
+            within(CANCEL_SECONDS, partial(_cancel, spark, tag if others else None))
+        except TimeoutError:  # it is stopped, or stuck
+            starting.kill()
         raise CancelledError(min(done, tasks), tasks) from None
     if failure:
         if isinstance(failure[0], KeyboardInterrupt):
             raise CancelledError(min(done, tasks), tasks)
+        if ended := starting.ended:
+            raise JobError(ended) from failure[0]
         if starting.lost:
             raise JobError("the warm Spark server ended while the job ran; run the command again")
         raise JobError(f"the Spark job failed: {_cause(failure[0])}") from failure[0]
@@ -119,6 +153,45 @@ def run_watched(starting: Starting, action: Callable[[], T], tasks: int, progres
     except KeyboardInterrupt:
         raise CancelledError(tasks, tasks) from None
     return outcome[0]
+
+
+class _Idle:
+    """How long a job has done nothing: no task ended, no Python process read, none computed."""
+
+    def __init__(self, processes: Callable[[], list[int]]) -> None:
+        self._processes = processes
+        self._since = self._looked = time.monotonic()
+        self._used = 0.0  # at ``_since``, as the state
+        self._state: tuple[object, ...] = ()
+
+    def seconds(self, done: int) -> float:
+        """So long until the last look; ``done`` are the tasks that have ended."""
+        now = time.monotonic()
+        if now - self._looked >= LOOK_SECONDS:
+            we_slept = now - self._looked > 3 * LOOK_SECONDS + 1  # all waited for us: Ctrl-Z
+            self._looked = now
+            processes = self._processes()
+            used, *others = _used(processes)
+            state = (done, *processes, *others)
+            computed = used - self._used > IDLE_SHARE * (now - self._since)
+            if computed or we_slept or state != self._state:
+                self._since, self._used, self._state = now, used, state
+        return self._looked - self._since
+
+
+def _used(processes: Sequence[int]) -> tuple[float, ...]:
+    """Processor seconds that processes have used, bytes that all but the first have read, and
+    whether somebody can tell: else no two looks are the same."""
+    ticks, read, waits = 0, 0, False
+    for place, pid in enumerate(processes):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[10]) + int(fields[11])
+            waits |= state == "D"  # for a disk
+            if place:  # the JVM reads what it is asked for: how far it is
+                read += int(Path(f"/proc/{pid}/io").read_text().split()[1])
+    unknown = waits or not processes
+    return ticks / os.sysconf("SC_CLK_TCK"), read, time.monotonic_ns() if unknown else 0
 
 
 def _counter(spark: "SparkSession") -> Callable[[], tuple[bool, int]]:
@@ -164,19 +237,21 @@ def _context(spark: Any) -> Any:
     return None
 
 
-def _cancel(spark: Any, tag: str) -> None:
+def _cancel(spark: Any, tag: str | None) -> None:
+    """Cancel the jobs with a tag; without one all."""
     with contextlib.suppress(Exception):
-        context = _context(spark)
-        if context is None:
+        if tag is not None:
             spark.interruptTag(tag)
         else:
-            context.cancelAllJobs()
+            spark.sparkContext.cancelAllJobs()
 
 
 def _cause(problem: BaseException) -> str:
     """The line of a Spark exception that names the cause: the end of the worker's traceback."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("SQLSTATE")]  # Connect's last one
+    if _CRASHED in str(problem):
+        return "a Python worker ended unexpectedly: killed, or out of memory"
     if lines and "exception was thrown from the Python worker" in lines[0]:
         return lines[-1][:300]
     named = [

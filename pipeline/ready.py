@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from seqaudit.decoders import interrupts
+from seqaudit.decoders import interrupts, kernels
 
 #: Environment variable: the socket of the fork.
 SOCKET: Final = "SEQAUDIT_READY"
@@ -54,7 +54,7 @@ class Ready:
             listener.listen(1)
             here, self._hold = os.pipe()
             try:
-                with interrupts.none_in_a_fork():
+                with kernels.nothing_compiled(), interrupts.none_in_a_fork():
                     self.pid = os.fork()
                     if self.pid == 0:
                         _become_daemon(listener, here, (self._hold, *close))
@@ -87,10 +87,10 @@ def hand_over(path: str) -> bool:
             connection.connect(path)
             raw = json.dumps(message).encode() + b"\n"
             socket.send_fds(connection, [raw], [0, 1, 2])
-            taken = connection.recv(1)
+            if not connection.recv(1):
+                return False
+            connection.sendall(b"x")  # whoever is late is not told, and does nothing
         except OSError:  # nobody is there, or not in time
-            return False
-        if not taken:
             return False
         connection.settimeout(None)
         with contextlib.suppress(OSError):
@@ -123,6 +123,8 @@ def _become_daemon(listener: socket.socket, driver: int, close: Iterable[int]) -
         listener.close()
         message = _take(connection)
         connection.sendall(b"x")
+        if not connection.recv(1):  # too late: the other one is the daemon
+            return  # type: ignore[misc]
         os.register_at_fork(after_in_child=connection.close)  # its end says that this process ends
         sys.argv = message["arguments"]
         os.environ.clear()

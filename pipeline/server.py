@@ -5,10 +5,10 @@ with a Connect server on this machine's loopback and ends both when nobody has u
 Commands find it by a state file in a private folder, one folder an installation. They share one
 session of it, so its Python workers stay ready. Nothing here imports Spark.
 
-Three files beside the state are only locked, never read. A lock goes with its process, so nothing
-has to be cleaned up after a crash: ``keeper.lock`` is held by the keeper while it lives,
-``use.lock`` is shared by the commands that use it (its time stamp says when the last one did), and
-``start.lock`` makes two starts one after the other.
+Three files beside the state are there to be locked. A lock goes with its process, so nothing has to
+be cleaned up after a crash: ``keeper.lock`` is held by the keeper while it lives, and has its
+number; ``use.lock`` is shared by the commands that use it (its time stamp says when the last one
+did), and ``start.lock`` makes two starts one after the other.
 """
 
 import contextlib
@@ -25,8 +25,10 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Final
 
+from seqaudit.decoders import interrupts
 from seqaudit.decoders.errors import SeqauditError
-from seqaudit.pipeline.java import cache_folder, log_tail, processes_of
+from seqaudit.decoders.user_folders import cache_folder
+from seqaudit.pipeline.java import log_tail, processes_of
 
 try:
     import fcntl
@@ -143,7 +145,10 @@ def use() -> Use | None:
     """A hold on the server if one runs, with this process's code or not."""
     if running() is None:
         return None
-    lock = (folder() / USE_LOCK).open("ab")
+    try:
+        lock = (folder() / USE_LOCK).open("ab")
+    except (ServerError, OSError):  # it goes down, or the disk takes no files
+        return None
     for _ in range(3):  # the keeper has it for a moment when it looks whether anybody has
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -166,12 +171,11 @@ def start(idle_seconds: float = IDLE_SECONDS) -> tuple[State, bool]:
     if fcntl is None:
         raise ServerError("a warm Spark server needs file locks, which this system has not")
     place = folder()
-    with _lock(place / START_LOCK, wait=True):
-        state = running()
+    with _one_at_a_time(place):
+        state = _settled()
         if state is not None and state.current:
             return state, False
-        if state is not None:
-            _end(state)
+        _end()
         return _launch(place, idle_seconds), True
 
 
@@ -183,17 +187,14 @@ def stop() -> bool:
     """
     if fcntl is None:
         return False
-    with _lock(folder() / START_LOCK, wait=True):
-        state = running()
-        if state is not None:
-            _end(state)
-        return state is not None
+    with _one_at_a_time(folder()):
+        return _end()
 
 
 def new_session(old: State) -> State:
     """The server with another session for all commands, as the shared one has been closed."""
     place = folder()
-    with _lock(place / START_LOCK, wait=True):
+    with _one_at_a_time(place):
         now = running()
         if now is None:
             raise ServerError("the Spark server has ended")
@@ -220,17 +221,59 @@ def memory_bytes(state: State) -> int | None:
     return pages * os.sysconf("SC_PAGE_SIZE") if pages else None
 
 
+@contextlib.contextmanager
+def locked(path: Path, seconds: float = 0.0, kind: int | None = None) -> Iterator[IO[bytes] | None]:
+    """A lock on a file, exclusive if not said otherwise; null if another has it for so long.
+
+    Raises:
+        ServerError: files cannot be locked there.
+    """
+    if fcntl is None:  # each for itself
+        yield path.open("ab")
+        return
+    deadline = time.monotonic() + seconds
+    try:
+        file = path.open("ab")
+    except OSError as problem:
+        raise ServerError(
+            f"{path}: cannot be written ({problem.strerror}); set XDG_CACHE_HOME"
+        ) from problem
+    with file:
+        while True:
+            try:
+                fcntl.flock(file, (kind or fcntl.LOCK_EX) | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= deadline:
+                    yield None
+                    return
+                time.sleep(POLL_SECONDS)
+            except OSError as problem:
+                raise ServerError(f"{path}: cannot be locked ({problem.strerror})") from problem
+            else:
+                break
+        try:
+            yield file
+        finally:  # a process forked meanwhile has the file open as well
+            fcntl.flock(file, fcntl.LOCK_UN)
+
+
 def _launch(place: Path, idle_seconds: float) -> State:
     log = place / LOG
-    with log.open("wb") as output:
-        keeper = subprocess.Popen(
-            [sys.executable, "-m", "seqaudit.pipeline.keeper", str(idle_seconds)],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            cwd="/",  # it outlives the folder that we are in
-            start_new_session=True,  # and our terminal
-        )
+    try:
+        with interrupts.held_back(), log.open("wb") as output:
+            keeper = subprocess.Popen(
+                [sys.executable, "-m", "seqaudit.pipeline.keeper", str(idle_seconds)],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd="/",  # it outlives the folder that we are in
+                start_new_session=True,  # and our terminal
+            )
+    except OSError as problem:
+        raise ServerError(f"the Spark server cannot be started: {problem}") from problem
+    except KeyboardInterrupt:
+        _end()
+        raise
     deadline = time.monotonic() + START_SECONDS
     try:
         while True:
@@ -245,31 +288,72 @@ def _launch(place: Path, idle_seconds: float) -> State:
             time.sleep(POLL_SECONDS)
     except BaseException:
         keeper.terminate()
+        try:
+            keeper.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            keeper.kill()
         raise
 
 
-def _end(state: State) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(state.pid, signal.SIGTERM)  # its lock is held, so the number is still its own
-    deadline = time.monotonic() + STOP_SECONDS
-    while _keeper_lives() or processes_of(state.jvm_pid):
-        if time.monotonic() > deadline:
-            raise ServerError(f"the Spark server (process {state.pid}) does not end; kill it")
+def _settled() -> State | None:
+    """The server that runs, or none; one that comes up or goes down is waited for. (Whoever started
+    it may have been killed.)"""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        state = running()
+        if state is not None or not _keeper_lives() or time.monotonic() > deadline:
+            return state
         time.sleep(POLL_SECONDS)
 
 
+def _end() -> bool:
+    """End the keeper, in order or not, and all processes of its server; whether there was one."""
+    if not _keeper_lives():
+        return False
+    state = running()
+    pid = state.pid if state is not None else _keeper_number()
+    leader = state.jvm_pid if state is not None else 0
+    for number in (signal.SIGTERM, signal.SIGKILL):  # it may be stopped, or stuck
+        if number == signal.SIGKILL and leader:
+            for process in processes_of(leader):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(process, number)
+        if pid and _keeper_lives():  # its lock is held, so the number is still its own
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        deadline = time.monotonic() + STOP_SECONDS
+        while time.monotonic() < deadline:
+            if not _keeper_lives() and not (leader and processes_of(leader)):
+                return True
+            time.sleep(POLL_SECONDS)
+    raise ServerError(f"the Spark server (process {pid or 'unknown'}) does not end; kill it")
+
+
+def _keeper_number() -> int:
+    """The process that holds the keeper's lock, 0 if it did not say."""
+    with contextlib.suppress(OSError, ValueError):
+        return int((folder() / KEEPER_LOCK).read_text())
+    return 0
+
+
 def _keeper_lives() -> bool:
-    with _lock(folder() / KEEPER_LOCK) as lock:
+    # a lock that others who look can have as well: they are not to be taken for the keeper
+    with locked(folder() / KEEPER_LOCK, kind=fcntl.LOCK_SH) as lock:
         return lock is None
 
 
 @contextlib.contextmanager
-def _lock(path: Path, *, wait: bool = False) -> Iterator[IO[bytes] | None]:
-    """An exclusive lock on a file; null if another has it and we do not wait."""
-    with path.open("ab") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except OSError:
-            yield None
-            return
-        yield file
+def _one_at_a_time(place: Path) -> Iterator[None]:
+    """One command at a time starts or ends the server.
+
+    Raises:
+        ServerError: another one does, and does not come to an end.
+    """
+    seconds = START_SECONDS + 2 * STOP_SECONDS
+    with locked(place / START_LOCK, seconds) as lock:
+        if lock is None:
+            raise ServerError(
+                "another command has been starting or ending the Spark server for "
+                f"{seconds:.0f} s; end that one"
+            )
+        yield

@@ -5,6 +5,10 @@ comes up the driver plans, compiles kernels and imports PySpark; ``Starting.sess
 Where a warm server runs (``server``), it is used in place of a JVM of our own.
 At the end nobody calls ``stop()``: it takes a second. A local JVM is killed with its workers and
 its folder removed; it would also end with our end of its stdin, as it does if we are killed.
+
+PySpark knows of one Spark in a process, whatever it is asked for. So a session of another place
+ends the one there was, unless that one has a job; and in a process that has a Spark of its own,
+that one is used where it is what was asked for, and left as it was.
 """
 
 import atexit
@@ -12,12 +16,14 @@ import contextlib
 import logging
 import os
 import socket
+import subprocess
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 from urllib.parse import urlsplit
@@ -39,6 +45,12 @@ SESSION_SECONDS: Final = 90.0
 #: Where a Connect server listens if the URL does not say, and how long it may take to answer.
 CONNECT_PORT: Final = 15002
 KNOCK_SECONDS: Final = 10.0
+
+#: How long Spark may take to end in order, and its JVM to write a start-up cache.
+STOP_SECONDS: Final = 300.0
+
+#: How long a warm server may take for its first answer; it may be stopped, or stuck.
+ANSWER_SECONDS: Final = 20.0
 
 #: What every session of ours is given; the job relies on the Arrow limits for its memory.
 JOB_SETTINGS: Final = {
@@ -102,12 +114,24 @@ class Starting:
         self._session: SparkSession | None = None
         self._used = used
         self._ready: Ready | None = None
+        self._attaching = threading.RLock()
+        self._port = 0  # of the gateway of a JVM of our own
+        self._jobs = 0
+        self._unwanted = False
+        self.owned = True  # false: somebody else's, in this process
         self.jvm: java.Jvm | None = None
         self.folder = Path("/") if used else Path.cwd()  # what relative paths mean to workers
         if place.remote is None and used is None:
             self._launch(cache, make_cache=make_cache)
 
     def _launch(self, cache: Path | None = None, *, make_cache: bool = False) -> None:
+        with _LOCK:
+            foreign = _make_way(self._place)
+            _CLASSIC.append(self)
+        if foreign is not None:
+            self._session = foreign
+            self.owned = False
+            return
         atexit.register(self.close)
         with interrupts.held_back():
             self.jvm = early.take() if self._place == Place() and not make_cache else None
@@ -131,6 +155,37 @@ class Starting:
         Raises:
             SessionError, java.JavaError: it could not be had; one line each.
         """
+        with self._attaching:  # several threads may want it at once
+            return self._made(compiled, note)
+
+    @contextlib.contextmanager
+    def in_use(self) -> Iterator[None]:
+        """While this lasts it is not ended for another place, or because another job failed."""
+        with _LOCK:
+            self._jobs += 1
+        try:
+            yield
+        finally:
+            with _LOCK:
+                self._jobs -= 1
+                ended = self._unwanted and not self._jobs
+            if ended:
+                self.close()
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job uses it."""
+        return self._jobs > 0
+
+    def discard(self) -> None:
+        """End it now, or with the last job that uses it."""
+        with _LOCK:
+            self._unwanted = True
+            busy = self.busy
+        if not busy:
+            self.close()
+
+    def _made(self, compiled: bool, note: Callable[[str], None] | None) -> "SparkSession":
         if self._session is None and self._used is not None:
             try:
                 self._session = _shared_session(self._used.state)
@@ -141,6 +196,8 @@ class Starting:
                 self._used = None
                 self._launch()
         if self._session is None:
+            if self._place.remote is None and self.jvm is None:
+                raise SessionError("Spark was ended for another session of this process")
             self._session = self._connect() if self._place.remote else self._attach(compiled)
         return self._session
 
@@ -152,8 +209,41 @@ class Starting:
 
     @property
     def lost(self) -> bool:
-        """Whether the warm server that was used has ended."""
-        return self._used is not None and server.running() is None
+        """Whether the warm server that was used has ended, or its Spark has."""
+        if self._used is None:
+            return False
+        now = server.running()
+        return (
+            now is None
+            or now.pid != self._used.state.pid
+            or not java.runs(self._used.state.jvm_pid)
+        )
+
+    @property
+    def ended(self) -> str | None:
+        """Why a JVM of our own is not there any more; null if it is, or is not ours."""
+        if self.jvm is None:
+            return None
+        status = self.jvm.process.poll()
+        if status is None and self._port and not _listens(self._port):  # it is ending
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                status = self.jvm.process.wait(java.LINGER_SECONDS)
+        if status is None:
+            return None
+        how = f"killed by signal {-status}" if status < 0 else f"status {status}"
+        tail = java.log_tail(self.jvm.log, 1)
+        return f"Spark's Java ended while the job ran ({how}){f': {tail}' if tail else ''}"
+
+    def processes(self) -> list[int]:
+        """What works for a job on this machine, the JVM first; empty where nobody can tell."""
+        if self._used is not None:
+            leader = self._used.state.jvm_pid
+        elif self.jvm is not None and self._place.local:
+            leader = self.jvm.process.pid
+        else:
+            return []
+        found = java.processes_of(leader, self._ready.pid if self._ready is not None else None)
+        return sorted(found, key=lambda pid: pid != leader)
 
     def kill(self) -> None:
         """End a JVM that does not answer."""
@@ -161,18 +251,28 @@ class Starting:
             self.jvm.kill()
 
     def stop(self) -> None:
-        """End the session in order and wait for the JVM, which writes its start-up cache now."""
-        if self._session is not None:
-            self._session.stop()
-        if self.jvm is not None:
-            self.jvm.end()
-            self.jvm.process.wait(timeout=300)
+        """End the session in order and wait for the JVM, which writes its start-up cache now.
+
+        Raises:
+            SessionError: it does not end.
+        """
+        try:
+            if self._session is not None:
+                within(STOP_SECONDS, self._session.stop)
+            if self.jvm is not None:
+                self.jvm.end()
+                self.jvm.process.wait(STOP_SECONDS)
+        except (TimeoutError, subprocess.TimeoutExpired):
+            raise SessionError(f"Spark did not end in {STOP_SECONDS:.0f} s") from None
 
     def close(self) -> None:
         """Let the JVM end and remove its folder; safe to call twice. A warm server stays."""
         if self._used is not None:
             self._used.close()
             self._used = None
+        with _LOCK:
+            if self in _CLASSIC:
+                _CLASSIC.remove(self)
         if self.jvm is None:
             return
         jvm, self.jvm = self.jvm, None
@@ -196,6 +296,7 @@ class Starting:
         port, secret = java.gateway(
             self.jvm, java.START_SECONDS - (time.monotonic() - import_started)
         )
+        self._port = port
         settings = JOB_SETTINGS | LOCAL_SETTINGS if self._place.local else JOB_SETTINGS
         settings = settings | {
             "spark.master": self._place.master or "local[*]",
@@ -253,6 +354,11 @@ class Starting:
 
 _SHARED: Final[dict[Place, Starting]] = {}
 
+#: Of all that are not reached by URL the one that there is.
+_CLASSIC: Final[list[Starting]] = []
+
+_LOCK: Final = threading.RLock()
+
 
 def shared(place: Place, note: Callable[[str], None] | None = None) -> Starting:
     """The session of this process for a place; started on first use, ended with the process.
@@ -263,7 +369,9 @@ def shared(place: Place, note: Callable[[str], None] | None = None) -> Starting:
     Raises:
         SessionError, java.JavaError: it cannot be started.
     """
-    if place not in _SHARED:
+    with _LOCK:
+        if place in _SHARED:
+            return _SHARED[place]
         used = server.use() if place == Place() else None
         if used is not None and not used.state.current:
             used.close()
@@ -274,19 +382,57 @@ def shared(place: Place, note: Callable[[str], None] | None = None) -> Starting:
                 server.start()
                 used = server.use()
         _SHARED[place] = Starting(place, used=used)
-    return _SHARED[place]
+        return _SHARED[place]
 
 
 def discard(place: Place) -> None:
     """Forget a session that is no longer good, so that the next job gets a new one."""
-    starting = _SHARED.pop(place, None)
+    with _LOCK:
+        starting = _SHARED.pop(place, None)
     if starting is not None:
-        starting.close()
+        starting.discard()
+
+
+def _make_way(place: Place) -> "SparkSession | None":
+    """End the session of another place; somebody else's session in this process, if it will do.
+
+    Raises:
+        SessionError: one has a job, or is not what is asked for.
+    """
+    wanted = place.master or "local[*]"
+    for other in tuple(_CLASSIC):
+        if other.busy:
+            raise SessionError(
+                f"this process runs a job on another Spark, and can have one; {wanted} after it"
+            )
+        for gone in [known for known, starting in _SHARED.items() if starting is other]:
+            del _SHARED[gone]
+        other.close()
+    active = getattr(_spark_context(), "_active_spark_context", None)
+    if active is None:
+        return None
+    master = str(active.master)
+    if master != wanted and not (place.master is None and master.startswith("local")):
+        raise SessionError(
+            f"this process has a Spark on {master} already, and can have one; stop it for {wanted}"
+        )
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.getOrCreate().newSession()
+    for key, value in JOB_SETTINGS.items():
+        session.conf.set(key, value)
+    return session
 
 
 def first_line(problem: BaseException) -> str:
-    """The first line of an exception that says something; Spark's are pages long."""
+    """The line of an exception that says something; Spark's are pages long. Of one of Java's that
+    is the last cause with a text."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ").removeprefix(": ") for line in lines[1:]
+              if line.startswith(("Caused by: ", ": "))]  # fmt: skip
+    told = [cause for cause in causes if ": " in cause] or causes[-1:]
+    if told and lines[0].startswith("An error occurred while calling"):
+        return told[-1][:300]
     return lines[0][:300] if lines else type(problem).__name__
 
 
@@ -300,6 +446,9 @@ def _connected(url: str) -> "SparkSession":
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")  # the error says it too
     session = ConnectSession.builder.remote(url).create()
     session.release_session_on_close = False
+    # As this process ends the client would ask the server to clear its cache of models, and go on
+    # asking for ten minutes where it is gone.
+    atexit.unregister(session.client._on_exit)
     return session
 
 
@@ -313,10 +462,16 @@ def _shared_session(state: server.State) -> "SparkSession":
         try:
             session: Any = _connected(state.url)
             session.client.set_retry_policies([_few_retries()])
-            _ = session.version  # the first question; a closed session refuses it
+            # the first question; a closed session refuses it
+            within(ANSWER_SECONDS, partial(getattr, session, "version"))
             return cast("SparkSession", session)
         except SessionError:
             raise
+        except TimeoutError:
+            raise SessionError(
+                f"the warm Spark server does not answer in {ANSWER_SECONDS:.0f} s; "
+                "seqaudit spark stop ends it"
+            ) from None
         except Exception as problem:
             if last or "SESSION" not in str(problem):
                 raise SessionError(
@@ -324,6 +479,29 @@ def _shared_session(state: server.State) -> "SparkSession":
                 ) from problem
             state = server.new_session(state)
     raise AssertionError("the loop returns or raises")
+
+
+def within(seconds: float, ask: Callable[[], object]) -> None:
+    """Ask something of a process that may not answer; what it raises is raised.
+
+    Raises:
+        TimeoutError: no answer came; nobody waits for it any more.
+    """
+    problems: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            ask()
+        except BaseException as problem:
+            problems.append(problem)
+
+    asking = threading.Thread(target=run, name="seqaudit-question", daemon=True)
+    asking.start()
+    asking.join(seconds)
+    if asking.is_alive():
+        raise TimeoutError
+    if problems:
+        raise problems[0]
 
 
 def _few_retries() -> Any:
@@ -345,6 +523,17 @@ def _knock(remote: str) -> None:
         raise SessionError(
             f"{remote}: no Spark Connect server answers ({problem}); check the address"
         ) from problem
+
+
+def _listens(port: int) -> bool:
+    """Whether somebody listens at a port of this machine."""
+    try:
+        socket.create_connection(("127.0.0.1", port), KNOCK_SECONDS).close()
+    except ConnectionRefusedError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _spark_context() -> Any:

@@ -10,15 +10,11 @@ import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from seqaudit.decoders.errors import SeqauditError
-from seqaudit.replay.settings import BETWEEN, Vantage
+from seqaudit.decoders.account import TTL_ADDRESSES
+from seqaudit.replay.settings import BETWEEN, MEMBER, Vantage
 
 #: TTLs that hosts begin with.
 INITIAL_TTLS: Final = frozenset({64, 128, 255})
-
-
-class VantageError(SeqauditError):
-    """``--at`` names nobody that is known."""
 
 
 def given_vantage(
@@ -46,6 +42,20 @@ def given_vantage(
             if address is not None:
                 return Vantage("member", address, "given", f"--at {at}, seen at {address}")
     return Vantage("unknown", None, "given", f"--at {at}: no member of that name was seen")
+
+
+def checked_vantage(given: Vantage, ends: Mapping[str, Any]) -> Vantage:
+    """A given vantage, unless the capture contradicts it: unicasts of others only were captured.
+
+    A wrong address would make a member out of whoever is heard first.
+    """
+    if given.kind != MEMBER or not ends.get("frames"):
+        return given
+    senders = ends.get("ttl") or {}
+    if given.address in {*(ends.get("both") or ()), *senders} or len(senders) >= TTL_ADDRESSES:
+        return given
+    why = f"{given.why}: no unicast of a decoded system in this capture comes from {given.address}"
+    return Vantage("unknown", None, "given", why)
 
 
 def inferred_vantage(ends: Mapping[str, Any]) -> Vantage:

@@ -12,9 +12,11 @@ that a part is compiled.
 
 import contextlib
 import io
+import os
 import struct
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +28,7 @@ from seqaudit.decoders.compression import ByteReader, Decompressed
 from seqaudit.decoders.containers import Reader
 from seqaudit.decoders.errors import CaptureError
 from seqaudit.decoders.events import EVENTS
-from seqaudit.decoders.kernels import prepare
+from seqaudit.decoders.kernels import LOCK_SECONDS, prepare
 from seqaudit.decoders.packets import Datagrams, PacketReader
 from seqaudit.decoders.pieces import decode_piece
 from seqaudit.decoders.registry import DECODERS, STREAMS, DecodeSettings
@@ -162,18 +164,26 @@ def _another_process(parts: Sequence[str]) -> Iterator[None]:
     """Compile parts beside what is done meanwhile."""
     process = subprocess.Popen(
         [sys.executable, "-m", __spec__.name, *parts],
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,  # its end says that we have ended
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is for us
     )
     try:
         yield
-        process.wait()
-    except BaseException:
+        with contextlib.suppress(subprocess.TimeoutExpired):  # what it lacks is compiled in the run
+            process.wait(LOCK_SECONDS)
+    finally:
         process.kill()
         process.wait()
-        raise
+        if process.stdin is not None:
+            process.stdin.close()
+
+
+def _end_with_stdin() -> None:
+    """End this process at once when its stdin ends."""
+    os.read(0, 1)
+    os._exit(1)
 
 
 def _missing(parts: Iterable[str]) -> list[str]:
@@ -217,4 +227,5 @@ def _capture(container: str) -> bytes:
 
 
 if __name__ == "__main__":
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
     _load(sys.argv[1:])

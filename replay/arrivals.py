@@ -40,6 +40,8 @@ from seqaudit.replay.ranges import DeliveryOrder, Range, RangeSet
 
 #: Answered requests that are remembered, to see a second copy for the same request.
 ANSWERED: Final = 256
+#: A gap that was revealed this many ticks before the end of the capture is lost, not open.
+TICKS_TO_LOSE: Final = 3
 
 
 class Answered(NamedTuple):
@@ -78,6 +80,8 @@ class Judged:
         self.needless = Note()
         self.reordered = Note()
         self.spurious = Note()  # asked for although it had arrived
+        self.had_by_requests = 0  # not captured, by own requests that do not name them
+        self.unasked_long = False  # should have been asked for; it may have been delivered
         self._interval_ns = interval_ns
         self._ids = IpIds()
         self._by_design = False  # what arrives now is OOB: no reordering (6, traps)
@@ -136,6 +140,18 @@ class Judged:
         self.tracker.reveal(seqno + 1, mark, BY_ACK)
         return self.tracker.close(seqno + 1, Outcome.UNCAPTURED, mark)
 
+    def _had_others(self, named: list[Range], mark: Mark) -> list[Range]:
+        """The receiver asked for ``named`` at a tick, which is all that it missed below the last of
+        them (jgroups.md 4.4, 5.4): it had the others. Returns what of these was not captured.
+        """
+        had = [
+            part
+            for first, stop in RangeSet(named).missing(self.start, named[-1][0])
+            for part in self.tracker.close_within(first, stop, Outcome.UNCAPTURED, mark)
+        ]
+        self.had_by_requests += sum(stop - first for first, stop in had)
+        return had
+
     def _passed(self, stop: int, mark: Mark) -> None:
         """Everything below ``stop`` has been handed to the application."""
         while self._waiting and self._waiting[0][0] <= stop:
@@ -148,6 +164,30 @@ class Judged:
     def _end(self, outcome: Outcome) -> list[Range]:
         """What is missing now never comes; returns what it was."""
         return self._end_below(self.tracker.known_stop, outcome)
+
+    def _end_unasked(
+        self, end_ns: int, *, only_long: bool = False, dropped: RangeSet | None = None
+    ) -> None:
+        """A receiver asks for what it misses at every tick. Where no request for it was captured,
+        the capture may have missed the message, or the request: nothing proves a loss.
+
+        Args:
+            only_long: only what showed so long before ``end_ns`` that it should have been asked
+                for.
+            dropped: was captured, but the member had no room for it: that never came.
+        """
+        for first, stop in self.tracker.missing():
+            gap = self.tracker.gap_of(first)
+            assert gap is not None, "what is missing lies in a gap"
+            long = end_ns - gap.revealed.at_ns >= TICKS_TO_LOSE * self._interval_ns
+            if only_long and not long:
+                continue
+            others = RangeSet(self.asked.within(first, stop))
+            for part in (dropped or RangeSet()).within(first, stop):
+                others.add(*part)
+            for a, b in others.missing(first, stop):
+                self.tracker.close_within(a, b, Outcome.UNASKED, None)
+                self.unasked_long |= long
 
     def _end_below(self, stop: int, outcome: Outcome) -> list[Range]:
         ended = self.tracker.close(stop, outcome, None)
@@ -306,6 +346,14 @@ class Arrivals(Judged):
             self._original_came(part, event)
             self.needless_count += size
             self.needless.add(*part, event.first_mark())
+
+    def end_unasked(self, end_ns: int) -> None:
+        """What is missing now and was not asked for never comes; whether it was lost is open."""
+        self._end_unasked(end_ns)
+
+    def had_others(self, named: list[Range], mark: Mark) -> list[Range]:
+        """See ``_had_others``."""
+        return self._had_others(named, mark)
 
     def end(self, outcome: Outcome) -> None:
         """What is missing now never comes."""

@@ -12,6 +12,7 @@ from seqaudit.replay.feed_requests import Requests
 from seqaudit.replay.feed_stream import FeedStream
 from seqaudit.replay.findings import Certainty, Finding
 from seqaudit.replay.gaps import Gap, Mark, Outcome, Part
+from seqaudit.replay.measures import shown as time_shown
 from seqaudit.replay.ranges import Range, RangeSet, inclusive
 from seqaudit.replay.reporting import MAX_EVIDENCE, Reporter, Subject
 from seqaudit.replay.results import GAP, STREAM, TABLE, Result
@@ -175,9 +176,9 @@ class FeedReporter(Reporter):
         yield from self._noted(
             "FD001", about, stream.recovered,
             "{count:message} of {sender_member} {count|was|were} lost on the way to this place and "
-            "repaired, the slowest {slowest_ms} ms after the gap showed.",
+            "repaired, the slowest {slowest} after the gap showed.",
             "a repair fills a gap",
-            slowest_ms=(stream.recovery.percentiles()["max"] or 0) // 1_000_000,
+            slowest=time_shown(stream.recovery.percentiles()["max"]),
             evidence=_ended(stream.gaps.values(), Outcome.RECOVERED),
         )  # fmt: skip
         lost = stream.counts[Outcome.UNRECOVERED] - stream.open_count
@@ -250,9 +251,9 @@ class FeedReporter(Reporter):
         yield from self._noted(
             "FD004", about, stream.either,
             "{count:message} of {sender_member} came late, after {count|its|their} gap had been "
-            "open for up to {slowest_ms} ms: sent again, or late.",
+            "open for up to {slowest}: sent again, or late.",
             "what had been missing for long",
-            slowest_ms=(stream.recovery.percentiles()["max"] or 0) // 1_000_000,
+            slowest=time_shown(stream.recovery.percentiles()["max"]),
             certainty=Certainty.UNDECIDABLE, default="late_ms",
         )  # fmt: skip
         yield from self._noted(
@@ -327,25 +328,25 @@ class FeedReporter(Reporter):
             longest = max(hole.revealed_ns - hole.before_ns for hole in holes)
             yield self.make(
                 about, "FD018", Certainty.PROVEN,
-                "{count:silence} of up to {longest_ms} ms hid numbers of {sender_member}: the "
+                "{count:silence} of up to {longest} hid numbers of {sender_member}: the "
                 "stream was cut, its sender went on.",
                 seqnos=[part for outage in outages for part in outage.lost][:MAX_SEQNOS],
                 mark=holes[0].revealed(), default="silence_ms",
                 evidence=[pair for hole in holes[: MAX_EVIDENCE // 2] for pair in (
                     (hole.before(), "the last before a silence"),
                     (hole.revealed(), "the first after it, which skips numbers"))],
-                facts={"count": len(outages), "longest_ms": longest // 1_000_000},
+                facts={"count": len(outages), "longest": time_shown(longest)},
             )  # fmt: skip
         silence = _silence(stream)
         if silence is not None and "heartbeat" in self.engine.declares:
             yield self.make(
                 about, "FD019", Certainty.PROVEN,
-                "Nothing of {sender_member} came for {length_ms} ms, not even a heartbeat; "
+                "Nothing of {sender_member} came for {length}, not even a heartbeat; "
                 "nothing was lost.",
                 mark=silence.after, default="silence_ms",
                 evidence=[(silence.before, "the last before the silence"),
                           (silence.after, "the first after it")],
-                facts={"length_ms": silence.length() // 1_000_000},
+                facts={"length": time_shown(silence.length())},
             )  # fmt: skip
 
     def _jitter(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
@@ -380,8 +381,8 @@ class FeedReporter(Reporter):
         yield from self._noted(
             "FD001", about, pair.recovered,
             "{count:message} of {sender_member} {count|was|were} lost on both lines and repaired, "
-            "the slowest {slowest_ms} ms after the gap showed.", "a repair fills a gap",
-            slowest_ms=(pair.recovery.percentiles()["max"] or 0) // 1_000_000,
+            "the slowest {slowest} after the gap showed.", "a repair fills a gap",
+            slowest=time_shown(pair.recovery.percentiles()["max"]),
         )  # fmt: skip
         lost = "{count:message} of {sender_member} came neither on line A nor on line B."
         if pair.lost:

@@ -324,7 +324,6 @@ class FeedStream:
             if gap is not None:
                 gap.requests += 1
                 gap.requested = gap.requested or mark
-                gap.last_requested = mark
 
     def begin_near(self, other: "FeedStream") -> None:
         """Numbers on the wire stand for those near the other line's."""

@@ -54,6 +54,7 @@ class Outcome(StrEnum):
     UNRECOVERED = "unrecovered"  # never came
     GONE = "open at the member's end"  # this member died or left while it was missing
     UNCAPTURED = "not captured"  # the receiver says it has them: the capture missed them
+    UNASKED = "not asked for"  # never came, and the receiver asked for others only, or for nothing
 
 
 @dataclass(slots=True)
@@ -79,7 +80,6 @@ class Gap:
     arrivals_before: int  # messages of the stream that had arrived by then
     open: RangeSet = field(default_factory=RangeSet)
     requested: Mark | None = None
-    last_requested: Mark | None = None
     requests: int = 0
     parts: dict[Outcome, Part] = field(default_factory=dict)
 
@@ -94,14 +94,14 @@ class Gap:
                 "revealed_frame": self.revealed.frame,
                 "revealed_at_ns": self.revealed.at_ns,
                 "revealed_by": self.revealed_by,
-                "revealed_after_ns": _between(self.before, self.revealed),
+                "revealed_after_ns": between(self.before, self.revealed),
                 "requested_frame": self.requested.frame if self.requested else None,
-                "requested_after_ns": _between(self.revealed, self.requested),
+                "requested_after_ns": between(self.revealed, self.requested),
                 "requests": self.requests,
                 "repaired_frame": part.last.frame if part.last else None,
-                "repaired_after_ns": _between(self.requested or self.revealed, part.last),
+                "repaired_after_ns": between(self.requested or self.revealed, part.last),
                 "delivered_frame": part.delivered.frame if part.delivered else None,
-                "delivered_after_ns": _between(self.revealed, part.delivered),
+                "delivered_after_ns": between(self.revealed, part.delivered),
             }
             for outcome, part in sorted(self.parts.items())
         ]
@@ -110,16 +110,16 @@ class Gap:
         """The same rows as ``results.compact`` writes them: a feed may have a thousand a stream."""
         return [
             f'{{"count":{part.ranges.total()},'
-            f'"delivered_after_ns":{_json(_between(self.revealed, part.delivered))},'
+            f'"delivered_after_ns":{_json(between(self.revealed, part.delivered))},'
             f'"delivered_frame":{_frame(part.delivered)},'
             f'"lost_after_frame":{_frame(self.before)},'
             f'"outcome":"{outcome}",'
-            f'"repaired_after_ns":{_json(_between(self.requested or self.revealed, part.last))},'
+            f'"repaired_after_ns":{_json(between(self.requested or self.revealed, part.last))},'
             f'"repaired_frame":{_frame(part.last)},'
-            f'"requested_after_ns":{_json(_between(self.revealed, self.requested))},'
+            f'"requested_after_ns":{_json(between(self.revealed, self.requested))},'
             f'"requested_frame":{_frame(self.requested)},'
             f'"requests":{self.requests},'
-            f'"revealed_after_ns":{_json(_between(self.before, self.revealed))},'
+            f'"revealed_after_ns":{_json(between(self.before, self.revealed))},'
             f'"revealed_at_ns":{self.revealed.at_ns},'
             f'"revealed_by":"{self.revealed_by}",'
             f'"revealed_frame":{self.revealed.frame},'
@@ -138,7 +138,7 @@ def _frame(mark: Mark | None) -> str:
     return "null" if mark is None else str(mark.frame)
 
 
-def _between(start: Mark | None, stop: Mark | None) -> int | None:
+def between(start: Mark | None, stop: Mark | None) -> int | None:
     """Null where one of them is not known, or where the order is the other one."""
     if start is None or stop is None or stop.at_ns < start.at_ns:
         return None
@@ -239,7 +239,6 @@ class GapTracker:
         """The receiver asked for [first, stop); every open gap it touches was requested."""
         for gap in self._touching(first, stop):
             gap.requests += 1
-            gap.last_requested = mark
             if gap.requested is None:
                 gap.requested = mark
 
@@ -257,14 +256,20 @@ class GapTracker:
 
     def close(self, stop: int, outcome: Outcome, mark: Mark | None) -> list[Range]:
         """Everything missing below ``stop`` ends this way; returns what it was."""
+        return self.close_within(-(2**63), stop, outcome, mark)
+
+    def close_within(
+        self, first: int, stop: int, outcome: Outcome, mark: Mark | None
+    ) -> list[Range]:
+        """What is missing of [first, stop) ends this way; returns what it was."""
         ended: list[Range] = []
-        for gap in self._touching(-(2**63), stop):
-            for part in gap.open.within(gap.first, stop):
+        for gap in self._touching(first, stop):
+            for part in gap.open.within(first, stop):
                 ended.append(part)
                 self._end(gap, part, outcome, mark)
         if outcome is Outcome.UNCAPTURED:
-            for first, last in ended:
-                self.seen.add(first, last)
+            for part in ended:
+                self.seen.add(*part)
         return ended
 
     def _touching(self, first: int, stop: int) -> list[Gap]:

@@ -28,6 +28,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from seqaudit.decoders.events import Flag, Kind
+from seqaudit.replay.counted import Counted
 from seqaudit.replay.event import Event
 from seqaudit.replay.gaps import Mark
 from seqaudit.replay.mcast_passing import PassingModel
@@ -66,29 +67,21 @@ class Peer:
         }
 
 
-class Stream:
-    """One sender's messages in this capture: what every point of capture can count."""
+class Stream(Counted):
+    """One sender's messages in this capture.
+
+    Attributes:
+        further_sends: first sends to one more member: over TCP each gets its own.
+        receiver, sender_model: the window of the end that is replayed here.
+    """
 
     def __init__(self, key: str, sender: str, system: str) -> None:
-        self.key = key
-        self.sender = sender
-        self.system = system
+        super().__init__(key, system, sender)
         self.peers: dict[str, Peer] = {}
-        self.by_wire_kind: dict[str, int] = {}
-        self.first_seqno: int | None = None
-        self.last_seqno: int | None = None
-        self.first: Mark | None = None
-        self.last: Mark | None = None
-        self.ever = RangeSet()  # every seqno captured, member or not
-        self.arrivals = 0
-        self.further_sends = 0  # first sends to one more member: over TCP each gets its own
+        self.further_sends = 0
         self.sent_to: dict[str, RangeSet] = {}
-        self.bytes = 0
-        self.network_duplicates = 0
-        self.outside_membership = 0  # arrived before the join, after the end, or from a non-member
         self.receiver: ReceiverModel | None = None
         self.sender_model: SenderModel | None = None
-        self.passing: PassingModel | None = None
         self.pending_views: deque[tuple[int, Event]] = deque()
 
     def peer(self, member: str) -> Peer:
@@ -98,17 +91,11 @@ class Stream:
             found = self.peers[member] = Peer()
         return found
 
-    def count(self, event: Event) -> list[tuple[int, int]]:
+    def count(self, event: Event) -> list[Range]:
         """Count a message or run; returns the seqnos that were never captured before."""
-        assert event.seqno is not None and event.stop_seqno is not None
-        self.saw(event)
-        self.arrivals += event.count
-        if self.first_seqno is None or event.seqno < self.first_seqno:
-            self.first_seqno = event.seqno
-        self.last_seqno = max(event.stop_seqno - 1, self.last_seqno or 0)
         if event.wire_kind == "XMIT_RSP" and event.destination is not None:
             self.peer(event.destination).repairs += event.count
-        return self.ever.add(event.seqno, event.stop_seqno)
+        return super().count(event)
 
     def sent_first(self, event: Event, fresh: list[Range]) -> list[Range]:
         """What went to its destination for the first time: no copies (jgroups.md 1.9).
@@ -122,13 +109,6 @@ class Stream:
         first = to.add(event.seqno, event.stop_seqno)
         self.further_sends += RangeSet(first).total() - RangeSet(fresh).total()
         return first
-
-    def saw(self, event: Event) -> None:
-        """Count any event of this stream by its wire kind."""
-        self.by_wire_kind[event.wire_kind] = self.by_wire_kind.get(event.wire_kind, 0) + event.count
-        self.bytes += event.size
-        self.first = self.first or event.first_mark()
-        self.last = event.last_mark()
 
 
 class McastEngine:
@@ -147,6 +127,7 @@ class McastEngine:
         self.joined = False  # this member is known to have windows
         self.excluded: tuple[Mark, str] | None = None
         self.leaving: Mark | None = None
+        self.last: Mark | None = None  # of all events
         self.reports_interval: dict[str, tuple[int, int]] = {}
         self._known_views: dict[tuple[str, int], View] = {}
         self._bases: dict[str, int] = {}  # where a window begins that has not been opened yet
@@ -161,7 +142,12 @@ class McastEngine:
         if event.kind is Kind.MEMBER:
             self.members.saw(event)
             return
+        last = event.last_mark()
+        if self.last is None or last.frame >= self.last.frame:
+            self.last = last
         self.members.learn(event)
+        if self.members.captured_twice(event):
+            return
         if event.flags & Flag.REFUSED and self.members.comes_here(event):
             return  # the member had closed the connection
         if event.kind in (Kind.DATA, Kind.RETRANSMISSION):
@@ -186,7 +172,8 @@ class McastEngine:
         """The capture is over."""
         for stream in self.streams.values():
             if stream.receiver is not None:
-                stream.receiver.finish()
+                assert self.last is not None, "a stream has events"
+                stream.receiver.finish(self.last.at_ns)
             if stream.passing is not None:
                 stream.passing.finish()
             if stream.sender_model is not None:
@@ -471,7 +458,7 @@ class McastEngine:
         mark = event.first_mark()
         if stream.sender_model is not None:
             stream.sender_model.requested(event.source, mark)
-        if stream.passing is not None:
+        if stream.passing is not None and not event.flags & Flag.NETWORK_DUPLICATE:
             stream.passing.requested(event.source, event.ranges(), mark)
         if self._from_local(event) and not self.members.is_local(sender) and self.excluded is None:
             self.joined = True

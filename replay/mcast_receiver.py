@@ -149,11 +149,25 @@ class ReceiverModel(Judged):
             return  # T4: it had become empty
         for_highest = event.count == 1 and ranges[0][0] == self.highest_told
         self.tracker.reveal(ranges[-1][1], mark, BY_REQUEST)
+        if self._at_a_tick(ranges):
+            for had in self._had_others(ranges, mark):
+                accepted = self.window.accept(*had)
+                if accepted.delivered is not None:
+                    self._hand_on(accepted.delivered, mark)
         for first, stop in ranges:
             self._too_early(first, stop, mark, for_highest=for_highest)
             self.request(first, stop, mark)
             for had in self.tracker.seen.within(first, stop):
                 self._asked_for_what_had_arrived(had, mark, for_highest=for_highest)
+
+    def _at_a_tick(self, ranges: list[Range]) -> bool:
+        """Is it the tick's request for all that is missing, and not one for the last seqno only,
+        which HIGHEST_SEQNO and STABILITY cause (5.4, 5.5)?"""
+        first, stop = ranges[0][0], ranges[-1][1]
+        limit = self.window.limit()
+        if limit is not None and stop > limit:
+            return False  # the window as we know it cannot ask for this
+        return stop - first > 1 or first < self.window.high
 
     def level(self, seqno: int, mark: Mark) -> None:
         """This member has delivered everything up to ``seqno``, says its ACK or digest (V18, N5).
@@ -193,7 +207,7 @@ class ReceiverModel(Judged):
         if self.ended is None:
             if member_gone:
                 self._end(Outcome.GONE)
-            self.finish()
+            self.finish(mark.at_ns, only_long=True)
             self.ended = (mark, why)
 
     def begin_again(self, low: int) -> None:
@@ -209,10 +223,11 @@ class ReceiverModel(Judged):
         self._recent.clear()
         self._unacked = self._threshold_at = self._silent_since = None
 
-    def finish(self) -> None:
-        """What is missing now never comes (V2)."""
+    def finish(self, end_ns: int, *, only_long: bool = False) -> None:
+        """What is missing now never comes (V2); for the rest see ``_end_unasked``."""
         if self.ended is not None:
             return
+        self._end_unasked(end_ns, only_long=only_long, dropped=self.outside_window.ranges)
         self._end(Outcome.UNRECOVERED)
         for pending in (self._asked_had, self._asked_had_highest):
             for first, stop in list(pending):

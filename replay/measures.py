@@ -8,6 +8,22 @@ import numpy
 EXACT_VALUES: Final = 65_536
 
 
+def shown(duration_ns: int | None) -> str:
+    """A duration with a unit that suits it: 850 ns, 12.3 us, 4.5 ms, 1.200 s.
+
+    Null and less than nothing are an unknown time: a clock that stepped back makes the latter.
+    """
+    if duration_ns is None or duration_ns < 0:
+        return "an unknown time"
+    if duration_ns < 1_000:
+        return f"{duration_ns} ns"
+    if duration_ns < 1_000_000:
+        return f"{duration_ns / 1_000:.1f} us"
+    if duration_ns < 1_000_000_000:
+        return f"{duration_ns / 1_000_000:.1f} ms"
+    return f"{duration_ns / 1_000_000_000:.3f} s"
+
+
 class Durations:
     """Durations in ns, each with a weight (how many seqnos took that long)."""
 
@@ -18,7 +34,9 @@ class Durations:
         self.rounded = False
 
     def add(self, duration_ns: int, weight: int = 1) -> None:
-        """Count a duration."""
+        """Count a duration; not a negative one, which only a clock that steps back can make."""
+        if duration_ns < 0:
+            return
         values = self._values
         place = self._place(duration_ns) if self.rounded else duration_ns
         values[place] = values.get(place, 0) + weight

@@ -5,10 +5,15 @@ Shared by all engines of JGroups: each reads the same MEMBER and VIEW rows.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from seqaudit.decoders.events import Flag, Kind
 from seqaudit.replay.event import Event
 from seqaudit.replay.settings import MEMBER, Vantage
+
+_CONTROL: Final = frozenset(
+    {Kind.ACK, Kind.REQUEST, Kind.SYNC, Kind.HIGHEST, Kind.CLOSE, Kind.DIGEST}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,16 @@ class Members:
     def comes_here(self, event: Event) -> bool:
         """Captured at a member's interface and not sent by it."""
         return self._vantage.kind == MEMBER and not self.is_local(event.source)
+
+    def captured_twice(self, event: Event) -> bool:
+        """The same datagram of this member's own again: no network lies between it and its own
+        interface, so it was sent once. (Numbered messages count their copies themselves.)
+        """
+        return (
+            bool(event.flags & Flag.NETWORK_DUPLICATE)
+            and event.kind in _CONTROL
+            and self.is_local(event.source)
+        )
 
     def learn(self, event: Event) -> None:
         """A unicast captured at a member's interface is from it or for it."""

@@ -19,7 +19,6 @@ Value = int | bool | str
 Given = tuple[Value, str]  # value, origin
 
 GIVEN: Final = "given"
-SEEN: Final = "wire"
 LEARNED: Final = "learned"
 DEFAULT: Final = "default"
 

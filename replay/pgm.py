@@ -54,6 +54,7 @@ class PgmEngine:
         self.conversation = conversation
         self.tsi = conversation.partition("|")[2]
         self.parameters = EngineParameters("pgm", given)
+        self._mtu: int = self.parameters.value("mtu")
         self.vantage = vantage
         self.sender: str | None = None
         self.window = PgmWindow(self._settings())
@@ -87,6 +88,35 @@ class PgmEngine:
     def sending(self) -> bool:
         """Was it taken at the sender?"""
         return self.vantage.kind == MEMBER and self.vantage.address == self.sender
+
+    def takes(self, row: Any) -> bool:
+        """A row with which nothing happens, without an event of it: the next ODATA, or an SPM that
+        says nothing new, while nothing is missing; false: it has to be fed.
+
+        Args:
+            row: as ``stage`` has it.
+        """
+        count, word, seqno, size = row[15], row[12], row[13], row[19]
+        if self.first is None or self.sender is None or seqno is None:
+            return False
+        last = Mark(row[3], row[5])
+        if word == "ODATA":
+            if size + IP_UDP_BYTES * count > self._mtu * count:
+                return False
+            first = self.window.lead
+            if not self.window.goes_on(seqno, seqno + count, last):
+                return False
+            assert first is not None, "a window that goes on has begun"
+            self.seen.add(first, first + count)
+            self.arrivals += count
+            self.bytes += size
+        elif word != "SPM" or not self.window.knows(seqno):
+            return False
+        self.last = last
+        self.packets[word] = self.packets.get(word, 0) + count
+        mine = self.by_source.setdefault(row[9] or "", {})
+        mine[word] = mine.get(word, 0) + count
+        return True
 
     def feed(self, event: Event) -> None:
         """One row of the TSI."""
@@ -143,7 +173,7 @@ class PgmEngine:
             self.needless += event.count - fresh
         elif fresh < event.count:
             self.copies.add(first, stop, mark)
-        if event.size + IP_UDP_BYTES * event.count > self.parameters.value("mtu") * event.count:
+        if event.size + IP_UDP_BYTES * event.count > self._mtu * event.count:
             self.oversized.add(first, stop, mark)
 
     def _request(self, event: Event, mark: Mark) -> None:

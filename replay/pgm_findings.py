@@ -1,11 +1,12 @@
 """What a replayed TSI says: its stream, holes as gaps, findings PG (design 4.5; raims.md 2)."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from seqaudit.replay.findings import Certainty, Finding
-from seqaudit.replay.pgm import PARITY, PgmEngine, summary
+from seqaudit.replay.gaps import between
+from seqaudit.replay.pgm import MAX_HOLES, PARITY, PgmEngine, summary
 from seqaudit.replay.pgm_window import Fate, Hole
 from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.reporting import MAX_EVIDENCE, Reporter
@@ -43,6 +44,8 @@ class _Reporter(Reporter):
         yield self.row(STREAM, summary(self.engine), self.about)
         for hole in self.engine.holes:
             yield self.row(GAP, _gap(hole), self.about)
+        for hole in self.engine.missing()[: MAX_HOLES - len(self.engine.holes)]:
+            yield self.row(GAP, _gap(replace(hole, fate=Fate.OPEN)), self.about)
         for finding in self._findings():
             yield self.finding(finding, self.about)
         for rule in RULES:
@@ -52,29 +55,38 @@ class _Reporter(Reporter):
                     why = PARITY if self.engine.parity else None
                     why = why if self.engine.receiving else _NO_RECEIVER
                 yield self.judged(rule.code, why)
+        if self.engine.receiving:
+            yield self.judged("CP007", None)
         yield from self.parameters_used(_PARAMETERS)
 
     def _findings(self) -> Iterator[Finding]:
         engine = self.engine
         if engine.receiving and not engine.parity:
             yield from self._holes(
-                "PG001", (Fate.REPAIRED,), "{count} packets of {sender_member} were lost and came "
-                "again as RDATA.",
+                "PG001", (Fate.REPAIRED,), "{count:packet} of {sender_member} {count|was|were} "
+                "lost and came again as RDATA.",
             )  # fmt: skip
             yield from self._holes(
-                "PG002", _LOST, "{count} packets of {sender_member} never came; {receiver_member} "
+                "PG002", _LOST, "{count:packet} of {sender_member} never came; {receiver_member} "
                 "{why}.",
             )  # fmt: skip
+            yield from self._holes(
+                "CP007", (Fate.UNASKED,), "{count:packet} of {sender_member} {count|is|are} not in "
+                "this capture, and no NAK of {receiver_member} for {count|it|them} either: it had "
+                "{count|it|them} and the capture missed {count|it|them}, or the capture missed the "
+                "NAKs; whether {count|it was|they were} lost cannot be told.",
+                certainty=Certainty.UNDECIDABLE,
+            )  # fmt: skip
         yield from self._holes(
-            "PG003", (Fate.LATE,), "{count} packets of {sender_member} came late, as they were "
-            "sent first.",
+            "PG003", (Fate.LATE,), "{count:packet} of {sender_member} came late, as "
+            "{count|it was|they were} sent first.",
         )  # fmt: skip
         for rule, noted, text in (
-            ("PG004", engine.copies, "{count} packets of {sender_member} came more than once."),
+            ("PG004", engine.copies, "{count:packet} of {sender_member} came more than once."),
             (
                 "PG006", engine.oversized,
-                "{count} packets of {sender_member} are larger than pgm.mtu: no receiver can take "
-                "them.",
+                "{count:packet} of {sender_member} {count|is|are} larger than pgm.mtu: no receiver "
+                "can take {count|it|them}.",
             ),
         ):  # fmt: skip
             if noted.count:
@@ -88,18 +100,21 @@ class _Reporter(Reporter):
         if engine.sending and engine.confirmed.count and not engine.repaired:
             yield self.make(
                 self.about, "PG005", Certainty.PROVEN,
-                "{count} requests were confirmed and none was answered.",
+                "{count:request} {count|was|were} confirmed and none was answered.",
                 seqnos=list(engine.confirmed.ranges)[:1000], mark=engine.confirmed.marks[0],
                 facts={"count": engine.confirmed.count},
             )  # fmt: skip
         if engine.vantage.kind == "unknown" and engine.window.holes:
             yield self.make(
                 self.about, "PG007", Certainty.UNDECIDABLE,
-                "{count} packets of {sender_member} are missing here.",
+                "{count:packet} of {sender_member} {count|is|are} missing here.",
                 facts={"count": len(engine.window.holes)},
             )  # fmt: skip
 
-    def _holes(self, rule: str, fates: tuple[Fate, ...], text: str) -> Iterator[Finding]:
+    def _holes(
+        self, rule: str, fates: tuple[Fate, ...], text: str,
+        certainty: Certainty = Certainty.PROVEN,
+    ) -> Iterator[Finding]:  # fmt: skip
         holes = [hole for hole in self.engine.holes if hole.fate in fates]
         if not holes:
             return
@@ -110,7 +125,7 @@ class _Reporter(Reporter):
                 evidence.append((hole.ended, f"{hole.sqn}: {hole.fate}"))
         why = sorted({str(hole.fate) for hole in holes})
         yield self.make(
-            self.about, rule, Certainty.PROVEN, text,
+            self.about, rule, certainty, text,
             seqnos=list(RangeSet((h.sqn, h.sqn + h.count) for h in holes))[:1000],
             mark=holes[0].revealed, evidence=evidence,
             facts={"count": sum(self.engine.fates[fate] for fate in fates), "why": "; ".join(why)},
@@ -131,14 +146,12 @@ def _gap(hole: Hole) -> dict[str, Any]:
         "revealed_frame": hole.revealed.frame,
         "revealed_at_ns": hole.revealed.at_ns,
         "revealed_by": hole.revealed_by,
-        "revealed_after_ns": None
-        if hole.before is None
-        else hole.revealed.at_ns - hole.before.at_ns,
+        "revealed_after_ns": between(hole.before, hole.revealed),
         "requested_frame": hole.asked.frame if hole.asked else None,
-        "requested_after_ns": hole.asked.at_ns - hole.revealed.at_ns if hole.asked else None,
+        "requested_after_ns": between(hole.revealed, hole.asked),
         "requests": hole.naks,
         "repaired_frame": ended.frame if came and ended else None,
-        "repaired_after_ns": ended.at_ns - hole.revealed.at_ns if came and ended else None,
+        "repaired_after_ns": between(hole.revealed, ended) if came else None,
         "ended_at_ns": ended.at_ns if ended else None,
         "delivered_frame": None,
         "delivered_after_ns": None,

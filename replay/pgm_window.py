@@ -4,6 +4,8 @@ A sqn is accepted once, as ODATA or RDATA, and handed on in order. A hole is ask
 NAK, NCF, a wait for RDATA, and again; it is given up after so many rounds, when it falls below the
 sender's trail, or when the window is full. What is behind it is handed on only then. The NAKs and
 NCFs of the capture say how far a hole is; without them the time that all rounds take at most does.
+A hole that nobody asked for in that time need not be one: the receiver may have had what the
+capture missed.
 
 Sqns are unwrapped here: 32 bits on the wire, plain growing integers inside.
 """
@@ -32,6 +34,8 @@ class Fate(StrEnum):
     RETRIES = "gave up after its retries"
     TRAIL = "fell below the sender's trail"
     FULL = "fell out of the full receive window"
+    UNASKED = "not asked for"  # and it should have been: the receiver may have had it
+    OPEN = "open at the end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,24 @@ class PgmWindow:
         if self.holes and self.lead - next(iter(self.holes)) > self.settings.window_sqns:
             self._drop(self.lead - self.settings.window_sqns, Fate.FULL, last)
         return new
+
+    def goes_on(self, first: int, stop: int, last: Mark) -> bool:
+        """``accept`` of the next sqns (of the wire) while nothing is missing; false: they are not,
+        and nothing has happened."""
+        if self.holes or self.ended or self.lead is None or self.unwrap(first) != self.lead:
+            return False
+        first, stop = self.lead, self.lead + stop - first
+        self._have.add(first, stop)
+        self.lead = self.next = stop
+        if self._last is None or last.at_ns >= self._last.at_ns:
+            self._last = last
+        return True
+
+    def knows(self, lead: int) -> bool:
+        """Does the sender's word for its highest sqn (of the wire) change nothing?"""
+        if self.holes or self.ended or self.lead is None:
+            return False
+        return self.unwrap(lead) < self.lead
 
     def told_lead(self, lead: int, mark: Mark) -> None:
         """The sender's SPM names its highest sqn."""
@@ -215,6 +237,10 @@ class PgmWindow:
 
     def _end(self, sqn: int, fate: Fate, mark: Mark) -> None:
         hole = self.holes.pop(sqn)
+        if fate in (Fate.RETRIES, Fate.TRAIL, Fate.FULL) and not hole.naks and not hole.confirmed:
+            patience_ns = self.settings.back_off_ns + self.settings.ncf_wait_ns
+            if mark.at_ns - hole.revealed.at_ns > patience_ns:
+                fate = Fate.UNASKED
         hole.ended, hole.fate = mark, fate
         self.ended.append(hole)
 

@@ -8,7 +8,6 @@ for anybody: the windows run as if somebody here had subscribed to everything.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -22,6 +21,7 @@ from seqaudit.replay.raims_clients import Clients
 from seqaudit.replay.raims_convergence import Convergence
 from seqaudit.replay.raims_links import InboxLink, PgmLink, Ready
 from seqaudit.replay.raims_notices import Notice, Notices
+from seqaudit.replay.raims_peers import Peer
 from seqaudit.replay.raims_publisher import PublisherWindow, Why
 from seqaudit.replay.raims_releases import (
     APRIL_2024,
@@ -38,6 +38,7 @@ from seqaudit.replay.raims_rotation import (
     RotationSettings,
 )
 from seqaudit.replay.raims_seqno import base_of, key
+from seqaudit.replay.raims_steady import SteadyStreams
 from seqaudit.replay.raims_streams import MAX_NOTES, Stream
 from seqaudit.replay.raims_subscriber import Status, SubscriptionWindow, Verdict
 from seqaudit.replay.raims_truth import BY_END, Loss
@@ -64,68 +65,6 @@ MAX_NOTICES: Final = 10_000
 STARTED_NS: Final = 5_000_000_000
 #: Clocks of two daemons may differ by so much before anything is said.
 SKEW_NS: Final = 2_000_000_000
-
-
-@dataclass(slots=True)
-class Counted:
-    """A counter of ``show loss`` and when it last grew."""
-
-    count: int = 0
-    at_ns: int | None = None
-
-    def add(self, count: int, at_ns: int) -> None:
-        """It grew."""
-        if count:
-            self.count += count
-            self.at_ns = at_ns
-
-
-@dataclass(slots=True)
-class Peer:
-    """One other daemon as the observer sees it; ``show loss`` has a row of each."""
-
-    bridge: str
-    uid: int | None = None
-    user: str | None = None
-    address: str | None = None
-    start_ns: int | None = None
-    null_route: Counted = field(default_factory=Counted)
-    repeat: Counted = field(default_factory=Counted)
-    not_subscribed: Counted = field(default_factory=Counted)
-    msg_loss: Counted = field(default_factory=Counted)
-    inbox_loss: Counted = field(default_factory=Counted)
-    inbox: dict[str, int] = field(default_factory=dict)  # word -> last seqno
-    ended: Mark | None = None  # BYE
-    first: Mark | None = None
-    #: capture time less publisher's time, ns: smallest and largest of messages that did not wait
-    skew: list[int] = field(default_factory=list)
-    clock_ns: int = 0  # the same by its last heartbeat, which is sent when its time is taken
-    heard_ns: int | None = None  # last heartbeat
-    interval_ns: int = 10_000_000_000
-    dropped: bool = False  # no heartbeat for too long, not authenticated again yet
-    links: set[str] = field(default_factory=set)  # TCP links it has used
-    closed: set[str] = field(default_factory=set)  # those it had when it was dropped
-
-    def is_known(self, now_ns: int, link: str = "") -> bool:
-        """Does the observer still take messages of it, on that link?"""
-        # the daemons of tcp-partition-1 and pub-restart-3 log 10 s at an interval of 4, 22 at 10
-        limit_ns = 2 * self.interval_ns + 2_000_000_000
-        if self.heard_ns is not None and now_ns - self.heard_ns > limit_ns:
-            self.dropped, self.heard_ns = True, None
-            self.closed |= self.links
-        if link.startswith("tcp:"):
-            self.links.add(link)
-        return not self.dropped and link not in self.closed
-
-    def heard(self, word: str, interval: object, now_ns: int, link: str) -> None:
-        """A message that says that it lives, or authenticates it."""
-        self.is_known(now_ns, link)
-        if word == "AUTH":
-            self.dropped = False
-        if word in ("HB", "HELO", "AUTH"):
-            self.heard_ns = now_ns
-            if isinstance(interval, int) and 0 < interval < 1 << 20:
-                self.interval_ns = interval * 1_000_000_000
 
 
 class Observer:
@@ -180,8 +119,41 @@ class RaimsEngine:
         self.tick_ns = self.parameters.value("heartbeat_ms") * 1_000_000 // TICKS
         self.first_ns: int | None = None
         self.last_ns = 0
+        self._waiting: set[str] = set()  # PGM links on which something may be missing
+        self._steady = SteadyStreams(self.links, self.publishers, self.convergence)
 
     # -- events ----------------------------------------------------------------------------------
+
+    def takes(self, row: Any) -> bool:
+        """A row of which no event need be made; false: it has to be fed (``raims_steady``).
+
+        Args:
+            row: as ``stage`` has it.
+        """
+        if self._waiting and not self._is_waiting_after(row[4]):
+            return False
+        if row[6] == "raims":
+            if not self._steady.takes(row):
+                return False
+            self.messages += row[15]
+        elif row[6] == "pgm":
+            link = self.links.get(row[8][:-1])
+            if link is None or not link.goes_on(row):
+                return False
+        else:
+            return False
+        self.last_ns = max(self.last_ns, row[4], row[5])
+        return True
+
+    def _is_waiting_after(self, now_ns: int) -> bool:
+        """Is nothing due to be given up by now?"""
+        for name in list(self._waiting):
+            due_ns = self.links[name].next_due_ns()
+            if due_ns is None:
+                self._waiting.remove(name)
+            elif due_ns <= now_ns:
+                return False
+        return True
 
     def feed(self, event: Event) -> None:
         """One event, in the order of the capture."""
@@ -196,7 +168,11 @@ class RaimsEngine:
             self._member(event)
         elif event.system == "pgm":
             assert event.stream is not None
-            self._deliver_all(self._pgm_link(event.stream[:-1]).packet(event))
+            link = self._pgm_link(event.stream[:-1])
+            ready = link.packet(event)
+            if link.window.holes:
+                self._waiting.add(link.name)
+            self._deliver_all(ready)
         elif event.system == "inbox":
             self._inbox(event)
         else:
@@ -307,6 +283,7 @@ class RaimsEngine:
 
     def _member(self, event: Event) -> None:
         assert event.source is not None
+        self._steady.forget()
         detail = event.details()
         address = str(detail.get("address") or "").rpartition(":")[0].strip("[]")
         known = self.users.setdefault(event.source, Peer(event.source))
@@ -324,6 +301,7 @@ class RaimsEngine:
 
     def _observe(self, bridge: str | None, at_ns: int) -> None:
         """The observer has started, or is first seen."""
+        self._steady.forget()
         before: dict[tuple[str, str], Stream] = {}
         if self.observers and self.observers[-1].bridge is None:
             before = self.observers.pop().streams  # stood in until the daemon said who it is
@@ -396,6 +374,7 @@ class RaimsEngine:
             stream.sees(event, event.first_mark(), event.last_mark())
             self._check_publisher(event, stream)
             self._passed(event, stream, observer.bridge)
+            self._steady.fed(event, stream, observer.window, None)
             return
         if event.wire_kind in ("HELO", "HB"):
             start = detail.get("start")
@@ -438,6 +417,7 @@ class RaimsEngine:
             return
         fresh = abs(event.at_ns - start_ns) < 60_000_000_000 and not observer.streams
         if fresh:
+            self._steady.forget()
             subscriptions = observer.window.subscriptions
             observer.window = self._subscription_window(start_ns)
             observer.window.subscriptions = subscriptions
@@ -581,6 +561,7 @@ class RaimsEngine:
                 if self._joins(observer, subject):
                     self.convergence.delivered(observer.bridge, stream, event, verdicts[0])
         self._remember(event, stream, sqn)
+        self._steady.fed(event, stream, observer.window, peer)
 
     @staticmethod
     def _joins(observer: Observer, subject: str) -> bool:
@@ -697,6 +678,7 @@ class RaimsEngine:
         elif word == "BYE":  # dropped at once, with its counters
             peer.ended = mark
             self.observer.peers.pop(event.source, None)
+            self._steady.forget()
         elif word == "PING" and event.destination == self.observer.bridge:
             self._outbound(event, peer, detail)
         elif word == "LOSS":
@@ -715,6 +697,7 @@ class RaimsEngine:
 
     def _learn(self, bridge: str, detail: Mapping[str, Any]) -> None:
         """A peer answers for a daemon that the observer does not know itself."""
+        self._steady.forget()
         known = self.users.setdefault(bridge, Peer(bridge))
         known.user = known.user or str(detail.get("user") or "") or None
         if bridge != self.observer.bridge:

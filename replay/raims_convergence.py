@@ -143,6 +143,14 @@ class Convergence:
             if followed.active and followed.subscriber not in (own, stream.publisher):
                 self._join(followed.subscriber, stream, event)
 
+    def is_followed(self, stream: "Stream") -> bool:
+        """Have all subscriptions been looked at that may join with the stream's next message?"""
+        exact, patterns = stream.followed
+        if patterns < len(self._patterns):
+            return False
+        known = self._exact.get(stream.subject)
+        return known is None or exact >= len(known)
+
     def delivered(
         self,
         subscriber: str | None,

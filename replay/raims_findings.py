@@ -6,11 +6,12 @@ from itertools import pairwise
 from typing import Any, Final
 
 from seqaudit.replay import raims_notices
-from seqaudit.replay.findings import Certainty, Finding
+from seqaudit.replay.findings import Certainty, Finding, Severity
 from seqaudit.replay.gaps import Mark
-from seqaudit.replay.raims import SKEW_NS, Observer, Peer, RaimsEngine
+from seqaudit.replay.raims import SKEW_NS, Observer, RaimsEngine
 from seqaudit.replay.raims_advisories import INBOUND, OUTBOUND
 from seqaudit.replay.raims_convergence import Uninterrupted
+from seqaudit.replay.raims_peers import Peer
 from seqaudit.replay.raims_publisher import Why
 from seqaudit.replay.raims_rotation import Rotation
 from seqaudit.replay.raims_seqno import (
@@ -36,6 +37,11 @@ _PARAMETERS: Final = (
     "pub_window_size", "pub_window_count", "pub_window_time_ms", "sub_window_size",
     "sub_window_count", "sub_window_time_ms", "heartbeat_ms", "pub_window_autoscale",
 )  # fmt: skip
+_LOSSES: Final = frozenset({"RA001", "RA002", "RA003", "RA007"})
+_MAY_HAVE_COME: Final = (
+    "packets that this capture does not hold were not asked for either: the daemon may have had "
+    "them (CP007)"
+)
 _COUNTERS: Final = ("null_rte", "repeat", "not_sub", "msg_loss")
 _EARLIER: Final = (
     "what the daemon subscribed to before the capture is in it only as a bloom filter, whose "
@@ -125,6 +131,10 @@ class _Reporter(Reporter):
         unknown: dict[str, str] = {}
         if observer is not None and not receiving:
             unknown = dict.fromkeys(("delivered", "lost"), _NO_OBSERVER)
+        counted = receiving
+        if receiving and truth.lower and self._may_have_come(stream):
+            counted = False
+            unknown = dict.fromkeys(("lost", "recovered", "unrecovered"), _MAY_HAVE_COME)
         return {
             "system": "raims",
             "id": f"{stream.publisher}|{stream.subject}",
@@ -169,10 +179,10 @@ class _Reporter(Reporter):
             "lost_by_subject": _lost_by_subject(stream),
             "gaps": len(stream.truth.losses),
             "reordered": 0,
-            "recovered": 0 if receiving else None,
-            "unrecovered": truth.lower if receiving else None,
-            "lost": truth.lower if receiving else None,
-            "lost_upper": truth.upper if receiving else None,
+            "recovered": 0 if counted else None,
+            "unrecovered": truth.lower if counted else None,
+            "lost": truth.lower if counted else None,
+            "lost_upper": truth.upper if counted else None,
             "losses": [loss.row() for loss in truth.losses],
             "counted_loss": stream.counted if receiving else None,
             "false_loss": stream.false_loss if receiving else None,
@@ -198,7 +208,7 @@ class _Reporter(Reporter):
         if stream.zero:
             yield self.make(
                 about, "RA006", Certainty.PROVEN,
-                "{count} messages of {sender_member} on this subject carry seqno 0.",
+                "{count:message} of {sender_member} on this subject carry seqno 0.",
                 mark=stream.zero_marks[0],
                 evidence=[(mark, "seqno 0") for mark in stream.zero_marks[:MAX_EVIDENCE]],
                 facts={"count": stream.zero},
@@ -273,46 +283,53 @@ class _Reporter(Reporter):
         steps = stream.steps
         real = [s for s in steps if s.loss is not None and s.loss.lower]
         yield from self._steps(
-            about, "RA001", [s for s in real if s.verdict.row in ("raims-9.7", "raims-9.10")],
-            "{lower} messages of {sender_member} were lost; raims counts them.",
+            stream, about, "RA001",
+            [s for s in real if s.verdict.row in ("raims-9.7", "raims-9.10")],
+            "{lower:message} of {sender_member} {lower|was|were} lost; raims counts them.",
         )  # fmt: skip
         yield from self._steps(
-            about, "RA002", [s for s in real if s.verdict.row in _OF_UNKNOWN_SIZE],
+            stream, about, "RA002", [s for s in real if s.verdict.row in _OF_UNKNOWN_SIZE],
             "At least {lower} and at most {upper} messages of {sender_member} were lost; raims "
             "counts {counted}.",
         )  # fmt: skip
         yield from self._steps(
-            about, "RA003",
+            stream, about, "RA003",
             [s for s in real if not s.verdict.counted],
             "At least {lower} and at most {upper} messages of {sender_member} were lost; raims "
             "counts nothing.",
         )  # fmt: skip
         yield from self._steps(
-            about, "RA005", [s for s in steps if s.verdict.counted and s.loss is None],
-            "raims counts {counted} messages of {sender_member} as lost that were not.",
+            stream, about, "RA005", [s for s in steps if s.verdict.counted and s.loss is None],
+            "raims counts {counted:message} of {sender_member} as lost that were not.",
         )  # fmt: skip
         yield from self._steps(
-            about, "RA007",
+            stream, about, "RA007",
             [s for s in steps if s.verdict.row in _RESTARTS and s.loss and not s.loss.chained],
-            "The numbering of {sender_member} restarted {times} times; loss there is between 0 and "
+            "The numbering of {sender_member} restarted {times:time}; loss there is between 0 and "
             "{upper}.",
         )  # fmt: skip
         if stream.repeats:
             yield self.make(
                 about, "RA008", Certainty.PROVEN,
-                "{count} messages of {sender_member} came again and were dropped.",
+                "{count:message} of {sender_member} came again and were dropped.",
                 mark=stream.repeats[0][1],
                 evidence=[(m, f"{shown(v.seqno)} again") for v, m in stream.repeats[:MAX_EVIDENCE]],
                 facts={"count": sum(v.stop - v.seqno for v, _ in stream.repeats)},
             )  # fmt: skip
 
-    def _steps(self, about: _Subject, rule: str, steps: list[Step], text: str) -> Iterator[Finding]:
+    def _steps(
+        self, stream: Stream, about: _Subject, rule: str, steps: list[Step], text: str
+    ) -> Iterator[Finding]:
         if not steps:
             return
+        doubted = rule in _LOSSES and self._may_have_come(stream)
+        if doubted:
+            text += " Or the capture missed them, as it may have missed packets (CP007)."
         uppers = [s.loss.upper for s in steps if s.loss is not None]
         upper = None if None in uppers else sum(u for u in uppers if u is not None)
         yield self.make(
-            about, rule, Certainty.PROVEN, text,
+            about, rule, Certainty.UNDECIDABLE if doubted else Certainty.PROVEN, text,
+            severity=Severity.WARNING if doubted else None,
             mark=steps[0].mark,
             evidence=[(s.mark, _step_text(s)) for s in steps[:MAX_EVIDENCE]],
             facts={
@@ -323,6 +340,11 @@ class _Reporter(Reporter):
             },
         )  # fmt: skip
 
+    def _may_have_come(self, stream: Stream) -> bool:
+        """Are there packets of its link that the observer never asked for?"""
+        link = self.engine.links.get(stream.link)
+        return link is not None and link.unasked
+
     def _glsno(self, stream: Stream, about: _Subject) -> Iterator[Finding]:
         """On a PGM segment, where every message of a publisher and path passes (raims.md 7.3)."""
         if not stream.glsno or not stream.link.startswith("pgm:"):
@@ -332,7 +354,8 @@ class _Reporter(Reporter):
         if missing:
             yield self.make(
                 about, "RA004", Certainty.PROVEN,
-                "{count} messages of {sender_member} are missing here; raims counts none.",
+                "{count:message} of {sender_member} {count|is|are} missing here; raims counts "
+                "none.",
                 seqnos=missing[:MAX_RANGES],
                 mark=stream.first,
                 facts={"count": sum(b - a for a, b in missing)},
@@ -357,7 +380,7 @@ class _Reporter(Reporter):
                 if peer.inbox_loss.count:
                     yield self._about(
                         _Subject("", peer.bridge), "RA010",
-                        "{count} point-to-point messages of {sender_member} were lost.",
+                        "{count:point-to-point message} of {sender_member} {count|was|were} lost.",
                         {"count": peer.inbox_loss.count},
                     )  # fmt: skip
                 if peer.null_route.count and self._earlier(observer):
@@ -372,7 +395,7 @@ class _Reporter(Reporter):
                 if peer.not_subscribed.count:
                     yield self._about(
                         _Subject("", peer.bridge), "RA009",
-                        "{count} messages of {sender_member} matched no subscription.",
+                        "{count:message} of {sender_member} matched no subscription.",
                         {"count": peer.not_subscribed.count},
                     )  # fmt: skip
         for bridge in sorted(engine.users):

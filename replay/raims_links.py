@@ -6,7 +6,7 @@ any other (TCP) is in order by itself. Messages behind a hole wait here.
 
 import heapq
 from bisect import bisect_left, insort
-from typing import Final
+from typing import Any, Final
 
 from seqaudit.decoders.events import Kind
 from seqaudit.replay.event import Event
@@ -32,6 +32,7 @@ class PgmLink:
         self.sender: str | None = None
         self.dropped = 0  # messages of packets that had come before
         self.lost: list[tuple[int, int]] = []  # sqns given up: first and how many, ascending
+        self.unasked = False  # some of them were never asked for: the capture may have missed them
         self._address = address
         self._fresh: list[Range] = []
         self._stop = -1
@@ -83,6 +84,43 @@ class PgmLink:
         if event.kind not in (Kind.DATA, Kind.RETRANSMISSION):
             ready += self.flush()
         return ready
+
+    def goes_on(self, row: Any) -> bool:
+        """``packet`` of the next ODATA, or of an SPM that says nothing new, while nothing is
+        missing or waits; false: it is another, and nothing has happened.
+
+        Args:
+            row: as ``stage`` has it.
+        """
+        if self._held or self._gave_up or self.sender is None:
+            return False
+        if self.own:
+            return not self.window.ended
+        word, seqno = row[12], row[13]
+        if word == "ODATA" and seqno is not None:
+            stop = seqno + row[15]
+            first = self.window.lead
+            if not self.window.goes_on(seqno, stop, Mark(row[3], row[5])):
+                return False
+            assert first is not None, "a window that goes on has begun"
+            fresh = (first, self.window.next)
+            self._fresh = [*self._fresh[-1:], fresh] if first == self._stop else [fresh]
+            self._stop = self.window.next
+        elif word != "SPM" or seqno is None or not self.window.knows(seqno):
+            return False
+        self._mark = Mark(row[1], row[4])
+        return True
+
+    def passes(self, sqn: int | None, last_sqn: int | None) -> bool:
+        """Would ``message`` hand on messages of these sqns (of the wire), and nothing else?"""
+        window = self.window
+        if sqn is None or last_sqn is None or self._held or window.ended:
+            return False
+        first = window.unwrap(sqn)
+        last = first if sqn == last_sqn else window.unwrap(last_sqn)
+        if last >= window.next:
+            return False
+        return any(low <= last and first < stop for low, stop in reversed(self._fresh))
 
     def flush(self) -> list[Ready]:
         """What waited for the packet that came last."""
@@ -145,6 +183,7 @@ class PgmLink:
         for hole in self.window.take_ended():
             if hole.fate not in (Fate.LATE, Fate.REPAIRED):
                 insort(self.lost, (hole.sqn, hole.count))
+                self.unasked |= hole.fate is Fate.UNASKED
         ready: list[Ready] = []
         stop = self.window.next if below is None else min(below, self.window.next)
         while self._held and self._held[0][0] < stop:

@@ -83,7 +83,7 @@ class PublisherWindow:
         ages: bool = True,
     ) -> None:  # fmt: skip
         self.rotation: Rotation[Published] = Rotation(settings, start_ns, older=1)
-        self.why: Counter[Why] = Counter()
+        self.why: Counter[Why] = Counter()  # but those that CONTINUED
         self._window_ns = settings.interval_ns
         self._complete = complete
         self._restarted = restarted
@@ -108,8 +108,33 @@ class PublisherWindow:
             self.rotation.add(subject, Published(stop - 1, now_ns), now_ns)
         else:
             known.last, known.at_ns = stop - 1, now_ns
-        self.why[found] += 1
+        if found is not Why.CONTINUED:
+            self.why[found] += 1
         return found
+
+    def goes_on(
+        self, subject: str, seqno: int, stop: int, chain: int | None, now_ns: int
+    ) -> Why | None:
+        """``published`` where it says CONTINUED, or AGE of a chained frame; else null, and nothing
+        has happened.
+
+        Args:
+            seqno, stop: positive, not the number 0 of a frame.
+        """
+        if not self._ages or self._ever.get(subject) != (seqno - 1 if chain is None else chain):
+            return None
+        known = self.rotation.current(subject, now_ns)
+        if known is None:
+            return None
+        old = frame_of(known.last) <= frame_of_time(now_ns - self._window_ns)
+        if old == (chain is None) or (base_of(seqno) == 1) == (chain is None):
+            return None
+        self._ever[subject] = known.last = stop - 1
+        known.at_ns = now_ns
+        if chain is None:
+            return Why.CONTINUED
+        self.why[Why.AGE] += 1
+        return Why.AGE
 
     def _judge(
         self,

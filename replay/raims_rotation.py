@@ -20,6 +20,8 @@ SUBSCRIBER_DOCUMENT: Final = 128
 #: Rotations listed, and subjects whose forgetting is remembered.
 MAX_ROTATIONS: Final = 1000
 MAX_FORGOTTEN: Final = 100_000
+#: After all times.
+NEVER_NS: Final = 1 << 64
 
 _DUE_IDLE: Final = 8  # intervals after the due time: few entries are no excuse any more
 _DUE_OLD: Final = 16  # the old table's size counts as well
@@ -95,6 +97,7 @@ class Rotation(Generic[E]):
         self.on_rotation: Callable[[int], None] | None = None
         self._tables: list[_Table[E]] = [_Table() for _ in range(older + 1)]
         self._checked_ns = start_ns
+        self._idle_until_ns = start_ns  # as long as no entry comes, nothing rotates before it
 
     @property
     def entries(self) -> int:
@@ -130,8 +133,14 @@ class Rotation(Generic[E]):
         self.advance(now_ns)
         self._insert(subject, entry, now_ns)
 
+    def current(self, subject: str, now_ns: int) -> E | None:
+        """The entry of a subject if it need not move; null says nothing."""
+        self.advance(now_ns)
+        return self._tables[0].entries.get(subject)
+
     def remove(self, subject: str) -> None:
         """Forget a subject in all tables."""
+        self._idle_until_ns = self.start_ns
         length, size = self._sizes(subject)
         for table in self._tables:
             if table.entries.pop(subject, None) is not None:
@@ -145,6 +154,9 @@ class Rotation(Generic[E]):
 
     def advance(self, now_ns: int) -> None:
         """Rotations at ticks up to now (raims-8.5, raims-8.6, raims-9.R)."""
+        if now_ns < self._idle_until_ns:
+            self._checked_ns = max(self._checked_ns, now_ns)
+            return
         while (tick := self._rotation_by(now_ns)) is not None:
             self._rotate(tick)
         self._checked_ns = max(self._checked_ns, now_ns)
@@ -160,9 +172,11 @@ class Rotation(Generic[E]):
             # "w > x": past it; the interval itself needs only to have passed
             tick = self._tick_from(max(low, due + waits + (1 if waits else 0)))
             if tick > now_ns:
+                self._idle_until_ns = tick
                 return None
             if self._rotates(tick - due):
                 return tick
+        self._idle_until_ns = NEVER_NS
         return None
 
     def _rotates(self, waited_ns: int) -> bool:
@@ -183,6 +197,7 @@ class Rotation(Generic[E]):
         quiet = not self.scaled or now_ns - self.scaled[-1] >= 2 * rules.interval_ns
         if rules.autoscale and quiet and self.entries > self.entries_limit // 2:
             self.entries_limit += rules.autoscale
+            self._idle_until_ns = self.start_ns
             self.scaled.append(now_ns)
 
     def _old_limit(self) -> int:
@@ -199,6 +214,7 @@ class Rotation(Generic[E]):
             if subject in self.forgotten or len(self.forgotten) < MAX_FORGOTTEN:
                 self.forgotten[subject] = tick_ns
         self._tables = [_Table(), *self._tables[:-1]]
+        self._idle_until_ns = self.start_ns
         self.last_rotation_ns = self._checked_ns = tick_ns
         self.rotation_count += 1
         if self.on_rotation is not None:
@@ -215,6 +231,7 @@ class Rotation(Generic[E]):
         current = self._tables[0]
         if not current.count and self.rotations and self.rotations[-1].next_ns is None:
             self.rotations[-1].next_ns = now_ns
+        self._idle_until_ns = self.start_ns
         length, size = self._sizes(subject)
         current.entries[subject] = entry
         current.blocks.insert(subject_hash(_encoded(subject)), size)

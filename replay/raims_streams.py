@@ -112,6 +112,27 @@ class Stream:
         self.copies += event.count - new
         return new > 0
 
+    def goes_on(self, row: Any, why: Why) -> None:
+        """Messages that came once, in order: the next ones, or the first of a chained frame.
+
+        Args:
+            row: as ``stage`` has it.
+        """
+        count, size = row[15], row[19]
+        seqno, stop, chain = row[13], row[14], row[16]
+        self.arrivals += count
+        self.bytes += size
+        if self.smallest is None or size // count < self.smallest:
+            self.smallest = size // count
+        self.last = Mark(row[3], row[5])
+        self.seen.add(seqno, stop)
+        if chain is not None:
+            if len(self.chains) < MAX_FRAMES:
+                self.chains[frame_of(seqno)] = chain
+            if len(self.begins) < MAX_FRAMES:
+                mark = Mark(row[1], row[4])
+                self.begins.append(Begin(seqno, chain, row[17], why, mark))
+
     def begins_again(self, event: Event, mark: Mark) -> None:
         """Another message with the first number of a frame: not a copy, its time differs."""
         for begin in reversed(self.begins):

@@ -12,7 +12,7 @@ from typing import Final
 
 from seqaudit.replay.raims_releases import APRIL_2024, AUGUST_2022, CURRENT, Release
 from seqaudit.replay.raims_rotation import Rotation, RotationSettings
-from seqaudit.replay.raims_seqno import base_of, frame_of, frame_of_time, key
+from seqaudit.replay.raims_seqno import base_of, frame_of, frame_of_time, key, start_of
 
 MAX_LOSS: Final = 32_767  # EV_MAX_LOSS: msg_loss is a u16
 START: Final = 0x8000
@@ -286,6 +286,30 @@ class SubscriptionWindow:
         for verdict in verdicts:
             self.counts[verdict.row] += max(verdict.stop - verdict.seqno, 1)
         return verdicts
+
+    def follower(
+        self, subject: str, publisher: str, seqno: int, chain: int | None, time_ns: int,
+        at_ns: int, skew_ns: int,
+    ) -> Entry | None:  # fmt: skip
+        """The entry whose L is the number before a message, if ``arrive`` would say NEXT and do
+        nothing else than set it (raims-9.6, raims-9.9 with base 1); null: ask that.
+
+        Args:
+            time_ns: not 0.
+        """
+        entry = self.rotation.current(subject, at_ns)
+        if entry is None or self._document or entry.update != self.subscriptions.changes:
+            return None
+        last = entry.last.get(publisher)
+        if last != (seqno - 1 if chain is None else chain):
+            return None
+        if chain is not None and frame_of(seqno) <= frame_of(chain):
+            return None
+        if self._checks_age and start_of(seqno) + skew_ns < self.trailing_ns:  # raims-9.0
+            outside = frame_of_time(time_ns) != frame_of(seqno)
+            if outside or time_ns + skew_ns < self.trailing_ns:
+                return None
+        return entry
 
     def glsno(self, publisher: str, path: int, seqno: int, stop: int) -> list[Verdict]:
         """Messages with numbers per publisher and path (raims-9.G)."""

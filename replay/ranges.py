@@ -28,11 +28,6 @@ class RangeSet:
         made._firsts, made._stops = list(firsts), list(stops)
         return made
 
-    def append_apart(self, first: int, stop: int) -> None:
-        """Add [first, stop) above all others; not joined with the last one if they touch."""
-        self._firsts.append(first)
-        self._stops.append(stop)
-
     def halves(self) -> tuple["RangeSet", "RangeSet"]:
         """The lower and the upper half of the ranges."""
         middle = len(self._firsts) // 2
@@ -82,6 +77,9 @@ class RangeSet:
         if not self._firsts or first > self._stops[-1]:  # the common case: past the end
             self._firsts.append(first)
             self._stops.append(stop)
+            return [(first, stop)]
+        if first == self._stops[-1]:  # and the other one: on from the end
+            self._stops[-1] = stop
             return [(first, stop)]
         low = bisect_left(self._stops, first)  # first range that touches or overlaps
         high = bisect_right(self._firsts, stop)  # one past the last that does

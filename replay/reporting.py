@@ -1,10 +1,11 @@
 """What the findings of all engines are made with: rows of results, evidence, texts (design 4.3)."""
 
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, Final, Protocol
 
 from seqaudit.replay.findings import Certainty, Evidence, Finding, Severity
-from seqaudit.replay.gaps import Gap, Mark, Outcome
+from seqaudit.replay.gaps import Gap, Mark, Outcome, Part
 from seqaudit.replay.notes import Note, Times
 from seqaudit.replay.parameters import EngineParameters
 from seqaudit.replay.ranges import Range, RangeSet
@@ -12,8 +13,7 @@ from seqaudit.replay.results import FINDING, JUDGED, PARAMETER, Result
 
 MAX_RANGES: Final = 10_000  # of seqnos listed in a stream; the counts are complete
 MAX_EVIDENCE: Final = 8
-#: A gap that was revealed this many ticks before the end of the capture is lost, not open.
-TICKS_TO_LOSE: Final = 3
+MAX_NAMED: Final = 4  # ranges that a line of evidence names
 
 
 class Subject(Protocol):
@@ -201,9 +201,9 @@ class Reporter:
             evidence.append((gap.revealed, f"{gap.revealed_by} shows that {span(gap)} is missing"))
             if gap.requested is not None:
                 evidence.append((gap.requested, f"{span(gap)} is asked for"))
-            for part in gap.parts.values():
+            for outcome, part in gap.parts.items():
                 if part.last is not None:
-                    evidence.append((part.last, f"{span(gap)} is complete"))
+                    evidence.append((part.last, _shown(outcome, part)))
         return self.make(
             stream,
             rule,
@@ -229,5 +229,20 @@ def listed(ranges: RangeSet) -> list[Range]:
 
 def span(gap: Gap) -> str:
     """A gap's seqnos in a text."""
-    last = gap.stop - 1
-    return f"{gap.first}" if gap.first == last else f"{gap.first}-{last}"
+    return _inclusive((gap.first, gap.stop))
+
+
+def _shown(outcome: Outcome, part: Part) -> str:
+    """What the last frame of a part shows: of these seqnos, as others of the gap may end
+    otherwise."""
+    named = [_inclusive(r) for r in islice(part.ranges, MAX_NAMED)]
+    rest = len(part.ranges) - len(named)
+    seqnos = ", ".join(named) + (f" and {rest} more ranges" if rest > 0 else "")
+    if outcome is Outcome.UNCAPTURED:
+        return f"shows that {seqnos} had arrived"
+    return f"{seqnos} is complete"
+
+
+def _inclusive(part: Range) -> str:
+    first, last = part[0], part[1] - 1
+    return f"{first}" if first == last else f"{first}-{last}"

@@ -55,10 +55,11 @@ _CAPTURE: Final = (
         "jgroups.md 1.8"),
     warning(
         "CP007", "acknowledged-but-not-captured",
-        "A receiver acknowledged messages that the capture does not hold: the capture has a hole, "
-        "the network had none.",
+        "A receiver had messages that the capture does not hold: the capture has a hole, the "
+        "network had none. Where it cannot be told whether it had them, the finding says so.",
         "The member at whose interface the capture was taken sends an ACK (or digest) above the "
-        "highest seqno that could be delivered from the capture.",
+        "highest seqno that could be delivered from the capture, or a tick's xmit-request that "
+        "leaves out a lower seqno, or asks for nothing for three ticks.",
         "Do not count these as loss; capture with a larger buffer.",
         "jgroups.md 6"),
     info(

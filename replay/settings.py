@@ -1,12 +1,15 @@
 """What a replay is told before it starts: where each capture was taken and its parameters."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 MEMBER = "member"
 BETWEEN = "between"
 UNKNOWN = "unknown"
+
+#: Reads the beginning of a message: its word and its detail; null where it is not enough.
+Read = Callable[[bytes], tuple[str, dict[str, Any]] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +37,19 @@ class CaptureSettings:
     parameters: Mapping[str, tuple[int | bool | str, str]] = field(default_factory=dict)
 
 
+def unread(raw: bytes) -> None:
+    """A reader for replays of nothing that has to be put together."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReplaySettings:
-    """All captures of a job, by their number."""
+    """What a job is told.
+
+    Attributes:
+        captures: by their number.
+        read_zenoh: the decoder's reader of network messages. Which pieces are one message depends
+            on the rules for their counter, so the engine puts them together, and knows no bytes.
+    """
 
     captures: tuple[CaptureSettings, ...]
+    read_zenoh: Read = unread

@@ -17,12 +17,13 @@ import importlib
 import json
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from seqaudit.decoders.columns import encoded, equal, true_count
+from seqaudit.decoders.columns import encoded, equal, filled, true_count
 from seqaudit.decoders.events import EVENTS, NO_CONVERSATION, SHARED, UNORDERED_KINDS, Flag, Kind
 from seqaudit.replay import both_ends_findings
 from seqaudit.replay.both_ends import Ends, Meeting
@@ -39,6 +40,8 @@ _COLUMNS: Final = (
     "conn_id", "stamp", "flags", "size", "fresh_id", "last_fresh_id", "detail",
 )  # fmt: skip
 _BATCH_ROWS: Final = 2_000
+#: Rows that are Python's at a time.
+_ROWS: Final = 8_192
 #: System whose rows are replayed by columns.
 FEED: Final = "feed"
 #: First word of the conversations that an engine replays, and the engine. It is in the module of
@@ -61,6 +64,8 @@ _CONNECTIONS: Final = frozenset({"unicast3", "unicast4"})
 #: raims messages that say whether a daemon lives: what it sent before comes before them.
 _LIFE_SIGNS: Final = frozenset({"HELO", "HB", "AUTH", "BYE"})
 RAIMS_PAUSE_NS: Final = 1 << 33
+#: Frame and index of a row.
+_POSITION: Final = itemgetter(1, 2)
 
 
 def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Iterator[pa.RecordBatch]:
@@ -76,7 +81,7 @@ def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Itera
                     yield to_batch(results)
                     results.clear()
                 continue
-            for row in zip(*(part.column(name).to_pylist() for name in _COLUMNS), strict=True):
+            for row in _rows(part):
                 if row[7] == NO_CONVERSATION:
                     results.append(_pass_on(row))
                 else:
@@ -112,7 +117,9 @@ class _Conversations:
             self._meeting = Meeting(conversation)
         own = self._settings.captures[capture]
         ends = Ends(capture) if self._several and own.vantage.kind == AT_MEMBER else None
-        self._state = _Conversation(capture, conversation, own, ends)
+        self._state = _Conversation(
+            capture, conversation, own, unicast=(ends,), zenoh=(self._settings.read_zenoh,)
+        )
         return self._state
 
     def close(self) -> None:
@@ -148,6 +155,23 @@ def _by_columns(
             yield batch.slice(start, stop - start), nobody
 
 
+def _rows(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+    """The rows of a batch, each a tuple of ``_COLUMNS``; a text that repeats is one object, and few
+    rows are objects at a time."""
+    for start in range(0, len(batch), _ROWS):
+        part = batch.slice(start, _ROWS)
+        yield from zip(*(_values(part.column(name)) for name in _COLUMNS), strict=True)
+
+
+def _values(column: pa.Array) -> Iterable[Any]:
+    if pa.types.is_string(column.type):
+        coded = encoded(column)
+        texts = [*coded.dictionary.to_pylist(), None]
+        return map(texts.__getitem__, filled(coded.indices, -1).to_numpy().tolist())
+    values: list[Any] = column.to_pylist() if column.null_count else column.to_numpy().tolist()
+    return values
+
+
 def _pass_on(row: tuple[Any, ...]) -> Result:
     """Rows that no engine replays: accounts of pieces, and problems of the capture."""
     kind = ACCOUNT if row[11] == Kind.ACCOUNT else PROBLEM
@@ -173,10 +197,14 @@ def _findings_of(system: str) -> Any:
 
 
 class _Conversation:
-    """One conversation of one capture: its open runs and its engine."""
+    """One conversation of one capture: its open runs and its engine.
+
+    Args:
+        also: what the engine of a system takes beyond what all take.
+    """
 
     def __init__(
-        self, capture: int, conversation: str, settings: CaptureSettings, ends: Ends | None
+        self, capture: int, conversation: str, settings: CaptureSettings, **also: tuple[Any, ...]
     ) -> None:
         self._capture = capture
         self._conversation = conversation
@@ -185,9 +213,12 @@ class _Conversation:
         if self._system in _ENGINES:
             module = importlib.import_module(f"seqaudit.replay.{self._system}")
             told = (conversation, settings.parameters, settings.vantage)
-            also = (ends,) if self._system == "unicast" else ()
-            self._engine = getattr(module, _ENGINES[self._system])(*told, *also)
-        self._open: dict[str, list[Any]] = {}  # stream -> the row of its open run
+            more = also.get(self._system, ())
+            self._engine = getattr(module, _ENGINES[self._system])(*told, *more)
+        self._takes = getattr(self._engine, "takes", None)  # rows with which nothing happens
+        self._open: dict[str, Any] = {}  # stream -> the row of its open run, a list once joined
+        #: text up to "|" -> the streams that begin so and may have an open run, in a dict for a set
+        self._began: dict[str, dict[str, None]] = {}
         self._links: dict[str, Any] = {}  # stream of a link -> its last row, if it may go on
         self._latest: dict[str, str] = {}  # what streams have in common -> the one used last
         self._members: set[tuple[Any, ...]] = set()
@@ -217,14 +248,17 @@ class _Conversation:
             return
         if kind in _RUNS and stream is not None:
             run = self._open.get(stream)
-            if run is not None:
-                if _follows(run, row):
-                    _join(run, row)
-                    return
-                self._feed(run)
-            else:
+            if run is None:
                 self._elsewhere(row[6], stream)
-            self._open[stream] = list(row)
+                self._began.setdefault(stream.partition("|")[0], {})[stream] = None
+            elif _follows(run, row):
+                if type(run) is tuple:
+                    run = self._open[stream] = list(run)
+                _join(run, row)
+                return
+            else:
+                self._feed(run)
+            self._open[stream] = row
             return
         if kind not in UNORDERED_KINDS:
             if stream is not None:
@@ -276,16 +310,26 @@ class _Conversation:
 
     def _end_runs(self, stream: str | None) -> None:
         if stream is None:
-            ended = list(self._open)
+            runs = list(self._open.values())
+            self._open.clear()
+            self._began.clear()
         elif stream.endswith("|"):
-            ended = [key for key in self._open if key.startswith(stream)]
+            began = self._began.get(stream.partition("|")[0], {})
+            ended = [key for key in began if key.startswith(stream)]
+            for key in ended:
+                del began[key]
+            runs = [run for key in ended if (run := self._open.pop(key, None)) is not None]
         else:
-            ended = [stream] if stream in self._open else []
-        for run in sorted((self._open.pop(key) for key in ended), key=lambda r: (r[1], r[2])):
+            run = self._open.pop(stream, None)
+            runs = [] if run is None else [run]
+        runs.sort(key=_POSITION)
+        for run in runs:
             self._feed(run)
 
     def _feed(self, row: Any) -> None:
         assert self._engine is not None
+        if self._takes is not None and self._takes(row):
+            return
         self._engine.feed(
             Event(
                 frame=row[1], index=row[2], last_frame=row[3], at_ns=row[4], last_at_ns=row[5],

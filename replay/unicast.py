@@ -100,6 +100,8 @@ class UnicastEngine:
         if event.source is None or event.destination is None:
             return
         self.members.learn(event)
+        if self.members.captured_twice(event):
+            return
         if event.flags & Flag.REFUSED and self.members.comes_here(event):
             return  # the member had closed the connection
         if self.ends is not None:
@@ -132,6 +134,8 @@ class UnicastEngine:
         for pair, stream in self.streams():
             if stream.received is not None:
                 gone = pair.receiving is not None and pair.receiving.stopped is not None
+                if not gone:
+                    stream.received.end_unasked(self.last.at_ns)
                 stream.received.end(Outcome.GONE if gone else Outcome.UNRECOVERED)
             if stream.passing is not None:
                 stream.passing.finish()
@@ -184,7 +188,7 @@ class UnicastEngine:
         pair = self._pair(event.destination, event.source, event)
         stream = pair.current or self._stream(pair, event)
         stream.saw_request(event)
-        if stream.passing is not None:
+        if stream.passing is not None and not event.flags & Flag.NETWORK_DUPLICATE:
             stream.passing.requested(event.source, event.ranges(), event.first_mark())
         if pair.receiving is not None:
             if event.seqno is not None:

@@ -3,18 +3,15 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from seqaudit.replay import stream_rows
+from seqaudit.replay.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.both_ends_findings import NEEDLESS, ONE_END
 from seqaudit.replay.findings import Certainty, Finding, Severity
 from seqaudit.replay.gaps import Gap, Mark, Outcome
+from seqaudit.replay.measures import shown
 from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.repeats import ENDLESS_REQUESTS, Repeat
-from seqaudit.replay.reporting import (
-    MAX_EVIDENCE,
-    TICKS_TO_LOSE,
-    Reporter,
-    listed,
-    parts_of,
-)
+from seqaudit.replay.reporting import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.results import CONNECTION, GAP, STREAM, Result
 from seqaudit.replay.rules import RULES
 from seqaudit.replay.settings import MEMBER
@@ -25,12 +22,11 @@ from seqaudit.replay.unicast_streams import Stream
 from seqaudit.replay.unicast_summary import (
     capacity_of,
     connection_row,
-    gap_row,
-    gaps_of,
     role_of,
     stream_row,
 )
 from seqaudit.replay.unicast_tables import CODE, Release
+from seqaudit.replay.window_findings import WindowReporter, with_part
 
 MANY_ACKS: Final = 50
 FEW_MESSAGES: Final = 2
@@ -54,13 +50,12 @@ def results(engine: UnicastEngine, capture: int, end_ns: int) -> list[Result]:
     return list(_Reporter(engine, capture).rows())
 
 
-class _Reporter(Reporter):
+class _Reporter(WindowReporter):
     def __init__(self, engine: UnicastEngine, capture: int) -> None:
         systems = {stream.system for _, stream in engine.streams()}
         system = min(systems) if systems else "unicast3"
         super().__init__(capture, engine.conversation, engine.parameters, system)
         self.engine = engine
-        self.interval_ns = engine.parameters.value("xmit_interval_ms") * 1_000_000
         self.release = Release.of(engine.members.versions.get(engine.members.local or ""))
 
     def receiver_of(self, stream: Any) -> str | None:
@@ -73,9 +68,10 @@ class _Reporter(Reporter):
             detail = stream_row(pair, stream, self.engine.cluster, self.parameters)
             yield self.row(STREAM, detail, stream)
             yield self.row(CONNECTION, connection_row(pair, stream, self.engine.cluster), stream)
-            for gap in gaps_of(pair, stream):
+            for gap in stream_rows.gaps_of(stream.received, stream.passing):
                 for row in gap.rows():
-                    yield self.row(GAP, gap_row(pair, stream, row), stream)
+                    row = stream_rows.gap(role_of(pair), stream.system, row)
+                    yield self.row(GAP, row, stream)
             for finding in self._findings(pair, stream):
                 yield self.finding(finding, stream)
         if self.engine.pairs:
@@ -167,47 +163,22 @@ class _Reporter(Reporter):
         received = stream.received
         assert received is not None
         gaps = sorted(received.gaps, key=lambda gap: gap.first)
-        recovered = [gap for gap in gaps if Outcome.RECOVERED in gap.parts]
+        recovered = with_part(gaps, Outcome.RECOVERED)
         if recovered:
-            yield self.gap_finding(
-                stream, "UC001", recovered, parts_of(recovered, Outcome.RECOVERED),
-                "{count:message} of {sender_member} {count|was|were} lost on the way to "
-                "{receiver_member} and "
-                "repaired by resends, the slowest {slowest_ms} ms after the gap showed.",
-                slowest_ms=(received.recovery.percentiles()["max"] or 0) // 1_000_000,
-            )  # fmt: skip
+            yield self.repaired(stream, "UC001", recovered, received, "resends")
         slow = [gap for gap in recovered if _took(gap) > SLOW_TICKS * self.interval_ns]
         if slow:
             yield self.gap_finding(
                 stream, "UC046", slow, parts_of(slow, Outcome.RECOVERED),
-                "It took up to {slowest_ms} ms until {count:message} of {sender_member} that "
+                "It took up to {slowest} until {count:message} of {sender_member} that "
                 "{count|was|were} known to be missing came.",
-                slowest_ms=max(map(_took, slow)) // 1_000_000,
+                slowest=shown(max(map(_took, slow))),
             )  # fmt: skip
-        lost = [gap for gap in gaps if Outcome.UNRECOVERED in gap.parts]
+        lost = with_part(gaps, Outcome.UNRECOVERED)
         if lost:
-            ranges = parts_of(lost, Outcome.UNRECOVERED)
-            until = max(gap.revealed.at_ns for gap in lost) + TICKS_TO_LOSE * self.interval_ns
-            yield self.gap_finding(
-                stream, "UC002", lost, ranges,
-                "{count:message} of {sender_member} never reached {receiver_member}, asked for "
-                "{requests:time}; nothing behind them can be delivered in order.",
-                holds={"end_from_ns": until},
-                requests=max(gap.requests for gap in lost),
-            )  # fmt: skip
-            yield self.gap_finding(
-                stream, "UC033", lost, ranges,
-                "{count:message} of {sender_member} {count|was|were} still missing when the "
-                "capture ended, less than three ticks after that showed.",
-                holds={"end_before_ns": until},
-            )  # fmt: skip
-        uncaptured = [gap for gap in gaps if Outcome.UNCAPTURED in gap.parts]
-        if uncaptured:
-            yield self.gap_finding(
-                stream, "CP007", uncaptured, parts_of(uncaptured, Outcome.UNCAPTURED),
-                "{receiver_member} acknowledged {count:message} of {sender_member} that this "
-                "capture does not hold: the capture missed them, the network did not lose them.",
-            )  # fmt: skip
+            requests = max(gap.requests for gap in lost)
+            yield from self.lost_or_open(stream, "UC002", "UC033", lost, requests)
+        yield from self.missed_by_capture(stream, gaps, received, "UC033")
 
     def _first_lost(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
         received = stream.received
@@ -250,17 +221,8 @@ class _Reporter(Reporter):
                     "needless": received.needless_count,
                 },
             )  # fmt: skip
-        yield from self.note(
-            stream, "UC029", received.duplicated, Certainty.PROVEN,
-            "The network delivered {copies:message} of {sender_member} twice.",
-            "the same datagram again",
-            copies=received.network_duplicates,
-        )  # fmt: skip
-        yield from self.note(
-            stream, "UC030", received.reordered, Certainty.PROVEN,
-            "{count:message} of {sender_member} arrived after later ones; nothing was lost.",
-            "the original, later than a higher seqno",
-        )  # fmt: skip
+        yield from self.came_twice(stream, "UC029", received)
+        yield from self.came_late(stream, "UC030", received)
         yield from self.note(
             stream, "UC006", facts.acks_not_heard, Certainty.LIKELY,
             "{sender_member} resent message {last} although {receiver_member} had acknowledged it "
@@ -426,11 +388,11 @@ class _Reporter(Reporter):
             yield self.make(
                 stream, "UC018", Certainty.LIKELY,
                 "{times:time} {receiver_member} acknowledged messages of {sender_member} later "
-                "than a tick or ack_threshold allows, the longest after {late_ms} ms.",
+                "than a tick or ack_threshold allows, the longest after {late}.",
                 mark=since, evidence=[(since, "arrived"), (came, "the ACK")],
                 facts={
                     "times": facts.late_ack_count,
-                    "late_ms": (came.at_ns - since.at_ns) // 1_000_000,
+                    "late": shown(came.at_ns - since.at_ns),
                 },
                 default="xmit_interval_ms",
             )  # fmt: skip
@@ -693,7 +655,7 @@ class _Reporter(Reporter):
             stream, "UC024", Certainty.PROVEN if proven else Certainty.LIKELY,
             "{sender_member} was blocked {times:time} ({proven} proven) with its window of "
             "{capacity} messages ({origin}) to {receiver_member} full, the longest for "
-            "{longest_ms} ms.",
+            "{longest}.",
             mark=stalls[0].full,
             evidence=[
                 (longest.full, f"seqno {longest.filled_by} fills the window"),
@@ -705,7 +667,7 @@ class _Reporter(Reporter):
                 "proven": len(proven),
                 "capacity": capacity["value"],
                 "origin": capacity["origin"],
-                "longest_ms": (longest.resumed.at_ns - longest.full.at_ns) // 1_000_000,
+                "longest": shown(longest.resumed.at_ns - longest.full.at_ns),
             },
         )  # fmt: skip
 
@@ -715,24 +677,11 @@ class _Reporter(Reporter):
         passing = stream.passing
         if passing is None:
             return
-        yield from self.note(
-            stream, "UC029", passing.duplicated, Certainty.PROVEN,
-            "{copies:message} of {sender_member} passed twice in identical datagrams.",
-            "the same datagram again",
-            copies=passing.network_duplicates,
-        )  # fmt: skip
+        yield from self.passed_twice(stream, "UC029", passing)
         if pair.sending is not None:
-            yield from self.note(
-                stream, "UC041", passing.out_of_order, Certainty.PROVEN,
-                "{sender_member} sent {count:message} after higher seqnos.",
-                "first sent after a higher seqno",
-            )  # fmt: skip
+            yield from self.sent_late(stream, "UC041", passing)
             return
-        yield from self.note(
-            stream, "UC030", passing.out_of_order, Certainty.LIKELY,
-            "{count:message} of {sender_member} passed after later ones.",
-            "passed after a higher seqno",
-        )  # fmt: skip
+        yield from self.passed_late(stream, "UC030", passing)
         for pending in passing.unanswered:
             yield self.make(
                 stream, "UC011", Certainty.LIKELY,

@@ -39,7 +39,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.events import Flag, Kind
 from seqaudit.replay.event import Event
-from seqaudit.replay.gaps import BY_SEQNO, Mark, Outcome
+from seqaudit.replay.gaps import BY_SEQNO, Mark
 from seqaudit.replay.notes import Note, Times
 from seqaudit.replay.ranges import Range, RangeSet, total
 from seqaudit.replay.repeats import Repeats
@@ -273,6 +273,8 @@ class ReceiverMachine:
         received = stream.received
         assert received is not None
         received.reveal_from(ranges[0][0], ranges[-1][1], mark)
+        for part in received.had_others(ranges, mark):
+            self._had(part, stream, mark)
         for first, stop in ranges:
             had = RangeSet([(first, stop)])
             for part in received.tracker.open_within(first, stop):
@@ -287,6 +289,15 @@ class ReceiverMachine:
         facts.requests.requested(ranges, mark)
         again = [(a, min(b, facts.highest_ack + 1)) for a, b in ranges if a <= facts.highest_ack]
         facts.after_ack.requested(again, mark)
+
+    def _had(self, part: Range, stream: Stream, mark: Mark) -> None:
+        """This member shows that it has what the capture does not hold."""
+        entry = self.entry
+        if entry is None or entry.stream is not stream:
+            return
+        done = entry.window.accept(*part)
+        if done.delivered is not None:
+            self._deliver(entry, done.delivered, mark)
 
     def own_sync(self, event: Event, stream: Stream | None) -> None:
         """SEND_FIRST_SEQNO sent by this member (B2, B5, B20)."""
@@ -648,10 +659,6 @@ class ReceiverMachine:
                 and mark.at_ns - gap.revealed.at_ns < self._timing.too_soon_ns()
             ):
                 self.facts_of(stream).early_requests.add(*part, mark)
-
-    def missing_at_end(self) -> Outcome:
-        """How open gaps end: nobody's loss if the member has stopped."""
-        return Outcome.GONE if self.stopped is not None else Outcome.UNRECOVERED
 
 
 def _part(event: Event, part: Range) -> Event:

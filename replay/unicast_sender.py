@@ -139,12 +139,8 @@ class SenderFacts:
         self.unexplained = Note()
         self.late_resends: list[tuple[Mark, Mark]] = []  # due since, still not
         self.late_resend_count = 0
-        self.removed_with_unacked: tuple[Mark, RangeSet] | None = (
-            None  # removed with unacked messages
-        )
+        self.removed_with_unacked: tuple[Mark, RangeSet] | None = None
         self.closed: Mark | None = None
-        self.without_close: Mark | None = None
-        self.lost_before_peer = 0
         self.window: SenderModel | None = None
 
 
@@ -255,7 +251,8 @@ class SenderMachine:
             facts.other_conn.add(mark)  # A5, A6
             return
         if self._out_of_order(entry, event):  # A7
-            self._ignore(entry, facts, event)
+            if not event.flags & Flag.NETWORK_DUPLICATE:
+                self._ignore(entry, facts, event)
             return
         if event.stamp is not None:
             entry.last_stamp = event.stamp
@@ -279,12 +276,15 @@ class SenderMachine:
         mark = event.first_mark()
         self.last_peer = mark
         facts = self.facts_of(stream)
+        again = bool(event.flags & Flag.NETWORK_DUPLICATE)  # answered twice, but sent once
         last, self._last_sync = self._last_sync, mark
-        if last is not None and mark.at_ns - last.at_ns < self._sync_ns * 8 // 10 - 50_000_000:
+        least = self._sync_ns * 8 // 10 - 50_000_000
+        if last is not None and mark.at_ns - last.at_ns < least and not again:
             facts.syncs_close_count += 1
             if len(facts.syncs_close) < MAX_LISTED:
                 facts.syncs_close.append((last, mark))
-        facts.syncs.add(mark)
+        if not again:
+            facts.syncs.add(mark)
         entry = self.entry
         if entry is None or entry.stream is not stream:
             facts.syncs_ignored.add(mark)
@@ -294,7 +294,9 @@ class SenderMachine:
             return
         if event.stamp is not None:
             entry.last_stamp = event.stamp
-        if entry.last_ack is not None:
+        if again:
+            pass
+        elif entry.last_ack is not None:
             facts.syncs_after_ack.add(mark)
         else:
             facts.syncs_first.add(mark)
@@ -364,7 +366,6 @@ class SenderMachine:
         old = self.entry
         if old is not None:
             facts = self.facts_of(old.stream)
-            facts.without_close = mark
             old.stream.enter(CLOSED, mark, "replaced by a new connection")
             self._remove(old, facts, mark)
         acked = 0 if event.flags & Flag.FIRST and event.seqno == 1 else event.seqno - 1

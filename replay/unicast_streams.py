@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from seqaudit.decoders.events import Flag
 from seqaudit.replay.arrivals import Arrivals
+from seqaudit.replay.counted import Counted
 from seqaudit.replay.event import Event
 from seqaudit.replay.gaps import Mark
-from seqaudit.replay.mcast_passing import PassingModel
-from seqaudit.replay.ranges import Range, RangeSet, total
+from seqaudit.replay.ranges import Range, total
 
 MAX_STATES: Final = 1_000
 
@@ -20,72 +20,46 @@ CLOSING: Final = "CLOSING"
 CLOSED: Final = "CLOSED"
 
 
-class Stream:
+class Stream(Counted):
     """One connection in one direction.
 
     Attributes:
+        received: the window of the receiver, if it is replayed here.
         states: (state, when, why) of the end that was replayed here.
+        later: the same, by timeouts, if the capture is so long.
         resends: copies by why they were sent, where the sender was replayed.
+        highest_acked: level that counts at the replayed end.
     """
 
     def __init__(
         self, key: str, system: str, sender: str, receiver: str, conn_id: int | None
     ) -> None:
-        self.key = key
-        self.system = system
-        self.sender = sender
+        super().__init__(key, system, sender)
         self.receiver = receiver
         self.conn_id = conn_id
-        self.by_wire_kind: dict[str, int] = {}
-        self.bytes_by_wire_kind: dict[str, int] = {}
-        self.first_seqno: int | None = None
-        self.last_seqno: int | None = None
-        self.first: Mark | None = None
-        self.last: Mark | None = None
-        self.ever = RangeSet()
-        self.arrivals = 0
         self.copies_with_first_flag = 0
         self.network_duplicates = 0
         self.highest_ack: int | None = None
         self.requested_seqnos = 0
-        self.outside_membership = 0
         self.received: Arrivals | None = None
-        self.passing: PassingModel | None = None
         self.states: list[tuple[str, Mark, str]] = []
-        self.later: list[tuple[str, Mark, str]] = []  # by timeouts, if the capture is so long
+        self.later: list[tuple[str, Mark, str]] = []
         self.resends: dict[str, int] = {}
-        self.highest_acked: int | None = None  # level that counts at the replayed end
+        self.highest_acked: int | None = None
         self.highest_sent: int | None = None
 
     def count(self, event: Event) -> list[Range]:
         """Count a message or run; returns the seqnos that were never captured before."""
-        assert event.seqno is not None and event.stop_seqno is not None
-        self.saw(event)
-        self.arrivals += event.count
-        if self.first_seqno is None or event.seqno < self.first_seqno:
-            self.first_seqno = event.seqno
-        self.last_seqno = max(event.stop_seqno - 1, self.last_seqno or 0)
-        new = self.ever.add(event.seqno, event.stop_seqno)
+        assert event.seqno is not None
+        new = super().count(event)
         if event.flags & Flag.FIRST and event.seqno > 1:  # seqno 1 always has it (4.3)
             self.copies_with_first_flag += event.count - total(new)
         return new
 
-    def saw(self, event: Event) -> None:
-        """Count any event of this stream by its wire kind."""
-        kind = event.wire_kind
-        self.by_wire_kind[kind] = self.by_wire_kind.get(kind, 0) + event.count
-        self.bytes_by_wire_kind[kind] = self.bytes_by_wire_kind.get(kind, 0) + event.size
-        self.first = self.first or event.first_mark()
-        self.last = event.last_mark()
-
     def saw_request(self, event: Event) -> None:
         """An XMIT_REQ; its ``count`` is the number of seqnos in it."""
-        self.by_wire_kind["XMIT_REQ"] = self.by_wire_kind.get("XMIT_REQ", 0) + 1
-        size = self.bytes_by_wire_kind.get("XMIT_REQ", 0)
-        self.bytes_by_wire_kind["XMIT_REQ"] = size + event.size
+        self._saw(event, 1)
         self.requested_seqnos += event.count
-        self.first = self.first or event.first_mark()
-        self.last = event.last_mark()
 
     def kinds(self, kind: str) -> int:
         """How many of one wire kind passed."""

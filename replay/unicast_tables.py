@@ -196,7 +196,6 @@ def _numbers(version: str | None) -> tuple[int, ...] | None:
 CODE: Final = "code"
 DOCUMENT: Final = "document"
 BEFORE_SYNC: Final = "document-before-sync"
-RULE_SETS: Final = (CODE, DOCUMENT, BEFORE_SYNC)
 
 
 def newer(stamp: int, last: int | None) -> bool:

@@ -16,8 +16,8 @@ what was published, the subscribers behind this leg, their queries (``zenoh_find
     declare.*         key tables, subscribers, queryables (caches), tokens
     cut               what snap length cut off here may have said anything
 
-The engine knows no bytes, but one thing: a fragmented message whose first piece does not say what
-it is has to be put together by the rules for its counter, and is then read by the decoder's reader.
+The engine knows no bytes: a fragmented message whose first piece does not say what it is has to be
+put together by the rules for its counter, and is then read by the reader that is handed in.
 
 A batch that only might be zenoh (``doubt``) counts if the session proves to be one.
 """
@@ -30,14 +30,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from seqaudit.decoders.events import FRAME_BITS, Flag, Kind
-from seqaudit.decoders.zenoh_messages import read
 from seqaudit.replay.event import Event
 from seqaudit.replay.gaps import Arrival, Mark
 from seqaudit.replay.notes import Note, Times
 from seqaudit.replay.parameters import EngineParameters, Given
 from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.seqnos import SAMPLE_MASK, unwrap
-from seqaudit.replay.settings import MEMBER, Vantage
+from seqaudit.replay.settings import MEMBER, Read, Vantage
 from seqaudit.replay.zenoh_cache import evicted
 from seqaudit.replay.zenoh_document import DocumentSettings, DocumentWorld, passed_on
 from seqaudit.replay.zenoh_hops import Held, HopCounter, Message, initial_sn
@@ -85,7 +84,6 @@ class End:
     """One end of the session."""
 
     zid: str | None = None
-    whatami: str | None = None
     initial: int | None = None
 
 
@@ -145,7 +143,9 @@ class Unnumbered:
 class ZenohEngine:
     """One session leg in one capture. See the module's docstring."""
 
-    def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
+    def __init__(
+        self, conversation: str, given: Mapping[str, Given], vantage: Vantage, read: Read
+    ) -> None:
         self.conversation = conversation
         self.transport = conversation.split("|")[1]
         self.multicast = len(conversation.split("|")) == 3
@@ -171,8 +171,6 @@ class ZenohEngine:
         self.doubted: dict[int, Counter[str]] = {}
         self.doubted_frames: Counter[int] = Counter()
         self.whole: dict[int, Counter[str]] = {}  # messages that were fragmented
-        self.control_bytes = 0
-        self.sample_bytes = 0
         self.unreadable = 0
         self.patch = 0
         self._mask = MASKS[2]
@@ -189,6 +187,7 @@ class ZenohEngine:
         self._next_due = 2**63
         self._last_ns = 0
         self._held = Held()
+        self._read = read
         self._named: dict[str, set[str]] = {}  # endpoint -> zids that may be its node's
         self._cuts: list[int] = []  # when frames came that snap length cut off, never falling
 
@@ -294,7 +293,7 @@ class ZenohEngine:
             if word == "InitSyn":
                 self._new_session()
                 self.session_starts += 1
-            end.zid, end.whatami = detail["zid"], detail["whatami"]
+            end.zid = detail["zid"]
             self._mask = MASKS[detail["resolution"]]
             self.patch = detail["patch"]
         elif word in ("OpenSyn", "OpenAck"):
@@ -302,7 +301,7 @@ class ZenohEngine:
         elif word == "Join":
             if end.zid is None:
                 self.session_starts += 1
-                end.zid, end.whatami = detail["zid"], detail["whatami"]
+                end.zid = detail["zid"]
                 self.patch = detail["patch"]
                 self._join(event, detail)
         elif word == "Close":
@@ -329,7 +328,7 @@ class ZenohEngine:
                     pair[1 - reliable],
                     self.patch,
                     reliable=bool(reliable),
-                    read=read,
+                    read=self._read,
                     held=self._held,
                 )
 
@@ -346,7 +345,7 @@ class ZenohEngine:
                 self._initial(event.source, event.destination),
                 self.patch,
                 reliable=bool(code & 1),
-                read=read,
+                read=self._read,
                 held=self._held,
             )
             if len(self.counters) < MAX_COUNTERS:  # a group may have any number of senders
@@ -478,7 +477,6 @@ class ZenohEngine:
         before, source.last = source.last, event.last_mark()
         source.arrivals += count
         source.bytes += event.size
-        self.sample_bytes += event.size
         if event.flags & Flag.NETWORK_DUPLICATE:
             source.network_duplicates += count
         source.live.add(first, stop)
@@ -657,7 +655,6 @@ class ZenohEngine:
     # -- everything else -----------------------------------------------------------------------
 
     def _message(self, word: str, detail: dict[str, Any], event: Event, accepted: bool) -> None:
-        self.control_bytes += event.size
         if event.stamp is None and word[:1].isupper():
             self._transport(word, detail, event)
         elif not accepted:

@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from seqaudit.decoders.events import NO_CONVERSATION
 from seqaudit.replay.findings import Certainty, Finding, Severity
-from seqaudit.replay.gaps import Gap, Mark, Outcome
+from seqaudit.replay.gaps import Gap, Outcome, between
+from seqaudit.replay.measures import shown
 from seqaudit.replay.ranges import RangeSet, inclusive
 from seqaudit.replay.reporting import MAX_EVIDENCE, Reporter, listed, parts_of
 from seqaudit.replay.results import ACCOUNT, GAP, QUERY, STREAM, Result
@@ -114,7 +115,8 @@ class _Zenoh(Reporter):
             yield self.finding(
                 self.make(
                     stream, "ZN017", Certainty.PROVEN,
-                    "{count} key expressions are numbers that were declared before the capture "
+                    "{count:key expression} {count|is a number|are numbers} that {count|was|were} "
+                    "declared before the capture "
                     "began.",
                     facts={"count": engine.keys.unresolved},
                 ),
@@ -410,12 +412,14 @@ class _Zenoh(Reporter):
         if recovered:
             yield self.gap_finding(
                 stream, "ZN001", recovered, parts_of(recovered, Outcome.RECOVERED),
-                "{count} samples of {sender_member} were missed and recovered from {caches}, the "
-                "slowest {slowest_ms} ms after the gap showed." if engine.world is None else
-                "{count} samples of {sender_member} were missed and would have been recovered from "
+                "{count:sample} of {sender_member} {count|was|were} missed and recovered from "
+                "{caches}, the "
+                "slowest {slowest} after the gap showed." if engine.world is None else
+                "{count:sample} of {sender_member} {count|was|were} missed and would have been "
+                "recovered from "
                 "the design document's cache {caches}.",
                 certainty=here,
-                slowest_ms=(subscriber.recovery.percentiles()["max"] or 0) // 1_000_000,
+                slowest=shown(subscriber.recovery.percentiles()["max"]),
                 caches=self._caches(source, subscriber),
             )  # fmt: skip
         if role != "sender":
@@ -427,19 +431,21 @@ class _Zenoh(Reporter):
         if still_open:
             yield self.gap_finding(
                 stream, "ZN018", still_open, parts_of(still_open, Outcome.GONE),
-                "{count} samples of {sender_member} were asked for and missing when the capture "
+                "{count:sample} of {sender_member} {count|was|were} asked for and missing when "
+                "the capture "
                 "ended.",
             )  # fmt: skip
         yield from self._where(stream, source, gaps)
         if subscriber.repeat_count and role != "sender":
             yield from self.note(
                 stream, "ZN008", subscriber.repeats, here,
-                "{times} samples of {sender_member} came again; the subscriber ignores them.",
+                "{times:sample} of {sender_member} came again; the subscriber ignores "
+                "{times|it|them}.",
                 "a sample that was there already", times=subscriber.repeat_count,
             )  # fmt: skip
         yield from self.note(
             stream, "ZN006", source.discarded, here,
-            "{count} samples of {sender_member} arrived in frames that the receiving transport "
+            "{count:sample} of {sender_member} arrived in frames that the receiving transport "
             "throws away.",
             "a frame whose sn is not newer than the last",
         )  # fmt: skip
@@ -449,15 +455,15 @@ class _Zenoh(Reporter):
             longest = max(waits, key=lambda w: w.released.at_ns - w.held.at_ns)
             yield self.make(
                 stream, "ZN014", here,
-                "{times} times samples of {sender_member} waited behind missing ones, {waited} in "
-                "all, the longest for {wait_ms} ms.",
+                "{times:time} samples of {sender_member} waited behind missing ones, {waited} in "
+                "all, the longest for {wait}.",
                 seqnos=[(w.first, w.stop) for w in waits[:MAX_EVIDENCE]],
                 mark=longest.held,
                 evidence=[(longest.held, "held back"), (longest.released, "handed on")],
                 facts={
                     "times": len(waits),
                     "waited": sum(w.count for w in waits),
-                    "wait_ms": (longest.released.at_ns - longest.held.at_ns) // 1_000_000,
+                    "wait": shown(longest.released.at_ns - longest.held.at_ns),
                 },
             )  # fmt: skip
 
@@ -475,7 +481,7 @@ class _Zenoh(Reporter):
                 stream, "ZN023", Certainty.LIKELY,
                 "The design document's machine, its cache {cache}, would have sent {queries} "
                 "queries, got {recovered} of {missing} missing samples of {sender_member} back, "
-                "and cost {control} control messages beside {samples} samples.",
+                "and cost {control} control messages beside {samples:sample}.",
                 mark=first,
                 evidence=[(q.asked, f"query {q.key}?{q.text}")
                           for q in asked.queries[:MAX_EVIDENCE]],
@@ -491,7 +497,7 @@ class _Zenoh(Reporter):
             )  # fmt: skip
         yield from self.note(
             stream, "ZN024", asked.collided, certainty,
-            "{count} samples would have been dropped as repeats: {publishers} publishers of one "
+            "{count:sample} would have been dropped as repeats: {publishers} publishers of one "
             "session share the source id {sender_member}.",
             "a sample whose sn another publisher has used",
             publishers=len(asked.entities),
@@ -532,13 +538,14 @@ class _Zenoh(Reporter):
             if not misses:
                 continue
             text = (
-                "{count} samples of {sender_member} were missed and did not come back ({cause}); "
+                "{count:sample} of {sender_member} {count|was|were} missed and did not come back "
+                "({cause}); "
                 f"due: {{callbacks}}{who}."
             )
             severity = None
             if cause is Cause.NOBODY:
                 text = (
-                    "{count} messages of {sender_member} did not come, by the numbers that ROS 2 "
+                    "{count:message} of {sender_member} did not come, by the numbers that ROS 2 "
                     "puts into their attachments; nothing asks for them, and no callback tells of "
                     "them."
                 )
@@ -621,7 +628,8 @@ class _Zenoh(Reporter):
             at_sender = self.engine.role(source.sender, source.receiver) == "sender"
             yield self.gap_finding(
                 stream, "ZN004", unexplained, [(gap.first, gap.stop) for gap in unexplained],
-                "{count} samples of {sender_member} are missing while no transport sn is: "
+                "{count:sample} of {sender_member} {count|is|are} missing while no transport sn "
+                "is: "
                 "{where}.",
                 certainty=Certainty.PROVEN,
                 where="dropped by the publisher's transport" if at_sender
@@ -632,7 +640,8 @@ class _Zenoh(Reporter):
         if losses and promised and stable:
             yield self.gap_finding(
                 stream, "ZN007", losses, [(gap.first, gap.stop) for gap in losses],
-                "{count} samples of {sender_member} were missing although all are reliable and "
+                "{count:sample} of {sender_member} {count|was|were} missing although all are "
+                "reliable and "
                 "Block and no session ended; the loss is {where}.",
                 certainty=Certainty.LIKELY,
                 where="before this link" if len(unexplained) == len(losses) else "on this link",
@@ -648,8 +657,9 @@ class _Zenoh(Reporter):
         ):
             yield self._about(
                 stream, "ZN009", recovery,
-                "{times} queries for {gaps} gaps of {sender_member}: each is asked for again and "
-                "again.",
+                "{times:query} for {gaps:gap} of {sender_member}: each is asked for again and "
+                "again." if subscriber.gap_count else
+                "{times:query} for samples of {sender_member}, again and again; no gap shows here.",
                 gaps=subscriber.gap_count,
             )  # fmt: skip
         empty = [
@@ -660,7 +670,8 @@ class _Zenoh(Reporter):
         if empty:
             yield self._about(
                 stream, "ZN010", empty,
-                "{times} periodic queries for {sender_member} were answered without a sample.",
+                "{times:periodic query} for {sender_member} {times|was|were} answered without a "
+                "sample.",
             )  # fmt: skip
         messages, samples = subscriber.quiet_control(mine)
         if messages:
@@ -668,8 +679,8 @@ class _Zenoh(Reporter):
             beats = source.heartbeats.marks[:1]
             yield self.make(
                 stream, "ZN011", Certainty.LIKELY if at_sender else Certainty.PROVEN,
-                "{messages} control messages (queries, replies, finals, heartbeats) passed for "
-                "{sender_member} while nothing was missing, beside {samples} samples.",
+                "{messages:control message} (queries, replies, finals, heartbeats) passed for "
+                "{sender_member} while nothing was missing, beside {samples:sample}.",
                 mark=min([q.asked for q in mine if q.idle][:1] + beats, key=lambda m: m.at_ns),
                 facts={"messages": messages, "samples": samples},
             )  # fmt: skip
@@ -677,7 +688,8 @@ class _Zenoh(Reporter):
         if late:
             yield self._about(
                 stream, "ZN013", late,
-                "{times} queries for {sender_member} were never ended: {replied} of them had "
+                "{times:query} for {sender_member} {times|was|were} never ended: {replied} of "
+                "them had "
                 "replies.",
                 replied=sum(bool(q.replies) for q in late),
             )  # fmt: skip
@@ -762,7 +774,8 @@ class _Zenoh(Reporter):
         yield self.finding(
             self.make(
                 stream, "ZN012", Certainty.PROVEN,
-                "{count} samples of {key} carry no SourceInfo: a missing one cannot be noticed.",
+                "{count:sample} of {key} {count|carries|carry} no SourceInfo: a missing one "
+                "cannot be noticed.",
                 mark=mark, facts={"count": found.count, "key": found.key},
             ),
             stream,
@@ -829,7 +842,7 @@ class _Zenoh(Reporter):
         if counter.lost:
             yield self.make(
                 stream, "ZN005", Certainty.LIKELY if tcp else Certainty.PROVEN,
-                "{count} frames from {sender_member} to {receiver_member} are missing"
+                "{count:frame} from {sender_member} to {receiver_member} {count|is|are} missing"
                 + (": over TCP that is the sender's doing, or a hole in the capture." if tcp
                    else "; zenoh does not send them again."),
                 seqnos=listed(counter.lost),
@@ -840,19 +853,19 @@ class _Zenoh(Reporter):
             )  # fmt: skip
         yield from self.times(
             stream, "ZN006", counter.discarded, Certainty.PROVEN,
-            "{times} frames from {sender_member} are thrown away by the transport of "
+            "{times:frame} from {sender_member} {times|is|are} thrown away by the transport of "
             "{receiver_member}: {late} late, {repeated} repeated.",
             "a frame whose sn is not newer than the last",
             late=counter.late.ranges.total(), repeated=counter.repeated,
         )  # fmt: skip
         yield from self.times(
             stream, "ZN015", counter.abandoned, Certainty.LIKELY,
-            "{sender_member} gave up {times} fragmented messages half way.",
+            "{sender_member} gave up {times:fragmented message} half way.",
             "the next message begins",
         )  # fmt: skip
         yield from self.times(
             stream, "ZN016", counter.broken, Certainty.PROVEN,
-            "{times} fragmented messages of {sender_member} lost a piece and with it everything.",
+            "{times:fragmented message} of {sender_member} lost a piece and with it everything.",
             "a piece that does not follow",
         )  # fmt: skip
 
@@ -870,7 +883,7 @@ def _hop_gap(gap: HopGap, counter: HopCounter) -> dict[str, Any]:
         "revealed_frame": gap.revealed.frame,
         "revealed_at_ns": gap.revealed.at_ns,
         "revealed_by": "a newer transport sn",
-        "revealed_after_ns": _between(gap.before, gap.revealed),
+        "revealed_after_ns": between(gap.before, gap.revealed),
         "requested_frame": None,
         "requested_after_ns": None,
         "requests": 0,
@@ -892,10 +905,6 @@ def _misses(subscriber: Subscriber) -> list[dict[str, Any]]:
         }
         for miss in subscriber.misses
     ]
-
-
-def _between(start: Mark | None, stop: Mark) -> int | None:
-    return None if start is None else stop.at_ns - start.at_ns
 
 
 def _union(*sets: Iterable[tuple[int, int]]) -> RangeSet:

@@ -7,7 +7,6 @@ Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H
 import base64
 import hashlib
 from bisect import bisect_left
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,6 +14,7 @@ from seqaudit.replay.gaps import Mark
 from seqaudit.replay.notes import Note, Times
 from seqaudit.replay.ranges import RangeSet
 from seqaudit.replay.seqnos import unwrap
+from seqaudit.replay.settings import Read
 
 MAX_GAPS: Final = 10_000
 #: Bytes of unfinished messages of one session; what comes beyond stays unread.
@@ -38,10 +38,6 @@ class Taken:
     first: int
     stop: int
     accepted_from: int
-
-
-#: Reads the beginning of a network message; null where it is not enough.
-Read = Callable[[bytes], tuple[str, dict[str, Any]] | None]
 
 
 @dataclass(slots=True)

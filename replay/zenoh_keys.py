@@ -149,7 +149,6 @@ class Parameters:
     first: int | None
     last: int | None
     newest: int | None  # _max
-    by_time: bool  # _time
 
 
 def parameters(text: str) -> Parameters:
@@ -164,7 +163,7 @@ def parameters(text: str) -> Parameters:
             first, last = _number(found["first"]), _number(found["last"])
     if "_max" in items:
         newest = _number(items["_max"])
-    return Parameters("_sn" in items, first, last, newest, "_time" in items)
+    return Parameters("_sn" in items, first, last, newest)
 
 
 def _number(text: str) -> int | None:

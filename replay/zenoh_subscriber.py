@@ -138,9 +138,6 @@ class Subscriber:
             when it is known to be missing (ns).
     """
 
-    #: Whether samples of replies wait for the end of their query (the document's rule).
-    replies_wait = False
-
     def __init__(
         self,
         subject: str | None,
@@ -476,7 +473,7 @@ class Subscriber:
         assert self.tracker is not None and self._filling is not None
         gap = self.tracker.reveal(stop, arrival.first, BY_REPLY)
         if gap is not None:
-            gap.requested = gap.last_requested = self._filling.asked
+            gap.requested = self._filling.asked
             gap.requests = 1
             if len(self._by_reply) < MAX_KEPT_GAPS:
                 self._by_reply.append(gap)
@@ -534,8 +531,6 @@ class DocumentSubscriber(Subscriber):
     pending (D6); for what is still missing no miss callback is due, only an error in the log (D7).
     Periodic queries and history as in the shipped one (D8, D9).
     """
-
-    replies_wait = True
 
     def __init__(
         self,

@@ -26,6 +26,8 @@ from tests.bench.generate import (
     gaps_digest,
     generate,
 )
+from tests.bench.raims import OBSERVER, write
+from tests.bench.raims import Shape as Publishing
 from tests.bench.repeat import make_body, truth_of, write_turns
 from tests.bench.scale import TABLES
 
@@ -248,3 +250,19 @@ def test_the_tables_of_scale_are_printed_and_equal_to_the_truth(
     assert printed.count("\n|---|") == len(TABLES)
     assert "The largest of 1 decoding tasks reads 100.0% of it." in printed
     assert not list(tmp_path.glob("*.pcap*"))
+
+
+@pytest.mark.parametrize("rate", [50, 5_000])
+def test_an_audit_finds_all_of_the_raims_messages_and_nothing_else(
+    rate: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "raims.pcap"
+    write(Publishing(3_000, subjects=20, publishers=2, rate=rate), path)
+    report = audit([CaptureInput(str(path), at=OBSERVER)], Options(engine="direct"))
+    assert report["findings"] == []
+    assert report["captures"][0]["messages_by"]["raims"]["DATA"] == 3_000
+    streams = [row for row in report["streams"] if row["system"] == "raims"]
+    assert (len(streams), sum(row["messages"] for row in streams)) == (40, 3_000)
+    assert {row["role"] for row in streams} == {"receiver"}
+    loss = [row for row in report["tables"]["raims"]["loss"] if row["null_rte"] or row["msg_loss"]]
+    assert loss == []

@@ -39,7 +39,9 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
 
 
 def test_every_command_in_the_readme_exists() -> None:
-    for words in re.findall(r"`seqaudit ([a-z]+(?: [a-z]+)?)", README):
+    named = re.findall(r"`seqaudit ([a-z]+(?: [a-z]+)?)", README)
+    assert "audit" in {words.split()[0] for words in named}
+    for words in named:
         parts = words.split()
         first = CliRunner().invoke(main, [*parts[:1], "--help"])
         assert first.exit_code == 0, words
@@ -47,7 +49,9 @@ def test_every_command_in_the_readme_exists() -> None:
 
 def test_every_option_in_the_readme_exists() -> None:
     helped = CliRunner().invoke(main, ["audit", "--help"]).stdout
-    for option in re.findall(r"`(--[a-z-]+)", README):
+    named = re.findall(r"`(--[a-z-]+)", README)
+    assert "--at" in named
+    for option in named:
         assert option in helped
 
 

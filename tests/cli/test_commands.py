@@ -508,3 +508,30 @@ def test_no_memory_is_one_line(monkeypatch: pytest.MonkeyPatch, lossy: Path) -> 
     monkeypatch.setattr("seqaudit.pipeline.audit.audit", refuse)
     shown = run("audit", lossy)
     assert (shown.exit_code, shown.stderr) == (2, "error: there is not enough memory\n")
+
+
+def test_an_end_of_a_file_is_no_interrupt(monkeypatch: pytest.MonkeyPatch, lossy: Path) -> None:
+    def end(*_: object) -> None:
+        raise EOFError("marshal data too short")
+
+    monkeypatch.setattr("seqaudit.pipeline.audit.audit", end)
+    shown = run("audit", lossy)
+    assert shown.exit_code == 2
+    assert "EOFError: marshal data too short" in shown.stderr
+    assert "please report the lines above" in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("at", "why"),
+    [
+        ("nobody", "no member of that name was seen"),
+        ("1.2.3.4", "no unicast of a decoded system in this capture comes from 1.2.3.4"),
+    ],
+)
+def test_a_place_that_is_nobodys_is_said_and_no_member_is_made_of_it(
+    lossy: Path, at: str, why: str
+) -> None:
+    shown = run("audit", "--format", "json", "--at", at, lossy)
+    assert f"--at {at}: {why}" in shown.stderr
+    (capture,) = json.loads(shown.stdout)["captures"]
+    assert (capture["vantage"]["kind"], capture["vantage"]["origin"]) == ("unknown", "given")

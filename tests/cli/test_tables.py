@@ -6,7 +6,8 @@ import textwrap
 import pytest
 from rich.console import Console
 
-from seqaudit.cli.tables import Column, Listing, seqno_ranges
+from seqaudit.cli.listing import Column, Listing
+from seqaudit.cli.tables import seqno_ranges
 
 LISTING = Listing(
     "Gaps",

@@ -20,12 +20,15 @@ from seqaudit.decoders.streams import (
     Verdict,
 )
 from seqaudit.decoders.tcp import ACK, SYN
-from seqaudit.decoders.tcp_segments import WIRE_SHIFT, Segments
+from seqaudit.decoders.tcp_segments import COLUMNS, WIRE_SHIFT, Key, Segments, segments_of
+from seqaudit.decoders.tcp_segments import Segment as Row
 
 CARRIER: Final = "tcp|10.0.0.1:7800|10.0.0.2:50000"
 MS: Final = 1_000_000
 
 MARK: Final = 0xA5
+
+NO_SEGMENTS: Final = Segments([], b"", *[np.zeros(0, np.int64)] * len(COLUMNS))
 
 
 @dataclass(frozen=True)
@@ -44,21 +47,22 @@ class Segment:
 
 def segments(given: Sequence[Segment], carrier: str = CARRIER, first: int = 1) -> Segments:
     """Columns of segments; frames count from ``first``, the time is 1 ms a frame."""
-    columns = Segments()
+    rows: list[tuple[Key, Row]] = []
     for number, one in enumerate(given, first):
         length = len(one.payload) if one.wire is None else one.wire
-        columns.capture.append(0)
-        columns.carrier.append(carrier)
-        columns.direction.append(one.direction)
-        columns.frame.append(one.split << FRAME_BITS | number)
-        columns.at_ns.append((number if one.ms is None else one.ms) * MS)
-        columns.seq.append(one.seq & 0xFFFFFFFF)
-        columns.ack.append(one.ack & 0xFFFFFFFF)
-        columns.flags.append(one.flags)
-        columns.length.append(length)
-        columns.facts.append(64 | (54 + length) << WIRE_SHIFT)
-        columns.payload.append(one.payload)
-    return columns
+        row = (
+            one.direction,
+            one.split << FRAME_BITS | number,
+            (number if one.ms is None else one.ms) * MS,
+            one.seq & 0xFFFFFFFF,
+            one.ack & 0xFFFFFFFF,
+            one.flags,
+            length,
+            64 | (54 + length) << WIRE_SHIFT,
+            one.payload,
+        )
+        rows.append(((0, carrier), row))
+    return segments_of(rows) if rows else NO_SEGMENTS
 
 
 def handshake(client: int = 1000, server: int = 5000) -> list[Segment]:

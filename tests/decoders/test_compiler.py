@@ -1,7 +1,11 @@
 """Kernels compiled with fewer steps than numba takes: the same results (design 6.1)."""
 
+import errno
+import os
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -103,3 +107,121 @@ def test_operators_are_those_of_numba_again_afterwards() -> None:
         assert functions.BaseFunction.get_call_type is not before or not compiler.fits()
         raise RuntimeError
     assert functions.BaseFunction.get_call_type is before
+
+
+def longest(made: Any) -> int:
+    """What the kernel gives, loaded or compiled anew as in another process."""
+    kernels.compiled.cache_clear()
+    sys.modules.pop("made_kernels__compiled", None)
+    (best,) = kernels.compiled("made_kernels").longest(np.array([7, 8, 9], np.uint8), 3)
+    return int(best)
+
+
+@pytest.fixture
+def own_cache(
+    both: tuple[Any, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> tuple[Any, Path]:
+    """A kernel file, and a folder for what is compiled that nobody else uses."""
+    import numba
+
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(folder))
+    return both[0], folder
+
+
+def test_a_kernel_is_kept(own_cache: tuple[Any, Path]) -> None:
+    made, folder = own_cache
+    assert longest(made) == 3
+    (kept,) = folder.rglob("*.nbc")
+    before = kept.stat().st_mtime_ns
+    assert longest(made) == 3
+    assert kept.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("damaged", ["*.nbi", "*.nbc"])
+@pytest.mark.parametrize("content", [b"", b"\0" * 100])
+def test_a_damaged_cache_is_written_anew(
+    damaged: str, content: bytes, own_cache: tuple[Any, Path]
+) -> None:
+    made, folder = own_cache
+    assert longest(made) == 3
+    for path in folder.rglob(damaged):
+        path.write_bytes(content)
+    assert longest(made) == 3
+    (kept,) = folder.rglob("*.nbc")
+    before = kept.stat().st_mtime_ns
+    assert before and len(kept.read_bytes()) > 100
+    assert longest(made) == 3
+    assert kept.stat().st_mtime_ns == before
+
+
+def test_without_room_for_the_cache_a_kernel_is_compiled_all_the_same(
+    own_cache: tuple[Any, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    made, folder = own_cache
+    with monkeypatch.context() as patched:
+        patched.setattr("numba.core.caching.IndexDataCacheFile._open_for_write", full)
+        assert longest(made) == 3
+    assert list(folder.rglob("*.nb?")) == []
+
+
+def test_where_no_cache_can_be_kept_a_kernel_is_compiled_all_the_same(
+    own_cache: tuple[Any, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, folder = own_cache
+    folder.write_text("a file, no folder")
+    assert longest(made) == 3
+    assert folder.read_text() == "a file, no folder"
+
+
+def test_who_has_the_lock_and_does_not_come_to_an_end_is_not_waited_for_for_ever(
+    own_cache: tuple[Any, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import fcntl
+
+    monkeypatch.setattr(kernels, "LOCK_SECONDS", 0.05)
+    made, folder = own_cache
+    folder.mkdir()
+    with (folder / "made_kernels.lock").open("wb") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        assert longest(made) == 3
+
+
+def test_the_lock_is_given_back_also_if_a_process_forked_meanwhile_has_it_open(
+    own_cache: tuple[Any, Path],
+) -> None:
+    import fcntl
+
+    _, folder = own_cache
+    folder.mkdir()
+    with kernels._one_process("made_kernels"):
+        pid = os.fork()
+        if pid == 0:
+            signal.pause()
+    try:
+        with (folder / "made_kernels.lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def test_kernels_may_be_compiled_in_several_threads(own_cache: tuple[Any, Path]) -> None:
+    from numba.core.types.functions import BaseFunction
+
+    usual = BaseFunction.get_call_type
+    kernels.compiled.cache_clear()
+    compiled = kernels.compiled("made_kernels")
+    data, out = np.array([7, 8, 9], np.uint8), np.zeros(9, np.int64)
+    calls: list[Callable[[], Any]] = [
+        lambda: compiled.longest(data, 3),
+        lambda: compiled.sums(data, 3, out),
+    ]
+    with ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(lambda number: calls[number % 2](), range(4)))
+    assert found == [(3,), (2,), (3,), (2,)]
+    assert BaseFunction.get_call_type is usual

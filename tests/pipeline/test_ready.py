@@ -1,6 +1,7 @@
 """What makes a local Spark start sooner: a JVM begun early, a daemon that is ready before it is
 asked for."""
 
+import json
 import os
 import select
 import signal
@@ -138,6 +139,24 @@ def test_who_does_not_take_over_in_time_is_done_without(
         listener.bind(str(folder / "stuck"))
         listener.listen(1)
         assert not hand_over(str(folder / "stuck"))
+
+
+def test_who_is_too_late_does_not_become_a_second_daemon(folder: Path) -> None:
+    ready = Ready(folder, [])
+    reader, writer = os.pipe()
+    try:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(str(ready.path))
+            message = {"arguments": [], "environment": dict(os.environ), "folder": "/"}
+            raw = json.dumps(message).encode() + b"\n"
+            socket.send_fds(connection, [raw], [reader, writer, 2])
+            assert connection.recv(1) == b"x"
+        os.close(writer)
+        assert os.read(reader, 4) == b""  # a daemon writes its port there
+        assert os.waitpid(ready.pid, 0)[1] == 0
+    finally:
+        os.close(reader)
+        ready.close()
 
 
 def test_an_address_that_is_too_long_is_refused(tmp_path: Path) -> None:

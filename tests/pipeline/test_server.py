@@ -1,5 +1,6 @@
 """The warm server: found, shared, replaced after an edit, gone when told or killed (design 3.5)."""
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -16,7 +17,7 @@ from typing import Any, cast
 import pytest
 
 from seqaudit.decoders.kernels import prepare
-from seqaudit.pipeline import java, keeper, server
+from seqaudit.pipeline import java, keeper, server, session
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.progress import CancelledError, JobError, Silent, run_watched
@@ -58,7 +59,7 @@ def test_what_a_crashed_server_left_behind_is_removed(own_folder: Path) -> None:
 
 
 def test_a_state_of_another_release_is_none(own_folder: Path) -> None:
-    with server._lock(own_folder / server.KEEPER_LOCK):
+    with server.locked(own_folder / server.KEEPER_LOCK):
         server.write_state(own_folder, STATE)
         assert server.running() == STATE
         (own_folder / server.STATE).write_text('{"pid": 1}')
@@ -77,9 +78,7 @@ def test_an_edit_makes_other_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def waited(path: Path, seconds: float) -> threading.Thread:
     """The keeper's waiting for its end, in a thread."""
     jvm = cast(Any, SimpleNamespace(process=SimpleNamespace(poll=lambda: None)))
-    thread = threading.Thread(
-        target=keeper._wait, args=(path, seconds, threading.Event(), jvm), daemon=True
-    )
+    thread = threading.Thread(target=keeper._wait, args=(path, seconds, jvm), daemon=True)
     thread.start()
     return thread
 
@@ -87,7 +86,7 @@ def waited(path: Path, seconds: float) -> threading.Thread:
 def test_an_unused_server_ends_and_a_used_one_does_not(own_folder: Path) -> None:
     path = own_folder / server.USE_LOCK
     path.touch()
-    with server._lock(own_folder / server.KEEPER_LOCK):
+    with server.locked(own_folder / server.KEEPER_LOCK):
         server.write_state(own_folder, STATE)
         used = server.use()
         assert used is not None
@@ -122,6 +121,110 @@ def sleep_in_worker(spark: Any) -> Any:
     return spark.range(1).mapInArrow(asleep, "id bigint").toArrow()
 
 
+def keeper_of(own_folder: Path, does: str) -> "subprocess.Popen[str]":
+    """A process that has the keeper's lock, as one whose server is not up yet, and then does
+    something."""
+    code = f"""
+import os, signal, time
+from pathlib import Path
+from seqaudit.pipeline import server
+with server.locked(Path({str(own_folder)!r}, server.KEEPER_LOCK)) as lock:
+    lock.truncate(0)
+    lock.write(str(os.getpid()).encode())
+    lock.flush()
+    print("locked", flush=True)
+    {does}
+"""
+    started = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert started.stdout is not None
+    assert started.stdout.readline() == "locked\n"
+    return started
+
+
+def test_a_server_that_comes_up_is_ended(own_folder: Path) -> None:
+    with keeper_of(own_folder, "time.sleep(60)") as comes_up:
+        assert server.stop()
+        assert comes_up.wait(1) == -signal.SIGTERM
+    assert not server.stop()
+
+
+def test_a_server_that_is_stopped_is_ended(
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "STOP_SECONDS", 0.2)
+    with keeper_of(own_folder, "os.kill(os.getpid(), signal.SIGSTOP)") as stopped:
+        while Path(f"/proc/{stopped.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
+            time.sleep(0.01)
+        assert server.stop()
+        assert stopped.wait(1) == -signal.SIGKILL
+
+
+def test_the_number_of_a_keeper_that_has_ended_is_nobodys(own_folder: Path) -> None:
+    with keeper_of(own_folder, "pass") as ended:
+        ended.wait(10)
+    other = subprocess.Popen(["sleep", "60"])
+    (own_folder / server.KEEPER_LOCK).write_text(str(other.pid))
+    try:  # another command looks at the same moment
+        with server.locked(own_folder / server.KEEPER_LOCK, kind=fcntl.LOCK_SH):
+            assert not server.stop()
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_a_command_that_starts_or_ends_the_server_is_not_waited_for_for_ever(
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server, "START_SECONDS", 0.1)
+    monkeypatch.setattr(server, "STOP_SECONDS", 0.1)
+    with server.locked(own_folder / server.START_LOCK):
+        for act in (server.start, server.stop):
+            with pytest.raises(server.ServerError, match="another command has been starting"):
+                act()
+
+
+def test_a_lock_is_given_back_also_if_a_process_forked_meanwhile_has_it_open(
+    own_folder: Path,
+) -> None:
+    with server.locked(own_folder / server.START_LOCK):
+        pid = os.fork()
+        if pid == 0:
+            signal.pause()
+    try:
+        with server.locked(own_folder / server.START_LOCK) as lock:
+            assert lock is not None
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def test_a_server_that_no_command_can_find_ends(own_folder: Path) -> None:
+    path = own_folder / server.USE_LOCK
+    path.touch()
+    server.write_state(own_folder, STATE)
+    thread = waited(path, 0.2)
+    (own_folder / server.STATE).unlink()
+    thread.join(10.0)
+    assert not thread.is_alive()
+
+
+def test_who_does_not_answer_is_not_waited_for_for_ever() -> None:
+    with pytest.raises(TimeoutError):
+        session.within(0.01, threading.Event().wait)
+    with pytest.raises(ZeroDivisionError):
+        session.within(10, lambda: 1 // 0)
+    session.within(10, lambda: 1)
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C interrupts, also if whoever runs the tests has switched it off."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def no_session_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     discard(Place())  # of tests before this one
@@ -132,7 +235,7 @@ def no_session_left(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     server.stop()
 
 
-@pytest.mark.usefixtures("own_folder", "no_session_left")
+@pytest.mark.usefixtures("own_folder", "no_session_left", "ctrl_c")
 def test_the_life_of_a_server(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     capture = str(fixtures / "jgroups" / "n4-loss-1" / "C.pcap")
     direct = to_json(audit([CaptureInput(capture)], Options(engine="direct")))
@@ -192,6 +295,14 @@ def test_the_life_of_a_server(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -
     assert third.pid != first.pid
     assert java.processes_of(first.jvm_pid) == []
     assert to_json(audit([CaptureInput(capture)], Options())) == direct
+
+    # One that does not answer is done without.
+    with monkeypatch.context() as patched:
+        patched.setattr(session, "ANSWER_SECONDS", 1.0)
+        os.kill(third.jvm_pid, signal.SIGSTOP)
+        with pytest.raises(session.SessionError, match="does not answer in 1 s; seqaudit spark"):
+            session._shared_session(third)
+        os.kill(third.jvm_pid, signal.SIGCONT)
 
     # A keeper that is killed takes everything with it, and a job says so.
     starting = shared(Place())

@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from seqaudit.pipeline.vantage import given_vantage, inferred_vantage, ip_of, ip_of_endpoint
+from seqaudit.decoders.account import TTL_ADDRESSES
+from seqaudit.pipeline.vantage import (
+    checked_vantage,
+    given_vantage,
+    inferred_vantage,
+    ip_of,
+    ip_of_endpoint,
+)
 from seqaudit.replay.settings import Vantage
 
 A, B, C = "10.80.0.1", "10.80.0.2", "10.80.0.3"
@@ -83,6 +90,19 @@ def test_a_given_name_is_looked_up_in_names_and_on_the_wire(
     found = given_vantage(at, names, MEMBERS)
     assert (found.address, found.origin) == (address, "given")
     assert found.kind == ("member" if address else "unknown")
+
+
+def test_an_address_that_no_unicast_comes_from_is_nobodys() -> None:
+    ends = {"frames": 7, "both": [], "ttl": {A: [64, 64], B: [63, 63]}}
+    at_a, at_c = given_vantage(A, {}, []), given_vantage(C, {}, [])
+    assert checked_vantage(at_a, ends) == at_a
+    assert checked_vantage(at_c, ends | {"both": [C]}) == at_c  # it receives, and sends nothing
+    assert checked_vantage(at_c, {"frames": 0}) == at_c  # only multicast: nothing contradicts
+    many = {f"10.1.0.{n}": [64, 64] for n in range(TTL_ADDRESSES)}
+    assert checked_vantage(at_c, ends | {"ttl": many}) == at_c  # not all senders are kept
+    found = checked_vantage(at_c, ends)
+    assert (found.kind, found.address, found.origin) == ("unknown", None, "given")
+    assert C in found.why
 
 
 @pytest.mark.parametrize(

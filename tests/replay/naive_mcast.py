@@ -86,24 +86,36 @@ class NaiveReceiver:
     def request(self, seqnos: set[int], now_ms: int) -> None:
         """XMIT_REQ sent by this member."""
         wanted = {seqno for seqno in seqnos if seqno > self.start}
+        below = min(wanted, default=0) < max(self.arrived, default=0)
         self.exists(max(wanted, default=0), now_ms)
+        fits = self.capacity is None or max(wanted, default=0) <= self.low + self.capacity
+        # Not the last seqno only, after HIGHEST_SEQNO.
+        if fits and (len(wanted) > 1 or below):
+            self.had(range(self.start + 1, max(wanted, default=0)), wanted)
         self.asked |= {seqno for seqno in wanted if seqno in self.missing}
 
     def ack(self, seqno: int) -> None:
         """ACK sent by this member: it has delivered everything up to it, whatever was captured."""
-        for had in range(self.start + 1, seqno + 1):
-            if had not in self.arrived:
-                self.arrived.add(had)
-                self.outcome.setdefault(had, "not captured")
-                self.missing.pop(had, None)
-                self.stored.add(had)
+        self.had(range(self.start + 1, seqno + 1), set())
         for stale in range(self.known + 1, seqno + 1):
             self.known = stale
         self.deliver()
 
+    def had(self, seqnos: range, but: set[int]) -> None:
+        """This member has them, whatever was captured."""
+        for had in seqnos:
+            if had not in self.arrived | but:
+                self.arrived.add(had)
+                self.outcome.setdefault(had, "not captured")
+                self.missing.pop(had, None)
+                self.stored.add(had)
+        self.deliver()
+
     def end(self) -> None:
         """What is missing now never came."""
-        self.outcome |= dict.fromkeys(self.missing, "unrecovered")
+        for seqno in self.missing:
+            lost = seqno in self.asked or seqno in self.outside
+            self.outcome[seqno] = "unrecovered" if lost else "not asked for"
 
 
 class NaiveSender:

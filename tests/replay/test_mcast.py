@@ -74,11 +74,11 @@ def test_the_digest_of_a_view_leaves_an_existing_window_alone() -> None:
 @pytest.mark.rule("W2")
 def test_a_new_member_gets_a_window_at_zero() -> None:
     told = heard("B", JOINED, view("ABCD", 3, 1), msg(2, by=D), 5000)
-    assert told.told("start_known", "delivered", "unrecovered_seqnos", sender=D) == {
+    assert told.told("start_known", "not_asked_for", sender=D) == {
         "start_known": True,
-        "delivered": [],
-        "unrecovered_seqnos": [[1, 1]],
+        "not_asked_for": 1,
     }
+    assert told.gaps(D) == [("not asked for", [[1, 1]])]
 
 
 @pytest.mark.rule("W2")

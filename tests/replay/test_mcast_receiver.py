@@ -43,10 +43,8 @@ def test_what_the_queue_dropped_is_missing_after_the_join() -> None:
         "B", msg(1, 10), join_rsp("AB", 2, digest={"A": (4, 4)}), msg(11), 2000,
         become_server_queue_size=3,
     )  # fmt: skip
-    assert told.told("delivered", "unrecovered_seqnos") == {
-        "delivered": [],
-        "unrecovered_seqnos": [[5, 7]],
-    }
+    assert told.told("delivered") == {"delivered": []}
+    assert told.gaps() == [("not asked for", [[5, 7]])]
 
 
 @pytest.mark.rule("R1")
@@ -119,7 +117,7 @@ def test_a_copy_of_a_stored_message_is_a_duplicate() -> None:
 def test_a_message_is_stored_and_delivered_up_to_the_first_gap() -> None:
     told = heard("B", JOINED, msg(1, 2), msg(4), msg(6), msg(3), 2000)
     assert told.delivered() == [[1, 4]]  # 6 waits for 5
-    assert told.gaps() == [("reordered", [[3, 3]]), ("unrecovered", [[5, 5]])]
+    assert told.gaps() == [("reordered", [[3, 3]]), ("not asked for", [[5, 5]])]
 
 
 @pytest.mark.rule("R14")
@@ -513,7 +511,7 @@ def test_nakack2_owes_no_ack() -> None:
 def test_a_highest_seqno_says_only_once_what_it_says() -> None:
     told = heard("B", JOINED, msg2(1), highest(2, system="nakack2"),
                  highest(2, system="nakack2"), 2000)  # fmt: skip
-    assert told.gaps() == [("unrecovered", [[2, 2]])]
+    assert told.gaps() == [("not asked for", [[2, 2]])]
     assert told.told("by_wire_kind") == {"by_wire_kind": {"HIGHEST_SEQNO": 2, "MSG": 1}}
 
 
@@ -532,7 +530,7 @@ def test_an_own_stable_digest_shows_what_the_capture_missed() -> None:
 def test_stability_is_not_this_members_own_word() -> None:
     told = heard("B", JOINED, msg2(1), msg2(3), stable({"A": 3}, wire_kind="STABILITY"), 2000)
     assert told.delivered() == [[1, 1]]
-    assert told.gaps() == [("unrecovered", [[2, 2]])]
+    assert told.gaps() == [("not asked for", [[2, 2]])]
 
 
 @pytest.mark.rule("N7")
@@ -575,7 +573,7 @@ def test_a_lost_tail_whose_only_repair_is_lost_stays_missing() -> None:
 @pytest.mark.rule("V2")
 def test_a_gap_younger_than_three_ticks_at_the_end_is_open_not_lost() -> None:
     told = heard("B", JOINED, msg(1), msg(3), ack(1), 1400)
-    open_at_end, lost = told.finding("MC014"), told.finding("MC002")
+    open_at_end, lost = told.finding("MC014"), told.finding("CP007")
     revealed_ns = 3_000_000
     assert open_at_end["holds"] == {"end_before_ns": revealed_ns + 1_500_000_000}
     assert lost["holds"] == {"end_from_ns": revealed_ns + 1_500_000_000}
@@ -697,11 +695,11 @@ def test_what_arrives_after_this_member_left_is_no_loss_of_it() -> None:
 @pytest.mark.rule("V13")
 def test_a_capture_that_begins_in_mid_stream_starts_at_the_first_message() -> None:
     told = heard("B", msg(500), msg(502), msg(499), 2000)
-    assert told.told("start_known", "delivered", "unrecovered_seqnos") == {
+    assert told.told("start_known", "delivered") == {
         "start_known": False,
         "delivered": [[500, 500]],
-        "unrecovered_seqnos": [[501, 501]],
     }
+    assert told.gaps() == [("not asked for", [[501, 501]])]
 
 
 @pytest.mark.rule("V13")
@@ -722,3 +720,32 @@ def test_an_own_ack_above_what_was_captured_shows_a_hole_in_the_capture() -> Non
         "not_captured": 2,
     }
     assert told.findings() == [("CP007", "proven", [[3, 4]])]
+
+
+def test_what_a_request_for_a_higher_seqno_leaves_out_had_arrived() -> None:
+    """A tick's request names all that is missing from the low end (jgroups.md 4.4, 5.4)."""
+    told = heard("B", JOINED, msg(1), msg(3), msg(5), 1000, xmit_req(4), xmit_rsp(4))
+    assert told.gaps() == [("not captured", [[2, 2]]), ("recovered", [[4, 4]])]
+    assert told.told("lost", "not_captured", "delivered") == {
+        "lost": 1,
+        "not_captured": 1,
+        "delivered": [[1, 5]],
+    }
+    assert told.finding("CP007")["certainty"] == "proven"
+
+
+def test_a_request_after_highest_seqno_says_nothing_of_lower_ones() -> None:
+    """It is for that seqno only, at once (jgroups.md 5.4)."""
+    told = heard("B", JOINED, msg(1), msg(3), highest(4), xmit_req(4), xmit_rsp(4))
+    assert told.gaps() == [("not asked for", [[2, 2]]), ("recovered", [[4, 4]])]
+
+
+def test_what_was_never_asked_for_may_have_been_missed_by_the_capture() -> None:
+    told = heard("B", JOINED, msg(1), msg(3), 2000, msg(4))
+    assert told.told("lost", "unrecovered", "not_asked_for", "delivered") == {
+        "lost": 0,
+        "unrecovered": 0,
+        "not_asked_for": 1,
+        "delivered": None,
+    }
+    assert told.finding("CP007")["certainty"] == "cannot be told"

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqaudit.replay.measures import EXACT_VALUES, Durations
+from seqaudit.replay.measures import EXACT_VALUES, Durations, shown
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 5)), max_size=30))
@@ -36,3 +36,12 @@ def test_many_different_values_are_rounded_to_three_digits() -> None:
     assert forward.percentiles() == backward.percentiles()  # the order does not matter
     forward.add(999)
     assert min(forward._values) == 999  # below a thousand nothing is rounded
+
+
+def test_a_clock_that_steps_back_measures_nothing() -> None:
+    durations = Durations()
+    durations.add(-9_000_000_000)
+    assert durations.percentiles() == {"p50": None, "p99": None, "max": None}
+    assert [shown(ns) for ns in (None, -1, 850, 402_000, 1_750_000, 2_010_765_000)] == [
+        "an unknown time", "an unknown time", "850 ns", "402.0 us", "1.8 ms", "2.011 s",
+    ]  # fmt: skip

@@ -128,7 +128,7 @@ def test_findings_of_a_receiver_of_pgm() -> None:
     for event in (
         packet("ODATA", 1), packet("ODATA", 3), packet("RDATA", 2, 0.1), packet("ODATA", 3, 0.2),
         packet("ODATA", 5, 0.3, size=20_000), packet("ODATA", 4, 0.4), packet("ODATA", 7, 0.5),
-        packet("SPM", 7, 9.0),
+        packet("NAK", 6, 0.6, source=HERE, detail="[[6,7]]"), packet("SPM", 7, 9.0),
     ):  # fmt: skip
         engine.feed(event)
     engine.close()
@@ -136,6 +136,36 @@ def test_findings_of_a_receiver_of_pgm() -> None:
     assert sorted(rules_of(rows)) == ["PG001", "PG002", "PG003", "PG004", "PG006"]
     summary = rows[0].detail
     assert (summary["recovered"], summary["unrecovered"], summary["reordered"]) == (1, 1, 1)
+
+
+def test_a_packet_that_nobody_asked_for_may_have_been_missed_by_the_capture() -> None:
+    """A receiver sends a NAK within the back-off, and again (raims.md 2)."""
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
+    for event in (packet("ODATA", 1), packet("ODATA", 3), packet("SPM", 3, 9.0),
+                  packet("ODATA", 5, 9.1)):  # fmt: skip
+        engine.feed(event)
+    engine.close()
+    rows = pgm_findings.results(engine, 0, T0)
+    (found,) = [row.detail for row in rows if row.kind == FINDING]
+    assert (found["certainty"], found["seqnos"]) == ("cannot be told", [[2, 2]])
+    assert rules_of(rows) == ["CP007"]
+    summary = rows[0].detail
+    assert [summary[name] for name in ("lost", "unrecovered", "open", "gaps")] == [0, 0, 1, 2]
+    outcomes = [row.detail["outcome"] for row in rows if row.kind == "GAP"]
+    assert outcomes == ["not asked for", "open at the end"]
+
+
+def test_messages_in_packets_that_nobody_asked_for_are_not_called_lost() -> None:
+    world = World()
+    for sqn, at in ((1, 0.0), (3, 0.1), (4, 9.0)):
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    rows = world.rows()
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM" and r.detail["system"] == "raims"]
+    assert (stream["lost"], stream["unrecovered"]) == (None, None)
+    assert "CP007" in stream["unknown"]["lost"]
+    (found,) = [row.detail for row in rows if row.rule == "RA001" and row.kind == FINDING]
+    assert (found["certainty"], found["severity"]) == ("cannot be told", "warning")
 
 
 def test_with_parity_packets_nothing_is_said_of_what_was_repaired() -> None:

@@ -39,7 +39,7 @@ def test_every_rule_is_explained() -> None:
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", rule.name), rule.code
         assert isinstance(rule.severity, Severity)
         for text in (rule.meaning, rule.detection, rule.action):
-            assert (len(text) > 5 and text[0].isupper()) or text[0].islower(), rule.code
+            assert len(text) > 5 and text[0].isalpha(), rule.code
             assert text.endswith("."), rule.code
         assert rule.source, rule.code
 

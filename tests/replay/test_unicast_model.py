@@ -174,6 +174,9 @@ LIKELY: Final[Mapping[tuple[str, str], Callable[[World], bool]]] = {
 #: Findings that are *proven* at one end, and what makes them true. Any other is false.
 PROVEN: Final[Mapping[tuple[str, str], Callable[[Truth], bool]]] = {
     (A, "UC007"): lambda truth: truth.happened["ACK that is not newer"] > 0,
+    (A, "UC008"): lambda truth: (
+        truth.happened["ACK that is not newer"] > 0 and truth.windows_lost > 0
+    ),
     (A, "UC012"): lambda truth: truth.happened["SEND_FIRST_SEQNO came"] > 0,
     (A, "UC015"): lambda truth: truth.windows_lost > 0,
     (A, "UC020"): lambda truth: truth.happened["CLOSE sent"] > 0,

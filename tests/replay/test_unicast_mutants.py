@@ -49,9 +49,9 @@ _TOO_SOON: Final = _receiver("return self.tick_ns * 8 // 10 - 50_000_000", "retu
 _ASKED: Final = _receiver("            received.request(first, stop, mark)\n", "\n")
 _CLOSE: Final = _receiver("if entry is not None and entry.stream is stream:  # B21", "if False:")
 _NUMBERS: Final = Mutant(
-    "unicast_streams",
-    "new = self.ever.add(event.seqno, event.stop_seqno)",
-    "new = [(event.seqno, event.stop_seqno)]",
+    "counted",
+    "return self.ever.add(event.seqno, event.stop_seqno)",
+    "return [(event.seqno, event.stop_seqno)]",
 )
 _STAMPS: Final = Mutant(
     "unicast_tables", "return 0 < (stamp - last) % (1 << 32) < 1 << 31", "return stamp > last"
@@ -147,7 +147,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "P5": _PURGED,
     "P6": Mutant("unicast_findings", "if repeat.requests >= ENDLESS_REQUESTS:", "if False:"),
     "P7": _NEEDLESS,
-    "P8": Mutant("unicast_summary", '"delivered": None,\n', '"delivered": [],\n'),
+    "P8": Mutant("stream_rows", '"delivered": None,\n', '"delivered": [],\n'),
 }  # fmt: skip
 
 

@@ -1,9 +1,12 @@
 """The data receiver's rows (jgroups.md 4.4; table B), captured at B, which A sends to."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from seqaudit.decoders.events import Flag
+from seqaudit.replay.event import Event
 from tests.replay.builders import B, Step
 from tests.replay.unicast_builders import (
     TICK,
@@ -307,8 +310,33 @@ def test_the_same_request_five_times_without_a_copy_is_endless() -> None:
 def test_what_never_comes_is_lost_and_what_is_missing_at_the_end_is_open() -> None:
     story = [data(1), data(3), TICK, ack(1, 1)]
     assert heard(B, *story).findings() == [("UC033", "proven")]
-    assert heard(B, *story, 3 * TICK).findings() == [("UC002", "proven")]
-    assert heard(B, *story, 3 * TICK).told("unrecovered_seqnos") == {"unrecovered_seqnos": [[2, 2]]}
+    asked = [*story, request(2)]
+    assert heard(B, *asked, 3 * TICK).findings() == [("UC002", "proven")]
+    assert heard(B, *asked, 3 * TICK).told("unrecovered_seqnos") == {"unrecovered_seqnos": [[2, 2]]}
+
+
+def test_what_was_never_asked_for_may_have_been_missed_by_the_capture() -> None:
+    """A receiver asks for what it misses at every tick (jgroups.md 4.4)."""
+    told = heard(B, data(1), data(3), TICK, ack(1, 1), 3 * TICK, data(4))
+    assert told.findings() == [("CP007", "cannot be told")]
+    assert told.told("lost", "unrecovered", "not_asked_for", "delivered") == {
+        "lost": 0,
+        "unrecovered": 0,
+        "not_asked_for": 1,
+        "delivered": None,
+    }
+
+
+def test_what_a_request_for_a_higher_seqno_leaves_out_had_arrived() -> None:
+    """A tick's request names all that is missing from the low end (jgroups.md 4.4)."""
+    told = heard(B, data(1), data(3), data(5), TICK, request(4), data(4), TICK, ack(5, 1))
+    assert told.findings("UC018") == [("UC001", "proven"), ("CP007", "proven")]
+    assert told.told("lost", "lost_seqnos", "not_captured", "delivered") == {
+        "lost": 1,
+        "lost_seqnos": [[4, 4]],
+        "not_captured": 1,
+        "delivered": [[1, 5]],
+    }
 
 
 def test_a_message_asked_for_after_it_arrived_was_dropped_inside() -> None:
@@ -482,3 +510,21 @@ def test_a_hole_of_the_capture_is_no_loss() -> None:
     told = heard(B, data(1), data(4), TICK, ack(4, 1))
     assert told.gaps() == [("not captured", [[2, 3]])]
     assert told.findings() == [("CP007", "proven")]
+
+
+def test_what_a_member_sent_is_not_sent_twice_because_it_was_captured_twice() -> None:
+    """No network lies between a member and its own interface."""
+    story = [data(2), sync(1), data(1), data(2), TICK, ack(2, 2), data(4), 2 * TICK, request(3)]
+    once = heard(B, *story, data(3))
+    twice = [
+        step
+        for event in story
+        for step in (
+            [event, replace(event, flags=event.flags | Flag.NETWORK_DUPLICATE)]
+            if isinstance(event, Event) and event.source == B
+            else [event]
+        )
+    ]
+    names = ("requests", "requested_seqnos", "acks", "syncs")
+    assert heard(B, *twice, data(3)).told(*names) == once.told(*names)
+    assert heard(B, *twice, data(3)).findings() == once.findings()

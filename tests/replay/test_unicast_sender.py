@@ -1,9 +1,12 @@
 """The data sender's rows (jgroups.md 4.3; table A), captured at A, which sends to B."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from seqaudit.decoders.events import Flag
+from seqaudit.replay.event import Event
 from tests.replay.builders import A, B, Step
 from tests.replay.unicast_builders import (
     TICK,
@@ -366,3 +369,17 @@ def test_between_members_traffic_is_counted_and_nothing_is_said_of_the_ends() ->
 def test_a_mirror_sees_endless_requests() -> None:
     story = [data(1), data(2, 4), TICK, *[TICK, request(3)] * 5]
     assert ("UC011", "likely") in heard(None, *story).findings()
+
+
+def test_copies_of_the_network_are_no_acks_out_of_order_and_no_storm() -> None:
+    story = [data(1), data(2), sync(1), data(1, first=True), TICK, ack(2, 2)]
+    twice = [
+        step
+        for event in story
+        for step in (
+            [event, replace(event, flags=event.flags | Flag.NETWORK_DUPLICATE)]
+            if isinstance(event, Event) and event.source == B
+            else [event]
+        )
+    ]
+    assert heard(A, *twice).findings() == heard(A, *story).findings()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from seqaudit.decoders import zenoh_kernels as wire
 from seqaudit.decoders.events import Flag, Kind
 from seqaudit.decoders.zenoh import BatchDecoder, Batches
-from seqaudit.decoders.zenoh_messages import zid_text
+from seqaudit.decoders.zenoh_messages import read, zid_text
 from seqaudit.replay.event import Event
 from seqaudit.replay.parameters import Given
 from seqaudit.replay.results import ACCOUNT, FINDING, GAP, QUERY, STREAM, Result
@@ -107,7 +107,7 @@ class Session:
             found += BatchDecoder().decode(batches)[0]
         rows = [row for batch in found for row in batch.to_pylist()]
         rows.sort(key=lambda row: (row["frame"], row["index"]))
-        engine = ZenohEngine("zenoh|udp|10.77.0.1:40000|10.77.0.2:7000", given or {}, vantage)
+        engine = ZenohEngine("zenoh|udp|10.77.0.1:40000|10.77.0.2:7000", given or {}, vantage, read)
         for row in rows:
             engine.feed(event(row))
         engine.close()
@@ -148,7 +148,7 @@ class Group:
         batches.destination_port[:] = 7448
         found, _ = BatchDecoder().decode(batches)
         rows = [row for batch in found for row in batch.to_pylist()]
-        engine = ZenohEngine("zenoh|udp|224.0.0.225:7448", {}, AT_SUBSCRIBER)
+        engine = ZenohEngine("zenoh|udp|224.0.0.225:7448", {}, AT_SUBSCRIBER, read)
         for row in sorted(rows, key=lambda row: (row["frame"], row["index"])):
             engine.feed(event(row))
         engine.close()
