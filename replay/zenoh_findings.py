@@ -444,7 +444,8 @@ class _Zenoh(Reporter):
                 "a sample that was there already", times=subscriber.repeat_count,
             )  # fmt: skip
         yield from self.note(
-            stream, "ZN006", source.discarded, here,
+            stream, "ZN006", source.discarded,
+            Certainty.LIKELY if source.network_duplicates else here,
             "{count:sample} of {sender_member} arrived in frames that the receiving transport "
             "throws away.",
             "a frame whose sn is not newer than the last",
@@ -834,29 +835,43 @@ class _Zenoh(Reporter):
         )
         for gap in counter.gaps:
             yield self.row(GAP, _hop_gap(gap, counter), stream)
-        for finding in self._hop_findings(stream, counter):
+        at_sender = self.engine.role(sender, receiver) == "sender"
+        for finding in self._hop_findings(stream, counter, at_sender=at_sender):
             yield self.finding(finding, stream)
 
-    def _hop_findings(self, stream: Stream, counter: HopCounter) -> Iterator[Finding]:
-        tcp = self.engine.transport == "tcp"
+    def _hop_findings(
+        self, stream: Stream, counter: HopCounter, *, at_sender: bool
+    ) -> Iterator[Finding]:
+        if self.engine.transport == "tcp":
+            certainty = Certainty.LIKELY
+            why = ": over TCP that is the sender's doing, or a hole in the capture."
+        elif at_sender:  # no network lies before its own interface
+            certainty = Certainty.UNDECIDABLE
+            why = " where they are sent: they were not, or this capture missed them."
+        else:
+            certainty, why = Certainty.PROVEN, "; zenoh does not send them again."
         if counter.lost:
             yield self.make(
-                stream, "ZN005", Certainty.LIKELY if tcp else Certainty.PROVEN,
+                stream, "ZN005", certainty,
                 "{count:frame} from {sender_member} to {receiver_member} {count|is|are} missing"
-                + (": over TCP that is the sender's doing, or a hole in the capture." if tcp
-                   else "; zenoh does not send them again."),
+                + why,
                 seqnos=listed(counter.lost),
                 mark=counter.gaps[0].revealed if counter.gaps else None,
                 evidence=[(gap.revealed, "the next frame that came")
                           for gap in counter.gaps[:MAX_EVIDENCE]],
                 facts={"count": counter.lost.total()},
             )  # fmt: skip
+        copies = counter.network_duplicates
         yield from self.times(
-            stream, "ZN006", counter.discarded, Certainty.PROVEN,
+            stream, "ZN006", counter.discarded,
+            Certainty.LIKELY if copies else Certainty.PROVEN,
             "{times:frame} from {sender_member} {times|is|are} thrown away by the transport of "
-            "{receiver_member}: {late} late, {repeated} repeated.",
+            "{receiver_member}: {late} late, {repeated} repeated"
+            + ("; {copies} came twice in identical datagrams, from the network or from the "
+               "capturing machine, and of the latter the transport knows nothing." if copies
+               else "."),
             "a frame whose sn is not newer than the last",
-            late=counter.late.ranges.total(), repeated=counter.repeated,
+            late=counter.late.ranges.total(), repeated=counter.repeated, copies=copies,
         )  # fmt: skip
         yield from self.times(
             stream, "ZN015", counter.abandoned, Certainty.LIKELY,

@@ -92,6 +92,7 @@ class Session:
         given: Mapping[str, Given] | None = None,
         chunk: int = 0,
         refused: int = 0,
+        copies: int = 0,
     ) -> tuple[ZenohEngine, list[Result]]:
         batches = z.batches(self.payloads, back=self.back)
         times = [round(at * 1000) * 1_000_000 for at in self.times]
@@ -99,6 +100,7 @@ class Session:
             batches.stop[place] -= size
         batches.at_ns = np.array(times, np.int64)
         batches.flags[len(times) - refused :] = Flag.REFUSED
+        batches.flags[len(times) - copies :] |= Flag.NETWORK_DUPLICATE
         found = []
         if chunk:  # pieces of a capture, each with a decoder of its own
             for at in range(0, batches.count, chunk):
@@ -487,6 +489,28 @@ def test_a_late_frame_is_thrown_away_with_its_sample() -> None:
     row = stream(found)
     assert (row["delivered"], row["discarded"], row["recovered"]) == ([[0, 2]], 1, 1)
     assert "ZN006" in rules(found)
+
+
+def certainty(found: list[Result], rule: str) -> set[str]:
+    return {r.detail["certainty"] for r in found if r.kind == FINDING and r.rule == rule}
+
+
+def test_a_copy_that_the_capturing_machine_may_have_made_proves_nothing_of_the_transport() -> None:
+    session = Session().put(0)
+    session.raw(z.frame(session.sns[False] - 1, z.push(z.put(0))))
+    _, found = session.played()
+    assert certainty(found, "ZN006") == {"proven"}
+    _, found = session.played(copies=1)
+    assert certainty(found, "ZN006") == {"likely"}
+    texts = [r.detail["text"] for r in found if r.kind == FINDING and r.rule == "ZN006"]
+    assert any("from the network or from the capturing machine" in text for text in texts)
+
+
+def test_what_is_missing_where_it_is_sent_may_be_missed_by_the_capture() -> None:
+    session = Session().put(0, 1).lose().put(3)
+    assert certainty(session.played()[1], "ZN005") == {"proven"}
+    at_publisher = Vantage("member", "10.77.0.1")
+    assert certainty(session.played(at_publisher)[1], "ZN005") == {"cannot be told"}
 
 
 def test_fragments_are_one_sample() -> None:
