@@ -431,6 +431,8 @@ def first_line(problem: BaseException) -> str:
     causes = [line.removeprefix("Caused by: ").removeprefix(": ") for line in lines[1:]
               if line.startswith(("Caused by: ", ": "))]  # fmt: skip
     told = [cause for cause in causes if ": " in cause] or causes[-1:]
+    if told and told[-1].endswith("invalid null input: name"):  # Hadoop's login
+        return "this system has no name for this user, and Spark wants one"
     if told and lines[0].startswith("An error occurred while calling"):
         return told[-1][:300]
     return lines[0][:300] if lines else type(problem).__name__

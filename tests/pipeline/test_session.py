@@ -193,6 +193,13 @@ def test_a_java_that_is_ending_is_waited_for_a_moment(monkeypatch: pytest.Monkey
             "Caused by: java.io.EOFException\n\t... 3 more",
             "java.io.IOException: No space left on device",
         ),
+        (
+            "An error occurred while calling None.org.apache.spark.api.java.JavaSparkContext.\n"
+            ": org.apache.hadoop.security.KerberosAuthException: failure to login\n"
+            "Caused by: javax.security.auth.login.LoginException: "
+            "java.lang.NullPointerException: invalid null input: name\n",
+            "this system has no name for this user, and Spark wants one",
+        ),
     ],
 )
 def test_of_an_exception_the_line_is_told_that_says_something(text: str, line: str) -> None:
