@@ -123,6 +123,7 @@ RDATA = 5
 NAK = 8
 NCF = 10
 SPMR = 12
+PARITY = 0x80  # an option
 
 # Head of ``m``.
 W_NEXT = 0
@@ -998,7 +999,8 @@ def pgm(data, at, end, length, text, m):
         if sort == NAK or sort == NCF or sort == 9:
             if at + 20 <= end:
                 m[row + R_SEQNO] = u32be(data, at + 16)
-                tell_sqns(data, at + 16, end, u8(data, at + 5), row, text, m)
+                if u8(data, at + 5) & PARITY == 0:  # else its number is that of a group of packets
+                    tell_sqns(data, at + 16, end, u8(data, at + 5), row, text, m)
         m[place + L_OPEN] = 0
         m[place + L_FLOOR] = m[W_ROWS]
         if length > end - at:
@@ -1203,9 +1205,9 @@ def decode(
             if m[W_TEXT] + DATAGRAM_TEXT > m[W_TEXT_ROOM]:
                 room = 0
         if room == 1:
-            if barrier[i] == 1:
+            if barrier[i] > 0:
                 m[W_FLOOR] = m[W_ROWS]
-            elif wanted[i] >= 0:
+            if barrier[i] != 1 and wanted[i] >= 0:
                 at = start[i]
                 end = stop[i]
                 m[D_NUMBER] = i

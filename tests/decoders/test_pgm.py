@@ -380,6 +380,14 @@ def test_damaged_packets_never_raise_and_both_modes_agree(draw: st.DataObject) -
     both_modes(payloads)
 
 
+def test_a_request_for_parity_lists_no_numbers_in_any_mode() -> None:
+    packet = bytearray(nak(4, 5, 6))
+    packet[5] |= 0x80
+    both_modes([bytes(packet)])
+    (row,) = Decoded(telling(PgmDecoder, True), [bytes(packet)]).packets()
+    assert (row["wire_kind"], row["detail"]) == ("PARITY_NAK", None)
+
+
 def test_what_has_no_room_for_its_text_is_read_by_python() -> None:
     packet = inbox(2, CONTROLS[0] + CONTROLS[1] + CONTROLS[0])
     expected = beside(packet)
