@@ -98,6 +98,7 @@ class Datagrams:
     ip_id: Int64s  # 0 … 65535 (IPv6 fragment header: 32 bits); -1: none, or 0 with DF (RFC 6864)
     flags: Int64s  # Flag.MULTICAST, NETWORK_DUPLICATE, CUT
     barrier: Int64s  # 1: a frame for the second stage; no datagram, but every open run ends here
+    # (2, of messages of a stream only: every open run ends before this one)
     outcome: Int64s  # Outcome, written by the decoder that claims the datagram
 
     @property

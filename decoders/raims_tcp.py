@@ -217,10 +217,11 @@ class RaimsStreamDecoder:
             batches.append(pa.RecordBatch.from_pylist(events, schema=EVENTS))
         messages = np.flatnonzero(frames.kind == MESSAGE)
         if len(messages):
-            datagrams, wanted, order = self._datagrams(frames, messages)
+            datagrams, links_of = self._datagrams(frames, messages)
             where = Where(datagrams, links, "tcp:")
-            for table in self._walk.rounds(datagrams, wanted):
-                table[:, wire.INDEX] += frames.place[order[table[:, wire.DATAGRAM]]] << 16
+            places = frames.place[messages] << 16
+            for table in self._walk.rounds(datagrams, links_of):
+                table[:, wire.INDEX] += places[table[:, wire.DATAGRAM]]
                 details = self._walk.details(table)
                 batches += self._rows.batches(where, self._walk.memory, table, details)
         return batches
@@ -266,14 +267,14 @@ class RaimsStreamDecoder:
     @staticmethod
     def _datagrams(
         frames: StreamFrames, messages: np.ndarray[Any, np.dtype[np.intp]]
-    ) -> tuple[Datagrams, Any, Any]:
+    ) -> tuple[Datagrams, Int64s]:
         """Messages as the kernel takes them, with a barrier between two capture frames: events of
-        other links may come in between; also the link of each, and its place in ``frames``."""
-        before = frames.frame[messages[1:]] != frames.frame[messages[:-1]]
-        before |= frames.lost[messages[1:]] > 0
-        order = np.insert(messages, np.flatnonzero(before) + 1, -1)
-        at = np.maximum(order, 0)
-        zeros = np.zeros(len(order), np.int64)
+        other links may come in between; also the link of each."""
+        at: Any = slice(None) if len(messages) == frames.count else messages
+        frame = frames.frame[at]
+        barrier = np.zeros(len(messages), np.int64)
+        barrier[1:][(frame[1:] != frame[:-1]) | (frames.lost[at][1:] > 0)] = 2
+        zeros = np.zeros(len(messages), np.int64)
         ports = np.array([port for _, port in frames.connection.ends], np.int64)
         direction = frames.direction[at]
         datagrams = Datagrams(
@@ -282,7 +283,7 @@ class RaimsStreamDecoder:
             capture=frames.connection.capture,
             split=0,
             hosts=[host for host, _ in frames.connection.ends],
-            frame=frames.frame[at],
+            frame=frame,
             at_ns=frames.at_ns[at],
             start=frames.start[at],
             stop=frames.stop[at],
@@ -293,7 +294,7 @@ class RaimsStreamDecoder:
             destination_port=ports[1 - direction],
             ip_id=zeros - 1,
             flags=frames.refused[at] * int(Flag.REFUSED),
-            barrier=(order < 0).astype(np.int64),
+            barrier=barrier,
             outcome=zeros.copy(),
         )
-        return datagrams, direction + 1, at
+        return datagrams, direction + 1

@@ -210,7 +210,7 @@ class Runs:
             if not count:
                 continue
             tracked.count_run(direction, count, lane.wire_bytes(begin, stop))
-            if lane.is_news(number, tracked, direction):
+            if links.is_news(tracked, direction):
                 tracked.note_headers(direction, lane.facts(begin, stop))
             last = self._order[lane.latest[stop - 1]]
             flow.spoke_ns[direction] = int(segments.at_ns[last])
@@ -257,9 +257,12 @@ class _Links:
         )  # fmt: skip
         first = np.array(starts[:-1], np.int64)[flow]
         forth = direction == 0
+        ttl = facts & 0xFF
+        self._low_ttl, self._high_ttl = int(ttl.min()), int(ttl.max())
+        self._outgoing = bool((facts & OUTGOING_BIT).any())
         states = np.array([_state(one) for one in tracked], np.int64).T
         self.expected: list[list[int]] = states[:2].tolist()
-        self.lanes = [_Lane(mine, starts, length, facts) for mine in (forth, ~forth)]
+        self.lanes = [_Lane(mine, length, facts) for mine in (forth, ~forth)]
         # where the last segment before that moved each direction's next byte has put it
         syn = flags & SYN > 0
         moves = (length > 0) | syn
@@ -283,6 +286,14 @@ class _Links:
         silent = (at_ns > spoke_ns) & ((at_ns - spoke_ns > SILENT_NS) | (at_ns - spoke_ns < 0))
         self._waiting: list[int] = np.flatnonzero(silent & (length > 0)).tolist()
 
+    def is_news(self, tracked: Tracked, direction: int) -> bool:
+        """Whether any header, of whatever connection, says what none of this flow's said before."""
+        return (
+            self._low_ttl < tracked.low_ttl[direction]
+            or self._high_ttl > tracked.high_ttl[direction]
+            or (self._outgoing and not tracked.outgoing[direction])
+        )
+
     def answered(self, begin: int, stop: int) -> int:
         """The place in [begin, stop], of one connection, up to which nothing waits for an answer
         that has not come before ``stop``."""
@@ -302,7 +313,7 @@ class _Lane:
         latest: the last of them up to here.
     """
 
-    def __init__(self, mine: Bools, starts: list[int], length: Int64s, facts: Int64s) -> None:
+    def __init__(self, mine: Bools, length: Int64s, facts: Int64s) -> None:
         self.mine = mine
         self.counts = _sums(mine)
         self.latest = _latest(mine)
@@ -311,11 +322,6 @@ class _Lane:
         data = mine & (length > 0)
         self._data = np.flatnonzero(data)
         self._data_counts = _sums(data)
-        # of each connection
-        ttl = facts & 0xFF
-        self._low = np.minimum.reduceat(np.where(mine, ttl, 0xFF), starts[:-1])
-        self._high = np.maximum.reduceat(np.where(mine, ttl, 0), starts[:-1])
-        self._outgoing = np.bitwise_or.reduceat(np.where(mine, facts, 0), starts[:-1])
 
     def data_places(self, begin: int, stop: int) -> Int64s:
         """Those of [begin, stop) that have payload."""
@@ -324,14 +330,6 @@ class _Lane:
     def wire_bytes(self, begin: int, stop: int) -> int:
         """Bytes of their frames."""
         return int(self._wire[stop] - self._wire[begin])
-
-    def is_news(self, number: int, tracked: Tracked, direction: int) -> bool:
-        """Whether any of a connection's headers may say what none said before."""
-        return (
-            self._low[number] < tracked.low_ttl[direction]
-            or self._high[number] > tracked.high_ttl[direction]
-            or (self._outgoing[number] & OUTGOING_BIT > 0 and not tracked.outgoing[direction])
-        )
 
     def facts(self, begin: int, stop: int) -> Int64s:
         """Of those in [begin, stop)."""

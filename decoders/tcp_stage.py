@@ -436,8 +436,8 @@ class TcpAssembler:
                         tracked.flow.directions[number].unfinish(int(own[place]))
                     elif fates[part] == DECODED:
                         fates[part] = int(own[place])
-                for outcome in set(fates):
-                    account.count(Outcome(outcome), fates.count(outcome))
+                for outcome in Outcome:
+                    account.count(outcome, fates.count(outcome))
         counts["frames"] += messages
 
     def _tell_holes(self, tracked: Tracked) -> None:
