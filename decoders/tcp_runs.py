@@ -115,7 +115,7 @@ class Runs:
 
     def row_with(self, row: int, size: int) -> int:
         """The first row from ``row`` on with which there are ``size`` bytes; there is one."""
-        wanted = max(int(self._bytes[row]) + size, int(self._bytes[row]))
+        wanted = int(self._bytes[row]) + max(size, 0)
         return max(row, int(np.searchsorted(self._bytes, wanted, "left")) - 1)
 
     def row(self, number: int) -> Row:
@@ -265,7 +265,7 @@ class _Links:
         self.lanes = [_Lane(mine, length, facts) for mine in (forth, ~forth)]
         # where the last segment before that moved each direction's next byte has put it
         syn = flags & SYN > 0
-        moves = (length > 0) | syn
+        moves = ((length > 0) | syn) & (flags & RST == 0)  # what a RST says is not of the stream
         end = (seq + length + syn) & MASK
         one, other = (_latest(moves & lane.mine) for lane in self.lanes)
         theirs = np.where(forth, other, one)

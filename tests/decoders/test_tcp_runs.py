@@ -101,12 +101,12 @@ def captured(draw: Random, most: int) -> list[Segment]:
             begin, stop = draw.choice(side.parts)
             put(direction, side.seq + begin, side.said[begin:stop], ACK)
         if happens("RST"):
-            put(
-                1 - direction,
-                sides[1 - direction].seq,
-                b"",
-                draw.choice([RST, RST | ACK]),
-            )
+            why = draw.choice([b"", framed(b"why")])
+            ending = sides[1 - direction]
+            put(1 - direction, ending.seq + len(ending.said), why, draw.choice([RST, RST | ACK]))
+            if draw.random() < 0.5:  # as if that had been of the stream
+                ending.said += why
+                ending.heard = len(ending.said)
         if happens("FIN"):
             put(direction, side.seq + len(side.said), b"", FIN | ACK)
         if happens("new connection"):
