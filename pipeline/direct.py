@@ -20,8 +20,9 @@ from seqaudit.replay.results import RESULTS
 from seqaudit.replay.settings import ReplaySettings
 from seqaudit.replay.stage import load_engines
 
-#: Rows handed to a stage at once, as Spark does.
-BATCH_ROWS = 100_000
+#: Rows handed to a stage at once: with their texts they take a third of a kilobyte each, and a
+#: multiple of that while they are gathered.
+BATCH_ROWS = 30_000
 
 #: Rows are shared out in so many parts a core, the largest first, so that all end together.
 PARTS_A_CORE: Final = 16
@@ -30,6 +31,9 @@ PARTS_A_CORE: Final = 16
 #: begins with looking for its first record and at the 4 MB before it.
 SMALLEST_BYTES: Final = 32_000_000
 LARGEST_BYTES: Final = 256_000_000
+
+#: So many rows are held as soon as they are decoded.
+HELD_FROM_ROWS: Final = 30_000
 
 #: So many batches are made fewer: those of small captures weigh more than their rows.
 SMALL_BATCHES = 200
@@ -248,13 +252,18 @@ def _decode_here(
 ) -> None:
     """Decode in this process; ``batches`` has what was decoded, however this ends."""
     fresh: list[pa.RecordBatch] = []
+    rows = 0
     try:
         for number, piece in enumerate(pieces, 1):
-            fresh.extend(decode_pieces([piece], settings, stdin))
+            for batch in decode_pieces([piece], settings, stdin):
+                fresh.append(batch)
+                rows += len(batch)
+                if rows >= HELD_FROM_ROWS or len(fresh) >= SMALL_BATCHES:
+                    made = list(_held(gathered(fresh)))
+                    batches += made
+                    fresh.clear()
+                    rows = 0
             progress.done(number)
-            if len(fresh) >= SMALL_BATCHES:
-                batches.extend(_held(gathered(fresh)))
-                fresh.clear()
     finally:
         batches.extend(_held(gathered(fresh)))
 

@@ -94,10 +94,11 @@ class Story:
     def send(
         self, who: str, subjects: list[str], skipped: int = 0, flags: int = 16,
         *, forgets: bool = False, loses: bool = False, link: str | None = None,
+        timed: bool = True,
     ) -> None:  # fmt: skip
         """A packet of messages; skipped numbers never came."""
         self.next_frame()
-        stamp = self.now - self.now % 40_000_000
+        stamp = self.now - self.now % 40_000_000 if timed else None
         made = [
             (subject, *self.number(who, subject, skipped, forgets=forgets), stamp)
             for subject in subjects
@@ -199,7 +200,8 @@ OTHERS: Final = st.one_of(
     st.builds(lambda w, s, link: [("other", w, s, link)] * 2, WHO, st.sampled_from(SUBJECTS),
               st.sampled_from(["tcp:x", "tcp:y"])),
     st.builds(lambda s: [("own", s)] * 3, st.sampled_from(SUBJECTS)),
-    st.builds(lambda w, s: [("flagged", w, s)], WHO, st.sampled_from(SUBJECTS)),
+    st.builds(lambda what, w, s: [(what, w, s)], st.sampled_from(["flagged", "untimed"]), WHO,
+              st.sampled_from(SUBJECTS)),
     st.builds(lambda w, word: [("notice", w, word)], WHO,
               st.sampled_from(["HB", "HB", "AUTH", "BYE", "HELO"])),
     st.builds(lambda word, s, w: [("subscribe", word, s, w)],
@@ -232,6 +234,8 @@ def told(parts: list[list[tuple[Any, ...]]]) -> Story:
             story.send(how[0], [how[1]], skipped=how[2])
         elif what == "other":
             story.send(how[0], [how[1]], link=how[2])
+        elif what == "untimed":
+            story.send(how[0], [how[1]], timed=False)
         elif what == "own":
             story.send("ME", [how[0]])
         elif what == "flagged":
