@@ -52,6 +52,16 @@ def test_the_folder_is_private(own_folder: Path) -> None:
     assert (own_folder / server.STATE).stat().st_mode & 0o777 == 0o600
 
 
+def test_python_by_another_path_is_the_same_installation(
+    own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = server.code_fingerprint()
+    python = Path(sys.executable)
+    monkeypatch.setattr(sys, "executable", str(python.parent / ".." / "bin" / python.name))
+    assert server.folder() == own_folder
+    assert server.code_fingerprint() == code
+
+
 def test_what_a_crashed_server_left_behind_is_removed(own_folder: Path) -> None:
     server.write_state(own_folder, STATE)
     assert (server.running(), server.use(), server.stop()) == (None, None, False)
