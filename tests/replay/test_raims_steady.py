@@ -208,6 +208,25 @@ OTHERS: Final = st.one_of(
               st.sampled_from(["JOIN", "LEAV", "PSUB", "STOP"]),
               st.sampled_from([*SUBJECTS, "_1.>", "_1.*.D"]), st.sampled_from(["ME", "ME", "A"])),
 )  # fmt: skip
+#: What needs several steps, each of which comes too seldom by itself.
+TURNS: Final = st.builds(
+    lambda turn, w, s: [(what, *(w if how == "who" else s if how == "what" else how for how in row))
+                        for what, *row in turn],
+    st.sampled_from(
+        [
+            [*[("send", "who", SUBJECTS), ("spm", "who")] * 3, ("subscribe", "JOIN", "what", "ME"),
+             ("send", "who", SUBJECTS)],
+            [("notice", "who", "HB"), ("send", "who", SUBJECTS), ("pause", 30.0),
+             ("send", "who", SUBJECTS)],
+            [("send", "who", SUBJECTS), ("subscribe", "JOIN", "what", "ME"),
+             ("subscribe", "PSUB", "_1.>", "B"), ("send", "who", SUBJECTS)],
+            [("send", "who", SUBJECTS), ("subscribe", "LEAV", "what", "ME"),
+             ("send", "who", SUBJECTS), ("untimed", "who", "what")],
+            [("send", "who", SUBJECTS), ("lose", "who", "what", 0), ("send", "who", SUBJECTS),
+             ("repair",), ("again", 4, "tcp:x"), ("again", 1, "tcp:x"), ("send", "who", SUBJECTS)],
+        ]
+    ), WHO, st.sampled_from(SUBJECTS),
+)  # fmt: skip
 PARAMETERS: Final = st.sampled_from(
     [
         {},
@@ -251,7 +270,7 @@ def told(parts: list[list[tuple[Any, ...]]]) -> Story:
 
 @settings(max_examples=400, deadline=None)
 @given(
-    st.lists(st.one_of(SENDING, SENDING, OTHERS), max_size=30),
+    st.lists(st.one_of(SENDING, SENDING, TURNS, OTHERS), max_size=30),
     st.sampled_from([HERE, HERE, ADDRESSES["A"], None]),
     PARAMETERS,
 )

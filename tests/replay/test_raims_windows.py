@@ -542,6 +542,17 @@ def test_a_rotation_needs_time_size_and_entries_or_nine_times_the_interval() -> 
     assert large.rotation.rotation_count == 0
 
 
+@pytest.mark.rule("raims-8.5")
+def test_a_table_that_was_looked_at_in_vain_rotates_when_an_entry_has_come() -> None:
+    idle = publisher(size_bytes=1, entries=0)
+    for turn in range(1, 400):  # far beyond the last time that an empty table could rotate at
+        idle.rotation.advance(T0 + turn * SECOND)
+    idle.rotation.add("a", object(), T0 + 400 * SECOND)  # type: ignore[arg-type]
+    assert idle.rotation.rotation_count == 0
+    idle.rotation.advance(T0 + 400 * SECOND + 40_000_000)
+    assert [r.at_ns for r in idle.rotation.rotations] == [T0 + 400 * SECOND + 40_000_000]
+
+
 @pytest.mark.rule("raims-8.6")
 def test_the_old_tables_size_counts_after_17_intervals() -> None:
     made = publisher(size_bytes=100_000, entries=0).rotation
