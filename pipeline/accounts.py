@@ -5,7 +5,7 @@ intersections here do not depend on how a capture was cut.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -52,11 +52,21 @@ FEW_FRAGMENTS: Final = 100
 COMMENTS: Final = 5
 
 
-def accounts_of(rows: pa.Table) -> list[Account]:
-    """The accounts among events or results, each with its ``capture``."""
+def accounts_of(rows: pa.Table, only: Collection[str] = ()) -> list[Account]:
+    """The accounts among events or results, each with its ``capture``.
+
+    Args:
+        only: keys that are wanted; none: all. Of ten thousand captures all would be 100 MB.
+    """
     kind: object = "ACCOUNT" if pa.types.is_string(rows.schema.field("kind").type) else Kind.ACCOUNT
     picked = filtered(rows, equal(rows["kind"], kind)).select(["capture", "detail"])
-    return [json.loads(row["detail"]) | {"capture": row["capture"]} for row in picked.to_pylist()]
+    accounts = []
+    for row in picked.to_pylist():
+        account = json.loads(row["detail"])
+        if only:
+            account = {key: account[key] for key in only if key in account}
+        accounts.append(account | {"capture": row["capture"]})
+    return accounts
 
 
 def frames_of_splits(accounts: Iterable[Account]) -> dict[int, int]:

@@ -36,6 +36,7 @@ from seqaudit.pipeline.accounts import (
     torn_carriers,
 )
 from seqaudit.pipeline.events_file import Decoded, Files
+from seqaudit.pipeline.held import HeldResults
 from seqaudit.pipeline.java import JavaError
 from seqaudit.pipeline.plan import (
     CaptureInput,
@@ -58,6 +59,7 @@ from seqaudit.pipeline.session import Place, SessionError, Starting, discard, sh
 from seqaudit.pipeline.vantage import checked_vantage, given_vantage, inferred_vantage
 from seqaudit.pipeline.warm import compile_for, load_for
 from seqaudit.replay.parameters import GIVEN, ParameterError, parse_parameter
+from seqaudit.replay.results import RESULTS
 from seqaudit.replay.settings import CaptureSettings, ReplaySettings, Vantage
 
 if TYPE_CHECKING:
@@ -85,6 +87,15 @@ LANE_BYTES: Final = 16 << 20
 
 #: Cores to plan for on a cluster.
 CLUSTER_CORES: Final = 16
+
+#: Rows of results that are compressed at a time.
+RESULT_ROWS: Final = 10_000
+
+#: What is read of accounts to prove borders and connections, and to infer vantages.
+_OF_BORDERS: Final = (
+    "piece", "begin", "landing", "begin_state", "landing_state", "error", "shipped",
+)  # fmt: skip
+_OF_VANTAGES: Final = ("ends",)
 
 #: How much a compressed capture grows, to foresee the same.
 INFLATION: Final = 5
@@ -225,9 +236,13 @@ class _Job:
                 planned, results = self._settled(
                     planned, partial(self._on_spark, starting, settings)
                 )
-                proven = self._vantages(planned.files, accounts_of(results), members_of(results))
+                proven = self._vantages(
+                    planned.files, accounts_of(results, _OF_VANTAGES), members_of(results)
+                )
                 if _same(proven, vantages):
-                    return self._report(planned.files, results, proven, settings)
+                    held = _held(results)
+                    del results  # the report takes the room
+                    return self._report(planned.files, held, proven, settings)
                 self._progress.note("replaying again: a capture was taken elsewhere than guessed")
                 vantages = proven
 
@@ -247,7 +262,9 @@ class _Job:
 
             planned, facts = self._settled(planned, decoded)
             vantages = self._vantages(
-                planned.files, accounts_of(facts.cast(EVENTS)), members_of(facts.cast(EVENTS))
+                planned.files,
+                accounts_of(facts.cast(EVENTS), _OF_VANTAGES),
+                members_of(facts.cast(EVENTS)),
             )
             settings = self._replay_settings(vantages, planned.inputs)
             lanes = self._lanes(planned.total_bytes)
@@ -258,7 +275,9 @@ class _Job:
                 lanes,
                 self._progress,
             )
-        return self._report(planned.files, results, vantages, settings)
+        held = _held(results)
+        del results
+        return self._report(planned.files, held, vantages, settings)
 
     def _audit_events(self) -> dict[str, Any]:
         if len(self._inputs) > 1:
@@ -272,7 +291,8 @@ class _Job:
             return self._replay_direct(kept.files, kept.events)
         starting = self._start()
         with self._interruptible(starting):
-            accounts, members = accounts_of(kept.events), members_of(kept.events)
+            accounts = accounts_of(kept.events, _OF_VANTAGES)
+            members = members_of(kept.events)
             vantages = self._vantages(kept.files, accounts, members)
             settings = self._replay_settings(vantages, self._inputs * len(kept.files))
             self._progress.begin("replaying", 1)
@@ -284,7 +304,7 @@ class _Job:
                 return job.collected(job.results(rows, settings, lanes))
 
             results = run_watched(starting, act, 1, self._progress)
-        return self._report(kept.files, results, vantages, settings)
+        return self._report(kept.files, _held(results), vantages, settings)
 
     def _decode(self, planned: Plan) -> Decoded:
         if self._options.engine == "direct":
@@ -358,7 +378,7 @@ class _Job:
         while True:
             rows = run(planned)
             runs += 1
-            accounts = accounts_of(rows)
+            accounts = accounts_of(rows, _OF_BORDERS)
             self._leave_out_unreadable(planned, accounts)
             wrong = settle(planned.pieces, _borders(accounts))
             if not wrong:
@@ -421,8 +441,8 @@ class _Job:
 
     def _replayed_direct(
         self, files: Files, events: pa.Table
-    ) -> tuple[pa.Table, list[Vantage], ReplaySettings]:
-        vantages = self._vantages(files, accounts_of(events), members_of(events))
+    ) -> tuple[HeldResults, list[Vantage], ReplaySettings]:
+        vantages = self._vantages(files, accounts_of(events, _OF_VANTAGES), members_of(events))
         settings = self._replay_settings(vantages, self._inputs)
         results = direct.replay(events, settings, cores(self._options.place))
         return results, vantages, settings
@@ -569,7 +589,7 @@ class _Job:
     def _report(
         self,
         files: Files,
-        results: pa.Table,
+        results: HeldResults,
         vantages: Sequence[Vantage],
         settings: ReplaySettings,
     ) -> dict[str, Any]:
@@ -624,6 +644,11 @@ def cores(place: Place) -> int:
         return int(match[1])
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _held(results: pa.Table) -> HeldResults:
+    """What Spark hands over at once."""
+    return HeldResults(results.cast(RESULTS).to_batches(max_chunksize=RESULT_ROWS))
 
 
 @dataclass(slots=True)

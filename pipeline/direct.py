@@ -13,10 +13,10 @@ from seqaudit.decoders.events import EVENTS
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece
 from seqaudit.pipeline import forked
+from seqaudit.pipeline.held import PACKED, HeldResults
 from seqaudit.pipeline.job import ORDER, decode_pieces, gathered, reassemble_stage, replay_stage
 from seqaudit.pipeline.progress import Progress
 from seqaudit.pipeline.warm import load_for
-from seqaudit.replay.results import RESULTS
 from seqaudit.replay.settings import ReplaySettings
 from seqaudit.replay.stage import load_engines
 
@@ -87,8 +87,9 @@ def decode(
     progress.begin("decoding", len(pieces))
     batches: list[pa.RecordBatch] = []
     interrupted = False
+    forks = len(tasks) > 1 and forked.worth_it(pieces, settings, cores)
     try:
-        if len(tasks) > 1 and forked.worth_it(pieces, settings, cores):
+        if forks:
             load_for(pieces, settings)  # before the fork: once for all processes
             _decode_forked(tasks, settings, progress, cores, batches)
         else:
@@ -101,10 +102,12 @@ def decode(
         events = pa.Table.from_batches(_held(reassemble_stage(settings, by_carrier)), HELD)
     if interrupted:
         raise DecodeStoppedError(events)
+    if forks:
+        pa.default_memory_pool().release_unused()  # what came of the processes is held smaller
     return events
 
 
-def replay(events: pa.Table, settings: ReplaySettings, cores: int = 1) -> pa.Table:
+def replay(events: pa.Table, settings: ReplaySettings, cores: int = 1) -> HeldResults:
     """Stage three over events in any order, of schema ``EVENTS`` or ``HELD``.
 
     Rows are gathered in their order as they are replayed: there is no second copy of all of them.
@@ -114,19 +117,20 @@ def replay(events: pa.Table, settings: ReplaySettings, cores: int = 1) -> pa.Tab
     """
     rows = _Ordered(events, "conversation")
     if not forked.can_fork(cores) or len(events) < forked.FORK_FROM_ROWS:
-        return pa.Table.from_batches(replay_stage(settings, rows.batches(0, len(events))), RESULTS)
+        return HeldResults(replay_stage(settings, rows.batches(0, len(events))))
     load_engines()  # before the fork: once for all processes
     parts = rows.parts(len(events) // (PARTS_A_CORE * cores))
     by_size = sorted(range(len(parts)), key=lambda number: parts[number][0] - parts[number][1])
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
-        return replay_stage(settings, rows.batches(*parts[by_size[number]]))
+        return HeldResults(replay_stage(settings, rows.batches(*parts[by_size[number]]))).packed()
 
-    results: list[list[pa.RecordBatch]] = [[] for _ in parts]
-    with closing(forked.share(work, len(parts), RESULTS, cores)) as shared:
-        for number, batches in shared:
-            results[by_size[number]] = batches
-    return pa.Table.from_batches([batch for part in results for batch in part], RESULTS)
+    results = HeldResults()
+    with closing(forked.share(work, len(parts), PACKED, cores)) as shared:
+        for _, batches in shared:
+            for batch in batches:
+                results.take(batch)
+    return results
 
 
 def ordered(rows: pa.Table, unit: str) -> pa.Table:
@@ -157,13 +161,15 @@ def _ranks(column: pa.ChunkedArray) -> pa.Array:
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     of_words = rank[coded.indices.to_numpy()]
-    found, begin = [np.empty(0, np.int64)], 0
+    kind = pa.int16() if len(order) < 1 << 15 else pa.int64()  # of all rows they are held at once
+    narrow = kind.to_pandas_dtype()
+    found, begin = [np.empty(0, narrow)], 0
     for chunk in column.chunks:
         stop = begin + len(chunk.dictionary)
         of_chunk = np.append(of_words[begin:stop], -1)
-        found.append(of_chunk[filled(chunk.indices, -1).to_numpy()])
+        found.append(of_chunk[filled(chunk.indices, -1).to_numpy()].astype(narrow))
         begin = stop
-    return int_column(np.concatenate(found))
+    return int_column(np.concatenate(found), kind=kind)
 
 
 def _held(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -283,9 +289,9 @@ def _decode_forked(
 
     decoded: dict[int, list[pa.RecordBatch]] = {}
     try:
-        with closing(forked.share(work, len(tasks), EVENTS, cores)) as shared:
+        with closing(forked.share(work, len(tasks), EVENTS, cores, _held)) as shared:
             for number, rows in shared:
-                decoded[number] = list(_held(rows))
+                decoded[number] = rows
                 progress.done(sum(len(tasks[done]) for done in decoded))
     finally:
         for number in range(len(tasks)):

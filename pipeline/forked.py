@@ -26,6 +26,7 @@ from seqaudit.decoders.splits import Piece
 from seqaudit.pipeline.plan import cost_bytes, stored_bytes
 
 Work = Callable[[int], Iterable[pa.RecordBatch]]
+Hold = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
 
 #: What one process decodes in a quarter of a second: a second one costs a tenth of that.
 FORK_FROM_BYTES: Final = 150_000_000
@@ -63,13 +64,20 @@ def worth_it(pieces: Sequence[Piece], settings: DecodeSettings, cores: int) -> b
     )
 
 
+def _as_it_is(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+    return batches
+
+
 def share(
-    work: Work, jobs: int, schema: pa.Schema, processes: int
+    work: Work, jobs: int, schema: pa.Schema, processes: int, hold: Hold = _as_it_is
 ) -> Generator[tuple[int, list[pa.RecordBatch]]]:
     """The batches of each job 0 to ``jobs`` with its number, in the order in which they are done.
 
     Jobs begin in the order of their numbers. What a process leaves undone is done in this one.
     Close it where it may not come to its end: that ends the processes.
+
+    Args:
+        hold: what a batch is held as until its job is done.
     """
     undone = set(range(jobs))
     with _Processes(work, min(processes, jobs)) as pool:
@@ -79,7 +87,8 @@ def share(
         made: dict[int, list[pa.RecordBatch]] = {}
         for number, message in pool.messages():
             if message is not None:
-                made.setdefault(number, []).append(pa.ipc.read_record_batch(message, schema))
+                batch = pa.ipc.read_record_batch(message, schema)
+                made.setdefault(number, []).extend(hold([batch]))
                 continue
             undone.remove(number)
             if following < jobs:
@@ -88,7 +97,7 @@ def share(
                     pool.no_more()
             yield number, made.pop(number, [])
     for number in sorted(undone):
-        yield number, list(work(number))
+        yield number, list(hold(work(number)))
 
 
 class _Processes:

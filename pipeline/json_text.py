@@ -6,12 +6,10 @@ ranges of seqnos, which are most of a long report's values, are written by one f
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final
-
-from seqaudit.pipeline.packed import Packed
 
 #: What stands before each value of an object, in the order of its keys, and an object's keys.
 _Shape = tuple[tuple[str, str], ...]
@@ -31,7 +29,7 @@ def chunks(value: Any) -> Iterator[str]:
     for key, item in sorted(value.items()):
         yield f"{opening}{_key(key)}: "
         opening = ",\n "
-        if isinstance(item, (list, Packed)) and item:
+        if isinstance(item, Sequence) and not isinstance(item, str) and item:
             begin = "[\n  "
             for one in item:
                 yield begin + text(one, "\n  ")
@@ -59,8 +57,10 @@ def _write(value: Any, line: str, put: Callable[[str], None]) -> None:
         _write_object(value, line, put)
     elif kind in (list, tuple) and value:
         _write_list(value, line, put)
-    elif isinstance(value, (dict, list, tuple)) and value:  # a subclass of these
-        _write(dict(value) if isinstance(value, dict) else list(value), line, put)
+    elif isinstance(value, dict) and value:  # a subclass
+        _write(dict(value), line, put)
+    elif isinstance(value, Sequence) and value:
+        _write(list(value), line, put)
     else:
         put(json.dumps(value))
 

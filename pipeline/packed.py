@@ -1,7 +1,7 @@
 """Many rows of a report, held as bytes: as Python's objects they take twenty times the room."""
 
 import marshal
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final, overload
 
@@ -9,8 +9,8 @@ import pyarrow as pa
 
 Row = dict[str, Any]
 
-#: Rows of a section from which on they are packed; fewer are a list, which is faster.
-MANY: Final = 20_000
+#: So many bytes of rows a section holds as objects, which is faster; more are packed.
+LIST_BYTES: Final = 2 << 20
 
 #: Rows packed together: what repeats in them is held once.
 CHUNK_ROWS: Final = 256
@@ -20,38 +20,39 @@ class Packed(Sequence[Row]):
     """Rows of what JSON has, each made anew whenever it is asked for: changing one changes
     nothing here."""
 
-    __slots__ = ("_chunks", "_length")
+    __slots__ = ("_chunks", "_length", "_rest")
 
-    def __init__(self, rows: Iterable[Row]) -> None:
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
         self._chunks: list[tuple[bytes, int]] = []  # compressed, and its size before
         self._length = 0
-        fresh: list[Row] = []
+        self._rest: list[Row] = []  # fewer than a chunk
         for row in rows:
-            fresh.append(row)
-            if len(fresh) == CHUNK_ROWS:
-                self._pack(fresh)
-                fresh = []
-        if fresh:
-            self._pack(fresh)
+            self.append(row)
 
-    def _pack(self, rows: list[Row]) -> None:
-        content = marshal.dumps(rows)
-        packed = pa.compress(content, codec="lz4_raw", asbytes=True)
-        self._chunks.append((packed, len(content)))
-        self._length += len(rows)
+    def append(self, row: Row) -> None:
+        """One more; it may change until there is a chunk of them."""
+        self._rest.append(row)
+        self._length += 1
+        if len(self._rest) == CHUNK_ROWS:
+            content = marshal.dumps(self._rest)
+            packed = pa.compress(content, codec="lz4_raw", asbytes=True)
+            self._chunks.append((packed, len(content)))
+            self._rest = []
 
     def _unpacked(self, chunk: int) -> list[Row]:
-        packed, size = self._chunks[chunk]
-        rows: list[Row] = marshal.loads(
-            pa.decompress(packed, decompressed_size=size, codec="lz4_raw")
-        )
+        if chunk == len(self._chunks):
+            content = marshal.dumps(self._rest)
+        else:
+            packed, size = self._chunks[chunk]
+            content = pa.decompress(packed, decompressed_size=size, codec="lz4_raw")
+        rows: list[Row] = marshal.loads(content)
         return rows
 
     def __len__(self) -> int:
         return self._length
 
     def __iter__(self) -> Iterator[Row]:
-        for chunk in range(len(self._chunks)):
+        for chunk in range(len(self._chunks) + bool(self._rest)):
             yield from self._unpacked(chunk)
 
     @overload
@@ -75,17 +76,35 @@ class Packed(Sequence[Row]):
         return self._unpacked(chunk)[at]
 
 
-def packed_sorted(
-    rows: Iterable[Row],
-    key: Callable[[Row], tuple[Any, ...]],
-    among_same: Callable[[Row], Any],
-) -> Packed:
-    """Rows sorted by a key, and rows of the same key by another; few are objects at a time."""
-    held = sorted(((key(row), marshal.dumps(row)) for row in rows), key=lambda entry: entry[0])
+class Section:
+    """Rows of a report as they come: a list, or packed if they are many."""
 
-    def in_order() -> Iterator[Row]:
-        for _, same in groupby(held, key=lambda entry: entry[0]):
-            several: list[Row] = [marshal.loads(content) for _, content in same]
-            yield from several if len(several) == 1 else sorted(several, key=among_same)
+    def __init__(self) -> None:
+        self._few: list[Row] = []
+        self._many: Packed | None = None
+        self._most = CHUNK_ROWS  # rows in the list until their size is looked at
 
-    return Packed(in_order())
+    def append(self, row: Row) -> None:
+        """One more, which must not change any more."""
+        if self._many is not None:
+            self._many.append(row)
+            return
+        self._few.append(row)
+        if len(self._few) < self._most:
+            return
+        self._most *= 2
+        if len(marshal.dumps(self._few)) >= LIST_BYTES:
+            self._many = Packed(self._few)
+            self._few = []
+
+    def rows(self) -> Sequence[Row]:
+        """All of them."""
+        return self._few if self._many is None else self._many
+
+
+def kept(rows: Iterable[Row]) -> Sequence[Row]:
+    """Rows as a list, or packed if they are many."""
+    section = Section()
+    for row in rows:
+        section.append(row)
+    return section.rows()

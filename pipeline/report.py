@@ -6,28 +6,22 @@ so both engines and an events file give the same bytes.
 """
 
 import bisect
+import heapq
 import json
 import re
+from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any, Final
 
-import pyarrow as pa
+import numpy as np
 
-from seqaudit.decoders.columns import (
-    encoded,
-    equal,
-    filled,
-    filtered,
-    sorted_places,
-    taken,
-    true_count,
-)
 from seqaudit.decoders.events import FRAME_BITS
-from seqaudit.pipeline import json_text, packed
-from seqaudit.pipeline.accounts import Account, by_capture, frames_of_splits, merge
-from seqaudit.pipeline.packed import Packed
+from seqaudit.pipeline import json_text
+from seqaudit.pipeline.accounts import Account, frames_of_splits, merge
+from seqaudit.pipeline.held import HeldResults, places
+from seqaudit.pipeline.packed import Section, kept
 from seqaudit.pipeline.plan import File
 from seqaudit.pipeline.vantage import ip_of_endpoint
 from seqaudit.replay import (
@@ -44,12 +38,8 @@ from seqaudit.replay.settings import ReplaySettings, Vantage
 
 SCHEMA_NAME: Final = "seqaudit/report/1"
 
-#: Rows of results that are Python objects at a time.
-ROWS_AT_ONCE: Final = 1_000
-
-
-#: The system whose streams may be a hundred thousand.
 FEED: Final = "feed"
+RAIMS: Final = "raims"
 
 #: Members of a display filter; Wireshark gets slow with long ones.
 FILTER_PARTS: Final = 50
@@ -63,6 +53,9 @@ JUDGED_BY_ENGINES: Final = frozenset({"CP007"})
 
 #: A display filter for a finding that is about no single frame: everything.
 EVERY_FRAME: Final = "frame"
+
+#: The order of findings as columns of results.
+FINDING_COLUMNS: Final = ("capture", "frame", "rule", "stream")
 
 #: Characters of a UUID shown where nobody knows a name.
 SHORT: Final = 8
@@ -78,104 +71,108 @@ Spans = Mapping[tuple[int, str | None], tuple[int, int]]
 
 def build(
     files: Sequence[Sequence[File]],
-    results: pa.Table,
+    rows: HeldResults,
     vantages: Sequence[Vantage],
     settings: ReplaySettings,
     names: Mapping[str, str],
     problems: Iterable[tuple[str, str]],
 ) -> dict[str, Any]:
-    """The report.
+    """The report. Its sections are sequences of rows, those of many rows not lists.
 
     Args:
         files: of each capture, in order.
-        results: RESULTS rows in any order.
+        rows: the results, in any order.
         vantages: of each capture, with why.
         settings: what the replay was told.
         names: ``--names``: identity (UUID or IP address) to name.
         problems: (path, line) of captures that could not be read.
     """
-    rows = _Rows(results)
-    accounts = [row["detail"] | {"capture": row["capture"]} for row in rows.of("ACCOUNT")]
-    frames = FrameNumbers(files, accounts)
-    members = _members(rows.of(rows_of.MEMBER))
-    called = Names(names, members)
-    merged = [
-        merge(pieces, own)
-        for pieces, own in zip(by_capture(accounts, len(files)), files, strict=True)
-    ]
-    noted = _Noted(rows.of(rows_of.STREAM))
-    packed_streams = None
-    if rows.count(rows_of.STREAM) > packed.MANY and rows.systems(rows_of.STREAM) == [FEED]:
-        packed_streams = Packed(
-            frames.resolved(_stream(row, called), row["capture"]) for row in noted
-        )  # of feeds, whose rows are told by nothing that follows here
-        stream_rows: list[Row] = []
-    else:
-        stream_rows = list(noted)
-    spans, seen = noted.spans, noted.seen
-    findings = [
-        _finding(row["detail"] | _place(row) | {"rule": row["rule"]}, frames, called, spans)
-        for row in rows.of(rows_of.FINDING)
-        if _holds(row["detail"].pop("holds", None), merged[row["capture"]]["last_ns"])
-    ]
-    findings += [
-        _finding(detail, frames, called, spans)
-        for detail in _shown(capture_rules.judge(merged), rows.of(rows_of.PROBLEM))
-    ]
-    findings += [_finding(detail, frames, called, spans) for detail in feed_sessions.judge(seen)]
-    of_legs, legs_judged = zenoh_legs.judge(seen, [(m["first_ns"], m["last_ns"]) for m in merged])
-    findings += [_finding(detail, frames, called, spans) for detail in of_legs]
-    across = zenoh_legs.across_sessions(seen)
-    told, judged = _told_of_raims(rows.of(rows_of.TABLE))
-    findings += [_finding(detail, frames, called, spans) for detail in told]
-    sort_rows(findings, _finding_order)
-    streams = [
+    called = Names(names, _members(rows.of(rows_of.MEMBER)))
+    accounts = _Accounts(files)
+    captures = kept(
+        _capture(number, account, files[number], vantages[number], called)
+        for number, account in enumerate(accounts.merged(rows.of(rows_of.ACCOUNT)))
+    )
+    frames = FrameNumbers(files, accounts.frames)
+    noted = _Noted(rows.of(rows_of.STREAM), rows.without_frame(rows_of.FINDING))
+    systems = rows.systems(rows_of.STREAM)
+    across: Mapping[tuple[int, str], Row] = {}
+    told_streams: Iterable[Row] = noted
+    if zenoh_legs.SYSTEM in systems:  # what is said of one may rest on others
+        deque(noted, maxlen=0)
+        across = zenoh_legs.across_sessions(noted.seen)
+        told_streams = rows.of(rows_of.STREAM)
+    resolved = (
         frames.resolved(
             _stream(row, called) | across.get((row["capture"], row["stream"]), {}), row["capture"]
         )
-        for row in stream_rows
-    ]
-    gaps = _gaps(rows, frames)
-    connections = [
+        for row in told_streams
+    )
+    changing = list(resolved) if RAIMS in systems else []
+    streams = changing or kept(resolved)
+    tables = _tables(rows.of(rows_of.TABLE), frames, called)
+    if RAIMS in systems or RAIMS in tables:
+        raims_bounds.tighten(changing, tables)
+        raims_printed.print_seqnos(changing, tables)
+    of_legs, legs_judged = zenoh_legs.judge(noted.seen, accounts.spans)
+    of_sessions = feed_sessions.judge(noted.seen)
+    of_raims, judged = _told_of_raims(rows.of(rows_of.TABLE))
+
+    def found(details: Iterable[Row]) -> Iterator[Row]:
+        return (_finding(detail, frames, called, noted.spans) for detail in details)
+
+    counts = _Counts()
+    findings = kept(
+        counts.each(
+            _merged(
+                found(
+                    row["detail"] | _place(row) | {"rule": row["rule"]}
+                    for row in rows.of(rows_of.FINDING, *FINDING_COLUMNS, exact=False)
+                    if _holds(row["detail"].pop("holds", None), accounts.spans[row["capture"]][1])
+                ),
+                _by_capture(found(_shown(accounts.findings, rows.of(rows_of.PROBLEM)))),
+                *(
+                    iter(sorted(found(several), key=_finding_order))
+                    for several in (of_sessions, of_legs, of_raims)
+                ),
+            )
+        )
+    )
+    gaps = kept(_gaps(rows, frames))
+    connections = kept(
         frames.resolved(
-            _connection(_stream(row, called), merged[row["capture"]]["last_ns"]), row["capture"]
+            _connection(_stream(row, called), accounts.spans[row["capture"]][1]), row["capture"]
         )
         for row in rows.of(rows_of.CONNECTION)
-    ]
-    queries = [
+    )
+    queries = kept(
         frames.resolved(_about(row) | row["detail"], row["capture"])
         for row in rows.of(rows_of.QUERY)
-    ]
-    both_ends = [_both_ends(row, frames, called, merged) for row in rows.of(rows_of.BOTH_ENDS)]
-    views = [
+    )
+    both_ends = kept(
+        _both_ends(row, frames, called, accounts.spans) for row in rows.of(rows_of.BOTH_ENDS)
+    )
+    views = kept(
         frames.resolved(_about(row) | row["detail"] | {"frame": row["frame"]}, row["capture"])
         for row in rows.of(rows_of.VIEW)
-    ]
-    tables = _tables(rows.of(rows_of.TABLE), frames, called)
-    raims_bounds.tighten(streams, tables)
-    raims_printed.print_seqnos(streams, tables)
-    all_streams = streams if packed_streams is None else packed_streams
-    captures = [
-        _capture(number, merged[number], own, vantages[number], called)
-        for number, own in enumerate(files)
-    ]
+    )
     unreadable = [{"path": path, "problem": text} for path, text in problems]
     return {
         "schema": SCHEMA_NAME,
         "captures": captures,
         "unreadable": unreadable,
-        "members": members_listed(members, called),
+        "members": members_listed(_members(rows.of(rows_of.MEMBER)), called),
         "views": views,
-        "streams": all_streams,
+        "streams": streams,
         "connections": connections,
         "both_ends": both_ends,
         "gaps": gaps,
         "queries": queries,
         "findings": findings,
-        "rules": _rules(rows.of(rows_of.JUDGED), judged, findings, len(captures), legs_judged),
-        "parameters": _parameters(rows.of(rows_of.PARAMETER), settings),
-        "totals": _totals(captures, all_streams, gaps, findings, unreadable)
-        | _messages(all_streams, tables.get("feed", {}).get("lines", [])),
+        "rules": _rules(rows.judged.by_rule(judged, legs_judged), counts.rules, len(captures)),
+        "parameters": kept(_parameters(rows.of(rows_of.PARAMETER), settings)),
+        "totals": _totals(captures, streams, gaps, counts.severities, unreadable)
+        | _messages(streams, tables.get(FEED, {}).get("lines", [])),
     } | ({"tables": tables} if tables else {})
 
 
@@ -192,8 +189,8 @@ def json_chunks(report: Mapping[str, Any]) -> Iterator[str]:
 class FrameNumbers:
     """From job frames (``split << FRAME_BITS | number``) to a file and Wireshark's number in it."""
 
-    def __init__(self, files: Sequence[Sequence[File]], accounts: Iterable[Account]) -> None:
-        counts = frames_of_splits(accounts)
+    def __init__(self, files: Sequence[Sequence[File]], counts: Mapping[int, int]) -> None:
+        """``counts``: frames of each split."""
         self._several = [len(own) > 1 for own in files]
         self._starts: list[int] = []  # first split of each file
         self._places: list[int] = []  # place of the file in its capture
@@ -288,19 +285,17 @@ class FrameNumbers:
 class Names:
     """What members are called: ``--names``, then the wire's own names, then a short UUID."""
 
-    def __init__(self, given: Mapping[str, str], members: Sequence[Row]) -> None:
+    def __init__(self, given: Mapping[str, str], members: Iterable[Row]) -> None:
         self._names: dict[str, str] = {}
+        self._addresses: dict[tuple[int, str], str] = {}
         for member in members:
             address = ip_of_endpoint(str(member.get("address") or ""))
             name = given.get(member["member"]) or given.get(str(address)) or member.get("name")
             if name:
                 self._names.setdefault(member["member"], str(name))
-        self._names |= given
-        self._addresses: dict[tuple[int, str], str] = {}
-        for member in members:
-            address = ip_of_endpoint(str(member.get("address") or ""))
             if address is not None:
                 self._addresses.setdefault((member["capture"], address), member["member"])
+        self._names |= given
 
     def of(self, identity: str | None) -> str | None:
         """The name of a member; null for null."""
@@ -316,80 +311,86 @@ class Names:
         return None if address is None else self._addresses.get((capture, address))
 
 
+class _Accounts:
+    """Accounts of pieces, brought together a capture at a time.
+
+    Attributes:
+        frames: of each split.
+        spans: first and last time of each capture.
+        findings: details of findings about captures, in their order.
+    """
+
+    def __init__(self, files: Sequence[Sequence[File]]) -> None:
+        self._files = files
+        self.frames: dict[int, int] = {}
+        self.spans: list[tuple[int | None, int | None]] = []
+        self._findings = Section()
+
+    @property
+    def findings(self) -> Sequence[Row]:
+        return self._findings.rows()
+
+    def merged(self, rows: Iterable[Row]) -> Iterator[Account]:
+        """One account of each capture, from ACCOUNT rows by capture."""
+        groups = groupby(rows, key=lambda row: int(row["capture"]))
+        at, own = next(groups, (-1, iter(())))
+        for number, files in enumerate(self._files):
+            pieces: list[Account] = []
+            if at == number:
+                pieces = [row["detail"] for row in own]
+                at, own = next(groups, (-1, iter(())))
+            self.frames |= frames_of_splits(pieces)
+            account = merge(pieces, files)
+            self.spans.append((account["first_ns"], account["last_ns"]))
+            for detail in capture_rules.judge(number, account):
+                self._findings.append(detail)
+            yield account
+
+
 class _Noted:
     """STREAM rows, each kept in mind as it goes by.
 
+    Args:
+        wanted: (capture, stream) whose spans are needed.
+
     Attributes:
         spans: see ``Spans``.
-        seen: (capture, stream, detail) of all, for what compares streams; of feeds only as much of
-            the detail as that needs.
+        seen: (capture, stream, detail) of those that are compared with others; of feeds only as
+            much of the detail as that needs.
     """
 
-    def __init__(self, rows: Iterable[Row]) -> None:
+    def __init__(self, rows: Iterable[Row], wanted: Collection[tuple[int, str | None]]) -> None:
         self._rows = rows
+        self._wanted = wanted
         self.spans: dict[tuple[int, str | None], tuple[int, int]] = {}
         self.seen: list[tuple[int, str, Row]] = []
 
     def __iter__(self) -> Iterator[Row]:
         for row in self._rows:
             place, detail = (row["capture"], row["stream"]), row["detail"]
-            if detail.get("first_frame") is not None:
+            if place in self._wanted and detail.get("first_frame") is not None:
                 self.spans[place] = detail["first_frame"], detail["last_frame"]
-            self.seen.append(
-                (*place, feed_sessions.kept(detail) if row["system"] == FEED else detail)
-            )
+            if row["system"] == FEED:
+                if feed_sessions.wanted(detail):
+                    self.seen.append((*place, feed_sessions.kept(detail)))
+            elif detail.get("kind") in zenoh_legs.COMPARED:
+                self.seen.append((*place, detail))
             yield row
 
 
-class _Rows:
-    """Rows by kind, details parsed, in an order that does not depend on the engine.
+class _Counts:
+    """Findings by rule and by severity, counted as they go by."""
 
-    They are sorted and made when they are asked for: of ten thousand captures the columns take
-    little, and the report is what has to be held.
-    """
+    def __init__(self) -> None:
+        self.rules: Counter[str] = Counter()
+        self.severities = dict.fromkeys(("error", "warning", "info"), 0)
 
-    def __init__(self, results: pa.Table) -> None:
-        self._results = results
-
-    def count(self, kind: str) -> int:
-        """How many rows are of a kind."""
-        return true_count(equal(self._results["kind"], kind))
-
-    def systems(self, kind: str) -> list[str]:
-        """The systems of the rows of a kind."""
-        found: list[str] = encoded(
-            self._of(kind).column("system").combine_chunks()
-        ).dictionary.to_pylist()
-        return found
-
-    def _of(self, kind: str) -> pa.Table:
-        return filtered(self._results, equal(self._results["kind"], kind))
-
-    def of(self, kind: str) -> Iterator[Row]:
-        """The rows of a kind, made anew at every call."""
-        unsorted = self._of(kind).combine_chunks()
-        keys = {
-            name: filled(unsorted[name], default) if unsorted[name].null_count else unsorted[name]
-            for name, default in (
-                ("capture", -1),
-                ("conversation", ""),
-                ("system", ""),
-                ("stream", ""),
-                ("frame", -1),
-                ("rule", ""),
-                ("detail", ""),
-            )
-        }
-        places = sorted_places(pa.table(keys), keys)
-        del keys
-        for start in range(0, len(places), ROWS_AT_ONCE):
-            rows = taken(unsorted, places.slice(start, ROWS_AT_ONCE))
-            # All details as one text: it takes half the time, and their keys are held once, which
-            # would be a third of the report's memory.
-            details = json.loads(f"[{','.join(rows.column('detail').to_pylist())}]")
-            told = rows.drop_columns(["detail"]).to_pylist()
-            for row, row["detail"] in zip(told, details, strict=True):
-                yield row
+    def each(self, findings: Iterable[Row]) -> Iterator[Row]:
+        for finding in findings:
+            self.rules[finding["rule"]] += 1
+            severity = finding["severity"]
+            self.severities[severity] = self.severities.get(severity, 0) + 1
+            yield finding
 
 
 def _place(row: Row) -> Row:
@@ -400,14 +401,27 @@ def _about(row: Row) -> Row:
     return {"capture": row["capture"], "system": row["system"]}
 
 
-def _members(rows: Iterable[Row]) -> list[Row]:
+def _members(rows: Iterable[Row]) -> Iterator[Row]:
     """Members in the order in which they were seen, each fact once."""
-    ordered = sorted(rows, key=lambda row: (row["capture"], row["frame"] or 0))
-    return [row["detail"] | {"capture": row["capture"]} for row in ordered]
+    for capture, own in groupby(rows, key=lambda row: int(row["capture"])):
+        for row in sorted(own, key=lambda row: row["frame"] or 0):
+            yield row["detail"] | {"capture": capture}
 
 
-def members_listed(members: Iterable[Row], called: Names) -> list[Row]:
-    """One entry a member and capture, with all addresses and versions it was seen with."""
+def members_listed(members: Iterable[Row], called: Names) -> Sequence[Row]:
+    """One entry a member and capture, with all addresses and versions it was seen with.
+
+    Args:
+        members: by capture.
+    """
+    return kept(
+        member
+        for _, own in groupby(members, key=lambda member: int(member["capture"]))
+        for member in _members_of_capture(own, called)
+    )
+
+
+def _members_of_capture(members: Iterable[Row], called: Names) -> list[Row]:
     listed: dict[tuple[int, str], Row] = {}
     for member in members:
         key = (member["capture"], member["member"])
@@ -427,19 +441,32 @@ def members_listed(members: Iterable[Row], called: Names) -> list[Row]:
     return [listed[key] for key in sorted(listed)]
 
 
-def _gaps(rows: _Rows, frames: FrameNumbers) -> Sequence[Row]:
+def _gaps(rows: HeldResults, frames: FrameNumbers) -> Iterator[Row]:
+    """Gaps by capture, stream and seqnos."""
     told = (
-        frames.resolved(_place(row) | row["detail"], row["capture"]) for row in rows.of(rows_of.GAP)
+        frames.resolved(_place(row) | row["detail"], row["capture"])
+        for row in rows.of(rows_of.GAP, "capture", "stream", exact=False)
     )
-    if rows.count(rows_of.GAP) > packed.MANY:
-        return packed.packed_sorted(told, _gap_order, _text)
-    gaps = list(told)
-    sort_rows(gaps, _gap_order)
-    return gaps
+    for _, same in groupby(told, key=lambda gap: (gap["capture"], gap["stream"] or "")):
+        gaps = list(same)
+        sort_rows(gaps, lambda gap: (gap["seqnos"],))
+        yield from gaps
 
 
-def _gap_order(gap: Row) -> tuple[Any, ...]:
-    return gap["capture"], gap["stream"] or "", gap["seqnos"]
+def _merged(*sources: Iterator[Row]) -> Iterator[Row]:
+    """Findings of several sources, each in the order of findings, as one."""
+    before: tuple[Any, ...] = (-1,)
+    for key, same in groupby(heapq.merge(*sources, key=_finding_order), key=_finding_order):
+        assert before < key, "findings come in the order of their frames"
+        before = key
+        findings = list(same)
+        yield from findings if len(findings) == 1 else sorted(findings, key=_text)
+
+
+def _by_capture(findings: Iterable[Row]) -> Iterator[Row]:
+    """Findings that come by capture, in the order of findings."""
+    for _, own in groupby(findings, key=lambda finding: int(finding["capture"])):
+        yield from sorted(own, key=_finding_order)
 
 
 def _stream(row: Row, called: Names) -> Row:
@@ -456,11 +483,15 @@ def _connection(connection: Row, end_ns: int | None) -> Row:
     return connection | {"states": states, "state": states[-1]["state"] if states else None}
 
 
-def _both_ends(row: Row, frames: FrameNumbers, called: Names, captures: Sequence[Account]) -> Row:
+def _both_ends(
+    row: Row,
+    frames: FrameNumbers,
+    called: Names,
+    spans: Sequence[tuple[int | None, int | None]],
+) -> Row:
     """A stream of which the captures at its sender and at its receiver are given."""
     told = dict(row["detail"])
-    receiver = captures[told["receiver_capture"]]
-    count, why = both_ends_findings.settled(told, receiver["first_ns"], receiver["last_ns"])
+    count, why = both_ends_findings.settled(told, *spans[told["receiver_capture"]])
     for key in ("undecided", "late", "late_ns", "begin_ns", "why"):
         told.pop(key)
     at_least = told.pop("after")
@@ -480,11 +511,9 @@ def _both_ends(row: Row, frames: FrameNumbers, called: Names, captures: Sequence
     )
 
 
-def _tables(
-    rows: Iterable[Row], frames: FrameNumbers, called: Names
-) -> dict[str, dict[str, list[Row]]]:
+def _tables(rows: Iterable[Row], frames: FrameNumbers, called: Names) -> dict[str, dict[str, Any]]:
     """Tables of systems, by system and name, with names beside identities."""
-    tables: dict[str, dict[str, list[Row]]] = {}
+    tables: dict[str, dict[str, list[Row] | Section]] = {}
     for row in rows:
         detail = dict(row["detail"])
         name = detail.pop("table")
@@ -492,14 +521,20 @@ def _tables(
             if detail.get(key) is not None:
                 detail[f"{key}_name"] = called.of(detail[key])
         told = frames.resolved({"capture": row["capture"]} | detail, row["capture"])
-        tables.setdefault(row["system"], {}).setdefault(name, []).append(told)
-    return tables
+        new: list[Row] | Section = [] if row["system"] == RAIMS else Section()  # those change
+        tables.setdefault(row["system"], {}).setdefault(name, new).append(told)
+    return {
+        system: {
+            name: table if isinstance(table, list) else table.rows() for name, table in own.items()
+        }
+        for system, own in tables.items()
+    }
 
 
 def _told_of_raims(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:
     """What ``raims_told`` judges by tables of raims; parts of its engine, which are long to import,
     are needed only if there are any."""
-    tables = ((row["capture"], row["detail"]) for row in rows if row["system"] == "raims")
+    tables = ((row["capture"], row["detail"]) for row in rows if row["system"] == RAIMS)
     first = next(tables, None)
     if first is None:
         return [], []
@@ -508,8 +543,8 @@ def _told_of_raims(rows: Iterable[Row]) -> tuple[list[Row], list[Row]]:
     return raims_told.judge(chain([first], tables))
 
 
-def _shown(details: Iterable[Row], problems: Iterable[Row]) -> list[Row]:
-    """Findings about a capture, with the frames of the datagrams that stayed incomplete."""
+def _shown(details: Iterable[Row], problems: Iterable[Row]) -> Iterator[Row]:
+    """Findings about captures, with the frames of the datagrams that stayed incomplete."""
     frames: dict[int, list[Row]] = {}
     for row in problems:
         told = row["detail"]
@@ -517,12 +552,11 @@ def _shown(details: Iterable[Row], problems: Iterable[Row]) -> list[Row]:
         shown = frames.setdefault(row["capture"], [])
         if len(shown) < EVIDENCE:
             shown.append({"frame": row["frame"], "shows": shows})
-    return [
-        detail | {"evidence": frames.get(detail["capture"], [])}
-        if detail["rule"] == INCOMPLETE
-        else detail
-        for detail in details
-    ]
+    for detail in details:
+        if detail["rule"] == INCOMPLETE:
+            yield detail | {"evidence": frames.get(detail["capture"], [])}
+        else:
+            yield detail
 
 
 def _finding(detail: Row, frames: FrameNumbers, called: Names, spans: Spans) -> Row:
@@ -639,77 +673,54 @@ def _drops(interfaces: Iterable[Row]) -> Row | None:
 
 
 def _rules(
-    judged: Iterable[Row],
-    told: Sequence[Row],
-    findings: Iterable[Row],
+    judged: Mapping[str, tuple[Sequence[Row], Sequence[Row]]],
+    findings: Mapping[str, int],
     captures: int,
-    together: Mapping[str, Collection[tuple[int, str]]],
 ) -> list[Row]:
-    """Each rule: on how many conversations of which captures it was judged, or why it was not.
+    """Each rule: on which conversations of which captures it was judged, or why it was not.
 
     Args:
-        judged: JUDGED rows by capture.
-        told: more of them, in no order.
-        together: rule to (capture, conversation) that it was judged on by several legs together.
+        judged: see ``JudgedRows.by_rule``.
+        findings: how many each rule has.
     """
-    entries: dict[str, Row] = {
-        code: {
-            "rule": code,
-            "name": rule.name,
-            "judged": [],
-            "not_judged": [],
-            "findings": 0,
-        }
-        for code, rule in RULES.items()
-    }
-    places: dict[tuple[int, str], Row] = {}  # each is held once: there are as many as rules in it
-    unjudged: dict[tuple[int, str | None], Row] = {}  # likewise
-    seen: set[tuple[str, int, bool, str | None]] = (
-        set()
-    )  # feeds tell a rule once a batch of streams
-    capture = -1
-    for row in chain(judged, told):
-        entry = entries.get(row["rule"] or "")
-        if entry is None:
-            continue
-        place = (row["capture"], row["conversation"])
-        if place[0] != capture and not told:
-            capture = place[0]
-            seen.clear()  # of ten thousand captures it would be most of what is held here
-            unjudged.clear()
-        where = places.setdefault(place, dict(zip(("capture", "conversation"), place, strict=True)))
-        why = row["detail"].get("why")
-        was_judged = place in together.get(row["rule"], ()) or row["detail"].get(
-            "judged", why is None
-        )
-        fact = (entry["rule"], id(where), was_judged, why)
-        if fact in seen:
-            continue
-        seen.add(fact)
-        if was_judged:
-            entry["judged"].append(where)
-        else:
-            entry["not_judged"].append(unjudged.setdefault((id(where), why), where | {"why": why}))
-    everywhere = [{"capture": n, "conversation": ""} for n in range(captures)]
-    for code, entry in entries.items():
+    all_of_them = np.arange(captures)
+    everywhere = places(all_of_them, np.zeros_like(all_of_them), [""])
+    entries = []
+    for code, rule in sorted(RULES.items()):
+        where, why_not = judged.get(code, ([], []))
         if code.startswith("CP") and code not in JUDGED_BY_ENGINES:
-            entry["judged"] = everywhere
-    for finding in findings:
-        entries[finding["rule"]]["findings"] += 1
-    return [entries[code] for code in sorted(entries)]
+            where = everywhere
+        entries.append(
+            {
+                "rule": code,
+                "name": rule.name,
+                "judged": where,
+                "not_judged": why_not,
+                "findings": findings.get(code, 0),
+            }
+        )
+    return entries
 
 
-def _parameters(rows: Iterable[Row], settings: ReplaySettings) -> list[Row]:
+def _parameters(rows: Iterable[Row], settings: ReplaySettings) -> Iterator[Row]:
     """What engines used, each with its origin; what was given and nobody used is listed as well,
-    with ``used`` false: it has no effect on the replay."""
-    listed = {}
-    for row in rows:
-        entry = _place(row) | row["detail"] | {"used": True}
-        listed[_text(entry)] = entry
-    used = {(entry["capture"], entry.get("name")) for entry in listed.values()}
+    with ``used`` false: it has no effect on the replay.
+
+    Args:
+        rows: by capture.
+    """
+    groups = groupby(rows, key=lambda row: int(row["capture"]))
+    at, own = next(groups, (-1, iter(())))
     for number, capture in enumerate(settings.captures):
+        listed = {}
+        if at == number:
+            for row in own:
+                entry = _place(row) | row["detail"] | {"used": True}
+                listed[_text(entry)] = entry
+            at, own = next(groups, (-1, iter(())))
+        used = {entry["name"] for entry in listed.values()}
         for name, (value, origin) in sorted(capture.parameters.items()):
-            if (number, name) not in used:
+            if name not in used:
                 entry = {
                     "capture": number,
                     "system": name.partition(".")[0],
@@ -720,34 +731,33 @@ def _parameters(rows: Iterable[Row], settings: ReplaySettings) -> list[Row]:
                     "used": False,
                 }
                 listed[_text(entry)] = entry
-    return sorted(
-        listed.values(),
-        key=lambda entry: (entry["capture"], entry["name"], entry["stream"] or "", _text(entry)),
-    )
+        for _, entry in sorted(
+            listed.items(), key=lambda item: (item[1]["name"], item[1]["stream"] or "", item[0])
+        ):
+            yield entry
 
 
 def _totals(
     captures: Sequence[Row],
     streams: Sequence[Row],
     gaps: Sequence[Row],
-    findings: Sequence[Row],
+    by_severity: Mapping[str, int],
     unreadable: Sequence[Row],
 ) -> Row:
     frames_by: dict[str, int] = {}
+    frames = 0
     for capture in captures:
         for outcome, count in capture["frames_by"].items():
             frames_by[outcome] = frames_by.get(outcome, 0) + count
-    by_severity = dict.fromkeys(("error", "warning", "info"), 0)
-    for finding in findings:
-        by_severity[finding["severity"]] = by_severity.get(finding["severity"], 0) + 1
+        frames += capture["frames"]
     return {
         "captures": len(captures),
         "unreadable": len(unreadable),
-        "frames": sum(capture["frames"] for capture in captures),
+        "frames": frames,
         "frames_by": frames_by,
         "streams": len(streams),
         "gaps": len(gaps),
-        "findings": by_severity,
+        "findings": dict(by_severity),
     }
 
 

@@ -1,6 +1,6 @@
 """Rules about captures themselves (CP), judged on the merged account of each (design 4.6)."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from seqaudit.replay.findings import Certainty, Finding
@@ -14,14 +14,12 @@ INCOMPLETE: Final = "incomplete IP datagram"
 Account = Mapping[str, Any]
 
 
-def judge(accounts: Sequence[Account]) -> list[dict[str, Any]]:
-    """Finding details, each with its ``capture``, for accounts in the order of the captures."""
-    return [
-        finding.detail()
-        | {"capture": capture, "system": SYSTEM, "stream": None, "conversation": ""}
-        for capture, account in enumerate(accounts)
-        for finding in _judged(account)
-    ]
+def judge(capture: int, account: Account) -> Iterator[dict[str, Any]]:
+    """Finding details about a capture, by its merged account."""
+    for finding in _judged(account):
+        yield finding.detail() | {
+            "capture": capture, "system": SYSTEM, "stream": None, "conversation": ""
+        }  # fmt: skip
 
 
 def _judged(account: Account) -> Iterator[Finding]:

@@ -19,6 +19,11 @@ _READ: Final = (
 )  # fmt: skip
 
 
+def wanted(row: Row) -> bool:
+    """Whether ``judge`` looks at a stream of a feed: most feeds have no end of session."""
+    return row.get("kind") in ("feed", "line") and "end" in row["declares"]
+
+
 def kept(row: Row) -> dict[str, Any]:
     """As much of a stream of a feed as ``judge`` needs: there may be a hundred thousand."""
     return {key: row[key] for key in _READ if key in row}
@@ -32,7 +37,7 @@ def judge(streams: Iterable[tuple[int, str, Row]]) -> list[dict[str, Any]]:
     """
     places: dict[tuple[int, str, str], list[tuple[int, str, Row]]] = {}
     for capture, stream, row in streams:
-        if row.get("kind") in ("feed", "line") and "end" in row["declares"]:
+        if wanted(row):
             name, fields, place = (*stream.split("|", 2), "", "")[:3]
             if fields and row["first_ns"] is not None:
                 places.setdefault((capture, name, place), []).append((row["first_ns"], stream, row))

@@ -36,8 +36,10 @@ RULES: Final = LINK_RULES | SESSION_RULES
 #: Cause of a miss that no session shows by itself.
 BETWEEN_SESSIONS: Final = "lost between two sessions"
 
-Row = Mapping[str, Any]
+#: Kinds of streams that are looked at.
+COMPARED: Final = frozenset({"samples", "transport"})
 
+Row = Mapping[str, Any]
 
 Place = tuple[int, str, Row]  # capture, stream, detail
 Judged = dict[str, set[tuple[int, str]]]  # rule -> (capture, conversation)

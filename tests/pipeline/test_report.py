@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqaudit.decoders.events import FRAME_BITS
-from seqaudit.pipeline.accounts import merge
+from seqaudit.pipeline.accounts import frames_of_splits, merge
 from seqaudit.pipeline.plan import File
 from seqaudit.pipeline.report import FILTER_PARTS, FrameNumbers, Names, json_chunks, sort_rows
 
@@ -26,7 +26,7 @@ FRAMES = [(0, 10), (1, 0), (2, 5), (3, 7), (4, 2), (5, 4)]
 def frames() -> FrameNumbers:
     accounts: list[dict[str, Any]] = [{"piece": split, "frames": n} for split, n in FRAMES]
     accounts.append({"piece": 0, "frames": 0})  # of fragments: none of its own
-    return FrameNumbers(FILES, accounts)
+    return FrameNumbers(FILES, frames_of_splits(accounts))
 
 
 def job_frame(split: int, number: int) -> int:

@@ -19,16 +19,16 @@ CLEAN: dict[str, Any] = {
 def judged(**account: Any) -> list[tuple[str, str, dict[str, Any]]]:
     """(rule, certainty, facts) of one capture's account."""
     return [
-        (found["rule"], found["certainty"], found["facts"]) for found in judge([CLEAN | account])
+        (found["rule"], found["certainty"], found["facts"]) for found in judge(0, CLEAN | account)
     ]
 
 
 def test_a_clean_capture_and_an_empty_account_have_no_finding() -> None:
-    assert judge([CLEAN, {}]) == []
+    assert [*judge(0, CLEAN), *judge(1, {})] == []
 
 
 def test_a_finding_says_which_capture_it_is_about() -> None:
-    (found,) = judge([CLEAN, CLEAN | {"cut": True}])
+    (found,) = judge(1, CLEAN | {"cut": True})
     assert found == {
         "rule": "CP001",
         "certainty": "proven",
