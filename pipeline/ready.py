@@ -121,10 +121,12 @@ def _become_daemon(listener: socket.socket, driver: int, close: Iterable[int]) -
         # Spark starts a daemon again if it cannot have a worker, as when a task is cancelled just
         # then: that one must find nobody here, in this process or in a worker forked from it
         listener.close()
+        connection.settimeout(TAKEN_SECONDS)
         message = _take(connection)
         connection.sendall(b"x")
         if not connection.recv(1):  # too late: the other one is the daemon
             return  # type: ignore[misc]
+        connection.settimeout(None)
         os.register_at_fork(after_in_child=connection.close)  # its end says that this process ends
         sys.argv = message["arguments"]
         os.environ.clear()

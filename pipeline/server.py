@@ -28,6 +28,7 @@ from typing import IO, Final
 from seqaudit.decoders import interrupts
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.user_folders import cache_folder
+from seqaudit.pipeline import same_code
 from seqaudit.pipeline.java import log_tail, processes_of
 
 try:
@@ -272,6 +273,7 @@ def _launch(place: Path, idle_seconds: float) -> State:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 cwd="/",  # it outlives the folder that we are in
+                env=same_code.whole_environment(),
                 start_new_session=True,  # and our terminal
             )
     except OSError as problem:

@@ -31,7 +31,7 @@ from urllib.parse import urlsplit
 from seqaudit.decoders import interrupts
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.kernels import prepare
-from seqaudit.pipeline import early, java, server
+from seqaudit.pipeline import early, java, same_code, server
 from seqaudit.pipeline.ready import SOCKET, Ready
 from seqaudit.pipeline.warm import COMPILED
 from seqaudit.pipeline.without_pandas import pandas_late
@@ -297,11 +297,13 @@ class Starting:
             self.jvm, java.START_SECONDS - (time.monotonic() - import_started)
         )
         self._port = port
+        environment = same_code.environment() if self._place.local else {}
         settings = JOB_SETTINGS | LOCAL_SETTINGS if self._place.local else JOB_SETTINGS
         settings = settings | {
             "spark.master": self._place.master or "local[*]",
             "spark.executorEnv.NUMBA_CACHE_DIR": prepare(),
             f"spark.executorEnv.{COMPILED}": "1" if compiled else "0",
+            **{f"spark.executorEnv.{name}": value for name, value in environment.items()},
             **daemon,
             "spark.sql.warehouse.dir": str(self.jvm.folder / "warehouse"),
             **self._settings,

@@ -34,6 +34,7 @@ from seqaudit.decoders.pieces import decode_piece
 from seqaudit.decoders.registry import DECODERS, STREAMS, DecodeSettings
 from seqaudit.decoders.sources import InOrder, open_source
 from seqaudit.decoders.splits import Piece, stream_piece
+from seqaudit.pipeline import same_code
 from seqaudit.pipeline.accounts import Account, accounts_of
 
 #: Environment variable of the workers: "1" if the job decodes with compiled kernels.
@@ -168,6 +169,7 @@ def _another_process(parts: Sequence[str]) -> Iterator[None]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is for us
+        env=same_code.whole_environment(),
     )
     try:
         yield
