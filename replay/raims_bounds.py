@@ -94,7 +94,8 @@ def _total(by_name: Mapping[tuple[str, str], list[Row]], table: list[Row]) -> No
             at = (stream["capture"], stream["receiver"], stream["sender"])
             low, high = sums.get(at, (0, 0))
             upper = stream["lost_upper"]
-            sums[at] = low + stream["lost"], None if None in (high, upper) else high + upper
+            lost = stream["lost"] or 0  # null: the capture may have missed all of it (CP007)
+            sums[at] = low + lost, None if None in (high, upper) else high + upper
     for row in table:
         found = sums.get((row["capture"], row["observer"], row["bridge"]))
         if found is not None:

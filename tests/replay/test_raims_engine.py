@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqaudit.decoders.events import Flag, Kind
-from seqaudit.replay import pgm_findings, raims_findings
+from seqaudit.replay import pgm_findings, raims_bounds, raims_findings
 from seqaudit.replay.event import Event
 from seqaudit.replay.gaps import Mark
 from seqaudit.replay.pgm import PARITY, PgmEngine
@@ -166,6 +166,9 @@ def test_messages_in_packets_that_nobody_asked_for_are_not_called_lost() -> None
     assert "CP007" in stream["unknown"]["lost"]
     (found,) = [row.detail for row in rows if row.rule == "RA001" and row.kind == FINDING]
     assert (found["certainty"], found["severity"]) == ("cannot be told", "warning")
+    table = {"capture": 0, "observer": stream["receiver"], "bridge": stream["sender"]}
+    raims_bounds.tighten([stream | {"capture": 0}], {"raims": {"loss": [table]}})
+    assert (table["lost_lower"], table["lost_upper"]) == (0, None)
 
 
 def test_with_parity_packets_nothing_is_said_of_what_was_repaired() -> None:
