@@ -11,61 +11,74 @@ import xml.etree.ElementTree as ET
 from collections.abc import Sequence
 from typing import Any
 
-from seqaudit.cli.outcomes import Report, failing, findings_of, reasons, unjudged
+from seqaudit.cli.outcomes import Judged, Report, failing, findings_by_capture, unjudged
 from seqaudit.cli.text import safe
 
 
 def junit(report: Report, fail_on: str) -> str:
     """The document; text from the wire is made safe and then escaped."""
-    root = ET.Element("testsuites", {"name": "seqaudit"})
     counted = failing(fail_on)
     problems: dict[str, list[str]] = {}
     for path, problem in unjudged(report):
         problems.setdefault(path, []).append(problem)
+    rules = [Judged(rule) for rule in report["rules"]]
+    findings = findings_by_capture(report)
+    totals = dict.fromkeys(("tests", "failures", "errors"), 0)
+    suites: list[str] = []
     for capture in report["captures"]:
-        suite = ET.SubElement(root, "testsuite", {"name": safe(capture["path"])})
+        suite = ET.Element("testsuite", {"name": safe(capture["path"])})
         for problem in problems.pop(capture["path"], []):
             _error(suite, capture["path"], problem)
         by_rule: dict[str, list[Any]] = {}
-        for finding in findings_of(report, capture["capture"]):
+        for finding in findings.get(capture["capture"], ()):
             by_rule.setdefault(finding["rule"], []).append(finding)
-        for rule in report["rules"]:
-            _case(suite, capture, rule, by_rule.get(rule["rule"], []), counted)
+        for rule in rules:
+            _case(suite, capture, rule, by_rule.get(rule.code, []), counted)
+        suites.append(_written(suite, totals))
     for path, texts in problems.items():
-        suite = ET.SubElement(root, "testsuite", {"name": safe(path)})
+        suite = ET.Element("testsuite", {"name": safe(path)})
         for problem in texts:
             _error(suite, path, problem)
-    totals = dict.fromkeys(("tests", "failures", "errors"), 0)
-    for suite in root:
-        own = {
-            "tests": len(suite),
-            "failures": len(suite.findall("testcase/failure")),
-            "errors": len(suite.findall("testcase/error")),
-            "skipped": len(suite.findall("testcase/skipped")),
-        }
-        for name, number in own.items():
-            suite.set(name, str(number))
-        for name in totals:
-            totals[name] += own[name]
-    for name, number in totals.items():
-        root.set(name, str(number))
-    ET.indent(root)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(root, encoding="unicode") + "\n"
+        suites.append(_written(suite, totals))
+    whole = "".join(f' {name}="{number}"' for name, number in totals.items())
+    inside = "".join(f"  {suite}\n" for suite in suites)
+    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="seqaudit"{whole}'
+    return f"{head}>\n{inside}</testsuites>\n" if suites else f"{head} />\n"
+
+
+def _written(suite: ET.Element, totals: dict[str, int]) -> str:
+    """A suite with its numbers, as text: elements of all suites would take ten times the room.
+
+    Args:
+        totals: of all suites; this one's numbers are added.
+    """
+    own = {
+        "tests": len(suite),
+        "failures": len(suite.findall("testcase/failure")),
+        "errors": len(suite.findall("testcase/error")),
+        "skipped": len(suite.findall("testcase/skipped")),
+    }
+    for name, number in own.items():
+        suite.set(name, str(number))
+    for name in totals:
+        totals[name] += own[name]
+    ET.indent(suite, level=1)
+    return ET.tostring(suite, encoding="unicode")
 
 
 def _case(
-    suite: ET.Element, capture: Any, rule: Any, findings: Sequence[Any], counted: Sequence[str]
+    suite: ET.Element, capture: Any, rule: Judged, findings: Sequence[Any], counted: Sequence[str]
 ) -> None:
     """A testcase; none where the capture has nothing that the rule could judge by."""
     number = capture["capture"]
-    judged = any(entry["capture"] == number for entry in rule["judged"])
-    why = reasons(rule, number)
+    judged = rule.judged_in(number)
+    why = rule.reasons(number)
     if not judged and not why and not findings:
         return
     case = ET.SubElement(
         suite,
         "testcase",
-        {"classname": safe(capture["path"]), "name": f"{rule['rule']} {rule['name']}"},
+        {"classname": safe(capture["path"]), "name": f"{rule.code} {rule.name}"},
     )
     bad = [finding for finding in findings if finding["severity"] in counted]
     others = [finding for finding in findings if finding["severity"] not in counted]

@@ -32,12 +32,30 @@ def unjudged(report: Report) -> Iterator[tuple[str, str]]:
             )
 
 
-def findings_of(report: Report, capture: int) -> list[Mapping[str, Any]]:
-    """The findings in one capture, in the report's order."""
-    return [finding for finding in report["findings"] if finding["capture"] == capture]
+def findings_by_capture(report: Report) -> dict[int, list[Mapping[str, Any]]]:
+    """The findings in each capture that has some, in the report's order."""
+    found: dict[int, list[Mapping[str, Any]]] = {}
+    for finding in report["findings"]:
+        found.setdefault(finding["capture"], []).append(finding)
+    return found
 
 
-def reasons(rule: Mapping[str, Any], capture: int) -> Sequence[str]:
-    """Why a rule was not judged in some or all of a capture, each reason once."""
-    own = [entry for entry in rule["not_judged"] if entry["capture"] == capture]
-    return list(dict.fromkeys(entry["why"] or "no reason known" for entry in own))
+class Judged:
+    """In which captures a rule was judged, and why it was not in some or all of others."""
+
+    def __init__(self, rule: Mapping[str, Any]) -> None:
+        self.code: str = rule["rule"]
+        self.name: str = rule["name"]
+        self._judged = frozenset(entry["capture"] for entry in rule["judged"])
+        self._why: dict[int, dict[str, None]] = {}
+        for entry in rule["not_judged"]:
+            own = self._why.setdefault(entry["capture"], {})
+            own[entry["why"] or "no reason known"] = None
+
+    def judged_in(self, capture: int) -> bool:
+        """Whether it was, in some part of the capture at least."""
+        return capture in self._judged
+
+    def reasons(self, capture: int) -> Sequence[str]:
+        """Why it was not, each reason once."""
+        return list(self._why.get(capture, ()))

@@ -10,13 +10,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
+from itertools import chain
 from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
-from seqaudit.cli.outcomes import Report, reasons, unjudged
+from seqaudit.cli.outcomes import Judged, Report, unjudged
 from seqaudit.cli.text import safe
 from seqaudit.replay.rules import RULES
 
@@ -34,14 +35,16 @@ def sarif(report: Report) -> str:
     captures = {capture["capture"]: capture for capture in report["captures"]}
     artifacts = {number: place for place, number in enumerate(captures)}
     seen: dict[str, int] = {}
-    results = []
+    results: list[str] = []
     for finding in report["findings"]:
         capture = captures[finding["capture"]]
         print_ = _fingerprint(finding, capture)
         seen[print_] = seen.get(print_, 0) + 1
         file = {"uri": uri(capture["path"]), "index": artifacts[finding["capture"]]}
-        results.append(_result(finding, file, places, f"{print_}:{seen[print_]}"))
+        results.append(_item(_result(finding, file, places, f"{print_}:{seen[print_]}"), 4))
     problems = list(unjudged(report))
+    told = [{"level": "error", "message": {"text": safe(text)}} for _, text in problems]
+    notes = [_item(note, 6) for note in chain(told, _not_judged(report, places))]
     run = {
         "tool": {
             "driver": {
@@ -53,10 +56,7 @@ def sarif(report: Report) -> str:
         "invocations": [
             {
                 "executionSuccessful": not problems,
-                "toolExecutionNotifications": [
-                    *({"level": "error", "message": {"text": safe(text)}} for _, text in problems),
-                    *_not_judged(report, places),
-                ],
+                "toolExecutionNotifications": [],
             }
         ],
         "artifacts": [
@@ -64,10 +64,27 @@ def sarif(report: Report) -> str:
             for capture in captures.values()
         ],
         "columnKind": "utf16CodeUnits",
-        "results": results,
+        "results": [],
     }
     log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-    return json.dumps(log, indent=1, ensure_ascii=True) + "\n"
+    text = json.dumps(log, indent=1, ensure_ascii=True) + "\n"
+    text = _filled(text, "toolExecutionNotifications", notes, 5)
+    return _filled(text, "results", results, 3)
+
+
+def _item(value: Mapping[str, Any], depth: int) -> str:
+    """An item of a long list as text, which takes a tenth of the room; indented so deep."""
+    written = json.dumps(value, indent=1, ensure_ascii=True)
+    return " " * depth + written.replace("\n", "\n" + " " * depth)
+
+
+def _filled(text: str, name: str, items: Sequence[str], depth: int) -> str:
+    """The log with items in its empty list of this name, whose key is indented so deep. No string
+    in the log looks like the list: quotes are escaped in strings."""
+    if not items:
+        return text
+    before, after = text.split(f'"{name}": []', 1)
+    return "".join((before, f'"{name}": [\n', ",\n".join(items), f"\n{' ' * depth}]", after))
 
 
 def uri(path: str) -> str:
@@ -136,24 +153,20 @@ def _location(file: Mapping[str, Any], frame: int | None, stream: str | None) ->
     return physical | ({"logicalLocations": logical} if logical else {})
 
 
-def _not_judged(report: Report, places: Mapping[str, int]) -> list[dict[str, Any]]:
+def _not_judged(report: Report, places: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """A note for every rule that could not be judged in a capture."""
-    notes = []
-    for rule in report["rules"]:
-        for capture in report["captures"]:
-            number = capture["capture"]
-            why = reasons(rule, number)
-            if why and not any(entry["capture"] == number for entry in rule["judged"]):
-                code = rule["rule"]
-                text = f"{code} was not judged in {capture['path']}: {'; '.join(why)}"
-                notes.append(
-                    {
-                        "level": "note",
-                        "message": {"text": safe(text)},
-                        "associatedRule": {"id": code, "index": places[code]},
-                    }
-                )
-    return notes
+    captures = [(capture["capture"], capture["path"]) for capture in report["captures"]]
+    for rule in map(Judged, report["rules"]):
+        for number, path in captures:
+            why = rule.reasons(number)
+            if why and not rule.judged_in(number):
+                code = rule.code
+                text = f"{code} was not judged in {path}: {'; '.join(why)}"
+                yield {
+                    "level": "note",
+                    "message": {"text": safe(text)},
+                    "associatedRule": {"id": code, "index": places[code]},
+                }
 
 
 def _fingerprint(finding: Mapping[str, Any], capture: Mapping[str, Any]) -> str:
