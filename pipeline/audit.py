@@ -647,8 +647,10 @@ def cores(place: Place) -> int:
 
 
 def _held(results: pa.Table) -> HeldResults:
-    """What Spark hands over at once."""
-    return HeldResults(results.cast(RESULTS).to_batches(max_chunksize=RESULT_ROWS))
+    """What Spark hands over at once: the contract's columns, each of them nullable. ``cast`` would
+    take a while to import."""
+    same = pa.Table.from_arrays(results.columns, schema=RESULTS)
+    return HeldResults(same.to_batches(max_chunksize=RESULT_ROWS))
 
 
 @dataclass(slots=True)

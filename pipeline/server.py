@@ -100,7 +100,7 @@ def code_fingerprint() -> str:
     """Hash of what a worker runs: version, the sources of all packages, Python."""
     from importlib.metadata import version
 
-    digest = hashlib.sha256(f"{version('seqaudit')} {sys.version} {_python()}".encode())
+    digest = hashlib.sha256(f"{version('seqaudit')} {sys.version} {_environment()}".encode())
     root = Path(__file__).parent.parent
     for package in ("decoders", "pipeline", "replay"):
         for path in sorted((root / package).rglob("*.py")):
@@ -114,7 +114,7 @@ def folder() -> Path:
     Raises:
         ServerError: it cannot be made, or is another user's.
     """
-    key = hashlib.sha256(f"{_python()}\0{Path(__file__).parent}".encode()).hexdigest()[:16]
+    key = hashlib.sha256(f"{_environment()}\0{Path(__file__).parent}".encode()).hexdigest()[:16]
     path = cache_folder() / f"server-{key}"
     try:
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -126,9 +126,10 @@ def folder() -> Path:
     return path
 
 
-def _python() -> str:
-    """This Python, however it was called: a path with ``..`` in it is its own in its children."""
-    return os.path.normpath(sys.executable)  # links stay: an environment's leads to its base
+def _environment() -> str:
+    """The environment of this Python, by whichever of its names and paths Python was called: the
+    ``seqaudit`` in it has another name for it than who types ``python -m``."""
+    return os.path.normpath(sys.prefix)
 
 
 def running() -> State | None:
