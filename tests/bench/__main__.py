@@ -137,6 +137,8 @@ class Bench:
         row("capinfos -c", ["capinfos", "-c", str(capture)])
         run(direct, self._environment)  # compiles its kernels, once a machine
         row("seqaudit, direct", direct, against_truth)
+        for prepared in (self._folder / "cache" / "seqaudit").glob("*.jsa"):  # of an earlier run
+            prepared.unlink()
         row("seqaudit, Spark cold", spark, against_truth)
         if self._wants("seqaudit, Spark cold, prepared"):
             run([*self._spark, "prepare"], self._environment)
