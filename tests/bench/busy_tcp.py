@@ -6,8 +6,8 @@ for every second one, as the capture has it. Ethernet, IPv4, little-endian pcap 
 ``python -m tests.bench.decode OUT.pcap`` decodes it.
 """
 
+import argparse
 import struct
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,9 +116,13 @@ def busy(content: bytes, size: int) -> Iterator[bytes]:
 
 
 def main() -> None:
-    source, megabytes, out = sys.argv[1:]
-    with Path(out).open("wb") as file:
-        for record in busy(Path(source).read_bytes(), int(float(megabytes) * 1e6)):
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.busy_tcp", description=__doc__)
+    parser.add_argument("source", type=Path, help="a raims capture over TCP, pcap")
+    parser.add_argument("megabytes", type=float)
+    parser.add_argument("out", type=Path)
+    given = parser.parse_args()
+    with given.out.open("wb") as file:
+        for record in busy(given.source.read_bytes(), int(given.megabytes * 1e6)):
             file.write(record)
 
 
