@@ -111,6 +111,7 @@ def test_a_command_that_is_killed_leaves_only_what_the_next_one_removes(
     until((tmp_path / "runs").exists)
     command.kill()
     command.communicate()
+    until(lambda: not marked(str(tmp_path)))  # also a daemon that it had forked just then
     (left,) = temporary.iterdir()
     again = started(["audit", CAPTURE], hanging_java, ignoring())
     until(lambda: not left.exists() and list(temporary.iterdir()))
