@@ -14,7 +14,6 @@ import signal
 import struct
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import Final, NoReturn
 
 import pyarrow as pa
@@ -24,6 +23,7 @@ from seqaudit.decoders.containers import STDIN
 from seqaudit.decoders.registry import DecodeSettings
 from seqaudit.decoders.splits import Piece
 from seqaudit.pipeline.plan import cost_bytes, stored_bytes
+from seqaudit.pipeline.processes import status_of
 
 Work = Callable[[int], Iterable[pa.RecordBatch]]
 Hold = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]
@@ -230,8 +230,8 @@ def _used(pid: int) -> int | None:
     """Processor time that a process has used, in ticks; null if it waits for a disk, or where
     nobody can tell."""
     try:
-        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        return None if state == "D" else int(fields[10]) + int(fields[11])
+        status = status_of(pid)
+        return None if status.state == "D" else status.ticks
     except (OSError, ValueError, IndexError):
         return None
 

@@ -24,6 +24,7 @@ from typing import Final
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.user_folders import cache_folder
 from seqaudit.pipeline import leftovers
+from seqaudit.pipeline.processes import processes_of
 
 #: Spark 4 runs on Java 17 and later.
 OLDEST_JAVA: Final = 17
@@ -204,29 +205,6 @@ def _started(
             env=environment,
             start_new_session=True,  # Ctrl-C is ours: we cancel the job, the JVM must still listen
         )
-
-
-def processes_of(session_leader: int, group: int | None = None) -> list[int]:
-    """The processes of a session, which a JVM of ours is the leader of, and of a process group;
-    empty without /proc."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = path.read_text().rpartition(")")[2].split()
-            if int(fields[3]) == session_leader or int(fields[2]) == group:
-                found.append(int(path.parent.name))
-    return sorted(found)
-
-
-def runs(pid: int) -> bool:
-    """Whether there is such a process, and not only its status for who started it."""
-    try:
-        os.kill(pid, 0)
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except ProcessLookupError:
-        return False
-    except OSError:  # another user's, or no /proc
-        return True
 
 
 def command(

@@ -59,7 +59,7 @@ def _write(value: Any, line: str, put: Callable[[str], None]) -> None:
         _write_list(value, line, put)
     elif isinstance(value, dict) and value:  # a subclass
         _write(dict(value), line, put)
-    elif isinstance(value, Sequence) and value:
+    elif isinstance(value, Sequence) and not isinstance(value, str) and value:
         _write(list(value), line, put)
     else:
         put(json.dumps(value))

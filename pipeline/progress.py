@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
 
 from seqaudit.decoders.errors import SeqauditError
+from seqaudit.pipeline.processes import status_of
 from seqaudit.pipeline.session import Starting, first_line, within
 
 if TYPE_CHECKING:
@@ -185,9 +186,9 @@ def _used(processes: Sequence[int]) -> tuple[float, ...]:
     ticks, read, waits = 0, 0, False
     for place, pid in enumerate(processes):
         with contextlib.suppress(OSError, ValueError, IndexError):
-            state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-            ticks += int(fields[10]) + int(fields[11])
-            waits |= state == "D"  # for a disk
+            status = status_of(pid)
+            ticks += status.ticks
+            waits |= status.state == "D"
             if place:  # the JVM reads what it is asked for: how far it is
                 read += int(Path(f"/proc/{pid}/io").read_text().split()[1])
     unknown = waits or not processes

@@ -29,7 +29,8 @@ from seqaudit.decoders import interrupts
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.user_folders import cache_folder
 from seqaudit.pipeline import same_code
-from seqaudit.pipeline.java import log_tail, processes_of
+from seqaudit.pipeline.java import log_tail
+from seqaudit.pipeline.processes import processes_of
 
 try:
     import fcntl

@@ -32,6 +32,7 @@ from seqaudit.decoders import interrupts
 from seqaudit.decoders.errors import SeqauditError
 from seqaudit.decoders.kernels import prepare
 from seqaudit.pipeline import early, java, same_code, server
+from seqaudit.pipeline.processes import processes_of, runs
 from seqaudit.pipeline.ready import SOCKET, Ready
 from seqaudit.pipeline.warm import COMPILED
 from seqaudit.pipeline.without_pandas import pandas_late
@@ -213,11 +214,7 @@ class Starting:
         if self._used is None:
             return False
         now = server.running()
-        return (
-            now is None
-            or now.pid != self._used.state.pid
-            or not java.runs(self._used.state.jvm_pid)
-        )
+        return now is None or now.pid != self._used.state.pid or not runs(self._used.state.jvm_pid)
 
     @property
     def ended(self) -> str | None:
@@ -242,7 +239,7 @@ class Starting:
             leader = self.jvm.process.pid
         else:
             return []
-        found = java.processes_of(leader, self._ready.pid if self._ready is not None else None)
+        found = processes_of(leader, self._ready.pid if self._ready is not None else None)
         return sorted(found, key=lambda pid: pid != leader)
 
     def kill(self) -> None:

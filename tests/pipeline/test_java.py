@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from seqaudit.pipeline import java
+from seqaudit.pipeline.processes import processes_of, runs
 
 
 def fake_java(folder: Path, release: str) -> Path:
@@ -143,9 +144,9 @@ def test_a_java_that_does_not_say_its_version_is_passed_over_with_all_it_started
     program.write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nsleep 1000\n")
     monkeypatch.setattr(java, "VERSION_SECONDS", 0.3)
     assert java._release_of(program) is None
-    left = java.processes_of(int((tmp_path / "pid").read_text()))
+    left = processes_of(int((tmp_path / "pid").read_text()))
     deadline = time.monotonic() + 30
-    while any(map(java.runs, left)):
+    while any(map(runs, left)):
         assert time.monotonic() < deadline
         time.sleep(0.01)
 

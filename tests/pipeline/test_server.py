@@ -17,9 +17,10 @@ from typing import Any, cast
 import pytest
 
 from seqaudit.decoders.kernels import prepare
-from seqaudit.pipeline import java, keeper, server, session
+from seqaudit.pipeline import keeper, server, session
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.processes import processes_of
 from seqaudit.pipeline.progress import CancelledError, JobError, Silent, run_watched
 from seqaudit.pipeline.report import to_json
 from seqaudit.pipeline.session import Place, discard, shared
@@ -303,7 +304,7 @@ def test_the_life_of_a_server(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -
     third = server.running()
     assert third is not None
     assert third.pid != first.pid
-    assert java.processes_of(first.jvm_pid) == []
+    assert processes_of(first.jvm_pid) == []
     assert to_json(audit([CaptureInput(capture)], Options())) == direct
 
     # One that does not answer is done without.
@@ -322,7 +323,7 @@ def test_the_life_of_a_server(fixtures: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(JobError, match="the warm Spark server ended while the job ran"):
         run_watched(starting, partial(sleep_in_worker, spark), 1, Silent())
     deadline = time.monotonic() + 30
-    while java.processes_of(third.jvm_pid):
+    while processes_of(third.jvm_pid):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     assert server.running() is None

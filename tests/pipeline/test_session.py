@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from seqaudit.pipeline import session
 from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.java import runs
+from seqaudit.pipeline.processes import runs
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.report import to_json
 from seqaudit.pipeline.session import Place, SessionError, shared
