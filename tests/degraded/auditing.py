@@ -1,0 +1,90 @@
+"""One audit by the command itself, in this process."""
+
+import contextlib
+import gc
+import io
+import json
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from seqaudit.cli.main import main
+from tests.degraded.ways import Spoiled
+
+#: What the command says where the fault is its own.
+FAULT: Final = "this is a fault of seqaudit"
+
+
+@dataclass(frozen=True)
+class Audited:
+    """How a command ended; ``report`` is empty where it printed none."""
+
+    code: int
+    report: Mapping[str, Any] = field(default_factory=dict)
+    said: str = ""
+
+    @property
+    def crash(self) -> str | None:
+        """The last line of a traceback, or how else it ended badly; null for a good end."""
+        if FAULT in self.said:
+            lines = [line for line in self.said.splitlines() if FAULT not in line and line.strip()]
+            return " < ".join([lines[-1].strip(), *reversed([x.strip() for x in lines[-5:-1]])])
+        return None if self.code in (0, 1, 2) else f"exit code {self.code}"
+
+    @property
+    def findings(self) -> list[Mapping[str, Any]]:
+        return list(self.report.get("findings", ()))
+
+
+def options(
+    spoiled: Spoiled, places: Mapping[str, str], parameters: Mapping[str, str]
+) -> list[str]:
+    """Options of the command, without the files."""
+    given = [part for name, value in parameters.items() for part in ("--param", f"{name}={value}")]
+    if spoiled.one_capture:
+        given.append("--one-capture")
+    if spoiled.at == "each":
+        for name, _ in spoiled.files:
+            given += ["--at", f"{name}={places[name]}"]
+    elif spoiled.at is not None:
+        given += ["--at", spoiled.at]
+    return given
+
+
+def audit(
+    spoiled: Spoiled, places: Mapping[str, str], parameters: Mapping[str, str], folder: Path
+) -> Audited:
+    """Write the files into a new folder below ``folder`` and audit them there."""
+    with tempfile.TemporaryDirectory(dir=folder) as name:
+        paths = []
+        for file, capture in spoiled.files:
+            path = Path(name) / file
+            path.write_bytes(capture.written())
+            paths.append(str(path))
+        return command([*options(spoiled, places, parameters), *paths])
+
+
+def command(arguments: Iterable[str]) -> Audited:
+    """``seqaudit audit`` with these arguments."""
+    written = io.BytesIO()
+    out = io.TextIOWrapper(written, "utf-8")
+    said = io.StringIO()
+    code: object = 0
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(said):
+            main(["audit", "--engine", "direct", "--format", "json", *arguments])
+    except SystemExit as ended:
+        code = ended.code
+    except Exception as problem:  # of the command's own handling of problems
+        return Audited(-1, {}, f"{type(problem).__name__}: {problem}\n{FAULT}")
+    finally:
+        gc.unfreeze()  # the command freezes what there is, as its process would end now
+        sys.stdout.flush()
+    out.flush()
+    text = written.getvalue()
+    return Audited(
+        code if isinstance(code, int) else 0, json.loads(text) if text else {}, said.getvalue()
+    )

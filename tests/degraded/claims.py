@@ -1,0 +1,188 @@
+"""What the findings of a report claim, and whether those of another report imply it.
+
+The law (design 4.9): taking anything away from a capture never makes a new proven finding. New is
+what the whole capture does not prove: a rule of a stream, seqnos, or a larger count.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+PROVEN: Final = "proven"
+
+#: A proven finding of such a rule is implied by proven ones of these, of the same seqnos: what was
+#: repaired or never came in the end was missing before.
+IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
+    "MC001": ("MC003",),
+    "MC014": ("MC001", "MC002", "MC003"),
+    "UC001": ("UC003",),
+    "UC033": ("UC001", "UC002", "UC003"),
+    "ZN018": ("ZN001", "ZN002", "ZN003"),
+}
+
+#: Rules that say no more than what such a way makes of the capture: identical datagrams are there
+#: twice, whoever made them; what keys stand for was said before it began.
+_SEEN_TWICE: Final = ("FD005", "MC010", "PG004", "UC029")
+_BEGUN_LATER: Final = ("ZN017",)
+STATED: Final[Mapping[str, tuple[str, ...]]] = {
+    "twice": _SEEN_TWICE,
+    "merged": _SEEN_TWICE,
+    "head": _BEGUN_LATER,
+    "head-no-at": _BEGUN_LATER,
+    "middle": _BEGUN_LATER,
+    "rotated": _BEGUN_LATER,
+}
+
+#: A text that says only what the capture holds is true of whatever is missing in it.
+_OF_THE_CAPTURE: Final = re.compile(r"\b(is|are|was|were) not (in this capture|captured)\b")
+_OF_THE_WIRE: Final = re.compile(r"\b(lost|missed|dropped|never|recovered|repaired)\b")
+
+#: Rules that cannot both hold of a seqno in one stream.
+CONTRARY: Final = (
+    ("MC001", "MC002"),
+    ("UC001", "UC002"),
+    ("PG001", "PG002"),
+    ("ZN001", "ZN002"),
+    ("ZN001", "ZN003"),
+)
+
+_NUMBER: Final = re.compile(r"^(?:At least )?(\d[\d,]*) ")
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_SOURCE: Final = re.compile(r"[0-9a-f]{1,32}/\d+")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One finding as a report has it."""
+
+    rule: str
+    severity: str
+    certainty: str
+    system: str
+    stream: str
+    seqnos: frozenset[int]
+    count: int | None
+    text: str
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.rule, self.stream
+
+    @property
+    def of_the_capture(self) -> bool:
+        """Whether it says what is in the capture and what is not, and nothing of the wire."""
+        said = _OF_THE_CAPTURE.search(self.text)
+        return said is not None and _OF_THE_WIRE.search(self.text) is None
+
+    @property
+    def loose_stream(self) -> str:
+        """Who is at the ends of the stream, for one that the whole capture does not have."""
+        return loosely(self.system, self.stream)
+
+
+def loosely(system: str, stream: str) -> str:
+    """The stream's members or source, without connection, session and key."""
+    if system.startswith(("unicast", "nakack")):
+        return "|".join(_UUID.findall(stream)) or stream
+    if system == "zenoh":
+        source = _SOURCE.search(stream)
+        return source[0] if source else stream
+    return stream
+
+
+def findings(report: Mapping[str, Any]) -> list[Finding]:
+    """All findings of all captures of a report."""
+    masks = {
+        stream["id"]: stream["resolution_mask"]
+        for stream in report.get("streams", ())
+        if stream.get("resolution_mask")
+    }
+    return [_finding(row, masks) for row in report.get("findings", ())]
+
+
+def _finding(row: Mapping[str, Any], masks: Mapping[str, int]) -> Finding:
+    stream = row["stream"] or ""
+    count = _NUMBER.match(row["text"])
+    return Finding(
+        rule=row["rule"],
+        severity=row["severity"],
+        certainty=row["certainty"],
+        system=row["system"] or "",
+        stream=stream,
+        seqnos=frozenset(_numbers(row["seqnos"], masks.get(stream))),
+        count=int(count[1].replace(",", "")) if count else None,
+        text=row["text"],
+    )
+
+
+def _numbers(ranges: Sequence[Sequence[Any]], mask: int | None) -> Iterable[int]:
+    """Seqnos; of a space that wraps as they are on the wire, since a head may hide turns of it."""
+    for first, last in ranges:
+        low, high = (int(x, 16) if isinstance(x, str) else int(x) for x in (first, last))
+        for seqno in range(low, high + 1):
+            yield seqno & mask if mask else seqno
+
+
+def proven(found: Iterable[Finding]) -> list[Finding]:
+    """Proven ones that speak of messages, not of the capture."""
+    return [f for f in found if f.certainty == PROVEN and not f.rule.startswith("CP")]
+
+
+@dataclass
+class Whole:
+    """What whole captures prove: claims of one or, where vantages are merged, of several."""
+
+    streams: set[str] = field(default_factory=set)
+    seqnos: dict[tuple[str, str], set[int]] = field(default_factory=lambda: defaultdict(set))
+    counts: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+
+    def add(self, report: Mapping[str, Any]) -> None:
+        self.streams |= {stream["id"] for stream in report.get("streams", ())}
+        for found in proven(findings(report)):
+            for stream in {found.stream, found.loose_stream}:
+                key = found.rule, stream
+                self.seqnos[key] |= found.seqnos
+                self.counts[key] = max(self.counts[key], found.count or 1)
+
+    def news(self, found: Finding) -> str | None:
+        """What of a proven finding the whole does not prove; null if it proves all of it."""
+        known = found.stream in self.streams
+        stream = found.stream if known else found.loose_stream
+        rules = [found.rule, *IMPLIED.get(found.rule, ())]
+        said = [rule for rule in rules if (rule, stream) in self.counts]
+        if not said:
+            return "no such finding"
+        if found.seqnos:
+            more = found.seqnos - {n for rule in said for n in self.seqnos[rule, stream]}
+            return f"also {shown(more)}" if more else None
+        count = max(self.counts[rule, stream] for rule in said)
+        if found.count is not None and found.count > count:
+            return f"{found.count} instead of {count}"
+        return None
+
+
+def contradictions(found: Iterable[Finding]) -> list[tuple[Finding, str]]:
+    """Proven findings of one stream that cannot both be true, with what they share."""
+    by_key: dict[tuple[str, str], Finding] = {f.key: f for f in proven(found)}
+    pairs = []
+    for one, other in CONTRARY:
+        for (rule, stream), finding in by_key.items():
+            against = by_key.get((other, stream))
+            if rule == one and against is not None and finding.seqnos & against.seqnos:
+                both = shown(finding.seqnos & against.seqnos)
+                pairs.append((against, f"{both} by {one} too"))
+    return pairs
+
+
+def shown(seqnos: Iterable[int]) -> str:
+    """Seqnos in a few words."""
+    ranges: list[list[int]] = []
+    for seqno in sorted(seqnos):
+        if ranges and ranges[-1][1] == seqno - 1:
+            ranges[-1][1] = seqno
+        else:
+            ranges.append([seqno, seqno])
+    words = [str(a) if a == b else f"{a}-{b}" for a, b in ranges[:6]]
+    return ", ".join(words) + (f" and {len(ranges) - 6} more" if len(ranges) > 6 else "")

@@ -1,0 +1,46 @@
+"""Which two hosts a record is between: as much of a packet as filtering to a pair needs."""
+
+import ipaddress
+from collections import Counter
+from typing import Final
+
+from tests.degraded.captures import Capture, Record
+
+#: Link type to (where its EtherType is, where the network layer begins).
+_LINKS: Final = {1: (12, 14), 113: (14, 16), 276: (0, 20)}
+_IPV4: Final = 0x0800
+_IPV6: Final = 0x86DD
+
+
+def ends(capture: Capture, record: Record) -> tuple[str, str] | None:
+    """Source and destination address; null for what is no IP."""
+    place = _LINKS.get(capture.link(record))
+    if place is None or len(record.data) < place[1] + 40:
+        return None
+    kind = int.from_bytes(record.data[place[0] : place[0] + 2], "big")
+    if kind == _IPV4:
+        first, size = place[1] + 12, 4
+    elif kind == _IPV6:
+        first, size = place[1] + 8, 16
+    else:
+        return None
+    source = record.data[first : first + size]
+    destination = record.data[first + size : first + 2 * size]
+    return str(ipaddress.ip_address(source)), str(ipaddress.ip_address(destination))
+
+
+def pairs(capture: Capture) -> list[tuple[str, str]]:
+    """Pairs of hosts that exchange unicasts, the busiest first."""
+    found: Counter[tuple[str, str]] = Counter()
+    for record in capture.records:
+        both = ends(capture, record)
+        if both is None or ipaddress.ip_address(both[1]).is_multicast:
+            continue
+        found[min(both), max(both)] += 1
+    return [pair for pair, _ in sorted(found.items(), key=lambda item: (-item[1], item[0]))]
+
+
+def between(capture: Capture, record: Record, pair: tuple[str, str]) -> bool:
+    """Whether a capture filter ``host A and host B`` lets the record pass."""
+    both = ends(capture, record)
+    return both is not None and (min(both), max(both)) == pair

@@ -1,0 +1,240 @@
+"""Every recording spoiled in every way, audited, and judged by the whole capture and the truth."""
+
+import json
+import multiprocessing
+import os
+import re
+import shlex
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, Literal
+
+from tests.degraded import auditing, claims
+from tests.degraded.auditing import Audited
+from tests.degraded.refuted import refuted
+from tests.degraded.subjects import Recording, find
+from tests.degraded.ways import WAYS, Spoiled, Subject, Way, text_of
+
+Kind = Literal["refuted", "new", "contradiction", "crash"]
+
+#: Keys of a report whose values are frames of note.
+_FRAMES: Final = re.compile(r"(^|_)frame$")
+
+#: Where spoiled files are written: memory, if there is such a place.
+_MEMORY: Final = Path("/dev/shm")
+
+
+@dataclass(frozen=True)
+class Violation:
+    """One thing that a spoiled capture's report should not say."""
+
+    kind: Kind
+    way: str
+    choice: str
+    subject: str
+    rule: str
+    severity: str
+    text: str
+    why: str
+
+    @property
+    def repro(self) -> str:
+        """What to give to this command to see it again."""
+        scenario, _, file = self.subject.partition("/")
+        variant = shlex.quote(self.choice)
+        return f"--match {scenario} --file {file} --way {self.way} --variant {variant}"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What of all that could be done is done."""
+
+    ways: tuple[Way, ...] = WAYS
+    sample: int = 4
+    seed: int = 1
+    file: str | None = None
+    variant: str | None = None
+    write: Path | None = None
+
+
+@dataclass
+class Outcome:
+    """What came of some spoiled captures."""
+
+    spoiled: int = 0
+    proven: int = 0
+    by_way: Counter[str] = field(default_factory=Counter)
+    violations: list[Violation] = field(default_factory=list)
+
+    def add(self, other: "Outcome") -> None:
+        self.spoiled += other.spoiled
+        self.proven += other.proven
+        self.by_way += other.by_way
+        self.violations += other.violations
+
+    def count(self, kind: Kind) -> int:
+        return sum(violation.kind == kind for violation in self.violations)
+
+
+def run(top: Path, match: str, choice: Choice, jobs: int = 1) -> Iterator[tuple[str, Outcome]]:
+    """Outcomes by subject as they come, in order."""
+    recordings = list(find(top, match))
+    tasks = [
+        (number, file)
+        for number, recording in enumerate(recordings)
+        for file in recording.places
+        if choice.file in (None, file)
+    ]
+    names = [f"{recordings[number].name}/{file}" for number, file in tasks]
+    work = partial(_task, recordings, choice)
+    if jobs == 1:
+        yield from zip(names, map(work, tasks), strict=True)
+        return
+    with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=20) as pool:
+        yield from zip(names, pool.imap(work, tasks), strict=True)
+
+
+def _task(recordings: list[Recording], choice: Choice, task: tuple[int, str]) -> Outcome:
+    return spoil_all(recordings[task[0]], task[1], choice)
+
+
+def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
+    """One capture in every way."""
+    folder = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else Path("/tmp")
+    audit = partial(
+        auditing.audit,
+        places=recording.places,
+        parameters=recording.parameters.get(file, {}),
+        folder=folder,
+    )
+    bare = recording.subject(file)
+    outcome = Outcome()
+    if not bare.frames:
+        return outcome
+    wholes = _Wholes(recording, audit)
+    subject = recording.subject(file, _marks(wholes.report(file)))
+    for way in choice.ways:
+        picked = (
+            way.picked(subject, choice.sample, choice.seed)
+            if choice.variant is None
+            else way.named(subject, choice.variant)
+        )
+        for one in picked:
+            spoiled = way.spoil(subject, one)
+            whole = wholes.of(spoiled, file, one)
+            audited = audit(spoiled)
+            found = judge(recording, file, whole, audited, way.name, text_of(one))
+            outcome.spoiled += 1
+            outcome.by_way[way.name] += 1
+            outcome.proven += len(claims.proven(claims.findings(audited.report)))
+            outcome.violations += found
+            if found and choice.write is not None:
+                _write(choice.write, subject, spoiled, recording, audited, found)
+    return outcome
+
+
+class _Wholes:
+    """What the unspoiled captures of a recording prove, audited once each."""
+
+    def __init__(self, recording: Recording, audit: Any) -> None:
+        self._recording = recording
+        self._audit = audit
+        self._reports: dict[tuple[str, ...], Mapping[str, Any]] = {}
+        self._wholes: dict[tuple[str, ...], claims.Whole] = {}
+
+    def report(self, *files: str) -> Mapping[str, Any]:
+        if files not in self._reports:
+            captures = tuple((file, self._recording.captures[file]) for file in files)
+            self._reports[files] = self._audit(Spoiled(captures, "each")).report
+        return self._reports[files]
+
+    def of(self, spoiled: Spoiled, file: str, choice: object) -> claims.Whole:
+        """Of the capture; where another one is in it or beside it, of both and both together."""
+        named = choice[0] if isinstance(choice, tuple) else None
+        other = named if named in self._recording.places else None
+        files = (file,) if other is None else (file, str(other))
+        if files not in self._wholes:
+            whole = claims.Whole()
+            for report in {*files, files} if len(files) > 1 else {files}:
+                whole.add(self.report(*((report,) if isinstance(report, str) else report)))
+            self._wholes[files] = whole
+        return self._wholes[files]
+
+
+def judge(
+    recording: Recording,
+    file: str,
+    whole: claims.Whole,
+    audited: Audited,
+    way: str,
+    choice: str,
+) -> list[Violation]:
+    """What of a spoiled capture's report is refuted, new, contradicts itself, or is no report."""
+    name = f"{recording.name}/{file}"
+
+    def violation(kind: Kind, found: claims.Finding, why: str) -> Violation:
+        return Violation(kind, way, choice, name, found.rule, found.severity, found.text, why)
+
+    if audited.crash is not None:
+        return [Violation("crash", way, choice, name, "", "error", "", audited.crash)]
+    found = claims.findings(audited.report)
+    violations = []
+    for one in found:
+        why = refuted(recording, one)
+        if why is not None:
+            violations.append(violation("refuted", one, why))
+            continue
+        stated = one.of_the_capture or one.rule in claims.STATED.get(way, ())
+        news = whole.news(one) if claims.proven([one]) and not stated else None
+        if news is not None:
+            violations.append(violation("new", one, news))
+    violations += [
+        violation("contradiction", one, why) for one, why in claims.contradictions(found)
+    ]
+    return violations
+
+
+def _marks(report: Mapping[str, Any]) -> tuple[int, ...]:
+    """Frames that the whole capture's report names: gaps, requests, repairs, evidence."""
+    found: set[int] = set()
+
+    def look(value: Any) -> None:
+        if isinstance(value, Mapping):
+            for key, inner in value.items():
+                if isinstance(inner, int) and _FRAMES.search(key):
+                    found.add(inner)
+                else:
+                    look(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                look(inner)
+
+    for part in ("gaps", "queries", "findings"):
+        look(report.get(part, ()))
+    return tuple(sorted(found))
+
+
+def _write(
+    top: Path,
+    subject: Subject,
+    spoiled: Spoiled,
+    recording: Recording,
+    audited: Audited,
+    found: Iterable[Violation],
+) -> None:
+    """The spoiled files, how they were audited, the report, and what is wrong with it."""
+    first = next(iter(found))
+    plain = re.sub(r"[^\w.+-]+", "_", f"{subject.name} {first.way} {first.choice}")[:150]
+    folder = top / plain
+    folder.mkdir(parents=True, exist_ok=True)
+    for file, capture in spoiled.files:
+        (folder / file).write_bytes(capture.written())
+    given = auditing.options(spoiled, recording.places, recording.parameters.get(subject.file, {}))
+    files = [name for name, _ in spoiled.files]
+    lines = [shlex.join(["seqaudit", "audit", "--engine", "direct", *given, *files])]
+    lines += [f"{v.kind} {v.rule} {v.severity}: {v.text} ({v.why})" for v in found]
+    (folder / "why.txt").write_text("\n".join(lines) + "\n")
+    (folder / "report.json").write_text(json.dumps(audited.report, indent=1, sort_keys=True))

@@ -1,0 +1,373 @@
+"""The ways in which a capture is spoiled (design 4.9): each takes something away from it.
+
+A way has choices, each of which is one spoiled capture and has a text that names it. What is random
+is drawn from a generator seeded by that text, so that a text is enough to make it again.
+"""
+
+import random
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import PurePath
+from typing import Any, Final
+
+from tests.degraded import hosts
+from tests.degraded.captures import SECOND_NS, Capture, Record
+
+MILLISECOND_NS: Final = 1_000_000
+
+SNAP_LENGTHS: Final = (64, 96, 100, 120, 128, 140, 160, 192, 256, 320, 400, 512)
+STEPS_NS: Final = tuple(
+    sign * size
+    for size in (
+        *(MILLISECOND_NS, 20 * MILLISECOND_NS, 300 * MILLISECOND_NS),
+        *(SECOND_NS, 6 * SECOND_NS, 30 * SECOND_NS, 300 * SECOND_NS),
+    )
+    for sign in (-1, 1)
+)
+DRIFTS: Final = (-0.01, -0.0001, 0.0001, 0.01)
+LAGS_NS: Final = tuple(
+    int(ms * MILLISECOND_NS) for ms in (0.02, 0.2, 2, 15, 50, 200, 500, 1000, 1500)
+)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A capture of a recorded run.
+
+    Attributes:
+        name: what it is called in the table: scenario and file.
+        file: name of the file.
+        at: the address of the interface it was taken at, or ``between``.
+        marks: frames of note, from 1: requests, what shows a gap, repairs.
+        others: the other captures of the run, by name of the file.
+    """
+
+    name: str
+    file: str
+    at: str
+    capture: Capture
+    marks: tuple[int, ...] = ()
+    others: tuple[tuple[str, str, Capture], ...] = ()
+
+    @property
+    def frames(self) -> int:
+        return len(self.capture.records)
+
+
+@dataclass(frozen=True)
+class Spoiled:
+    """What is audited: files in the order in which they are given."""
+
+    files: tuple[tuple[str, Capture], ...]
+    at: str | None
+    one_capture: bool = False
+
+
+@dataclass(frozen=True)
+class Way:
+    """``choices`` and ``marked`` (choices next to frames of note) of a subject, and what to do."""
+
+    name: str
+    says: str
+    choices: Callable[[Subject], Sequence[Any]]
+    spoil: Callable[[Subject, Any], Spoiled]
+    marked: Callable[[Subject], Sequence[Any]] = lambda subject: ()
+
+    def picked(self, subject: Subject, count: int, seed: int) -> list[Any]:
+        """At most ``count`` choices: half of them at marks, the others spread evenly."""
+        rng = random.Random(f"{seed}|{self.name}|{subject.name}")
+        every = self.choices(subject)
+        if len(every) <= count:
+            return list(every)
+        marked = list(dict.fromkeys(self.marked(subject)))
+        near = _spread(marked, (count + 1) // 2, rng)
+        picked = [*near, *_spread(every, count - len(near), rng)]
+        return list(dict.fromkeys(picked))
+
+    def named(self, subject: Subject, text: str) -> list[Any]:
+        """The choice that has this text, if there is one."""
+        return [choice for choice in self.choices(subject) if text_of(choice) == text]
+
+
+def text_of(choice: object) -> str:
+    """What a choice is called in tables and given as ``--variant``."""
+    return " ".join(map(str, choice)) if isinstance(choice, tuple) else str(choice)
+
+
+def _spread(choices: Sequence[Any], count: int, rng: random.Random) -> list[Any]:
+    if len(choices) <= count:
+        return list(choices)
+    width = len(choices) / count
+    return [choices[int((i + rng.random()) * width)] for i in range(count)]
+
+
+def _rng(subject: Subject, choice: object) -> random.Random:
+    return random.Random(f"{subject.name}|{choice}")
+
+
+def _same_place(subject: Subject, records: Iterable[Record]) -> Spoiled:
+    return Spoiled(((subject.file, subject.capture.of(list(records))),), subject.at)
+
+
+# --- what is missing ---
+
+
+def _head(subject: Subject, first: int) -> Spoiled:
+    return _same_place(subject, subject.capture.records[first - 1 :])
+
+
+def _tail(subject: Subject, last: int) -> Spoiled:
+    return _same_place(subject, subject.capture.records[:last])
+
+
+def _middle(subject: Subject, seed: int) -> Spoiled:
+    rng = _rng(subject, f"middle {seed}")
+    first, stop = sorted(rng.sample(range(subject.frames + 1), 2))
+    return _same_place(subject, subject.capture.records[first:stop])
+
+
+def _single(subject: Subject, frame: int) -> Spoiled:
+    records = subject.capture.records
+    return _same_place(subject, records[: frame - 1] + records[frame:])
+
+
+def _burst(subject: Subject, seed: int) -> Spoiled:
+    rng = _rng(subject, f"burst {seed}")
+    first = rng.randrange(subject.frames)
+    count = rng.choice((2, 3, 5, 10, 20, 50))
+    records = subject.capture.records
+    return _same_place(subject, records[:first] + records[first + count :])
+
+
+def _thinned(percent: float) -> Callable[[Subject, int], Spoiled]:
+    def spoil(subject: Subject, seed: int) -> Spoiled:
+        rng = _rng(subject, f"{percent} {seed}")
+        kept = [r for r in subject.capture.records if rng.random() * 100 >= percent]
+        if len(kept) == subject.frames and kept:
+            kept.pop(rng.randrange(len(kept)))
+        return _same_place(subject, kept)
+
+    return spoil
+
+
+def _cut(subject: Subject, length: int) -> Spoiled:
+    return _same_place(subject, (replace(r, data=r.data[:length]) for r in subject.capture.records))
+
+
+def _pair(subject: Subject, pair: tuple[str, str]) -> Spoiled:
+    capture = subject.capture
+    return _same_place(subject, (r for r in capture.records if hosts.between(capture, r, pair)))
+
+
+# --- order and clock ---
+
+
+def _swapped(subject: Subject, frame: int) -> Spoiled:
+    records = list(subject.capture.records)
+    records[frame - 1], records[frame] = records[frame], records[frame - 1]
+    return _same_place(subject, records)
+
+
+def _disordered(subject: Subject, seed: int) -> Spoiled:
+    """Every record is late by up to 1 ms in the file; its time is right: several queues."""
+    rng = _rng(subject, f"disordered {seed}")
+    late = [(r.at_ns + rng.randrange(MILLISECOND_NS), r) for r in subject.capture.records]
+    return _same_place(subject, (r for _, r in sorted(late, key=lambda pair: pair[0])))
+
+
+def _stepped(subject: Subject, choice: tuple[int, int]) -> Spoiled:
+    frame, step_ns = choice
+    records = subject.capture.records
+    later = [r.moved(step_ns) for r in records[frame - 1 :]]
+    return _same_place(subject, [*records[: frame - 1], *later])
+
+
+def _drifting(subject: Subject, drift: float) -> Spoiled:
+    records = subject.capture.records
+    first_ns = records[0].at_ns
+    return _same_place(subject, (r.moved(int((r.at_ns - first_ns) * drift)) for r in records))
+
+
+# --- more than once, several vantages ---
+
+
+def _by_time(records: Iterable[Record]) -> list[Record]:
+    return sorted(records, key=lambda record: record.at_ns)
+
+
+def _twice(subject: Subject, lag_ns: int) -> Spoiled:
+    records = subject.capture.records
+    return _same_place(subject, _by_time([*records, *(r.moved(lag_ns) for r in records)]))
+
+
+def _merged(subject: Subject, choice: tuple[str, str]) -> Spoiled:
+    other, at = choice
+    second = next(capture for file, _, capture in subject.others if file == other)
+    tick = max(getattr(c.layout, "tick_ns", 1) for c in (subject.capture, second))
+    finer = second if getattr(second.layout, "tick_ns", 1) < tick else subject.capture
+    records = [replace(r, interface=0) for c in (subject.capture, second) for r in c.records]
+    given = {"none": None, "here": subject.at, "between": "between"}[at]
+    return Spoiled(((subject.file, finer.of(_by_time(records))),), given)
+
+
+def _merges(subject: Subject) -> list[tuple[str, str]]:
+    alike = [f for f, _, c in subject.others if c.layout.links == subject.capture.layout.links]
+    return [(file, at) for file in alike for at in ("none", "between")]
+
+
+def _with_other(subject: Subject, choice: tuple[str, int]) -> Spoiled:
+    """One capture of two is thinned: what is proven by both ends needs both."""
+    other, seed = choice
+    second = next(capture for file, _, capture in subject.others if file == other)
+    rng = _rng(subject, f"with {other} {seed}")
+    kept = [r for r in subject.capture.records if rng.random() >= 0.03]
+    head = rng.choice((0, 0, len(kept) // 4))
+    files = ((subject.file, subject.capture.of(kept[head:])), (other, second))
+    return Spoiled(files, "each")
+
+
+# --- rotated ---
+
+_ORDERS: Final = ("in order", "backwards", "as a shell sorts", "shuffled")
+_NAMINGS: Final = ("dumpcap -b", "tcpdump -C", "tcpdump -G", "anything")
+
+
+@dataclass(frozen=True)
+class Rotation:
+    """How many files, what they are called, and how they are given."""
+
+    files: int
+    naming: str
+    order: str
+    one_capture: bool
+
+    def __str__(self) -> str:
+        flag = "with" if self.one_capture else "without"
+        return f"{self.files} files of {self.naming}, {self.order}, {flag} --one-capture"
+
+
+ROTATIONS: Final = tuple(
+    Rotation(files, naming, order, flag)
+    for files in (2, 3, 12)
+    for naming in _NAMINGS
+    for order in _ORDERS
+    for flag in (False, True)
+)
+
+
+def _rotated(subject: Subject, choice: Rotation) -> Spoiled:
+    rng = _rng(subject, choice)
+    count = min(choice.files, subject.frames)
+    cuts = sorted(rng.sample(range(1, subject.frames), count - 1)) if count > 1 else []
+    files = []
+    for number, (first, stop) in enumerate(pairwise([0, *cuts, subject.frames])):
+        part = subject.capture.of(subject.capture.records[first:stop])
+        files.append((_rotated_name(subject.file, choice.naming, number, part, rng), part))
+    if choice.order == "backwards":
+        files.reverse()
+    elif choice.order == "as a shell sorts":
+        files.sort(key=lambda pair: pair[0])
+    elif choice.order == "shuffled":
+        rng.shuffle(files)
+    return Spoiled(tuple(files), subject.at, choice.one_capture)
+
+
+def _rotated_name(file: str, naming: str, number: int, part: Capture, rng: random.Random) -> str:
+    path = PurePath(file)
+    began = datetime.fromtimestamp(part.records[0].at_ns // SECOND_NS, UTC)
+    if naming == "dumpcap -b":
+        return f"{path.stem}_{number + 1:05}_{began:%Y%m%d%H%M%S}{path.suffix}"
+    if naming == "tcpdump -C":
+        return file + (str(number) if number else "")
+    if naming == "tcpdump -G":
+        return f"{path.stem}-{began:%Y%m%d%H%M%S}-{number:02}{path.suffix}"
+    return f"{rng.choice('abcdefgh')}{rng.randrange(100)}-{number}{path.suffix}"
+
+
+# --- where it was taken ---
+
+
+def _whole(subject: Subject, choice: str) -> Spoiled:
+    spoiled = _same_place(subject, subject.capture.records)
+    if choice == "without --at":
+        return replace(spoiled, at=None)
+    if choice == "--at between":
+        return replace(spoiled, at="between")
+    return spoiled
+
+
+def _without_at(spoil: Callable[[Subject, Any], Spoiled]) -> Callable[[Subject, Any], Spoiled]:
+    return lambda subject, choice: replace(spoil(subject, choice), at=None)
+
+
+def _frames(first: int, less: int = 0) -> Callable[[Subject], Sequence[int]]:
+    return lambda subject: range(first, subject.frames + 1 - less)
+
+
+def _seeds(least: int = 0) -> Callable[[Subject], Sequence[int]]:
+    """Seeds, for captures that have so many frames that the way can show."""
+    return lambda subject: range(1000) if subject.frames >= max(least, 2) else ()
+
+
+def _near(before: int, after: int) -> Callable[[Subject], Sequence[int]]:
+    def near(subject: Subject) -> Sequence[int]:
+        return sorted(
+            frame
+            for mark in subject.marks
+            for frame in range(mark - before, mark + after + 1)
+            if 2 <= frame < subject.frames
+        )
+
+    return near
+
+
+def _steps(subject: Subject) -> Sequence[tuple[int, int]]:
+    return [(frame, step) for frame in range(2, subject.frames + 1) for step in STEPS_NS]
+
+
+def _steps_near(subject: Subject) -> Sequence[tuple[int, int]]:
+    return [(frame, step) for frame in _near(0, 1)(subject) for step in STEPS_NS]
+
+
+def _thin(name: str, percent: float, least: int) -> Way:
+    return Way(name, f"{percent} % of the frames dropped", _seeds(least), _thinned(percent))
+
+
+WAYS: Final[tuple[Way, ...]] = (
+    Way("whole", "nothing is spoiled", lambda s: ("--at as given",), _whole),
+    Way("no-at", "no vantage is given", lambda s: ("without --at", "--at between"), _whole),
+    Way("head", "begins at frame N", _frames(2), _head, _near(0, 1)),
+    Way("tail", "ends at frame N", _frames(1, 1), _tail, _near(1, 0)),
+    Way("middle", "frames of a random stretch", _seeds(), _middle),
+    Way("single", "frame N is missing", _frames(1), _single, _near(0, 0)),
+    Way("burst", "2 to 50 frames in a row are missing", _seeds(), _burst),
+    _thin("drop-0.1", 0.1, 500),
+    _thin("drop-1", 1.0, 2),
+    _thin("drop-5", 5.0, 2),
+    _thin("drop-30", 30.0, 2),
+    Way("snap", "frames cut to N bytes", lambda s: SNAP_LENGTHS, _cut),
+    Way("swap", "frames N and N+1 swapped", _frames(1, 1), _swapped, _near(1, 0)),
+    Way("disorder", "frames up to 1 ms late in the file", _seeds(), _disordered),
+    Way("step", "the clock steps at frame N by so many ns", _steps, _stepped, _steps_near),
+    Way("drift", "the clock drifts", lambda s: DRIFTS, _drifting),
+    Way("twice", "captured twice, so many ns apart", lambda s: LAGS_NS, _twice),
+    Way("merged", "another vantage merged into it", _merges, _merged),
+    Way(
+        "together",
+        "3 % dropped, audited together with another vantage",
+        lambda s: [(file, seed) for file, _, _ in s.others for seed in range(4)],
+        _with_other,
+    ),
+    Way("rotated", "in several files", lambda s: ROTATIONS if s.frames > 1 else (), _rotated),
+    Way("pair", "filtered to two hosts", lambda s: hosts.pairs(s.capture), _pair),
+    Way(
+        "pair-no-at",
+        "filtered to two hosts, no vantage given",
+        lambda s: hosts.pairs(s.capture),
+        _without_at(_pair),
+    ),
+    Way("head-no-at", "as head, no vantage given", _frames(2), _without_at(_head), _near(0, 1)),
+    Way("drop-1-no-at", "as drop-1, no vantage given", _seeds(), _without_at(_thinned(1.0))),
+)
