@@ -16,29 +16,32 @@ from typing import Any, Final
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
-from seqaudit.cli.show import drop, note, writing
-from seqaudit.decoders import interrupts
-from seqaudit.decoders.errors import SeqauditError
+from seqaudit.cli.output.terminal import drop, note, writing
+from seqaudit.decoders.contract.errors import SeqauditError
+from seqaudit.decoders.kernels import signals as interrupts
 
 #: Command, its module, and its line in ``seqaudit --help``.
 COMMANDS: Final = {
     "audit": (
-        "seqaudit.cli.audit",
+        "seqaudit.cli.commands.audit",
         "Replay captures and report what was lost, repeated, repaired.",
     ),
-    "info": ("seqaudit.cli.info", "Say what is in captures, and so what cannot be judged."),
-    "decode": ("seqaudit.cli.decode", "Keep the decoded events of captures in a file."),
+    "info": (
+        "seqaudit.cli.commands.info",
+        "Say what is in captures, and so what cannot be judged.",
+    ),
+    "decode": ("seqaudit.cli.commands.decode", "Keep the decoded events of captures in a file."),
     "show": (
-        "seqaudit.cli.what",
+        "seqaudit.cli.commands.show",
         "Show one thing of an audit: recovery queries, loss, convergence.",
     ),
     "infer": (
-        "seqaudit.cli.infer",
+        "seqaudit.cli.commands.infer",
         "Find the sequence number of traffic that nothing recognises; write a feed file.",
     ),
-    "feeds": ("seqaudit.cli.feeds", "List shipped feeds, show one, or check a feed file."),
-    "rules": ("seqaudit.cli.rules", "List the rules, or explain one."),
-    "spark": ("seqaudit.cli.spark", "Make Spark start faster."),
+    "feeds": ("seqaudit.cli.commands.feeds", "List shipped feeds, show one, or check a feed file."),
+    "rules": ("seqaudit.cli.commands.rules", "List the rules, or explain one."),
+    "spark": ("seqaudit.cli.commands.spark", "Make Spark start faster."),
 }
 
 #: New objects until Python looks for garbage in cycles. There is next to none here, and at its own

@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
-from seqaudit.cli.inputs import begin, inputs_of, options_of
-from seqaudit.cli.show import ShownProgress, note
+from seqaudit.cli.options.captures import begin, inputs_of, options_of
+from seqaudit.cli.output.terminal import ShownProgress, note
 
 
 def audited(

@@ -17,27 +17,19 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import pyarrow as pa
 
-from seqaudit.decoders import zenoh_messages
-from seqaudit.decoders.columns import equal, filtered
-from seqaudit.decoders.errors import SeqauditError
-from seqaudit.decoders.events import EVENTS, Kind
-from seqaudit.decoders.feeds import Feed
-from seqaudit.decoders.kernels import COMPILE_FROM_RECORDS
-from seqaudit.decoders.registry import DecodeSettings
-from seqaudit.decoders.splits import Piece, settle, walk_headers, with_proven_start
-from seqaudit.pipeline import direct, events_file, forked, job
-from seqaudit.pipeline.accounts import (
-    Account,
-    accounts_of,
-    by_capture,
-    has_carriers,
-    merge_ends,
-    much_carried,
-    torn_carriers,
-)
+from seqaudit.decoders.capture.pieces import Piece, settle, walk_headers, with_proven_start
+from seqaudit.decoders.contract.arrow import equal, filtered
+from seqaudit.decoders.contract.errors import SeqauditError
+from seqaudit.decoders.contract.events import EVENTS, Kind
+from seqaudit.decoders.contract.feed_layout import Feed
+from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
+from seqaudit.decoders.stages.registry import DecodeSettings
+from seqaudit.decoders.zenoh import messages as zenoh_messages
+from seqaudit.pipeline import events_file, job
+from seqaudit.pipeline.direct import engine as direct
+from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.events_file import Decoded, Files
-from seqaudit.pipeline.held import HeldResults
-from seqaudit.pipeline.java import JavaError
+from seqaudit.pipeline.kernels_ready import compile_for, load_for
 from seqaudit.pipeline.plan import (
     CaptureInput,
     Plan,
@@ -46,7 +38,20 @@ from seqaudit.pipeline.plan import (
     plan,
     stored_bytes,
 )
-from seqaudit.pipeline.progress import (
+from seqaudit.pipeline.report.accounts import (
+    Account,
+    accounts_of,
+    by_capture,
+    has_carriers,
+    merge_ends,
+    much_carried,
+    torn_carriers,
+)
+from seqaudit.pipeline.report.build import build
+from seqaudit.pipeline.report.result_store import HeldResults
+from seqaudit.pipeline.report.vantage import checked_vantage, given_vantage, inferred_vantage
+from seqaudit.pipeline.spark.java import JavaError
+from seqaudit.pipeline.spark.progress import (
     STARTING,
     CancelledError,
     JobError,
@@ -54,13 +59,10 @@ from seqaudit.pipeline.progress import (
     Silent,
     run_watched,
 )
-from seqaudit.pipeline.report import build
-from seqaudit.pipeline.session import Place, SessionError, Starting, discard, shared
-from seqaudit.pipeline.vantage import checked_vantage, given_vantage, inferred_vantage
-from seqaudit.pipeline.warm import compile_for, load_for
-from seqaudit.replay.parameters import GIVEN, ParameterError, parse_parameter
-from seqaudit.replay.results import RESULTS
-from seqaudit.replay.settings import CaptureSettings, ReplaySettings, Vantage
+from seqaudit.pipeline.spark.session import Place, SessionError, Starting, discard, shared
+from seqaudit.replay.contract.results import RESULTS
+from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
+from seqaudit.replay.stages.parameters import GIVEN, ParameterError, parse_parameter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

@@ -14,8 +14,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from seqaudit.decoders.errors import CaptureError
-from seqaudit.decoders.events import EVENTS
+from seqaudit.decoders.contract.errors import CaptureError
+from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.pipeline.plan import File
 
 SCHEMA_NAME: Final = "seqaudit/events/1"

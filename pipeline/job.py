@@ -1,7 +1,7 @@
 """The job: decode, put carriers together, replay (PIPELINE 3). One chain, one action.
 
-The three stages are plain functions over record batches; ``pipeline.direct`` calls the same ones in
-this process. Workers import this module, so it imports nothing of PySpark and no pandas.
+The three stages are plain functions over record batches; ``pipeline.direct.engine`` calls the same
+ones in this process. Workers import this module, so it imports nothing of PySpark and no pandas.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import pyarrow as pa
 
-from seqaudit.decoders.account import account_batch
-from seqaudit.decoders.containers import STDIN
-from seqaudit.decoders.errors import CaptureError, SeqauditError
-from seqaudit.decoders.events import EVENTS
-from seqaudit.decoders.pieces import decode_piece, reassemble
-from seqaudit.decoders.registry import DecodeSettings
-from seqaudit.decoders.splits import Piece
-from seqaudit.replay.results import RESULTS
-from seqaudit.replay.settings import ReplaySettings
-from seqaudit.replay.stage import replay
+from seqaudit.decoders.capture.pieces import Piece
+from seqaudit.decoders.capture.reader import STDIN
+from seqaudit.decoders.contract.errors import CaptureError, SeqauditError
+from seqaudit.decoders.contract.events import EVENTS
+from seqaudit.decoders.network.account import account_batch
+from seqaudit.decoders.stages.first import decode_piece, reassemble
+from seqaudit.decoders.stages.registry import DecodeSettings
+from seqaudit.replay.contract.results import RESULTS
+from seqaudit.replay.contract.settings import ReplaySettings
+from seqaudit.replay.stages.replay import replay
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

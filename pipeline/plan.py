@@ -14,14 +14,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
-from seqaudit.decoders import interrupts
-from seqaudit.decoders.compression import Decompressed, detect
-from seqaudit.decoders.containers import STDIN
-from seqaudit.decoders.errors import CaptureError, SeqauditError
-from seqaudit.decoders.formats import recognize
-from seqaudit.decoders.sources import Rejoined
-from seqaudit.decoders.splits import TO_THE_END, Piece, plan_pieces, stream_piece
-from seqaudit.pipeline import leftovers
+from seqaudit.decoders.capture.compression import Decompressed, detect
+from seqaudit.decoders.capture.formats import recognize
+from seqaudit.decoders.capture.pieces import TO_THE_END, Piece, plan_pieces, stream_piece
+from seqaudit.decoders.capture.reader import STDIN
+from seqaudit.decoders.capture.sources import Rejoined
+from seqaudit.decoders.contract.errors import CaptureError, SeqauditError
+from seqaudit.decoders.kernels import signals as interrupts
+from seqaudit.pipeline.spark import private_files as leftovers
 
 #: Of standard input so much is looked at, and of what it holds compressed.
 HEAD_BYTES: Final = 1 << 20

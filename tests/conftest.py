@@ -17,7 +17,7 @@ def fixtures() -> Path:
 @pytest.fixture(scope="session")
 def spark_place() -> Iterator[object]:
     """The local Spark that all tests share: started once, ended with the run."""
-    from seqaudit.pipeline.session import Place, discard, shared
+    from seqaudit.pipeline.spark.session import Place, discard, shared
 
     place = Place(master="local[2]")
     shared(place).session()

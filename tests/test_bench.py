@@ -10,7 +10,7 @@ from typing import Any
 import dpkt
 import pytest
 
-from seqaudit.cli.feed_options import feeds_of
+from seqaudit.cli.options.feeds import feeds_of
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from tests.bench.__main__ import main

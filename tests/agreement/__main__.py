@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from seqaudit.decoders.errors import SeqauditError
+from seqaudit.decoders.contract.errors import SeqauditError
 from tests.agreement.rows import Row
 from tests.agreement.run import Agreement, agree
 

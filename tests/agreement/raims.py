@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.replay.parameters import PARAMETERS, load_parameters
+from seqaudit.replay.stages.parameters import PARAMETERS, load_parameters
 from tests.agreement.rows import Row
 
 #: Why a figure may be unknown (design 8.1).

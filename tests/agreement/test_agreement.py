@@ -10,7 +10,7 @@ import pytest
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.session import Place
+from seqaudit.pipeline.spark.session import Place
 from tests.agreement.run import Agreement, agree
 from tests.agreement.truth import find_scenarios
 from tests.agreement.unknown import UNKNOWN

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from seqaudit.pipeline.audit import Options
-from seqaudit.pipeline.session import Place
+from seqaudit.pipeline.spark.session import Place
 from tests.agreement import zenoh
 from tests.agreement.run import Agreement, agree
 

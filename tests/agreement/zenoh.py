@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.replay import zenoh_findings
+from seqaudit.replay.zenoh import findings as zenoh_findings
 from tests.agreement.expected_zenoh import expected
 from tests.agreement.rows import Row
 

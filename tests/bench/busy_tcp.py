@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from seqaudit.decoders.raims_messages import SHORTEST, TYPE_MCAST, is_message, message_size
-from seqaudit.decoders.tcp import ACK, FIN, MASK, RST, SYN
+from seqaudit.decoders.raims.messages import SHORTEST, TYPE_MCAST, is_message, message_size
+from seqaudit.decoders.tcp.connection import ACK, FIN, MASK, RST, SYN
 
 PCAP_HEADER_BYTES: Final = 24
 IP: Final = 14

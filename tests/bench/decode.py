@@ -4,10 +4,10 @@ import json
 import sys
 import time
 
-from seqaudit.decoders.account import CAPTURE_SYSTEM
-from seqaudit.decoders.pieces import decode_piece
-from seqaudit.decoders.registry import DecodeSettings
-from seqaudit.decoders.splits import TO_THE_END, plan_pieces
+from seqaudit.decoders.capture.pieces import TO_THE_END, plan_pieces
+from seqaudit.decoders.network.account import CAPTURE_SYSTEM
+from seqaudit.decoders.stages.first import decode_piece
+from seqaudit.decoders.stages.registry import DecodeSettings
 
 
 def main() -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
-from seqaudit.cli.feed_options import feeds_of
+from seqaudit.cli.options.feeds import feeds_of
 from seqaudit.pipeline.audit import Options, cores, decode
 from seqaudit.pipeline.plan import CaptureInput, Shares, StandardInput, plan, stored_bytes
-from seqaudit.pipeline.session import Place
+from seqaudit.pipeline.spark.session import Place
 
 
 def shares(capture: Path, feed: Path) -> list[str]:

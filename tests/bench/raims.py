@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.bench.__main__ import count
-from tests.decoders.raims_builders import caba, data, odata, spm
+from tests.decoders.raims.builders import caba, data, odata, spm
 
 START_NS: Final = 1_795_214_460_000_000_000
 TICK_NS: Final = 40_000_000

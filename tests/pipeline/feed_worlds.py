@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from tests.decoders.packet_builders import ethernet, fragments4, ipv4, ipv6, udp
+from tests.decoders.network.builders import ethernet, fragments4, ipv4, ipv6, udp
 
 US: Final = 1_000
 MS: Final = 1_000_000

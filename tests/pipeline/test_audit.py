@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from seqaudit.decoders.errors import SeqauditError
-from seqaudit.decoders.registry import DecodeSettings
+from seqaudit.decoders.contract.errors import SeqauditError
+from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline import events_file, job
 from seqaudit.pipeline.audit import Options, StoppedError, UnusableError, audit, decode
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.report import to_json
-from seqaudit.pipeline.session import Place, shared
-from seqaudit.replay.settings import ReplaySettings
+from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.spark.session import Place, shared
+from seqaudit.replay.contract.settings import ReplaySettings
 
 DIRECT = Options(engine="direct")
 

@@ -8,8 +8,8 @@ import pytest
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.report import to_json
-from seqaudit.pipeline.session import Place
+from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.spark.session import Place
 
 
 @pytest.fixture

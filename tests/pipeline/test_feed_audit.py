@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 import pytest
 from click.testing import CliRunner
 
-from seqaudit.cli.feed_options import feeds_of
 from seqaudit.cli.main import main
+from seqaudit.cli.options.feeds import feeds_of
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.report import to_json
-from seqaudit.pipeline.session import Place
-from tests.decoders.feed_builders import mold, rtp
-from tests.decoders.packet_builders import ethernet, ipv4, pcap, record_offsets, udp
+from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.spark.session import Place
+from tests.decoders.feeds.builders import mold, rtp
+from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp
 
 SENDER, A, B = "10.0.0.1", "233.54.12.1", "233.54.13.1"
 SERVER, CLIENT = "10.0.0.2", "10.0.0.7"

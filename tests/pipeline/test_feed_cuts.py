@@ -8,14 +8,14 @@ from zlib import crc32
 
 import pytest
 
-from seqaudit.decoders.feed_files import load_feed, shipped
-from seqaudit.decoders.feeds import Feed, Field, Line, Place
+from seqaudit.decoders.contract.feed_layout import Feed, Field, Line, Place
+from seqaudit.decoders.feeds.files import load_feed, shipped
 from seqaudit.pipeline import events_file
 from seqaudit.pipeline.audit import Options, audit, decode
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.report import to_json
-from tests.decoders import packet_builders as p
-from tests.decoders.feed_builders import mold, rtp
+from seqaudit.pipeline.report.build import to_json
+from tests.decoders.feeds.builders import mold, rtp
+from tests.decoders.network import builders as p
 
 SENDER, CLIENT, SERVER = "10.0.0.1", "10.0.0.8", "10.1.1.9"
 MOLD = load_feed(shipped()["moldudp64"])

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from seqaudit.cli.feed_options import feeds_of
+from seqaudit.cli.options.feeds import feeds_of
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from tests.decoders.packet_builders import ethernet, ipv4, udp
+from tests.decoders.network.builders import ethernet, ipv4, udp
 from tests.pipeline.feed_worlds import (
     DATA,
     END,

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from seqaudit.cli.feed_options import feeds_of
+from seqaudit.cli.options.feeds import feeds_of
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.report import to_json
-from seqaudit.pipeline.session import Place
+from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.spark.session import Place
 from tests.pipeline.feed_worlds import NONE, World, differences, draw_world
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from seqaudit.decoders.errors import SeqauditError
-from seqaudit.decoders.registry import DecodeSettings
-from seqaudit.pipeline import direct
+from seqaudit.decoders.contract.errors import SeqauditError
+from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.plan import (
     LARGEST_TASK_BYTES,
     LEAST_COST_BYTES,

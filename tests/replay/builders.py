@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from seqaudit.decoders.events import Flag, Kind
-from seqaudit.replay import mcast_findings
-from seqaudit.replay.event import Event
-from seqaudit.replay.mcast import McastEngine
-from seqaudit.replay.results import FINDING, GAP, JUDGED, STREAM, VIEW, Result
-from seqaudit.replay.settings import Vantage
+from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.results import FINDING, GAP, JUDGED, STREAM, VIEW, Result
+from seqaudit.replay.contract.settings import Vantage
+from seqaudit.replay.jgroups.mcast import findings as mcast_findings
+from seqaudit.replay.jgroups.mcast.engine import McastEngine
 
 CLUSTER: Final = "lab"
 A, B, C, D = "A", "B", "C", "D"

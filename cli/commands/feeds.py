@@ -1,0 +1,102 @@
+"""``seqaudit feeds``: the shipped feeds, and feed files checked (design 5.5)."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from seqaudit.cli.exit_codes import ExitCode
+from seqaudit.cli.output.terminal import emit, render
+
+if TYPE_CHECKING:
+    from seqaudit.decoders.contract.feed_layout import Feed
+
+
+@click.group("feeds", invoke_without_command=True)
+@click.pass_context
+def command(ctx: click.Context) -> None:
+    """List the feeds that come with seqaudit; check or show a feed file.
+
+    A feed file says in YAML where the numbers of a datagram protocol are; seqaudit audit --feed
+    takes it.
+
+    \b
+    Examples:
+      seqaudit feeds
+      seqaudit feeds show example > my-feed.yaml
+      seqaudit feeds check my-feed.yaml
+      seqaudit audit --feed my-feed.yaml capture.pcap
+    """
+    if ctx.invoked_subcommand is None:
+        _list()
+
+
+def _list() -> None:
+    from seqaudit.cli.output.listing import Column, Listing
+    from seqaudit.decoders.feeds.files import load_feed, shipped
+
+    feeds = [load_feed(path) for path in shipped().values()]
+    rows = [[feed.name, feed.about, _places(feed)] for feed in feeds]
+    render([Listing("Feeds", [Column("feed"), Column("what it is"), Column("place")], rows)])
+
+
+@command.command("check")
+@click.argument("file")
+def check(file: str) -> int:
+    """Check a feed file, and say what it means.
+
+    \b
+    Example:
+      seqaudit feeds check my-feed.yaml
+    """
+    from seqaudit.cli.options.feeds import check_feed
+
+    emit("\n".join(_meaning(check_feed(file))))
+    return ExitCode.CLEAN
+
+
+@command.command("show")
+@click.argument("name")
+def show(name: str) -> int:
+    """Print a shipped feed file, to be copied and changed.
+
+    \b
+    Example:
+      seqaudit feeds show example > my-feed.yaml
+    """
+    from seqaudit.decoders.feeds.files import shipped
+
+    known = shipped()
+    if name not in known:
+        raise click.UsageError(f"no shipped feed is called {name!r}; there are {', '.join(known)}")
+    emit(known[name].read_text(encoding="utf-8").rstrip("\n"))
+    return ExitCode.CLEAN
+
+
+def _places(feed: "Feed") -> str:
+    return ", ".join(str(place) for place in feed.match) or "wherever it is recognised"
+
+
+def _meaning(feed: "Feed") -> list[str]:
+    """What a feed says, a line each."""
+    from seqaudit.decoders.contract.feed_layout import UNWRAPPED_BITS
+
+    lines = [f"{feed.name}: {feed.about}" if feed.about else feed.name]
+    lines.append(f"place: {_places(feed)}")
+    for field in feed.fields:
+        masked = f", mask {field.mask:#x}, shift {field.shift}" if field.mask >= 0 else ""
+        shift = f", shift {field.shift}" if field.mask < 0 and field.shift else ""
+        order = ", big-endian" if field.big_endian else ", little-endian"
+        shown = order if field.type == "number" and field.width > 1 else ""
+        lines.append(
+            f"field {field.name}: {field.type}, bytes {field.offset}-"
+            f"{field.offset + field.width - 1}{shown}{masked}{shift}"
+        )
+    lines.append(f"a stream: {', '.join(feed.stream)}")
+    wrap = "" if feed.wrap >= UNWRAPPED_BITS else f", wrap at 2^{feed.wrap}"
+    lines.append(f"numbers: {feed.seqno}{wrap}; {feed.count} a datagram")
+    for message in feed.messages:
+        said = f", says {message.says}" if message.sort in ("heartbeat", "reset", "end") else ""
+        lines.append(f"message {message.name}: {message.sort}{said}")
+    lines += [f"server {address} port {port}" for address, port in feed.servers]
+    lines += [f"lines {line}" for line in feed.lines]
+    return lines

@@ -1,0 +1,64 @@
+"""``seqaudit show``: one thing of an audit as a table of its own."""
+
+from typing import Any
+
+import click
+
+from seqaudit.cli.commands.show_raims import advisories, convergence, loss, windows
+from seqaudit.cli.exit_codes import ExitCode
+from seqaudit.cli.options.captures import (
+    format_option,
+    judging_options,
+    limit_option,
+    reading_options,
+    time_option,
+)
+from seqaudit.cli.output.terminal import emit, render
+from seqaudit.cli.output.times import TimeStyle
+from seqaudit.cli.run import audited
+
+
+@click.group("show")
+def command() -> None:
+    """Show one thing of an audit as a table of its own."""
+
+
+command.add_command(loss)
+command.add_command(convergence)
+command.add_command(advisories)
+command.add_command(windows)
+
+
+@command.command("recovery")
+@reading_options
+@judging_options
+@format_option("A table for people, or the queries of the report for programs.")
+@time_option
+@limit_option(100)
+def recovery(
+    captures: tuple[str, ...],
+    at: tuple[str, ...],
+    one_capture: bool,
+    shape: str,
+    style: TimeStyle,
+    limit: int,
+    **given: Any,
+) -> int:
+    """List the recovery queries of zenoh: range, replies, cache, duration, outcome.
+
+    \b
+    Example:
+      seqaudit show recovery --engine direct subscriber.pcap
+    """
+    from seqaudit.cli.commands.audit import tell_unjudged
+
+    report = audited(captures, at, one_capture, given)
+    if shape == "json":
+        from seqaudit.pipeline.report.build import to_json
+
+        emit(to_json({"queries": report["queries"]}))
+    else:
+        from seqaudit.cli.output.tables.recovery import render_recovery
+
+        render([render_recovery(report, style, limit)])
+    return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN

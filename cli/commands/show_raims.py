@@ -1,0 +1,335 @@
+"""``seqaudit show loss``, ``convergence``, ``windows``, ``advisories``: raims tables of captures.
+
+The columns of ``show loss`` are the console's, null route included; beside them what really was
+lost, as far as it is known.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+from seqaudit.cli.exit_codes import ExitCode
+from seqaudit.cli.options.captures import judging_options, reading_options
+from seqaudit.cli.output.listing import Column, Listing
+from seqaudit.cli.output.terminal import emit, note, render
+from seqaudit.cli.output.text import safe
+from seqaudit.cli.run import audited
+
+Row = Mapping[str, Any]
+
+#: Header and key of the counters, each with the time it last grew.
+_COUNTERS: Final = (
+    ("null rte", "null time", "null_rte"),
+    ("repeat", "rep time", "repeat"),
+    ("not sub", "not time", "not_sub"),
+    ("msg loss", "loss time", "msg_loss"),
+    ("ibx loss", "ibx time", "ibx_loss"),
+)
+_EARLIER: Final = (
+    "the daemon had subscriptions from before the capture; without --param raims.subscribed=... "
+    "what it wanted of them counts as null route"
+)
+_BEFORE: Final = "the daemon ran before the capture; its own counters may be higher"
+_NOBODY: Final = (
+    "no daemon of raims was seen at the interface of this capture; say whose it is with --at"
+)
+
+
+def _options(function: Callable[..., Any]) -> Callable[..., Any]:
+    shape = click.option(
+        "--format",
+        "shape",
+        type=click.Choice(["table", "json"]),
+        default="table",
+        show_default=True,
+        help="A table for people, or rows for programs.",
+    )
+    return reading_options(judging_options(shape(function)))
+
+
+@click.command("loss")
+@_options
+def loss(captures: tuple[str, ...], shape: str, **given: Any) -> int:
+    """The console's table ``show loss`` of the daemon at whose interface a capture was taken.
+
+    lost is what really was lost, as lower and upper bound; false is what raims counts and was none.
+    Bounds meet where another capture given holds what this one lacks. Then each loss, and how it is
+    known; then what other daemons say by their NAKs and loss notices.
+
+    \b
+    Examples:
+      seqaudit show loss --engine direct B.pcap
+      seqaudit show loss --at 10.77.0.2 A.pcap B.pcap
+    """
+    return _show(captures, shape, "loss", _loss, given)
+
+
+@click.command("convergence")
+@click.option(
+    "--converged-at",
+    metavar="TIME",
+    help="When the network converged: ns since 1970, or an ISO time. Overrules heartbeats.",
+)
+@_options
+def convergence(
+    captures: tuple[str, ...], shape: str, converged_at: str | None, **given: Any
+) -> int:
+    """Streams that somebody joined late: are they complete by the design's criterion?
+
+    \b
+    Examples:
+      seqaudit show convergence C.pcap
+      seqaudit show convergence --converged-at 2026-11-20T22:53:24Z C.pcap
+    """
+    if converged_at is not None:
+        given["param"] = (*given["param"], f"raims.converged_at={converged_at}")
+    return _show(captures, shape, "convergence", _convergence, given)
+
+
+@click.command("windows")
+@_options
+def windows(captures: tuple[str, ...], shape: str, **given: Any) -> int:
+    """Sequence windows of the daemon at whose interface a capture was taken, and their rotations.
+
+    Memory is counted as the shipped code does (blocks) and as the design document says (48 or 128
+    bytes beside each subject).
+
+    \b
+    Example:
+      seqaudit show windows --at 10.77.0.2 --params param.yaml B.pcap
+    """
+    return _show(captures, shape, "windows", _windows, given)
+
+
+@click.command("advisories")
+@_options
+def advisories(captures: tuple[str, ...], shape: str, **given: Any) -> int:
+    """DATALOSS advisories: those a daemon must have published to RV clients, and those captured.
+
+    What is captured on a client's connection is compared with the losses that the replay sees at
+    its daemon, in the same capture or another one given.
+
+    \b
+    Example:
+      seqaudit show advisories --at B.pcap=10.77.0.2 B.pcap B-client.pcap
+    """
+    report = audited(captures, given.pop("at"), given.pop("one_capture"), given)
+    tables = report.get("tables", {}).get("raims", {})
+    paths = {n: capture["path"] for n, capture in enumerate(report["captures"])}
+    replayed, seen = tables.get("advisories", []), tables.get("rv_advisories", [])
+    findings = [f for f in report["findings"] if f["rule"] in _ADVISORY_RULES]
+    if shape == "json":
+        told = {
+            "replayed": [dict(row) | {"path": paths[row["capture"]]} for row in replayed],
+            "captured": [dict(row) | {"path": paths[row["capture"]]} for row in seen],
+            "findings": findings,
+        }
+        emit(json.dumps(told, sort_keys=True, indent=1))
+        return ExitCode.CLEAN
+    lines = []
+    for row in replayed:
+        name = row.get("observer_name") or row["observer"][:8]
+        lines.append(f"{paths[row['capture']]}: {name} must have published by {_where(row)}")
+        lines += rendered(row["subject"], [(key, row["data"][key]) for key in row["order"]])
+    for row in sorted(seen, key=lambda row: (row["capture"], row["client"], row["index"])):
+        lines.append(f"{paths[row['capture']]}: client {row['client']} was sent {_where(row)}")
+        lines += rendered(row["subject"], [(key, value) for key, value in row["data"]])
+    for finding in findings:
+        lines.append(f"{finding['rule']} {finding['severity']}: {finding['text']}")
+    emit("\n".join(safe(line) for line in lines) or f"no advisories in {len(paths)} captures")
+    return ExitCode.CLEAN
+
+
+#: Rules about what clients were told.
+_ADVISORY_RULES: Final = frozenset({"RA024", "RA025", "RA026"})
+
+
+def rendered(subject: str, data: Sequence[tuple[str, Any]]) -> list[str]:
+    """An advisory as the design document shows one (raims-message-loss.txt, "RV protocol")."""
+    lines = ['   mtype : "A"', f"     sub : {subject}", "    data : {"]
+    for name, value in data:
+        lines.append(f"{name:>12} : {json.dumps(value, ensure_ascii=False)}")
+    return [*lines, "  }"]
+
+
+def _where(row: Row) -> str:
+    return f"{_clock(row['at_ns'])} (frame {row['frame']})"
+
+
+def _show(
+    captures: tuple[str, ...],
+    shape: str,
+    table: str,
+    listing: Callable[[str, Sequence[Row]], Listing],
+    given: dict[str, Any],
+) -> int:
+    report = audited(captures, given.pop("at"), given.pop("one_capture"), given)
+    rows = report.get("tables", {}).get("raims", {}).get(table, [])
+    paths = {n: capture["path"] for n, capture in enumerate(report["captures"])}
+    if shape == "json":
+        told = [dict(row) | {"path": paths[row["capture"]]} for row in rows]
+        emit(json.dumps(told, sort_keys=True, indent=1))
+    else:
+        found = []
+        for number, path in paths.items():
+            own = [row for row in rows if row["capture"] == number]
+            found.append(listing(path, own))
+            if table == "loss":
+                found += [_losses(report, number, path), _others(report, number, path)]
+            if table == "loss" and any(row["unknown"] for row in own):
+                note(f"note: {path}: {_EARLIER}")
+            elif table == "loss" and any(row["began_before"] for row in own):
+                note(f"note: {path}: {_BEFORE}")
+            if table != "convergence" and not own:
+                note(f"note: {path}: {_NOBODY}")
+        render([one for one in found if one.rows])
+        if not rows:
+            emit(f"no rows of {table} in {len(paths)} captures")
+    return ExitCode.CLEAN if rows or table == "convergence" else ExitCode.NOT_JUDGED
+
+
+def _loss(path: str, rows: Sequence[Row]) -> Listing:
+    starts = {row["start"] for row in rows}
+    columns = [Column("observer"), Column("user")]
+    for counter, clock, _ in _COUNTERS:
+        columns += [Column(counter, "right"), Column(clock)]
+    columns += [Column("lost", "right"), Column("false", "right")]
+    cells = []
+    for row in rows:
+        name = row.get("observer_name") or row["observer"][:8]
+        line = [f"{name} (start {row['start'] + 1})" if len(starts) > 1 else name, row["user"]]
+        for _, _, key in _COUNTERS:
+            line += [str(row[key]), _clock(row[f"{key}_ns"])]
+        cells.append([*line, _bounds(row["lost_lower"], row["lost_upper"]), str(row["false_loss"])])
+    return Listing(f"show loss: {path}", columns, cells)
+
+
+def _losses(report: Row, number: int, path: str) -> Listing:
+    """Each loss of the streams of a capture, and how its bounds are known."""
+    columns = [
+        Column("publisher"), Column("subject"), Column("after"), Column("before"),
+        Column("lost", "right"), Column("known by"), Column("frame", "right"),
+    ]  # fmt: skip
+    cells = [
+        [
+            stream.get("sender_name") or stream["sender"][:8],
+            stream["subject"],
+            _seqno(loss["after"]),
+            _seqno(loss["before"]),
+            _bounds(loss["lower"], loss["upper"]),
+            loss["known_by"],
+            str(loss["frame"]),
+        ]
+        for stream in report["streams"]
+        if stream["system"] == "raims" and stream["capture"] == number
+        if stream["role"] == "receiver"
+        for loss in stream["losses"]
+    ]
+    return Listing(f"losses: {path}", columns, cells[:_LISTED], max(len(cells) - _LISTED, 0))
+
+
+def _others(report: Row, number: int, path: str) -> Listing:
+    """What other daemons lack, by what they themselves say."""
+    columns = [
+        Column("daemon"), Column("says by"), Column("of"), Column("lost", "right"), Column("at"),
+        Column("frame", "right"),
+    ]  # fmt: skip
+    tables = report.get("tables", {}).get("raims", {})
+    own = {row["observer"] for row in tables.get("loss", []) if row["capture"] == number}
+    cells = []
+    for notice in tables.get("notices", []):
+        if notice["capture"] != number or notice["receiver"] in own:
+            continue
+        publisher = notice.get("publisher_name") or (notice["publisher"] or "?")[:8]
+        count = "1 or more" if notice["restart"] else str(notice["count"])
+        cells.append([
+            notice.get("receiver_name") or notice["receiver"][:8],
+            "loss notice",
+            f"{publisher} {notice['subject']}",
+            f"{count}, {notice['total']} in all",
+            _clock(notice["at_ns"]),
+            str(notice["frame"]),
+        ])  # fmt: skip
+    for stream in report["streams"]:
+        if stream["system"] != "pgm" or stream["capture"] != number:
+            continue
+        for address, asked in stream["peers"].items():
+            if address == stream["receiver"]:
+                continue
+            what = f"{asked['requested_seqnos']} asked for in {asked['requests']} NAKs"
+            source = f"{stream['sender'] or '?'} (PGM {stream['id']})"
+            cells.append([address, "NAK", source, what, "", ""])
+    return Listing(f"other daemons: {path}", columns, cells[:_LISTED], max(len(cells) - _LISTED, 0))
+
+
+#: Rows of losses and of other daemons in a table; JSON has all.
+_LISTED: Final = 100
+
+
+def _seqno(text: str | None) -> str:
+    """``0x5c19adc000000001`` as frame time and number; nothing for none."""
+    if text is None:
+        return ""
+    value = int(text, 16)
+    start_ns = (value >> 35) << 33
+    return f"{_clock(start_ns)} #{value & (1 << 35) - 1}"
+
+
+def _windows(path: str, rows: Sequence[Row]) -> Listing:
+    """A row for each table now, and one for each rotation."""
+    columns = [
+        Column("observer"), Column("window"), Column("rotated"), Column("subjects", "right"),
+        Column("bytes by the code", "right"), Column("bytes by the document", "right"),
+        Column("limit", "right"),
+    ]  # fmt: skip
+    cells = []
+    for row in rows:
+        name = row.get("observer_name") or (row["observer"] or "?")[:8]
+        for side in ("pub", "sub"):
+            if f"{side}_count" not in row:
+                continue
+            limit = str(row[f"{side}_limit"])
+            for old in row[f"{side}_rotated"]:
+                sizes = [str(old[key]) for key in ("count", "size", "document_size")]
+                cells.append([name, side, _clock(old["at_ns"]), *sizes, limit])
+            now = [str(row[f"{side}_{key}"]) for key in ("count", "size", "document_size")]
+            cells.append([name, side, "not yet", *now, limit])
+    return Listing(f"show windows: {path}", columns, cells)
+
+
+def _convergence(path: str, rows: Sequence[Row]) -> Listing:
+    columns = [
+        Column("subscriber"), Column("publisher"), Column("subject"), Column("first seen"),
+        Column("frame began"), Column("converged"), Column("verdict"), Column("frame", "right"),
+    ]  # fmt: skip
+    cells = [
+        [
+            row.get("subscriber_name") or "?",
+            row.get("publisher_name") or row["publisher"][:8],
+            row["subject"],
+            row["shown"],
+            _clock(row["started_ns"]),
+            _clock(row["converged_ns"]) or "unknown",
+            row["verdict"],
+            str(row["frame"]),
+        ]
+        for row in rows
+    ]
+    return Listing(f"show convergence: {path}", columns, cells)
+
+
+def _bounds(lower: int, upper: int | None) -> str:
+    if upper is None:
+        return f"{lower} or more"
+    return str(lower) if lower == upper else f"{lower} to {upper}"
+
+
+def _clock(at_ns: int | None) -> str:
+    """The time of day in UTC to the millisecond; nothing for none."""
+    if at_ns is None:
+        return ""
+    seconds, rest = divmod(at_ns, 1_000_000_000)
+    hours, minutes = divmod(seconds // 60 % 1440, 60)
+    return f"{hours:02}:{minutes:02}:{seconds % 60:02}.{rest // 1_000_000:03}"

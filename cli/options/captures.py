@@ -1,0 +1,349 @@
+"""Options that several commands share, and what they mean (design 4.8)."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.times import TIME_STYLES
+
+if TYPE_CHECKING:
+    from seqaudit.decoders.contract.feed_layout import Feed
+    from seqaudit.decoders.contract.settings import DecodeSettings
+    from seqaudit.pipeline.audit import Options
+    from seqaudit.pipeline.plan import CaptureInput
+
+capture_argument: Final = click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
+
+_RECOGNITION: Final = (
+    click.option(
+        "--decode-as",
+        multiple=True,
+        metavar="udp|tcp:PORT=SYSTEM",
+        help="Decode a port as a system, whatever it looks like. May be repeated.",
+    ),
+    click.option(
+        "--no-decode",
+        multiple=True,
+        metavar="SYSTEM",
+        help="Leave a system undecoded, such as jgroups. May be repeated.",
+    ),
+)
+
+_READING: Final = (
+    capture_argument,
+    click.option(
+        "--engine",
+        type=click.Choice(["spark", "direct"]),
+        default="spark",
+        show_default=True,
+        help="Run as a Spark job, or in this process without Java. Both report the same.",
+    ),
+    click.option("--master", metavar="URL", help="Spark master to run on instead of local[*]."),
+    click.option("--remote", metavar="URL", help="Spark Connect server to run on: sc://HOST:PORT."),
+    *_RECOGNITION,
+    click.option(
+        "--feed",
+        "feeds",
+        multiple=True,
+        metavar="NAME|FILE[@PLACE][,server=IP:PORT][,hz=N]",
+        help="A numbered feed: the name of a shipped one (seqaudit feeds) or a YAML file. PLACE is "
+        "where it goes: IP[/BITS][:PORT[-PORT]], :PORT, or several with + between; without it, and "
+        "without match in the file, whatever datagram fits. server is where requests go; hz are "
+        "ticks a second of its timestamps. May be repeated.",
+    ),
+    click.option(
+        "--lines",
+        multiple=True,
+        metavar="A=IP:PORT,B=IP:PORT",
+        help="Two groups that carry the same feed: only what both lose is lost. May be repeated.",
+    ),
+    click.option(
+        "--one-capture",
+        is_flag=True,
+        help="The files are one rotated capture, in the order given.",
+    ),
+)
+
+_JUDGING: Final = (
+    click.option(
+        "--at",
+        "at",
+        multiple=True,
+        metavar="[FILE=]NAME|IP|between",
+        help="Where captures were taken: a member's name or IP address, or between members (a "
+        "mirror port); for all captures or one.",
+    ),
+    click.option(
+        "--names",
+        type=click.Path(exists=True, dir_okay=False),
+        help="YAML file that maps member UUIDs or IP addresses to names.",
+    ),
+    click.option(
+        "--param",
+        multiple=True,
+        metavar="SYSTEM.NAME=VALUE",
+        help="A protocol parameter, such as mcast.capacity=2048. May be repeated.",
+    ),
+    click.option(
+        "--params",
+        type=click.Path(exists=True, dir_okay=False),
+        help="YAML file of protocol parameters; --param goes before it.",
+    ),
+    click.option(
+        "--rules",
+        type=click.Choice(["code", "document", "document-before-sync"]),
+        help="Whose rules are replayed: the shipped code's, the design documents', or those from "
+        "before the UNICAST3 sync document. Sets the parameter rules of every system that has it.",
+    ),
+    click.option(
+        "--jgroups-config",
+        type=click.Path(exists=True, dir_okay=False),
+        help="JGroups stack file (XML) of the members; --params goes before it.",
+    ),
+)
+
+
+def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Captures, and how they are read."""
+    return _decorated(function, _READING)
+
+
+def recognition_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Overrides of recognition."""
+    return _decorated(function, _RECOGNITION)
+
+
+def decode_settings(decode_as: Iterable[str], no_decode: Iterable[str]) -> "DecodeSettings":
+    """What ``recognition_options`` say.
+
+    Raises:
+        click.UsageError: they make no sense; one line.
+    """
+    from seqaudit.decoders.contract.settings import DecodeSettings
+
+    return DecodeSettings(
+        decode_as=tuple(_decode_as(text) for text in decode_as),
+        no_decode=frozenset(_system(text) for text in no_decode),
+    )
+
+
+def judging_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What the replay is told."""
+    return _decorated(function, _JUDGING)
+
+
+def format_option(
+    text: str, more: Sequence[str] = ()
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--format``: tables, JSON and ``more``; ``text`` says of what."""
+    return click.option(
+        "--format",
+        "shape",
+        type=click.Choice(["table", "json", *more]),
+        default="table",
+        show_default=True,
+        help=text,
+    )
+
+
+def limit_option(rows: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--limit``: rows a table shows unless it is given."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(min=0),
+        default=rows,
+        show_default=True,
+        help="Rows a table shows; 0 for all.",
+    )
+
+
+time_option: Final = click.option(
+    "--time",
+    "style",
+    type=click.Choice(TIME_STYLES),
+    default="utc",
+    show_default=True,
+    help="How tables show times; relative counts from the capture's first frame.",
+)
+
+
+def inputs_of(
+    captures: Sequence[str], at: Iterable[str], one_capture: bool
+) -> tuple["list[CaptureInput]", str | None]:
+    """Captures with their own vantages, and the vantage of the others.
+
+    Raises:
+        click.UsageError: two vantages for the same captures.
+    """
+    from seqaudit.pipeline.plan import CaptureInput, rotated
+
+    if not one_capture:
+        ring = rotated(captures)
+        if ring:
+            click.echo(
+                f"note: {safe(ring[0])} and {len(ring) - 1} more look like one rotated capture; "
+                "--one-capture audits them as one",
+                err=True,
+            )
+    shared: str | None = None
+    own: dict[str, str] = {}
+    for text in at:
+        file, sign, name = text.partition("=")
+        paths = [path for path in captures if file in (path, Path(path).name)] if sign else []
+        if paths:
+            own |= dict.fromkeys(paths, name)
+        elif shared is not None:
+            raise click.UsageError(
+                f"--at {safe(text)}: only one vantage for all captures; write FILE=NAME for more"
+            )
+        elif sign:
+            raise click.UsageError(f"--at {safe(text)}: no capture is called {safe(file)}")
+        else:
+            shared = text
+    if one_capture:
+        first, *more = captures
+        return [CaptureInput(first, own.get(first), more=tuple(more))], shared
+    return [CaptureInput(path, own.get(path)) for path in captures], shared
+
+
+def options_of(
+    *,
+    engine: Any,
+    master: str | None,
+    remote: str | None,
+    decode_as: Iterable[str],
+    no_decode: Iterable[str],
+    feeds: Iterable[str] = (),
+    lines: Iterable[str] = (),
+    at: str | None = None,
+    names: str | None = None,
+    param: Iterable[str] = (),
+    params: str | None = None,
+    jgroups_config: str | None = None,
+    rules: str | None = None,
+) -> "Options":
+    """The options of a run.
+
+    Raises:
+        click.UsageError, SeqauditError: they make no sense; one line.
+    """
+    from seqaudit.pipeline.audit import Options
+    from seqaudit.pipeline.spark.session import Place
+
+    told: tuple[Feed, ...] = ()
+    if feeds or lines:
+        from seqaudit.cli.options.feeds import feeds_of
+
+        told = feeds_of(feeds, lines)
+    if master and remote:
+        raise click.UsageError("--master and --remote name two places; give one")
+    if engine == "direct" and (master or remote):
+        raise click.UsageError("--engine direct runs in this process; leave --master/--remote out")
+    return Options(
+        engine=engine,
+        place=Place(master, remote),
+        at=at,
+        parameters=_parameters(param, params, jgroups_config, rules),
+        names=_names(names),
+        decode_as=tuple(_decode_as(text) for text in decode_as),
+        no_decode=frozenset(_system(text) for text in no_decode),
+        feeds=told,
+    )
+
+
+def begin(given: Mapping[str, Any]) -> None:
+    """Begin what takes long before the imports of an audit: a local Spark, if it will be used."""
+    if given["engine"] == "spark" and not (given["master"] or given["remote"]):
+        from seqaudit.pipeline.spark import early_jvm as early
+
+        early.begin()
+    from seqaudit.pipeline.spark.without_pandas import keep_pandas_out
+
+    keep_pandas_out()
+
+
+def _decorated(function: Callable[..., Any], options: Iterable[Any]) -> Callable[..., Any]:
+    for option in reversed(list(options)):
+        function = option(function)
+    return function
+
+
+def _parameters(
+    param: Iterable[str], params: str | None, jgroups_config: str | None, rules: str | None
+) -> dict[str, tuple[int | bool | str, str]]:
+    from seqaudit.replay.stages.parameters import (
+        GIVEN,
+        ParameterError,
+        from_jgroups_config,
+        load_parameters,
+        parse_parameter,
+        rule_sets,
+    )
+
+    values: dict[str, int | bool | str] = {}
+    try:
+        if jgroups_config is not None:
+            values |= from_jgroups_config(_content(jgroups_config), jgroups_config)
+        if params is not None:
+            values |= load_parameters(_content(params), params)
+        if rules is not None:
+            values |= rule_sets(rules)
+        values |= dict(parse_parameter(text) for text in param)
+    except ParameterError as problem:
+        raise click.UsageError(safe(problem)) from problem
+    return {name: (value, GIVEN) for name, value in values.items()}
+
+
+def _names(path: str | None) -> dict[str, str]:
+    if path is None:
+        return {}
+    import yaml
+
+    advice = "write lines such as 10.80.0.1: A"
+    try:
+        loaded = yaml.safe_load(_content(path))
+    except yaml.YAMLError as problem:
+        mark = getattr(problem, "problem_mark", None)
+        line = f" line {mark.line + 1}" if mark else ""
+        raise click.UsageError(f"{safe(path)}{line}: is not YAML; {advice}") from problem
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict) or any(
+        isinstance(value, dict | list) or value is None for value in loaded.values()
+    ):
+        raise click.UsageError(f"{safe(path)}: is not a map of identities to names; {advice}")
+    return {str(key): str(value) for key, value in loaded.items()}
+
+
+def _content(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as problem:
+        raise click.UsageError(f"{safe(path)}: cannot be read as text ({problem})") from problem
+
+
+def _decode_as(text: str) -> tuple[str, int, str]:
+    place, sign, system = text.partition("=")
+    transport, colon, port = place.partition(":")
+    known = transport in ("udp", "tcp")
+    if not (sign and colon and port.isdecimal() and 0 < int(port) < 65536 and known):
+        raise click.UsageError(
+            f"--decode-as {safe(text)}: is not udp:PORT=SYSTEM or tcp:PORT=SYSTEM; "
+            "try udp:7800=jgroups"
+        )
+    return transport, int(port), _system(system)
+
+
+def _system(name: str) -> str:
+    from seqaudit.decoders.feeds.datagrams import SYSTEM as FEED
+    from seqaudit.decoders.stages.registry import DECODERS
+
+    systems = sorted(set(DECODERS) - {FEED})
+    if name == FEED:
+        raise click.UsageError("feeds have an option of their own: --feed NAME@:PORT")
+    if name not in systems:
+        raise click.UsageError(f"no system is called {safe(name)}; there are {', '.join(systems)}")
+    return name

@@ -1,0 +1,1 @@
+"""How reports are shown: tables, pages, machine formats."""

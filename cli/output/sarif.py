@@ -1,0 +1,185 @@
+"""The report as SARIF 2.1.0, the form that code scanning services read (design 2).
+
+Rules come from the registry with their explanations, results are findings. A result's place is a
+frame of a capture: frames have no lines or bytes that SARIF could point to, so the frame and the
+stream are logical locations within the file. Evidence frames are related locations. A fingerprint
+names rule, file name, stream, seqnos and frame, so that it outlives rewording and moved files.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import version
+from itertools import chain
+from pathlib import PurePath
+from typing import Any, Final
+from urllib.parse import quote
+
+from seqaudit.cli.output.outcomes import Judged, Report, unjudged
+from seqaudit.cli.output.text import safe
+from seqaudit.replay.stages.rules import RULES
+
+SCHEMA: Final = (
+    "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+)
+_LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
+_SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+def sarif(report: Report) -> str:
+    """The log: one run, rules and results in the report's order."""
+    codes = [rule["rule"] for rule in report["rules"]]
+    places = {code: place for place, code in enumerate(codes)}
+    captures = {capture["capture"]: capture for capture in report["captures"]}
+    artifacts = {number: place for place, number in enumerate(captures)}
+    seen: dict[str, int] = {}
+    results: list[str] = []
+    for finding in report["findings"]:
+        capture = captures[finding["capture"]]
+        print_ = _fingerprint(finding, capture)
+        seen[print_] = seen.get(print_, 0) + 1
+        file = {"uri": uri(capture["path"]), "index": artifacts[finding["capture"]]}
+        results.append(_item(_result(finding, file, places, f"{print_}:{seen[print_]}"), 4))
+    problems = list(unjudged(report))
+    told = [{"level": "error", "message": {"text": safe(text)}} for _, text in problems]
+    notes = [_item(note, 6) for note in chain(told, _not_judged(report, places))]
+    run = {
+        "tool": {
+            "driver": {
+                "name": "seqaudit",
+                "version": version("seqaudit"),
+                "rules": [_rule(code) for code in codes],
+            }
+        },
+        "invocations": [
+            {
+                "executionSuccessful": not problems,
+                "toolExecutionNotifications": [],
+            }
+        ],
+        "artifacts": [
+            {"location": {"uri": uri(capture["path"])}, "roles": ["analysisTarget"]}
+            for capture in captures.values()
+        ],
+        "columnKind": "utf16CodeUnits",
+        "results": [],
+    }
+    log = {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+    text = json.dumps(log, indent=1, ensure_ascii=True) + "\n"
+    text = _filled(text, "toolExecutionNotifications", notes, 5)
+    return _filled(text, "results", results, 3)
+
+
+def _item(value: Mapping[str, Any], depth: int) -> str:
+    """An item of a long list as text, which takes a tenth of the room; indented so deep."""
+    written = json.dumps(value, indent=1, ensure_ascii=True)
+    return " " * depth + written.replace("\n", "\n" + " " * depth)
+
+
+def _filled(text: str, name: str, items: Sequence[str], depth: int) -> str:
+    """The log with items in its empty list of this name, whose key is indented so deep. No string
+    in the log looks like the list: quotes are escaped in strings."""
+    if not items:
+        return text
+    before, after = text.split(f'"{name}": []', 1)
+    return "".join((before, f'"{name}": [\n', ",\n".join(items), f"\n{' ' * depth}]", after))
+
+
+def uri(path: str) -> str:
+    """A path as a URI reference; one with a scheme as it is."""
+    if _SCHEME.match(path):
+        return quote(path, safe=":/?#[]@!$&'()*+,;=%")
+    quoted = quote(os.fsencode(path))
+    return f"file://{quoted}" if path.startswith("/") else quoted
+
+
+def _rule(code: str) -> dict[str, Any]:
+    rule = RULES[code]
+    parts = (
+        ("Meaning", rule.meaning),
+        ("Detected", rule.detection),
+        ("What to do", rule.action),
+        ("Source", rule.source),
+    )
+    return {
+        "id": code,
+        "name": "".join(word.capitalize() for word in rule.name.split("-")),
+        "shortDescription": {"text": rule.name.replace("-", " ").capitalize() + "."},
+        "fullDescription": {"text": rule.meaning},
+        "help": {
+            "text": "\n".join(f"{title}: {text}" for title, text in parts),
+            "markdown": "\n\n".join(f"**{title}:** {_markdown(text)}" for title, text in parts),
+        },
+        "defaultConfiguration": {"level": _LEVELS[str(rule.severity)]},
+    }
+
+
+def _result(
+    finding: Mapping[str, Any], file: Mapping[str, Any], places: Mapping[str, int], print_: str
+) -> dict[str, Any]:
+    related = [
+        _location(file, evidence["frame"], None)
+        | {"id": number, "message": {"text": safe(evidence["shows"])}}
+        for number, evidence in enumerate(finding["evidence"], 1)
+    ]
+    return {
+        "ruleId": finding["rule"],
+        "ruleIndex": places[finding["rule"]],
+        "level": _LEVELS[finding["severity"]],
+        "message": {"text": safe(finding["text"])},
+        "locations": [_location(file, finding["frame"], finding["stream"])],
+        **({"relatedLocations": related} if related else {}),
+        "partialFingerprints": {"seqaudit/v1": print_},
+        "properties": {
+            "atNs": finding["at_ns"],
+            "certainty": finding["certainty"],
+            "filter": safe(finding["filter"]),
+            "frame": finding["frame"],
+            "seqnos": finding["seqnos"],
+            "system": finding["system"],
+        },
+    }
+
+
+def _location(file: Mapping[str, Any], frame: int | None, stream: str | None) -> dict[str, Any]:
+    logical = []
+    if frame is not None:
+        logical.append({"name": f"frame {frame}", "kind": "frame"})
+    if stream is not None:
+        logical.append({"name": safe(stream), "kind": "stream"})
+    physical = {"physicalLocation": {"artifactLocation": dict(file)}}
+    return physical | ({"logicalLocations": logical} if logical else {})
+
+
+def _not_judged(report: Report, places: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+    """A note for every rule that could not be judged in a capture."""
+    captures = [(capture["capture"], capture["path"]) for capture in report["captures"]]
+    for rule in map(Judged, report["rules"]):
+        for number, path in captures:
+            why = rule.reasons(number)
+            if why and not rule.judged_in(number):
+                code = rule.code
+                text = f"{code} was not judged in {path}: {'; '.join(why)}"
+                yield {
+                    "level": "note",
+                    "message": {"text": safe(text)},
+                    "associatedRule": {"id": code, "index": places[code]},
+                }
+
+
+def _fingerprint(finding: Mapping[str, Any], capture: Mapping[str, Any]) -> str:
+    parts = [
+        finding["rule"],
+        PurePath(capture["path"]).name,
+        finding["system"],
+        finding["stream"],
+        finding["seqnos"],
+        finding["frame"],
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
+
+
+def _markdown(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>#|])", r"\\\1", text)

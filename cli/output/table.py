@@ -1,0 +1,477 @@
+"""The report as tables (design 4.5, 7.2): values in, renderables out; nothing is printed here."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from seqaudit.cli.output.listing import Column, Listing
+from seqaudit.cli.output.several import (
+    GRAVITY,
+    captures_by_worst,
+    findings_by_rule,
+    gravest_captures_first,
+    numbers,
+)
+from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
+
+Report = Mapping[str, Any]
+
+_SEVERITY_STYLE: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
+_NUMERIC: Final = "right"
+
+#: Ranges of seqnos shown in one cell; the rest is counted.
+RANGES_SHOWN: Final = 4
+
+#: States of a connection shown in one cell.
+STATES_SHOWN: Final = 5
+
+
+def render_audit(report: Report, style: TimeStyle, limit: int) -> list[RenderableType]:
+    """All that ``seqaudit audit`` shows; ``limit`` rows a table, 0 for all; where there are more
+    captures, those with the gravest findings come first."""
+    return [
+        *render_tables(report, style, limit),
+        render_findings(report, style, limit),
+        render_rules(report),
+    ]
+
+
+def render_tables(report: Report, style: TimeStyle, limit: int) -> list[RenderableType]:
+    """The tables before the findings."""
+    report = gravest_captures_first(report, limit)
+    return [
+        render_captures(report, style, limit),
+        render_streams(report, limit),
+        *([render_connections(report, limit)] if report["connections"] else []),
+        *([render_both_ends(report, limit)] if report["both_ends"] else []),
+        *_lines(report, limit),
+        render_gaps(report, limit),
+    ]
+
+
+def _lines(report: Report, limit: int) -> list[RenderableType]:
+    if not report.get("tables", {}).get("feed", {}).get("lines"):
+        return []
+    from seqaudit.cli.output.tables.feeds import render_lines
+
+    return [render_lines(report, limit)]
+
+
+def render_captures(report: Report, style: TimeStyle, limit: int) -> RenderableType:
+    """What was read: frames by what became of them, times, vantage and why."""
+    captures = report["captures"]
+    columns = [
+        Column("#", _NUMERIC),
+        Column("capture"),
+        Column("format"),
+        Column("frames", _NUMERIC),
+        Column("decoded", _NUMERIC),
+        Column("other", _NUMERIC),
+        Column("malformed", _NUMERIC),
+        Column("truncated", _NUMERIC),
+        Column("undecodable", _NUMERIC),
+        Column("drops", _NUMERIC),
+        Column("first frame at"),
+        Column("duration", _NUMERIC),
+        Column("taken at"),
+    ]
+    rows = [
+        [
+            _count(capture["capture"]),
+            capture_name(capture),
+            capture_format(capture),
+            _count(capture["frames"]),
+            *(
+                _count(capture["frames_by"][outcome])
+                for outcome in ("decoded", "other", "malformed", "truncated", "undecodable")
+            ),
+            "-" if capture["drops"] is None else _count(sum(capture["drops"].values())),
+            time_formatter("utc" if style == "relative" else style, None)(capture["first_ns"]),
+            _span(capture),
+            vantage_text(capture["vantage"]),
+        ]
+        for capture in captures
+    ]
+    shown, more = _limited(rows, limit)
+    parts: list[RenderableType] = [Listing("Captures", columns, shown, more)]
+    if more:
+        parts += [Text(captures_by_worst(report)), Text("")]
+    parts += [Text(f"not read: {safe(entry['problem'])}") for entry in report["unreadable"]]
+    return Group(*parts)
+
+
+def _feed_stream(stream: Mapping[str, Any]) -> str:
+    """What tells a stream of a feed from others: its key and its line."""
+    return " ".join(part for part in str(stream["id"]).split("|") if part)
+
+
+def render_streams(report: Report, limit: int) -> RenderableType:
+    """Every numbered sequence, what arrived of it, and what was lost and repaired."""
+    streams = report["streams"]
+    if not streams:
+        return _sentence("Streams", f"no numbered stream in {_frames(report)}")
+    keyed = any("source" in stream for stream in streams)
+    subjects = any("subject" in stream for stream in streams)
+    feeds = any("feed" in stream for stream in streams)
+    jitter = any(stream.get("jitter_ns") for stream in streams)
+    columns = [
+        Column("#", _NUMERIC),
+        Column("system"),
+        Column("sender"),
+        Column("receiver"),
+        *([Column("source"), Column("key expression")] if keyed else []),
+        *([Column("subject")] if subjects else []),
+        *([Column("stream")] if feeds else []),
+        Column("seqnos", _NUMERIC),
+        *(
+            Column(header, _NUMERIC)
+            for header in (
+                "messages",
+                "copies",
+                "duplicates",
+                "gaps",
+                "reordered",
+                "lost",
+                "recovered",
+                "unrecovered",
+                "requests sent/arrived",
+                "acks sent/arrived",
+                "recovery p50/max",
+                *(["jitter mean/max"] if jitter else []),
+            )
+        ),
+    ]
+    rows = [
+        [
+            _count(stream["capture"]),
+            stream["system"],
+            stream.get("sender_name") or "-",
+            stream.get("receiver_name") or _group(stream),
+            *([stream.get("source") or "-", stream.get("key") or "-"] if keyed else []),
+            *([stream.get("subject") or "-"] if subjects else []),
+            *([_feed_stream(stream) if "feed" in stream else "-"] if feeds else []),
+            _span_of_seqnos(stream),
+            *(
+                _count(stream.get(key))
+                for key in (
+                    "messages",
+                    "copies",
+                    "network_duplicates",
+                    "gaps",
+                    "reordered",
+                    "lost",
+                    "recovered",
+                    "unrecovered",
+                )
+            ),
+            _pair(stream.get("requests")),
+            _pair(stream.get("acks")),
+            _durations(stream.get("recovery_ns"), "p50"),
+            *([_durations(stream.get("jitter_ns"), "mean")] if jitter else []),
+        ]
+        for stream in streams
+    ]
+    shown, more = _limited(rows, limit)
+    return Listing("Streams", columns, shown, more)
+
+
+def render_connections(report: Report, limit: int) -> RenderableType:
+    """Every connection as its end at this capture went through it, and what was left unacked."""
+    columns = [
+        Column("#", _NUMERIC),
+        Column("sender"),
+        Column("receiver"),
+        Column("conn", _NUMERIC),
+        Column("seen at"),
+        Column("states, from frame"),
+        Column("highest sent", _NUMERIC),
+        Column("highest acked", _NUMERIC),
+        Column("unacked", _NUMERIC),
+    ]
+    rows = [
+        [
+            _count(connection["capture"]),
+            connection.get("sender_name") or "-",
+            connection.get("receiver_name") or "-",
+            _count(connection["conn_id"]),
+            "neither end" if connection["end"] == "between" else f"its {connection['end']}",
+            _states(connection["states"]),
+            _count(connection["highest_sent"]),
+            _count(connection["highest_acked"]),
+            seqno_ranges(connection["unacked_seqnos"]) if connection["unacked_seqnos"] else "-",
+        ]
+        for connection in report["connections"]
+    ]
+    shown, more = _limited(rows, limit)
+    return Listing("Connections", columns, shown, more)
+
+
+def render_both_ends(report: Report, limit: int) -> RenderableType:
+    """Streams whose sender's and whose receiver's captures are given: resends of what was there."""
+    columns = [
+        Column("#", _NUMERIC),
+        Column("sender"),
+        Column("#", _NUMERIC),
+        Column("receiver"),
+        Column("conn", _NUMERIC),
+        Column("copies sent", _NUMERIC),
+        Column("of them after the arrival", _NUMERIC),
+        Column("receiver's clock ahead by"),
+    ]
+    rows = [
+        [
+            _count(met["sender_capture"]),
+            met["sender_name"] or "-",
+            _count(met["receiver_capture"]),
+            met["receiver_name"] or "-",
+            _count(met["conn_id"]),
+            _count(met["copies_sent"]),
+            _count(met["copies_sent_after_arrival"]),
+            _between(met["clock_offset_ns"]),
+        ]
+        for met in report["both_ends"]
+    ]
+    shown, more = _limited(rows, limit)
+    return Listing("Both ends", columns, shown, more)
+
+
+def _between(bounds: Sequence[int | None] | None) -> str:
+    """``-0.1 ms to 0.3 ms``; a bound that nobody knows is "?"."""
+    if bounds is None or bounds == [None, None]:
+        return "-"
+    return " to ".join("?" if bound is None else duration(bound) for bound in bounds)
+
+
+def _states(states: Sequence[Mapping[str, Any]]) -> str:
+    """``OPEN 24 > CLOSED 42``; of many only the first and the last ones."""
+    texts = [f"{state['state']} {_frame(state, 'frame')}" for state in states]
+    if len(texts) > STATES_SHOWN:
+        texts = [texts[0], "...", *texts[-(STATES_SHOWN - 2) :]]
+    return " > ".join(texts) or "-"
+
+
+def render_gaps(report: Report, limit: int) -> RenderableType:
+    """Every gap: where it was lost, revealed, requested, repaired and delivered, and how fast."""
+    gaps = report["gaps"]
+    if not gaps:
+        streams = len(report["streams"])
+        return _sentence("Gaps", f"no gaps in {_plural(streams, 'stream')}, {_frames(report)}")
+    senders = {
+        (stream["capture"], stream["id"]): _feed_stream(stream)
+        if "feed" in stream
+        else stream.get("sender_name")
+        for stream in report["streams"]
+    }
+    columns = [
+        Column("#", _NUMERIC),
+        Column("sender"),
+        Column("seqnos", _NUMERIC),
+        Column("count", _NUMERIC),
+        Column("outcome"),
+        Column("lost after frame", _NUMERIC),
+        Column("revealed at frame", _NUMERIC),
+        Column("by"),
+        Column("requested", _NUMERIC),
+        Column("repaired", _NUMERIC),
+        Column("delivered", _NUMERIC),
+        Column("requested after", _NUMERIC),
+        Column("repaired after", _NUMERIC),
+        Column("delivered after", _NUMERIC),
+    ]
+    rows = [
+        [
+            _count(gap["capture"]),
+            senders.get((gap["capture"], gap["stream"])) or gap["stream"] or "-",
+            seqno_ranges(gap["seqnos"]),
+            _count(gap["count"]),
+            gap["outcome"],
+            _frame(gap, "lost_after_frame"),
+            _frame(gap, "revealed_frame"),
+            gap.get("revealed_by") or "-",
+            _frame(gap, "requested_frame"),
+            _frame(gap, "repaired_frame"),
+            _frame(gap, "delivered_frame"),
+            duration(gap.get("requested_after_ns")),
+            duration(gap.get("repaired_after_ns")),
+            duration(gap.get("delivered_after_ns")),
+        ]
+        for gap in gaps
+    ]
+    shown, more = _limited(rows, limit)
+    return Listing("Gaps", columns, shown, more)
+
+
+def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableType:
+    """Findings, the gravest first: what, how sure, where, the evidence, and the display filter."""
+    findings = report["findings"]
+    if not findings:
+        streams = len(report["streams"])
+        return _sentence(
+            "Findings", f"no findings in {_plural(streams, 'stream')}, {_frames(report)}"
+        )
+    starts = {capture["capture"]: capture["first_ns"] for capture in report["captures"]}
+    names = {capture["capture"]: capture_name(capture) for capture in report["captures"]}
+    shown, more = _limited(gravest_first(findings), limit)
+    parts: list[RenderableType] = [Text("Findings", style="bold")]
+    for finding in shown:
+        show_time = time_formatter(style, starts.get(finding["capture"]))
+        head = Text(f"{finding['rule']} ", style="bold")
+        head.append(finding["severity"], style=_SEVERITY_STYLE.get(finding["severity"], ""))
+        head.append(f" {safe(finding['name'])} ({finding['certainty']})", style="")
+        parts.append(head)
+        where = f"  {safe(names[finding['capture']])}"
+        if finding["frame"] is not None:
+            where += f", frame {finding['frame']} at {show_time(finding['at_ns'])}"
+        parts.append(Text(where))
+        parts.append(Text(f"  {safe(finding['text'])}"))
+        parts += [
+            Text(f"    frame {evidence['frame']}: {safe(evidence['shows'])}")
+            for evidence in finding["evidence"]
+        ]
+        parts.append(Text(f"  filter: {safe(finding['filter'])}"))
+    if more:
+        parts.append(Text(f"... and {more} more; --limit 0 shows all", style="dim"))
+    parts.append(Text(""))
+    if more:
+        columns = [
+            Column("rule"),
+            Column("name"),
+            Column("severity"),
+            Column("findings", _NUMERIC),
+            Column("captures", _NUMERIC),
+        ]
+        parts.append(Listing("Findings by rule", columns, findings_by_rule(report)))
+    return Group(*parts)
+
+
+def gravest_first(findings: Iterable[Any]) -> list[Any]:
+    """Findings by severity; within one in the report's order."""
+    return sorted(findings, key=lambda finding: GRAVITY.index(finding["severity"]))
+
+
+def render_rules(report: Report) -> RenderableType:
+    """Which rules were judged, and why others could not be."""
+    rules = report["rules"]
+    judged = [rule for rule in rules if rule["judged"]]
+    parts: list[RenderableType] = [Text("Rules", style="bold")]
+    order = [rule["rule"] for rule in rules]
+    codes = _codes((rule["rule"] for rule in judged), order)
+    parts.append(Text(f"judged: {codes}" if judged else "judged: none"))
+    reasons: dict[tuple[str, tuple[int, ...]], list[str]] = {}
+    for rule in rules:
+        captures: dict[str, list[int]] = {}
+        for entry in rule["not_judged"]:
+            captures.setdefault(entry["why"] or "no reason known", []).append(entry["capture"])
+        for why, seen in captures.items():
+            reasons.setdefault((why, tuple(sorted(set(seen)))), []).append(rule["rule"])
+    for (why, where), unjudged in sorted(reasons.items()):
+        told = "" if len(report["captures"]) == 1 else f" (capture {numbers(where)})"
+        parts.append(Text(f"not judged, {safe(why)}{told}: {_codes(unjudged, order)}"))
+    idle = [rule["rule"] for rule in rules if not rule["judged"] and not rule["not_judged"]]
+    if idle:
+        parts.append(Text(f"nothing to judge by: {_codes(idle, order)}"))
+    return Group(*parts)
+
+
+def _codes(codes: Iterable[str], order: Sequence[str]) -> str:
+    """Rule codes, three and more neighbours of one family as ``MC001-MC005``."""
+    runs: list[list[str]] = []
+    for code in codes:
+        last = runs[-1][-1] if runs else ""
+        if last[:2] == code[:2] and order.index(code) == order.index(last) + 1:
+            runs[-1].append(code)
+        else:
+            runs.append([code])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
+
+
+def capture_name(capture: Report) -> str:
+    """The path of a capture; of a rotated one its first file and how many follow."""
+    more = len(capture["files"]) - 1
+    return str(capture["path"]) + (f" (+{more})" if more else "")
+
+
+def capture_format(capture: Report) -> str:
+    """``pcapng.zst`` and the like."""
+    parts = (capture["format"], capture["compression"])
+    return ".".join(part for part in parts if part)
+
+
+def vantage_text(vantage: Report) -> str:
+    """Where a capture was taken and who says so: ``member B 10.80.0.2 (inferred)``."""
+    if vantage["kind"] == "member":
+        name = f"{vantage['name']} " if vantage["name"] else ""
+        return f"{name}{vantage['address']} ({vantage['origin']})"
+    return f"{vantage['kind']} ({vantage['origin']})"
+
+
+def seqno_ranges(ranges: Sequence[Sequence[int]]) -> str:
+    """``3, 5-9, 12`` and how many ranges more."""
+    shown = [f"{a}" if a == b else f"{a}-{b}" for a, b in ranges[:RANGES_SHOWN]]
+    more = len(ranges) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "") or "-"
+
+
+def _sentence(title: str, text: str) -> RenderableType:
+    return Group(Text(title, style="bold"), Text(text), Text(""))
+
+
+def _limited(rows: Sequence[Any], limit: int) -> tuple[Sequence[Any], int]:
+    if limit <= 0 or len(rows) <= limit:
+        return rows, 0
+    return rows[:limit], len(rows) - limit
+
+
+def _frames(report: Report) -> str:
+    return _plural(report["totals"]["frames"], "frame")
+
+
+def _plural(count: int, word: str) -> str:
+    return f"{count:,} {word}{'' if count == 1 else 's'}"
+
+
+def _count(value: int | None) -> str:
+    return "-" if value is None else f"{value}"
+
+
+def _pair(value: Mapping[str, int | None] | None) -> str:
+    if not value:
+        return "-"
+    return f"{_count(value.get('sent'))}/{_count(value.get('arrived'))}"
+
+
+def _frame(gap: Report, key: str) -> str:
+    return _count(gap.get(key))
+
+
+def _span(capture: Report) -> str:
+    if capture["first_ns"] is None:
+        return "-"
+    return duration(capture["last_ns"] - capture["first_ns"])
+
+
+def _span_of_seqnos(stream: Mapping[str, Any]) -> str:
+    """``1-17``; with time frames ``2022-07-29T21:54:01.513Z #1-17`` (raims.md 7)."""
+    first = stream.get("first", stream.get("first_seqno"))
+    last = stream.get("last", stream.get("last_seqno"))
+    if first is None or last is None:
+        return "-"
+    time_frame, sign, number = str(last).rpartition("#")
+    if sign and str(first).startswith(f"{time_frame}#"):
+        return f"{first}-{number}"
+    return f"{first} - {last}" if sign else f"{first}-{last}"
+
+
+def _durations(value: Mapping[str, int | None] | None, first: str) -> str:
+    """``first`` and the maximum."""
+    if not value or value.get("max") is None:
+        return "-"
+    return f"{duration(value.get(first))}/{duration(value.get('max'))}"
+
+
+def _group(stream: Mapping[str, Any]) -> str:
+    """Where a stream goes that has no one receiver."""
+    return (stream.get("destination") if "feed" in stream else None) or "all"

@@ -1,0 +1,165 @@
+"""What is in a capture, as tables: values in, rich renderables out (``seqaudit info``)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from seqaudit.cli.output.listing import Column, Listing
+from seqaudit.cli.output.table import capture_format, capture_name, render_rules, vantage_text
+from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.times import duration, time_formatter
+
+Report = Mapping[str, Any]
+
+_RIGHT: Final = "right"
+
+
+def render_info(report: Report, limit: int) -> list[RenderableType]:
+    """All tables of ``seqaudit info``; ``limit`` rows each, 0 for all."""
+    shown: list[RenderableType] = []
+    for capture in report["captures"]:
+        shown += _render_capture(report, capture, limit)
+    shown += [Text(f"not read: {safe(entry['problem'])}") for entry in report["unreadable"]]
+    shown.append(render_rules(report))
+    return shown
+
+
+def _render_capture(report: Report, capture: Report, limit: int) -> list[RenderableType]:
+    facts = [Text(f"Capture {capture['capture']}: {safe(capture_name(capture))}", style="bold")]
+    facts += [Text(f"  {name}: {safe(value)}") for name, value in _facts(capture)]
+    facts.append(Text(""))
+    members = [m for m in report["members"] if m["capture"] == capture["capture"]]
+    messages = [
+        [system, kind, str(count)]
+        for system, kinds in sorted(capture["messages_by"].items())
+        for kind, count in sorted(kinds.items())
+    ]
+    undecoded = [
+        [reason, str(count)]
+        for reason, count in sorted(
+            capture["undecoded"].items(), key=lambda item: (-item[1], item[0])
+        )
+    ]
+    endpoints = [
+        [proto, str(address), str(port), system or "-", str(frames), str(size)]
+        for proto, address, port, system, frames, size in capture["endpoints"]
+    ]
+    tables = (
+        (
+            "Members",
+            [Column("name"), Column("member"), Column("addresses"), Column("versions")],
+            [
+                [m["name"], m["member"], ", ".join(m["addresses"]), ", ".join(m["versions"])]
+                for m in members
+            ],
+        ),
+        ("Messages", [Column("system"), Column("kind"), Column("messages", _RIGHT)], messages),
+        ("Not decoded, by reason", [Column("reason"), Column("count", _RIGHT)], undecoded),
+        (
+            "Destinations",
+            [
+                Column("protocol"),
+                Column("address"),
+                Column("port", _RIGHT),
+                Column("system"),
+                Column("frames", _RIGHT),
+                Column("bytes", _RIGHT),
+            ],
+            endpoints,
+        ),
+        (
+            "Interfaces",
+            [
+                Column("section", _RIGHT),
+                Column("interface", _RIGHT),
+                Column("name"),
+                Column("snap length", _RIGHT),
+                Column("resolution"),
+                Column("dropped", _RIGHT),
+            ],
+            [_interface(interface) for interface in capture["interfaces"]],
+        ),
+    )
+    return [
+        *facts,
+        *(_listing(title, columns, rows, limit) for title, columns, rows in tables if rows),
+    ]
+
+
+def _listing(
+    title: str, columns: Sequence[Column], rows: Sequence[Sequence[str]], limit: int
+) -> Listing:
+    shown = rows[:limit] if limit else rows
+    return Listing(title, columns, shown, len(rows) - len(shown))
+
+
+def _facts(capture: Report) -> list[tuple[str, str]]:
+    show_time = time_formatter("utc", None)
+    frames = capture["frames"]
+    by = capture["frames_by"]
+    shares = ", ".join(
+        f"{count} {outcome} ({100 * count / frames:.1f} %)"
+        for outcome, count in by.items()
+        if count
+    )
+    facts = [
+        ("format", capture_format(capture)),
+        ("frames", f"{frames}" + (f": {shares}" if shares else "")),
+        ("bytes", f"{capture['bytes']} captured, {capture['wire_bytes']} on the wire"),
+        ("first frame at", show_time(capture["first_ns"])),
+        ("last frame at", show_time(capture["last_ns"])),
+    ]
+    if capture["first_ns"] is not None:
+        facts.append(("duration", duration(capture["last_ns"] - capture["first_ns"])))
+    facts.append(("taken at", f"{vantage_text(capture['vantage'])}: {capture['vantage']['why']}"))
+    links = ", ".join(f"{name} {count}" for name, count in sorted(capture["links"].items()))
+    facts.append(("links", links or "-"))
+    sure = ", ".join(f"{word} {count}" for word, count in sorted(capture["sureness"].items()))
+    if sure:
+        facts.append(("recognition of frames", sure))
+    for feed, counts in sorted(capture["feeds"].items()):
+        told = ", ".join(f"{counts[word]} {word}" for word in ("taken", "refused"))
+        facts.append((f"datagrams of feed {feed}", told))
+    if capture["clusters"]:
+        facts.append(("clusters", ", ".join(capture["clusters"])))
+    if capture["versions"]:
+        facts.append(("versions", ", ".join(f"{v} {n}" for v, n in capture["versions"].items())))
+    drops = capture["drops"]
+    facts.append(
+        (
+            "dropped while capturing",
+            "nobody counted"
+            if drops is None
+            else ", ".join(f"{name} {count}" for name, count in sorted(drops.items())),
+        )
+    )
+    if any(capture["fragments"].values()):
+        parts = sorted(capture["fragments"].items())
+        facts.append(("IP fragments", ", ".join(f"{name} {count}" for name, count in parts)))
+    if capture["cut"]:
+        facts.append(("end", "the file ends in the middle of a record"))
+    facts += [
+        ("skipped", f"bytes {gap['from']} to {gap['to']}: {gap['why']}")
+        for gap in capture["skipped"]
+    ]
+    if capture["skipped_more"]:
+        facts.append(("skipped", f"{capture['skipped_more']} stretches more"))
+    return facts
+
+
+def _interface(interface: Report) -> list[str]:
+    drops = [
+        f"{key} {value}"
+        for key, value in sorted(interface.items())
+        if key.endswith(("drop", "drops"))
+    ]
+    return [
+        str(interface.get("section", 0)),
+        str(interface.get("interface", 0)),
+        str(interface.get("name") or "-"),
+        str(interface.get("snap_length", "-")),
+        str(interface.get("resolution", "-")),
+        ", ".join(drops) or "-",
+    ]

@@ -1,0 +1,172 @@
+"""Printing: data to stdout, notes and progress to stderr (design 7.2)."""
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterable, Iterator
+from time import monotonic
+from typing import IO, TYPE_CHECKING, Any, Final
+
+import click
+
+from seqaudit.cli.output.text import safe
+from seqaudit.decoders.contract.errors import SeqauditError
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+
+#: Width of everything that does not go to a terminal: tables are as wide as their content.
+UNBOUND: Final = 100_000
+
+#: Whoever waits longer for Spark is told how not to.
+SLOW_START_SECONDS: Final = 4.0
+
+
+def emit(text: str) -> None:
+    """Print to stdout; a reader that has gone (``| head``) is no error."""
+    emit_all([text.removesuffix("\n")])
+
+
+def emit_all(chunks: Iterable[str]) -> None:
+    """Print parts of one text, and a line end behind the last.
+
+    Raises:
+        OutputError: stdout takes no more, such as a file on a full disk.
+    """
+    with writing():
+        for chunk in chunks:
+            sys.stdout.write(chunk)
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+
+
+class OutputError(SeqauditError):
+    """What was to be printed could not be."""
+
+
+@contextlib.contextmanager
+def writing() -> Iterator[None]:
+    """Around what writes to stdout; a reader that has gone is no error.
+
+    Raises:
+        OutputError: stdout takes no more.
+    """
+    _stdout()
+    try:
+        yield
+    except BrokenPipeError:
+        drop(sys.stdout)
+    except OSError as problem:
+        if problem.filename is not None:  # of another file
+            raise
+        drop(sys.stdout)
+        raise OutputError(f"standard output cannot be written: {problem.strerror}") from problem
+
+
+def _stdout() -> IO[str]:
+    if sys.stdout is None:  # so says Python of one that was closed before it began
+        raise OutputError("standard output is closed")
+    return sys.stdout
+
+
+def note(text: str) -> None:
+    """Print a line to stderr; if nobody takes it, there is nobody to tell."""
+    try:
+        click.echo(safe(text), err=True)
+    except OSError:
+        drop(sys.stderr)
+
+
+def drop(stream: IO[str]) -> None:
+    """Send what is left to nowhere, as Python flushes its streams once more at its end."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def render(renderables: "list[RenderableType]") -> None:
+    """Print renderables to stdout: coloured and fitted on a terminal, plain otherwise."""
+    target = console(_stdout())
+    with writing(), target.capture() as captured:
+        for renderable in renderables:
+            target.print(renderable)
+    lines = [line.rstrip() for line in captured.get().splitlines()]
+    emit("\n".join(lines))
+
+
+def console(file: IO[str]) -> "Console":
+    """A console that guesses nothing where nobody looks."""
+    from rich.console import Console
+
+    terminal = file.isatty()
+    return Console(
+        file=file,
+        width=None if terminal else UNBOUND,
+        no_color=not terminal or bool(os.environ.get("NO_COLOR")),
+        color_system="auto" if terminal else None,
+        force_terminal=terminal,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=False,
+    )
+
+
+class ShownProgress:
+    """A run's progress on stderr: a bar on a terminal, only notes otherwise."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+        self._task: Any = None
+        self._begun: tuple[str, float] | None = None
+        self._starting_seconds = 0.0
+        if sys.stderr is not None and sys.stderr.isatty():
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+            from rich.progress import TimeElapsedColumn as Elapsed
+
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                MofNCompleteColumn(),
+                Elapsed(),
+                console=console(sys.stderr),
+                transient=True,
+            )
+
+    def __enter__(self) -> "ShownProgress":
+        if self._bar is not None:
+            self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+            if self._starting_seconds > SLOW_START_SECONDS:
+                note(
+                    f"note: Spark took {self._starting_seconds:.0f} s to start; "
+                    "seqaudit spark start keeps one running for the next commands"
+                )
+
+    def begin(self, what: str, total: int) -> None:
+        """A new piece of work of ``total`` steps; 0: nobody knows how many."""
+        from seqaudit.pipeline.spark.progress import STARTING
+
+        now = monotonic()
+        if self._begun is not None and self._begun[0] == STARTING:
+            self._starting_seconds += now - self._begun[1]
+        self._begun = (what, now)
+        if self._bar is not None:
+            if self._task is not None:
+                self._bar.remove_task(self._task)
+            self._task = self._bar.add_task(what, total=total or None)
+
+    def done(self, steps: int) -> None:
+        """So many steps of it are done."""
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, completed=steps)
+
+    def note(self, text: str) -> None:
+        """One line for the reader."""
+        if self._bar is not None:
+            self._bar.console.print(safe(text))
+        else:
+            note(f"note: {text}")

@@ -1,0 +1,1 @@
+"""Capture containers: from a file's bytes to frames."""

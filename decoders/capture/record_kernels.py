@@ -1,0 +1,628 @@
+"""Kernels that walk the records of a capture: pcap, pcapng, and the search for a believable chain.
+
+Restricted style (PIPELINE 5): the same source runs interpreted and compiled. Formats: pcap and
+pcapng as in draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. The walks trust a proven boundary:
+they refuse a record for its length, never for its time. Only ``chain_at``, which guesses where
+records begin, looks at times (design 3.1: 16 records, each within a day of the one before).
+
+``setup`` holds what is fixed for a walk, ``table`` TABLE_ROW values an interface (made by
+``seqaudit.decoders.capture.pcapng``), ``state`` what a pcapng walk carries on; the S_, T_ and X_
+names are their places.
+"""
+
+#: What Python calls; the rest are helpers of these.
+ENTRY_POINTS = ("walk_pcap", "walk_pcapng", "find_chain")
+
+
+# Why a walk returned.
+NEED = 0  # the record at the position is not complete in the window
+FULL = 1  # no room left in the output
+STOP = 2  # the next record starts at or after the piece's stop
+DAMAGE = 3  # no record can start at the position
+CUT = 4  # the file ends inside the record at the position
+DOUBTFUL_CUT = 5  # the same, and its header is odd: it may as well be damage
+END = 6  # the file ends exactly at the position
+CONTROL = 7  # a section header, interface description or statistics block is at the position
+COMMENT = 8  # a comment of the record just written is wanted; see X_COMMENT_AT
+
+# Status of a record.
+OK = 0
+UNKNOWN_INTERFACE = 1  # no interface description has this number: link type and resolution unknown
+TIME_OUT_OF_RANGE = 2  # its time does not fit; at_ns is the limit
+NOT_A_PACKET = 3  # a custom, journal or event block: Wireshark numbers these too
+
+# setup
+S_PCAPNG = 0  # 1: pcapng, 0: pcap
+S_BIG = 1  # 1: big-endian (pcapng: the section in force)
+S_HEADER = 2  # pcap: bytes of a record header, 16 (24 in Kuznetzov's format)
+S_PER_SECOND = 3  # pcap: units of the time's fraction in a second
+S_TO_NS = 4  # pcap: nanoseconds in such a unit
+S_LIMIT = 5  # longest captured length (pcapng: block length) that a record may have
+S_SNAP = 6  # pcap: snap length of the header
+S_LINK = 7  # pcap: link type
+S_LOOSE = 8  # pcap: 1: captured > original is usual in this file (its first record has it)
+S_INTERFACES = 9  # pcapng: rows of the table in use
+SETUP_SIZE = 10
+
+# a row of table
+T_LINK = 0
+T_METHOD = 1  # 0: ns = ticks * A; 1: ns = ticks // A // B // C; 2: A is the n of 2^-n seconds
+T_A = 2
+T_B = 3
+T_C = 4
+T_OFFSET_NS = 5
+T_SNAP = 6
+T_DROPS = 7  # written: sum of the drops that packet blocks of this piece state
+TABLE_ROW = 8
+
+# state
+X_LAST_NS = 0  # time of the record before
+X_TIMED = 1  # 1: X_LAST_NS is known
+X_BORROWED = 2  # 1: a record without time stamp came before any time was known
+X_UNTIMED = 3  # records without time stamp
+X_COMMENTS = 4
+X_COMMENT_AT = 5
+X_COMMENT_BYTES = 6
+X_WANT_COMMENTS = 7  # texts still wanted
+STATE_SIZE = 8
+
+NO_TABLE = 2
+
+CHAIN = 16  # records that make a guess (design 3.1)
+FOLLOWERS = 3  # records that must follow an odd one
+CUT_CHAIN = 4  # complete records that make one if the file ends inside the next
+DAY_S = 86_400
+GUESS_LIMIT = 262_144  # no record of a guess is longer: the usual highest snap length
+LONGEST_ORIGINAL = 0x1000000
+USUAL_LIMIT = 65_792  # an IP packet and its link header; longer records are looked at twice
+MAX_NS = 4_611_686_018_427_387_904  # 2^62, the year 2116: leaves room for sums
+FIVE_TO_9 = 1_953_125
+
+
+def u8(data, o):
+    return data[o] | 0
+
+
+def u16be(data, o):
+    return (u8(data, o) << 8) | u8(data, o + 1)
+
+
+def u16le(data, o):
+    return (u8(data, o + 1) << 8) | u8(data, o)
+
+
+def u32be(data, o):
+    return (u8(data, o) << 24) | (u8(data, o + 1) << 16) | (u8(data, o + 2) << 8) | u8(data, o + 3)
+
+
+def u32le(data, o):
+    return (u8(data, o + 3) << 24) | (u8(data, o + 2) << 16) | (u8(data, o + 1) << 8) | u8(data, o)
+
+
+def u16(data, o, big):
+    return u16be(data, o) if big == 1 else u16le(data, o)
+
+
+def u32(data, o, big):
+    return u32be(data, o) if big == 1 else u32le(data, o)
+
+
+def walk_pcap(
+    data,
+    setup,
+    position,
+    length,
+    at_end,
+    stop,
+    base,
+    frame,
+    step,
+    room,
+    frames,
+    starts,
+    captured,
+    originals,
+    times,
+    offsets,
+):
+    """Write the records that start at ``position`` and after it; all offsets are in the window.
+
+    Link, interface and status are the same for all records of a pcap.
+
+    Args:
+        length, at_end: bytes in the window; 1 if the file ends there.
+        stop: where the piece ends; base: file offset of the window.
+        frame, step: number of the first record and what each next one adds (0 when priming).
+        room: size of the output arrays.
+
+    Returns:
+        count, position after the last record written, why it returned.
+    """
+    big = setup[S_BIG]
+    header = setup[S_HEADER]
+    per_second = setup[S_PER_SECOND]
+    to_ns = setup[S_TO_NS]
+    limit = setup[S_LIMIT]
+    snap = setup[S_SNAP]
+    count = 0
+    while True:
+        if position >= stop:
+            return count, position, STOP
+        if count >= room:
+            return count, position, FULL
+        if position + header > length:
+            if at_end == 0:
+                return count, position, NEED
+            if position == length:
+                return count, position, END
+            return count, position, CUT
+        second = u32(data, position, big)
+        fraction = u32(data, position + 4, big)
+        here = u32(data, position + 8, big)
+        original = u32(data, position + 12, big)
+        if here > limit:
+            return count, position, DAMAGE
+        doubt = 0
+        if fraction >= per_second or here > original or here > snap or here > USUAL_LIMIT:
+            doubt = 1
+        if original == 0 and second == 0 and fraction == 0:
+            doubt = 1  # zeros: a hole in the file rather than an empty packet of 1970
+        after = position + header + here
+        if after > length:
+            if at_end == 0:
+                return count, position, NEED
+            if doubt == 1:
+                return count, position, DOUBTFUL_CUT
+            return count, position, CUT
+        if doubt == 1:
+            hole = 1 if here + original + second + fraction == 0 else 0
+            odd_fraction = 1 if fraction >= per_second else 0
+            followed = is_followed(data, setup, after, length, at_end, hole, odd_fraction)
+            if followed == 2:
+                return count, position, NEED
+            if followed == 0:
+                return count, position, DAMAGE
+        frames[count] = frame
+        starts[count] = position + header
+        captured[count] = here
+        originals[count] = original
+        times[count] = second * 1_000_000_000 + fraction * to_ns
+        offsets[count] = base + position
+        frame += step
+        count += 1
+        position = after
+
+
+def is_followed(data, setup, position, length, at_end, hole, odd_fraction):
+    """Whether to believe an odd record that ends here: 1 yes, 0 no, 2 with more of the file.
+
+    Believed if FOLLOWERS records can start behind it, as far as lengths and fractions tell, or
+    fewer to the end of the file; a header of zeros (``hole``) only if there is one at all.
+    """
+    big = setup[S_BIG]
+    header = setup[S_HEADER]
+    done = 0
+    while done < FOLLOWERS:
+        if position + header > length:
+            if at_end == 0:
+                return 2
+            return 1 if done > 0 or hole == 0 else 0
+        fraction = u32(data, position + 4, big)
+        here = u32(data, position + 8, big)
+        original = u32(data, position + 12, big)
+        if here > setup[S_LIMIT] or original >= LONGEST_ORIGINAL:
+            return 0
+        if fraction >= setup[S_PER_SECOND] and odd_fraction == 0:
+            return 0
+        if here + original + fraction == 0 and u32(data, position, big) == 0:
+            return 0
+        position += header + here
+        done += 1
+    return 1
+
+
+def walk_pcapng(
+    data,
+    setup,
+    table,
+    state,
+    position,
+    length,
+    at_end,
+    stop,
+    base,
+    frame,
+    step,
+    room,
+    frames,
+    starts,
+    captured,
+    originals,
+    times,
+    links,
+    interfaces,
+    offsets,
+    statuses,
+):
+    """The same for pcapng blocks: enhanced, simple and old packet blocks are records.
+
+    So are the few others that Wireshark numbers, with status NOT_A_PACKET. Blocks that change the
+    tables return CONTROL at their position, checked for their lengths except a section header,
+    whose byte order is its own; all other blocks are passed over.
+    """
+    big = setup[S_BIG]
+    limit = setup[S_LIMIT]
+    known = setup[S_INTERFACES]
+    count = 0
+    while True:
+        if position >= stop:
+            return count, position, STOP
+        if count >= room:
+            return count, position, FULL
+        if position + 12 > length:
+            if at_end == 0:
+                return count, position, NEED
+            if position == length:
+                return count, position, END
+            return count, position, CUT
+        kind = u32(data, position, big)
+        if kind == 0x0A0D0D0A:
+            return count, position, CONTROL
+        total = u32(data, position + 4, big)
+        if total < 12 or total > limit or (total & 3) != 0:
+            return count, position, DAMAGE
+        after = position + total
+        if after > length:
+            if at_end == 0:
+                return count, position, NEED
+            if total > USUAL_LIMIT:
+                return count, position, DOUBTFUL_CUT
+            return count, position, CUT
+        if u32(data, after - 4, big) != total:
+            return count, position, DAMAGE
+        if kind == 6 or kind == 2:  # enhanced packet block; packet block
+            if total < 32:
+                return count, position, DAMAGE
+            high = u32(data, position + 12, big)
+            low = u32(data, position + 16, big)
+            here = u32(data, position + 20, big)
+            original = u32(data, position + 24, big)
+            if here > total - 32:
+                return count, position, DAMAGE
+            drops = 0
+            if kind == 6:
+                interface = u32(data, position + 8, big)
+            else:
+                interface = u16(data, position + 8, big)
+                drops = u16(data, position + 10, big)
+                if drops == 0xFFFF:  # unknown
+                    drops = 0
+            status = OK
+            if interface < known:
+                row = interface * TABLE_ROW
+                at_ns = ticks_to_ns(high, low, table, row)
+                if at_ns >= MAX_NS:
+                    status = TIME_OUT_OF_RANGE
+                link = table[row + T_LINK]
+            else:
+                status = UNKNOWN_INTERFACE
+                row = 0 - 1
+                at_ns = microseconds_to_ns(high, low)
+                link = 0 - 1
+            start = position + 28
+            option = start + ((here + 3) & 0x7FFFFFFC)
+            state[X_COMMENT_BYTES] = 0
+            while option + 4 <= after - 4:
+                code = u16(data, option, big)
+                size = u16(data, option + 2, big)
+                if code == 0 or option + 4 + size > after - 4:
+                    break
+                if code == 1:
+                    state[X_COMMENTS] = state[X_COMMENTS] + 1
+                    state[X_COMMENT_AT] = option + 4
+                    state[X_COMMENT_BYTES] = size
+                if code == 4 and kind == 6 and size == 8:  # epb_dropcount
+                    drops = u64_capped(data, option + 4, big)
+                option += 4 + ((size + 3) & 0x1FFFC)
+            if row >= 0 and drops > 0:
+                sum_of_drops = table[row + T_DROPS] + drops
+                if sum_of_drops > MAX_NS:
+                    sum_of_drops = MAX_NS
+                table[row + T_DROPS] = sum_of_drops
+            state[X_LAST_NS] = at_ns
+            state[X_TIMED] = 1
+        elif kind == 3:  # simple packet block: first interface, no time stamp
+            if total < 16:
+                return count, position, DAMAGE
+            original = u32(data, position + 8, big)
+            here = total - 16
+            if here > original:
+                here = original
+            interface = 0
+            status = OK
+            link = 0 - 1
+            if known > 0:
+                link = table[T_LINK]
+                if table[T_SNAP] > 0 and here > table[T_SNAP]:
+                    here = table[T_SNAP]
+            else:
+                status = UNKNOWN_INTERFACE
+            start = position + 12
+            if state[X_TIMED] == 0:
+                state[X_BORROWED] = 1
+            at_ns = state[X_LAST_NS]
+            state[X_UNTIMED] = state[X_UNTIMED] + 1
+            state[X_COMMENT_BYTES] = 0
+        elif kind == 1 or kind == 5:
+            return count, position, CONTROL
+        elif numbered(kind) == 1 and total >= 16:
+            start = position + 8
+            here = total - 12
+            if (kind & 0xFFF) == 0xBAD:  # the enterprise number comes first
+                start = position + 12
+                here = total - 16
+            original = here
+            interface = 0
+            link = 0 - 1
+            status = NOT_A_PACKET
+            if state[X_TIMED] == 0:
+                state[X_BORROWED] = 1
+            at_ns = state[X_LAST_NS]
+            state[X_UNTIMED] = state[X_UNTIMED] + 1
+            state[X_COMMENT_BYTES] = 0
+        else:
+            position = after
+            continue
+        frames[count] = frame
+        starts[count] = start
+        captured[count] = here
+        originals[count] = original
+        times[count] = at_ns
+        links[count] = link
+        interfaces[count] = interface
+        offsets[count] = base + position
+        statuses[count] = status
+        frame += step
+        count += 1
+        position = after
+        if state[X_COMMENT_BYTES] > 0 and state[X_WANT_COMMENTS] > 0:
+            return count, position, COMMENT
+
+
+def numbered(kind):
+    """1 for the blocks besides packets to which Wireshark gives a frame number (seen with 4.0)."""
+    if kind == 0x0BAD or kind == 0x40000BAD:  # custom
+        return 1
+    if kind == 9:  # systemd journal export
+        return 1
+    if kind == 0x204 or kind == 0x216 or kind == 0x221:  # sysdig events
+        return 1
+    return 0
+
+
+def passed_over(kind, total):
+    """1 for a block that says nothing of packets or interfaces: only its length counts."""
+    if kind == 0x0A0D0D0A or kind == 1 or kind == 2 or kind == 3 or kind == 5 or kind == 6:
+        return 0
+    if numbered(kind) == 1 and total >= 16:
+        return 0
+    return 1
+
+
+def find_chain(data, setup, table, candidates, many, length, at_end):
+    """The first of ``many`` ascending candidates from which a chain of records goes on.
+
+    Returns:
+        its index and 1; or the index of the one that needs more of the file and 2; or many and 0.
+    """
+    i = 0
+    while i < many:
+        found = chain_at(data, setup, table, candidates[i], length, at_end)
+        if found != 0:
+            return i, found
+        i += 1
+    return many, 0
+
+
+def chain_at(data, setup, table, position, length, at_end):
+    """1: CHAIN believable records follow each other from here, or fewer to the end; 0: no; 2: more.
+
+    A file that ends inside the last record needs CUT_CHAIN complete ones before it.
+    """
+    order = setup[S_BIG]
+    before = 0 - 1
+    done = 0
+    while done < CHAIN:
+        if setup[S_PCAPNG] == 1:
+            after, second, order = believable_block(data, setup, table, position, length, order)
+        else:
+            after, second = believable_record(data, setup, position, length)
+        if after == 0 - 2:  # not even its header is in the window
+            if at_end == 0:
+                return 2
+            if position == length and done > 0:
+                return 1
+            return 1 if done >= CUT_CHAIN else 0
+        if after == 0 - 1:
+            return 0
+        if second >= 0:
+            if before >= 0 and (second > before + DAY_S or before > second + DAY_S):
+                return 0
+            before = second
+        if after > length:
+            if at_end == 0:
+                return 2
+            return 1 if done >= CUT_CHAIN else 0
+        position = after
+        done += 1
+    return 1
+
+
+def step(data, setup, table, position, length):
+    """(offset after the believable record or block at ``position``, its second); see below."""
+    if setup[S_PCAPNG] == 1:
+        after, second, _ = believable_block(data, setup, table, position, length, setup[S_BIG])
+        return after, second
+    return believable_record(data, setup, position, length)
+
+
+def believable_record(data, setup, position, length):
+    """(offset after the record, its second) of a believable pcap record; -1 none, -2 unreadable."""
+    big = setup[S_BIG]
+    header = setup[S_HEADER]
+    if position + header > length:
+        return 0 - 2, 0 - 1
+    here = u32(data, position + 8, big)
+    if here > GUESS_LIMIT or here > setup[S_LIMIT]:
+        return 0 - 1, 0 - 1
+    if u32(data, position + 4, big) >= setup[S_PER_SECOND]:
+        return 0 - 1, 0 - 1
+    original = u32(data, position + 12, big)
+    if original >= LONGEST_ORIGINAL or (here > original and setup[S_LOOSE] == 0):
+        return 0 - 1, 0 - 1
+    second = u32(data, position, big)
+    if second == 0 and here == 0 and original == 0:
+        return 0 - 1, 0 - 1
+    return position + header + here, second
+
+
+def believable_block(data, setup, table, position, length, order):
+    """(offset after the block, its second or -1, order behind it) of a pcapng block.
+
+    order: 1: big-endian; + NO_TABLE: another section has begun, so times cannot be told.
+    """
+    big = order & 1
+    if position + 12 > length:
+        return 0 - 2, 0 - 1, order
+    kind = u32(data, position, big)
+    if kind == 0x0A0D0D0A:
+        magic = u32(data, position + 8, 1)
+        if magic == 0x1A2B3C4D:
+            big = 1
+            order = 1 | NO_TABLE
+        elif magic == 0x4D3C2B1A:
+            big = 0
+            order = NO_TABLE
+        else:
+            return 0 - 1, 0 - 1, order
+    elif (kind == 0 or kind > 11) and kind != 0x0BAD and kind != 0x40000BAD:
+        return 0 - 1, 0 - 1, order
+    total = u32(data, position + 4, big)
+    if total < 12 or (total & 3) != 0 or total > GUESS_LIMIT + 4096:
+        return 0 - 1, 0 - 1, order
+    after = position + total
+    second = 0 - 1
+    if after <= length and u32(data, after - 4, big) != total:
+        return 0 - 1, 0 - 1, order
+    if kind == 6 or kind == 2:
+        if total < 32:
+            return 0 - 1, 0 - 1, order
+        if position + 28 > length:
+            return after, second, order
+        if u32(data, position + 20, big) > total - 32:
+            return 0 - 1, 0 - 1, order
+        interface = u32(data, position + 8, big)
+        if kind == 2:
+            interface = u16(data, position + 8, big)
+        if interface < setup[S_INTERFACES] and order < NO_TABLE:
+            high = u32(data, position + 12, big)
+            low = u32(data, position + 16, big)
+            at_ns = ticks_to_ns(high, low, table, interface * TABLE_ROW)
+            if at_ns >= 0:
+                second = at_ns // 1_000_000_000
+    elif kind == 3 and total < 16:
+        return 0 - 1, 0 - 1, order
+    return after, second, order
+
+
+def microseconds_to_ns(high, low):
+    """Time of a packet whose interface is not known: the default resolution, 10^-6."""
+    if high >= 0x200000:  # far above MAX_NS, and the product below stays in 63 bits
+        return MAX_NS
+    ticks = (high << 32) | low
+    if ticks > MAX_NS // 1000:
+        return MAX_NS
+    return ticks * 1000
+
+
+def ticks_to_ns(high, low, table, row):
+    """A 64-bit time in the interface's units to ns since the epoch, rounded down, at most MAX_NS.
+
+    Exact for every if_tsresol without leaving 63 bits: decimal ones finer than ns are long
+    divisions by halves, binary ones use 10^9 = 5^9 * 2^9.
+    """
+    method = table[row + T_METHOD]
+    amount = table[row + T_A]
+    if method == 0:
+        if high >= 0x40000000:
+            return MAX_NS
+        at_ns = (high << 32) | low
+        if at_ns > MAX_NS // amount:
+            return MAX_NS
+        at_ns = at_ns * amount
+    elif method == 1:
+        place = T_A
+        while place <= T_C:
+            divisor = table[row + place]  # 1 .. 10^9
+            rest = high % divisor
+            high = high // divisor
+            low = ((rest << 32) | low) // divisor
+            place += 1
+        if high >= 0x40000000:
+            return MAX_NS
+        at_ns = (high << 32) | low
+    else:
+        at_ns = binary_to_ns(high, low, amount)
+        if at_ns >= MAX_NS:
+            return MAX_NS
+    at_ns += table[row + T_OFFSET_NS]  # within -MAX_NS .. MAX_NS
+    if at_ns > MAX_NS:
+        return MAX_NS
+    return at_ns
+
+
+def binary_to_ns(high, low, n):
+    """A 64-bit number of 2^-n seconds, n in 0 .. 127, to ns."""
+    if n >= 64:
+        seconds = 0
+        upper = high
+        lower = low
+    elif n >= 32:
+        seconds = high >> (n - 32)
+        upper = high & ((1 << (n - 32)) - 1)
+        lower = low
+    else:
+        if n < 2 and high >= 0x40000000:
+            return MAX_NS
+        seconds = (high << (32 - n)) | (low >> n)
+        upper = 0
+        lower = low & ((1 << n) - 1)
+    if seconds > 4_611_686_018:
+        return MAX_NS
+    # fraction * 10^9 >> n  =  (upper * 2^32 + lower) * 5^9 * 2^9 >> n
+    product = lower * FIVE_TO_9
+    carry = upper * FIVE_TO_9 + (product >> 32)  # below 2^54
+    rest = product & 0xFFFFFFFF
+    shift = n - 9
+    if shift < 0:  # n < 9: lower < 2^9, upper 0
+        fraction = product << (9 - n)
+    elif shift < 32:  # n < 41, so upper < 2^9 and carry < 2^31
+        fraction = ((carry << 32) | rest) >> shift
+    elif shift < 94:
+        fraction = carry >> (shift - 32)
+    else:
+        fraction = 0
+    return seconds * 1_000_000_000 + fraction
+
+
+def u64_capped(data, o, big):
+    """A 64-bit counter, at most 2^40: no capture drops more between two packets."""
+    if big == 1:
+        high = u32(data, o, big)
+        low = u32(data, o + 4, big)
+    else:
+        low = u32(data, o, big)
+        high = u32(data, o + 4, big)
+    if high >= 256:
+        return 0x10000000000
+    return (high << 32) | low

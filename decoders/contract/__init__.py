@@ -1,0 +1,1 @@
+"""What stages hand on: the event columns, settings and errors."""

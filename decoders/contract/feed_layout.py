@@ -1,0 +1,304 @@
+"""Feeds: any datagram protocol with a number in a fixed place (design 5.5), in parsed form.
+
+``decoders.feeds.files`` reads these from YAML, ``decoders.feeds.tables`` lays them out for the
+kernel. Everything here is frozen and picklable: ``DecodeSettings`` carries it to workers. Places,
+ports and values are inclusive ranges, as their users write them.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Final
+
+#: Words of ``Feed.stream`` that are no fields.
+PLACE_PARTS: Final = ("destination", "port", "source", "source_port")
+
+#: The names of two lines that carry the same feed.
+LINE_NAMES: Final = ("A", "B")
+
+#: A run ends at a pause longer than this, so that every longer silence is between two rows.
+PAUSE_NS: Final = 3_000_000_000
+
+#: Number spaces this wide do not wrap; a number is an int64 of at most 2^63 - 1.
+UNWRAPPED_BITS: Final = 63
+
+PORTS: Final = (0, 65535)
+
+
+class Is(StrEnum):
+    """What a datagram of a feed is."""
+
+    DATA = "data"
+    HEARTBEAT = "heartbeat"
+    RESET = "reset"
+    END = "end"
+    REQUEST = "request"
+    REPAIR = "repair"
+    IGNORE = "ignore"
+
+
+class Says(StrEnum):
+    """What the number in a heartbeat, end or reset is."""
+
+    NEXT = "next"  # the number that the next message will have
+    LAST = "last"  # the number that the last message had
+    NOTHING = "nothing"
+
+
+class Type(StrEnum):
+    """How a field is read, and written in a stream's name."""
+
+    NUMBER = "number"
+    TEXT = "text"
+    BYTES = "bytes"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field at a fixed offset of the UDP payload.
+
+    Attributes:
+        width: bytes; a number has 1 to 8.
+        mask, shift: a number is (value & mask) >> shift.
+    """
+
+    name: str
+    offset: int
+    width: int
+    big_endian: bool = True
+    mask: int = -1
+    shift: int = 0
+    type: Type = Type.NUMBER
+
+    @property
+    def full_mask(self) -> int:
+        """``mask`` as an unsigned number; all ones where none was given."""
+        every = (1 << 8 * self.width) - 1
+        return every if self.mask < 0 else self.mask & every
+
+    @property
+    def bits(self) -> int:
+        """Bits of the value after mask and shift."""
+        return (self.full_mask >> self.shift).bit_length()
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """From where to where a datagram goes; networks as text, None: any."""
+
+    destination: str | None = None
+    port: tuple[int, int] = PORTS
+    source: str | None = None
+    source_port: tuple[int, int] = PORTS
+
+    @property
+    def anywhere(self) -> bool:
+        return self == Place()
+
+    def overlaps(self, other: Place) -> bool:
+        """Whether a datagram can be at both places."""
+        return (
+            _share_addresses(self.destination, other.destination)
+            and _share_addresses(self.source, other.source)
+            and _share_numbers(self.port, other.port)
+            and _share_numbers(self.source_port, other.source_port)
+        )
+
+    def holds(self, address: str, port: int) -> bool:
+        """Whether what goes to this address and port can be at this place."""
+        return self.port[0] <= port <= self.port[1] and _share_addresses(self.destination, address)
+
+    def __str__(self) -> str:
+        if self.anywhere:
+            return "any"
+        to = _end_text(self.destination, self.port)
+        start = _end_text(self.source, self.source_port)
+        return to if not start else f"{start} > {to or 'any'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A field's value is in one of some ranges; of a text: every byte is printable ASCII."""
+
+    field: str
+    ranges: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A sort of datagram: the first of a feed's whose ``when`` and place hold.
+
+    Attributes:
+        match: empty: wherever the feed is.
+        to_server, from_server: unicast to or from one of the feed's servers.
+        length: of the UDP payload; None: any.
+        unicast: to one host (True) or to a group (False); None: either.
+    """
+
+    name: str
+    sort: Is
+    says: Says = Says.NEXT
+    when: tuple[Condition, ...] = ()
+    match: tuple[Place, ...] = ()
+    to_server: bool = False
+    from_server: bool = False
+    length: tuple[int, int] | None = None
+    unicast: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Two destinations that carry the same: (address, port) of each of LINE_NAMES."""
+
+    ends: tuple[tuple[str, int], ...]
+
+    def __str__(self) -> str:
+        pairs = zip(LINE_NAMES, self.ends, strict=True)
+        return ",".join(f"{name}={_end_text(ip, (port, port))}" for name, (ip, port) in pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """The sender's clock in a field, for jitter.
+
+    Attributes:
+        hz: ticks a second; None: not known, or said by ``rates``.
+        by, rates: a field, and (its lowest value, highest value, ticks a second).
+    """
+
+    field: str
+    hz: int | None = None
+    by: str | None = None
+    rates: tuple[tuple[int, int, int], ...] = ()
+
+    def rate(self, value: int) -> int | None:
+        """Ticks a second where field ``by`` has this value."""
+        return next((hz for low, high, hz in self.rates if low <= value <= high), self.hz)
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """Messages follow from ``offset`` on, each behind its length in ``width`` bytes."""
+
+    offset: int
+    width: int
+    big_endian: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """One feed: where it is, how a datagram is read, what makes a stream.
+
+    Attributes:
+        match: datagrams at one of these places are the feed's; also those of a message's place.
+        require: what all datagrams of the feed have; others at its places are not its.
+        recognise: what they also have where the place is anywhere, and so tells nothing.
+        count: a field or a constant: how many numbers a data datagram takes.
+        wrap: bits of the number space; from UNWRAPPED_BITS on it does not wrap.
+        first: the first number of an unwrapped space.
+        blocks: where the messages are, if the layout tells; else None.
+        servers: (address, port) where requests go to and repairs come from.
+        where: the file it is from.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    seqno: str
+    about: str = ""
+    match: tuple[Place, ...] = ()
+    require: tuple[Condition, ...] = ()
+    recognise: tuple[Condition, ...] = ()
+    stream: tuple[str, ...] = ("destination", "port")
+    count: str | int = 1
+    wrap: int = 64
+    first: int = 0
+    timestamp: Timestamp | None = None
+    blocks: Blocks | None = None
+    messages: tuple[Message, ...] = ()
+    lines: tuple[Line, ...] = ()
+    servers: tuple[tuple[str, int], ...] = ()
+    where: str = field(default="", compare=False)
+
+    def field(self, name: str) -> Field:
+        return next(known for known in self.fields if known.name == name)
+
+    @property
+    def key_fields(self) -> tuple[str, ...]:
+        """The fields among the parts of a stream."""
+        return tuple(part for part in self.stream if part not in PLACE_PARTS)
+
+    @property
+    def has_repairs(self) -> bool:
+        """Whether requests or repairs can be told: they concern all streams of equal key fields."""
+        return any(message.sort in (Is.REQUEST, Is.REPAIR) for message in self.told_messages)
+
+    @property
+    def told_messages(self) -> tuple[Message, ...]:
+        """The messages less those of a server that nobody has named."""
+        return tuple(
+            message
+            for message in self.messages
+            if self.servers or not (message.to_server or message.from_server)
+        )
+
+    def places_of(self, message: Message) -> tuple[Place, ...]:
+        """Where a message is, servers included; empty: wherever the feed is."""
+        places = list(message.match)
+        for address, port in self.servers:
+            if message.to_server:
+                places.append(Place(destination=address, port=(port, port)))
+            if message.from_server:
+                places.append(Place(source=address, source_port=(port, port)))
+        return tuple(places)
+
+    @property
+    def own_places(self) -> tuple[Place, ...]:
+        """Every place where datagrams are the feed's, servers left out."""
+        return (*self.match, *(place for message in self.messages for place in message.match))
+
+    def at(self, places: tuple[Place, ...]) -> Feed:
+        """The same feed at other places."""
+        return replace(self, match=places)
+
+
+def first_overlap(feeds: tuple[Feed, ...]) -> tuple[Feed, str, Feed] | None:
+    """Two feeds that would claim the same datagrams, and where.
+
+    Feeds that are anywhere are asked last, and one after the other: they do not overlap if all but
+    the last of them say how they are recognised.
+    """
+    for number, one in enumerate(feeds):
+        for other in feeds[:number]:
+            for place in one.own_places:
+                for taken in other.own_places:
+                    if place.anywhere != taken.anywhere or not place.overlaps(taken):
+                        continue
+                    if not place.anywhere or not (other.require or other.recognise):
+                        return other, str(place), one
+            for address, port in one.servers:
+                if (address, port) in other.servers:
+                    return other, f"server {_end_text(address, (port, port))}", one
+    return None
+
+
+def _share_numbers(one: tuple[int, int], other: tuple[int, int]) -> bool:
+    return one[0] <= other[1] and other[0] <= one[1]
+
+
+def _share_addresses(one: str | None, other: str | None) -> bool:
+    if one is None or other is None:
+        return True
+    first, second = ipaddress.ip_network(one), ipaddress.ip_network(other)
+    return first.version == second.version and first.overlaps(second)
+
+
+def _end_text(address: str | None, port: tuple[int, int]) -> str:
+    shown = address or ""
+    if ":" in shown:
+        shown = f"[{shown}]"
+    if port == PORTS:
+        return shown
+    low, high = port
+    return f"{shown}:{low}" if low == high else f"{shown}:{low}-{high}"

@@ -1,0 +1,30 @@
+"""What the user decides about decoding (design 4.8)."""
+
+from dataclasses import dataclass
+
+from seqaudit.decoders.contract.feed_layout import Feed
+
+
+@dataclass(frozen=True, slots=True)
+class DecodeSettings:
+    """Overrides and modes of the decoders; pickled to workers.
+
+    Attributes:
+        decode_as: (transport, port, system): what goes from or to that port is that system's.
+        feeds: given by the user; they are asked before all systems, in this order.
+        no_decode: systems whose decoder is not asked.
+        compile_it: form of the kernels; None: by the size of the piece.
+        sparing: a system's kernel is compiled only where it claims datagrams or sees very many;
+            changes no row.
+        finish_fragments: put IP fragments and TCP streams together in stage one where a piece is
+            a whole file.
+        carriers: (capture, carrier) of TCP connections that every piece ships, recognised or not.
+    """
+
+    decode_as: tuple[tuple[str, int, str], ...] = ()
+    no_decode: frozenset[str] = frozenset()
+    feeds: tuple[Feed, ...] = ()
+    compile_it: bool | None = None
+    sparing: bool = False
+    finish_fragments: bool = False
+    carriers: frozenset[tuple[int, str]] = frozenset()

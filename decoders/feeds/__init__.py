@@ -1,0 +1,1 @@
+"""Feeds declared in YAML: files, lookup tables, datagrams."""

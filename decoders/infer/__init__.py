@@ -1,0 +1,1 @@
+"""Search for the sequence number of traffic that nothing recognises."""

@@ -1,0 +1,531 @@
+"""Which field of unrecognised datagrams is their sequence number, if any (design 5.5).
+
+In: ``Sample``, the first bytes of one destination's datagrams. Out: ``Answer``: layouts ranked by
+their evidence, or why there is none. Every offset is tested as the lowest byte of a number of 1 to
+8 bytes, in both byte orders, for the whole destination, for each of its sources and for streams
+told apart by any one field, with one number a datagram or as many as another field says. That is
+quick because a number can only follow the one before if its lowest byte does: one subtraction of
+the sample from itself shifted by a datagram tests all offsets at once.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+
+from seqaudit.decoders.infer.fields import (
+    count_field,
+    covers,
+    is_variable,
+    number_field,
+    others_fitting,
+    overlap,
+    pace_of,
+    preference,
+)
+from seqaudit.decoders.infer.known import known_protocol
+from seqaudit.decoders.infer.layout import Answer, Field, Heartbeats, Layout, Sample
+from seqaudit.decoders.infer.number import (
+    FEWEST_STEPS,
+    Bools,
+    Bytes,
+    Growth,
+    Order,
+    UInt64s,
+    field_values,
+    fingerprints,
+    grow,
+    signed,
+    weigh,
+)
+from seqaudit.decoders.kernels.loader import Int64s
+
+#: Datagrams that choose what is worth a closer look.
+FIRST_LOOK: Final = 4_096
+#: The same, for each field that is guessed to tell streams apart: there are many.
+GUESS_LOOK: Final = 1_024
+#: A byte that is one more than before less often is not the lowest byte of a number: a fifth of
+#: the datagrams lost, a fifth late and a fifth doubled leave 0.3.
+LOOK_SHARE: Final = 0.12
+CLOSER_LOOKS: Final = 6  # lowest bytes a way to tell streams apart
+#: Datagrams that the lowest byte may leave unexplained on first sight: long gaps wrap it.
+HOPELESS_SHARE: Final = 0.2
+#: Keys, and values of types, that are tried: header fields come first, and time stays bounded.
+MOST_GUESSES: Final = 64
+#: What is looked at: first what all datagrams have, then, if no number is in it, what most have.
+REACHED_SHARES: Final = (1.0, 0.98, 0.6)
+#: A message count lies so near to the number it belongs to.
+COUNT_NEAR: Final = 40
+MOST_STREAMS: Final = 64  # that one byte may tell apart
+KEY_BYTES: Final = 32
+MOST_RENEWALS: Final = 8  # of a numbering in a sample, each with a new value of its key
+MOST_TYPES: Final = 5
+TYPE_SHARE: Final = 0.2  # of the datagrams that are data, if only those are numbered
+#: Datagrams that have to follow where a guessed field tells streams apart and nothing carried.
+KEYED_FOLLOWING: Final = 128
+#: Datagrams that have to follow where only one byte was seen to move.
+PAIRED_FOLLOWING: Final = 48
+#: How often a count has to change to be believed.
+COUNT_CHANGES: Final = 8
+#: Datagrams that may be of kinds which have no number.
+IGNORED_SHARE: Final = 0.1
+#: What telling streams apart by a guessed field, or leaving datagrams out, must gain; and for every
+#: stream, so that the fewest are found (a number's upper bytes tell them apart as well).
+KEY_COST: Final = 0.03
+STREAM_COST: Final = 0.0005
+#: Heartbeats agree so often on what they state, whatever was lost or late.
+SAYS_SHARE: Final = 0.3
+
+
+def infer(sample: Sample, *, replies: Bytes | None = None) -> Answer:
+    """The layouts of a destination's datagrams.
+
+    Args:
+        replies: (m, HEAD_BYTES) datagrams of the opposite direction, if any.
+    """
+    total = len(sample.lengths)
+    if total <= FEWEST_STEPS:
+        return Answer(
+            (), f"{total} of the {FEWEST_STEPS + 1} datagrams that a judgement needs", total, 0
+        )
+    known = known_protocol(sample.heads, sample.lengths)
+    if known:
+        return Answer((), known, total, 0)
+    depth, reason = 0, "the datagrams are empty"
+    rows = np.arange(total)
+    for share in REACHED_SHARES:
+        reached = min(_reached(sample.lengths, share), sample.heads.shape[1])
+        if reached <= depth:
+            continue
+        depth = reached
+        rows = np.flatnonzero(sample.lengths >= depth)
+        search = _Search(sample, rows, depth)
+        found = search.run()
+        if found:
+            noted = [replace(layout, notes=search.doubts(layout, replies)) for layout in found]
+            return Answer(tuple(noted), "", len(rows), depth)
+        reason = search.reason()
+    return Answer((), reason, len(rows), depth)
+
+
+def _reached(lengths: Int64s, share: float) -> int:
+    """The depth that so many of the datagrams have."""
+    return int(np.sort(lengths)[int(len(lengths) * (1 - share))])
+
+
+@dataclass(frozen=True, slots=True)
+class _Streams:
+    """Rows of the sample stream after stream, each in arrival order."""
+
+    rows: Int64s
+    same: Bools  # (n - 1,)
+    names: tuple[str, ...]
+    count: int
+    key: Field | None = None
+
+
+@dataclass(slots=True)
+class _Search:
+    """One destination's search; rows are those of the sample that are deep enough."""
+
+    sample: Sample
+    chosen: Int64s
+    depth: int
+    heads: Bytes = field(init=False)
+    prints: UInt64s = field(init=False)
+    refused: Layout | None = field(init=False, default=None)
+    why: str = field(init=False, default="")
+
+    def __post_init__(self) -> None:
+        self.heads = np.ascontiguousarray(self.sample.heads[self.chosen, : self.depth])
+        full = self.sample.heads[self.chosen]
+        self.prints = fingerprints(full, self.sample.lengths[self.chosen])
+
+    def run(self) -> list[Layout]:
+        """Accepted layouts, best first. The simplest way to tell streams apart that leaves
+        nothing unexplained is taken; a guessed field must explain more to be preferred."""
+        everything = np.arange(len(self.chosen))
+        best: list[Layout] = []
+        for streams in self._ways(everything):
+            found = self._layouts(streams)
+            if found and (not best or _worth(found[0]) > _worth(best[0])):
+                best = found
+            if best and best[0].quality > 0.9 and not best[0].evidence.unexplained:
+                return self._renewed(best)
+        typed = self._typed()
+        if typed and (not best or _worth(typed[0]) > _worth(best[0])):
+            best = typed
+        for column in self._key_columns()[:MOST_GUESSES]:
+            streams = self._by(everything, self.heads[:, column].astype(np.int64), ("key",))
+            found = [x for x in self._layouts(streams) if not covers(x, column)]
+            if found and (not best or _worth(found[0]) > _worth(best[0])):
+                best = self._keyed(column, found)
+        return self._renewed(best) if best else best
+
+    def _renewed(self, best: list[Layout]) -> list[Layout]:
+        """The same number with a key that changes where its numbering begins anew: a session."""
+        renewed = best[0].evidence.renewed
+        if not renewed or best[0].stream or best[0].kind is not None:
+            return best
+        for column in range(self.depth):
+            byte = self.heads[:, column]
+            changes = np.count_nonzero(byte[1:] != byte[:-1])
+            if not 1 <= changes <= MOST_RENEWALS or covers(best[0], column):
+                continue
+            codes = np.cumsum(np.concatenate(([0], byte[1:] != byte[:-1])))
+            found = self._layouts(self._by(np.arange(len(byte)), codes, ("key",)))
+            if (
+                found
+                and found[0].number == best[0].number
+                and found[0].evidence.renewed <= renewed / 2
+                and found[0].evidence.unexplained <= best[0].evidence.unexplained
+            ):
+                return self._keyed(column, found)
+        return best
+
+    def reason(self) -> str:
+        """Why there is no layout, with the nearest miss."""
+        if self.why:
+            return self.why
+        text = "no field of it counts up datagram by datagram"
+        near = self.refused
+        if near is None:
+            return text
+        e = near.evidence
+        return (
+            f"{text}; nearest is {near.number.width} bytes at offset {near.number.offset}: of"
+            f" {e.steps} datagrams {e.following} follow, {e.ahead} are ahead of {e.missing} missing"
+            f" numbers, {e.unexplained} are unexplained"
+        )
+
+    def doubts(self, layout: Layout, replies: Bytes | None) -> tuple[str, ...]:
+        """What else the number could be."""
+        notes = list(layout.notes)
+        number = layout.number
+        values = field_values(self.heads, number.offset, number.width, number.order or "big")
+        at_ns = self.sample.at_ns[self.chosen]
+        pace = pace_of(values, at_ns, number.width)
+        if pace:
+            notes.append(pace)
+        if replies is not None and len(replies) >= 8 and replies.shape[1] >= number.stop:
+            back = field_values(replies, number.offset, number.width, number.order or "big")
+            returned = float(np.isin(back, values).mean())
+            if returned > 0.8 and len(np.unique(back)) >= 8:
+                notes.append(
+                    "the same numbers come back in the opposite direction: it may identify requests"
+                )
+        return tuple(notes)
+
+    # ---- ways to tell streams apart
+
+    def _ways(self, rows: Int64s) -> Iterator[_Streams]:
+        """One stream, one a source, one a source and port."""
+        yield self._by(rows, np.zeros(len(rows), np.int64), ())
+        source = self.sample.source[self.chosen][rows]
+        port = self.sample.source_port[self.chosen][rows]
+        sources = len(np.unique(source))
+        if sources > 1:
+            yield self._by(rows, source, ("source",))
+        ends = source << 16 | port
+        if len(np.unique(ends)) > sources:
+            yield self._by(rows, ends, ("source", "source_port"))
+
+    def _by(self, rows: Int64s, codes: Int64s, names: tuple[str, ...]) -> _Streams:
+        order = np.argsort(codes, kind="stable")
+        ordered = codes[order]
+        same = ordered[1:] == ordered[:-1]
+        return _Streams(rows[order], same, names, 1 + int((~same).sum()))
+
+    def _key_columns(self) -> list[int]:
+        """Bytes with few values, each often and by turns: they may tell streams apart."""
+        columns = []
+        fewest = max(2, min(MOST_STREAMS, len(self.heads) // 16))
+        for column in range(self.depth):
+            byte = self.heads[:, column]
+            values = np.count_nonzero(np.bincount(byte, minlength=256))
+            changes = np.count_nonzero(byte[1:] != byte[:-1])
+            if 2 <= values <= fewest and changes >= 2 * values:
+                columns.append(column)
+        return columns
+
+    def _keyed(self, column: int, found: list[Layout]) -> list[Layout]:
+        """The layouts with the whole key field around one of its bytes."""
+        rows = np.arange(len(self.chosen))
+        streams = self._by(rows, self.heads[:, column].astype(np.int64), ("key",))
+        taken = [found[0].number] + ([found[0].count] if found[0].count else [])
+        key = self._key_field(column, streams, taken)
+        codes = self.heads[:, key.offset : key.stop]
+        _, code = np.unique(codes, axis=0, return_inverse=True)
+        whole = replace(self._by(rows, code.reshape(-1), ("key",)), key=key)
+        again = self._layouts(whole)
+        if again and again[0].quality >= found[0].quality - 0.001:
+            return again
+        alone = Field(column, 1, None)
+        return [replace(layout, key=alone) for layout in found]
+
+    def _key_field(self, column: int, streams: _Streams, taken: Sequence[Field]) -> Field:
+        """The bytes around ``column`` that hold still within streams and differ between them; text
+        goes on over what is the same in all."""
+        heads = self.heads[streams.rows]
+        still = ((heads[1:] == heads[:-1]) & streams.same[:, None]).sum(0)
+        fixed = still >= 0.9 * streams.same.sum()
+        for other in taken:
+            fixed[other.offset : other.stop] = False
+        varied = np.asarray((heads != heads[0]).any(0))
+        printable = np.asarray(((heads >= 0x20) & (heads < 0x7F)).all(0))
+        first, stop = column, column + 1
+        text = bool(printable[column])
+        good = fixed & (varied | printable) if text else fixed & varied
+        while first > 0 and good[first - 1] and stop - first < KEY_BYTES:
+            first -= 1
+        while stop < self.depth and good[stop] and stop - first < KEY_BYTES:
+            stop += 1
+        text = text and bool(printable[first:stop].all()) and stop - first > 1
+        width = stop - first
+        return Field(first, width, "big" if 1 < width <= 8 and not text else None, text)
+
+    # ---- numbers of one way
+
+    def _layouts(self, streams: _Streams) -> list[Layout]:
+        """Accepted layouts, best first, none of whose numbers shares bytes with a better one."""
+        heads = self.heads[streams.rows]
+        prints = self.prints[streams.rows]
+        found = []
+        for low, count_low in self._promising(heads, streams):
+            for layout in self._readings(heads, prints, streams, low, count_low):
+                if layout.count is not None and overlap(layout.number, layout.count):
+                    continue
+                if layout.evidence.accepted and self._told(layout, heads, streams.same):
+                    found.append(layout)
+                elif layout.evidence.accepted and (pair := self._paired(layout, heads, streams)):
+                    found.append(pair)
+                elif self.refused is None or layout.quality > self.refused.quality:
+                    self.refused = layout
+        # One number a datagram goes before a count that explains no more.
+        found.sort(key=lambda x: (-x.quality + 0.003 * (x.count is not None), x.number.offset))
+        kept: list[Layout] = []
+        for layout in found:
+            if not any(overlap(layout.number, better.number) for better in kept):
+                kept.append(layout)
+        return kept
+
+    def _told(self, layout: Layout, heads: Bytes, same: Bools) -> bool:
+        """Whether the number's width can be told, and is a fixed one.
+
+        One byte that neither carried nor wrapped, with no zero byte above it, may be part of
+        anything. A byte before the lowest that says how many bytes the number has belongs to a
+        number of variable length (JGroups' vlong), which no fixed field reads; until the number
+        has carried, a 1 there may be that. And who guesses what tells streams apart has to see
+        more: a carry, a wrap, or many datagrams.
+        """
+        number = layout.number
+        carried = layout.proven > 1 or layout.wraps
+        if number.width == 1 and not layout.wraps:
+            self.why = "one byte counts up, but neither carried nor wrapped: too little to tell"
+            return False
+        low = number.stop - 1 if number.order == "big" else number.offset
+        if low and is_variable(heads, low, same, layout):
+            self.why = (
+                "its number may have a byte for its length before it: no fixed field reads it"
+            )
+            return False
+        keyed = "key" in layout.stream
+        if keyed and not carried and layout.evidence.following < KEYED_FOLLOWING:
+            self.why = "a field seems to number streams, but too few datagrams follow to be sure"
+            return False
+        return True
+
+    def _paired(self, layout: Layout, heads: Bytes, streams: _Streams) -> Layout | None:
+        """One byte that counted, but neither carried nor wrapped, as the lower half of the two
+        aligned bytes that it is in, if the other half holds still: a short capture of a number
+        that began at random, such as RTP's. Nothing is guessed besides, and it is a doubt."""
+        number = layout.number
+        low = number.offset
+        other = low - 1 if low % 2 else low + 1
+        guessed = bool(streams.names) or len(streams.rows) < len(self.chosen)
+        if number.width > 1 or layout.wraps or guessed or other >= self.depth:
+            return None
+        if layout.evidence.following < PAIRED_FOLLOWING or layout.count is not None:
+            return None
+        if low and is_variable(heads, low, streams.same, layout):
+            return None
+        if (heads[1:, other] != heads[:-1, other])[streams.same].any():
+            return None
+        pair = Field(min(low, other), 2, "big" if low % 2 else "little")
+        doubt = "only its lowest byte was seen to move"
+        return replace(layout, number=pair, ties=(number,), notes=(doubt,))
+
+    def _promising(self, heads: Bytes, streams: _Streams) -> list[tuple[int, int | None]]:
+        """Lowest bytes of numbers, with those of counts (null: one number a datagram)."""
+        guessed = "key" in streams.names or len(streams.rows) < len(self.chosen)
+        look = min(GUESS_LOOK if guessed else FIRST_LOOK, len(streams.rows))
+        early = np.flatnonzero(streams.rows <= np.partition(streams.rows, look - 1)[look - 1])
+        prints = self.prints[streams.rows[early]]
+        part = np.concatenate(([0], np.cumsum(~streams.same)))[early]
+        heads = heads[early]
+        same = part[1:] == part[:-1]
+        before = heads[:-1][same]
+        step = heads[1:][same] - before
+        if not len(step):
+            return []
+        one = np.count_nonzero(step == 1, axis=0) / len(step)
+        singles = [
+            (float(one[low]), low, None)
+            for low in np.argsort(-one, kind="stable")[:CLOSER_LOOKS].tolist()
+            if one[low] >= LOOK_SHARE
+        ]
+        counted: list[tuple[float, int, int | None]] = []
+        varied = np.count_nonzero(before != before[:1], axis=0) > 0
+        moving = np.count_nonzero(step, axis=0) >= LOOK_SHARE * len(step)
+        candidates = np.flatnonzero(varied)
+        for low in np.flatnonzero(moving & (one < 1)).tolist():
+            near = candidates[np.abs(candidates - low) <= COUNT_NEAR]
+            places = near[near != low]
+            if not len(places):
+                continue
+            takes = before[:, places]
+            match = step[:, low, None] == takes
+            whole = np.count_nonzero(match, axis=0) / len(step)
+            for at in np.argsort(-whole, kind="stable")[:2].tolist():
+                share = np.count_nonzero(match[:, at] & (takes[:, at] > 0)) / len(step)
+                if share >= LOOK_SHARE and whole[at] > one[low]:
+                    counted.append((float(whole[at]), low, int(places[at])))
+        counted.sort(key=lambda x: -x[0])
+        chosen = [(low, count) for _, low, count in [*singles, *counted[:CLOSER_LOOKS]]]
+        return [pair for pair in chosen if not _hopeless(heads, same, prints, *pair)]
+
+    def _readings(
+        self,
+        heads: Bytes,
+        prints: UInt64s,
+        streams: _Streams,
+        low: int,
+        count_low: int | None,
+    ) -> list[Layout]:
+        """The byte order in which most bytes are the number's; the other, where it ties."""
+        orders: tuple[Order, ...] = ("big", "little")
+        readings: list[tuple[Growth, Layout]] = []
+        for order in orders:
+            count, counts, ends = None, None, 0
+            if count_low is not None:
+                count = count_field(heads, count_low, order, low)
+                counts = field_values(heads, count.offset, count.width, order).astype(np.int64)
+                changes = streams.same & (counts[1:] != counts[:-1])
+                if np.count_nonzero(changes) < COUNT_CHANGES:
+                    return []
+                all_ones = counts == (1 << 8 * count.width) - 1
+                ends = int(all_ones.sum())
+                counts[all_ones] = 0
+            growth = grow(heads, low, order, counts, streams.same)
+            number = number_field(low, growth.width, order)
+            values = field_values(heads, number.offset, number.width, order)
+            evidence = weigh(values, 8 * number.width, counts, streams.same, prints)
+            layout = Layout(
+                number,
+                growth.proven,
+                growth.wraps,
+                evidence,
+                count=count,
+                stream=streams.names,
+                streams=streams.count,
+                key=streams.key,
+                ends=ends,
+                ties=others_fitting(low, growth, order),
+                quality=evidence.quality,
+            )
+            readings.append((growth, layout))
+        (big, first), (little, second) = readings
+        if preference(little, second.number) > preference(big, first.number):
+            first, second, big, little = second, first, little, big
+        if big.proven == 1 and big.wraps and little.wraps:
+            return [replace(first, number=replace(first.number, width=1, order=None), ties=())]
+        if big.proven == little.proven and first.number != second.number:
+            first = replace(first, ties=(*first.ties, second.number))
+        return [first]
+
+    # ---- datagrams of several kinds, of which one is numbered
+
+    def _typed(self) -> list[Layout]:
+        """Layouts of the datagrams that share the value of one byte, where the others are
+        heartbeats or have no number."""
+        best: list[Layout] = []
+        guesses = 0
+        for column in range(self.depth):
+            values = np.bincount(self.heads[:, column], minlength=256)
+            present = np.flatnonzero(values)
+            if not 2 <= len(present) <= MOST_TYPES:
+                continue
+            for value in present[values[present] >= TYPE_SHARE * len(self.heads)].tolist():
+                guesses += 1
+                if guesses > MOST_GUESSES:
+                    return best
+                data = np.flatnonzero(self.heads[:, column] == value)
+                for streams in self._ways(data):
+                    found = [
+                        x
+                        for x in self._layouts(streams)
+                        if not covers(x, column) and (x.proven > 1 or x.wraps)
+                    ]
+                    if not found:
+                        continue
+                    whole = self._with_others(found[0], column, value)
+                    ignored = sum(x.datagrams for x in whole.heartbeats if x.says is None)
+                    if ignored > IGNORED_SHARE * len(self.heads):
+                        continue
+                    if not best or whole.quality > best[0].quality:
+                        best = [whole]
+        return best
+
+    def _with_others(self, layout: Layout, column: int, value: int) -> Layout:
+        """The layout of data, with what the other values of the byte stand for."""
+        kind = self.heads[:, column]
+        share = float((kind == value).mean())
+        good = layout.quality * share
+        others: list[Heartbeats] = []
+        for other in np.flatnonzero(np.bincount(kind, minlength=256)).tolist():
+            if other == value:
+                continue
+            says, explained, total = self._says(layout, column, value, other)
+            others.append(Heartbeats(other, total, says))
+            good += explained / len(kind) if says else 0.0
+        return replace(layout, kind=Field(column, 1, None), heartbeats=tuple(others), quality=good)
+
+    def _says(
+        self, layout: Layout, column: int, value: int, other: int
+    ) -> tuple[str | None, int, int]:
+        """Whether datagrams of kind ``other`` state the next number or the last: (which, how many
+        do, how many there are)."""
+        kind = self.heads[:, column]
+        mine = np.flatnonzero((kind == value) | (kind == other))
+        (streams,) = [s for s in self._ways(mine) if s.names == layout.stream] or [
+            self._by(mine, np.zeros(len(mine), np.int64), ())
+        ]
+        rows = streams.rows
+        number = layout.number
+        order = number.order or "big"
+        values = field_values(self.heads[rows], number.offset, number.width, order)
+        bits = 8 * number.width
+        states = kind[rows] == other
+        last = np.maximum.accumulate(np.where(states, 0, np.arange(len(rows))))
+        step = signed(values - values[last], bits)
+        takes = 1
+        total = int(states.sum())
+        right = {
+            says: int((states & (step == expected)).sum())
+            for says, expected in (("next", takes), ("last", 0))
+        }
+        best = max(right, key=lambda says: right[says])
+        return (best, right[best], total) if right[best] >= SAYS_SHARE * total else (None, 0, total)
+
+
+def _hopeless(heads: Bytes, same: Bools, prints: UInt64s, low: int, count_low: int | None) -> bool:
+    """Whether the lowest byte alone leaves so much unexplained that no wider number will do."""
+    counts = None if count_low is None else heads[:, count_low].astype(np.int64)
+    e = weigh(heads[:, low].astype(np.uint64), 8, counts, same, prints)
+    return e.unexplained > 2 + HOPELESS_SHARE * e.steps
+
+
+def _worth(layout: Layout) -> float:
+    guessed = layout.key is not None or "key" in layout.stream or layout.kind is not None
+    return layout.quality - KEY_COST * guessed - STREAM_COST * (layout.streams - 1)

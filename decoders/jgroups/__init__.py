@@ -1,0 +1,1 @@
+"""JGroups: its wire format over UDP and TCP."""

@@ -1,0 +1,289 @@
+"""Dual-mode kernels: one source, interpreted for small captures, compiled for large (design 6.1).
+
+A kernel file is a module below ``decoders`` named ``kernels.py`` or ``*_kernels.py`` that holds
+functions in the restricted style (PIPELINE 5) and imports nothing. ``interpreted(name)``, with its
+folder as in ``jgroups.kernels``, is that module as Python runs it; ``compiled(name)`` is a second
+loading of the same file in which every function is wrapped by numba before anything calls it, so
+helpers are found as module globals in both modes. A file names its ``ENTRY_POINTS``: only these can
+be called from Python when compiled; and may name helpers ``INLINED``.
+
+Compiling is dear (seconds a file) and done where the result is first needed: at the first call of
+an entry point, by one process at a time (others wait, and read the cache then), with Ctrl-C held
+back.
+
+numba's cache does not see an edit of another file and fails where the package is read-only, so its
+folder is ours: one per hash of all decoder sources, numba version and machine. Set it (``prepare``)
+before numba is first imported; workers inherit it through the environment.
+"""
+
+import contextlib
+import hashlib
+import importlib
+import importlib.util
+import mmap
+import os
+import platform
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from types import FunctionType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from seqaudit.decoders.kernels import numba_pipeline as compiler
+from seqaudit.decoders.kernels import numba_reads as compiled_reads
+from seqaudit.decoders.kernels import signals as interrupts
+from seqaudit.decoders.kernels.cache_folders import (
+    cache_folder,
+    can_write,
+    made_private,
+    temporary_folder,
+)
+
+#: Below this many expected records a capture is decoded by the interpreted kernels: loading numba
+#: and its cached code costs about as much as Python needs for them (PIPELINE 1).
+COMPILE_FROM_RECORDS: Final = 20_000
+
+#: A process that compiles has this long to come to an end (it may be stopped); one kernel file
+#: takes ten seconds where nothing else runs.
+LOCK_SECONDS: Final = 120.0
+
+#: Of this process one thread compiles at a time: what makes numba fast here is set for all threads.
+_COMPILING: Final = threading.RLock()
+
+#: All sources that a compiled kernel may come from.
+DECODERS: Final = Path(__file__).parents[1]
+
+_NUMBAS_CACHE: Final = "numba/core/caching.py"
+
+Int64s = npt.NDArray[np.int64]
+
+
+def interpreted(name: str) -> ModuleType:
+    """The kernel file ``name`` (without ``.py``) as Python runs it."""
+    return importlib.import_module(f"seqaudit.decoders.{name}")
+
+
+class Compiled:
+    """A kernel file compiled by numba: its entry points, by name."""
+
+    def __init__(self, name: str, entries: dict[str, Any]) -> None:
+        self._name = name
+        for entry, dispatcher in entries.items():
+            setattr(self, entry, self._first_call(entry, dispatcher))
+
+    def _first_call(self, entry: str, dispatcher: Any) -> Callable[..., Any]:
+        def first(*arguments: Any) -> Any:
+            with (
+                _COMPILING,
+                _one_process(self._name),
+                interrupts.held_back(),  # inside the compiler one is some other error, or none
+                compiled_reads.plain_indices(),
+                compiler.remembered_operators(),
+            ):
+                outcome = _with_any_cache(dispatcher, arguments)
+            setattr(self, entry, dispatcher)
+            return outcome
+
+        return first
+
+    def __getattr__(self, name: str) -> Any:  # only for mypy: all there is are entry points
+        raise AttributeError(f"{self._name} has no entry point {name}")
+
+
+def _with_any_cache(dispatcher: Any, arguments: Sequence[Any]) -> Any:
+    """Call a kernel for the first time; a cache that is damaged, or has no room, is no obstacle."""
+    try:
+        return dispatcher(*arguments)
+    except Exception as problem:
+        frames = traceback.extract_tb(problem.__traceback__)
+        if not any(frame.filename.endswith(_NUMBAS_CACHE) for frame in frames):
+            raise
+        if not isinstance(problem, OSError):  # what it read: it is written anew
+            index: Any = dispatcher._cache._cache_file._index_path
+            with contextlib.suppress(OSError):
+                Path(index).unlink()
+        else:
+            dispatcher._cache = importlib.import_module("numba.core.caching").NullCache()
+    return dispatcher(*arguments)
+
+
+@cache
+def compiled(name: str) -> Compiled:
+    """The kernel file ``name``; each entry point is compiled, or loaded, by its first call."""
+    with _COMPILING:
+        return _wrapped(name)
+
+
+def _wrapped(name: str) -> Compiled:
+    keep = can_write(Path(prepare()))
+    import numba
+
+    plain = interpreted(name)
+    assert plain.__file__ is not None
+    spec = importlib.util.spec_from_file_location(f"{plain.__name__}__compiled", plain.__file__)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[module.__name__] = module
+    spec.loader.exec_module(module)
+    functions = {
+        name: value for name, value in vars(module).items() if isinstance(value, FunctionType)
+    }
+    entries: Collection[str] = vars(module).get("ENTRY_POINTS", functions)
+    inlined: Collection[str] = vars(module).get("INLINED", ())
+    checked = bool(numba.config.BOUNDSCHECK)
+    for key, value in functions.items():
+        if key in compiled_reads.READS and not checked:
+            vars(module)[key] = compiled_reads.read(key)
+            continue
+        if key == compiled_reads.DIGEST:
+            vars(module)[key] = compiled_reads.digest()
+            continue
+        if key == compiled_reads.TOUCH and not checked:
+            vars(module)[key] = compiled_reads.touch()
+            continue
+        # Helpers are called by kernels only: without a Python wrapper each compiles faster, as all
+        # do without a C wrapper and without tests for a zero divisor, which kernels make themselves
+        # (PIPELINE 5, rule 3).
+        wrap = numba.njit(
+            # entry points hold their helpers
+            cache=keep and (key in entries or not compiler.fits()),
+            nogil=True,
+            no_cfunc_wrapper=True,
+            no_cpython_wrapper=key not in entries,
+            forceinline=key in inlined,
+            error_model="numpy",
+            # Nobody counts references to arrays: kernels neither make nor keep any, and counting
+            # at each call of a helper took a third of their time.
+            _nrt=False,
+            **compiler.options(),
+        )
+        dispatcher = wrap(value)
+        dispatcher.get_call_template = _without_literals(dispatcher.get_call_template)
+        vars(module)[key] = dispatcher
+    return Compiled(name, {entry: vars(module)[entry] for entry in entries})
+
+
+def _without_literals(template: Callable[..., Any]) -> Callable[..., Any]:
+    """``f(3, x)`` and ``f(4, x)`` are one signature: numba would compile one for each constant."""
+    unliteral: Any = importlib.import_module("numba.core.types").unliteral
+    return lambda args, kws: template(tuple(unliteral(arg) for arg in args), kws)
+
+
+@contextlib.contextmanager
+def nothing_compiled() -> Iterator[None]:
+    """Around a fork: a thread that compiles does not go on in the new process, where what it has
+    locked would stay locked for ever."""
+    numbas = getattr(sys.modules.get("numba.core.compiler_lock"), "global_compiler_lock", None)
+    with _COMPILING, numbas or contextlib.nullcontext():
+        yield
+
+
+@contextlib.contextmanager
+def _one_process(name: str) -> Iterator[None]:
+    """One process at a time; where files cannot be locked each compiles for itself, and where the
+    one that has the lock does not come to an end."""
+    with contextlib.ExitStack() as held:
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
+
+            lock = held.enter_context(Path(prepare(), f"{name}.lock").open("wb"))
+            deadline = time.monotonic() + LOCK_SECONDS
+            while time.monotonic() < deadline:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except BlockingIOError:
+                    time.sleep(0.01)
+                else:  # a process forked meanwhile has the file open as well
+                    held.callback(fcntl.flock, lock, fcntl.LOCK_UN)
+                    break
+        yield
+
+
+def kernel(name: str, *, compile_it: bool) -> ModuleType | Compiled:
+    """The kernel file in the mode asked for."""
+    return compiled(name) if compile_it else interpreted(name)
+
+
+def memory(size: int) -> Int64s:
+    """Int64s of a kernel, all 0.
+
+    They are mapped, so only pages that are touched cost anything: of ``np.zeros`` all are cleared
+    anew as soon as one such array was given back, which took half the time of small captures.
+    """
+    private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} if os.name == "posix" else {}
+    return np.frombuffer(mmap.mmap(-1, 8 * size, **private), np.int64)
+
+
+def argument(array: npt.NDArray[Any], *, compile_it: bool) -> Any:
+    """An array as a kernel of that mode wants it: itself, or a view whose items are ints."""
+    return array if compile_it else array.data
+
+
+def data_argument(data: bytes | bytearray | memoryview, *, compile_it: bool) -> Any:
+    """Bytes as a kernel of that mode wants them: a uint8 array, or as they are."""
+    return np.frombuffer(data, np.uint8) if compile_it else data
+
+
+def apart(rows: int) -> int:
+    """At least ``rows``: how far apart columns of int64 begin that are written side by side.
+
+    Columns a whole number of pages apart share the same few places of the processor's cache.
+    """
+    return rows | 0x1F8 | 1
+
+
+#: Kernels branch on bytes and have no loop to vectorize: to try costs time and gains none.
+_COMPILER: Final = {"NUMBA_OPT": "2", "NUMBA_LOOP_VECTORIZE": "0", "NUMBA_SLP_VECTORIZE": "0"}
+
+
+def prepare() -> str:
+    """Set up numba, unless somebody has: ``NUMBA_CACHE_DIR`` to our folder, which is returned.
+
+    Has to be called before numba is first imported.
+    """
+    for name, value in _COMPILER.items():
+        os.environ.setdefault(name, value)
+    given = os.environ.get("NUMBA_CACHE_DIR")
+    if given:
+        return given
+    folder = str(_cache_folder())
+    os.environ["NUMBA_CACHE_DIR"] = folder
+    return folder
+
+
+def fingerprint() -> str:
+    """Hash of all decoder sources, the numba version and the machine."""
+    from importlib.metadata import version  # costs 15 ms, and small captures compile nothing
+
+    digest = hashlib.sha256()
+    for path in sorted(DECODERS.rglob("*.py")):
+        digest.update(path.relative_to(DECODERS).as_posix().encode() + b"\0" + path.read_bytes())
+    digest.update(f"{version('numba')} {sys.version} {platform.machine()} {_cpu()}".encode())
+    return digest.hexdigest()[:16]
+
+
+def _cache_folder() -> Path:
+    name = f"kernels-{fingerprint()}"
+    folder = cache_folder() / name
+    if can_write(folder):
+        return folder
+    folder = temporary_folder() / name
+    if made_private(folder) and can_write(folder):
+        return folder
+    # Another name is no way out: each process would compile all, and leave what it made behind.
+    return Path(os.devnull, name)
+
+
+def _cpu() -> str:
+    try:
+        text = Path("/proc/cpuinfo").read_text(encoding="ascii", errors="replace")
+    except OSError:
+        return platform.processor()
+    return next((line for line in text.splitlines() if line.startswith("model name")), "")

@@ -1,0 +1,1 @@
+"""Links, IP and UDP: from frames to datagrams."""

@@ -1,0 +1,311 @@
+"""What a piece says about its frames: the ACCOUNT row (design 3.1, 4.5, 4.6).
+
+Sums, unions and intersections only, so that several accounts of one capture can be brought together
+whatever way it was cut. Frames that are fragments are accounted by the stage that puts them
+together, in rows of their own with ``"frames": 0``.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from seqaudit.decoders.contract.arrow import distinct
+from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Kind
+from seqaudit.decoders.kernels.loader import Int64s, argument, kernel, memory
+from seqaudit.decoders.network import packet_kernels as k
+from seqaudit.decoders.network.packets import FRAMES_BY, SETTLED, Flows, Outcome, Packets
+from seqaudit.decoders.network.rare_links import link_name
+
+#: ``system`` of rows about the capture itself.
+CAPTURE_SYSTEM: Final = "capture"
+
+ENDPOINTS: Final = 200  # listed
+ENDPOINTS_HELD: Final = 100_000  # counted apart; further ones only as a number
+TTL_ADDRESSES: Final = 64
+PACKET_TYPES: Final = frozenset({113, 276})  # link types that have one: SLL and SLL2
+OUTGOING: Final = 4  # packet type
+
+#: IP protocols by name, as far as an overview wants them.
+PROTOCOLS: Final[Mapping[int, str]] = {
+    1: "icmp",
+    2: "igmp",
+    4: "ipip",
+    6: "tcp",
+    17: "udp",
+    33: "dccp",
+    41: "ipv6",
+    47: "gre",
+    50: "esp",
+    58: "icmpv6",
+    89: "ospf",
+    103: "pim",
+    113: "pgm",
+    132: "sctp",
+    136: "udplite",
+}
+
+Detail = dict[str, Any]
+
+
+class Account:
+    """Counts frames of one piece, or of one flush of the second stage."""
+
+    def __init__(self, capture: int, split: int, systems: list[str]) -> None:
+        self.capture = capture
+        self.split = split
+        self.frames = 0
+        self.bytes = 0
+        self.wire_bytes = 0
+        self.first_ns: int | None = None
+        self.last_ns: int | None = None
+        self.frames_by = dict.fromkeys(FRAMES_BY.values(), 0)
+        self.undecoded: dict[str, int] = {}
+        self.links: dict[int, int] = {}
+        self.fragments = {"frames": 0, "datagrams": 0, "incomplete": 0}
+        self._systems = systems
+        self._endpoints: dict[tuple[str, str, int, str], list[int]] = {}
+        self._endpoints_more = 0
+        self._both: set[str] | None = None
+        self._unicasts = 0
+        self._outgoing: set[str] = set()
+        self._ttl: dict[str, list[int]] = {}
+        self._flows: Flows | None = None
+        self._counts = np.zeros(0, np.int64)
+        self._handed: tuple[Int64s, Int64s] | None = None
+
+    def add(self, packets: Packets, claimed: Int64s | int) -> None:
+        """The frames of ``packets`` after its decoders have run, fragments only as frames.
+
+        Args:
+            claimed: per row of ``packets.datagrams``, the number of the system or -1; one number
+                if that is the same for all.
+        """
+        frame = packets.record_column("frame")
+        ours = slice(None) if frame[0] > 0 else slice(0)  # priming frames come by themselves
+        self.frames += len(frame[ours])
+        self.bytes += int(packets.record_column("captured")[ours].sum())
+        self.wire_bytes += int(packets.record_column("original")[ours].sum())
+        self._add_times(packets.record_column("at_ns")[ours], packets.record_column("status")[ours])
+        self._add_links(packets.record_column("link")[ours], packets.link)
+        if not packets.only_datagrams:
+            self._add_settled(packets.column(k.STATE))
+        self._add_outgoing(packets, claimed)
+        self._tally(packets, claimed)
+
+    def hand_over(self, packets: Packets, rows: Int64s) -> None:
+        """Packets that were added as other, but that TCP assembly will account for."""
+        self.count(Outcome.OTHER, -len(rows))
+        if self._handed is None:
+            self._handed = np.zeros(k.HOSTS, np.int64), np.zeros(k.HOSTS, np.int64)
+        flow = packets.columns[k.FLOW][rows]
+        sizes = packets.record_column("original")[rows]
+        counts = np.bincount(flow)
+        self._handed[0][: len(counts)] += counts
+        self._handed[1][: len(counts)] += np.bincount(flow, weights=sizes).astype(np.int64)
+
+    def count(self, outcome: Outcome, frames: int, reason: str = "") -> None:
+        """Frames with the same fate; nobody's are other."""
+        if frames:
+            known = Outcome.OTHER if outcome == Outcome.NOT_CLAIMED else outcome
+            self.frames_by[FRAMES_BY[known]] += frames
+            if reason:
+                self.undecoded[reason] = self.undecoded.get(reason, 0) + frames
+
+    def add_endpoint(
+        self, protocol: int, address: str, port: int, system: str, frames: int, size: int
+    ) -> None:
+        key = (PROTOCOLS.get(protocol, str(protocol)), address, port, system)
+        known = self._endpoints.get(key)
+        if known is not None:
+            known[0] += frames
+            known[1] += size
+        elif len(self._endpoints) < ENDPOINTS_HELD:
+            self._endpoints[key] = [frames, size]
+        else:
+            self._endpoints_more += 1
+
+    def add_unicast(
+        self, source: str, destination: str, low_ttl: int, high_ttl: int, frames: int
+    ) -> None:
+        """Claimed frames from one address to one other."""
+        self._unicasts += frames
+        ends = {source, destination}
+        self._both = ends if self._both is None else self._both & ends
+        self._note_ttl(source, low_ttl, high_ttl)
+
+    def add_outgoing(self, source: str) -> None:
+        self._outgoing.add(source)
+
+    def row(self, more: Mapping[str, Any], decoders: Iterable[Mapping[str, Any]]) -> pa.RecordBatch:
+        """The ACCOUNT row.
+
+        Args:
+            more: what the reader knows of the piece.
+            decoders: the decoders' own accounts.
+        """
+        self._fold()
+        by_frames = sorted(self._endpoints.items(), key=lambda item: (-item[1][0], item[0]))
+        detail: Detail = {
+            "piece": self.split,
+            "frames": self.frames,
+            "bytes": self.bytes,
+            "wire_bytes": self.wire_bytes,
+            "first_ns": self.first_ns,
+            "last_ns": self.last_ns,
+            "frames_by": self.frames_by,
+            "undecoded": dict(self.undecoded),
+            "messages_by": {},
+            "sureness": {},
+            "links": {link_name(link): count for link, count in self.links.items()},
+            "fragments": self.fragments,
+            "endpoints": [[*key, *counts] for key, counts in by_frames[:ENDPOINTS]],
+            "endpoints_more": max(0, len(by_frames) - ENDPOINTS) + self._endpoints_more,
+            "ends": {
+                "both": sorted(self._both or ()),
+                "frames": self._unicasts,
+                "outgoing": sorted(self._outgoing),
+                "ttl": {address: self._ttl[address] for address in sorted(self._ttl)},
+            },
+        }
+        for account in decoders:
+            _add_up(detail, account)
+        detail.update(more)
+        return account_batch(self.capture, self.split, detail)
+
+    def _add_times(self, at_ns: Int64s, status: Int64s) -> None:
+        known = at_ns[status == 0] if status.any() else at_ns
+        if len(known):
+            low, high = int(known.min()), int(known.max())
+            self.first_ns = low if self.first_ns is None else min(low, self.first_ns)
+            self.last_ns = high if self.last_ns is None else max(high, self.last_ns)
+
+    def _add_links(self, links: Int64s, only: int | None) -> None:
+        if only is not None and len(links):
+            self.links[only] = self.links.get(only, 0) + len(links)
+            return
+        for link, count in zip(*np.unique(links, return_counts=True), strict=True):
+            self.links[int(link)] = self.links.get(int(link), 0) + int(count)
+
+    def _add_settled(self, states: Int64s) -> None:
+        for state, count in enumerate(np.bincount(states).tolist()):
+            if state in SETTLED:
+                self.count(*SETTLED[state][:1], count, SETTLED[state][1])
+
+    def _add_outgoing(self, packets: Packets, claimed: Int64s | int) -> None:
+        if packets.link is not None and packets.link not in PACKET_TYPES:
+            return
+        outgoing = packets.of_datagrams(k.PACKET_TYPE) == OUTGOING
+        outgoing &= claimed >= 0
+        for host in distinct(packets.datagrams.source[outgoing]).tolist():
+            self._outgoing.add(packets.datagrams.hosts[host])
+
+    def _tally(self, packets: Packets, claimed: Int64s | int) -> None:
+        if packets.flows is not self._flows:
+            self._fold()
+            self._flows = packets.flows
+            self._counts = memory(k.CLAIMS + 2 * k.HOSTS * len(self._systems))
+        datagrams = packets.datagrams
+        compile_it = datagrams.compile_it
+        number, each = (claimed, packets.rows) if isinstance(claimed, int) else (k.EACH, claimed)
+        arrays = (packets.rows, datagrams.outcome, datagrams.barrier)
+        kernel("network.packet_kernels", compile_it=compile_it).tally(
+            datagrams.count,
+            *(argument(array, compile_it=compile_it) for array in arrays),
+            number,
+            argument(each, compile_it=compile_it),
+            argument(packets.record_column("original"), compile_it=compile_it),
+            argument(packets.out, compile_it=compile_it),
+            packets.room,
+            argument(self._counts, compile_it=compile_it),
+        )
+        for outcome in Outcome:
+            self.count(outcome, int(self._counts[k.OUTCOMES + outcome]))
+        self._counts[k.OUTCOMES : k.UNICASTS] = 0
+
+    def _fold(self) -> None:
+        """Name the flows counted so far."""
+        if self._flows is None:
+            return
+        hosts = self._flows.hosts
+        number, *both = self._counts[k.UNICASTS : k.BOTH + 2].tolist()
+        if number:
+            self._unicasts += number
+            ends = {hosts[host - 1] for host in both if host}
+            self._both = ends if self._both is None else self._both & ends
+        ttls = self._counts[k.TTLS : k.TTLS + 2 * len(hosts)].reshape(-1, 2)
+        for host in np.flatnonzero(ttls[:, 0]).tolist():
+            self._note_ttl(hosts[host], int(ttls[host, 0]) - 1, int(ttls[host, 1]) - 1)
+        claims = self._counts[k.CLAIMS :].reshape(len(self._systems), k.HOSTS, 2)
+        for number, (protocol, address, port, frames, size) in enumerate(self._flows.table()):
+            for system, (count, part) in zip(
+                self._systems, claims[:, number].tolist(), strict=True
+            ):
+                if count:
+                    self.add_endpoint(protocol, address, port, system, count, part)
+                    frames -= count
+                    size -= part
+            if self._handed is not None:
+                frames -= int(self._handed[0][number])
+                size -= int(self._handed[1][number])
+            if frames:
+                self.add_endpoint(protocol, address, port, "", frames, size)
+        self._flows = None
+        self._handed = None
+
+    def _note_ttl(self, source: str, low: int, high: int) -> None:
+        known = self._ttl.get(source)
+        if known is not None:
+            known[0], known[1] = min(known[0], low), max(known[1], high)
+        elif len(self._ttl) < TTL_ADDRESSES:
+            self._ttl[source] = [low, high]
+
+
+def account_batch(capture: int, split: int, detail: Mapping[str, Any]) -> pa.RecordBatch:
+    frame = split << FRAME_BITS
+    row = {
+        "capture": capture,
+        "frame": frame,
+        "index": -1,
+        "last_frame": frame,
+        "at_ns": detail.get("first_ns") or 0,
+        "last_at_ns": detail.get("last_ns") or 0,
+        "detail": json.dumps(detail, sort_keys=True, separators=(",", ":")),
+    }
+    columns = [
+        pa.array([row[field.name]], field.type) if field.name in row else column
+        for field, column in zip(EVENTS, _columns_of_any_account(), strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=EVENTS)
+
+
+@cache
+def _columns_of_any_account() -> tuple[pa.Array, ...]:
+    same = {
+        "system": CAPTURE_SYSTEM,
+        "conversation": NO_CONVERSATION,
+        "kind": int(Kind.ACCOUNT),
+        "wire_kind": "ACCOUNT",
+        "count": 0,
+        "flags": 0,
+        "size": 0,
+    }
+    return tuple(pa.array([same.get(field.name)], field.type) for field in EVENTS)
+
+
+def _add_up(detail: Detail, account: Mapping[str, Any]) -> None:
+    """Numbers add up, dictionaries key by key, lists are united."""
+    for key, value in account.items():
+        known = detail.get(key)
+        if isinstance(value, Mapping):
+            into = detail.setdefault(key, {})
+            _add_up(into, value)
+        elif isinstance(value, list):
+            detail[key] = sorted({*(known or ()), *value})
+        elif isinstance(value, int) and isinstance(known, int):
+            detail[key] = known + value
+        else:
+            detail[key] = value

@@ -1,0 +1,128 @@
+"""IP fragments as rows: SEGMENT rows between the first stage and the second (design 4.1).
+
+A row holds the fragment's bytes in ``payload``, what its headers say in ``detail`` and its
+datagram's identity in ``carrier``.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from seqaudit.decoders.contract.arrow import as_column
+from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Kind
+from seqaudit.decoders.network import packet_kernels as k
+from seqaudit.decoders.network.account import CAPTURE_SYSTEM, OUTGOING
+from seqaudit.decoders.network.ip_datagram import Fragment
+from seqaudit.decoders.network.packets import Packets
+
+
+def segment_batch(packets: Packets) -> pa.RecordBatch | None:
+    """The SEGMENT rows of the fragments among ``packets``; None if there are none."""
+    rows = packets.fragments
+    if not len(rows):
+        return None
+    hosts = packets.datagrams.hosts
+    data = packets.datagrams.data
+    records = rows + packets.first
+    split = packets.datagrams.split << FRAME_BITS
+    fields = [
+        packets.columns[field][rows].tolist()
+        for field in (
+            k.SOURCE,
+            k.DESTINATION,
+            k.PROTOCOL,
+            k.IP_ID,
+            k.FRAGMENT,
+            k.LENGTH,
+            k.TTL,
+            k.PACKET_TYPE,
+            k.START,
+            k.STOP,
+        )
+    ]
+    wire = packets.records.original[records].tolist()
+    carriers: list[str] = []
+    details: list[str] = []
+    payloads: list[bytes] = []
+    for (
+        source,
+        destination,
+        protocol,
+        ip_id,
+        place,
+        length,
+        ttl,
+        packet_type,
+        start,
+        stop,
+        size,
+    ) in zip(*fields, wire, strict=True):
+        ends = f"{hosts[source]}|{hosts[destination]}"
+        version = 6 if ":" in hosts[source] else 4
+        carriers.append(f"ip|{ends}|{'ipv6' if version == 6 else protocol}|{ip_id}")
+        facts = {
+            "version": version,
+            "source": hosts[source],
+            "destination": hosts[destination],
+            "protocol": protocol,
+            "id": ip_id,
+            "offset": place >> 1,
+            "more": place & 1,
+            "length": length,
+            "ttl": ttl,
+            "outgoing": int(packet_type == OUTGOING),
+            "wire": size,
+        }
+        details.append(json.dumps(facts, separators=(",", ":")))
+        payloads.append(bytes(data[start:stop]))
+    count = len(rows)
+    frame = packets.records.frame[records] | split
+    at_ns = packets.records.at_ns[records]
+    zeros = np.zeros(count, np.int64)
+    return event_batch(
+        {
+            "capture": zeros + packets.datagrams.capture,
+            "frame": frame,
+            "index": zeros,
+            "last_frame": frame,
+            "at_ns": at_ns,
+            "last_at_ns": at_ns,
+            "system": pa.array([CAPTURE_SYSTEM] * count),
+            "carrier": pa.array(carriers),
+            "conversation": pa.array([NO_CONVERSATION] * count),
+            "kind": np.full(count, int(Kind.SEGMENT), np.int16),
+            "wire_kind": pa.array(["FRAGMENT"] * count),
+            "count": zeros + 1,
+            "flags": packets.columns[k.FLAGS][rows],
+            "size": packets.columns[k.LENGTH][rows],
+            "fresh_id": packets.columns[k.IP_ID][rows],
+            "last_fresh_id": packets.columns[k.IP_ID][rows],
+            "detail": pa.array(details),
+            "payload": pa.array(payloads, pa.binary()),
+        },
+        count,
+    )
+
+
+def event_batch(columns: Mapping[str, Any], count: int) -> pa.RecordBatch:
+    """EVENTS rows of some columns; the others are null."""
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.nulls(count, field.type)
+            if field.name not in columns
+            else as_column(columns[field.name], field.type)
+            for field in EVENTS
+        ],
+        schema=EVENTS,
+    )
+
+
+def read_segments(segments: pa.RecordBatch) -> Iterator[Fragment]:
+    """The fragments of SEGMENT rows."""
+    names = ("capture", "carrier", "frame", "at_ns", "detail", "payload")
+    columns = (segments.column(name).to_pylist() for name in names)
+    for capture, carrier, frame, at_ns, detail, payload in zip(*columns, strict=True):
+        yield Fragment(capture, carrier, frame, at_ns, json.loads(detail), payload)

@@ -1,0 +1,201 @@
+"""One IP datagram of which fragments come in (RFC 791, RFC 8200 4.5, RFC 5722).
+
+Bytes that came first stay; a fragment that contradicts them, or the length, spoils the datagram. No
+capture, decoder or clock in here: ``fragments`` says when to give up.
+"""
+
+import ipaddress
+import struct
+from bisect import bisect_left
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from seqaudit.decoders.contract.events import FRAME_BITS
+
+MISSING_RANGES: Final = 16  # told of an incomplete datagram
+MAX_IPV4_BYTES: Final = 65_535 - 20
+FRAGMENT_WEIGHT: Final = 256  # bytes that Python needs around a fragment's own
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """One SEGMENT row.
+
+    ``facts``: version, source, destination, protocol, id, offset, more, length (of what it
+    carries), ttl, outgoing (link layer), wire (bytes of the frame).
+    """
+
+    capture: int
+    carrier: str
+    frame: int  # of the job
+    at_ns: int
+    facts: Mapping[str, Any]
+    payload: bytes  # as captured; less than facts["length"] where cut by snap length
+
+    @property
+    def start(self) -> int:
+        return int(self.facts["offset"])
+
+    @property
+    def stop(self) -> int:
+        return int(self.facts["offset"]) + int(self.facts["length"])
+
+    @property
+    def print(self) -> int:
+        """What a repeat of this very fragment shares with it; of use in this process only."""
+        return hash((self.start, self.stop, self.payload))
+
+
+@dataclass(slots=True)
+class Assembly:
+    """A datagram of which fragments have come; ``first`` is the earliest of them."""
+
+    first: Fragment
+    frames: dict[int, int] = field(default_factory=dict)  # split to frames
+    wire_bytes: int = 0
+    last_frame: int = 0
+    low_ttl: int = 255
+    high_ttl: int = 0
+    outgoing: bool = False
+    head: Fragment | None = None  # the fragment at offset 0: its protocol counts
+    total: int | None = None  # bytes, once the last fragment is known
+    spoiled: str = ""  # why it is no datagram
+    covered: int = 0
+    held_bytes: int = 0
+    prints: set[int] = field(default_factory=set)
+    _spans: list[Span] = field(default_factory=list)  # disjoint, ascending
+    _parts: list[bytes] = field(default_factory=list)  # captured bytes of each span
+
+    @property
+    def complete(self) -> bool:
+        return self.total is not None and self.covered >= self.total
+
+    @property
+    def weight(self) -> int:
+        """Memory it takes, roughly."""
+        return self.held_bytes + FRAGMENT_WEIGHT * (8 + len(self.prints))
+
+    @property
+    def frame_count(self) -> int:
+        return sum(self.frames.values())
+
+    def add(self, fragment: Fragment) -> None:
+        """Take a fragment in."""
+        split = fragment.frame >> FRAME_BITS
+        facts = fragment.facts
+        self.frames[split] = self.frames.get(split, 0) + 1
+        self.wire_bytes += int(facts["wire"])
+        self.last_frame = max(self.last_frame, fragment.frame)
+        self.low_ttl = min(self.low_ttl, int(facts["ttl"]))
+        self.high_ttl = max(self.high_ttl, int(facts["ttl"]))
+        self.outgoing = self.outgoing or bool(facts["outgoing"])
+        self.prints.add(fragment.print)
+        contradiction = self.contradiction(fragment)
+        if contradiction:
+            self.spoiled = self.spoiled or contradiction
+            return
+        if fragment.start == 0 and self.head is None:
+            self.head = fragment
+        if not facts["more"]:
+            self.total = fragment.stop
+        self._insert(fragment)
+
+    def contradiction(self, fragment: Fragment) -> str:
+        """Why the fragment cannot belong here; "" if it can."""
+        start, stop, more = fragment.start, fragment.stop, fragment.facts["more"]
+        reached = self._spans[-1][1] if self._spans else 0
+        if (
+            (self.total is not None and stop > self.total)
+            or (self.total is not None and not more and stop != self.total)
+            or (not more and reached > stop)
+        ):
+            return "fragments disagree about the length"
+        for place in range(*self._touched(start, stop)):
+            low, high = self._spans[place]
+            begin, end = max(low, start), min(high, stop)
+            known = self._parts[place][begin - low : end - low]
+            new = fragment.payload[begin - start : end - start]
+            size = min(len(known), len(new))
+            if known[:size] != new[:size]:
+                return "fragments overlap with different bytes"
+        return ""
+
+    def body(self) -> bytes:
+        """The captured bytes from 0 up to the first that is missing."""
+        parts: list[bytes] = []
+        cursor = 0
+        for (low, high), part in zip(self._spans, self._parts, strict=True):
+            if low > cursor:
+                break
+            parts.append(part)
+            if len(part) < high - low:
+                break
+            cursor = high
+        return b"".join(parts)
+
+    def missing(self) -> list[list[int]]:
+        """Half-open ranges that did not come, the first few; an unknown end is left out."""
+        ranges: list[list[int]] = []
+        cursor = 0
+        for low, high in self._spans:
+            if low > cursor:
+                ranges.append([cursor, low])
+            cursor = high
+        if self.total is not None and cursor < self.total:
+            ranges.append([cursor, self.total])
+        return ranges[:MISSING_RANGES]
+
+    def packet(self) -> tuple[bytes, int]:
+        """An IP packet without fragmentation, as far as its bytes are known, and its length.
+
+        The id stays: an IPv6 packet gets the header of an atomic fragment. Of an incomplete
+        datagram without its last fragment, UDP says how long it was going to be.
+        """
+        assert self.head is not None, "the caller has made sure of the first fragment"
+        facts = self.head.facts
+        body = self.body()
+        total = self.total
+        if total is None:
+            claimed = struct.unpack_from(">H", body, 4)[0] if len(body) >= 6 else 0
+            total = max(claimed, self._spans[-1][1])
+        ttl, protocol = int(facts["ttl"]), int(facts["protocol"])
+        ends = b"".join(
+            ipaddress.ip_address(facts[end]).packed for end in ("source", "destination")
+        )
+        if facts["version"] == 4:
+            size = 20 + min(total, MAX_IPV4_BYTES)
+            header = struct.pack(">BBHHHBBH", 0x45, 0, size, facts["id"], 0, ttl, protocol, 0)
+            return header + ends + body, size
+        size = 8 + total
+        told = size if size < 65_536 else 0  # 0: as long as it is on the wire
+        header = struct.pack(">IHBB", 0x60000000, told, 44, ttl)
+        return header + ends + struct.pack(">BBHI", protocol, 0, 0, facts["id"]) + body, 40 + size
+
+    def _touched(self, start: int, stop: int) -> Span:
+        """Places of the spans that share bytes with [start, stop)."""
+        first = bisect_left(self._spans, (start, 0))
+        if first > 0 and self._spans[first - 1][1] > start:
+            first -= 1
+        return first, max(first, bisect_left(self._spans, (stop, 0)))
+
+    def _insert(self, fragment: Fragment) -> None:
+        """Fill what is uncovered."""
+        cursor = start = fragment.start
+        fresh: list[Span] = []
+        for place in range(*self._touched(start, fragment.stop)):
+            low, high = self._spans[place]
+            if cursor < low:
+                fresh.append((cursor, low))
+            cursor = max(cursor, high)
+        if cursor < fragment.stop:
+            fresh.append((cursor, fragment.stop))
+        for low, high in fresh:
+            place = bisect_left(self._spans, (low, high))
+            part = fragment.payload[low - start : high - start]
+            self._spans.insert(place, (low, high))
+            self._parts.insert(place, part)
+            self.covered += high - low
+            self.held_bytes += len(part)

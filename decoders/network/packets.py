@@ -1,0 +1,408 @@
+"""Records in, UDP datagrams out, as columns (design 3.3, 4.5, 4.6).
+
+``PacketReader`` runs the packet kernel over the records of a piece, chunk by chunk, and keeps what
+has to last between chunks: the addresses, the destinations seen and the datagrams of the last
+4 MiB. A ``Packets`` says of every frame what it is; its ``datagrams`` are what decoders get.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from seqaudit.decoders.kernels import loader as kernels
+from seqaudit.decoders.kernels.loader import Int64s, apart
+from seqaudit.decoders.network import packet_kernels as k
+from seqaudit.decoders.network import rare_links as link_slow
+
+if TYPE_CHECKING:
+    from seqaudit.decoders.capture.reader import Records
+
+
+ETHERNET: Final = 1  # LINKTYPE_ETHERNET
+
+
+class Outcome(IntEnum):
+    """What became of a frame (design 4.5 ``frames_by``)."""
+
+    NOT_CLAIMED = 0  # by no decoder yet; counted as OTHER in the end
+    DECODED = 1
+    OTHER = 2
+    MALFORMED = 3
+    TRUNCATED = 4  # the capture holds too little of it (snap length)
+    UNDECODABLE = 5
+
+
+#: The keys of ``frames_by``; every frame is in one of them.
+FRAMES_BY: Final = {
+    Outcome.DECODED: "decoded",
+    Outcome.OTHER: "other",
+    Outcome.MALFORMED: "malformed",
+    Outcome.TRUNCATED: "truncated",
+    Outcome.UNDECODABLE: "undecodable",
+}
+
+#: What a record is that holds no datagram for a decoder, and why.
+SETTLED: Final = {
+    k.NOT_UDP: (Outcome.OTHER, ""),
+    k.NOT_IP: (Outcome.OTHER, ""),
+    k.NO_PACKET: (Outcome.OTHER, ""),
+    k.MALFORMED_LINK: (Outcome.MALFORMED, "frame shorter than its link layer"),
+    k.MALFORMED_VERSION: (Outcome.MALFORMED, "IP version"),
+    k.MALFORMED_HEADER: (Outcome.MALFORMED, "IP header length"),
+    k.MALFORMED_LENGTH: (Outcome.MALFORMED, "IP total length"),
+    k.MALFORMED_EXTENSION: (Outcome.MALFORMED, "IPv6 extension header"),
+    k.MALFORMED_FRAGMENT: (Outcome.MALFORMED, "IP fragment length"),
+    k.MALFORMED_UDP: (Outcome.MALFORMED, "UDP length"),
+    k.TRUNCATED_LINK: (Outcome.TRUNCATED, "cut in the link layer"),
+    k.TRUNCATED_IP: (Outcome.TRUNCATED, "cut in the IP header"),
+    k.TRUNCATED_TRANSPORT: (Outcome.TRUNCATED, "cut in the UDP header"),
+    k.UNKNOWN_LINK: (Outcome.UNDECODABLE, "link type not understood"),
+    k.UNDECRYPTED: (Outcome.UNDECODABLE, "encrypted link layer"),
+    k.NO_INTERFACE: (Outcome.UNDECODABLE, "no description of its interface"),
+}
+
+_FAST_LINKS: Final = frozenset(link_slow.FAST_LINKS.tolist())
+
+#: Records that one call of the kernel reads; bounds memory, changes nothing else. What it writes
+#: then stays in the processor's own cache until it is read.
+STEP: Final = 16_384
+
+
+@dataclass(slots=True)
+class Datagrams:
+    """UDP datagrams of one chunk in frame order, and the places of frames that only end runs.
+
+    Columns are (count,) int64. ``data`` and the columns hold until the decoder returns; ``source``
+    and ``destination`` mean something together with this object's ``hosts`` only.
+    """
+
+    data: bytes | bytearray | memoryview
+    compile_it: bool
+    capture: int
+    split: int
+    hosts: list[str]  # addresses as text, by number
+    frame: Int64s  # number in the split, from 1
+    at_ns: Int64s
+    start: Int64s  # of the payload in data
+    stop: Int64s  # one past its last captured byte
+    length: Int64s  # of the payload as UDP claims it; more than stop - start: cut by snap length
+    source: Int64s
+    destination: Int64s
+    source_port: Int64s
+    destination_port: Int64s
+    ip_id: Int64s  # 0 … 65535 (IPv6 fragment header: 32 bits); -1: none, or 0 with DF (RFC 6864)
+    flags: Int64s  # Flag.MULTICAST, NETWORK_DUPLICATE, CUT
+    barrier: Int64s  # 1: a frame for the second stage; no datagram, but every open run ends here
+    # (2, of messages of a stream only: every open run ends before this one)
+    outcome: Int64s  # Outcome, written by the decoder that claims the datagram
+
+    @property
+    def count(self) -> int:
+        return len(self.frame)
+
+    def take(self, rows: Int64s) -> Datagrams:
+        """Only some rows, copied; ``outcome`` of the result has to be written back."""
+        columns = {name: getattr(self, name)[rows] for name in COLUMNS}
+        return Datagrams(
+            self.data, self.compile_it, self.capture, self.split, self.hosts, **columns
+        )
+
+
+COLUMNS: Final = (
+    "frame",
+    "at_ns",
+    "start",
+    "stop",
+    "length",
+    "source",
+    "destination",
+    "source_port",
+    "destination_port",
+    "ip_id",
+    "flags",
+    "barrier",
+    "outcome",
+)
+
+
+@dataclass(slots=True)
+class Packets:
+    """What the kernel found in up to STEP records.
+
+    ``columns`` is (FIELDS, records); ``rows`` are the records that are rows of ``datagrams``, among
+    them ``fragments`` (barriers). Valid until the next one is asked for.
+    """
+
+    records: Records
+    first: int  # record of the chunk that row 0 is
+    columns: Int64s
+    rows: Int64s
+    fragments: Int64s
+    datagrams: Datagrams
+    flows: Flows
+    only_datagrams: bool  # every record is one
+    link: int | None  # of all records; null: they differ
+    out: Int64s  # the columns as the kernel has them, ``room`` apart
+    room: int
+
+    def column(self, field: int) -> Int64s:
+        column: Int64s = self.columns[field]
+        return column
+
+    def of_datagrams(self, field: int) -> Int64s:
+        """A kernel field of the rows of ``datagrams``."""
+        column: Int64s = self.columns[field]
+        return column if len(self.rows) == len(column) else column[self.rows]
+
+    def record_column(self, name: str) -> Int64s:
+        """A column of the records, row by row."""
+        column: Int64s = getattr(self.records, name)[
+            self.first : self.first + self.columns.shape[1]
+        ]
+        return column
+
+
+class Flows:
+    """Destinations seen: (address, protocol, port) with frames and bytes, by number.
+
+    The kernel's tables hold a bounded number of addresses and flows; when one is full, it begins
+    anew, so numbers mean something together with this object only.
+    """
+
+    def __init__(self, work: Int64s) -> None:
+        self._work: Int64s | None = work
+        self._rows: list[list[int]] = []
+        self.hosts: list[str] = []
+
+    def take_in(self) -> None:
+        """Name the addresses that the kernel has added."""
+        assert self._work is not None
+        for number in range(len(self.hosts), int(self._work[k.HOST_COUNT])):
+            at = k.HOST_ROWS + number * k.HOST_WORDS
+            version, *words = self._work[at : at + k.HOST_WORDS].tolist()
+            self.hosts.append(address_text(version, words))
+
+    def retire(self) -> None:
+        """Keep what was counted and empty the kernel's tables."""
+        assert self._work is not None
+        self._rows = self._counts(self._work)
+        self._work[k.HOST_COUNT] = self._work[k.FLOW_COUNT] = 0
+        self._work[k.HOST_SLOTS : k.HEADS] = 0
+        self._work = None
+
+    def table(self) -> Iterator[tuple[int, str, int, int, int]]:
+        """(protocol, destination, port, frames, bytes on the wire) by number."""
+        rows = self._rows if self._work is None else self._counts(self._work)
+        for key, frames, size in rows:
+            yield key >> 16 & 0xFF, self.hosts[key >> 32], key & 0xFFFF, frames, size
+
+    def _counts(self, work: Int64s) -> list[list[int]]:
+        stop = k.FLOW_ROWS + int(work[k.FLOW_COUNT]) * k.FLOW_WORDS
+        rows: list[list[int]] = work[k.FLOW_ROWS : stop].reshape(-1, k.FLOW_WORDS).tolist()
+        return rows
+
+
+def address_text(version: int, words: list[int]) -> str:
+    """The canonical text of an address of four 32-bit words (IPv4: the last one)."""
+    if version == k.NETWORK_IPV4:
+        return str(ipaddress.IPv4Address(words[3]))
+    return str(ipaddress.IPv6Address(words[0] << 96 | words[1] << 64 | words[2] << 32 | words[3]))
+
+
+class PacketReader:
+    """Runs the packet kernel over a piece's records; one object a piece.
+
+    Args:
+        capture, split: of the piece, for ``Datagrams``.
+        compile_it: which form of the kernels.
+    """
+
+    def __init__(self, capture: int, split: int, *, compile_it: bool) -> None:
+        self._capture = capture
+        self._split = split
+        self._compile_it = compile_it
+        self._kernel: Any = kernels.kernel("network.packet_kernels", compile_it=compile_it)
+        self._work = kernels.memory(k.WORK_SIZE)
+        self._work[k.RING_TAIL] = 1
+        self._out = np.zeros(0, np.int64)
+        self._rows = self._room = 0
+        self._no_l3 = self._nothing = self._all = np.zeros(0, np.int64)
+        self.flows = Flows(self._work)
+        self._section: int | None = None
+        self.unknown_links: dict[int, int] = {}
+
+    def read(self, records: Records) -> Iterator[Packets]:
+        """What the records are, STEP at a time; fewer where a table is full."""
+        link = ETHERNET if records.plain else _only(records.link)
+        l3 = self._network_offsets(records, link)
+        if records.section != self._section:
+            self._forget_datagrams(records.section)
+        first = 0
+        while first < records.count:
+            last = min(first + STEP, records.count)
+            stop, datagrams, columns = self._scan(records, l3, first, last)
+            if stop > first:
+                only = datagrams == stop - first
+                packets = self._datagrams if only else self._mixed
+                yield packets(records, link, first, columns)
+            if stop < last:
+                self.flows.retire()
+                self.flows = Flows(self._work)
+            first = stop
+
+    def _forget_datagrams(self, section: int) -> None:
+        """Duplicates are sought within a section: a piece is primed from its own section only."""
+        self._section = section
+        if self._work[k.RING_COUNT]:
+            self._work[k.RING_COUNT] = 0
+            self._work[k.RING_TAIL] = 1
+            self._work[k.HEADS : k.RING_ROWS] = 0
+
+    def _scan(self, records: Records, l3: Int64s, first: int, last: int) -> tuple[int, int, Int64s]:
+        room = self._prepared(last - first)
+        arrays = (
+            records.frame,
+            records.start,
+            records.captured,
+            records.original,
+            records.at_ns,
+            records.link,
+            records.offset,
+            records.status,
+            l3,
+        )
+        compile_it = self._compile_it
+        stop, datagrams = self._kernel.scan(
+            kernels.data_argument(records.data, compile_it=compile_it),
+            first,
+            last,
+            *(kernels.argument(array, compile_it=compile_it) for array in arrays),
+            1 if records.plain and records.frame[0] > 0 else 0,
+            kernels.argument(self._out, compile_it=compile_it),
+            room,
+            kernels.argument(self._work, compile_it=compile_it),
+        )
+        self.flows.take_in()
+        columns = self._out[: room * k.FIELDS].reshape(k.FIELDS, room)[:, : stop - first]
+        return int(stop), int(datagrams), columns
+
+    def _prepared(self, count: int) -> int:
+        """How far apart the kernel's fields are, for as many rows, with PREPARED in them."""
+        fresh = count > self._rows
+        if fresh:
+            self._rows = min(STEP, max(count, 2 * self._rows))
+            self._room = apart(self._rows)
+            self._out = np.empty(self._room * k.FIELDS, np.int64)
+        if fresh or self._work[k.ODD_ROWS]:
+            self._work[k.ODD_ROWS] = 0
+            for field, value in k.PREPARED:
+                self._out[field * self._room : field * self._room + self._rows] = value
+        return self._room
+
+    def _datagrams(
+        self, records: Records, link: int | None, first: int, columns: Int64s
+    ) -> Packets:
+        """Nothing but datagrams, as is usual: nothing is copied."""
+        count = columns.shape[1]
+        if len(self._nothing) < count:
+            self._nothing, self._all = np.zeros(count, np.int64), np.arange(count)
+        datagrams = self._of(
+            records, slice(first, first + count), columns, slice(None), self._nothing[:count]
+        )
+        return Packets(
+            records,
+            first,
+            columns,
+            self._all[:count],
+            self._nothing[:0],
+            datagrams,
+            self.flows,
+            only_datagrams=True,
+            link=link,
+            out=self._out,
+            room=self._room,
+        )
+
+    def _mixed(self, records: Records, link: int | None, first: int, columns: Int64s) -> Packets:
+        state = columns[k.STATE]
+        fragment = state == k.FRAGMENT_STATE
+        rows = np.flatnonzero((state == k.DATAGRAM) | fragment)
+        fragments = np.flatnonzero(fragment)
+        datagrams = self._of(records, rows + first, columns, rows, fragment[rows].astype(np.int64))
+        return Packets(
+            records,
+            first,
+            columns,
+            rows,
+            fragments,
+            datagrams,
+            self.flows,
+            only_datagrams=False,
+            link=link,
+            out=self._out,
+            room=self._room,
+        )
+
+    def _of(
+        self,
+        records: Records,
+        at: Int64s | slice,
+        columns: Int64s,
+        rows: Int64s | slice,
+        barrier: Int64s,
+    ) -> Datagrams:
+        """Datagrams of these rows of ``columns``, which are ``at`` in the columns of records."""
+        return Datagrams(
+            data=records.data,
+            compile_it=self._compile_it,
+            capture=self._capture,
+            split=self._split,
+            hosts=self.flows.hosts,
+            frame=records.frame[at],
+            at_ns=records.at_ns[at],
+            start=columns[k.START][rows],
+            stop=columns[k.STOP][rows],
+            length=columns[k.LENGTH][rows],
+            source=columns[k.SOURCE][rows],
+            destination=columns[k.DESTINATION][rows],
+            source_port=columns[k.SOURCE_PORT][rows],
+            destination_port=columns[k.DESTINATION_PORT][rows],
+            ip_id=columns[k.IP_ID][rows],
+            flags=columns[k.FLAGS][rows],
+            barrier=barrier,
+            outcome=np.zeros(len(barrier), np.int64),
+        )
+
+    def _network_offsets(self, records: Records, link: int | None) -> Int64s:
+        """-1 a record, or what link_slow found where the kernel does not know the link layer."""
+        if len(self._no_l3) < records.count:
+            self._no_l3 = np.full(records.count, -1, np.int64)
+        if not records.count or link in _FAST_LINKS:
+            return self._no_l3
+        slow = np.isin(records.link, link_slow.FAST_LINKS, invert=True)
+        if not slow.any():
+            return self._no_l3
+        l3 = np.full(records.count, -1, np.int64)
+        for i in np.flatnonzero(slow).tolist():
+            start = int(records.start[i])
+            packet = bytes(records.data[start : start + int(records.captured[i])])
+            link = int(records.link[i])
+            kind, offset = link_slow.find_network(link, packet)
+            l3[i] = (start + offset) << 3 | kind
+            if kind == k.NETWORK_UNKNOWN and records.frame[i] > 0:
+                self.unknown_links[link] = self.unknown_links.get(link, 0) + 1
+        return l3
+
+
+def _only(values: Int64s) -> int | None:
+    """The value that all are; null: there are several, or none."""
+    if not len(values):
+        return None
+    low = int(values.min())
+    return low if low == int(values.max()) else None

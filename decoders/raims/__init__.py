@@ -1,0 +1,1 @@
+"""raims: PGM, its messages, TCP links and RV clients."""

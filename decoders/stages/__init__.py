@@ -1,0 +1,1 @@
+"""The decoding stages: which systems there are, and what each stage finishes."""

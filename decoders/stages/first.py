@@ -1,0 +1,148 @@
+"""A piece of a capture in, its events and its account out (design 3.1, 3.3, 4.5, 4.6).
+
+``decode_piece`` is the whole first stage for one piece; ``reassemble`` (of ``reassembly``) is the
+second. Neither knows Spark: they run in a worker and in the direct engine alike.
+"""
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+
+from seqaudit.decoders.capture.pieces import Piece
+from seqaudit.decoders.capture.reader import Reader
+from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
+from seqaudit.decoders.network import packet_kernels as k
+from seqaudit.decoders.network.account import Account
+from seqaudit.decoders.network.fragment_rows import segment_batch
+from seqaudit.decoders.network.packets import PacketReader, Packets
+from seqaudit.decoders.network.rare_links import link_name
+from seqaudit.decoders.stages.fragments import Assembler
+from seqaudit.decoders.stages.registry import DecodeSettings, Dispatcher, stream_systems
+from seqaudit.decoders.stages.second import reassemble
+from seqaudit.decoders.stages.tcp import Sniffer, TcpAssembler
+from seqaudit.decoders.tcp.segments import SegmentFinder, segment_rows
+
+__all__ = ["decode_piece", "reassemble", "wants_compiled"]
+
+BYTES_PER_RECORD = 100  # a small packet with its record header
+COMPRESSION = 4  # what a capture shrinks by, roughly
+
+
+def decode_piece(
+    piece: Piece, settings: DecodeSettings, stream: BinaryIO | None = None
+) -> Iterator[pa.RecordBatch]:
+    """EVENTS rows of a piece and one ACCOUNT row; IP fragments and TCP segments as SEGMENT rows.
+
+    Where ``settings.finish_fragments`` and the piece is the whole file, they are put together here,
+    and their frames have ACCOUNT rows of their own as in the second stage.
+
+    Args:
+        stream: the bytes, for the piece of standard input.
+
+    Raises:
+        CaptureError: the file cannot be read at all, or has changed since it was planned.
+    """
+    compile_it = wants_compiled(piece, settings)
+    reader = Reader(piece, compile_it, prime_bytes=k.WINDOW_BYTES, stream=stream)
+    packet_reader = PacketReader(piece.capture, piece.split, compile_it=compile_it)
+    dispatcher = Dispatcher(settings)
+    account = Account(piece.capture, piece.split, dispatcher.systems)
+    assembler = None
+    streams = _Streams(piece, settings, account, compile_it=compile_it)
+    if settings.finish_fragments and piece.whole:
+        assembler = Assembler(settings, compile_it=compile_it)
+    for records in reader:
+        for packets in packet_reader.read(records):
+            batches, claimed = dispatcher.decode(packets.datagrams)
+            yield from batches
+            account.add(packets, claimed)
+            yield from streams.feed(packets)
+            segments = segment_batch(packets)
+            if segments is None:
+                continue
+            if assembler is None:
+                yield segments
+            else:
+                yield from assembler.feed(segments)
+    yield from dispatcher.finish()
+    if assembler is not None:
+        yield from assembler.finish()
+    yield from streams.finish()
+    for link, count in packet_reader.unknown_links.items():
+        account.undecoded[f"link type not understood: {link_name(link)}"] = count
+    account.undecoded.pop("link type not understood", None)
+    yield account.row(_reader_account(piece, reader) | streams.facts(), dispatcher.accounts())
+
+
+class _Streams:
+    """The TCP segments of a piece: decoded here where it is the whole file, else shipped."""
+
+    def __init__(
+        self, piece: Piece, settings: DecodeSettings, account: Account, *, compile_it: bool
+    ) -> None:
+        systems = stream_systems(settings)
+        self._account = account
+        self._finder = SegmentFinder()
+        self._assembler: TcpAssembler | None = None
+        self._sniffer: Sniffer | None = None
+        if not set(systems) - settings.no_decode:
+            return
+        if settings.finish_fragments and piece.whole:
+            self._assembler = TcpAssembler(
+                settings, systems, compile_it=compile_it, finder=self._finder
+            )
+        else:
+            self._sniffer = Sniffer(settings, systems, account, self._finder)
+
+    def feed(self, packets: Packets) -> Iterator[pa.RecordBatch]:
+        if self._assembler is None and self._sniffer is None:
+            return
+        found = self._finder.find(packets)
+        if found is None:
+            return
+        segments, rows = found
+        self._account.hand_over(packets, rows)
+        if self._assembler is not None:
+            yield from self._assembler.feed(segments)
+        elif self._sniffer is not None:
+            yield from map(segment_rows, self._sniffer.feed(segments))
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        if self._assembler is not None:
+            yield from self._assembler.finish()
+        elif self._sniffer is not None:
+            yield from map(segment_rows, self._sniffer.finish())
+
+    def facts(self) -> dict[str, Any]:
+        return {} if self._sniffer is None else {"shipped": self._sniffer.facts()}
+
+
+def wants_compiled(piece: Piece, settings: DecodeSettings) -> bool:
+    """Whether the kernels are compiled for this piece (PIPELINE 2.17)."""
+    if settings.compile_it is not None:
+        return settings.compile_it
+    if piece.size_bytes < 0:  # standard input: nobody knows
+        return True
+    size = piece.size_bytes * COMPRESSION if piece.compression else piece.stop - piece.start
+    return size // BYTES_PER_RECORD >= COMPILE_FROM_RECORDS
+
+
+def _reader_account(piece: Piece, reader: Reader) -> dict[str, Any]:
+    return {
+        "path": piece.path,
+        "begin": reader.begin,
+        "landing": reader.landing,
+        "begin_state": reader.begin_state,
+        "landing_state": reader.landing_state,
+        "primed": reader.primed,
+        "skipped": reader.skipped,
+        "skipped_more": reader.skipped_more,
+        "cut": reader.cut,
+        "problem": reader.problem,
+        "untimed": reader.untimed,
+        "interfaces": reader.interfaces,
+        "interfaces_more": reader.interfaces_more,
+        "comments": reader.comments,
+        "comment_texts": reader.comment_texts,
+    }

@@ -1,0 +1,417 @@
+"""IP fragments put together again (design 4.1, second stage).
+
+``Assembler`` puts SEGMENT rows of one carrier together, whoever brings them: the second stage, or
+the piece itself where it is the whole file. A completed datagram becomes an IP packet without
+fragmentation that goes the way of every other packet: packet kernel, decoders.
+
+Rules: identity is (source, destination, protocol, id), for IPv6 without the protocol (RFC 791, RFC
+8200 4.5). A datagram is given up 30 s after its first fragment. Its frame and time are those of the
+fragment that completes it, as in Wireshark. Fragments of a datagram that was complete already are
+repeats and share its fate; all of them again are the datagram again, a network duplicate if that
+was within 1 s.
+"""
+
+import ipaddress
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from seqaudit.decoders.capture.reader import Records
+from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Flag, Kind
+from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
+from seqaudit.decoders.network import packet_kernels as k
+from seqaudit.decoders.network.account import CAPTURE_SYSTEM, Account
+from seqaudit.decoders.network.fragment_rows import read_segments
+from seqaudit.decoders.network.ip_datagram import Assembly, Fragment
+from seqaudit.decoders.network.packets import SETTLED, Datagrams, Outcome, PacketReader, Packets
+from seqaudit.decoders.stages.registry import NOBODY, DecodeSettings, Dispatcher
+
+TIMEOUT_NS: Final = 30_000_000_000
+DUPLICATE_NS: Final = 1_000_000_000
+
+#: Bytes of incomplete datagrams held at once; beyond it the oldest is given up. Only a piece that
+#: is read in one go can come near it: the second stage holds one carrier at a time.
+HELD_BYTES: Final = 64 << 20
+#: Fragments of completed datagrams that are remembered, to know repeats by.
+REMEMBERED: Final = 200_000
+#: Completed datagrams decoded at once.
+BATCH_DATAGRAMS: Final = 2_000
+BATCH_BYTES: Final = 4 << 20
+
+RAW: Final = 101  # LINKTYPE_RAW
+UDP: Final = 17
+FRAME_MASK: Final = (1 << FRAME_BITS) - 1
+
+Key = tuple[int, str]  # capture, carrier
+
+
+@dataclass(slots=True)
+class Fate:
+    """What became of a datagram, and frames that wait to share it."""
+
+    outcome: Outcome | None = None
+    reason: str = ""
+    frames: dict[int, int] = field(default_factory=dict)  # of repeats: split to frames
+
+
+@dataclass(slots=True)
+class Whole:
+    """A datagram to be decoded: complete, or what there is of it to be recognised."""
+
+    assembly: Assembly
+    capture: int
+    frame: int
+    at_ns: int
+    duplicate: bool
+    fate: Fate
+    incomplete: bool = False
+
+
+@dataclass(slots=True)
+class Remembered:
+    """A completed datagram, against repeats."""
+
+    at_ns: int
+    digest: int
+    prints: set[int]
+    fate: Fate
+
+
+class Assembler:
+    """Puts fragments together and decodes what is complete.
+
+    Args:
+        settings: for the decoders.
+        by_carrier: rows come carrier by carrier, so one is open at a time; else in frame order.
+        compile_it: form of the kernels; None: the settings', or by the amount so far.
+    """
+
+    def __init__(
+        self,
+        settings: DecodeSettings,
+        *,
+        by_carrier: bool = False,
+        compile_it: bool | None = None,
+        held_bytes: int = HELD_BYTES,
+    ) -> None:
+        self._settings = settings
+        self._by_carrier = by_carrier
+        self._compile_it = settings.compile_it if compile_it is None else compile_it
+        self._limit = held_bytes
+        self._open: dict[Key, Assembly] = {}
+        self._held = 0
+        self._remembered: dict[Key, Remembered] = {}
+        self._prints = 0
+        self._ready: list[Whole] = []
+        self._ready_bytes = 0
+        self._seen_bytes = 0
+        self._accounts: dict[tuple[int, int], Account] = {}
+        self._problems: list[dict[str, Any]] = []
+
+    def feed(self, segments: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        """Take SEGMENT rows in; yields the events of what they complete."""
+        for fragment in read_segments(segments):
+            key = fragment.capture, fragment.carrier
+            if self._by_carrier and key not in self._open and key not in self._remembered:
+                self._close_all()
+                self._remembered.clear()
+                self._prints = 0
+            self._add(key, fragment)
+            while self._held > self._limit:
+                self._give_up(next(iter(self._open)))
+            waiting = max(len(self._ready), len(self._problems))
+            if waiting >= BATCH_DATAGRAMS or self._ready_bytes >= BATCH_BYTES:
+                yield from self._flush()
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """What is still open is incomplete."""
+        self._close_all()
+        yield from self._flush()
+
+    def _add(self, key: Key, fragment: Fragment) -> None:
+        assembly = self._open.get(key)
+        if assembly is not None and (
+            abs(fragment.at_ns - assembly.first.at_ns) > TIMEOUT_NS
+            or self._begins_anew(key, assembly, fragment)
+        ):
+            self._give_up(key)
+            assembly = None
+        if assembly is None:
+            assembly = self._open[key] = Assembly(fragment)
+            self._held += assembly.weight
+        self._held -= assembly.weight
+        assembly.add(fragment)
+        self._held += assembly.weight
+        if not assembly.complete:
+            return
+        del self._open[key]
+        self._held -= assembly.weight
+        if assembly.spoiled:
+            self._spoil(assembly)
+        else:
+            self._complete(key, assembly, fragment)
+
+    def _complete(self, key: Key, assembly: Assembly, last: Fragment) -> None:
+        digest = hash((assembly.total, assembly.body()))
+        before = self._forget(key)
+        duplicate = (
+            before is not None
+            and before.digest == digest
+            and abs(last.at_ns - before.at_ns) <= DUPLICATE_NS
+        )
+        fate = Fate()
+        self._remembered[key] = Remembered(last.at_ns, digest, assembly.prints, fate)
+        self._prints += len(assembly.prints)
+        while self._prints > REMEMBERED:
+            self._forget(next(iter(self._remembered)))
+        self._make_ready(Whole(assembly, last.capture, last.frame, last.at_ns, duplicate, fate))
+
+    def _forget(self, key: Key) -> Remembered | None:
+        known = self._remembered.pop(key, None)
+        if known is not None:
+            self._prints -= len(known.prints)
+        return known
+
+    def _make_ready(self, whole: Whole) -> None:
+        size = whole.assembly.held_bytes
+        self._ready.append(whole)
+        self._ready_bytes += size
+        self._seen_bytes += size
+
+    def _repeated(self, key: Key, assembly: Assembly) -> Remembered | None:
+        """The completed datagram that these are mere repeats of, if so."""
+        known = self._remembered.get(key)
+        if known is None or abs(assembly.first.at_ns - known.at_ns) > TIMEOUT_NS:
+            return None
+        return known if assembly.prints <= known.prints else None
+
+    def _begins_anew(self, key: Key, assembly: Assembly, fragment: Fragment) -> bool:
+        """So far only repeats of a completed datagram have come, and this is none."""
+        known = self._repeated(key, assembly)
+        return known is not None and fragment.print not in known.prints
+
+    def _close_all(self) -> None:
+        for key in list(self._open):
+            self._give_up(key)
+
+    def _give_up(self, key: Key) -> None:
+        """An incomplete datagram: repeats of one that was complete, spoiled, or really one."""
+        assembly = self._open.pop(key)
+        self._held -= assembly.weight
+        known = self._repeated(key, assembly)
+        first = assembly.first
+        if known is not None:
+            for split, frames in assembly.frames.items():
+                if known.fate.outcome is None:
+                    known.fate.frames[split] = known.fate.frames.get(split, 0) + frames
+                else:
+                    self._count(first.capture, split, known.fate.outcome, frames, known.fate.reason)
+        elif assembly.spoiled:
+            self._spoil(assembly)
+        elif assembly.head is None:
+            self._incomplete(assembly, "", Outcome.OTHER)
+        else:
+            self._make_ready(
+                Whole(assembly, first.capture, first.frame, first.at_ns, False, Fate(), True)
+            )
+
+    def _spoil(self, assembly: Assembly) -> None:
+        for split, frames in assembly.frames.items():
+            self._count(assembly.first.capture, split, Outcome.MALFORMED, frames, assembly.spoiled)
+        self._problem(assembly, "contradicting fragments", {"why": assembly.spoiled})
+
+    def _incomplete(self, assembly: Assembly, system: str, outcome: Outcome) -> None:
+        capture = assembly.first.capture
+        for split, frames in assembly.frames.items():
+            reason = "incomplete IP datagram" if outcome == Outcome.UNDECODABLE else ""
+            self._count(capture, split, outcome, frames, reason)
+        self._account(capture, assembly.first.frame >> FRAME_BITS).fragments["incomplete"] += 1
+        self._problem(
+            assembly,
+            "incomplete IP datagram",
+            {
+                "looks_like": system or None,
+                "bytes": assembly.covered,
+                "total": assembly.total,
+                "missing": assembly.missing(),
+            },
+        )
+
+    def _problem(self, assembly: Assembly, what: str, more: Mapping[str, Any]) -> None:
+        first = assembly.first
+        facts = first.facts
+        detail = {
+            "what": what,
+            "source": facts["source"],
+            "destination": facts["destination"],
+            "id": facts["id"],
+            "fragments": assembly.frame_count,
+            "first_frame": first.frame,
+            "last_frame": assembly.last_frame,
+            **more,
+        }
+        self._problems.append(
+            {
+                "capture": first.capture,
+                "frame": first.frame,
+                "index": 0,
+                "last_frame": assembly.last_frame,
+                "at_ns": first.at_ns,
+                "last_at_ns": first.at_ns,
+                "system": CAPTURE_SYSTEM,
+                "conversation": NO_CONVERSATION,
+                "kind": int(Kind.PROBLEM),
+                "wire_kind": "FRAGMENT",
+                "count": assembly.frame_count,
+                "flags": 0,
+                "size": 0,
+                "fresh_id": facts["id"],
+                "detail": json.dumps(detail, sort_keys=True, separators=(",", ":")),
+            }
+        )
+
+    def _account(self, capture: int, split: int) -> Account:
+        key = capture, split
+        if key not in self._accounts:
+            self._accounts[key] = Account(capture, split, [])
+        return self._accounts[key]
+
+    def _count(self, capture: int, split: int, outcome: Outcome, frames: int, reason: str) -> None:
+        account = self._account(capture, split)
+        account.count(outcome, frames, reason)
+        account.fragments["frames"] += frames
+
+    def _flush(self) -> Iterator[pa.RecordBatch]:
+        """Decode what is ready, then tell what happened to frames since the last time."""
+        ready, self._ready, self._ready_bytes = self._ready, [], 0
+        decoder_accounts: dict[tuple[int, int], list[dict[str, object]]] = {}
+        by_piece: dict[tuple[int, int], list[Whole]] = {}
+        for whole in ready:
+            by_piece.setdefault((whole.capture, whole.frame >> FRAME_BITS), []).append(whole)
+        for key in sorted(by_piece):
+            wholes = sorted(by_piece[key], key=lambda whole: whole.frame)
+            whole_ones = [whole for whole in wholes if not whole.incomplete]
+            if whole_ones:
+                batches, accounts = self._decode(key, whole_ones)
+                decoder_accounts[key] = accounts
+                self._account(*key)
+                yield from batches
+            if len(whole_ones) < len(wholes):
+                self._recognise(key, [whole for whole in wholes if whole.incomplete])
+        if self._problems:
+            yield pa.RecordBatch.from_pylist(self._problems, schema=EVENTS)
+            self._problems = []
+        for key in sorted(self._accounts):
+            yield self._accounts[key].row({}, decoder_accounts.get(key, ()))
+        self._accounts = {}
+
+    def _decode(
+        self, key: tuple[int, int], wholes: list[Whole]
+    ) -> tuple[list[pa.RecordBatch], list[dict[str, object]]]:
+        """Complete datagrams of one piece: rows, and the decoders' accounts."""
+        dispatcher = Dispatcher(self._settings)
+        batches: list[pa.RecordBatch] = []
+        account = self._account(*key)
+        for whole, outcome, reason, system, port in self._offer(key, wholes, dispatcher, batches):
+            assembly, fate = whole.assembly, whole.fate
+            fate.outcome, fate.reason = outcome, reason
+            for frames in (assembly.frames, fate.frames):
+                for split, count in frames.items():
+                    self._count(whole.capture, split, outcome, count, reason)
+            account.fragments["datagrams"] += 1
+            facts = assembly.first.facts
+            count, source, destination = assembly.frame_count, facts["source"], facts["destination"]
+            account.add_endpoint(UDP, destination, port, system, count, assembly.wire_bytes)
+            if system:
+                if not ipaddress.ip_address(destination).is_multicast:
+                    account.add_unicast(
+                        source, destination, assembly.low_ttl, assembly.high_ttl, count
+                    )
+                if assembly.outgoing:
+                    account.add_outgoing(source)
+        batches += dispatcher.finish()
+        return batches, dispatcher.accounts()
+
+    def _recognise(self, key: tuple[int, int], wholes: list[Whole]) -> None:
+        """Whose incomplete datagrams are; what decoders make of them is not kept."""
+        for whole, _, _, system, _ in self._offer(key, wholes, Dispatcher(self._settings), []):
+            self._incomplete(
+                whole.assembly, system, Outcome.UNDECODABLE if system else Outcome.OTHER
+            )
+
+    def _offer(
+        self,
+        key: tuple[int, int],
+        wholes: list[Whole],
+        dispatcher: Dispatcher,
+        batches: list[pa.RecordBatch],
+    ) -> Iterator[tuple[Whole, Outcome, str, str, int]]:
+        """Each datagram with outcome, reason, system or "", and destination port."""
+        capture, split = key
+        compile_it = self._compile_it
+        if compile_it is None:
+            compile_it = self._seen_bytes // 100 >= COMPILE_FROM_RECORDS
+        reader = PacketReader(capture, split, compile_it=compile_it)
+        for packets in reader.read(_records(wholes)):
+            states = packets.column(k.STATE).tolist()
+            part = wholes[packets.first : packets.first + len(states)]
+            datagrams = _apart(packets, part)
+            decoded, claimant = dispatcher.decode(datagrams)
+            claimed = np.broadcast_to(claimant, datagrams.count)
+            batches += decoded
+            at = 0
+            for whole, state in zip(part, states, strict=True):
+                if state in SETTLED:
+                    yield whole, *SETTLED[state], "", 0
+                    continue
+                outcome = Outcome(int(datagrams.outcome[at]))
+                system = "" if claimed[at] == NOBODY else dispatcher.systems[int(claimed[at])]
+                yield whole, outcome, "", system, int(datagrams.destination_port[at])
+                at += 2
+
+
+def _records(wholes: list[Whole]) -> Records:
+    """Datagrams as IP packets without fragmentation, for the packet kernel.
+
+    Their times are hidden from it, so that its search for duplicates leaves them alone: what shares
+    a batch depends on how the capture was cut.
+    """
+    packets: list[bytes] = []
+    sizes: list[int] = []
+    for whole in wholes:
+        packet, size = whole.assembly.packet()
+        packets.append(packet)
+        sizes.append(size)
+    count = len(wholes)
+    captured = np.array([len(packet) for packet in packets], np.int64)
+    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(captured)[:-1]])
+    return Records(
+        data=b"".join(packets),
+        count=count,
+        frame=np.array([whole.frame & FRAME_MASK for whole in wholes], np.int64),
+        start=start,
+        captured=captured,
+        original=np.array(sizes, np.int64),
+        at_ns=np.full(count, -1, np.int64),
+        link=np.full(count, RAW, np.int64),
+        interface=np.zeros(count, np.int64),
+        offset=start,
+        status=np.zeros(count, np.int64),
+        section=0,
+    )
+
+
+def _apart(packets: Packets, wholes: list[Whole]) -> Datagrams:
+    """Every datagram followed by a barrier: none may share a run with another."""
+    datagrams = packets.datagrams
+    kept = [wholes[row] for row in packets.rows.tolist()]
+    datagrams.at_ns = np.array([whole.at_ns for whole in kept], np.int64)
+    duplicate = np.array([whole.duplicate for whole in kept], np.bool_)
+    datagrams.flags = datagrams.flags | np.where(duplicate, int(Flag.NETWORK_DUPLICATE), 0)
+    twice = datagrams.take(np.repeat(np.arange(datagrams.count), 2))
+    twice.barrier[1::2] = 1
+    return twice

@@ -1,0 +1,200 @@
+"""Whose connections are: the table of open TCP flows (design 3.3).
+
+A flow is nobody's, or a system's, or not decided yet. It is decided by its own segments alone, in
+their order, so the first stage (which may see a part of a flow) and the second (which sees all that
+was shipped) judge by the same functions. What the first stage says is a guess; the second decides.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from seqaudit.decoders.contract.settings import DecodeSettings
+from seqaudit.decoders.kernels.loader import Int64s
+from seqaudit.decoders.network.account import Account
+from seqaudit.decoders.network.packets import Outcome
+from seqaudit.decoders.tcp.connection import ACK, SYN, Flow
+from seqaudit.decoders.tcp.framing import Connection, Framing, StreamSystem, Verdict, choose
+from seqaudit.decoders.tcp.segments import OUTGOING_BIT, TCP, WIRE_SHIFT, Key, ends_of
+
+#: A direction that nobody has recognised after so many bytes is nobody's.
+UNDECIDED_BYTES: Final = 512 << 10
+
+UNDECIDED: Final = 0
+OURS: Final = 1
+NOBODY: Final = 2
+
+
+class Tracked:
+    """One flow: its bytes, whose it is, and what its frames are counted under."""
+
+    __slots__ = (
+        "connection", "flow", "frames", "framings", "high_ttl", "kept", "likely", "low_ttl",
+        "next_try", "outgoing", "placed", "problems", "sent", "split", "state", "system",
+        "systems", "wire_bytes",
+    )  # fmt: skip
+
+    def __init__(self, key: Key, split: int, systems: Sequence[StreamSystem]) -> None:
+        self.flow = Flow()
+        self.connection = Connection(key[0], key[1], ends_of(key[1]))
+        self.split = split  # of its first segment; its frames are counted there
+        self.systems = systems
+        self.state = UNDECIDED
+        self.system: StreamSystem | None = None
+        self.likely = False  # undecided, but something speaks for a system
+        self.next_try = 1
+        self.frames = 0
+        self.kept = 0  # frames whose fate the flow's bytes decide
+        self.sent = [0, 0]  # frames by direction
+        self.wire_bytes = [0, 0]
+        self.low_ttl = [256, 256]
+        self.high_ttl = [-1, -1]
+        self.outgoing = [False, False]
+        self.framings: list[Framing] = []
+        self.placed = [(0, -1), (0, -1)]  # by direction: last frame, and how many it completed - 1
+        self.problems = 0
+
+    def feed(
+        self,
+        direction: int,
+        frame: int,
+        at_ns: int,
+        seq: int,
+        ack: int,
+        flags: int,
+        length: int,
+        facts: int,
+        payload: bytes,
+    ) -> None:
+        """Take a segment in and, while undecided, judge again."""
+        self.count(direction, facts)
+        if self.state == NOBODY:
+            return
+        flow = self.flow
+        if flow.feed(direction, frame, at_ns, seq, ack, flags, length, payload):
+            self.kept += 1
+        if flow.unkept:
+            self.kept -= flow.unkept
+            flow.unkept = 0
+        if self.state == UNDECIDED and self.pending >= self.next_try:
+            self.judge()
+        if flow.closed and self.state == UNDECIDED and not self.kept:
+            self.state = NOBODY
+
+    def count(self, direction: int, facts: int) -> None:
+        """One more frame, and what its headers say."""
+        self.frames += 1
+        self.sent[direction] += 1
+        self.wire_bytes[direction] += facts >> WIRE_SHIFT
+        ttl = facts & 0xFF
+        if ttl < self.low_ttl[direction]:
+            self.low_ttl[direction] = ttl
+        if ttl > self.high_ttl[direction]:
+            self.high_ttl[direction] = ttl
+        if facts & OUTGOING_BIT:
+            self.outgoing[direction] = True
+
+    def count_run(self, direction: int, frames: int, wire_bytes: int) -> None:
+        """Several more frames of one direction; their headers are noted apart."""
+        self.frames += frames
+        self.sent[direction] += frames
+        self.wire_bytes[direction] += wire_bytes
+
+    def note_headers(self, direction: int, facts: Int64s) -> None:
+        """What the headers of some frames say, beside their sizes."""
+        ttl = facts & 0xFF
+        self.low_ttl[direction] = min(self.low_ttl[direction], int(ttl.min()))
+        self.high_ttl[direction] = max(self.high_ttl[direction], int(ttl.max()))
+        if (facts & OUTGOING_BIT).any():
+            self.outgoing[direction] = True
+
+    @property
+    def pending(self) -> int:
+        first, second = self.flow.directions
+        return first.pending + second.pending
+
+    def judge(self) -> None:
+        """Ask the systems, with the bytes that have come."""
+        prefixes = [prefix for direction in self.flow.directions for prefix in direction.prefixes()]
+        if not prefixes:
+            return
+        pending = self.pending
+        self.next_try = pending + 1 + pending // 4
+        verdict, system = choose(self.systems, prefixes)
+        if verdict == Verdict.YES:
+            assert system is not None
+            self.claim(system)
+        elif verdict == Verdict.NO or pending > 2 * UNDECIDED_BYTES:
+            self.state = NOBODY
+        self.likely = verdict == Verdict.LIKELY
+
+    def claim(self, system: StreamSystem) -> None:
+        """It is this system's."""
+        self.system = system
+        self.state = OURS
+
+    def settle(self, account: Account) -> None:
+        """Count its ends: what goes where, and what that says about the vantage."""
+        system = "" if self.system is None else self.system.system
+        ends = self.connection.ends
+        for direction in (0, 1):
+            frames = self.sent[direction]
+            if not frames:
+                continue
+            source, (address, port) = ends[direction][0], ends[1 - direction]
+            account.add_endpoint(TCP, address, port, system, frames, self.wire_bytes[direction])
+            if system and source != address:  # a loopback says nothing of whose interface it is
+                account.add_unicast(
+                    source, address, self.low_ttl[direction], self.high_ttl[direction], frames
+                )
+                if self.outgoing[direction]:
+                    account.add_outgoing(source)
+        if not system:
+            account.count(Outcome.OTHER, self.frames)
+
+
+class FlowTable:
+    """Open flows by capture and carrier.
+
+    Args:
+        systems: those that are asked, by name.
+    """
+
+    def __init__(self, settings: DecodeSettings, systems: Mapping[str, StreamSystem]) -> None:
+        self._systems = [system for name, system in systems.items()
+                         if name not in settings.no_decode]  # fmt: skip
+        self._forced = {
+            port: systems[name] if name in systems and name not in settings.no_decode else None
+            for transport, port, name in settings.decode_as
+            if transport == "tcp"
+        }
+        self.flows: dict[Key, Tracked] = {}
+
+    @property
+    def idle(self) -> bool:
+        """No system could claim anything."""
+        return not self._systems
+
+    def open(self, key: Key, split: int) -> Tracked:
+        """A new flow under this key."""
+        tracked = self.flows[key] = Tracked(key, split, self._systems)
+        if self._forced:
+            ports = [port for _, port in tracked.connection.ends]
+            for port in ports:
+                if port in self._forced:
+                    system = self._forced[port]
+                    if system is None:
+                        tracked.state = NOBODY
+                    else:
+                        tracked.claim(system)
+                    break
+        return tracked
+
+    def is_new(self, tracked: Tracked, direction: int, seq: int, flags: int) -> bool:
+        """Whether a segment begins another connection on the ports of a known one."""
+        if not flags & SYN:
+            return False
+        if tracked.state == NOBODY:
+            return not flags & ACK
+        return tracked.flow.begins_anew(direction, seq, flags)

@@ -1,0 +1,187 @@
+"""Protocols over a byte stream: what a system adds so that its TCP connections are decoded.
+
+``tcp`` puts the bytes of each direction together, in order and once, and knows no protocol. A
+system that runs over TCP is a ``StreamSystem``, one line in ``registry.STREAMS``, of three parts:
+
+- ``recognise``: whose stream is this? Asked with the first contiguous bytes of a direction until
+  some direction says YES, or all that have spoken say NO.
+- ``framing``: one object a direction; cuts the stream into frames. It alone knows whether it is in
+  step with the frames. Bytes between frames that belong to none are ``skipped``, never dropped.
+- ``decoder``: one object for many connections of one capture; frames of both directions in the
+  order in which they became complete, rows (EVENTS) out.
+
+The order of calls for one direction::
+
+    framing.split(data)          data begins with the bytes that the call before did not consume
+    framing.split(data, final)   nothing follows these bytes: a hole does, or the stream has ended
+    framing.lost()               bytes are missing between the last call and the next
+
+A frame counts as seen in the capture frame that completed it, as in Wireshark: the one that brought
+its last byte or, where segments came out of order, the one that filled the gap before it. What a
+decoder does may depend on the frames and their order, never on how they share calls of ``decode``:
+that differs between the engines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Any, Final, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from seqaudit.decoders.kernels.loader import Int64s
+
+#: ``kind`` of a frame that is no control word; others are the system's own numbers.
+MESSAGE: Final = 0
+
+
+class Verdict(IntEnum):
+    """Whether the first bytes of a direction are a system's."""
+
+    NO = 0  # and no further byte can change that
+    UNDECIDED = 1  # too few bytes, and nothing speaks for it
+    LIKELY = 2  # something speaks for it and more bytes will tell
+    YES = 3
+
+
+@dataclass(slots=True)
+class Split:
+    """The frames in some contiguous bytes. Offsets are into these bytes, ascending.
+
+    Attributes:
+        starts, stops: (n,) of the frames, without what frames them.
+        kinds: (n,) MESSAGE or a number of the system's.
+        consumed: bytes that need not be shown again.
+        wanted: bytes from ``consumed`` on that must be there before another call can find more.
+        skipped: stretches that belong to no frame, all below ``consumed``.
+        resyncs: how often a frame was found by looking for one.
+    """
+
+    starts: Int64s
+    stops: Int64s
+    kinds: Int64s
+    consumed: int
+    wanted: int = 1
+    skipped: list[tuple[int, int]] = field(default_factory=list)
+    resyncs: int = 0
+
+
+@dataclass(slots=True)
+class Connection:
+    """One TCP connection as decoders see it.
+
+    Direction 0 is what ``ends[0]`` sent. ``memory`` is the decoder's own, for as long as the
+    connection lives.
+    """
+
+    capture: int
+    carrier: str
+    ends: tuple[tuple[str, int], tuple[str, int]]  # address, port
+    opener: int | None = None  # the direction that sent the first SYN; null: not captured
+    ended: bool = False  # no further frames will come
+    memory: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class StreamFrames:
+    """Frames of one connection in the order of their completion. Columns are (count,) int64."""
+
+    connection: Connection
+    data: bytes
+    compile_it: bool
+    start: Int64s
+    stop: Int64s
+    kind: Int64s
+    direction: Int64s  # 0 or 1
+    frame: Int64s  # of the job: the capture frame that completed it
+    at_ns: Int64s
+    place: Int64s  # number of it among those of this connection that the capture frame completed
+    lost: Int64s  # bytes of its direction right before it that are in no frame: missing, skipped
+    refused: Int64s  # 1: nothing but a RST answered its last bytes: it reached nobody
+    outcome: Int64s  # packets.Outcome, written by the decoder
+
+    @property
+    def count(self) -> int:
+        return len(self.start)
+
+    def row_of(self, at: int) -> dict[str, Any]:
+        """The columns of ``EVENTS`` that say where and how large a frame with one event is."""
+        return {
+            "capture": self.connection.capture,
+            "frame": int(self.frame[at]),
+            "index": int(self.place[at]) << 16,
+            "last_frame": int(self.frame[at]),
+            "at_ns": int(self.at_ns[at]),
+            "last_at_ns": int(self.at_ns[at]),
+            "count": 1,
+            "flags": 0,
+            "size": int(self.stop[at] - self.start[at]),
+        }
+
+
+class Framing(Protocol):
+    """Cuts one direction of one connection into frames."""
+
+    def split(self, data: bytes, final: bool) -> Split:
+        """The frames in ``data``; ``final``: no byte follows it without a hole."""
+
+    def lost(self) -> None:
+        """Bytes are missing before what comes next."""
+
+
+class StreamDecoder(Protocol):
+    """Frames of the connections of one capture in, rows out."""
+
+    def decode(self, frames: StreamFrames) -> list[pa.RecordBatch]:
+        """Called once more with ``connection.ended``, without frames if there are none left."""
+
+    def account(self) -> dict[str, object]:
+        """As of a ``DatagramDecoder``."""
+
+
+class StreamSystem(Protocol):
+    """One system over TCP; holds no state of connections."""
+
+    @property
+    def system(self) -> str:
+        """The word of --decode-as and --no-decode."""
+
+    def recognise(self, prefix: bytes, began: bool) -> Verdict:
+        """Whether a direction that begins with these bytes is the system's.
+
+        Args:
+            began: ``prefix`` begins with the first byte of the stream; else anywhere within.
+        """
+
+    def framing(self, began: bool, *, compile_it: bool) -> Framing:
+        """A framing for one direction whose first bytes are shown next."""
+
+    def decoder(self) -> StreamDecoder:
+        """A decoder for one capture."""
+
+
+def no_frames() -> tuple[Int64s, Int64s, Int64s]:
+    """Empty ``starts``, ``stops`` and ``kinds``."""
+    nothing = np.zeros(0, np.int64)
+    return nothing, nothing, nothing
+
+
+def choose(
+    systems: Sequence[StreamSystem], prefixes: Sequence[tuple[bytes, bool]]
+) -> tuple[Verdict, StreamSystem | None]:
+    """The verdict on a connection: the best of its directions, the first system that is sure.
+
+    Args:
+        prefixes: first bytes of the directions that have spoken; whether the stream began there.
+    """
+    best = Verdict.NO
+    for system in systems:
+        for prefix, began in prefixes:
+            verdict = system.recognise(prefix, began)
+            if verdict == Verdict.YES:
+                return verdict, system
+            best = max(best, verdict)
+    return best, None

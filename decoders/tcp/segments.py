@@ -1,0 +1,385 @@
+"""TCP segments of a capture as columns and as SEGMENT rows (design 3.3, 4.1).
+
+``SegmentFinder`` picks the segments out of packets, leaving out those of connections that are
+known to be nobody's. As rows they travel to the second stage: ``carrier`` is
+``tcp|ip:port|ip:port`` with the smaller end first, and the other facts are in columns that a
+SEGMENT has no other use for, because text costs more than the payload:
+
+    source      0: sent by the first end, 1   seqno, stop_seqno   sequence and ack number
+    stamp       TCP flags                     conn_id             ``facts``, below
+    size        payload bytes on the wire     payload             as captured
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from seqaudit.decoders.contract.arrow import distinct, encoded, text_column
+from seqaudit.decoders.contract.event_columns import event_batch, grouped, repeated
+from seqaudit.decoders.contract.events import FRAME_BITS, NO_CONVERSATION, Kind
+from seqaudit.decoders.kernels.loader import Int64s
+from seqaudit.decoders.network import packet_kernels as k
+from seqaudit.decoders.network.account import CAPTURE_SYSTEM, OUTGOING
+from seqaudit.decoders.network.packets import Flows, Packets
+from seqaudit.decoders.tcp.connection import ACK, SYN
+
+TCP: Final = 6
+WIRE_KIND: Final = "TCP"
+HEADER_BYTES: Final = 20
+
+DIRECTIONS: Final = ("0", "1")
+#: Payloads of one size are copied at once where there are so many a size.
+A_SIZE: Final = 32
+#: Of the table that finds connections.
+SLOTS: Final = 1 << 16
+#: A TCP header, as far as it concerns us.
+HEADER: Final = np.dtype(
+    [("ports", "V4"), ("seq", ">u4"), ("ack", ">u4"), ("offset", "u1"), ("flags", "u1"),
+     ("rest", "V6")]
+)  # fmt: skip
+
+#: ``facts``: TTL, whether the link layer says outgoing, bytes of the frame on the wire.
+OUTGOING_BIT: Final = 1 << 8
+WIRE_SHIFT: Final = 9
+
+End = tuple[str, int]
+Buffer = bytes | bytearray | memoryview
+Key = tuple[int, str]  # capture, carrier
+#: One segment: direction, frame, time, sequence and ack number, flags, length, facts, payload.
+Segment = tuple[int, int, int, int, int, int, int, int, bytes]
+
+
+@dataclass(slots=True)
+class Segments:
+    """Segments in capture order. Columns are (count,) int64 and hold as long as ``data`` does."""
+
+    keys: Sequence[Key]  # connections, by number
+    data: Buffer  # holds the payloads
+    flow: Int64s  # number of the connection
+    direction: Int64s  # 0: sent by the carrier's first end
+    frame: Int64s  # of the job
+    at_ns: Int64s
+    seq: Int64s
+    ack: Int64s
+    flags: Int64s  # of TCP
+    length: Int64s  # payload bytes on the wire
+    facts: Int64s
+    start: Int64s  # of the payload in ``data``
+    stop: Int64s  # one past its last captured byte
+
+    @property
+    def count(self) -> int:
+        return len(self.frame)
+
+    def columns(self) -> tuple[Int64s, ...]:
+        return tuple(getattr(self, name) for name in COLUMNS)
+
+    def take(self, rows: Int64s) -> Segments:
+        """Only some of them."""
+        return Segments(self.keys, self.data, *(column[rows] for column in self.columns()))
+
+    def one_by_one(self) -> Iterator[tuple[Key, Segment]]:
+        """Each with the key of its connection."""
+        keys, data = self.keys, self.data
+        for flow, direction, frame, at_ns, seq, ack, flags, length, facts, start, stop in zip(
+            *(column.tolist() for column in self.columns()), strict=True
+        ):
+            yield (
+                keys[flow],
+                (direction, frame, at_ns, seq, ack, flags, length, facts, bytes(data[start:stop])),
+            )
+
+    def payloads(self, rows: Int64s) -> bytes:
+        """The payloads of some of them, end to end."""
+        data, start, stop = self.data, self.start[rows], self.stop[rows]
+        sizes = stop - start
+        found = distinct(sizes) if len(rows) > A_SIZE else sizes
+        if len(found) * A_SIZE >= len(rows):
+            ends = zip(start.tolist(), stop.tolist(), strict=True)
+            return b"".join([data[low:high] for low, high in ends])
+        places = np.append(0, np.cumsum(sizes))
+        together = bytearray(int(places[-1]))
+        for size in found.tolist():
+            if size:
+                alike = np.flatnonzero(sizes == size)
+                _pieces(together, size)[places[alike]] = _pieces(data, size)[start[alike]]
+        return bytes(together)
+
+
+COLUMNS: Final = (
+    "flow", "direction", "frame", "at_ns", "seq", "ack", "flags", "length", "facts", "start",
+    "stop",
+)  # fmt: skip
+
+
+def _pieces(data: Buffer, size: int) -> npt.NDArray[np.void]:
+    """What begins at each place, in so many bytes."""
+    return np.ndarray((len(data) - size + 1,), f"V{size}", data, strides=(1,))
+
+
+def segments_of(rows: Sequence[tuple[Key, Segment]]) -> Segments:
+    """Columns of some segments, of which there is at least one."""
+    numbers: dict[Key, int] = {}
+    flow = np.array([numbers.setdefault(key, len(numbers)) for key, _ in rows], np.int64)
+    payloads = [segment[-1] for _, segment in rows]
+    facts = np.array([segment[:-1] for _, segment in rows], np.int64).T.copy()
+    ends = np.cumsum(np.fromiter(map(len, payloads), np.int64, len(rows)))
+    start = np.append(0, ends[:-1])
+    return Segments(list(numbers), b"".join(payloads), *(flow, *facts, start, ends))
+
+
+def socket_text(host: str, port: int) -> str:
+    """An end of a connection as carriers have it."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def ends_of(carrier: str) -> tuple[End, End]:
+    """The two ends that a carrier names."""
+    first, second = (
+        (host.strip("[]"), int(port))
+        for host, _, port in (end.rpartition(":") for end in carrier.split("|")[1:])
+    )
+    return first, second
+
+
+class SegmentFinder:
+    """Picks out TCP segments; one object a piece."""
+
+    def __init__(self) -> None:
+        self._ignored: set[str] = set()
+        self._flows: Flows | None = None
+        self._numbers = _Numbers()
+        self._keys: list[Key] = []
+        self._turned: Int64s = np.zeros(0, np.int64)  # direction of what the lower number sends
+        self._known: dict[str, int] = {}  # carriers of ``_keys``
+        self._leave: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)  # ignored, by number
+
+    def ignore(self, carrier: str) -> None:
+        """The connection is nobody's. Its segments are left out until another one begins there."""
+        self._ignored.add(carrier)
+        number = self._known.get(carrier)
+        if number is not None:
+            self._leave[number] = True
+
+    def find(self, packets: Packets) -> tuple[Segments, Int64s] | None:
+        """The segments and the rows of ``packets`` that they are; null if there are none."""
+        if packets.only_datagrams:
+            return None
+        columns = packets.columns
+        rows = np.flatnonzero((columns[k.PROTOCOL] == TCP) & (columns[k.STATE] == k.NOT_UDP))
+        if not len(rows):
+            return None
+        start, stop = columns[k.START][rows], columns[k.STOP][rows]
+        fit = (stop - start >= HEADER_BYTES) & (columns[k.FRAGMENT][rows] < 0)
+        if not fit.all():
+            rows, start, stop = rows[fit], start[fit], stop[fit]
+            if not len(rows):
+                return None
+        header = _headers(packets.datagrams.data, start)
+        size = (header["offset"] >> 4).astype(np.int64) * 4
+        length = columns[k.LENGTH][rows] - size
+        keep = (size >= HEADER_BYTES) & (length >= 0)
+        flags = header["flags"].astype(np.int64)
+        flow, low_first = self._flow_of(packets, rows)
+        keep &= self._wanted(flow, flags)
+        if not keep.any():
+            return None
+        if not keep.all():
+            rows, header, size, length, flags = (
+                column[keep] for column in (rows, header, size, length, flags)
+            )
+            flow, low_first, start, stop = (
+                column[keep] for column in (flow, low_first, start, stop)
+            )
+        turned = self._turned[flow]
+        records = rows + packets.first
+        facts = (
+            columns[k.TTL][rows]
+            | np.where(columns[k.PACKET_TYPE][rows] == OUTGOING, OUTGOING_BIT, 0)
+            | packets.records.original[records] << WIRE_SHIFT
+        )
+        begin = np.minimum(start + size, stop)
+        found = Segments(
+            keys=self._keys,
+            data=packets.datagrams.data,
+            flow=flow,
+            direction=np.where(low_first, turned, 1 - turned),
+            frame=packets.records.frame[records] | packets.datagrams.split << FRAME_BITS,
+            at_ns=packets.records.at_ns[records],
+            seq=header["seq"].astype(np.int64),
+            ack=header["ack"].astype(np.int64),
+            flags=flags,
+            length=length,
+            facts=facts,
+            start=begin,
+            stop=np.minimum(begin + length, stop),
+        )
+        return found, rows
+
+    def _flow_of(self, packets: Packets, rows: Int64s) -> tuple[Int64s, npt.NDArray[np.bool_]]:
+        """The number of each row's connection, and whether its smaller end is the source."""
+        if packets.flows is not self._flows:
+            self._flows = packets.flows
+            self._numbers = _Numbers()
+            self._keys = []
+            self._known.clear()
+            self._turned, self._leave = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        columns = packets.columns
+        # numbers of addresses are below 2^16
+        source = columns[k.SOURCE][rows] << 16 | columns[k.SOURCE_PORT][rows]
+        destination = columns[k.DESTINATION][rows] << 16 | columns[k.DESTINATION_PORT][rows]
+        low, high = np.minimum(source, destination), np.maximum(source, destination)
+        flow, fresh = self._numbers.of(low, high)
+        if fresh:
+            self._name(fresh, packets.datagrams.hosts, packets.datagrams.capture)
+        return flow, source <= destination
+
+    def _wanted(self, flow: Int64s, flags: Int64s) -> npt.NDArray[np.bool_]:
+        wanted: npt.NDArray[np.bool_] = ~self._leave[flow]
+        begins = ~wanted & (flags & (SYN | ACK) == SYN)
+        for row in np.flatnonzero(begins).tolist():  # another connection may begin
+            if not wanted[row]:
+                number = int(flow[row])
+                self._leave[number] = False
+                self._ignored.discard(self._keys[number][1])
+                wanted[row:] |= flow[row:] == number
+        return wanted
+
+    def _name(self, ends: list[tuple[int, int]], hosts: list[str], capture: int) -> None:
+        """Take in connections by their ends, the lower first."""
+        turned, leave = [], []
+        for pair in ends:
+            low, high = ((hosts[end >> 16], end & 0xFFFF) for end in pair)
+            first, second = sorted((low, high))
+            carrier = f"tcp|{socket_text(*first)}|{socket_text(*second)}"
+            self._known[carrier] = len(self._keys)
+            self._keys.append((capture, carrier))
+            turned.append(int(low != first))
+            leave.append(carrier in self._ignored)
+        self._turned = np.append(self._turned, np.array(turned, np.int64))
+        self._leave = np.append(self._leave, np.array(leave, np.bool_))
+
+
+def _headers(data: Buffer, start: Int64s) -> npt.NDArray[np.void]:
+    """The TCP headers at these offsets, all of which are there."""
+    places = len(data) - HEADER_BYTES + 1
+    found: npt.NDArray[np.void] = np.ndarray((places,), HEADER, data, strides=(1,))[start]
+    return found
+
+
+class _Numbers:
+    """Numbers pairs of ends, each below 2^32; a table finds those that were seen before."""
+
+    def __init__(self) -> None:
+        self._slots = np.zeros(SLOTS, np.int32)  # number + 1
+        self._pairs: dict[int, int] = {}
+        self._low = self._high = np.zeros(0, np.int64)
+
+    def of(self, low: Int64s, high: Int64s) -> tuple[Int64s, list[tuple[int, int]]]:
+        """The number of each pair, and the pairs that are new, by number."""
+        slot = (low * 0x2545F491 + high * 0x1B873593 >> 20) & (SLOTS - 1)
+        number = self._slots[slot].astype(np.int64) - 1
+        unknown = number < 0
+        if len(self._low):
+            unknown |= (self._low[number] != low) | (self._high[number] != high)
+        fresh: list[tuple[int, int]] = []
+        if unknown.any():
+            rows = np.flatnonzero(unknown)
+            packed = high[rows].astype(np.uint64) << np.uint64(32) | low[rows].astype(np.uint64)
+            pairs = distinct(packed)
+            numbers = []
+            for pair in pairs.tolist():
+                known = self._pairs.setdefault(pair, len(self._pairs))
+                if known == len(self._low) + len(fresh):
+                    fresh.append((pair & 0xFFFFFFFF, pair >> 32))
+                numbers.append(known)
+            place = np.searchsorted(pairs, packed)
+            number[rows] = np.array(numbers, np.int64)[place]
+            empty = self._slots[slot[rows]] == 0  # else two pairs meet there: found in this way
+            self._slots[slot[rows][empty]] = number[rows][empty] + 1
+        if fresh:
+            ends = np.array(fresh, np.int64)
+            self._low = np.append(self._low, ends[:, 0])
+            self._high = np.append(self._high, ends[:, 1])
+        return number, fresh
+
+
+def segment_rows(segments: Segments) -> pa.RecordBatch:
+    """SEGMENT rows of segments."""
+    count = segments.count
+    zeros = np.zeros(count, np.int64)
+    sizes = segments.stop - segments.start
+    return event_batch(
+        count,
+        {
+            "capture": np.array([capture for capture, _ in segments.keys], np.int64)[segments.flow],
+            "frame": segments.frame,
+            "index": zeros,
+            "last_frame": segments.frame,
+            "at_ns": segments.at_ns,
+            "last_at_ns": segments.at_ns,
+            "system": repeated(CAPTURE_SYSTEM, count),
+            "carrier": text_column([carrier for _, carrier in segments.keys], segments.flow),
+            "conversation": repeated(NO_CONVERSATION, count),
+            "source": text_column(DIRECTIONS, segments.direction),
+            "kind": np.full(count, int(Kind.SEGMENT), np.int16),
+            "wire_kind": repeated(WIRE_KIND, count),
+            "seqno": segments.seq,
+            "stop_seqno": segments.ack,
+            "count": zeros + 1,
+            "conn_id": segments.facts,
+            "stamp": segments.flags,
+            "flags": zeros,
+            "size": segments.length,
+            "payload": pa.Array.from_buffers(
+                pa.binary(),
+                count,
+                [
+                    None,
+                    pa.py_buffer(np.append(0, np.cumsum(sizes)).astype(np.int32)),
+                    pa.py_buffer(segments.payloads(np.arange(count))),
+                ],
+            ),
+        },
+    )
+
+
+def read_segment_rows(batch: pa.RecordBatch) -> Segments:
+    """The segments of SEGMENT rows."""
+    carriers, sources = encoded(batch.column("carrier")), encoded(batch.column("source"))
+    carrier, capture = carriers.indices.to_numpy(), batch.column("capture").to_numpy()
+    captures, which = grouped(capture)
+    numbers, flow = grouped(carrier.astype(np.int64) * len(captures) + which)
+    texts = carriers.dictionary.to_pylist()
+    directions = np.array(list(map(int, sources.dictionary.to_pylist())), np.int64)
+    payload = batch.column("payload")
+    _, offsets, data = payload.buffers()
+    begins = np.frombuffer(offsets, np.int32)[payload.offset :][: len(batch) + 1].astype(np.int64)
+    frame, at_ns, seq, ack, flags, length, facts = (
+        batch.column(name).to_numpy()
+        for name in ("frame", "at_ns", "seqno", "stop_seqno", "stamp", "size", "conn_id")
+    )
+    return Segments(
+        keys=[
+            (int(captures[number % len(captures)]), texts[number // len(captures)])
+            for number in numbers.tolist()
+        ],
+        data=b"" if data is None else memoryview(data),
+        flow=flow,
+        direction=directions[sources.indices.to_numpy()],
+        frame=frame,
+        at_ns=at_ns,
+        seq=seq,
+        ack=ack,
+        flags=flags,
+        length=length,
+        facts=facts,
+        start=begins[:-1],
+        stop=begins[1:],
+    )

@@ -1,0 +1,1 @@
+"""zenoh: batches and messages over UDP and TCP."""

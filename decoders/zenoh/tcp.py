@@ -1,0 +1,244 @@
+"""zenoh over TCP: a length before every batch (zenoh.md 2.1 to 2.3).
+
+Two bytes little endian; four on a low-latency link once the session is open. Which of the two a
+direction uses shows in its own bytes: no batch that follows an Open begins with two zero bytes, and
+a low-latency message is shorter than 64 KiB at least where the direction begins. A direction whose
+beginning was not captured, or behind a hole, is in step again where several batches in a row read
+as zenoh.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.decoders.contract.settings import DecodeSettings
+from seqaudit.decoders.kernels.loader import argument, interpreted
+from seqaudit.decoders.network.packets import Outcome
+from seqaudit.decoders.tcp.framing import (
+    MESSAGE,
+    Framing,
+    Split,
+    StreamFrames,
+    Verdict,
+)
+from seqaudit.decoders.zenoh import kernels as wire
+from seqaudit.decoders.zenoh.batches import OUTCOMES, SYSTEM, BatchDecoder, Batches
+
+#: Batches in a row that must read as zenoh where a direction is not in step.
+CHAIN: Final = 3
+#: Bytes that wait for a chain to show; it must be longer than one of the longest batches.
+HELD_BYTES: Final = 1 << 19
+#: First bytes of a direction that recognition looks at.
+LOOK_BYTES: Final = 8_192
+#: A batch of a low-latency link holds one message; longer ones are not believed.
+LONGEST: Final = 1 << 26
+
+_OUTCOME_OF: Final = np.array([OUTCOMES[status] for status in range(len(OUTCOMES))], np.int64)
+
+
+class ZenohStreams:
+    """StreamSystem of zenoh."""
+
+    system: Final = SYSTEM
+
+    def __init__(self, settings: DecodeSettings) -> None:
+        """Nothing of the settings concerns what zenoh is over TCP."""
+
+    def recognise(self, prefix: bytes, began: bool) -> Verdict:
+        """A stream begins with an Init; in the middle, batches in a row with a SourceInfo."""
+        opening = _begins_with_init(prefix)
+        if began or opening is Verdict.YES:  # its SYN may be in another piece
+            return opening
+        found = _in_step(prefix[:LOOK_BYTES], strong=True)
+        if found is not None:
+            return Verdict.YES
+        return Verdict.NO if len(prefix) >= LOOK_BYTES else Verdict.UNDECIDED
+
+    def framing(self, began: bool, *, compile_it: bool) -> Framing:
+        """One direction; it begins with an Init if its first byte was captured."""
+        return ZenohFraming(began)
+
+    def decoder(self) -> "ZenohStreamDecoder":
+        return ZenohStreamDecoder()
+
+
+class ZenohFraming:
+    """The batches of one direction."""
+
+    def __init__(self, began: bool) -> None:
+        self._in_step = began
+        self._width = 2 if began else 0  # bytes of a length; 0: not known
+        self._opened = False
+
+    def split(self, data: bytes, final: bool) -> Split:
+        """See ``streams.Framing``."""
+        starts: list[int] = []
+        stops: list[int] = []
+        skipped: list[tuple[int, int]] = []
+        at, size, wanted = 0, len(data), 1
+        while at < size:
+            if not self._in_step:
+                found = _in_step(data, at)
+                if found is None:
+                    kept = at if size - at <= HELD_BYTES else size - HELD_BYTES // 2
+                    kept = size if final else kept
+                    if kept > at:
+                        skipped.append((at, kept))
+                        at = kept
+                    wanted = 2 * (size - at) + 1
+                    break
+                if found[0] > at:
+                    skipped.append((at, found[0]))
+                at, self._width = found
+                self._in_step = True
+            width = self._width
+            if width == 0:
+                if size - at < 4:
+                    break
+                width = self._width = 4 if data[at + 2 : at + 4] == b"\0\0" else 2
+            if size - at < width:
+                break
+            length = int.from_bytes(data[at : at + width], "little")
+            if length > LONGEST or (
+                length and width == 2 and size - at > 2 and not _may_begin(data[at + 2])
+            ):
+                self._in_step = False
+                skipped.append((at, at + 1))
+                at += 1
+                continue
+            stop = at + width + length
+            if stop > size:
+                break
+            if length:
+                starts.append(at + width)
+                stops.append(stop)
+                if not self._opened and self._width == 2 and data[at + width] & 0x1F == 2:
+                    self._opened = True
+                    self._width = 0
+            at = stop
+        if final and at < size:
+            skipped.append((at, size))
+            at = size
+        return Split(
+            np.array(starts, np.int64),
+            np.array(stops, np.int64),
+            np.full(len(starts), MESSAGE, np.int64),
+            at,
+            wanted,
+            skipped=skipped,
+        )
+
+    def lost(self) -> None:
+        self._in_step = False
+
+
+class ZenohStreamDecoder:
+    """Batches of the connections of one capture into rows."""
+
+    def __init__(self) -> None:
+        self._decoder = BatchDecoder()
+
+    def decode(self, frames: StreamFrames) -> list[pa.RecordBatch]:
+        """Claim the batches; a session is recognised as a whole, so nothing is in doubt."""
+        if not frames.count:
+            return []
+        connection = frames.connection
+        hosts = [address for address, _ in connection.ends]
+        ports = np.array([port for _, port in connection.ends], np.int64)
+        count = frames.count
+        direction = frames.direction
+        found, status = self._decoder.decode(
+            Batches(
+                data=frames.data,
+                compile_it=frames.compile_it,
+                capture=connection.capture,
+                split=0,
+                transport="tcp",
+                hosts=hosts,
+                frame=frames.frame,
+                at_ns=frames.at_ns,
+                start=frames.start,
+                stop=frames.stop,
+                end=frames.stop,
+                source=direction,
+                destination=1 - direction,
+                source_port=ports[direction],
+                destination_port=ports[1 - direction],
+                ip_id=np.full(count, -1, np.int64),
+                flags=frames.refused * int(Flag.REFUSED),
+                mode=np.full(count, wire.KNOWN, np.int64),
+                place=frames.place,
+            )
+        )
+        outcome = _OUTCOME_OF[status]
+        frames.outcome[:] = np.where(status == wire.NOTHING, int(Outcome.MALFORMED), outcome)
+        return found
+
+    def account(self) -> dict[str, object]:
+        return self._decoder.account()
+
+
+def _may_begin(byte: int) -> bool:
+    """Whether a batch may begin like that, compressed ones included."""
+    kind = byte & 0x1F
+    return kind <= 7 or kind >= 25
+
+
+def _begins_with_init(prefix: bytes) -> Verdict:
+    if len(prefix) < 5:
+        return Verdict.UNDECIDED
+    length = int.from_bytes(prefix[:2], "little")
+    if prefix[2] & 0x1F != 1 or prefix[3] not in (8, 9) or prefix[4] & 0x0F > 2:
+        return Verdict.NO
+    if length < 3 + (prefix[4] >> 4) + 1:
+        return Verdict.NO
+    if len(prefix) < 2 + length:
+        return Verdict.LIKELY
+    memory = np.zeros(wire.OUT, np.int64)
+    _, status = interpreted("zenoh.kernels").walk(
+        prefix, 2, 2 + length, 2 + length, argument(memory, compile_it=False)
+    )
+    return Verdict.YES if status == wire.DECODED else Verdict.NO
+
+
+def _in_step(data: bytes, begin: int = 0, *, strong: bool = False) -> tuple[int, int] | None:
+    """The first place of a chain of batches, and the width of their lengths."""
+    module = interpreted("zenoh.kernels")
+    memory: Any = argument(np.zeros(wire.OUT, np.int64), compile_it=False)
+    for at in range(begin, len(data)):
+        for width in (2, 4):
+            if _chain(module, memory, data, at, width, strong=strong):
+                return at, width
+    return None
+
+
+def _chain(module: Any, memory: Any, data: bytes, at: int, width: int, *, strong: bool) -> bool:
+    number, sure = 0, not strong
+    while number < CHAIN or not sure:
+        if at + width + 1 > len(data):
+            return False
+        length = int.from_bytes(data[at : at + width], "little")
+        stop = at + width + length
+        if not 0 < length <= 65_535 or stop > len(data) or not _may_begin(data[at + width]):
+            return False
+        begin = at + width
+        if data[begin] == 0:
+            begin += 1
+        if data[begin : begin + 1] == b"\1" and data[begin + 1 : begin + 2] not in (
+            b"\x08",
+            b"\x09",
+        ):
+            if module.lz4_size(data, begin + 1, stop) <= 0:
+                return False
+        else:
+            _, status = module.walk(data, begin, stop, stop, memory)
+            if status != wire.DECODED:
+                return False
+            if width == 4 and data[begin] & 0x1F in (5, 6):
+                return False
+            sure = sure or bool(memory[wire.M_STRONG])
+        number += 1
+        at = stop
+    return True

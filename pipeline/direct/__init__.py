@@ -1,0 +1,1 @@
+"""The direct engine: the stages in this process."""

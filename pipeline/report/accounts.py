@@ -1,0 +1,237 @@
+"""Accounts of pieces, brought together per capture (design 4.6).
+
+Every piece says how far it read and what became of each of its frames. Sums, unions and
+intersections here do not depend on how a capture was cut.
+"""
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from seqaudit.decoders.capture.pieces import merge_interfaces
+from seqaudit.decoders.contract.arrow import equal, filtered
+from seqaudit.decoders.contract.events import Kind
+from seqaudit.decoders.stages.tcp import carrier_digest
+from seqaudit.pipeline.plan import File
+
+Account = dict[str, Any]
+
+FRAMES_BY: Final = ("decoded", "other", "malformed", "truncated", "undecodable")
+_SUMS: Final = (
+    "frames",
+    "bytes",
+    "wire_bytes",
+    "untimed",
+    "comments",
+    "interfaces_more",
+    "endpoints_more",
+    "clusters_more",
+)
+_COUNTERS: Final = (
+    "frames_by",
+    "undecoded",
+    "sureness",
+    "links",
+    "fragments",
+    "clusters",
+    "datagrams",
+    "versions",
+    "tcp",
+)
+
+#: Endpoints and skipped stretches listed per capture; the rest is counted.
+ENDPOINTS: Final = 200
+SKIPPED: Final = 100
+
+#: One frame of so many may be a fragment before they weigh anything.
+FEW_FRAGMENTS: Final = 100
+
+#: Comments shown per capture; all are counted.
+COMMENTS: Final = 5
+
+
+def accounts_of(rows: pa.Table, only: Collection[str] = ()) -> list[Account]:
+    """The accounts among events or results, each with its ``capture``.
+
+    Args:
+        only: keys that are wanted; none: all. Of ten thousand captures all would be 100 MB.
+    """
+    kind: object = "ACCOUNT" if pa.types.is_string(rows.schema.field("kind").type) else Kind.ACCOUNT
+    picked = filtered(rows, equal(rows["kind"], kind)).select(["capture", "detail"])
+    accounts = []
+    for row in picked.to_pylist():
+        account = json.loads(row["detail"])
+        if only:
+            account = {key: account[key] for key in only if key in account}
+        accounts.append(account | {"capture": row["capture"]})
+    return accounts
+
+
+def frames_of_splits(accounts: Iterable[Account]) -> dict[int, int]:
+    """Frames of each split; several accounts of one piece add up (fragments have their own)."""
+    frames: dict[int, int] = {}
+    for account in accounts:
+        frames[account["piece"]] = frames.get(account["piece"], 0) + int(account.get("frames", 0))
+    return frames
+
+
+def by_capture(accounts: Iterable[Account], captures: int) -> list[list[Account]]:
+    """Accounts of each capture; every one has its number under ``capture``."""
+    grouped: list[list[Account]] = [[] for _ in range(captures)]
+    for account in accounts:
+        grouped[account["capture"]].append(account)
+    return grouped
+
+
+def has_carriers(account: Account) -> bool:
+    """Whether the piece held what may continue in another: IP fragments, TCP of systems of ours."""
+    return bool(account.get("fragments", {}).get("frames")) or any(
+        transport == "tcp" for transport, *_ in account.get("endpoints") or ()
+    )
+
+
+def much_carried(accounts: Sequence[Account]) -> bool:
+    """Whether much of what pieces held may continue in others: TCP, or many fragments."""
+    frames = sum(int(account.get("frames", 0)) for account in accounts)
+    fragments = sum(int(account.get("fragments", {}).get("frames") or 0) for account in accounts)
+    return fragments * FEW_FRAGMENTS > frames or any(
+        transport == "tcp" for account in accounts for transport, *_ in account.get("endpoints", ())
+    )
+
+
+def torn_carriers(accounts: Iterable[Account]) -> frozenset[tuple[int, str]]:
+    """TCP connections that one piece shipped and of which another withheld frames.
+
+    Withheld ones are told by a checksum, or not at all if there were too many; that may tear one
+    that is whole, and then the job runs once more than it must.
+    """
+    shipped: dict[int, set[str]] = {}
+    withheld: dict[int, set[int]] = {}
+    unnamed: set[int] = set()
+    for account in accounts:
+        facts = account.get("shipped")
+        if not facts:
+            continue
+        capture = int(account["capture"])
+        shipped.setdefault(capture, set()).update(facts["carriers"])
+        withheld.setdefault(capture, set()).update(facts["withheld"])
+        if facts["withheld_more"]:
+            unnamed.add(capture)
+    return frozenset(
+        (capture, carrier)
+        for capture, carriers in shipped.items()
+        for carrier in carriers
+        if capture in unnamed or carrier_digest(carrier) in withheld[capture]
+    )
+
+
+def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
+    """One account of a capture from those of its pieces.
+
+    Skipped stretches are ``{"file", "from", "to", "why"}``; ``first_ns`` and ``last_ns`` are null
+    without frames.
+    """
+    ordered = sorted(accounts, key=lambda account: (account["piece"], -account.get("frames", 0)))
+    merged: Account = dict.fromkeys(_SUMS, 0) | {name: {} for name in _COUNTERS}
+    merged["frames_by"] = dict.fromkeys(FRAMES_BY, 0)
+    merged |= {
+        "messages_by": {},
+        "feeds": {},
+        "path": files[0].shown,
+        "files": [f.shown for f in files],
+    }
+    merged |= {"cut": False, "skipped": [], "skipped_more": 0, "skipped_bytes": 0}
+    merged |= {"problem": "", "comment_texts": []}
+    interfaces: list[list[list[dict[str, object]]]] = [[] for _ in files]
+    endpoints: dict[tuple[Any, ...], list[int]] = {}
+    for account in ordered:
+        place = _file_of(account["piece"], files)
+        for name in _SUMS:
+            merged[name] += int(account.get(name) or 0)
+        for name in _COUNTERS:
+            _add(merged[name], account.get(name) or {})
+        for system, kinds in (account.get("messages_by") or {}).items():
+            _add(merged["messages_by"].setdefault(system, {}), kinds)
+        for feed, counts in (account.get("feeds") or {}).items():
+            _add(merged["feeds"].setdefault(feed, {}), counts)
+        merged["problem"] = merged["problem"] or account.get("problem") or ""
+        merged["comment_texts"] += account.get("comment_texts") or []
+        merged["cut"] = merged["cut"] or bool(account.get("cut"))
+        for first, stop, why in account.get("skipped") or []:
+            merged["skipped_bytes"] += stop - first
+            if len(merged["skipped"]) < SKIPPED:
+                merged["skipped"].append(
+                    {"file": files[place].shown, "from": first, "to": stop, "why": why}
+                )
+            else:
+                merged["skipped_more"] += 1
+        more = account.get("skipped_more") or 0
+        if isinstance(more, Sequence):
+            count, size = more
+            merged["skipped_more"] += int(count)
+            merged["skipped_bytes"] += int(size)
+        else:
+            merged["skipped_more"] += int(more)
+        interfaces[place].append(account.get("interfaces") or [])
+        for proto, address, port, system, frames, size in account.get("endpoints") or []:
+            counts = endpoints.setdefault((proto, address, port, system), [0, 0])
+            counts[0] += frames
+            counts[1] += size
+    merged["first_ns"] = _extreme(min, ordered, "first_ns")
+    merged["last_ns"] = _extreme(max, ordered, "last_ns")
+    merged["interfaces"] = [
+        {"file": file.shown} | interface
+        for file, own in zip(files, interfaces, strict=True)
+        for interface in merge_interfaces(own)
+    ]
+    by_frames = sorted(endpoints.items(), key=lambda item: (-item[1][0], *map(str, item[0])))
+    merged["endpoints"] = [[*key, *counts] for key, counts in by_frames[:ENDPOINTS]]
+    merged["endpoints_more"] += max(0, len(by_frames) - ENDPOINTS)
+    del merged["comment_texts"][COMMENTS:]
+    for name in _COUNTERS[1:]:
+        merged[name] = dict(sorted(merged[name].items()))
+    merged["ends"] = merge_ends(account.get("ends") for account in ordered)
+    return merged
+
+
+def merge_ends(parts: Iterable[Mapping[str, Any] | None]) -> dict[str, Any]:
+    """What all pieces together say about the ends of a capture's unicasts."""
+    frames = 0
+    both: set[str] | None = None
+    outgoing: set[str] = set()
+    ttl: dict[str, list[int]] = {}
+    for part in parts:
+        if not part:
+            continue
+        outgoing.update(part.get("outgoing") or ())
+        for address, (low, high) in (part.get("ttl") or {}).items():
+            known = ttl.setdefault(address, [low, high])
+            known[0], known[1] = min(known[0], low), max(known[1], high)
+        if part.get("frames"):
+            frames += int(part["frames"])
+            both = set(part["both"]) if both is None else both & set(part["both"])
+    return {
+        "frames": frames,
+        "both": sorted(both or ()),
+        "outgoing": sorted(outgoing),
+        "ttl": {address: ttl[address] for address in sorted(ttl)},
+    }
+
+
+def _file_of(split: int, files: Sequence[File]) -> int:
+    for place, file in enumerate(files):
+        if file.first_split <= split < file.stop_split:
+            return place
+    return 0
+
+
+def _add(sums: dict[str, int], more: Mapping[str, int]) -> None:
+    for key, count in more.items():
+        sums[key] = sums.get(key, 0) + int(count)
+
+
+def _extreme(choose: Any, accounts: Iterable[Account], name: str) -> int | None:
+    known = [account[name] for account in accounts if account.get(name) is not None]
+    return int(choose(known)) if known else None

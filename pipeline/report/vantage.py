@@ -1,0 +1,116 @@
+"""Where a capture was taken: stated by the user, or inferred and said so (design 4.7).
+
+A capture at a member's own interface holds, of all unicasts, only those from it and to it; so one
+address is an end of every one. Only two members talking leaves two such addresses: then link-layer
+direction (SLL), then TTL decides, since a member's own packets still have their initial TTL while
+those of others may have lost some on the way.
+"""
+
+import ipaddress
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from seqaudit.decoders.network.account import TTL_ADDRESSES
+from seqaudit.replay.contract.settings import BETWEEN, MEMBER, Vantage
+
+#: TTLs that hosts begin with.
+INITIAL_TTLS: Final = frozenset({64, 128, 255})
+
+
+def given_vantage(
+    at: str, names: Mapping[str, str], members: Iterable[Mapping[str, Any]]
+) -> Vantage:
+    """The vantage for ``--at NAME|IP|between``; unknown while no member of that name was seen.
+
+    Args:
+        names: ``--names``: identity (UUID or IP address) to name.
+        members: ``{"member": uuid, "name": ..., "address": "ip:port"}`` as seen on the wire.
+    """
+    if at == BETWEEN:
+        return Vantage("between", None, "given", "--at between")
+    address = ip_of(at)
+    if address is not None:
+        return Vantage("member", address, "given", f"--at {at}")
+    wanted = {identity for identity, name in names.items() if name == at}
+    for identity in sorted(wanted):
+        address = ip_of(identity)
+        if address is not None:
+            return Vantage("member", address, "given", f"--at {at} (--names)")
+    for member in members:
+        if member.get("name") == at or member.get("member") == at or member.get("member") in wanted:
+            address = ip_of_endpoint(str(member.get("address") or ""))
+            if address is not None:
+                return Vantage("member", address, "given", f"--at {at}, seen at {address}")
+    return Vantage("unknown", None, "given", f"--at {at}: no member of that name was seen")
+
+
+def checked_vantage(given: Vantage, ends: Mapping[str, Any]) -> Vantage:
+    """A given vantage, unless the capture contradicts it: unicasts of others only were captured.
+
+    A wrong address would make a member out of whoever is heard first.
+    """
+    if given.kind != MEMBER or not ends.get("frames"):
+        return given
+    senders = ends.get("ttl") or {}
+    if given.address in {*(ends.get("both") or ()), *senders} or len(senders) >= TTL_ADDRESSES:
+        return given
+    why = f"{given.why}: no unicast of a decoded system in this capture comes from {given.address}"
+    return Vantage("unknown", None, "given", why)
+
+
+def inferred_vantage(ends: Mapping[str, Any]) -> Vantage:
+    """The vantage that a capture's unicasts show; ``ends`` is that of its account."""
+    frames = int(ends.get("frames") or 0)
+    both = list(ends.get("both") or ())
+    if not frames:
+        return Vantage("unknown", None, "default", "no unicast of a decoded system was captured")
+    if not both:
+        return Vantage(
+            "between",
+            None,
+            "inferred",
+            f"no address is an end of all {frames} unicasts: a mirror port or several interfaces",
+        )
+    if len(both) == 1:
+        return Vantage(
+            "member", both[0], "inferred", f"{both[0]} is an end of all {frames} unicasts"
+        )
+    pair = " and ".join(both)
+    own = [address for address in both if address in set(ends.get("outgoing") or ())]
+    if len(own) == 1:
+        return Vantage(
+            "member", own[0], "inferred", f"the link layer marks frames of {own[0]} as outgoing"
+        )
+    ttl = ends.get("ttl") or {}
+    initial = [
+        address
+        for address in both
+        if address in ttl and ttl[address][0] == ttl[address][1] in INITIAL_TTLS
+    ]
+    routed = [
+        address for address in both if address in ttl and not set(ttl[address]) & INITIAL_TTLS
+    ]
+    if len(initial) == 1 and len(routed) == 1:
+        return Vantage(
+            "member",
+            initial[0],
+            "inferred",
+            f"packets of {initial[0]} have their initial TTL {ttl[initial[0]][0]}, "
+            f"those of {routed[0]} have been forwarded",
+        )
+    return Vantage(
+        "unknown", None, "default", f"only {pair} exchange unicasts; say which with --at"
+    )
+
+
+def ip_of(text: str) -> str | None:
+    """The IP address that a text is, in its shortest form; null if it is none."""
+    try:
+        return str(ipaddress.ip_address(text.strip().strip("[]").partition("%")[0]))
+    except ValueError:
+        return None
+
+
+def ip_of_endpoint(text: str) -> str | None:
+    """The IP address of "10.80.0.1:7800" or "[fd00:80::1]:7800" (a member's address)."""
+    return ip_of(text.rpartition(":")[0])

@@ -1,0 +1,1 @@
+"""Spark: session, Java, progress."""

@@ -1,0 +1,116 @@
+"""Rules about captures themselves (CP), judged on the merged account of each (design 4.6)."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding
+
+SYSTEM: Final = "capture"
+MAX_NAMED: Final = 3
+
+#: The reason under which frames of incomplete datagrams are counted (decoders.stages.fragments).
+INCOMPLETE: Final = "incomplete IP datagram"
+
+Account = Mapping[str, Any]
+
+
+def judge(capture: int, account: Account) -> Iterator[dict[str, Any]]:
+    """Finding details about a capture, by its merged account."""
+    for finding in _judged(account):
+        yield finding.detail() | {
+            "capture": capture, "system": SYSTEM, "stream": None, "conversation": ""
+        }  # fmt: skip
+
+
+def _judged(account: Account) -> Iterator[Finding]:
+    frames_by = account.get("frames_by") or {}
+    if account.get("cut"):
+        yield _finding(
+            "CP001",
+            "The file ends in the middle of a record; what was captured after it is not here.",
+        )
+    stretches = [s for s in account.get("skipped") or [] if not _is_the_cut(account, s)]
+    if stretches:
+        first = stretches[0]
+        yield _finding(
+            "CP002",
+            "{count:damaged stretch} {count|was|were} skipped, {bytes:byte} in all, the first at "
+            "byte "
+            "{start} ({why}); frame numbers behind it are ours, not Wireshark's.",
+            count=len(stretches) + int(account.get("skipped_more") or 0),
+            bytes=account.get("skipped_bytes", 0),
+            start=first["from"],
+            why=first["why"],
+        )
+    drops = _drops(account.get("interfaces") or ())
+    if drops:
+        yield _finding(
+            "CP003",
+            "The capturing machine counted {count:packet} that it did not write; losses reported "
+            "here may be losses of the capture.",
+            count=drops,
+        )
+    if frames_by.get("truncated"):
+        yield _finding(
+            "CP004",
+            "{count:packet} {count|was|were} captured only in part and could not be decoded to "
+            "their end.",
+            count=frames_by["truncated"],
+        )
+    incomplete = (account.get("fragments") or {}).get("incomplete")
+    if incomplete:
+        yield _finding(
+            "CP005",
+            "{count:fragmented IP datagram} could not be put together again.",
+            count=incomplete,
+        )
+    undecoded = dict(account.get("undecoded") or {})
+    undecoded.pop(INCOMPLETE, None)  # CP005 says it
+    if undecoded:
+        named = sorted(undecoded.items(), key=lambda item: (-item[1], item[0]))
+        yield _finding(
+            "CP006",
+            "{count:time} something of a recognised system could not be decoded: {named}.",
+            count=sum(undecoded.values()),
+            named=_listed(f"{reason} ({count})" for reason, count in named),
+        )
+    tcp = account.get("tcp") or {}
+    if tcp.get("holes"):
+        yield _finding(
+            "CP012",
+            "{bytes:byte} of TCP connections, in {count:stretch}, were delivered but are not in "
+            "this capture; messages in them are missing here and were not lost on the network.",
+            bytes=tcp["hole_bytes"],
+            count=tcp["holes"],
+        )
+    if account.get("problem"):
+        yield _finding("CP011", "{problem}; what could be unpacked was audited.",
+                       problem=account["problem"])  # fmt: skip
+
+
+def _finding(rule: str, text: str, **facts: Any) -> Finding:
+    return Finding(rule, Certainty.PROVEN, text, system=SYSTEM, facts=facts)
+
+
+def _is_the_cut(account: Account, stretch: Mapping[str, Any]) -> bool:
+    return bool(account.get("cut")) and str(stretch.get("why")).startswith(CUT_REASON)
+
+
+#: How the reader's reason for the last, incomplete record of a file begins
+#: (decoders.capture.reader).
+CUT_REASON: Final = "the file ends in the middle of a record"
+
+
+def _drops(interfaces: Iterable[Mapping[str, Any]]) -> int:
+    return sum(
+        int(value)
+        for interface in interfaces
+        for key, value in interface.items()
+        if key.endswith(("drop", "drops")) and value
+    )
+
+
+def _listed(parts: Iterable[str]) -> str:
+    named = list(parts)
+    shown = ", ".join(named[:MAX_NAMED])
+    return shown if len(named) <= MAX_NAMED else f"{shown} and {len(named) - MAX_NAMED} more"

@@ -1,0 +1,1 @@
+"""What engines take and give: events, rows, findings, rules, parameters."""

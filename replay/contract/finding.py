@@ -1,0 +1,78 @@
+"""Findings: what an audit says, with how sure it is and the frames that show it (design 4.3)."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from seqaudit.replay.sequence.ranges import Range, inclusive
+
+
+class Severity(StrEnum):
+    """How bad. ``error`` is real message loss or a protocol violation that users of it feel."""
+
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Certainty(StrEnum):
+    """What the capture can say about it (design 4.3)."""
+
+    PROVEN = "proven"
+    LIKELY = "likely"
+    UNDECIDABLE = "cannot be told"
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One frame and what it shows."""
+
+    frame: int
+    shows: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding of one rule.
+
+    Attributes:
+        rule: code in the registry.
+        certainty: proven, likely, or cannot be told from this capture.
+        text: one or two sentences; ``{name}`` is filled from ``facts`` when the report is made,
+            where a fact whose name ends in ``_frame`` becomes Wireshark's number and one whose name
+            ends in ``_member`` a member's name.
+        seqnos: half-open ranges the finding is about; empty if none.
+        frame, at_ns: where it shows; null if the finding is about no one moment.
+        holds: conditions that only the report can check: ``end_before_ns`` and ``end_from_ns``
+            compare the end of the capture; the finding is dropped where one does not hold.
+        system, stream: what it is about; stream is null for a whole conversation or capture.
+    """
+
+    rule: str
+    certainty: Certainty
+    text: str
+    system: str
+    stream: str | None = None
+    frame: int | None = None
+    at_ns: int | None = None
+    seqnos: Sequence[Range] = ()
+    evidence: Sequence[Evidence] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    severity: Severity | None = None  # null: the rule's own
+    holds: Mapping[str, int] = field(default_factory=dict)
+
+    def detail(self) -> dict[str, Any]:
+        """The finding as a row's JSON; ranges become inclusive here (design 4.5)."""
+        return {
+            "rule": self.rule,
+            "certainty": str(self.certainty),
+            "severity": None if self.severity is None else str(self.severity),
+            "text": self.text,
+            "seqnos": inclusive(self.seqnos),
+            "evidence": [{"frame": e.frame, "shows": e.shows} for e in self.evidence],
+            "facts": dict(self.facts),
+            "frame": self.frame,
+            "at_ns": self.at_ns,
+            "holds": dict(self.holds),
+        }

@@ -1,0 +1,248 @@
+"""What the findings of all engines are made with: rows of results, evidence, texts (design 4.3)."""
+
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, Final, Protocol
+
+from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Severity
+from seqaudit.replay.contract.results import FINDING, JUDGED, PARAMETER, Result
+from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome, Part
+from seqaudit.replay.sequence.notes import Note, Times
+from seqaudit.replay.sequence.ranges import Range, RangeSet
+from seqaudit.replay.stages.parameters import EngineParameters
+
+MAX_RANGES: Final = 10_000  # of seqnos listed in a stream; the counts are complete
+MAX_EVIDENCE: Final = 8
+MAX_NAMED: Final = 4  # ranges that a line of evidence names
+
+
+class Subject(Protocol):
+    """A stream that a finding can be about."""
+
+    key: str
+    system: str
+    sender: str
+
+
+class Reporter:
+    """Makes the results of one conversation in one capture.
+
+    Args:
+        default_system: of rows that are about no stream.
+    """
+
+    def __init__(
+        self, capture: int, conversation: str, parameters: EngineParameters, default_system: str
+    ) -> None:
+        self.capture = capture
+        self.conversation = conversation
+        self.parameters = parameters
+        self.default_system = default_system
+        self.fired: set[str] = set()
+
+    def receiver_of(self, stream: Any) -> str | None:
+        """The member that a stream's findings call the receiver; null if there is no one."""
+        raise NotImplementedError
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def row(self, kind: str, detail: dict[str, Any], stream: Subject | None = None) -> Result:
+        """A row that is no finding."""
+        return Result(
+            self.capture,
+            kind,
+            self.conversation,
+            self.default_system if stream is None else stream.system,
+            detail,
+            stream=None if stream is None else stream.key,
+            frame=detail.get("frame", detail.get("revealed_frame")),
+            at_ns=detail.get("at_ns", detail.get("revealed_at_ns")),
+        )
+
+    def finding(self, finding: Finding, stream: Subject | None) -> Result:
+        """A finding's row."""
+        self.fired.add(finding.rule)
+        return Result(
+            self.capture,
+            FINDING,
+            self.conversation,
+            self.default_system if stream is None else stream.system,
+            finding.detail(),
+            stream=None if stream is None else stream.key,
+            frame=finding.frame,
+            at_ns=finding.at_ns,
+            rule=finding.rule,
+        )
+
+    def judged(self, code: str, why: str | None) -> Result:
+        """Whether a rule was judged here; ``why`` not, null if it was."""
+        return Result(
+            self.capture,
+            JUDGED,
+            self.conversation,
+            self.default_system,
+            {"rule": code, "judged": why is None or code in self.fired, "why": why},
+            rule=code,
+        )
+
+    def parameter(self, name: str, value: Any, origin: str) -> Result:
+        """A parameter that was used, and who said so."""
+        return Result(
+            self.capture,
+            PARAMETER,
+            self.conversation,
+            self.default_system,
+            {"name": f"{self.parameters.system}.{name}", "value": value, "origin": origin},
+        )
+
+    def parameters_used(self, names: Iterable[str]) -> Iterator[Result]:
+        """Parameters as they were given or by default."""
+        for name in names:
+            yield self.parameter(name, self.parameters.value(name), self.parameters.origin(name))
+
+    # -- findings --------------------------------------------------------------------------------
+
+    def make(
+        self,
+        stream: Subject,
+        rule: str,
+        certainty: Certainty,
+        text: str,
+        *,
+        seqnos: Iterable[Range] = (),
+        mark: Mark | None = None,
+        evidence: Iterable[tuple[Mark, str]] = (),
+        facts: dict[str, Any] | None = None,
+        default: str | None = None,
+        holds: dict[str, int] | None = None,
+        severity: Severity | None = None,
+    ) -> Finding:
+        """A finding about a stream; ``default`` names a parameter that it rests on."""
+        if default is not None and not self.parameters.is_given(default):
+            name = f"{self.parameters.system}.{default}"
+            text += f" ({name} is not given: judged by its default.)"
+        return Finding(
+            rule,
+            certainty,
+            text,
+            system=stream.system,
+            stream=stream.key,
+            frame=None if mark is None else mark.frame,
+            at_ns=None if mark is None else mark.at_ns,
+            seqnos=list(seqnos),
+            evidence=[Evidence(at.frame, shows) for at, shows in evidence],
+            facts={"sender_member": stream.sender, "receiver_member": self.receiver_of(stream)}
+            | (facts or {}),
+            holds=holds or {},
+            severity=severity,
+        )
+
+    def note(
+        self,
+        stream: Subject,
+        rule: str,
+        note: Note,
+        certainty: Certainty,
+        text: str,
+        shows: str,
+        **facts: Any,
+    ) -> Iterator[Finding]:
+        """A finding about noticed seqnos; none if there are none."""
+        if note:
+            yield self.make(
+                stream,
+                rule,
+                certainty,
+                text,
+                seqnos=listed(note.ranges),
+                mark=note.marks[0] if note.marks else None,
+                evidence=[(mark, shows) for mark in note.marks[:MAX_EVIDENCE]],
+                facts={"count": note.ranges.total()} | facts,
+            )
+
+    def times(
+        self,
+        stream: Subject,
+        rule: str,
+        times: Times,
+        certainty: Certainty,
+        text: str,
+        shows: str,
+        **facts: Any,
+    ) -> Iterator[Finding]:
+        """A finding about something that happened; none if it did not."""
+        if times:
+            yield self.make(
+                stream,
+                rule,
+                certainty,
+                text,
+                mark=times.marks[0],
+                evidence=[(mark, shows) for mark in times.marks[:MAX_EVIDENCE]],
+                facts={"times": times.count} | facts,
+            )
+
+    def gap_finding(
+        self,
+        stream: Subject,
+        rule: str,
+        gaps: list[Gap],
+        ranges: Iterable[Range],
+        text: str,
+        *,
+        certainty: Certainty = Certainty.PROVEN,
+        holds: dict[str, int] | None = None,
+        **facts: Any,
+    ) -> Finding:
+        """A finding about gaps, with what revealed them, the request and the repair as evidence."""
+        seqnos = RangeSet(ranges)
+        evidence: list[tuple[Mark, str]] = []
+        for gap in gaps[: MAX_EVIDENCE // 2]:
+            evidence.append((gap.revealed, f"{gap.revealed_by} shows that {span(gap)} is missing"))
+            if gap.requested is not None:
+                evidence.append((gap.requested, f"{span(gap)} is asked for"))
+            for outcome, part in gap.parts.items():
+                if part.last is not None:
+                    evidence.append((part.last, _shown(outcome, part)))
+        return self.make(
+            stream,
+            rule,
+            certainty,
+            text,
+            seqnos=listed(seqnos),
+            mark=gaps[0].revealed,
+            evidence=evidence[: 2 * MAX_EVIDENCE],
+            facts={"count": seqnos.total()} | facts,
+            holds=holds,
+        )
+
+
+def parts_of(gaps: Iterable[Gap], outcome: Outcome) -> list[Range]:
+    """The ranges of gaps that ended this way."""
+    return [r for gap in gaps if outcome in gap.parts for r in gap.parts[outcome].ranges]
+
+
+def listed(ranges: RangeSet) -> list[Range]:
+    """The first ranges of a set, as many as a report lists."""
+    return [r for r, _ in zip(ranges, range(MAX_RANGES), strict=False)]
+
+
+def span(gap: Gap) -> str:
+    """A gap's seqnos in a text."""
+    return _inclusive((gap.first, gap.stop))
+
+
+def _shown(outcome: Outcome, part: Part) -> str:
+    """What the last frame of a part shows: of these seqnos, as others of the gap may end
+    otherwise."""
+    named = [_inclusive(r) for r in islice(part.ranges, MAX_NAMED)]
+    rest = len(part.ranges) - len(named)
+    seqnos = ", ".join(named) + (f" and {rest} more ranges" if rest > 0 else "")
+    if outcome is Outcome.UNCAPTURED:
+        return f"shows that {seqnos} had arrived"
+    return f"{seqnos} is complete"
+
+
+def _inclusive(part: Range) -> str:
+    first, last = part[0], part[1] - 1
+    return f"{first}" if first == last else f"{first}-{last}"

@@ -1,0 +1,1 @@
+"""Feeds: any numbered datagrams."""

@@ -1,0 +1,372 @@
+"""The engine of a feed's conversation: its streams, and the requests and repairs between them.
+
+Comes in: rows of one conversation in the order of the capture (``decoders.contract.feed_layout``
+says how rows look), as columns; runs may be cut anywhere. Streams are ordered only against
+themselves, and against rows that concern several of them (a request or a repair that names no
+group), so all rows between two of those are taken a stream at a time.
+
+A feed's receivers never speak, so everything is said of the place of capture: a gap here is a gap
+here, whoever was to receive it. No vantage is needed.
+"""
+
+import json
+from bisect import bisect_left, insort
+from collections.abc import Mapping
+from functools import lru_cache
+from itertools import islice, pairwise
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from seqaudit.decoders.contract.events import EVENTS, Flag, Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.settings import Vantage
+from seqaudit.replay.feeds import stream as feed_stream
+from seqaudit.replay.feeds.lines import LINES, LinePair
+from seqaudit.replay.feeds.notes import StreamSettings
+from seqaudit.replay.feeds.requests import Requests
+from seqaudit.replay.feeds.rows import CHUNK, FeedRows, Row
+from seqaudit.replay.feeds.stream import FeedStream
+from seqaudit.replay.feeds.times import Jitter, Sample
+from seqaudit.replay.stages.parameters import EngineParameters, Given
+
+#: ``wire_kind`` of the row that tells the constants of a feed, once a stream and piece.
+FACTS: Final = "FEED"
+
+#: Numbers of two lines that are compared at once.
+MAX_RECORDS: Final = 1 << 20
+
+#: A request or a repair that more streams share cannot be told whose it is.
+MAX_TARGETS: Final = 256
+
+_DATA: Final = int(Kind.DATA)
+_REPAIR: Final = int(Kind.RETRANSMISSION)
+_REQUEST: Final = int(Kind.REQUEST)
+_CLOSE: Final = int(Kind.CLOSE)
+_NOTICE: Final = int(Kind.NOTICE)
+
+#: What a request or a repair can be about.
+Target = FeedStream | LinePair
+
+
+class FeedEngine:
+    """Replays one conversation of a feed."""
+
+    def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
+        self.conversation = conversation
+        self.feed_name = conversation.split("|")[1] if "|" in conversation else conversation
+        self.parameters = EngineParameters("feed", given)
+        self.vantage = vantage
+        self.settings = self._settings()
+        self.streams: dict[str, FeedStream] = {}
+        self.pairs: dict[str, LinePair] = {}
+        self.jitter: dict[str, Jitter] = {}
+        self.requests: dict[str, Requests] = {}
+        self.bits = 64
+        self.declares: frozenset[str] = frozenset()
+        self.stamp_bits: int | None = None
+        self.blocks = False  # the layout tells where the messages are
+        self._asked: set[tuple[str, str]] = set()  # (server, requester)
+        self._about: dict[str, list[Target]] = {}  # word -> targets, while no stream is new
+        self._known = 0  # streams at that time
+        self._told = ""  # facts of the feed, as they came last
+        self.end_ns = 0
+        self._keys: list[str] = []  # of the streams, sorted
+        self.homeless = 0  # numbers of repairs and requests whose stream cannot be told
+
+    def feed(self, event: Event) -> None:
+        """One row (design 4.2); ``take`` is the same for many."""
+        row = {name: getattr(event, name, None) for name in EVENTS.names}
+        row |= {"capture": 0, "conversation": self.conversation, "payload": None}
+        row |= {"kind": int(event.kind), "flags": int(event.flags)}
+        if event.last_frame < 0:
+            row |= {"last_frame": event.frame, "last_at_ns": event.at_ns}
+        self.take(pa.RecordBatch.from_pylist([row], schema=EVENTS))
+
+    def take(self, batch: pa.RecordBatch) -> None:
+        """Rows of this conversation, in order (schema EVENTS)."""
+        self.take_rows(FeedRows(batch))
+
+    def take_rows(self, rows: FeedRows) -> None:
+        """The same, read already."""
+        self.end_ns = max(self.end_ns, rows.latest_ns())
+        # Unicast data from a server that was asked is a repair, though nothing in it says so.
+        shared = rows.shared(bool(self._asked) or rows.requests())
+        if len(shared) * feed_stream.FEW > len(rows):
+            self._one_by_one(rows, shared)
+        else:
+            start = 0
+            for place in shared:
+                self._streams_between(rows, start, place)
+                self._shared(rows, place, rows.row(place))
+                start = place + 1
+            self._streams_between(rows, start, len(rows))
+        self._drain()
+        self._blocks(rows)
+        self._times(rows)
+
+    def close(self) -> None:
+        """Nothing follows."""
+        for stream in self.streams.values():
+            stream.close(self.end_ns)
+        self._drain()
+        for pair in self.pairs.values():
+            pair.close(self.end_ns, self.settings)
+
+    def stream(self, key: str, destination: str | None = None) -> FeedStream:
+        """A stream, new or known."""
+        stream = self.streams.get(key)
+        if stream is None:
+            stream = self.streams[key] = FeedStream(key, self.settings)
+            insort(self._keys, key)
+            stream.bits, stream.declares = self.bits, self.declares
+            stream.destination = destination
+            line = key.rpartition("|")[2]
+            if line in LINES:
+                name = _pair_key(key)
+                pair = self.pairs.get(name)
+                if pair is None:
+                    pair = self.pairs[name] = LinePair(name)
+                for other in pair.streams.values():
+                    stream.begin_near(other)
+                pair.streams[line] = stream
+                stream.sink = []
+        return stream
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def _streams_between(self, rows: FeedRows, start: int, stop: int) -> None:
+        if start >= stop:
+            return
+        if stop - start < feed_stream.FEW:
+            self._few(rows, start, rows.rows(start, stop), rows.codes(start, stop))
+            return
+        column = rows.code_column(start, stop)
+        if column[0] == column[-1] and not np.any(column != column[0]):
+            self._of_row(rows, start, int(column[0])).take(rows.columns(start, stop))
+            return
+        order = np.argsort(column, kind="stable")
+        ordered = column[order]
+        borders = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist(), len(order)]
+        groups = [order[a:b] for a, b in pairwise(borders)]
+        whole = rows.columns(start, stop)
+        for group in sorted(groups, key=lambda group: int(group[0])):
+            first = int(group[0])
+            stream = self._of_row(rows, start + first, int(column[first]))
+            stream.take(whole.picked(group))
+
+    def _one_by_one(self, rows: FeedRows, shared: list[int]) -> None:
+        """Rows with few between those that several streams share."""
+        following = 0
+        for begin in range(0, len(rows), CHUNK):
+            end = min(begin + CHUNK, len(rows))
+            whole, codes = rows.rows(begin, end), rows.codes(begin, end)
+            start = 0
+            while following < len(shared) and shared[following] < end:
+                place = shared[following] - begin
+                if start < place:
+                    self._few(rows, begin + start, whole[start:place], codes[start:place])
+                row = whole[place]
+                if row.kind != _NOTICE or row.wire_kind != FACTS:
+                    self._shared(rows, begin + place, row)
+                elif (detail := rows.detail(begin + place) or "{}") != self._told:
+                    self._facts(detail)
+                start = place + 1
+                following += 1
+            if begin + start < end:
+                self._few(rows, begin + start, whole[start:], codes[start:])
+
+    def _few(self, rows: FeedRows, start: int, own: list[Row], codes: list[int]) -> None:
+        """Rows from ``start`` on, none of which is shared, and the codes of their streams."""
+        if codes.count(codes[0]) == len(codes):
+            self._of_row(rows, start, codes[0]).take_rows(own)
+            return
+        parts: dict[int, tuple[int, list[Row]]] = {}
+        for place, (code, row) in enumerate(zip(codes, own, strict=True), start):
+            parts.setdefault(code, (place, []))[1].append(row)
+        for code, (place, part) in parts.items():
+            self._of_row(rows, place, code).take_rows(part)
+
+    def _of_row(self, rows: FeedRows, place: int, code: int) -> FeedStream:
+        """The stream of a row, new or known."""
+        word = rows.word(code)
+        return self.streams.get(word) or self.stream(word, rows.destination(place))
+
+    def _blocks(self, rows: FeedRows) -> None:
+        """Datagrams whose blocks do not add up; most have none, so they are few."""
+        for place, odd in rows.odd_counts():
+            self.blocks = True
+            if odd:
+                self.stream(rows.stream(place)).odd_counts += odd
+
+    def _shared(self, rows: FeedRows, place: int, row: Row) -> None:
+        """A row that may concern several streams, or that only some read."""
+        kind = row.kind
+        if kind == _NOTICE and row.wire_kind == FACTS:
+            self._facts(rows.detail(place) or "{}")
+            return
+        if kind == _DATA:
+            self._unicast(rows, place, row)
+            return
+        word = rows.stream(place)
+        stream = self.streams.get(word)
+        if kind in (_CLOSE, _NOTICE):
+            named = [stream] if stream is not None else self._named(word)
+            for stream in named or [self.stream(word, rows.destination(place))]:
+                stream.take_one(row)
+        elif kind == _REQUEST:
+            self._asked.add((rows.destination(place) or "", row.source))
+            detail = rows.detail(place) or "[]"
+            whole = f"[[{row.first},{row.stop}]]"  # most ask for one stretch, which the row has
+            ranges = [[row.first, row.stop]] if detail == whole else json.loads(detail)
+            self._request(self._targets(word), ranges, row)
+        elif kind == _REPAIR:
+            self._repair(self._targets(word), row)
+
+    def _named(self, word: str) -> list[FeedStream]:
+        """The streams that a word is the name of, or begins; none if they are too many to ask."""
+        if word in self.streams:
+            return [self.streams[word]]
+        place = bisect_left(self._keys, word)
+        found = []
+        for key in islice(self._keys, place, place + MAX_TARGETS + 1):
+            if not key.startswith(word):
+                break
+            found.append(self.streams[key])
+        return found if len(found) <= MAX_TARGETS else []
+
+    def _unicast(self, rows: FeedRows, place: int, row: Row) -> None:
+        if (row.source, rows.destination(place) or "") in self._asked:
+            self._repair(self._targets(""), row._replace(kind=_REPAIR))
+        else:
+            self._streams_between(rows, place, place + 1)
+
+    def _targets(self, word: str) -> list["Target"]:
+        """Streams that requests and repairs with this word can be about: lines are one."""
+        if self.pairs:
+            self._drain()
+        if self._known != len(self.streams):
+            self._known = len(self.streams)
+            self._about.clear()
+        found = self._about.get(word)
+        if found is None:
+            named = self._named(word)
+            pairs = {_pair_key(stream.key) for stream in named if stream.sink is not None}
+            found = [stream for stream in named if stream.sink is None]
+            found += [self.pairs[key] for key in sorted(pairs)]
+            if len(self._about) < MAX_TARGETS:
+                self._about[word] = found
+        return found
+
+    def _request(self, named: list["Target"], ranges: list[list[int]], row: Row) -> None:
+        stream = self._meant(named, ranges)
+        if stream is None:
+            self.homeless += sum(b - a for a, b in ranges)
+            return
+        asked = []
+        for first, stop in ranges:
+            begin = stream.nearest(first)
+            asked.append((begin, begin + stop - first))
+        requests = self.requests.setdefault(stream.key, Requests())
+        requests.ask(stream, asked, row.mark(), row.source)
+
+    def _repair(self, named: list["Target"], row: Row) -> None:
+        stream = named[0] if len(named) == 1 else self._meant(named, [[row.first, row.stop]])
+        if stream is None:
+            self.homeless += row.stop - row.first
+            return
+        first = stream.nearest(row.first)
+        stop = first + row.stop - row.first
+        if stream.key in self.requests:
+            self.requests[stream.key].answer(first, stop, row.mark())
+        if isinstance(stream, LinePair):
+            stream.repair(row._replace(first=first, stop=stop))
+        else:
+            stream.take_one(row)
+
+    def _meant(self, named: list["Target"], ranges: list[list[int]]) -> "Target | None":
+        """The stream that a row without a group is about: the only one, or the only one that
+        misses the numbers; null if that does not tell."""
+        if len(named) == 1:
+            return named[0]
+        missing = [
+            stream
+            for stream in named
+            if any(
+                stream.standing(stream.nearest(a), stream.nearest(a) + b - a)[0] for a, b in ranges
+            )
+        ]
+        return missing[0] if len(missing) == 1 else None
+
+    def _drain(self) -> None:
+        """What lines have taken goes to their pairs, in the order of the capture."""
+        for pair in self.pairs.values():
+            taken = [row for stream in pair.streams.values() for row in stream.sink or ()]
+            if taken:
+                taken.sort()
+                pair.take(taken)
+                for stream in pair.streams.values():
+                    stream.sink = []
+
+    def _times(self, rows: FeedRows) -> None:
+        """When each datagram came, of rows that say so: leads and jitter."""
+        samples: dict[str, list[Sample]] = {}
+        held = 0
+        for place, payload in rows.payloads():
+            key = rows.stream(place)
+            line = key.rpartition("|")[2]
+            row = rows.row(place)
+            if row.flags & Flag.NETWORK_DUPLICATE:
+                continue
+            words = 2 if self.stamp_bits is None else 3
+            records = np.frombuffer(payload, "<i8").reshape(-1, words)
+            if self.stamp_bits is not None:
+                jitter = self.jitter.get(key)
+                if jitter is None:
+                    limit = self.parameters.value("max_jitter_us")
+                    jitter = self.jitter[key] = Jitter(None if limit is None else limit * 1000)
+                jitter.take(records, rows.rate(place), self.stamp_bits, row.mark())
+            if line in LINES:
+                if held > MAX_RECORDS:
+                    self._compare(samples, row.at_ns)
+                    held = 0
+                own = samples.setdefault(_pair_key(key), [])
+                own.append(Sample(LINES.index(line), row.stop, records))
+                held += row.stop - row.first
+        if samples:
+            self._compare(samples, rows.row(len(rows) - 1).at_ns)
+
+    def _compare(self, samples: dict[str, list[Sample]], following_ns: int) -> None:
+        for prefix, own in samples.items():
+            self.pairs[prefix].leads.take(own, following_ns)
+        samples.clear()
+
+    def _facts(self, detail: str) -> None:
+        self._told = detail
+        facts = _parsed(detail)
+        self.bits = int(facts.get("bits") or 64)
+        self.declares = frozenset(facts.get("declares") or ())
+        self.stamp_bits = facts.get("stamp_bits")
+
+    def _settings(self) -> StreamSettings:
+        value = self.parameters.value
+        return StreamSettings(
+            late_ns=value("late_ms") * 1_000_000,
+            late_numbers=value("late_numbers"),
+            restart_distance=value("restart_distance"),
+            restart_ns=value("restart_ms") * 1_000_000,
+            max_jump=value("max_jump"),
+            silence_ns=value("silence_ms") * 1_000_000,
+        )
+
+
+def _pair_key(key: str) -> str:
+    """Of the pair that a line belongs to."""
+    return key.rpartition("|")[0] + "|"
+
+
+@lru_cache(maxsize=64)
+def _parsed(detail: str) -> dict[str, Any]:
+    facts: dict[str, Any] = json.loads(detail)
+    return facts

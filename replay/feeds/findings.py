@@ -1,0 +1,642 @@
+"""What a replayed feed says: its streams, gaps, findings FD (design 4.3, 4.5, 5.5)."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter, Subject
+from seqaudit.replay.contract.results import GAP, STREAM, TABLE, Result
+from seqaudit.replay.feeds.engine import FeedEngine
+from seqaudit.replay.feeds.holes import Hole
+from seqaudit.replay.feeds.lines import LINES, LinePair
+from seqaudit.replay.feeds.notes import Noted, Outage, Pause
+from seqaudit.replay.feeds.numbering import BY
+from seqaudit.replay.feeds.requests import Requests
+from seqaudit.replay.feeds.rules import FEED as RULES
+from seqaudit.replay.feeds.stream import FeedStream
+from seqaudit.replay.sequence.durations import shown as time_shown
+from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome, Part
+from seqaudit.replay.sequence.ranges import Range, RangeSet, inclusive
+
+SYSTEM: Final = "feed"
+#: Ranges listed in one finding; the counts are complete.
+MAX_SEQNOS: Final = 1_000
+#: RFC 3550 A.1: so many numbers at once are no ordinary loss in 16 bits.
+MAX_DROPOUT: Final = 3_000
+
+_PARAMETERS: Final = (
+    "late_ms", "late_numbers", "restart_distance", "restart_ms", "max_jump", "silence_ms",
+    "max_jitter_us", "max_lag_us",
+)  # fmt: skip
+_NO_LINES: Final = "the feed declares no lines that carry the same"
+_NO_LIMIT: Final = "feed.{} is not given"
+_UNDECLARED: Final = "the feed's layout describes no {} message"
+
+
+def results(engine: FeedEngine, capture: int, told: set[Any]) -> list[Result]:
+    """Everything there is to say about one conversation of a feed in one capture.
+
+    Args:
+        told: which judged rules and parameters other conversations have told; grows.
+    """
+    return list(FeedReporter(engine, capture).rows(told))
+
+
+class _Subject:
+    """A stream as findings name it."""
+
+    def __init__(self, stream: FeedStream) -> None:
+        self.key = stream.key
+        self.sender = stream.sender or ""
+        self.system = SYSTEM
+
+
+class _Pair:
+    """Two lines as findings name them."""
+
+    def __init__(self, pair: LinePair) -> None:
+        self.key = pair.key
+        senders = {stream.sender for stream in pair.streams.values() if stream.sender}
+        self.sender = min(senders, default="")
+        self.system = SYSTEM
+
+
+class FeedReporter(Reporter):
+    """Results of one conversation."""
+
+    def __init__(self, engine: FeedEngine, capture: int) -> None:
+        super().__init__(capture, engine.conversation, engine.parameters, SYSTEM)
+        self.engine = engine
+
+    def receiver_of(self, stream: Any) -> str | None:
+        return None
+
+    def rows(self, told: set[Any]) -> Iterator[Result]:
+        for _, stream in sorted(self.engine.streams.items()):
+            about = _Subject(stream)
+            requests = self.engine.requests.get(stream.key)
+            yield self.row(STREAM, summary(self.engine, stream, requests), about)
+            for _, gap in sorted(stream.gaps.items()):
+                for text in gap.texts():
+                    yield Result(
+                        self.capture, GAP, self.conversation, SYSTEM, {}, stream.key,
+                        *gap.revealed, text=text,
+                    )  # fmt: skip
+            for finding in self._findings(stream, about, requests):
+                yield self.finding(finding, about)
+        for _, pair in sorted(self.engine.pairs.items()):
+            yield from self._pair_rows(pair)
+        if self.engine.homeless and self.engine.streams:
+            first = _Subject(min(self.engine.streams.items())[1])
+            yield self.finding(
+                self.make(
+                    first, "FD028", Certainty.UNDECIDABLE,
+                    "{count:number} asked for or repaired may be of several streams or of none.",
+                    facts={"count": self.engine.homeless},
+                ),
+                first,
+            )  # fmt: skip
+        # One engine a stream, maybe a hundred thousand: what was judged is told a feed at a time.
+        engine = self.engine
+        whole = f"feed|{engine.feed_name}"
+        alike = (
+            self.capture, whole, engine.declares, engine.blocks, bool(engine.pairs),
+            engine.stamp_bits is None,
+        )  # fmt: skip
+        known = alike in told
+        told.add(alike)
+        for rule in RULES:
+            why = None if known and rule.code not in self.fired else self._why_not(rule.code)
+            if known and why is None:
+                continue
+            judged = self.judged(rule.code, why)
+            yield Result(
+                judged.capture, judged.kind, whole, judged.system, judged.detail, rule=judged.rule
+            )
+        for used in () if known else self.parameters_used(_PARAMETERS):
+            yield Result(used.capture, used.kind, whole, used.system, used.detail)
+
+    # -- findings --------------------------------------------------------------------------------
+
+    def _why_not(self, code: str) -> str | None:
+        declares = self.engine.declares
+        if code in ("FD022", "FD023", "FD024") and not self.engine.pairs:
+            return _NO_LINES
+        if code == "FD026":
+            if not self.engine.pairs:
+                return _NO_LINES
+            return (
+                None if self.parameters.is_given("max_lag_us") else _NO_LIMIT.format("max_lag_us")
+            )
+        if code == "FD025":
+            if self.engine.stamp_bits is None:
+                return "the feed's layout has no timestamp"
+            given = self.parameters.is_given("max_jitter_us")
+            return None if given else _NO_LIMIT.format("max_jitter_us")
+        if code == "FD027" and not self.engine.blocks:
+            return "the feed's layout does not tell its message blocks"
+        for word, codes in (
+            ("repair", ("FD001", "FD016")),
+            ("request", ("FD014", "FD015", "FD028")),
+            ("reset", ("FD009",)),
+            ("end", ("FD012", "FD013")),
+            ("heartbeat", ("FD019",)),
+        ):
+            if code in codes and word not in declares:
+                return _UNDECLARED.format(word)
+        return None
+
+    def _findings(
+        self, stream: FeedStream, about: _Subject, requests: Requests | None
+    ) -> Iterator[Finding]:
+        # A capture may have a hundred thousand streams, most of them without a fault.
+        if stream.gap_count and stream.sink is None:  # of a line the pair says what is lost
+            yield from self._loss(stream, about)
+        if stream.gap_count or stream.copies or stream.duplicates or stream.forgotten:
+            yield from self._order(stream, about)
+        yield from self._numbering(stream, about)
+        yield from self._silence(stream, about)
+        if requests is not None:
+            yield from self._requests(requests, about)
+        yield from self._jitter(stream, about)
+        if stream.odd_counts:
+            yield self.make(
+                about, "FD027", Certainty.PROVEN,
+                "{count:datagram} of {sender_member} {count|claims|claim} other numbers of "
+                "messages than {count|its|their} message blocks show.",
+                facts={"count": stream.odd_counts},
+            )  # fmt: skip
+        yield from self._noted(
+            "FD016", about, stream.needless,
+            "{count:number} that had arrived came again as {count|a repair|repairs} that nobody "
+            "was seen asking for.", "a repair of what had arrived",
+        )  # fmt: skip
+
+    def _loss(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+        yield from self._noted(
+            "FD001", about, stream.recovered,
+            "{count:message} of {sender_member} {count|was|were} lost on the way to this place and "
+            "repaired, the slowest {slowest} after the gap showed.",
+            "a repair fills a gap",
+            slowest=time_shown(stream.recovery.percentiles()["max"]),
+            evidence=_ended(stream.gaps.values(), Outcome.RECOVERED),
+        )  # fmt: skip
+        lost = stream.counts[Outcome.UNRECOVERED] - stream.open_count
+        open_ = RangeSet((hole.first, hole.stop) for hole in stream.open_at_end)
+        ranges = [
+            part for a, b in stream.unrecovered for part in open_.missing(a, b)
+        ]  # fmt: skip
+        missing = list(_missing(stream.gaps.values(), open_))
+        if lost:
+            yield self._never_came(about, lost, ranges, missing)
+        if stream.open_at_end:
+            holes = stream.open_at_end
+            until = max(hole.revealed_ns for hole in holes) + stream.settings.late_ns
+            evidence = [_shown(hole) for hole in holes]
+            yield self.make(
+                about, "FD017", Certainty.UNDECIDABLE,
+                "{count:message} of {sender_member} {count|was|were} still missing when the "
+                "capture ended, less than {late_ms} ms after that showed.",
+                seqnos=list(open_)[:MAX_SEQNOS], mark=holes[0].revealed(),
+                evidence=evidence[:MAX_EVIDENCE], default="late_ms",
+                facts={"count": stream.open_count,
+                       "late_ms": stream.settings.late_ns // 1_000_000},
+                holds={"end_before_ns": until},
+            )  # fmt: skip
+            yield self._never_came(
+                about, stream.open_count, list(open_), evidence, {"end_from_ns": until}
+            )
+        large = [
+            gap for _, gap in sorted(stream.gaps.items())
+            if stream.bits <= 16 and gap.stop - gap.first >= MAX_DROPOUT
+        ]  # fmt: skip
+        if large:
+            yield self.make(
+                about, "FD020", Certainty.UNDECIDABLE,
+                "{count:gap} of 3000 numbers or more in a space of {bits} bits: the number of "
+                "messages lost is that, or more by multiples of {space}, or the numbering began "
+                "anew.",
+                seqnos=[(gap.first, gap.stop) for gap in large], mark=large[0].revealed,
+                evidence=[(gap.revealed, "the number after the gap")
+                          for gap in large[:MAX_EVIDENCE]],
+                facts={"count": len(large), "bits": stream.bits, "space": 1 << stream.bits},
+            )  # fmt: skip
+
+    def _never_came(
+        self,
+        about: _Subject,
+        count: int,
+        ranges: list[Range],
+        evidence: list[tuple[Mark, str]],
+        holds: dict[str, int] | None = None,
+    ) -> Finding:
+        return self.make(
+            about, "FD002", Certainty.PROVEN,
+            "{count:message} of {sender_member} never came to this place.",
+            seqnos=ranges[:MAX_SEQNOS],
+            mark=evidence[0][0] if evidence else None,
+            evidence=evidence[:MAX_EVIDENCE],
+            facts={"count": count}, holds=holds,
+        )  # fmt: skip
+
+    def _order(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+        late = stream.late.percentiles()
+        yield from self._noted(
+            "FD003", about, stream.reordered,
+            "{count:message} of {sender_member} {count|was|were} overtaken, at most by {deepest} "
+            "numbers and for {longest_us} us; nothing of {count|it|them} was lost.",
+            "an overtaken message", deepest=stream.deepest,
+            longest_us=(late["max"] or 0) // 1000,
+        )  # fmt: skip
+        yield from self._noted(
+            "FD004", about, stream.either,
+            "{count:message} of {sender_member} came late, after {count|its|their} gap had been "
+            "open for up to {slowest}: sent again, or late.",
+            "what had been missing for long",
+            slowest=time_shown(stream.recovery.percentiles()["max"]),
+            certainty=Certainty.UNDECIDABLE, default="late_ms",
+        )  # fmt: skip
+        yield from self._noted(
+            "FD005", about, stream.duplicates,
+            "{count:message} of {sender_member} {count|was|were} delivered twice by the network.",
+            "the same datagram again",
+        )  # fmt: skip
+        yield from self._noted(
+            "FD006", about, stream.copies,
+            "{count:message} of {sender_member} had arrived and came again in "
+            "{count|another datagram|other datagrams}.", "a number that had arrived",
+        )  # fmt: skip
+        tails = stream.tails if stream.sink is None else Noted()
+        yield from self._noted(
+            "FD007", about, tails,
+            "{count:message} of {sender_member}, the last before a pause, {count|was|were} missing "
+            "when a heartbeat or the end of the session named the next number.",
+            "names the next number",
+        )  # fmt: skip
+        if stream.forgotten:
+            yield self.make(
+                about, "FD021", Certainty.UNDECIDABLE,
+                "{count:message} of {sender_member} came more than 131072 gaps behind.",
+                facts={"count": stream.forgotten},
+            )  # fmt: skip
+
+    def _numbering(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+        declared = [restart for restart in stream.restarts if restart.declared]
+        silent = [restart for restart in stream.restarts if not restart.declared]
+        if silent and not stream.switches:
+            first = silent[0]
+            yield self.make(
+                about, "FD008",
+                Certainty.PROVEN if all(r.sure for r in silent) else Certainty.LIKELY,
+                "The numbering of {sender_member} began anew {count:time} without a word, first at "
+                "{start} where {expected} was next.",
+                mark=first.mark, default="restart_distance",
+                evidence=[(r.mark, f"{r.start} where {r.expected} was next")
+                          for r in silent[:MAX_EVIDENCE]],
+                facts={"count": len(silent), "start": first.start, "expected": first.expected},
+            )  # fmt: skip
+        if declared:
+            yield self.make(
+                about, "FD009", Certainty.PROVEN,
+                "{sender_member} declared {count:time} that its numbering begins anew.",
+                mark=declared[0].mark,
+                evidence=[(r.mark, "a reset") for r in declared[:MAX_EVIDENCE]],
+                facts={"count": len(declared)},
+            )  # fmt: skip
+        yield from self.times(
+            about, "FD010", stream.switches, Certainty.PROVEN,
+            "Two numberings of {sender_member} run at the same time; they changed {times:time}.",
+            "the other numbering goes on",
+        )  # fmt: skip
+        yield from self._noted(
+            "FD011", about, stream.strays,
+            "{count:number} far ahead of the numbering of {sender_member} came, and it went on as "
+            "if {count|it|they} had not.", "a number far ahead", default="max_jump",
+        )  # fmt: skip
+        if stream.ended is not None:
+            yield from self._noted(
+                "FD012", about, stream.after_end,
+                "{count:message} came after the session had ended before {next}.",
+                "behind the end of the session", next=stream.ended[0],
+                evidence=[(stream.ended[1], "the session says that it is over")],
+            )  # fmt: skip
+
+    def _silence(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+        outages = _outages(stream)
+        if outages:
+            holes = [outage.hole for outage in outages]
+            longest = max(hole.revealed_ns - hole.before_ns for hole in holes)
+            yield self.make(
+                about, "FD018", Certainty.PROVEN,
+                "{count:silence} of up to {longest} hid numbers of {sender_member}: the "
+                "stream was cut, its sender went on.",
+                seqnos=[part for outage in outages for part in outage.lost][:MAX_SEQNOS],
+                mark=holes[0].revealed(), default="silence_ms",
+                evidence=[pair for hole in holes[: MAX_EVIDENCE // 2] for pair in (
+                    (hole.before(), "the last before a silence"),
+                    (hole.revealed(), "the first after it, which skips numbers"))],
+                facts={"count": len(outages), "longest": time_shown(longest)},
+            )  # fmt: skip
+        silence = _silence(stream)
+        if silence is not None and "heartbeat" in self.engine.declares:
+            yield self.make(
+                about, "FD019", Certainty.PROVEN,
+                "Nothing of {sender_member} came for {length}, not even a heartbeat; "
+                "nothing was lost.",
+                mark=silence.after, default="silence_ms",
+                evidence=[(silence.before, "the last before the silence"),
+                          (silence.after, "the first after it")],
+                facts={"length": time_shown(silence.length())},
+            )  # fmt: skip
+
+    def _jitter(self, stream: FeedStream, about: _Subject) -> Iterator[Finding]:
+        jitter = self.engine.jitter.get(stream.key)
+        if jitter is not None and jitter.over is not None:
+            yield self.make(
+                about, "FD025", Certainty.PROVEN,
+                "The jitter of {sender_member} reached {max_us} us; {limit_us} us are allowed.",
+                mark=jitter.over, evidence=[(jitter.over, "the limit is passed in this run")],
+                facts={"max_us": jitter.max_ns // 1000,
+                       "limit_us": self.parameters.value("max_jitter_us")},
+            )  # fmt: skip
+
+    # -- lines -----------------------------------------------------------------------------------
+
+    def _pair_rows(self, pair: LinePair) -> Iterator[Result]:
+        about = _Pair(pair)
+        requests = self.engine.requests.get(pair.key)
+        yield self.row(TABLE, pair_summary(self.engine, pair, requests))
+        for hole in (*pair.lost_holes, *pair.young):
+            gap = Gap(hole.first, hole.stop, hole.before(), hole.revealed(), BY[hole.by], None, 0)
+            part = gap.parts.setdefault(Outcome.UNRECOVERED, Part())
+            part.ranges.add(hole.first, hole.stop)
+            for row in gap.rows():
+                yield self.row(GAP, row, about)
+        for finding in self._pair_findings(pair, about, requests):
+            yield self.finding(finding, about)
+
+    def _pair_findings(
+        self, pair: LinePair, about: _Pair, requests: Requests | None
+    ) -> Iterator[Finding]:
+        yield from self._noted(
+            "FD001", about, pair.recovered,
+            "{count:message} of {sender_member} {count|was|were} lost on both lines and repaired, "
+            "the slowest {slowest} after the gap showed.", "a repair fills a gap",
+            slowest=time_shown(pair.recovery.percentiles()["max"]),
+        )  # fmt: skip
+        lost = "{count:message} of {sender_member} came neither on line A nor on line B."
+        if pair.lost:
+            yield self.make(
+                about, "FD022", Certainty.PROVEN, lost,
+                seqnos=list(pair.lost_ranges)[:MAX_SEQNOS],
+                mark=pair.lost_holes[0].revealed() if pair.lost_holes else None,
+                evidence=[_shown(hole) for hole in pair.lost_holes[:MAX_EVIDENCE]],
+                facts={"count": pair.lost},
+            )  # fmt: skip
+        if pair.young:
+            until = max(h.revealed_ns for h in pair.young) + self.engine.settings.late_ns
+            ranges = [(hole.first, hole.stop) for hole in pair.young][:MAX_SEQNOS]
+            evidence = [_shown(hole) for hole in pair.young[:MAX_EVIDENCE]]
+            for rule, sure, text, holds in (
+                ("FD017", Certainty.UNDECIDABLE, "{count:message} of {sender_member} "
+                 "{count|was|were} still missing on both lines when the capture ended.",
+                 {"end_before_ns": until}),
+                ("FD022", Certainty.PROVEN, lost, {"end_from_ns": until}),
+            ):  # fmt: skip
+                yield self.make(
+                    about, rule, sure, text, seqnos=ranges, mark=pair.young[0].revealed(),
+                    evidence=evidence, facts={"count": pair.young_count}, holds=holds,
+                )  # fmt: skip
+        for line, other in zip(LINES, reversed(LINES), strict=True):
+            own = pair.lost_only[line]
+            if own.count:
+                shown = list(_lost_of_line(pair.streams[line], own.ranges))
+                yield self.make(
+                    about, "FD023", Certainty.PROVEN,
+                    "{count:message} of {sender_member} {count|was|were} lost on line {line} and "
+                    "came on line {other}: {share} % of those compared.",
+                    seqnos=list(own.ranges)[:MAX_SEQNOS],
+                    mark=shown[0][0] if shown else None, evidence=shown[:MAX_EVIDENCE],
+                    facts={"count": own.count, "line": line, "other": other,
+                           "share": f"{100 * own.count / pair.compared:.3g}"},
+                )  # fmt: skip
+            silent = pair.silent(line, self.engine.settings.silence_ns)
+            if line not in pair.streams:
+                yield self.make(
+                    about, "FD024", Certainty.PROVEN,
+                    "Line {line} was not captured; line {other} was.",
+                    facts={"line": line, "other": other},
+                )  # fmt: skip
+            elif silent is not None:
+                yield self.make(
+                    about, "FD024", Certainty.PROVEN,
+                    "Line {line} fell silent while line {other} went on.", mark=silent,
+                    evidence=[(silent, "the last of its line")], default="silence_ms",
+                    facts={"line": line, "other": other},
+                )  # fmt: skip
+            limit = self.parameters.value("max_lag_us")
+            lag = pair.leads.lead[1 - LINES.index(line)].percentiles()["p99"]
+            if limit is not None and lag is not None and lag > limit * 1000:
+                yield self.make(
+                    about, "FD026", Certainty.PROVEN,
+                    "Line {line} came up to {lag_us} us later than line {other} (99 % of the "
+                    "numbers that {other} brought first); {limit_us} us are allowed.",
+                    facts={"line": line, "other": other, "lag_us": lag // 1000,
+                           "limit_us": limit},
+                )  # fmt: skip
+        if requests is not None:
+            yield from self._requests(requests, about)
+
+    def _requests(self, requests: Requests, about: Subject) -> Iterator[Finding]:
+        waited = requests.unanswered(self.engine.end_ns - self.engine.settings.late_ns)
+        if waited:
+            yield self.make(
+                about, "FD014", Certainty.LIKELY,
+                "{count:number} asked for {count|was|were} not repaired as far as captured.",
+                seqnos=[(a, b) for a, b, _ in waited][:MAX_SEQNOS], mark=waited[0][2],
+                evidence=[(mark, "asked for") for _, _, mark in waited[:MAX_EVIDENCE]],
+                facts={"count": sum(b - a for a, b, _ in waited)}, default="late_ms",
+            )  # fmt: skip
+        yield from self._noted(
+            "FD015", about, requests.arrived_here,
+            "{count:number} that had arrived here {count|was|were} asked for.",
+            "asks for what had arrived here",
+        )  # fmt: skip
+
+    def _noted(
+        self,
+        rule: str,
+        about: Subject,
+        noted: Noted,
+        text: str,
+        shows: str,
+        *,
+        certainty: Certainty = Certainty.PROVEN,
+        evidence: Iterable[tuple[Mark, str]] = (),
+        default: str | None = None,
+        **facts: Any,
+    ) -> Iterator[Finding]:
+        if noted:
+            shown = [*evidence] or [(mark, shows) for mark in noted.marks]
+            yield self.make(
+                about, rule, certainty, text,
+                seqnos=list(noted.ranges)[:MAX_SEQNOS], mark=noted.marks[0],
+                evidence=shown[:MAX_EVIDENCE], default=default,
+                facts={"count": noted.count} | facts,
+            )  # fmt: skip
+
+
+#: Of streams that nobody asks for anything.
+_NO_REQUESTS: Final = Requests()
+
+
+def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -> dict[str, Any]:
+    """A stream in the report (design 4.5)."""
+    counts = stream.counts
+    recovered, lost = counts[Outcome.RECOVERED], counts[Outcome.UNRECOVERED]
+    wanted = requests or _NO_REQUESTS
+    last = stream.last
+    jitter = engine.jitter.get(stream.key)
+    return {
+        "kind": "feed" if stream.sink is None else "line",
+        "feed": engine.feed_name,
+        "sender": stream.sender,
+        "senders": sorted(stream.senders),
+        "destination": stream.destination,
+        "receiver": None,
+        "conn_id": None,
+        "declares": sorted(engine.declares),
+        "number_bits": stream.bits,
+        "first_seqno": stream.lowest,
+        "last_seqno": stream.highest,
+        "first_frame": stream.first.frame if stream.first else None,
+        "last_frame": last.frame if last else None,
+        "first_ns": stream.first.at_ns if stream.first else None,
+        "last_ns": last.at_ns if last else None,
+        "messages": stream.messages,
+        "arrivals": stream.arrivals,
+        "copies": stream.arrivals - stream.messages,
+        "network_duplicates": stream.duplicates.count,
+        "bytes": stream.bytes,
+        "gaps": stream.gap_count,
+        "unlisted_gaps": max(stream.gap_count - len(stream.gaps), 0),
+        "reordered": counts[Outcome.REORDERED],
+        "recovered": recovered,
+        "recovered_or_late": counts[Outcome.EITHER],
+        "unrecovered": lost,
+        "unrecovered_seqnos": inclusive(stream.unrecovered),
+        "lost": recovered + lost,
+        "open_at_end": stream.open_count,
+        "reorder_depth": stream.deepest,
+        "late_ns": stream.late.percentiles(),
+        "recovery_ns": stream.recovery.percentiles(),
+        "answer_ns": wanted.answered.percentiles(),
+        "requests": {"sent": None, "arrived": None, "passed": wanted.requests},
+        "requested_seqnos": {"sent": None, "arrived": None, "passed": wanted.numbers},
+        "requests_repeated": wanted.repeated,
+        "peers": {
+            source: {"requests": asked, "requested_seqnos": numbers}
+            for source, (asked, numbers) in sorted(wanted.by_source.items())
+        },
+        "retransmissions": {
+            "useful": stream.useful,
+            "needless": stream.needless.count,
+            "undecidable": stream.undecidable,
+        },
+        "jitter_ns": None if jitter is None else jitter.told(),
+        "odd_counts": stream.odd_counts if engine.blocks else None,
+        "resets": sum(restart.declared for restart in stream.restarts),
+        "restarts": sum(not restart.declared for restart in stream.restarts),
+        "wraps": stream.wraps,
+        "ended": None if stream.ended is None else stream.ended[0],
+        "ended_frame": None if stream.ended is None else stream.ended[1].frame,
+        "silences": len(stream.pauses) + stream.unlisted_pauses,
+    }
+
+
+def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) -> dict[str, Any]:
+    """Two lines in the report, a row of the table "lines"."""
+    leads = pair.leads
+    told: dict[str, Any] = {
+        "table": "lines",
+        "id": pair.key,
+        "feed": engine.feed_name,
+        "messages": pair.messages,
+        "compared": pair.compared,
+        "lost_on_both": pair.lost + pair.young_count,
+        "lost_on_both_seqnos": inclusive(pair.lost_ranges),
+        "recovered": pair.recovered.count,
+        "repairs_needless": pair.needless,
+        "requests": 0 if requests is None else requests.requests,
+        "measured": leads.measured,
+        "together": leads.together,
+        "numberings_of_one_line": pair.disagree,
+    }
+    for place, line in enumerate(LINES):
+        stream = pair.streams.get(line)
+        told[f"line_{line.lower()}"] = {
+            "destination": None if stream is None else stream.destination,
+            "messages": None if stream is None else stream.messages,
+            "lost_only_here": pair.lost_only[line].count,
+            "lost_only_here_seqnos": inclusive(pair.lost_only[line].ranges),
+            "first": leads.first[place],
+            "lead_ns": leads.lead[place].percentiles(),
+        }
+    return told
+
+
+def _outages(stream: FeedStream) -> list[Outage]:
+    return [outage for outage in stream.outages.values() if outage.lost]
+
+
+def _silence(stream: FeedStream) -> Pause | None:
+    """The longest pause, if it is against the stream's own rhythm and hides no loss (FD019)."""
+    if stream.first is None or stream.last is None or stream.unlisted_pauses:
+        return None
+    if not stream.pauses:
+        return None
+    hidden = {outage.hole.revealed_frame for outage in _outages(stream)}
+    pauses = sorted(stream.pauses, key=Pause.length)
+    if not pauses or pauses[-1].after.frame in hidden:
+        return None
+    longest = pauses[-1].length()
+    others = stream.last.at_ns - stream.first.at_ns - longest
+    # Shorter pauses are in no row: any may have been as long as that.
+    usual = pauses[-2].length() if len(pauses) > 1 else stream.settings.silence_ns
+    return pauses[-1] if others >= 3 * longest and usual * 5 <= longest else None
+
+
+def _shown(hole: Hole) -> tuple[Mark, str]:
+    last = hole.stop - 1
+    span = f"{hole.first}" if hole.first == last else f"{hole.first}-{last}"
+    return hole.revealed(), f"shows that {span} is missing"
+
+
+def _ended(gaps: Iterable[Gap], outcome: Outcome) -> Iterator[tuple[Mark, str]]:
+    for gap in gaps:
+        part = gap.parts.get(outcome)
+        if part is not None and part.last is not None:
+            span = f"{gap.first}" if gap.first == gap.stop - 1 else f"{gap.first}-{gap.stop - 1}"
+            yield gap.revealed, f"{gap.revealed_by} shows that {span} is missing"
+            yield part.last, f"a repair in {span}"
+
+
+def _lost_of_line(line: FeedStream, ranges: RangeSet) -> Iterator[tuple[Mark, str]]:
+    for _, gap in sorted(line.gaps.items()):
+        part = gap.parts.get(Outcome.UNRECOVERED)
+        lost = RangeSet() if part is None else part.ranges
+        here = [r for a, b in lost for r in ranges.within(a, b)]
+        if here:
+            first, last = here[0][0], here[-1][1] - 1
+            span = f"{first}" if first == last else f"{first}-{last}"
+            yield gap.revealed, f"{gap.revealed_by} shows that {span} is missing on this line"
+
+
+def _missing(gaps: Iterable[Gap], open_: RangeSet) -> Iterator[tuple[Mark, str]]:
+    for gap in gaps:
+        part = gap.parts.get(Outcome.UNRECOVERED)
+        if part is not None and any(open_.missing(a, b) for a, b in part.ranges):
+            span = ", ".join(
+                f"{a}" if a == b else f"{a}-{b}" for a, b in inclusive(part.ranges)[:3]
+            )
+            yield gap.revealed, f"{gap.revealed_by} shows that {span} is missing"

@@ -1,0 +1,162 @@
+"""Two lines that carry the same feed, taken as one (design 5.5).
+
+Each line is a stream of its own; here is what a receiver of both gets. A number counts as arrived
+if either line brings it, or a repair does; what neither brings is the only real loss. Lines are
+compared from the higher of their first numbers to the lower of their last ones: before and behind
+that, only one of them speaks.
+
+A gap of the pair is revealed by the first row that skips numbers which no line had brought: a row
+begins at every gap of its line, so that does not depend on where runs were cut.
+"""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from seqaudit.replay.feeds.holes import Hole
+from seqaudit.replay.feeds.notes import MAX_RANGES, Noted, StreamSettings, Taken
+from seqaudit.replay.feeds.numbering import Numbering
+from seqaudit.replay.feeds.rows import Row
+from seqaudit.replay.feeds.stream import FeedStream
+from seqaudit.replay.feeds.times import Leads
+from seqaudit.replay.sequence.durations import Durations
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import Range, RangeSet
+
+LINES: Final = ("A", "B")
+#: Gaps of a pair that get a row in the report.
+MAX_LISTED: Final = 1_000
+
+
+@dataclass(slots=True)
+class LineLoss:
+    """What one line lost that the other brought."""
+
+    count: int = 0
+    ranges: RangeSet = field(default_factory=RangeSet)
+
+
+class LinePair:
+    """The two lines of one feed."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        self.streams: dict[str, FeedStream] = {}
+        self.leads = Leads()
+        self.compared = 0  # numbers in the range of both
+        self.messages = 0  # distinct numbers that came at all
+        self.lost_only = {line: LineLoss() for line in LINES}
+        self.lost = 0  # on both, for good
+        self.lost_ranges = RangeSet()
+        self.lost_holes: list[Hole] = []
+        self.young: list[Hole] = []  # lost on both, a moment before the end
+        self.young_count = 0
+        self.recovered = Noted()
+        self.recovery = Durations()
+        self.needless = 0
+        self.disagree = 0  # numberings that only one line had
+        self._numberings: dict[int, Numbering] = {}
+        self._repaired: dict[int, int] = {}
+
+    def take(self, rows: list[Taken]) -> None:
+        """Rows of both lines, sorted."""
+        for _, frame, number, first, stop, at_ns, before_frame, before_ns, by in rows:
+            merged = self._numberings.get(number)
+            if merged is None:
+                merged = self._numberings[number] = Numbering(first, frame, at_ns, number)
+            high = merged.high
+            if first > high:
+                merged.before_frame, merged.before_ns = before_frame, before_ns
+                merged.reveal(first, frame, at_ns, by)
+                merged.forget()
+            elif first < high and first < stop:
+                merged.late(first, min(stop, high), merged.holes.revealed)
+            if stop > high:
+                merged.high = max(first, stop)
+
+    def standing(self, first: int, stop: int) -> tuple[list[Range], int]:
+        """As of a stream: what neither line has brought, and one past the highest number."""
+        merged = self._now()
+        if merged is None:
+            return [], first
+        return merged.holes.within(first, min(stop, merged.high)), merged.high
+
+    def repair(self, row: Row) -> int:
+        """A repair, unwrapped; returns how many numbers of it had been missing."""
+        merged = self._now()
+        if merged is None or row.first >= merged.high:
+            return 0
+        late = merged.late(row.first, min(row.stop, merged.high), merged.holes.revealed)
+        filled = 0
+        for _, first, stop, revealed_ns, _ in late.filled:
+            self.recovered.add(first, stop, row.mark())
+            self.recovery.add(row.at_ns - revealed_ns, stop - first)
+            filled += stop - first
+        self.needless += late.copies
+        self._repaired[merged.number] = self._repaired.get(merged.number, 0) + filled
+        return filled
+
+    def was_asked(self, first: int, stop: int, mark: Mark) -> None:
+        """Somebody asked for [first, stop); the pair's gaps do not tell requests."""
+
+    def nearest(self, raw: int) -> int:
+        """The number that a raw one of a request or repair stands for."""
+        return min(self.streams.items())[1].nearest(raw)
+
+    def close(self, end_ns: int, settings: StreamSettings) -> None:
+        """Both lines have been closed."""
+        self.leads.close()
+        ended = {line: stream.ended_numberings for line, stream in self.streams.items()}
+        for number, merged in sorted(self._numberings.items()):
+            self.messages += merged.messages()
+            spans = [ended.get(line, {}).get(number) for line in LINES]
+            first, second = spans
+            if first is None or second is None:
+                self.disagree += 1
+                continue
+            low = max(first.start, second.start)
+            high = min(first.high, second.high)
+            if low >= high:
+                self.disagree += 1
+                continue
+            self.compared += high - low
+            both = merged.given_up
+            left = [hole for block in merged.holes.remaining() for hole in block.holes]
+            for hole in left:
+                begin, stop = max(hole.first, low), min(hole.stop, high)
+                if begin >= stop:
+                    continue
+                both += stop - begin
+                near = merged.high - hole.stop < settings.late_numbers
+                if near and end_ns - hole.revealed_ns < settings.late_ns:
+                    self.young_count += stop - begin
+                    self.young.append(hole._replace(first=begin, stop=stop))
+                    continue
+                if len(self.lost_ranges) < MAX_RANGES:
+                    self.lost_ranges.add(begin, stop)
+                if len(self.lost_holes) < MAX_LISTED:
+                    self.lost_holes.append(hole._replace(first=begin, stop=stop))
+            self.lost += both
+            repaired = self._repaired.get(number, 0)
+            other = RangeSet((*self.lost_ranges, *self.recovered.ranges))
+            for hole in self.young:
+                other.add(hole.first, hole.stop)
+            listed = len(other) < MAX_RANGES  # else some of both would be listed as of one
+            for line, span in zip(LINES, (first, second), strict=True):
+                own = self.lost_only[line]
+                own.count += span.missing_within(low, high) - both - repaired
+                for a, b in span.missing.within(low, high) if listed else ():
+                    for part in other.missing(a, b):
+                        if len(own.ranges) < MAX_RANGES:
+                            own.ranges.add(*part)
+        self.lost -= self.young_count
+
+    def silent(self, line: str, silence_ns: int) -> Mark | None:
+        """When a line fell silent while the other went on; null if it did not."""
+        other = self.streams.get(LINES[1 - LINES.index(line)])
+        own = self.streams.get(line)
+        if own is None or other is None or own.last is None or other.last is None:
+            return None
+        return own.last if other.last.at_ns - own.last.at_ns > silence_ns else None
+
+    def _now(self) -> Numbering | None:
+        return self._numberings[max(self._numberings)] if self._numberings else None

@@ -1,0 +1,1 @@
+"""JGroups: what UNICAST and MCAST share."""

@@ -1,0 +1,361 @@
+"""What arrived of a stream at the member it is for: gaps, how they ended, copies (design 4.5).
+
+This is about arrivals only; what the member's window made of them is the window's business.
+``Judged`` is what the engines share, ``Arrivals`` the unicast stream; the multicast window is in
+``replay.jgroups.mcast.receiver``. How the part of a gap that an arrival fills has ended, first row
+that fits (the rows as ``replay.jgroups.mcast.receiver`` has them; A1 only where the wire marks
+repairs):
+
+    #   arrival                                                          outcome
+    A1  marked as a repair                                               recovered
+    A2  not asked for, and nobody can have asked yet                     reordered
+    A3  IP id older than that of the message which revealed the gap      reordered (sent before it)
+    A4  asked for                                                        recovered
+    A5  IP id newer than that of the revealing message                   recovered
+    A6  none of these                                                    recovered or late
+"""
+
+import heapq
+from collections import deque
+from itertools import count, pairwise
+from typing import Final, NamedTuple
+
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.sequence.durations import Durations
+from seqaudit.replay.sequence.gaps import (
+    BY_ACK,
+    BY_REQUEST,
+    BY_SEQNO,
+    MAX_KEPT_GAPS,
+    Arrival,
+    Gap,
+    GapTracker,
+    Mark,
+    Outcome,
+    Part,
+)
+from seqaudit.replay.sequence.ip_ids import IpIds
+from seqaudit.replay.sequence.notes import Note
+from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
+
+#: Answered requests that are remembered, to see a second copy for the same request.
+ANSWERED: Final = 256
+#: A gap that was revealed this many ticks before the end of the capture is lost, not open.
+TICKS_TO_LOSE: Final = 3
+
+
+class Answered(NamedTuple):
+    """A resend that filled a part of a gap."""
+
+    part: Range
+    gap: Gap
+    fresh_id: int | None
+
+
+class Judged:
+    """One stream's gaps at its receiver, how they ended, and the copies.
+
+    Args:
+        start: the first seqno expected.
+        known: by the stream's first message; else the capture began in mid-stream.
+        interval_ns: nobody asks sooner than this after a gap arose (A2).
+    """
+
+    def __init__(self, start: int, *, known: bool, interval_ns: int) -> None:
+        self.start_known = known
+        self._begin(start)
+        self.delivery = DeliveryOrder()
+        self.recovery = Durations()
+        self.gaps: list[Gap] = []
+        self.unlisted_gaps = 0
+        self.gap_count = 0
+        self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
+        self.lost = RangeSet()
+        self.unrecovered = RangeSet()
+        self.network_duplicates = 0
+        self.duplicated = Note()
+        self.useful = 0
+        self.undecidable = 0
+        self.needless_count = 0
+        self.needless = Note()
+        self.reordered = Note()
+        self.spurious = Note()  # asked for although it had arrived
+        self.had_by_requests = 0  # not captured, by own requests that do not name them
+        self.unasked_long = False  # should have been asked for; it may have been delivered
+        self._interval_ns = interval_ns
+        self._ids = IpIds()
+        self._by_design = False  # what arrives now is OOB: no reordering (6, traps)
+        self._waiting: list[tuple[int, int, Part]] = []
+        self._ticket = count()
+        self._filling: Arrival | None = None
+
+    def _begin(self, start: int) -> None:
+        """A new window that expects ``start``; what was counted stays."""
+        self.start = start
+        self.tracker = GapTracker(start, self._judge, self._closed, self._part_ended)
+        self.asked = RangeSet()  # own requests that nothing has answered
+        self._regular_high = start - 1  # highest seqno that arrived and was not OOB
+        self._answered: deque[Answered] = deque(maxlen=ANSWERED)
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def _take(self, event: Event, arrival: Arrival, first: int, stop: int) -> list[Range]:
+        """[first, stop) of a message or run came; returns what had not arrived before."""
+        high = self.tracker.known_stop
+        self._by_design = bool(event.flags & Flag.OOB)
+        if first >= high and not self.asked:  # the common case: all of it is new
+            new = self.tracker.arrive(first, stop, arrival, BY_SEQNO)
+        else:
+            new = [
+                part
+                for a, b in pairwise(sorted(self._cuts(first, stop)))
+                for part in self.tracker.arrive(a, b, arrival, BY_SEQNO)
+            ]
+        if new and first >= high and not arrival.repair:
+            self._ids.note(arrival)
+        if not self._by_design:
+            self._regular_high = max(self._regular_high, stop - 1)
+        for part in new:
+            self.asked.remove(*part)
+        return new
+
+    def _cuts(self, first: int, stop: int) -> set[int]:
+        """Where [first, stop) falls into parts that are judged as a whole."""
+        cuts = {first, stop}
+        for part in self.asked.within(first, stop):
+            cuts.update(part)
+        return cuts
+
+    def request(self, first: int, stop: int, mark: Mark) -> list[Range]:
+        """The receiver asked for [first, stop); returns what of it is missing."""
+        missing = self.tracker.open_within(first, stop)
+        if missing:
+            self.tracker.request(first, stop, mark)
+            for part in missing:
+                self.asked.add(*part)
+        return missing
+
+    def _had_all(self, seqno: int, mark: Mark) -> list[Range]:
+        """The receiver has everything up to ``seqno``; returns what was not captured."""
+        self.tracker.reveal(seqno + 1, mark, BY_ACK)
+        return self.tracker.close(seqno + 1, Outcome.UNCAPTURED, mark)
+
+    def _had_others(self, named: list[Range], mark: Mark) -> list[Range]:
+        """The receiver asked for ``named`` at a tick, which is all that it missed below the last of
+        them (jgroups.md 4.4, 5.4): it had the others. Returns what of these was not captured.
+        """
+        had = [
+            part
+            for first, stop in RangeSet(named).missing(self.start, named[-1][0])
+            for part in self.tracker.close_within(first, stop, Outcome.UNCAPTURED, mark)
+        ]
+        self.had_by_requests += sum(stop - first for first, stop in had)
+        return had
+
+    def _passed(self, stop: int, mark: Mark) -> None:
+        """Everything below ``stop`` has been handed to the application."""
+        while self._waiting and self._waiting[0][0] <= stop:
+            heapq.heappop(self._waiting)[2].delivered = mark
+
+    def _network_copy(self, part: Range, mark: Mark) -> None:
+        self.network_duplicates += part[1] - part[0]
+        self.duplicated.add(*part, mark)
+
+    def _end(self, outcome: Outcome) -> list[Range]:
+        """What is missing now never comes; returns what it was."""
+        return self._end_below(self.tracker.known_stop, outcome)
+
+    def _end_unasked(
+        self, end_ns: int, *, only_long: bool = False, dropped: RangeSet | None = None
+    ) -> None:
+        """A receiver asks for what it misses at every tick. Where no request for it was captured,
+        the capture may have missed the message, or the request: nothing proves a loss.
+
+        Args:
+            only_long: only what showed so long before ``end_ns`` that it should have been asked
+                for.
+            dropped: was captured, but the member had no room for it: that never came.
+        """
+        for first, stop in self.tracker.missing():
+            gap = self.tracker.gap_of(first)
+            assert gap is not None, "what is missing lies in a gap"
+            long = end_ns - gap.revealed.at_ns >= TICKS_TO_LOSE * self._interval_ns
+            if only_long and not long:
+                continue
+            others = RangeSet(self.asked.within(first, stop))
+            for part in (dropped or RangeSet()).within(first, stop):
+                others.add(*part)
+            for a, b in others.missing(first, stop):
+                self.tracker.close_within(a, b, Outcome.UNASKED, None)
+                self.unasked_long |= long
+
+    def _end_below(self, stop: int, outcome: Outcome) -> list[Range]:
+        ended = self.tracker.close(stop, outcome, None)
+        if outcome is Outcome.UNRECOVERED:
+            for part in ended:
+                self.unrecovered.add(*part)
+                self.lost.add(*part)
+        return ended
+
+    # -- judging ---------------------------------------------------------------------------------
+
+    def _judge(self, gap: Gap, piece: Range, arrival: Arrival) -> Outcome:
+        self._filling = arrival
+        if arrival.repair:
+            return Outcome.RECOVERED  # A1
+        asked = bool(self.asked.within(*piece))
+        first = self._newer(gap, arrival.fresh_id, arrival.first)
+        last = self._newer(gap, arrival.last_fresh_id, arrival.last)
+        newer = bool(first and last)
+        if not asked and self._nobody_can_have_asked(gap, piece, arrival, newer=newer):
+            return Outcome.REORDERED  # A2
+        if first is False and last is False:
+            return Outcome.REORDERED  # A3
+        if asked or newer:
+            return Outcome.RECOVERED  # A4, A5
+        return Outcome.EITHER  # A6
+
+    def _nobody_can_have_asked(
+        self, gap: Gap, piece: Range, arrival: Arrival, *, newer: bool
+    ) -> bool:
+        """A2. ``newer``: by its IP ids it was sent after the message that revealed the gap."""
+        return not newer and self._too_soon(gap, arrival)
+
+    def _too_soon(self, gap: Gap, arrival: Arrival) -> bool:
+        since = gap.before if gap.before is not None else gap.revealed
+        return arrival.last.at_ns - since.at_ns < self._interval_ns
+
+    def _newer(self, gap: Gap, fresh_id: int | None, mark: Mark) -> bool | None:
+        return self._ids.is_newer(gap, fresh_id, mark, self.tracker.arrived)
+
+    def _part_ended(self, gap: Gap, piece: Range, outcome: Outcome, part: Part) -> None:
+        size = piece[1] - piece[0]
+        self.counts[outcome] += size
+        if part.last is None:
+            return
+        heapq.heappush(self._waiting, (piece[1], next(self._ticket), part))
+        if outcome in (Outcome.RECOVERED, Outcome.EITHER):
+            self.recovery.add(part.last.at_ns - gap.revealed.at_ns, size)  # V10
+        if outcome is Outcome.RECOVERED:
+            self.lost.add(*piece)  # V1
+            self.useful += size
+            assert self._filling is not None
+            if self._may_be_late(gap):
+                self._answered.append(Answered(piece, gap, self._filling.fresh_id))
+        elif outcome is Outcome.EITHER:
+            self.undecidable += size
+        elif outcome is Outcome.REORDERED and self._is_overtaken(piece):
+            self.reordered.add(*piece, part.last)
+
+    def _may_be_late(self, gap: Gap) -> bool:
+        """Can a copy still show that what filled this gap was the original?"""
+        return True
+
+    def _is_overtaken(self, piece: Range) -> bool:
+        """OOB messages, and what only they overtook, are out of order by design (V15)."""
+        return not self._by_design and piece[0] <= self._regular_high
+
+    def _original_came(self, part: Range, event: Event) -> None:
+        """A copy of what a resend had filled: was the original only late, after all?"""
+        for answered in list(self._answered):
+            (first, stop), gap, _ = answered
+            first, stop = max(first, part[0]), min(stop, part[1])
+            if (
+                first < stop
+                and Outcome.RECOVERED in gap.parts
+                and self._is_late_original(answered, event)
+            ):
+                self._was_late(gap, first, stop)
+
+    def _is_late_original(self, answered: Answered, event: Event) -> bool:
+        """It is, if the copy is older than the resend by its IP id; without ids, if the two are
+        one more than was asked for, one of them was the original.
+        """
+        _, gap, fresh_id = answered
+        if fresh_id is None or event.fresh_id is None:
+            return gap.requests == 1
+        return 0 < (fresh_id - event.fresh_id) % 65536 < 32768
+
+    def _was_late(self, gap: Gap, first: int, stop: int) -> None:
+        taken = gap.parts[Outcome.RECOVERED]
+        moved = taken.ranges.remove(first, stop)
+        late = gap.parts.setdefault(Outcome.REORDERED, Part())
+        late.first, late.last, late.delivered = taken.first, taken.last, taken.delivered
+        for piece in moved:
+            size = piece[1] - piece[0]
+            late.ranges.add(*piece)
+            self.lost.remove(*piece)
+            self.useful -= size
+            self.counts[Outcome.RECOVERED] -= size
+            self.counts[Outcome.REORDERED] += size
+            if late.last is not None:
+                self.reordered.add(*piece, late.last)
+        if not taken.ranges:
+            del gap.parts[Outcome.RECOVERED]
+
+    def _closed(self, gap: Gap) -> None:
+        self.gap_count += 1
+        if len(self.gaps) < MAX_KEPT_GAPS:
+            self.gaps.append(gap)
+        else:
+            self.unlisted_gaps += 1
+
+
+class Arrivals(Judged):
+    """One unicast stream's arrivals at its receiver."""
+
+    def arrive(self, event: Event) -> list[Range]:
+        """A message or run; returns the seqnos that had not arrived before."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        self.expect_from(event.seqno)
+        return self._take(event, event.arrival(), event.seqno, event.stop_seqno)
+
+    def expect_from(self, first: int) -> None:
+        """The stream is known to go back to ``first``, below what was expected so far."""
+        if first < self.start:
+            self.tracker.expect_from(first)
+            self.start = first
+
+    def reveal_from(self, first: int, stop: int, mark: Mark, by: str = BY_REQUEST) -> None:
+        """The receiver says that [first, stop) exists."""
+        self.expect_from(first)
+        self.tracker.reveal(stop, mark, by)
+
+    def level(self, seqno: int, mark: Mark) -> list[Range]:
+        """The receiver says that it has everything up to ``seqno``; returns what was not captured.
+
+        Nothing below ``start`` counts: it was before the capture.
+        """
+        if seqno < self.start:
+            return []
+        return self._had_all(seqno, mark)
+
+    def deliver(self, first: int, stop: int, mark: Mark) -> None:
+        """[first, stop) is handed to the application in this order."""
+        self.delivery.deliver(first, stop)
+        self._passed(stop, mark)
+
+    def copy(self, part: Range, event: Event, *, needed: bool) -> None:
+        """A copy of what had arrived; ``needed``: the receiver's window did not have it."""
+        size = part[1] - part[0]
+        if event.flags & Flag.NETWORK_DUPLICATE:
+            self._network_copy(part, event.first_mark())
+        elif needed:
+            self.useful += size
+        else:
+            self._original_came(part, event)
+            self.needless_count += size
+            self.needless.add(*part, event.first_mark())
+
+    def end_unasked(self, end_ns: int) -> None:
+        """What is missing now and was not asked for never comes; whether it was lost is open."""
+        self._end_unasked(end_ns)
+
+    def had_others(self, named: list[Range], mark: Mark) -> list[Range]:
+        """See ``_had_others``."""
+        return self._had_others(named, mark)
+
+    def end(self, outcome: Outcome) -> None:
+        """What is missing now never comes."""
+        self._end(outcome)

@@ -1,0 +1,326 @@
+"""What two captures of one conversation say together: one at its sender, one at its receiver.
+
+An engine replays one capture. What only both ends show (jgroups.md 6, "S+R") it writes into
+``Ends``, bounded; the replay stage, which has all captures of a conversation one after the other,
+hands all of them to ``Meeting``, whose answer does not depend on their order.
+
+    a resent copy of seqno q, sent at c                                          it was sent
+    q had first arrived at a, and a + the clocks' difference < c for certain     after the arrival
+    q first arrived at a, and not before c for certain                           before
+    q never arrived, and the receiver's capture goes on until after c            before
+    anything else                                                                cannot be told
+
+Nothing here knows a protocol: an engine says which streams it has an end of.
+"""
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.sequence.clocks import Clocks, Key, Sightings
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import Range, RangeSet
+
+SENDER: Final = "sender"
+RECEIVER: Final = "receiver"
+
+#: Stretches of seqnos that all captures of a conversation may remember: 56 bytes each.
+MAX_STRETCHES: Final = 1_000_000
+#: Directions between two members whose datagrams one capture remembers.
+MAX_DIRECTIONS: Final = 128
+MAX_EXAMPLES: Final = 8
+#: IP ids that are given to the datagrams of one burst at most.
+MAX_BURST: Final = 4_096
+IP_IDS: Final = 1 << 16
+
+
+class Stretch(NamedTuple):
+    """Seqnos [first, stop) that were captured from ``from_ns`` to ``to_ns``, in this order."""
+
+    first: int
+    stop: int
+    frame: int
+    from_ns: int
+    to_ns: int
+    from_id: int  # IP id of the first datagram; -1: not known
+    to_id: int  # of the last
+
+    def narrowed(self, first: int, stop: int) -> "Stretch":
+        """[first, stop) of it; only of its first and its last message the moment is known."""
+        frame, from_ns, to_ns, from_id, to_id = self[2:]
+        if first > self.first:
+            from_ns, from_id = (to_ns, to_id) if first == self.stop - 1 else (from_ns, -1)
+        if stop < self.stop:
+            to_ns, to_id = (from_ns, from_id) if stop == self.first + 1 else (to_ns, -1)
+        return Stretch(first, stop, frame, from_ns, to_ns, from_id, to_id)
+
+
+#: Numbers of a stretch.
+WIDTH: Final = len(Stretch._fields)
+
+
+class Stretches:
+    """Many of them, in the order of their capture."""
+
+    __slots__ = ("_columns",)
+
+    def __init__(self) -> None:
+        self._columns = array("q")
+
+    def __len__(self) -> int:
+        return len(self._columns) // WIDTH
+
+    def __iter__(self) -> Iterator[Stretch]:
+        values = iter(self._columns)
+        return (Stretch(*row) for row in zip(*[values] * WIDTH, strict=True))
+
+    def add(self, event: Event, part: Range) -> None:
+        """A part of a message or run, with the times that are known of it."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        first, last = event.first_mark(), event.last_mark()
+        fresh = -1 if event.fresh_id is None else event.fresh_id
+        last_fresh = event.arrival().last_fresh_id
+        whole = Stretch(
+            event.seqno, event.stop_seqno, first.frame, first.at_ns, last.at_ns, fresh,
+            -1 if last_fresh is None else last_fresh,
+        )  # fmt: skip
+        self._columns.extend(whole.narrowed(*part))
+
+
+@dataclass(slots=True)
+class End:
+    """One stream at one of its ends: at its sender copies, at its receiver first arrivals."""
+
+    role: str
+    system: str
+    sender: str
+    receiver: str
+    conn_id: int | None
+    first: Mark
+    stretches: Stretches = field(default_factory=Stretches)
+
+
+class Ends:
+    """What one capture knows of the ends that it was taken at.
+
+    Attributes:
+        first, last: of everything that was captured of the conversation.
+    """
+
+    def __init__(self, capture: int) -> None:
+        self.capture = capture
+        self.streams: dict[str, End] = {}
+        self.seen: dict[tuple[str, str], Sightings] = {}
+        self.first: Mark | None = None
+        self.last: Mark | None = None
+        self.full = False
+
+    def saw(self, event: Event) -> None:
+        """Any event of the conversation: what tells its datagrams apart is kept for the clocks."""
+        first, last = event.first_mark(), event.last_mark()
+        if self.first is None or first.at_ns < self.first.at_ns:
+            self.first = first
+        if self.last is None or last.at_ns > self.last.at_ns:
+            self.last = last
+        source, destination = event.source, event.destination
+        if source is None or destination is None or event.flags & Flag.NETWORK_DUPLICATE:
+            return
+        seen = self.seen.get((source, destination))
+        if seen is None:
+            if len(self.seen) >= MAX_DIRECTIONS:
+                return
+            seen = self.seen[source, destination] = Sightings()
+        # an IP id, or a number that its sender uses once; an IP id of 0 is none (RFC 6864)
+        if event.fresh_id or event.stamp is not None:
+            seen.saw(_key(event, event.seqno, event.fresh_id), first.at_ns)
+        if event.kind is Kind.DATA and event.count > 1 and event.last_fresh_id:
+            assert event.stop_seqno is not None
+            seen.saw(_key(event, event.stop_seqno - 1, event.last_fresh_id), last.at_ns)
+
+    def sent_again(self, stream: str, system: str, conn_id: int | None, event: Event,
+                   fresh: list[Range]) -> None:  # fmt: skip
+        """At the sender: what is not ``fresh`` of a message or run has been sent before."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        end = self._end(SENDER, stream, system, conn_id, event)
+        for part in RangeSet(fresh).missing(event.seqno, event.stop_seqno):
+            self._add(end, event, part)
+
+    def arrived(self, stream: str, system: str, conn_id: int | None, event: Event,
+                fresh: list[Range]) -> None:  # fmt: skip
+        """At the receiver: ``fresh`` of a message or run had not arrived before."""
+        end = self._end(RECEIVER, stream, system, conn_id, event)
+        for part in fresh:
+            self._add(end, event, part)
+
+    def size(self) -> int:
+        """Stretches that are remembered."""
+        return sum(len(end.stretches) for end in self.streams.values())
+
+    def _end(
+        self, role: str, stream: str, system: str, conn_id: int | None, event: Event
+    ) -> End:  # fmt: skip
+        end = self.streams.get(stream)
+        if end is None:
+            assert event.source is not None and event.destination is not None
+            end = self.streams[stream] = End(
+                role, system, event.source, event.destination, conn_id, event.first_mark()
+            )
+        return end
+
+    def _add(self, end: End, event: Event, part: Range) -> None:
+        if self.full or len(end.stretches) >= MAX_STRETCHES:
+            self.full = True
+            return
+        end.stretches.add(event, part)
+
+
+def _key(event: Event, seqno: int | None, fresh_id: int | None) -> Key:
+    """Numbers, because the hash of null differs from run to run."""
+    numbers = (event.conn_id, seqno, event.stamp, fresh_id)
+    return (int(event.kind), *(-1 if number is None else number for number in numbers))
+
+
+class Met(NamedTuple):
+    """One stream whose sender's and whose receiver's capture are both here."""
+
+    stream: str
+    at_sender: Ends
+    at_receiver: Ends
+
+    @property
+    def end(self) -> End:
+        """The sender's."""
+        return self.at_sender.streams[self.stream]
+
+
+class Meeting:
+    """All captures of one conversation."""
+
+    def __init__(self, conversation: str) -> None:
+        self.conversation = conversation
+        self.captures: list[Ends] = []
+        self._size = 0
+
+    def add(self, ends: Ends) -> None:
+        """One capture is over."""
+        self.captures.append(ends)
+        self._size += ends.size()
+        if self.full:
+            for one in self.captures:
+                for end in one.streams.values():
+                    end.stretches = Stretches()
+
+    @property
+    def full(self) -> bool:
+        """Was there more than is remembered? Then nothing is compared, whatever the order."""
+        return self._size > MAX_STRETCHES or any(ends.full for ends in self.captures)
+
+    def met(self) -> Iterator[Met]:
+        """Every stream with a capture at its sender and one at its receiver, in a stable order."""
+        receivers: dict[str, list[Ends]] = {}
+        ordered = sorted(self.captures, key=lambda ends: ends.capture)
+        for ends in ordered:
+            for stream, end in ends.streams.items():
+                if end.role == RECEIVER:
+                    receivers.setdefault(stream, []).append(ends)
+        for ends in ordered:
+            for stream in sorted(ends.streams):
+                if ends.streams[stream].role == SENDER:
+                    for other in receivers.get(stream, ()):
+                        yield Met(stream, ends, other)
+
+
+@dataclass(slots=True)
+class Judged:
+    """Copies of one stream beside its arrivals; times are the receiver's clock.
+
+    Attributes:
+        after: certainly sent after the first arrival.
+        undecided: of arrived messages, neither certainly after nor certainly before.
+        late: sent after the last that the receiver's capture has of the conversation, and never
+            arrived in it: before, if that capture went on until ``late_ns``.
+        begin_ns: before only if the receiver's capture had begun by then; null: not known.
+    """
+
+    copies: int = 0
+    after: int = 0
+    undecided: int = 0
+    late: int = 0
+    late_ns: int = 0
+    begin_ns: int | None = None
+    clock_set: bool = False
+    seqnos: RangeSet = field(default_factory=RangeSet)
+    examples: list[tuple[int, Mark, Mark]] = field(default_factory=list)  # seqno, copy, arrival
+
+
+def clocks_of(met: Met) -> Clocks:
+    """The clocks of the two captures, by the datagrams of the two members."""
+    end = met.end
+    none = Sightings()
+    ways = ((end.sender, end.receiver), (end.receiver, end.sender))
+    here, there = met.at_sender.seen, met.at_receiver.seen
+    out = here.get(ways[0], none).common(there.get(ways[0], none))
+    back = there.get(ways[1], none).common(here.get(ways[1], none))
+    return Clocks(out, back)
+
+
+def judge(met: Met, clocks: Clocks) -> Judged:
+    """Which copies were sent after their message had arrived."""
+    told = Judged()
+    arrivals = sorted(met.at_receiver.streams[met.stream].stretches)
+    firsts = [arrival.first for arrival in arrivals]
+    last = met.at_receiver.last
+    assert last is not None
+    for copy in met.end.stretches:
+        told.copies += copy.stop - copy.first
+        came = RangeSet()
+        low = max(bisect_right(firsts, copy.first) - 1, 0)
+        for seen in arrivals[low : bisect_left(firsts, copy.stop)]:
+            part = max(copy.first, seen.first), min(copy.stop, seen.stop)
+            if part[0] >= part[1]:
+                continue
+            came.add(*part)
+            count = part[1] - part[0]
+            sent, arrival = copy.narrowed(*part), seen.narrowed(*part)
+            early, late = clocks.at(sent.from_ns), clocks.at(sent.to_ns)
+            told.clock_set |= early is None or late is None
+            if early and early.below is not None and arrival.to_ns < sent.from_ns + early.below:
+                told.after += count
+                told.seqnos.add(*part)
+                if len(told.examples) < MAX_EXAMPLES:
+                    marks = Mark(copy.frame, sent.from_ns), Mark(arrival.frame, arrival.from_ns)
+                    told.examples.append((part[0], *marks))
+            elif not _same_burst(sent, arrival) and (
+                late is None or late.above is None or arrival.from_ns < sent.to_ns + late.above
+            ):
+                told.undecided += count
+        missing = copy.stop - copy.first - came.total()
+        if not missing:
+            continue
+        late = clocks.at(copy.to_ns)
+        if late is None or late.above is None:
+            told.undecided += missing
+        elif copy.to_ns + late.above > last.at_ns:
+            told.late += missing
+            told.late_ns = max(told.late_ns, copy.to_ns + late.above)
+    opened = clocks.at(met.end.first.at_ns)
+    if opened is not None and opened.below is not None:
+        told.begin_ns = met.end.first.at_ns + opened.below
+    return told
+
+
+def _same_burst(copy: Stretch, arrival: Stretch) -> bool:
+    """Are the datagrams that arrived among those of the copies, by their IP ids?
+
+    A sender counts them up (``replay.sequence.ip_ids``), so those of one burst lie between its
+    first and its last.
+    """
+    ids = (copy.from_id, copy.to_id, arrival.from_id, arrival.to_id)
+    if -1 in ids:
+        return False
+    size, first, last = ((number - ids[0]) % IP_IDS for number in ids[1:])
+    return first <= last <= size < MAX_BURST

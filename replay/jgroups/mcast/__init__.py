@@ -1,0 +1,1 @@
+"""MCAST (NAKACK4) and NAKACK2."""

@@ -1,0 +1,501 @@
+"""MCAST (shipped as NAKACK4, with NAKACK3 and NAKACK2 beside it): one cluster in one capture.
+
+Comes in: the events of conversation ``mcast|<cluster>`` of one capture, in capture order. Goes out:
+a summary of every multicast stream, its gaps, findings, and the views that were seen. Replays
+jgroups.md 5.3 (sender), 5.4 (receiver), 5.5 (NAKACK2) and 5.6 (the design document's rules, as
+``mcast.rules=document``); what a capture can prove at which point is section 6.
+
+Which part is replayed depends on where the capture was taken: at a member's interface its own
+stream is replayed as a sender and every other stream as a receiver; between members only what
+passes is known.
+
+Life of this member's windows (5.4):
+
+    #   event                               windows
+    W1  JOIN_RSP to this member, first one  all new, each at the digest's delivered seqno (R17);
+                                            what arrived before waits in a queue of 50 (R1)
+    W2  VIEW delivered: P is new            a window at 0 (R16), unless there is one (R18)
+    W3  VIEW delivered: P is gone           P's window is removed (R15)
+    W4  MergeView with digest               a window behind the digest is replaced (R19)
+    W5  VIEW without this member            all end: it is dead, has left or was excluded (V12)
+
+The rows are those of ``seqaudit.replay.jgroups.mcast.tables``.
+"""
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.settings import MEMBER, Vantage
+from seqaudit.replay.jgroups.mcast.passing import PassingModel
+from seqaudit.replay.jgroups.mcast.receiver import AckSchedule, ReceiverModel
+from seqaudit.replay.jgroups.mcast.sender import SenderModel
+from seqaudit.replay.jgroups.members import Members, View
+from seqaudit.replay.jgroups.stream import Counted
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import Range, RangeSet
+from seqaudit.replay.stages.parameters import DEFAULT, EngineParameters, Given
+
+SYSTEMS: Final = frozenset({"nakack4", "nakack3", "nakack2"})
+MAX_VIEWS: Final = 1_000
+LONGEST_DEFAULT_INTERVAL_MS: Final = 1_000  # NAKACK4's own default (5.1)
+
+
+class Peer:
+    """What one member asked of a stream and acknowledged, as far as it passed the capture (V17)."""
+
+    __slots__ = ("acks", "highest_ack", "last_ack", "repairs", "requested_seqnos", "requests")
+
+    def __init__(self) -> None:
+        self.requests = 0
+        self.requested_seqnos = 0
+        self.acks = 0
+        self.highest_ack: int | None = None
+        self.repairs = 0  # XMIT_RSP messages to it
+
+    def row(self) -> dict[str, Any]:
+        """As the report's stream shows it."""
+        return {
+            "requests": self.requests,
+            "requested_seqnos": self.requested_seqnos,
+            "acks": self.acks,
+            "highest_ack": self.highest_ack,
+            "repairs": self.repairs,
+        }
+
+
+class Stream(Counted):
+    """One sender's messages in this capture.
+
+    Attributes:
+        further_sends: first sends to one more member: over TCP each gets its own.
+        receiver, sender_model: the window of the end that is replayed here.
+    """
+
+    def __init__(self, key: str, sender: str, system: str) -> None:
+        super().__init__(key, system, sender)
+        self.peers: dict[str, Peer] = {}
+        self.further_sends = 0
+        self.sent_to: dict[str, RangeSet] = {}
+        self.receiver: ReceiverModel | None = None
+        self.sender_model: SenderModel | None = None
+        self.pending_views: deque[tuple[int, Event]] = deque()
+
+    def peer(self, member: str) -> Peer:
+        """The counters of one member."""
+        found = self.peers.get(member)
+        if found is None:
+            found = self.peers[member] = Peer()
+        return found
+
+    def count(self, event: Event) -> list[Range]:
+        """Count a message or run; returns the seqnos that were never captured before."""
+        if event.wire_kind == "XMIT_RSP" and event.destination is not None:
+            self.peer(event.destination).repairs += event.count
+        return super().count(event)
+
+    def sent_first(self, event: Event, fresh: list[Range]) -> list[Range]:
+        """What went to its destination for the first time: no copies (jgroups.md 1.9).
+
+        Over UDP a message to all has no destination, and this is ``fresh``.
+        """
+        assert event.seqno is not None and event.stop_seqno is not None
+        if event.destination is None or event.kind is Kind.RETRANSMISSION:
+            return fresh
+        to = self.sent_to.setdefault(event.destination, RangeSet())
+        first = to.add(event.seqno, event.stop_seqno)
+        self.further_sends += RangeSet(first).total() - RangeSet(fresh).total()
+        return first
+
+
+class McastEngine:
+    """One cluster in one capture. See the module's docstring."""
+
+    def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
+        self.conversation = conversation
+        self.cluster = conversation.partition("|")[2]
+        self.parameters = EngineParameters("mcast", given)
+        self.vantage = vantage
+        self.streams: dict[str, Stream] = {}
+        self.members = Members(vantage)
+        self.view: View | None = None  # installed at this member; between members: last one seen
+        self.views: list[tuple[View, Mark, bool]] = []  # seen, where, installed here
+        self.unknown_deltas: list[Mark] = []
+        self.joined = False  # this member is known to have windows
+        self.excluded: tuple[Mark, str] | None = None
+        self.leaving: Mark | None = None
+        self.last: Mark | None = None  # of all events
+        self.reports_interval: dict[str, tuple[int, int]] = {}
+        self._known_views: dict[tuple[str, int], View] = {}
+        self._bases: dict[str, int] = {}  # where a window begins that has not been opened yet
+        self._queued: deque[Event] = deque()
+        self._queued_messages = 0
+        self._document = self.parameters.value("rules") == "document"
+
+    # -- events --------------------------------------------------------------------------------
+
+    def feed(self, event: Event) -> None:
+        """Replay one event."""
+        if event.kind is Kind.MEMBER:
+            self.members.saw(event)
+            return
+        last = event.last_mark()
+        if self.last is None or last.frame >= self.last.frame:
+            self.last = last
+        self.members.learn(event)
+        if self.members.captured_twice(event):
+            return
+        if event.flags & Flag.REFUSED and self.members.comes_here(event):
+            return  # the member had closed the connection
+        if event.kind in (Kind.DATA, Kind.RETRANSMISSION):
+            self._numbered(event)
+        elif event.kind is Kind.VIEW:
+            if event.seqno is None:
+                self._told_view(event)
+            else:
+                self._numbered(event)
+        elif event.kind is Kind.ACK:
+            self._ack(event)
+        elif event.kind is Kind.REQUEST:
+            self._request(event)
+        elif event.kind is Kind.HIGHEST:
+            self._highest(event)
+        elif event.kind is Kind.DIGEST:
+            self._digest(event)
+        elif event.wire_kind == "LEAVE_RSP" and self.members.local in (event.destination,):
+            self.leaving = event.first_mark()
+
+    def close(self) -> None:
+        """The capture is over."""
+        for stream in self.streams.values():
+            if stream.receiver is not None:
+                assert self.last is not None, "a stream has events"
+                stream.receiver.finish(self.last.at_ns)
+            if stream.passing is not None:
+                stream.passing.finish()
+            if stream.sender_model is not None:
+                stream.sender_model.finish()
+
+    def _from_local(self, event: Event) -> bool:
+        return self.members.is_local(event.source)
+
+    # -- numbered messages -----------------------------------------------------------------------
+
+    def _stream(self, sender: str, event: Event) -> Stream:
+        key = f"{self.cluster}|{sender}"
+        stream = self.streams.get(key)
+        if stream is None:
+            stream = self.streams[key] = Stream(key, sender, event.system)
+            if self.vantage.kind != MEMBER or self.members.is_local(sender):
+                proof_ns = self.parameters.value("block_proof_ms") * 1_000_000
+                if event.system != "nakack2":
+                    stream.sender_model = SenderModel(
+                        self.parameters.value("capacity"), proof_ns, document=self._document
+                    )
+                    if self.view is not None:
+                        stream.sender_model.members_are(
+                            frozenset(self.view.members), sender, event.first_mark()
+                        )
+        return stream
+
+    def _receiver(self, low: int, *, known: bool, system: str) -> ReceiverModel:
+        capacity = self.parameters.value("capacity") if system != "nakack2" else None  # N2
+        return ReceiverModel(
+            low,
+            known=known,
+            capacity=capacity,
+            # The document's scan asks for every gap that it finds (D11): nothing is too early.
+            interval_ns=0 if self._document else self._interval_ns(),
+            interval_given=not self._document
+            and self.parameters.origin("xmit_interval_ms") != DEFAULT,
+            document=self._document,
+            acks=self._ack_schedule() if system == "nakack4" else None,  # N3
+        )
+
+    def _interval_ns(self) -> int:
+        return int(self.parameters.value("xmit_interval_ms")) * 1_000_000
+
+    def _ack_schedule(self) -> AckSchedule:
+        """When this member owes ACKs; without a given interval, the longest default is assumed."""
+        interval = self.parameters.value("xmit_interval_ms")
+        if self.parameters.origin("xmit_interval_ms") == DEFAULT:
+            interval = LONGEST_DEFAULT_INTERVAL_MS
+        threshold = self.parameters.value("ack_threshold")
+        if threshold is None and self.parameters.value("capacity") is not None:
+            threshold = self.parameters.value("capacity") // 4
+        return AckSchedule(interval * 1_000_000, threshold)
+
+    def _numbered(self, event: Event) -> None:
+        assert event.source is not None and event.seqno is not None
+        stream = self._stream(event.source, event)
+        if event.kind is Kind.VIEW and self._from_local(event):
+            self._install_from(event)  # the sender installs it before it is on the wire (S8)
+        fresh = stream.count(event)
+        if self.vantage.kind == MEMBER and not self.members.is_local(event.source):
+            self._arrive(stream, event)
+            return
+        if stream.passing is None:
+            stream.passing = PassingModel(event.seqno, at_sender=self.vantage.kind == MEMBER)
+        stream.passing.passed(event, stream.sent_first(event, fresh))
+        if stream.sender_model is not None:
+            for first, stop in fresh:
+                stream.sender_model.sent(first, stop, event.first_mark(), event.last_mark())
+        if event.kind is Kind.VIEW and self.vantage.kind != MEMBER:
+            self._install_from(event)
+
+    def _arrive(self, stream: Stream, event: Event) -> None:
+        assert event.seqno is not None
+        if event.destination is not None and self.members.local not in (None, event.destination):
+            return  # a repair for somebody else
+        if self.excluded is not None or (stream.receiver and stream.receiver.ended):
+            stream.outside_membership += event.count
+            self._note_view(event)
+            return
+        if not self.joined:
+            self._queue(event)
+        if stream.receiver is None:
+            if (
+                self.joined
+                and stream.sender not in self._bases
+                and self._not_a_member(stream.sender)
+            ):
+                stream.outside_membership += event.count  # R2
+                self._note_view(event)
+                return
+            base = self._bases.get(stream.sender)
+            low = event.seqno - 1 if base is None else base
+            known = base is not None or event.seqno == 1
+            stream.receiver = self._receiver(low, known=known, system=stream.system)
+        receiver = stream.receiver
+        receiver.two_members = self.view is not None and len(self.view.members) == 2
+        receiver.arrive(event)
+        self._note_view(event)
+        if event.kind is Kind.VIEW:
+            stream.pending_views.append((event.seqno, event))
+        while stream.pending_views and stream.pending_views[0][0] <= receiver.window.low:
+            self._install_from(stream.pending_views.popleft()[1])
+            if stream.receiver is not receiver:
+                break
+
+    def _note_view(self, event: Event) -> None:
+        if event.kind is Kind.VIEW:
+            self._see_view(event)
+
+    def _not_a_member(self, sender: str) -> bool:
+        return self.view is not None and sender not in self.view.members
+
+    def _queue(self, event: Event) -> None:
+        """Not yet a server: the last messages wait for the join (R1)."""
+        self._queued.append(event)
+        self._queued_messages += event.count
+        size = self.parameters.value("become_server_queue_size")
+        while self._queued and self._queued_messages - self._queued[0].count >= size:
+            self._queued_messages -= self._queued.popleft().count
+
+    # -- views -----------------------------------------------------------------------------------
+
+    def _see_view(self, event: Event) -> View | None:
+        """Note a view (V11); one without this member ends its windows, delivered or not (W5)."""
+        view = View.of(event.details(), self._known_views)
+        mark = event.first_mark()
+        if view is None:
+            if len(self.unknown_deltas) < MAX_VIEWS and mark not in self.unknown_deltas:
+                self.unknown_deltas.append(mark)
+            return None
+        key = (view.creator, view.number)
+        if key not in self._known_views and len(self.views) < MAX_VIEWS:
+            self._known_views[key] = view
+            self.views.append((view, mark, False))
+        if (
+            self.vantage.kind == MEMBER
+            and self.members.local is not None
+            and self.view is not None
+            and self.members.local in self.view.members
+            and self.members.local not in view.members
+            and view.number > self.view.number
+            and self.excluded is None
+        ):
+            self._exclude(event, view, mark)
+        return view
+
+    def _exclude(self, event: Event, view: View, mark: Mark) -> None:
+        why = "it had left" if self.leaving is not None else "a view without it"
+        self.excluded = (mark, why)
+        for stream in self.streams.values():
+            receiver = stream.receiver
+            if receiver is None or receiver.ended is not None:
+                continue
+            assert self.members.local is not None
+            peer = stream.peers.get(self.members.local)
+            low = receiver.start - 1
+            if peer is not None and peer.highest_ack is not None:
+                low = max(low, peer.highest_ack)
+            high = receiver.window.low
+            if stream.sender == event.source and event.seqno is not None:
+                high = min(high, event.seqno - 1)
+            self.reports_interval[stream.key] = (low, high)
+            receiver.end(mark, why, member_gone=True)
+
+    def _install_from(self, event: Event) -> None:
+        view = self._see_view(event)
+        if view is not None and self.excluded is None:
+            self._install(view, event.details(), event.first_mark())
+
+    def _install(self, view: View, detail: Mapping[str, Any], mark: Mark) -> None:
+        """This member installs a view (5.4 "view", "digest"; 5.3 "view")."""
+        if self.vantage.kind == MEMBER and self.members.local not in (None, *view.members):
+            return
+        current = self.view
+        if (
+            current is not None
+            and current.creator == view.creator
+            and view.number <= current.number
+        ):
+            return  # a copy, or older than the one it joined with
+        self.view = view
+        self.views = [
+            (seen, at, here or (seen.creator, seen.number) == (view.creator, view.number))
+            for seen, at, here in self.views
+        ]
+        digest = detail.get("digest") or {}
+        for stream in self.streams.values():
+            if stream.sender_model is not None:
+                stream.sender_model.members_are(frozenset(view.members), stream.sender, mark)
+            receiver = stream.receiver
+            if receiver is None:
+                continue
+            if stream.sender not in view.members:
+                receiver.end(mark, "its sender left the view", member_gone=False)  # R15, W3
+            elif receiver.ended is not None:  # it is back: no window, so R17, or R16 without digest
+                receiver.begin_again(
+                    int(digest[stream.sender][0]) if stream.sender in digest else 0
+                )
+            elif detail.get("merge") and stream.sender in digest:
+                receiver.merge(int(digest[stream.sender][0]), mark)
+        before = set(current.members) if current is not None else None
+        for member in view.members:
+            if member in digest:
+                self._bases.setdefault(member, int(digest[member][0]))
+            elif before is not None and member not in before:
+                self._bases.setdefault(member, 0)
+
+    def _told_view(self, event: Event) -> None:
+        """JOIN_RSP and its like: a view told to one member, not multicast."""
+        view = self._see_view(event)
+        if view is None or event.wire_kind != "JOIN_RSP":
+            return
+        if (
+            self.vantage.kind != MEMBER
+            or self.members.local is None
+            or event.destination != self.members.local
+        ):
+            return
+        if self.joined or self.members.local not in view.members:
+            return  # only the first one counts (2.6)
+        detail, mark = event.details(), event.first_mark()
+        digest = detail.get("digest") or {}
+        self.joined = True
+        self.view = None
+        self._bases = {member: 0 for member in view.members if member != self.members.local}
+        self._bases |= {
+            m: int(levels[0]) for m, levels in digest.items() if m != self.members.local
+        }
+        for stream in self.streams.values():
+            if stream.receiver is not None:
+                stream.outside_membership += stream.arrivals
+                stream.receiver = None
+                stream.pending_views.clear()
+        self._install(view, detail, mark)
+        surplus = self._queued_messages - self.parameters.value("become_server_queue_size")
+        waiting, self._queued = self._queued, deque()
+        for queued in waiting:
+            assert queued.seqno is not None and queued.source is not None
+            skip = min(max(surplus, 0), queued.count - 1)
+            surplus -= queued.count
+            stream = self._stream(queued.source, queued)
+            stream.outside_membership -= queued.count - skip
+            self._arrive(
+                stream, replace(queued, seqno=queued.seqno + skip, count=queued.count - skip)
+            )
+
+    # -- control messages --------------------------------------------------------------------------
+
+    def _ack(self, event: Event) -> None:
+        assert event.source is not None and event.seqno is not None
+        if event.destination is None:
+            return
+        stream = self._stream(event.destination, event)
+        mark = event.first_mark()
+        peer = stream.peer(event.source)
+        peer.acks += event.count
+        peer.highest_ack = max(event.seqno, peer.highest_ack or event.seqno)
+        if stream.sender_model is not None:
+            stream.sender_model.acked(event.source, event.seqno, mark)
+        if stream.passing is not None:
+            stream.passing.acked(event.source, event.seqno)
+        if self._from_local(event) and self.excluded is None:
+            self.joined = True
+            if stream.receiver is None and not self.members.is_local(stream.sender):
+                low = self._bases.get(stream.sender)
+                stream.receiver = self._receiver(
+                    event.seqno if low is None else low,
+                    known=low is not None,
+                    system=stream.system,
+                )
+            if stream.receiver is not None:
+                stream.receiver.level(event.seqno, mark)
+
+    def _request(self, event: Event) -> None:
+        assert event.source is not None and event.stream is not None
+        sender = event.stream.rpartition("|")[2]  # N8: whoever was asked
+        stream = self._stream(sender, event)
+        peer = stream.peer(event.source)
+        peer.requests += 1
+        peer.requested_seqnos += event.count
+        mark = event.first_mark()
+        if stream.sender_model is not None:
+            stream.sender_model.requested(event.source, mark)
+        if stream.passing is not None and not event.flags & Flag.NETWORK_DUPLICATE:
+            stream.passing.requested(event.source, event.ranges(), mark)
+        if self._from_local(event) and not self.members.is_local(sender) and self.excluded is None:
+            self.joined = True
+            if stream.receiver is None:
+                if not event.count:
+                    return
+                base = self._bases.get(sender)
+                assert event.seqno is not None
+                low = event.seqno - 1 if base is None else base
+                stream.receiver = self._receiver(low, known=base is not None, system=stream.system)
+            stream.receiver.own_request(event, self.parameters.value("max_xmit_req_size"))
+
+    def _highest(self, event: Event) -> None:
+        assert event.source is not None and event.seqno is not None
+        stream = self._stream(event.source, event)
+        stream.saw(event)
+        mark = event.first_mark()
+        if stream.sender_model is not None:
+            stream.sender_model.highest_told(event.seqno, mark)
+        if stream.passing is not None:
+            stream.passing.highest(event.seqno, mark, event.fresh_id)
+        if self.vantage.kind != MEMBER or self.members.is_local(event.source):
+            return
+        if self.excluded is not None or not event.seqno:
+            return
+        if stream.receiver is None and event.source in self._bases:
+            stream.receiver = self._receiver(
+                self._bases[event.source], known=True, system=stream.system
+            )
+        if stream.receiver is not None:
+            stream.receiver.highest(event.seqno, mark, event.fresh_id)
+
+    def _digest(self, event: Event) -> None:
+        """STABLE: what this member says it has delivered is as good as an ACK (N5, not N6)."""
+        if not self._from_local(event) or event.wire_kind == "STABILITY":
+            return
+        for member, levels in (event.details().get("digest") or {}).items():
+            stream = self.streams.get(f"{self.cluster}|{member}")
+            if stream is not None and stream.receiver is not None and self.excluded is None:
+                stream.receiver.level(int(levels[0]), event.first_mark())

@@ -1,0 +1,384 @@
+"""What a replayed multicast cluster says (design 4.3, 4.5)."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
+from seqaudit.replay.contract.results import GAP, STREAM, VIEW, Result
+from seqaudit.replay.contract.settings import BETWEEN, MEMBER, UNKNOWN
+from seqaudit.replay.jgroups import stream_rows
+from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE
+from seqaudit.replay.jgroups.findings import WindowReporter, with_part
+from seqaudit.replay.jgroups.mcast.engine import McastEngine, Stream
+from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
+from seqaudit.replay.jgroups.mcast.sender import Stall
+from seqaudit.replay.jgroups.mcast.summary import capacity_of, gaps_of, outside, role_of, stream_row
+from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
+from seqaudit.replay.sequence.durations import shown
+from seqaudit.replay.sequence.gaps import BY_HIGHEST, Gap, Outcome
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.stages.parameters import DEFAULT
+from seqaudit.replay.stages.rules import RULES
+
+
+def results(engine: McastEngine, capture: int, end_ns: int) -> list[Result]:
+    """Everything there is to say about one cluster in one capture, which ended at ``end_ns``."""
+    return list(_Reporter(engine, capture, end_ns).rows())
+
+
+class _Reporter(WindowReporter):
+    def __init__(self, engine: McastEngine, capture: int, end_ns: int) -> None:
+        systems = {stream.system for stream in engine.streams.values()}
+        system = min(systems) if systems else "nakack4"
+        super().__init__(capture, engine.conversation, engine.parameters, system)
+        self.engine = engine
+        self.end_ns = end_ns
+
+    def receiver_of(self, stream: Any) -> str | None:
+        return self.engine.members.local
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def rows(self) -> Iterator[Result]:
+        for key in sorted(self.engine.streams):
+            stream = self.engine.streams[key]
+            if not stream.arrivals and not stream.peers and not stream.by_wire_kind:
+                continue
+            yield self.row(STREAM, stream_row(self.engine, stream), stream)
+            role = role_of(self.engine, stream)
+            for gap in gaps_of(stream):
+                for row in gap.rows():
+                    yield self.row(GAP, stream_rows.gap(role, stream.system, row), stream)
+            for finding in self._findings(stream):
+                yield self.finding(finding, stream)
+        for view, mark, installed in self.engine.views:
+            yield self.row(
+                VIEW,
+                {
+                    "id": [view.creator, view.number],
+                    "members": list(view.members),
+                    "frame": mark.frame,
+                    "at_ns": mark.at_ns,
+                    "installed": installed,
+                },
+            )
+        for finding in self._cluster_findings():
+            yield self.finding(finding, None)
+        yield from self._judged()
+        yield from self._parameters()
+
+    # -- findings --------------------------------------------------------------------------------
+
+    def _findings(self, stream: Stream) -> Iterator[Finding]:
+        if stream.receiver is not None:
+            yield from self._receiver_findings(stream, stream.receiver)
+        if stream.passing is not None:
+            yield from self._passing_findings(stream)
+        if stream.sender_model is not None:
+            yield from self._sender_findings(stream)
+        if outside(stream) and self.engine.vantage.kind == MEMBER:
+            yield self.make(
+                stream, "MC018", Certainty.PROVEN,
+                "{count:message} of {sender_member} arrived while this member was outside the "
+                "membership: not delivered, and no loss is judged on {count|it|them}.",
+                facts={"count": outside(stream)},
+            )  # fmt: skip
+
+    def _receiver_findings(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
+        gaps = gaps_of(stream)
+        recovered = with_part(gaps, Outcome.RECOVERED)
+        if recovered:
+            yield self.repaired(stream, "MC001", recovered, receiver, "retransmission")
+        yield from self._lost(stream, receiver, with_part(gaps, Outcome.UNRECOVERED))
+        if receiver.skipped:
+            yield self.make(
+                stream, "MC021", Certainty.PROVEN,
+                "A merge digest moved the window for {sender_member} past {count:message} that "
+                "were never delivered here.",
+                seqnos=list(receiver.skipped), facts={"count": receiver.skipped.total()},
+            )  # fmt: skip
+        tail = [g for g in gaps if g.revealed_by == BY_HIGHEST and g.requested is not None]
+        if tail:
+            yield self.gap_finding(
+                stream, "MC003", tail, [(gap.first, gap.stop) for gap in tail],
+                "The last {count:message} of {sender_member} before a pause {count|was|were} lost; "
+                "its HIGHEST_SEQNO revealed it.",
+            )  # fmt: skip
+        yield from self._notes(stream, receiver)
+        yield from self._own_requests(stream, receiver)
+        yield from self.missed_by_capture(stream, gaps, receiver, "MC014")
+
+    def _lost(self, stream: Stream, receiver: ReceiverModel, gaps: list[Gap]) -> Iterator[Finding]:
+        """``gaps`` with messages that never came."""
+        if receiver.ended is None:
+            recent = self.end_ns - TICKS_TO_LOSE * self.interval_ns
+            lost = [gap for gap in gaps if gap.revealed.at_ns <= recent]
+            if lost:
+                requests = sum(gap.requests for gap in lost)
+                yield self.never_came(stream, "MC002", lost, requests)
+            still_open = [gap for gap in gaps if gap.revealed.at_ns > recent]
+            if still_open:
+                requests = sum(gap.requests for gap in still_open)
+                yield from self.lost_or_open(stream, "MC002", "MC014", still_open, requests)
+        elif gaps and not receiver.skipped and receiver.ended[1] == "its sender left the view":
+            yield self.gap_finding(
+                stream, "MC019", gaps, parts_of(gaps, Outcome.UNRECOVERED),
+                "{sender_member} left the view while {count} of its messages were missing "
+                "here; they are never delivered.",
+            )  # fmt: skip
+        endless = [gap for gap in gaps if gap.requests >= ENDLESS_REQUESTS]
+        if endless:
+            yield self.gap_finding(
+                stream, "MC015", endless, parts_of(endless, Outcome.UNRECOVERED),
+                "{count:message} {count|was|were} asked for up to {requests:time} and no copy "
+                "came; whether none was sent or all were lost cannot be told here.",
+                certainty=Certainty.LIKELY, requests=max(gap.requests for gap in endless),
+            )  # fmt: skip
+
+    def _notes(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
+        yield from self.note(
+            stream, "MC005", receiver.inner_loss, Certainty.LIKELY,
+            "{receiver_member} asked for {count:message} of {sender_member} that had arrived at "
+            "its interface: they were dropped inside the receiver, not on the network.",
+            "a copy answers a request for a message that had arrived before",
+        )  # fmt: skip
+        yield from self.note(
+            stream, "MC004", receiver.needless, Certainty.PROVEN,
+            "{copies:copy} of {count:message} of {sender_member} were sent to "
+            "{receiver_member}, which had them.",
+            "a resent copy of a message that had arrived",
+            copies=receiver.needless_count,
+        )  # fmt: skip
+        yield from self.came_twice(stream, "MC010", receiver)
+        yield from self.came_late(stream, "MC011", receiver)
+        yield from self.note(
+            stream, "MC017", receiver.outside_window, Certainty.LIKELY,
+            "{count:message} of {sender_member} {count|was|were} beyond the receive window of "
+            "{capacity} and are dropped by {receiver_member}.",
+            "arrived above low + capacity",
+            capacity=self.engine.parameters.value("capacity"),
+        )  # fmt: skip
+
+    def _own_requests(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
+        """What this member asked for and acknowledged against its own rules."""
+        yield from self.note(
+            stream, "MC013", receiver.spurious, Certainty.PROVEN,
+            "{receiver_member} asked for {count:message} of {sender_member} that it had.",
+            "the request, or the ACK that covers it",
+        )  # fmt: skip
+        if receiver.undecided.ranges:
+            yield self.make(
+                stream, "MC013", Certainty.UNDECIDABLE,
+                "{receiver_member} asked for {count:message} of {sender_member} that had arrived; "
+                "whether it had dropped them or not yet read them cannot be told, because no ACK "
+                "or digest of it came before the copy.",
+                seqnos=listed(receiver.undecided.ranges),
+                facts={"count": receiver.undecided.ranges.total()},
+            )  # fmt: skip
+        yield from self.note(
+            stream, "MC016", receiver.early_requests, Certainty.LIKELY,
+            "{receiver_member} asked for {count:message} sooner than two ticks after they were "
+            "seen to be missing.",
+            "the request",
+        )  # fmt: skip
+        if receiver.overdue:
+            since, seen = max(receiver.overdue, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
+            yield self.make(
+                stream, "MC023", Certainty.LIKELY,
+                "{times:time} {receiver_member} had not acknowledged messages of "
+                "{sender_member} when its ack schedule says so, the longest after {late}.",
+                mark=since,
+                evidence=[(since, "delivered"), (seen, "still not acknowledged")],
+                facts={
+                    "times": receiver.overdue_count,
+                    "late": shown(seen.at_ns - since.at_ns),
+                },
+            )  # fmt: skip
+        if receiver.oversized_requests:
+            mark, size = receiver.oversized_requests[0]
+            yield self.make(
+                stream, "MC022", Certainty.PROVEN,
+                "{receiver_member} asked for {size:seqno} at once, more than max_xmit_req_size.",
+                mark=mark, facts={"size": size},
+                default="max_xmit_req_size",
+            )  # fmt: skip
+
+    def _passing_findings(self, stream: Stream) -> Iterator[Finding]:
+        passing = stream.passing
+        assert passing is not None
+        at_sender = role_of(self.engine, stream) == stream_rows.SENDER
+        if at_sender:
+            yield from self.sent_late(stream, "MC012", passing)
+        else:
+            yield from self.passed_late(stream, "MC011", passing)
+        yield from self.note(
+            stream, "MC004", passing.needless, Certainty.PROVEN,
+            "{sender_member} sent {copies:copy} of messages that everybody who had asked for "
+            "them had acknowledged.",
+            "a copy after the ACK",
+            copies=passing.needless_count,
+        )  # fmt: skip
+        yield from self.passed_twice(stream, "MC010", passing)
+        yield from self.note(
+            stream, "MC013", passing.spurious, Certainty.PROVEN,
+            "{count:message} of {sender_member} {count|was|were} asked for by a member that had "
+            "acknowledged them, or before they were sent.",
+            "the request",
+        )  # fmt: skip
+        for pending in passing.unanswered:
+            yield self.make(
+                stream, "MC015",
+                Certainty.PROVEN if at_sender else Certainty.LIKELY,
+                "{asker_member} asked for the same {count:message} of {sender_member} "
+                "{requests:time} and no copy was sent.",
+                seqnos=list(pending.ranges), mark=pending.first,
+                evidence=[(pending.first, "the first request"), (pending.last, "the last request")],
+                facts={
+                    "asker_member": pending.member,
+                    "count": RangeSet(pending.ranges).total(),
+                    "requests": pending.requests,
+                },
+            )  # fmt: skip
+
+    def _sender_findings(self, stream: Stream) -> Iterator[Finding]:
+        model = stream.sender_model
+        assert model is not None
+        stalls = model.stalls()
+        if stalls:
+            yield self._blocked(stream, stalls)
+        if model.overrun is not None:
+            mark, outstanding = model.overrun
+            yield self.make(
+                stream, "MC007", Certainty.LIKELY,
+                "{outstanding:message} of {sender_member} were unacknowledged, more than the "
+                "capacity of {capacity}.",
+                mark=mark,
+                facts={"outstanding": outstanding, "capacity": model.capacity},
+            )  # fmt: skip
+        late: dict[str, list[Any]] = {}
+        for ack in model.late_acks:
+            late.setdefault(ack.member, []).append(ack)
+        for member, acks in sorted(late.items()):
+            evidence = [(acks[0].asked, f"HIGHEST_SEQNO {acks[0].highest}, not yet acknowledged")]
+            if acks[0].came is not None:
+                evidence.append((acks[0].came, f"the ACK {acks[0].value}"))
+            yield self.make(
+                stream, "MC008", Certainty.LIKELY,
+                "{times:time} the ACK of {late_member} came only after HIGHEST_SEQNO: an earlier "
+                "ACK was lost on the path or late, which cannot be told here.",
+                mark=acks[0].asked, evidence=evidence,
+                facts={"late_member": member, "times": len(acks)},
+            )  # fmt: skip
+        if model.ignored_acks:
+            yield self.make(
+                stream, "MC020", Certainty.PROVEN,
+                "{count:ACK} for {sender_member} came from members outside its view.",
+                facts={"count": model.ignored_acks},
+            )  # fmt: skip
+
+    def _blocked(self, stream: Stream, stalls: list[Stall]) -> Finding:
+        proven = [stall for stall in stalls if stall.proven]
+        longest = max(stalls, key=lambda stall: stall.resumed.at_ns - stall.full.at_ns)
+        capacity = capacity_of(self.engine, stream)
+        assert capacity is not None
+        room = "{slow_member} made room then." if longest.raised_by else "a view made room then."
+        return self.make(
+            stream, "MC006", Certainty.PROVEN if proven else Certainty.LIKELY,
+            "{sender_member} was blocked {times:time} ({proven} proven) with its window of "
+            "{capacity} messages ({origin}) full, the longest for {longest}; " + room,
+            mark=stalls[0].full,
+            evidence=[
+                (longest.full, f"seqno {longest.filled_by} fills the window"),
+                (longest.raised, "the minimum rises"),
+                (longest.resumed, "the first new seqno"),
+            ],
+            facts={
+                "times": len(stalls),
+                "proven": len(proven),
+                "capacity": capacity["value"],
+                "origin": capacity["origin"],
+                "longest": shown(longest.resumed.at_ns - longest.full.at_ns),
+                "blocked_ns": sum(s.resumed.at_ns - s.full.at_ns for s in stalls),
+                "slow_member": longest.raised_by,
+            },
+        )  # fmt: skip
+
+    def _cluster_findings(self) -> Iterator[Finding]:
+        if self.engine.vantage.kind == UNKNOWN:
+            yield Finding(
+                "CP010", Certainty.UNDECIDABLE,
+                "Whether this was captured at a member of cluster {cluster}, and at which, is not "
+                "known: nothing is said about delivery and loss. Say it with --at.",
+                system=self.default_system,
+                facts={"cluster": self.engine.cluster},
+            )  # fmt: skip
+        views = self.engine.views
+        if views:
+            yield Finding(
+                "MC009", Certainty.PROVEN,
+                "{count:view} of cluster {cluster} {count|was|were} seen, the last with "
+                "{members:member}.",
+                system=self.default_system,
+                frame=views[0][1].frame, at_ns=views[0][1].at_ns,
+                evidence=[
+                    Evidence(mark.frame, f"view {view.number}, {len(view.members)} members")
+                    for view, mark, _ in views[:MAX_EVIDENCE]
+                ],
+                facts={
+                    "count": len(views),
+                    "cluster": self.engine.cluster,
+                    "members": len(views[-1][0].members),
+                },
+            )  # fmt: skip
+
+    # -- judged rules and parameters -------------------------------------------------------------
+
+    def _judged(self) -> Iterator[Result]:
+        """Which rules were judged here; a clean capture says what was checked (design 4.5)."""
+        at_member = self.engine.vantage.kind == MEMBER
+        received = any(s.receiver is not None for s in self.engine.streams.values())
+        sent = any(s.passing is not None for s in self.engine.streams.values()) and at_member
+        sends = any(s.sender_model is not None for s in self.engine.streams.values())
+        where = "between members" if self.engine.vantage.kind == BETWEEN else "at an unknown point"
+        no_receiver = (
+            "no stream is received here" if at_member else f"the capture was taken {where}"
+        )
+        no_sender = "no stream is sent here" if at_member else f"the capture was taken {where}"
+        given = self.engine.parameters
+        for code in sorted(RULES):
+            why: str | None = None
+            if not code.startswith("MC") and code not in ("CP007", "CP010"):
+                continue
+            if code in _AT_RECEIVER and not received:
+                why = no_receiver
+            elif code in _AT_SENDER and not (sends and sent):
+                why = no_sender
+            elif code == "MC016" and given.origin("xmit_interval_ms") == DEFAULT:
+                why = "mcast.xmit_interval_ms is not given"
+            elif code in ("MC017", "MC007") and given.value("capacity") is None:
+                why = "mcast.capacity is not given"
+            elif code == "MC006" and all(
+                capacity_of(self.engine, s) is None for s in self.engine.streams.values()
+            ):
+                why = "the capacity is neither given nor shown by the capture"
+            yield self.judged(code, why)
+
+    def _parameters(self) -> Iterator[Result]:
+        yield from self.parameters_used(
+            ("rules", "xmit_interval_ms", "max_xmit_req_size", "become_server_queue_size")
+        )
+        capacities = [capacity_of(self.engine, s) for s in self.engine.streams.values()]
+        for known in capacities:
+            if known is not None:
+                yield self.parameter("capacity", known["value"], known["origin"])
+                break
+        else:
+            yield self.parameter("capacity", None, DEFAULT)
+
+
+_AT_RECEIVER: Final = frozenset(
+    {"MC001", "MC002", "MC003", "MC005", "MC014", "MC016", "MC017", "MC018", "MC019", "MC021",
+     "MC022", "MC023", "CP007"}
+)  # fmt: skip
+_AT_SENDER: Final = frozenset({"MC006", "MC007", "MC008", "MC012", "MC020"})

@@ -1,0 +1,180 @@
+"""A multicast stream at its sender's interface, or between members: what was sent and asked.
+
+At the sender every first send is seen before any loss, so a seqno that comes after a higher one was
+*sent* out of order (S15, D10; design document, "Misc": 1 -> 3 -> 4 -> 2 -> 5), and one that never
+comes was never sent (S2). Between members it may also have been lost before this point and
+repaired, or overtaken on the path (V16).
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
+from seqaudit.replay.sequence.gaps import (
+    BY_HIGHEST,
+    BY_SEQNO,
+    MAX_KEPT_GAPS,
+    Arrival,
+    Gap,
+    GapTracker,
+    Mark,
+    Outcome,
+    Part,
+)
+from seqaudit.replay.sequence.notes import Note
+from seqaudit.replay.sequence.ranges import Range, RangeSet
+
+MAX_KEPT_UNANSWERED: Final = 100
+
+
+@dataclass(slots=True)
+class Unanswered:
+    """One member's request that was repeated while no copy was sent."""
+
+    member: str
+    ranges: tuple[Range, ...]
+    first: Mark
+    last: Mark
+    requests: int = 1  # endless from ENDLESS_REQUESTS on (V7)
+
+
+class PassingModel:
+    """What passed of one stream where no receive window can be replayed.
+
+    Args:
+        at_sender: the capture is at the sender's own interface.
+    """
+
+    def __init__(self, first_seqno: int, *, at_sender: bool) -> None:
+        self.at_sender = at_sender
+        self.tracker = GapTracker(first_seqno, self._judge, self._closed, self._part_ended)
+        self.gaps: list[Gap] = []
+        self.unlisted_gaps = 0
+        self.gap_count = 0
+        self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
+        self.out_of_order = Note()
+        self.lost_before = Note()  # never passed, or first passed as a repair
+        self.network_duplicates = 0
+        self.duplicated = Note()
+        self.needless = Note()  # resent though all who had asked had acknowledged it
+        self.needless_count = 0
+        self.undecidable = 0
+        self.spurious = Note()  # asked for by a member that had acknowledged it, or too soon
+        self.unanswered: list[Unanswered] = []
+        self._levels: dict[str, int] = {}
+        self._regular_high = 0  # highest seqno that passed and was not OOB
+        self._out_of_order_by_design = False  # what passes now is OOB (6, traps)
+        self._asked: dict[str, RangeSet] = {}
+        self._asked_unsent = RangeSet()  # asked for when it had not passed yet
+        self._pending: dict[str, Unanswered] = {}
+
+    def passed(self, event: Event, first_sends: Iterable[Range] = ()) -> None:
+        """MSG or XMIT_RSP passed (S10: repairs are copies).
+
+        ``first_sends``: parts that went to their destination for the first time.
+        """
+        assert event.seqno is not None and event.stop_seqno is not None
+        first, stop = event.seqno, event.stop_seqno
+        self._out_of_order_by_design = bool(event.flags & Flag.OOB)
+        new = self.tracker.arrive(first, stop, event.arrival(), BY_SEQNO)
+        if not self._out_of_order_by_design:
+            self._regular_high = max(self._regular_high, stop - 1)
+        for part in RangeSet([*new, *first_sends]).missing(first, stop):
+            self._copy(part, event)
+
+    def highest(self, seqno: int, mark: Mark, fresh_id: int | None) -> None:
+        """HIGHEST_SEQNO passed."""
+        self.tracker.reveal(seqno + 1, mark, BY_HIGHEST, fresh_id)
+
+    def requested(self, member: str, ranges: Iterable[Range], mark: Mark) -> None:
+        """A member's XMIT_REQ passed (S11: what it acknowledged is skipped by the sender)."""
+        wanted = tuple(ranges)
+        level = self._levels.get(member, 0)
+        asked = self._asked.setdefault(member, RangeSet())
+        for first, stop in wanted:
+            self.tracker.request(first, stop, mark)
+            for part in self.tracker.open_within(first, stop):
+                self._asked_unsent.add(*part)
+            if first <= level:
+                self.spurious.add(first, min(stop, level + 1), mark)
+            asked.add(first, stop)
+        if not wanted:
+            return
+        pending = self._pending.get(member)
+        if pending is not None and pending.ranges == wanted:
+            pending.requests += 1
+            pending.last = mark
+        else:
+            self._end_pending(member)
+            self._pending[member] = Unanswered(member, wanted, mark, mark)
+
+    def acked(self, member: str, seqno: int) -> None:
+        """A member's ACK passed."""
+        self._levels[member] = max(seqno, self._levels.get(member, 0))
+
+    def finish(self) -> None:
+        """What has not passed by now never does."""
+        for first, stop in self.tracker.close(self.tracker.known_stop, Outcome.UNRECOVERED, None):
+            self.lost_before.ranges.add(first, stop)
+        for member in sorted(self._pending):
+            self._end_pending(member)
+
+    def _copy(self, part: Range, event: Event) -> None:
+        size = part[1] - part[0]
+        mark = event.first_mark()
+        if event.flags & Flag.NETWORK_DUPLICATE:
+            self.network_duplicates += size
+            self.duplicated.add(*part, mark)
+            return
+        for member, pending in list(self._pending.items()):
+            if any(first < part[1] and part[0] < stop for first, stop in pending.ranges):
+                self._end_pending(member)
+        askers = [
+            member
+            for member, asked in self._asked.items()
+            if asked.within(*part) and (event.destination in (None, member))
+        ]
+        if askers and all(self._levels.get(member, 0) >= part[1] - 1 for member in askers):
+            self.needless_count += size
+            self.needless.add(*part, mark)
+        else:
+            self.undecidable += size
+
+    def _end_pending(self, member: str) -> None:
+        pending = self._pending.pop(member, None)
+        if (
+            pending is not None
+            and pending.requests >= ENDLESS_REQUESTS
+            and len(self.unanswered) < MAX_KEPT_UNANSWERED
+        ):
+            self.unanswered.append(pending)
+
+    def _judge(self, gap: Gap, piece: Range, arrival: Arrival) -> Outcome:
+        if self.at_sender:  # D10; a repair of what never passed: the capture missed it
+            return Outcome.UNCAPTURED if arrival.repair else Outcome.REORDERED
+        if arrival.repair:
+            return Outcome.RECOVERED
+        if gap.requested is not None or gap.revealed_by == BY_HIGHEST:
+            return Outcome.EITHER
+        return Outcome.REORDERED
+
+    def _part_ended(self, gap: Gap, piece: Range, outcome: Outcome, part: Part) -> None:
+        self.counts[outcome] += piece[1] - piece[0]
+        if outcome is Outcome.REORDERED and part.last is not None:
+            if not self._out_of_order_by_design and piece[0] < self._regular_high:  # V15
+                self.out_of_order.add(*piece, part.last)
+            if self.at_sender and gap.requested is not None:
+                for first, stop in self._asked_unsent.remove(*piece):
+                    self.spurious.add(first, stop, gap.requested)  # it was only late (D10)
+        elif outcome is Outcome.RECOVERED and part.last is not None:
+            self.lost_before.add(*piece, part.last)
+
+    def _closed(self, gap: Gap) -> None:
+        self.gap_count += 1
+        if len(self.gaps) < MAX_KEPT_GAPS:
+            self.gaps.append(gap)
+        else:
+            self.unlisted_gaps += 1

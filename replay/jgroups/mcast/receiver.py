@@ -1,0 +1,370 @@
+"""One receive window of a multicast stream, at the interface of the member that owns it.
+
+Replays jgroups.md 5.4, and 5.5 for NAKACK2, which has the same exchange (N1, N9); the rows are
+those of ``seqaudit.replay.jgroups.mcast.tables``. How the part of a gap that an arrival fills has
+ended (design 4.5), first row that fits:
+
+    #   arrival                                                         outcome
+    A1  XMIT_RSP to this member                                         recovered
+    A2  this member had not asked, and nobody can have asked yet        reordered
+    A3  IP id older than that of the message which revealed the gap     reordered (sent before it)
+    A4  this member had asked                                           recovered
+    A5  IP id newer than that of the revealing message                  recovered (a repair that
+                                                                        another member asked for)
+    A6  none of these                                                   recovered or late
+
+"Nobody can have asked yet" (A2): a gap is requested at the second tick that sees it (5.4, 4.4), so
+not within one xmit_interval of the last arrival before it; only HIGHEST_SEQNO makes a member ask
+at once. A fill by A4 turns into *reordered* when a second copy answers the only request of the
+only member that could ask: then the first was the original, sent out of order (design document,
+"Misc"). What of this is not special to multicast is in ``seqaudit.replay.jgroups.arrivals``.
+"""
+
+from collections import deque
+from typing import Final, NamedTuple
+
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.arrivals import Answered, Judged
+from seqaudit.replay.jgroups.windows import Window
+from seqaudit.replay.sequence.gaps import (
+    BY_HIGHEST,
+    BY_REQUEST,
+    BY_SEQNO,
+    Arrival,
+    Gap,
+    Mark,
+    Outcome,
+)
+from seqaudit.replay.sequence.notes import MAX_KEPT_MARKS, Note
+from seqaudit.replay.sequence.ranges import Range, RangeSet, total
+
+#: A request this soon after an arrival may have crossed it inside the receiver.
+CROSSING_NS: Final = 20_000_000
+THRESHOLD_PATIENCE_NS: Final = 200_000_000
+
+
+class AckSchedule(NamedTuple):
+    """When delivered messages are acknowledged (5.4): at the tick, or after enough deliveries."""
+
+    tick_ns: int
+    threshold: int | None
+
+    def due_ns(self) -> int:
+        """Latest time from a delivery to its ACK, with the jitter that section 6 allows."""
+        return self.tick_ns * 12 // 10 + 50_000_000
+
+
+class ReceiverModel(Judged):
+    """One receive window.
+
+    Args:
+        low: the window expects ``low + 1`` next.
+        known: by a view, a digest or seqno 1; else the capture began in mid-stream (V13).
+        capacity: of the ring; null: not known, nothing is dropped.
+        interval_ns: xmit_interval, the least time until anybody asks (A2).
+        interval_given: the interval is not a default, so a request can be too early.
+        document: the MCAST document's bounds (5.6).
+        acks: when this member owes an ACK (NAKACK4); null: it sends none.
+    """
+
+    def __init__(
+        self,
+        low: int,
+        *,
+        known: bool,
+        capacity: int | None,
+        interval_ns: int,
+        interval_given: bool,
+        document: bool,
+        acks: AckSchedule | None,
+    ) -> None:
+        super().__init__(low + 1, known=known, interval_ns=interval_ns)
+        self.window = Window(low, capacity, document=document)
+        self.two_members = False  # nobody but this member can ask the sender
+        self.before_start = 0  # messages below the first expected seqno
+        self.outside_window = Note()
+        self.inner_loss = Note()  # arrived, asked for, and not there: dropped inside the receiver
+        self.undecided = Note()  # asked for after its arrival; no ACK or digest tells
+        self.early_requests = Note()
+        self.oversized_requests: list[tuple[Mark, int]] = []
+        self.overdue: list[tuple[Mark, Mark]] = []  # delivered, and the event that showed it late
+        self.overdue_count = 0
+        self.highest_told: int | None = None
+        self.own_level = low if known else 0
+        self.ended: tuple[Mark, str] | None = None
+        self.skipped = RangeSet()  # by a merge digest
+        self._interval_given = interval_given
+        self._asked_had = RangeSet()  # own requests for what had arrived
+        self._asked_had_highest = RangeSet()  # the same, in answer to a HIGHEST_SEQNO
+        self._recent: deque[tuple[int, int, int]] = deque(maxlen=1000)  # first, stop, last_at_ns
+        self._out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
+        self._acks_due = acks
+        self._unacked: Mark | None = None  # since when there is something to acknowledge
+        self._threshold_at: Mark | None = None  # when ack_threshold deliveries had been made
+        self._silent_since: int | None = None  # the level at which overdue was said last
+
+    # -- messages --------------------------------------------------------------------------------
+
+    def arrive(self, event: Event) -> None:
+        """MSG or XMIT_RSP for this member (R3-R6, R14, R20; D8: either is a repair)."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        first, stop, arrival = event.seqno, event.stop_seqno, event.arrival()
+        self._see_time(arrival.first)
+        if first < self.start:
+            self.before_start += min(stop, self.start) - first
+            first = min(stop, self.start)
+            if first >= stop:
+                return
+        limit = self.window.limit()
+        end = stop
+        if limit is not None and stop > limit and first > self.window.low + 1:
+            stop = max(first, limit)  # R4, D2: what is above is dropped
+        if first < stop:
+            self._accept(event, first, stop, arrival)
+        if stop < end:
+            self.outside_window.add(stop, end, arrival.first)
+            self.tracker.reveal(end, arrival.first, BY_SEQNO, arrival.fresh_id)
+
+    def _accept(self, event: Event, first: int, stop: int, arrival: Arrival) -> None:
+        """[first, stop) fits into the window: duplicates and new messages."""
+        new = self._take(event, arrival, first, stop)
+        if total(new) < stop - first:
+            self._copies(first, stop, new, event)
+        self._recent.append((first, stop, arrival.last.at_ns))
+        self._deliver(event, first, stop, new, arrival.last)
+
+    def _cuts(self, first: int, stop: int) -> set[int]:
+        """In parts that are asked for, or told by HIGHEST_SEQNO, as a whole."""
+        cuts = super()._cuts(first, stop)
+        if self.highest_told is not None:
+            told = (self.highest_told, self.highest_told + 1)
+            cuts.update(cut for cut in told if first < cut < stop)
+        return cuts
+
+    def highest(self, seqno: int, mark: Mark, fresh_id: int | None) -> None:
+        """HIGHEST_SEQNO(h): everything up to it exists (R11, V6, D9); again is no news (N4)."""
+        self.highest_told = max(seqno, self.highest_told or seqno)
+        self.tracker.reveal(seqno + 1, mark, BY_HIGHEST, fresh_id)
+
+    def own_request(self, event: Event, max_size: int | None) -> None:
+        """XMIT_REQ sent by this member (R10, T1-T4; N7: it reveals what it names)."""
+        mark = event.first_mark()
+        ranges = [(max(a, self.start), b) for a, b in event.ranges() if b > self.start]
+        if max_size is not None and event.count > max_size and len(self.oversized_requests) < 100:
+            self.oversized_requests.append((mark, event.count))
+        if not ranges:
+            return  # T4: it had become empty
+        for_highest = event.count == 1 and ranges[0][0] == self.highest_told
+        self.tracker.reveal(ranges[-1][1], mark, BY_REQUEST)
+        if self._at_a_tick(ranges):
+            for had in self._had_others(ranges, mark):
+                accepted = self.window.accept(*had)
+                if accepted.delivered is not None:
+                    self._hand_on(accepted.delivered, mark)
+        for first, stop in ranges:
+            self._too_early(first, stop, mark, for_highest=for_highest)
+            self.request(first, stop, mark)
+            for had in self.tracker.seen.within(first, stop):
+                self._asked_for_what_had_arrived(had, mark, for_highest=for_highest)
+
+    def _at_a_tick(self, ranges: list[Range]) -> bool:
+        """Is it the tick's request for all that is missing, and not one for the last seqno only,
+        which HIGHEST_SEQNO and STABILITY cause (5.4, 5.5)?"""
+        first, stop = ranges[0][0], ranges[-1][1]
+        limit = self.window.limit()
+        if limit is not None and stop > limit:
+            return False  # the window as we know it cannot ask for this
+        return stop - first > 1 or first < self.window.high
+
+    def level(self, seqno: int, mark: Mark) -> None:
+        """This member has delivered everything up to ``seqno``, says its ACK or digest (V18, N5).
+
+        The same level again (R12, D5) says nothing new.
+        """
+        self._see_time(mark)
+        if seqno <= self.own_level:
+            return
+        self.own_level = seqno
+        self._threshold_at = None
+        stop = seqno + 1
+        for pending in (self._asked_had, self._asked_had_highest):
+            for part in pending.remove(self.start, stop):
+                self.spurious.add(*part, mark)
+        self._had_all(seqno, mark)
+        skipped = self.window.skip_to(seqno)
+        if skipped is not None:
+            self._hand_on(skipped, mark)
+        self._unacked = mark if self.window.low > seqno else None
+
+    def merge(self, low: int, mark: Mark) -> bool:
+        """A merge digest: a window that is behind it is replaced, what is between skipped (R19)."""
+        if self.window.low >= low:
+            return False
+        self.tracker.reveal(low + 1, mark, "a merge digest")
+        for part in self._end_below(low + 1, Outcome.UNRECOVERED):
+            self.skipped.add(*part)
+        self.window.skip_to(low)
+        return True
+
+    def end(self, mark: Mark, why: str, *, member_gone: bool) -> None:
+        """The window is removed: the sender has left, or this member has.
+
+        What a member misses that is dead or gone is nobody's loss.
+        """
+        if self.ended is None:
+            if member_gone:
+                self._end(Outcome.GONE)
+            self.finish(mark.at_ns, only_long=True)
+            self.ended = (mark, why)
+
+    def begin_again(self, low: int) -> None:
+        """The sender is back in the view (a merge): a new window at ``low`` (R16, R17)."""
+        self._begin(low + 1)
+        self.start_known = True
+        self.window = Window(low, self.window.capacity, document=self.window.document)
+        self.ended = None
+        self.highest_told = None
+        self.own_level = low
+        self._asked_had, self._asked_had_highest = RangeSet(), RangeSet()
+        self._out_of_band = RangeSet()
+        self._recent.clear()
+        self._unacked = self._threshold_at = self._silent_since = None
+
+    def finish(self, end_ns: int, *, only_long: bool = False) -> None:
+        """What is missing now never comes (V2); for the rest see ``_end_unasked``."""
+        if self.ended is not None:
+            return
+        self._end_unasked(end_ns, only_long=only_long, dropped=self.outside_window.ranges)
+        self._end(Outcome.UNRECOVERED)
+        for pending in (self._asked_had, self._asked_had_highest):
+            for first, stop in list(pending):
+                self.undecided.ranges.add(first, stop)
+
+    # -- copies ----------------------------------------------------------------------------------
+
+    def _copies(self, first: int, stop: int, new: list[Range], event: Event) -> None:
+        """Copies of what had arrived (R3, R5): network duplicates (V8), needless (V3, V9), or not
+        decidable."""
+        mark = event.first_mark()
+        rest = RangeSet(RangeSet(new).missing(first, stop))
+        if event.flags & Flag.NETWORK_DUPLICATE:
+            for part in rest:
+                self._network_copy(part, mark)
+            return
+        for part in self._asked_had.within(first, stop):
+            # Asked for by the tick rule, so a tick after it should have been read, and no ACK or
+            # digest covered it before this copy: the receiver had dropped it [ipv6-discard-1].
+            self._asked_had.remove(*part)
+            rest.remove(*part)
+            self.inner_loss.add(*part, mark)
+            self.useful += part[1] - part[0]
+        for part in self._asked_had_highest.within(first, stop):
+            self._asked_had_highest.remove(*part)
+            rest.remove(*part)
+            self.undecided.add(*part, mark)
+            self.undecidable += part[1] - part[0]
+        for part in list(rest):
+            if self.two_members:
+                self._original_came(part, event)
+            size = part[1] - part[0]
+            in_doubt = total(self.inner_loss.ranges.within(*part))
+            if event.fresh_id is None and not self.spurious.ranges.within(*part):
+                in_doubt = size  # without an IP id it may be a network duplicate as well
+            self.undecidable += in_doubt
+            self.needless_count += size - in_doubt
+            if size > in_doubt:
+                self.needless.add(*part, mark)
+
+    def _is_late_original(self, answered: Answered, event: Event) -> bool:
+        """Two copies for one request of the only member that can ask: the first was no answer."""
+        return answered.gap.requests == 1
+
+    # -- requests --------------------------------------------------------------------------------
+
+    def _asked_for_what_had_arrived(self, had: Range, mark: Mark, *, for_highest: bool) -> None:
+        rest = RangeSet([had])
+        for first, stop in list(rest):
+            if stop - 1 <= self.own_level:  # it had said itself that it has them
+                rest.remove(first, min(stop, self.own_level + 1))
+                self.spurious.add(first, min(stop, self.own_level + 1), mark)
+        for first, stop, last_ns in self._recent:
+            if last_ns >= mark.at_ns - CROSSING_NS:
+                for part in rest.remove(first, stop):
+                    self.spurious.add(*part, mark)  # the request had left before it was read
+        target = self._asked_had_highest if for_highest else self._asked_had
+        for part in rest:
+            target.add(*part)
+
+    def _too_early(self, first: int, stop: int, mark: Mark, *, for_highest: bool) -> None:
+        """The two-tick rule: a tick must see a gap before the next may ask for it (T2, T3)."""
+        if for_highest or not self._interval_given:
+            return
+        least = self._interval_ns * 8 // 10 - 50_000_000  # jitter: V14
+        for part in self.tracker.open_within(first, stop):
+            gap = self.tracker.gap_of(part[0])
+            if (
+                gap is not None
+                and gap.requested is None
+                and gap.revealed_by in (BY_SEQNO, BY_HIGHEST)
+                and mark.at_ns - gap.revealed.at_ns < least
+            ):
+                self.early_requests.add(*part, mark)
+
+    # -- gaps ------------------------------------------------------------------------------------
+
+    def _nobody_can_have_asked(
+        self, gap: Gap, piece: Range, arrival: Arrival, *, newer: bool
+    ) -> bool:
+        if self.highest_told is not None and piece[0] <= self.highest_told < piece[1]:
+            return False
+        return self._too_soon(gap, arrival)
+
+    def _may_be_late(self, gap: Gap) -> bool:
+        return gap.requested is not None
+
+    # -- delivery --------------------------------------------------------------------------------
+
+    def _deliver(self, event: Event, first: int, stop: int, new: list[Range], mark: Mark) -> None:
+        if event.flags & Flag.OOB:  # R20
+            for part in new:
+                self.delivery.deliver(*part)
+                if part[0] > self.window.low + 1 or part[1] - 1 > self.window.low:
+                    self._out_of_band.add(*part)
+        accepted = self.window.accept(first, stop)
+        if accepted.delivered is not None:
+            self._hand_on(accepted.delivered, mark)
+
+    def _see_time(self, mark: Mark) -> None:
+        """Is an ACK overdue by now (R7, R9)? Said once for each stretch without one."""
+        if self._acks_due is None or self._unacked is None:
+            return
+        late = mark.at_ns - self._unacked.at_ns > self._acks_due.due_ns()
+        if self._threshold_at is not None:
+            late = late or mark.at_ns - self._threshold_at.at_ns > THRESHOLD_PATIENCE_NS
+        if late:
+            self.overdue_count += 1
+            if len(self.overdue) < MAX_KEPT_MARKS:
+                self.overdue.append((self._unacked, mark))
+            self._unacked = self._threshold_at = None
+            self._silent_since = self.own_level
+
+    def _owe_ack(self, mark: Mark) -> None:
+        """Something was delivered: an ACK is owed (R7 threshold, R8 flag, D4; not R3)."""
+        if self._acks_due is None or self._silent_since == self.own_level:
+            return
+        if self._unacked is None:
+            self._unacked = mark
+        threshold = self._acks_due.threshold
+        if threshold is not None and self.window.low - self.own_level >= threshold:
+            self._threshold_at = self._threshold_at or mark
+
+    def _hand_on(self, delivered: Range, mark: Mark) -> None:
+        self._owe_ack(mark)
+        if self._out_of_band:
+            done = RangeSet(self._out_of_band.remove(*delivered))
+            for part in done.missing(*delivered):
+                self.delivery.deliver(*part)
+        else:
+            self.delivery.deliver(*delivered)
+        self._passed(delivered[1], mark)

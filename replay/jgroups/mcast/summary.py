@@ -1,0 +1,105 @@
+"""The rows that describe multicast streams: summaries and gaps (design 4.5)."""
+
+from typing import Any
+
+from seqaudit.replay.contract.settings import MEMBER
+from seqaudit.replay.jgroups import stream_rows
+from seqaudit.replay.jgroups.mcast.engine import McastEngine, Stream
+from seqaudit.replay.jgroups.mcast.passing import PassingModel
+from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
+from seqaudit.replay.jgroups.mcast.sender import SenderModel
+from seqaudit.replay.sequence.gaps import Gap, Outcome
+
+
+def role_of(engine: McastEngine, stream: Stream) -> str:
+    """Which end of a stream is here."""
+    if engine.vantage.kind != MEMBER:
+        return stream_rows.BETWEEN
+    return stream_rows.RECEIVER if stream.passing is None else stream_rows.SENDER
+
+
+def stream_row(engine: McastEngine, stream: Stream) -> dict[str, Any]:
+    """The summary of one sender's stream."""
+    receiver, role = stream.receiver, role_of(engine, stream)
+    side = {"receiver": "sent", "sender": "arrived", "between": "passed"}[role]
+    peers = stream.peers.values()
+    row = stream_rows.counted(stream)
+    row |= {
+        "cluster": engine.cluster,
+        "receiver": engine.members.local if role == stream_rows.RECEIVER and receiver else None,
+        "conn_id": None,
+        "role": role,
+        "copies": row["copies"] - stream.further_sends,
+        "further_sends": stream.further_sends,
+        "requests": stream_rows.by_side(side, sum(peer.requests for peer in peers)),
+        "requested_seqnos": stream_rows.by_side(side, sum(p.requested_seqnos for p in peers)),
+        "acks": stream_rows.by_side(side, sum(peer.acks for peer in peers)),
+        "syncs": None,
+        "outside_membership": outside(stream),
+        "peers": {member: peer.row() for member, peer in sorted(stream.peers.items())},
+        "capacity": capacity_of(engine, stream),
+        "delivered_interval": None,
+    }
+    if receiver is not None:
+        _received(row, engine.reports_interval.get(stream.key), receiver)
+    elif role == stream_rows.RECEIVER:
+        row |= stream_rows.nothing_received()
+    elif stream.passing is not None:
+        _passed(row, stream.passing)
+    if stream.sender_model is not None:
+        _window(row, stream.sender_model)
+    return row
+
+
+def _received(
+    row: dict[str, Any], interval: tuple[int, int] | None, receiver: ReceiverModel
+) -> None:
+    if interval is not None:
+        row["delivered_interval"] = list(interval)
+        row["unknown"]["delivered"] = (
+            "this member died or left; it delivered at least up to its last ACK and at most "
+            "up to the view without it"
+        )
+    stream_rows.received(row, receiver)
+    row["dropped_inside"] = receiver.inner_loss.ranges.total()
+    row["outside_window"] = receiver.outside_window.ranges.total()
+    if receiver.inner_loss:
+        row["delivered"] = None
+        row["unknown"]["delivered"] = (
+            "messages were dropped inside the receiver after they had arrived (MC005)"
+        )
+
+
+def _passed(row: dict[str, Any], passing: PassingModel) -> None:
+    row |= stream_rows.passed(passing)
+    row["network_duplicates"] = passing.network_duplicates
+    row["not_captured"] = passing.counts[Outcome.UNCAPTURED]
+    row["unknown"] = stream_rows.receipt_unknown()
+
+
+def _window(row: dict[str, Any], model: SenderModel) -> None:
+    """The bounded window of a sender that is replayed here, and its blocks."""
+    row["max_outstanding"] = model.max_outstanding
+    row["stalls"] = [stall.row() for stall in model.stalls()]
+    row["unlisted_stalls"] = model.unlisted_stalls()
+    if model.capacity is None and model.learned_capacity() is None:
+        row["stalls"] = None
+        row["unknown"]["stalls"] = stream_rows.NO_CAPACITY
+
+
+def capacity_of(engine: McastEngine, stream: Stream) -> dict[str, Any] | None:
+    """The window size of a stream and who says so; null if nobody knows it."""
+    if stream.system == "nakack2":
+        return None  # unbounded windows (5.5)
+    return stream_rows.capacity(stream.sender_model, engine.parameters)
+
+
+def gaps_of(stream: Stream) -> list[Gap]:
+    """The ended gaps of a stream, in order."""
+    return stream_rows.gaps_of(stream.receiver, stream.passing)
+
+
+def outside(stream: Stream) -> int:
+    """Messages of no window: from outside the membership, or below where the window began."""
+    below = stream.receiver.before_start if stream.receiver is not None else 0
+    return stream.outside_membership + below

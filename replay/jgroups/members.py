@@ -1,0 +1,107 @@
+"""Who is in a cluster, which of them is here, and the views that change it (jgroups.md 2.6).
+
+Shared by all engines of JGroups: each reads the same MEMBER and VIEW rows.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.settings import MEMBER, Vantage
+
+_CONTROL: Final = frozenset(
+    {Kind.ACK, Kind.REQUEST, Kind.SYNC, Kind.HIGHEST, Kind.CLOSE, Kind.DIGEST}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A membership: who is in it, and which view of its creator it is."""
+
+    creator: str
+    number: int
+    members: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, detail: Mapping[str, Any], known: Mapping[tuple[str, int], "View"]
+    ) -> "View | None":
+        """The view in an event's detail; null if it is a delta to a view that was not seen."""
+        stated = detail.get("view")
+        if not stated:
+            return None
+        creator, number = stated["id"]
+        if "reference" in stated:
+            reference = known.get((stated["reference"][0], stated["reference"][1]))
+            if reference is None:
+                return None
+            left = set(stated.get("left", ()))
+            members = [m for m in reference.members if m not in left]
+            members += [m for m in stated.get("new", ()) if m not in members]
+        else:
+            members = list(stated["members"])
+        return cls(creator, number, tuple(members))
+
+
+class Members:
+    """The members that a capture has shown, and which one of them is at this point.
+
+    Attributes:
+        local: UUID of the member at whose interface the capture was taken; null: not known yet,
+            or no member's.
+        addresses: hosts each member was seen at.
+        versions: release each member runs, as text.
+    """
+
+    def __init__(self, vantage: Vantage) -> None:
+        self.local: str | None = None
+        self.addresses: dict[str, set[str]] = {}
+        self.versions: dict[str, str] = {}
+        self._vantage = vantage
+
+    def saw(self, event: Event) -> None:
+        """A MEMBER row."""
+        assert event.source is not None
+        detail = event.details()
+        address = detail.get("address")
+        if address:
+            self.addresses.setdefault(event.source, set()).add(host_of(address))
+        if detail.get("version"):
+            self.versions.setdefault(event.source, detail["version"])
+        if self.is_local(event.source):
+            self.local = event.source
+
+    def is_local(self, member: str | None) -> bool:
+        """Is it the member at this point?"""
+        if self._vantage.kind != MEMBER or member is None:
+            return False
+        return member == self.local or self._vantage.address in self.addresses.get(member, ())
+
+    def comes_here(self, event: Event) -> bool:
+        """Captured at a member's interface and not sent by it."""
+        return self._vantage.kind == MEMBER and not self.is_local(event.source)
+
+    def captured_twice(self, event: Event) -> bool:
+        """The same datagram of this member's own again: no network lies between it and its own
+        interface, so it was sent once. (Numbered messages count their copies themselves.)
+        """
+        return (
+            bool(event.flags & Flag.NETWORK_DUPLICATE)
+            and event.kind in _CONTROL
+            and self.is_local(event.source)
+        )
+
+    def learn(self, event: Event) -> None:
+        """A unicast captured at a member's interface is from it or for it."""
+        if self.local is not None or self._vantage.kind != MEMBER or event.destination is None:
+            return
+        if event.source in self.addresses and not self.is_local(event.source):
+            self.local = event.destination
+
+
+def host_of(address: str) -> str:
+    """The host of ``10.80.0.2:7800`` or ``fd00::2:7800`` or ``[fd00::2]:7800``."""
+    host = address.rpartition(":")[0]
+    return host.strip("[]")

@@ -1,0 +1,91 @@
+"""Requests that are repeated while no copy comes (V7; jgroups.md 6, "endless retransmission")."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import Range, RangeSet
+
+#: The same request this often in a row without a copy: a copy lost five times is not believable
+#: (jgroups.md 6).
+ENDLESS_REQUESTS: Final = 5
+MAX_KEPT: Final = 100
+
+
+@dataclass(slots=True)
+class Repeat:
+    """Seqnos that were asked for in every one of several requests in a row, with no copy since."""
+
+    first: Mark
+    last: Mark
+    ranges: RangeSet = field(default_factory=RangeSet)
+    requests: int = 1
+    answered: bool = False  # a copy came in the end
+    others: int = 0  # other messages of the sender that came meanwhile: it lives, the path works
+
+
+class Repeats:
+    """One requester of one stream.
+
+    Args:
+        least: requests in a row that are worth keeping.
+    """
+
+    __slots__ = ("_least", "current", "kept", "unlisted")
+
+    def __init__(self, least: int = 2) -> None:
+        self.current: Repeat | None = None
+        self.kept: list[Repeat] = []
+        self.unlisted = 0
+        self._least = least
+
+    def requested(self, ranges: Iterable[Range], mark: Mark) -> Repeat | None:
+        """A request; returns what it repeats, null if nothing."""
+        wanted = list(ranges)
+        if not wanted:
+            return None
+        current = self.current
+        if current is not None:
+            again = [part for first, stop in wanted for part in current.ranges.within(first, stop)]
+            if again:
+                current.ranges = RangeSet(again)
+                current.requests += 1
+                current.last = mark
+                return current
+            self._end()
+        self.current = Repeat(mark, mark, RangeSet(wanted))
+        return None
+
+    def came(self, first: int, stop: int) -> None:
+        """A copy of [first, stop) was seen."""
+        current = self.current
+        if current is None:
+            return
+        if not current.ranges.within(first, stop):
+            current.others += stop - first
+        else:
+            if current.requests >= self._least:
+                left = Repeat(current.first, current.last, RangeSet(current.ranges))
+                left.requests, left.others = current.requests, current.others
+                left.answered = True
+                self._keep(left)
+            current.ranges.remove(first, stop)
+            current.requests, current.others = 1, 0
+            if not current.ranges:
+                self.current = None
+
+    def finish(self) -> None:
+        """Nothing more comes."""
+        self._end()
+
+    def _end(self) -> None:
+        if self.current is not None and self.current.requests >= self._least:
+            self._keep(self.current)
+        self.current = None
+
+    def _keep(self, repeat: Repeat) -> None:
+        if len(self.kept) < MAX_KEPT:
+            self.kept.append(repeat)
+        else:
+            self.unlisted += 1

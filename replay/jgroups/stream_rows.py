@@ -1,0 +1,151 @@
+"""What the rows of UNICAST and MCAST streams have in common (design 4.5)."""
+
+from typing import Any, Final
+
+from seqaudit.replay.contract.reporter import listed
+from seqaudit.replay.jgroups.arrivals import Judged
+from seqaudit.replay.jgroups.mcast.passing import PassingModel
+from seqaudit.replay.jgroups.mcast.sender import SenderModel
+from seqaudit.replay.jgroups.stream import Counted
+from seqaudit.replay.sequence.gaps import Gap, Outcome
+from seqaudit.replay.sequence.ranges import inclusive
+from seqaudit.replay.stages.parameters import LEARNED, EngineParameters
+
+SENDER, RECEIVER, BETWEEN = "sender", "receiver", "between"  # which end of a stream is here
+
+NO_CAPACITY: Final = (
+    "the capacity is not given, and the sender did not run into the same number of unacknowledged "
+    "messages twice (jgroups.md 6)"
+)
+_NOT_HERE: Final = "not visible at this point of capture (jgroups.md 6)"
+_MAY_HAVE_COME: Final = (
+    "messages that this capture does not hold were not asked for either: the member may have had "
+    "them (CP007)"
+)
+#: Where no window is replayed a gap says where a seqno is missing, not for whom.
+_NAMES: Final = {
+    SENDER: {"reordered": "sent out of order", "unrecovered": "not sent, or not captured"},
+    BETWEEN: {"unrecovered": "lost before this point, or not captured"},
+}
+
+
+def counted(stream: Counted) -> dict[str, Any]:
+    """A stream's summary as every point of capture has it; what else is known is written over it.
+
+    Null is what cannot be told, or what no capture of this kind says.
+    """
+    messages = stream.ever.total()
+    return {
+        "system": stream.system,
+        "id": stream.key,
+        "sender": stream.sender,
+        "first_seqno": stream.first_seqno,
+        "last_seqno": stream.last_seqno,
+        "first_frame": stream.first.frame if stream.first else None,
+        "last_frame": stream.last.frame if stream.last else None,
+        "first_ns": stream.first.at_ns if stream.first else None,
+        "last_ns": stream.last.at_ns if stream.last else None,
+        "messages": messages,
+        "arrivals": stream.arrivals,
+        "copies": stream.arrivals - messages,
+        "bytes": sum(stream.bytes_by_wire_kind.values()),
+        "by_wire_kind": dict(sorted(stream.by_wire_kind.items())),
+        "network_duplicates": 0,
+        "delivered": None,
+        "gaps": 0,
+        "reordered": 0,
+        "recovered": None,
+        "recovered_or_late": None,
+        "unrecovered": None,
+        "not_captured": 0,
+        "not_asked_for": 0,
+        "lost": None,
+        "lost_seqnos": None,
+        "unrecovered_seqnos": None,
+        "retransmissions": {"useful": 0, "needless": 0, "undecidable": 0},
+        "recovery_ns": {"p50": None, "p99": None, "max": None},
+        "outside_membership": stream.outside_membership,
+        "stalls": None,
+        "max_outstanding": None,
+        "capacity": None,
+        "unknown": {},
+    }
+
+
+def by_side(side: str, number: int) -> dict[str, int | None]:
+    """How many were sent or arrived at the place of capture; ``passed`` where it is no end."""
+    return {"sent": None, "arrived": None, side: number}
+
+
+def received(row: dict[str, Any], window: Judged) -> None:
+    """What a replayed window adds."""
+    row |= {
+        "network_duplicates": window.network_duplicates,
+        "start_known": window.start_known,
+        "delivered": inclusive(window.delivery.ranges),
+        "delivered_unlisted": window.delivery.unlisted,
+        "gaps": window.gap_count,
+        "reordered": window.counts[Outcome.REORDERED],
+        "recovered": window.counts[Outcome.RECOVERED],
+        "recovered_or_late": window.counts[Outcome.EITHER],
+        "unrecovered": window.counts[Outcome.UNRECOVERED],
+        "not_captured": window.counts[Outcome.UNCAPTURED],
+        "not_asked_for": window.counts[Outcome.UNASKED],
+        "lost": window.counts[Outcome.RECOVERED] + window.counts[Outcome.UNRECOVERED],
+        "lost_seqnos": inclusive(listed(window.lost)),
+        "unrecovered_seqnos": inclusive(listed(window.unrecovered)),
+        "unlisted_gaps": window.unlisted_gaps,
+        "retransmissions": {
+            "useful": window.useful,
+            "needless": window.needless_count,
+            "undecidable": window.undecidable,
+        },
+        "recovery_ns": window.recovery.percentiles(),
+    }
+    if window.unasked_long:
+        row["delivered"] = None
+        row["unknown"]["delivered"] = _MAY_HAVE_COME
+
+
+def nothing_received() -> dict[str, Any]:
+    """Of a receiver that has no window: nothing is delivered, and nothing is lost for it."""
+    counts = dict.fromkeys(("recovered", "recovered_or_late", "unrecovered", "lost"), 0)
+    return {"delivered": [], "lost_seqnos": [], "unrecovered_seqnos": []} | counts
+
+
+def passed(passing: PassingModel) -> dict[str, Any]:
+    """What is known where no window is replayed."""
+    return {
+        "gaps": passing.gap_count,
+        "reordered": passing.counts[Outcome.REORDERED],
+        "retransmissions": {
+            "useful": None,
+            "needless": passing.needless_count,
+            "undecidable": passing.undecidable,
+        },
+    }
+
+
+def receipt_unknown() -> dict[str, str]:
+    """Why nothing is said of what receivers delivered and lost."""
+    return dict.fromkeys(("delivered", "lost", "recovered", "unrecovered"), _NOT_HERE)
+
+
+def capacity(model: SenderModel | None, parameters: EngineParameters) -> dict[str, Any] | None:
+    """The window size that a sender's blocks are judged by; null if nobody knows it."""
+    if parameters.value("capacity") is not None:
+        return {"value": parameters.value("capacity"), "origin": parameters.origin("capacity")}
+    learned = None if model is None else model.learned_capacity()
+    return None if learned is None else {"value": learned, "origin": LEARNED}
+
+
+def gaps_of(window: Judged | None, passing: PassingModel | None) -> list[Gap]:
+    """The ended gaps of a stream, in order."""
+    known = window or passing
+    return [] if known is None else sorted(known.gaps, key=lambda gap: gap.first)
+
+
+def gap(role: str, system: str, row: dict[str, Any]) -> dict[str, Any]:
+    """A gap's row, its outcome in the words of the end that is here."""
+    names = _NAMES.get(role, {})
+    return row | {"outcome": names.get(row["outcome"], row["outcome"]), "system": system}

@@ -1,0 +1,1 @@
+"""UNICAST3 and UNICAST4."""

@@ -1,0 +1,324 @@
+"""UNICAST3 and UNICAST4: all pairs of one cluster in one capture.
+
+Comes in: the events of conversation ``unicast|<cluster>`` of one capture, in capture order. Goes
+out: a summary of every connection in each direction, its states, gaps and findings. Replays
+jgroups.md 4.3 (``replay.jgroups.unicast.sender``) and 4.4 (``replay.jgroups.unicast.receiver``), or
+what the two design documents say where ``unicast.rules`` asks for it
+(``replay.jgroups.unicast.tables``).
+
+    where                        streams of this member          streams to this member
+    at a member's interface      sender machine                  receiver machine
+    between members              only what passes is counted     the same (P8)
+
+Nothing here depends on the transport.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.settings import MEMBER, Vantage
+from seqaudit.replay.jgroups.arrivals import Arrivals
+from seqaudit.replay.jgroups.both_ends import Ends
+from seqaudit.replay.jgroups.mcast.passing import PassingModel
+from seqaudit.replay.jgroups.members import Members, View
+from seqaudit.replay.jgroups.unicast.acks import AtOnce
+from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine, Timing
+from seqaudit.replay.jgroups.unicast.sender import SenderMachine
+from seqaudit.replay.jgroups.unicast.streams import Stream
+from seqaudit.replay.jgroups.unicast.tables import CODE, Release
+from seqaudit.replay.sequence.gaps import Mark, Outcome
+from seqaudit.replay.stages.parameters import EngineParameters, Given
+
+SYSTEMS: Final = frozenset({"unicast3", "unicast4"})
+MS: Final = 1_000_000
+
+
+class Pair:
+    """One direction between two members: its connections, one after the other."""
+
+    def __init__(self, sender: str, receiver: str) -> None:
+        self.sender = sender
+        self.receiver = receiver
+        self.streams: dict[int | None, Stream] = {}
+        self.current: Stream | None = None  # of the last DATA or ACK
+        self.sending: SenderMachine | None = None
+        self.receiving: ReceiverMachine | None = None
+
+
+class UnicastEngine:
+    """All unicast connections of one cluster in one capture. See the module's docstring.
+
+    Args:
+        ends: what only captures of both ends show is written there; null if there are not two.
+    """
+
+    def __init__(
+        self,
+        conversation: str,
+        given: Mapping[str, Given],
+        vantage: Vantage,
+        ends: Ends | None = None,
+    ) -> None:
+        self.ends = ends
+        self.conversation = conversation
+        self.cluster = conversation.partition("|")[2]
+        self.parameters = EngineParameters("unicast", given)
+        self.vantage = vantage
+        self.members = Members(vantage)
+        self.pairs: dict[tuple[str, str], Pair] = {}
+        self.view: View | None = None
+        self.last: Mark | None = None
+        self.left: Mark | None = None  # when this member was told that it may go
+        self._known_views: dict[tuple[str, int], View] = {}
+        self._last_own: Mark | None = None
+
+    def streams(self) -> Iterator[tuple[Pair, Stream]]:
+        """Every connection, by pair in order of names, then in the order of their use."""
+        for key in sorted(self.pairs):
+            pair = self.pairs[key]
+            for stream in pair.streams.values():
+                yield pair, stream
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def feed(self, event: Event) -> None:
+        """Replay one event."""
+        kind = event.kind
+        if kind is Kind.MEMBER:
+            self.members.saw(event)
+            return
+        last = event.last_mark()
+        if self.last is None or last.at_ns > self.last.at_ns:
+            self.last = last
+        if event.stream is None:
+            if kind is Kind.VIEW:
+                self._view(event)
+            elif event.wire_kind == "LEAVE_RSP" and self.members.local in (event.destination,):
+                self.left = event.first_mark()
+            return
+        if event.source is None or event.destination is None:
+            return
+        self.members.learn(event)
+        if self.members.captured_twice(event):
+            return
+        if event.flags & Flag.REFUSED and self.members.comes_here(event):
+            return  # the member had closed the connection
+        if self.ends is not None:
+            self.ends.saw(event)
+        if self.members.is_local(event.source):
+            self._last_own = last
+        if kind is Kind.DATA:
+            self._data(event)
+        elif kind is Kind.ACK:
+            self._ack(event)
+        elif kind is Kind.REQUEST:
+            self._request(event)
+        elif kind is Kind.SYNC:
+            self._sync(event)
+        elif kind is Kind.CLOSE:
+            self._close(event)
+
+    def close(self) -> None:
+        """The capture is over."""
+        if self.last is None:
+            return
+        last_own_ns = self._last_own.at_ns if self._last_own is not None else 0
+        for pair in self.pairs.values():
+            if pair.receiving is not None:
+                pair.receiving.finish(self.last.at_ns, last_own_ns)
+            if pair.sending is not None:
+                if self._last_own is not None:
+                    pair.sending.alive(self._last_own)
+                pair.sending.finish(self.last)
+        for pair, stream in self.streams():
+            if stream.received is not None:
+                gone = pair.receiving is not None and pair.receiving.stopped is not None
+                if not gone:
+                    stream.received.end_unasked(self.last.at_ns)
+                stream.received.end(Outcome.GONE if gone else Outcome.UNRECOVERED)
+            if stream.passing is not None:
+                stream.passing.finish()
+
+    # -- messages ----------------------------------------------------------------------------------
+
+    def _data(self, event: Event) -> None:
+        assert event.source is not None and event.destination is not None
+        assert event.seqno is not None
+        pair = self._pair(event.source, event.destination, event)
+        stream = self._stream(pair, event)
+        pair.current = stream
+        fresh = stream.count(event)
+        if pair.receiving is not None:
+            self._received(pair, stream, event.seqno, known=bool(event.flags & Flag.FIRST))
+            pair.receiving.arrive(event, stream)
+            if self.ends is not None:
+                self.ends.arrived(stream.key, stream.system, stream.conn_id, event, fresh)
+            return
+        if event.flags & Flag.NETWORK_DUPLICATE:
+            stream.network_duplicates += event.count
+        if stream.passing is None:
+            start = 1 if event.flags & Flag.FIRST else event.seqno
+            stream.passing = PassingModel(start, at_sender=pair.sending is not None)
+        stream.passing.passed(event)
+        if pair.sending is not None:
+            pair.sending.sent(event, stream, fresh)
+            if self.ends is not None and not event.flags & Flag.NETWORK_DUPLICATE:
+                self.ends.sent_again(stream.key, stream.system, stream.conn_id, event, fresh)
+
+    def _ack(self, event: Event) -> None:
+        assert event.source is not None and event.destination is not None
+        assert event.seqno is not None
+        pair = self._pair(event.destination, event.source, event)
+        stream = self._stream(pair, event)
+        if pair.current is None:
+            pair.current = stream
+        stream.saw(event)
+        stream.highest_ack = max(event.seqno, stream.highest_ack or 0)
+        if stream.passing is not None:
+            stream.passing.acked(event.source, event.seqno)
+        if pair.receiving is not None:
+            self._received(pair, stream, event.seqno + 1, known=False)
+            pair.receiving.own_ack(event, stream)
+        elif pair.sending is not None:
+            pair.sending.ack(event, stream)
+
+    def _request(self, event: Event) -> None:
+        assert event.source is not None and event.destination is not None
+        pair = self._pair(event.destination, event.source, event)
+        stream = pair.current or self._stream(pair, event)
+        stream.saw_request(event)
+        if stream.passing is not None and not event.flags & Flag.NETWORK_DUPLICATE:
+            stream.passing.requested(event.source, event.ranges(), event.first_mark())
+        if pair.receiving is not None:
+            if event.seqno is not None:
+                self._received(pair, stream, event.seqno, known=False)
+            if stream.received is not None:
+                pair.receiving.own_request(event, stream)
+        elif pair.sending is not None:
+            pair.sending.request(event, stream)
+
+    def _sync(self, event: Event) -> None:
+        assert event.source is not None and event.destination is not None
+        pair = self._pair(event.destination, event.source, event)
+        stream = pair.current or self._stream(pair, event)
+        stream.saw(event)
+        if pair.receiving is not None:
+            pair.receiving.own_sync(event, stream)
+        elif pair.sending is not None:
+            pair.sending.sync(event, stream)
+
+    def _close(self, event: Event) -> None:
+        assert event.source is not None and event.destination is not None
+        pair = self._pair(event.source, event.destination, event)
+        stream = self._stream(pair, event)
+        stream.saw(event)
+        if pair.receiving is not None:
+            pair.receiving.close(event, stream)
+        elif pair.sending is not None:
+            pair.sending.close(event, stream)
+
+    # -- pairs and streams -------------------------------------------------------------------------
+
+    def _pair(self, sender: str, receiver: str, event: Event) -> Pair:
+        pair = self.pairs.get((sender, receiver))
+        if pair is None:
+            pair = self.pairs[sender, receiver] = Pair(sender, receiver)
+            if self.vantage.kind == MEMBER:
+                if self.members.is_local(sender):
+                    pair.sending = self._sender(event)
+                elif self.members.is_local(receiver):
+                    pair.receiving = self._receiver(event)
+        return pair
+
+    def _stream(self, pair: Pair, event: Event) -> Stream:
+        stream = pair.streams.get(event.conn_id)
+        if stream is None:
+            number = "" if event.conn_id is None else str(event.conn_id)
+            key = f"{self.cluster}|{pair.sender}|{pair.receiver}|{number}"
+            stream = Stream(key, event.system, pair.sender, pair.receiver, event.conn_id)
+            pair.streams[event.conn_id] = stream
+        return stream
+
+    def _received(self, pair: Pair, stream: Stream, start: int, *, known: bool) -> None:
+        if stream.received is None:
+            interval_ns = self.parameters.value("xmit_interval_ms") * MS
+            stream.received = Arrivals(start, known=known, interval_ns=interval_ns)
+
+    def _release(self) -> Release:
+        return Release.of(self.members.versions.get(self.members.local or ""))
+
+    def _sender(self, event: Event) -> SenderMachine:
+        given = self.parameters
+        return SenderMachine(
+            tick_ns=given.value("xmit_interval_ms") * MS,
+            sync_ns=given.value("sync_min_interval_ms") * MS,
+            rules=given.value("rules"),
+            timestamps=self._release().timestamps,
+            capacity=given.value("capacity"),
+            unicast4=event.system == "unicast4",
+            proof_ns=given.value("block_proof_ms") * MS,
+            expiry_ns=self._timeouts(event.system)[0],
+        )
+
+    def _timeouts(self, system: str) -> tuple[int, int]:
+        """conn_expiry_timeout and conn_close_timeout in ns; 0: never (4.1)."""
+        expiry = self.parameters.value("conn_expiry_timeout_ms")
+        close = self.parameters.value("conn_close_timeout_ms")
+        defaults = (120_000, 240_000) if system == "unicast3" else (10_000, 10_000)
+        return (
+            (defaults[0] if expiry is None else expiry) * MS,
+            (defaults[1] if close is None else close) * MS,
+        )
+
+    def _receiver(self, event: Event) -> ReceiverMachine:
+        given = self.parameters
+        timing = Timing(
+            given.value("xmit_interval_ms") * MS,
+            given.value("sync_min_interval_ms") * MS,
+            given.value("min_ack_interval_ms") * MS,
+            *self._timeouts(event.system),
+            given.is_given("xmit_interval_ms") and given.value("rules") == CODE,
+            given.value("rules"),
+        )
+        return ReceiverMachine(
+            timing,
+            unicast4=event.system == "unicast4",
+            capacity=given.value("capacity"),
+            release=self._release(),
+            max_xmit_req_size=given.value("max_xmit_req_size"),
+            at_once=AtOnce(self._ack_threshold(event), unicast4=event.system == "unicast4"),
+        )
+
+    def _ack_threshold(self, event: Event) -> int | None:
+        """Of UNICAST3 by release, of UNICAST4 a quarter of the capacity, if nobody says (4.1)."""
+        given: int | None = self.parameters.value("ack_threshold")
+        if self.parameters.value("rules") != CODE:
+            return None  # the documents have none
+        if given is not None:
+            return given
+        if event.system == "unicast3":
+            return self._release().ack_threshold
+        capacity: int | None = self.parameters.value("capacity")
+        return None if capacity is None else capacity // 4
+
+    # -- views -------------------------------------------------------------------------------------
+
+    def _view(self, event: Event) -> None:
+        view = View.of(event.details(), self._known_views)
+        if view is None:
+            return
+        self._known_views[view.creator, view.number] = view
+        local = self.members.local
+        if local is None or local not in view.members:
+            return
+        if self.view is not None and view.number <= self.view.number:
+            return
+        self.view = view
+        mark = event.first_mark()
+        for pair in self.pairs.values():
+            if pair.sending is not None:
+                pair.sending.view(with_peer=pair.receiver in view.members, mark=mark)
+            if pair.receiving is not None:
+                pair.receiving.view(with_peer=pair.sender in view.members, mark=mark)

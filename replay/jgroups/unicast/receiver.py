@@ -1,0 +1,665 @@
+"""The receive entry of one peer, at the interface of the member that owns it (jgroups.md 4.4).
+
+Arrivals are facts and counted at once; what the member's window made of them is not visible until
+the member gives a *sign of life*, so they wait until then (P1):
+
+    sign of life            what it says
+    ACK(n) of this member   everything that waits was read, up to what makes n deliverable
+    XMIT_REQ                everything was read but what it asks for: that was dropped inside
+    SEND_FIRST_SEQNO        there is no window for the last message (B2, B5). If the replay has
+                            one, the member lost it: before what arrived just now, or, if the
+                            SEND_FIRST_SEQNO was held back, before the first message that waits
+    view, end of capture    nothing: the member may have died (P2)
+
+What is read is replayed by the rows of 4.4:
+
+    entry        first  UNICAST3                       UNICAST4
+    none         1      B1 new window                  B1
+    none         0      B2 kept for later              B2
+    same id      any    B3 accepted                    B3
+    other id     1      B4 window replaced             B4 if greater, else B6
+    other id     0      B5 kept for later              B5 if greater, else B6
+    CLOSE        -      B21 removed, B22 ignored       same
+    event                       rows                            here
+    no window, other id         B2 B5 B6 B7, S1 S2 U16          _keep
+    a first message             B1 B4, U15                      _open
+    accepted                    B9 B10 B11 B12, P7              _accept, _duplicates
+    window exists               B8                              _use_cache
+    own ACK                     B13 B14, U3 U8                  own_ack, unicast_acks
+    own XMIT_REQ                B15 B16 B17 B18 B19, U6, P6     own_request
+    own SEND_FIRST_SEQNO        B20, S3 U17                     own_sync
+    CLOSE                       B21 B22, U13                    _read
+    idle, views, lost windows   B23 B24 B25, P1 P5              _lose_window, view, _hand_on
+    started late                P3                              _adopt
+"""
+
+from collections import deque
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.repeats import Repeats
+from seqaudit.replay.jgroups.unicast.acks import AtOnce
+from seqaudit.replay.jgroups.unicast.sent_by_rule_set import WouldSend
+from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
+from seqaudit.replay.jgroups.unicast.tables import BEFORE_SYNC, CODE, DOCUMENT, Release
+from seqaudit.replay.jgroups.windows import Window
+from seqaudit.replay.sequence.gaps import BY_SEQNO, Mark
+from seqaudit.replay.sequence.notes import Note, Times
+from seqaudit.replay.sequence.ranges import Range, RangeSet, total
+
+MAX_WAITING: Final = 50_000
+MAX_CACHED: Final = 10_000
+MAX_LISTED: Final = 100
+#: What arrives this shortly before a message of the member may not have been read by it.
+CROSSING_NS: Final = 20_000_000
+#: What arrived longer than this before a SEND_FIRST_SEQNO was read before it was decided on.
+READING_NS: Final = 100_000_000
+
+
+class Timing(NamedTuple):
+    """The member's intervals."""
+
+    tick_ns: int
+    sync_ns: int
+    min_ack_ns: int
+    expiry_ns: int  # conn_expiry_timeout; 0: never
+    close_ns: int  # conn_close_timeout; 0: never
+    tick_given: bool
+    rules: str
+
+    def reaped_after_ns(self) -> int | None:
+        """Idle time after which an entry is removed (B23); null: never."""
+        return self.expiry_ns + self.close_ns if self.expiry_ns and self.close_ns else None
+
+    def ack_due_ns(self) -> int:
+        """Latest time from an arrival to its ACK, with the jitter that section 6 allows."""
+        return self.tick_ns * 12 // 10 + 50_000_000
+
+    def too_soon_ns(self) -> int:
+        """Below this two ticks have not passed."""
+        return self.tick_ns * 8 // 10 - 50_000_000
+
+
+class Entry:
+    """A receive entry: one window of one connection."""
+
+    __slots__ = ("before", "opened", "out_of_band", "stream", "used", "window")
+
+    def __init__(self, stream: Stream, window: Window, opened: Mark, before: RangeSet) -> None:
+        self.stream = stream
+        self.window = window
+        self.opened = opened
+        self.used = opened  # age = 0
+        self.before = before  # delivered on this connection by earlier windows
+        self.out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
+
+
+class WindowLoss(NamedTuple):
+    """The member lost its window without saying so."""
+
+    stream: Stream
+    before: Mark  # the first message that it had no window for
+    shown: Mark  # by its SEND_FIRST_SEQNO
+    level: int  # what it had delivered
+    why: str
+
+
+class Facts:
+    """What is noticed of one connection at its receiver, besides its arrivals."""
+
+    def __init__(self) -> None:
+        self.delivered = RangeSet()
+        self.highest_ack = 0  # sent by this member
+        self.acked_since: Mark | None = None  # when that level was acknowledged first
+        self.last_ack: Mark | None = None
+        self.early_acks = Times()
+        self.redelivered = Note()
+        self.redelivered_count = 0
+        self.inner_loss = Note()
+        self.without_window = Note()  # dropped: there was no window and no cache
+        self.without_window_count = 0
+        self.in_lists = Note()  # dropped: in a list, and the window was another connection's
+        self.outside_window = Note()
+        self.early_requests = Note()
+        self.late_acks: list[tuple[Mark, Mark]] = []  # arrival, ACK
+        self.late_ack_count = 0
+        self.acks_not_heard = Note()  # resent although acknowledged long before
+        self.requests = Repeats()
+        self.after_ack = Repeats()  # requests for what this member had acknowledged
+        self.first_missing: tuple[Mark, Mark] | None = None  # message without window, first one
+        self.closed_without_close: Mark | None = None
+
+
+class ReceiverMachine:
+    """What one member does with the messages of one peer.
+
+    Args:
+        capacity: of the window (UNICAST4); null: not known or unbounded.
+        unicast4: the rules of UNICAST4.
+        at_once: when an ACK does not wait for the tick.
+    """
+
+    def __init__(
+        self,
+        timing: Timing,
+        *,
+        unicast4: bool,
+        capacity: int | None,
+        release: Release,
+        max_xmit_req_size: int | None,
+        at_once: AtOnce,
+    ) -> None:
+        self.entry: Entry | None = None
+        self.facts: dict[str, Facts] = {}
+        self.losses: list[WindowLoss] = []
+        self.syncs = Times()
+        self.close_syncs: list[tuple[Mark, Mark]] = []  # sooner than the interval allows
+        self.close_sync_count = 0
+        self.unanswered_syncs = Times()
+        self.redundant_syncs = Times()  # what they ask for had arrived
+        self.oversized: list[tuple[Mark, int]] = []
+        self.stopped: Mark | None = None  # the member read nothing after this
+        self.would = WouldSend(timing.tick_ns, timing.sync_ns, timing.min_ack_ns)
+        self._timing = timing
+        self._unicast4 = unicast4
+        self._capacity = capacity
+        self._release = release
+        self._max_size = max_xmit_req_size
+        self._at_once = at_once
+        self._waiting: deque[tuple[Event, Stream]] = deque()
+        self._cache: list[tuple[Event, Stream]] = []
+        self._known = False  # whether there is an entry is known
+        self._flag_since: Mark | None = None  # the oldest arrival that no ACK answers yet
+        self._last_ack: Mark | None = None
+        self._last_sync: Mark | None = None
+        self._open_sync: Mark | None = None  # no first message came since
+        self._answer: Mark | None = None  # the first message that came last
+        self._view_without: Mark | None = None
+
+    # -- what arrives ----------------------------------------------------------------------------
+
+    def arrive(self, event: Event, stream: Stream) -> None:
+        """DATA from the peer."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        received = stream.received
+        assert received is not None
+        facts = self.facts_of(stream)
+        if event.flags & Flag.FIRST:
+            if event.seqno < received.start and self._last_sync is not None:
+                start = received.start
+                received.expect_from(event.seqno)
+                received.request(event.seqno, min(event.seqno + 1, start), self._last_sync)
+            self._open_sync = None
+            self._answer = event.first_mark()
+            received.start_known = True
+        new = received.arrive(event)
+        for part in new:
+            facts.requests.came(*part)
+            facts.after_ack.came(*part)
+        if total(new) < event.stop_seqno - event.seqno:
+            for part in RangeSet(new).missing(event.seqno, event.stop_seqno):
+                facts.requests.came(*part)
+                facts.after_ack.came(*part)
+        self._waiting.append((event, stream))
+        if len(self._waiting) > MAX_WAITING:
+            self._read(*self._waiting.popleft())
+
+    def close(self, event: Event, stream: Stream) -> None:
+        """CLOSE from the peer: in order with the messages before it."""
+        self._waiting.append((event, stream))
+
+    def view(self, *, with_peer: bool, mark: Mark) -> None:
+        """A view is installed at this member (B24)."""
+        self._view_without = None if with_peer else mark
+        if self.entry is not None:
+            self.entry.stream.enter(
+                OPEN if with_peer else CLOSING,
+                mark,
+                "a view with the peer" if with_peer else "a view without the peer",
+            )
+
+    # -- signs of life ---------------------------------------------------------------------------
+
+    def own_ack(self, event: Event, stream: Stream) -> None:
+        """ACK(n) sent by this member."""
+        assert event.seqno is not None
+        mark, level = event.first_mark(), event.seqno
+        facts = self.facts_of(stream)
+        self._read_up_to(level, stream)
+        if self.entry is None or self.entry.stream is not stream:
+            self._adopt(stream, level, mark)
+        since, self._flag_since = self._flag_since, None
+        at_once = self._at_once.acked(mark)
+        if since is None or mark.at_ns - since.at_ns <= self._timing.ack_due_ns():
+            since = at_once
+        if since is not None:
+            facts.late_ack_count += 1
+            if len(facts.late_acks) < MAX_LISTED:
+                facts.late_acks.append((since, mark))
+        if level > facts.highest_ack:
+            facts.highest_ack, facts.acked_since = level, mark
+        least = self._timing.min_ack_ns * 8 // 10 - 50_000_000
+        if (
+            self._timing.rules != CODE
+            and facts.last_ack is not None
+            and mark.at_ns - facts.last_ack.at_ns < least
+        ):
+            facts.early_acks.add(mark)  # U3
+        facts.last_ack = self._last_ack = mark
+        received = stream.received
+        assert received is not None
+        received.level(level, mark)
+        entry = self.entry
+        assert entry is not None
+        skipped = entry.window.skip_to(level)
+        if skipped is not None:
+            self._deliver(entry, skipped, mark)
+
+    def own_request(self, event: Event, stream: Stream) -> None:
+        """XMIT_REQ sent by this member (B15 to B19)."""
+        mark = event.first_mark()
+        ranges = event.ranges()
+        facts = self.facts_of(stream)
+        self._read_but(ranges, mark)
+        if not ranges:
+            return  # B18
+        oversized = self._max_size is not None and event.count > self._max_size
+        if oversized and len(self.oversized) < MAX_LISTED:
+            self.oversized.append((mark, event.count))
+        if self.entry is None or self.entry.stream is not stream:
+            self._adopt(stream, ranges[0][0] - 1, mark)
+        received = stream.received
+        assert received is not None
+        received.reveal_from(ranges[0][0], ranges[-1][1], mark)
+        for part in received.had_others(ranges, mark):
+            self._had(part, stream, mark)
+        for first, stop in ranges:
+            had = RangeSet([(first, stop)])
+            for part in received.tracker.open_within(first, stop):
+                had.remove(*part)
+            self._too_early(stream, first, stop, mark)
+            received.request(first, stop, mark)
+            for part in had:
+                if self.entry is not None and all(
+                    self.entry.window.has(seqno) for seqno in (part[0], part[1] - 1)
+                ):
+                    received.spurious.add(*part, mark)
+        facts.requests.requested(ranges, mark)
+        again = [(a, min(b, facts.highest_ack + 1)) for a, b in ranges if a <= facts.highest_ack]
+        facts.after_ack.requested(again, mark)
+
+    def _had(self, part: Range, stream: Stream, mark: Mark) -> None:
+        """This member shows that it has what the capture does not hold."""
+        entry = self.entry
+        if entry is None or entry.stream is not stream:
+            return
+        done = entry.window.accept(*part)
+        if done.delivered is not None:
+            self._deliver(entry, done.delivered, mark)
+
+    def own_sync(self, event: Event, stream: Stream | None) -> None:
+        """SEND_FIRST_SEQNO sent by this member (B2, B5, B20)."""
+        mark = event.first_mark()
+        self.syncs.add(mark)
+        last = self._last_sync
+        if last is not None:
+            if mark.at_ns - last.at_ns < self._least_between_syncs():
+                self.close_sync_count += 1
+                if len(self.close_syncs) < MAX_LISTED:
+                    self.close_syncs.append((last, mark))
+            if self._open_sync is not None:
+                self.unanswered_syncs.add(self._open_sync)
+            answer = self._answer
+            if answer is not None and last <= answer and mark.at_ns - answer.at_ns < CROSSING_NS:
+                self.redundant_syncs.add(mark)
+        self._last_sync = mark
+        if not self._explains_sync(mark):
+            self._read_before_loss(mark, last)
+            self._lose_window(mark)
+        self._open_sync = mark
+        self._known = True
+        while self._waiting:
+            self._read(*self._waiting.popleft())
+        if self.entry is not None and self.entry.opened.at_ns >= mark.at_ns - CROSSING_NS:
+            self._open_sync = None
+        if stream is not None:
+            facts = self.facts_of(stream)
+            if facts.first_missing is None and not facts.delivered and self._cache:
+                facts.first_missing = (self._cache[0][0].first_mark(), mark)
+
+    def _least_between_syncs(self) -> int:
+        """B20; S3 throttles only where there is an entry, U17 leaves it to the task."""
+        if self._timing.rules == BEFORE_SYNC:
+            least = self._timing.tick_ns
+        elif self._timing.rules == DOCUMENT and self.entry is None:
+            return 0
+        else:
+            least = self._timing.sync_ns
+        return least * 8 // 10 - 50_000_000
+
+    def finish(self, end_ns: int, last_own_ns: int) -> None:
+        """The capture is over.
+
+        Args:
+            end_ns: the last that was captured of this cluster's unicasts.
+            last_own_ns: the last that this member sent of them, to anybody.
+        """
+        patience_ns = 3 * self._timing.tick_ns
+        data = next((event for event, _ in self._waiting if event.kind is Kind.DATA), None)
+        if (
+            data is not None
+            and data.last_mark().at_ns < end_ns - patience_ns
+            and data.first_mark().at_ns > last_own_ns
+        ):  # P2: it reads no more
+            self.stopped = data.first_mark()
+            while self._waiting:
+                event, stream = self._waiting.popleft()
+                stream.outside_membership += event.count
+        while self._waiting:
+            self._read(*self._waiting.popleft())
+        if self.entry is not None and self.stopped is None and self._view_without is None:
+            timing = self._timing
+            self.entry.stream.idle_since(self.entry.used, timing.expiry_ns, timing.close_ns)
+        for facts in self.facts.values():
+            facts.requests.finish()
+            facts.after_ack.finish()
+
+    def facts_of(self, stream: Stream) -> Facts:
+        """The facts of one connection."""
+        facts = self.facts.get(stream.key)
+        if facts is None:
+            facts = self.facts[stream.key] = Facts()
+        return facts
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def _read_up_to(self, level: int, stream: Stream) -> None:
+        """Everything that waits was read, but not what would make more than ``level`` deliverable.
+
+        A message may also wait because the member dropped it inside; its XMIT_REQ tells.
+        """
+        while self._waiting:
+            event, of = self._waiting[0]
+            if event.kind is Kind.DATA and of is stream:
+                assert event.seqno is not None and event.stop_seqno is not None
+                low = self._level_before(event, of)
+                if low is not None and event.stop_seqno - 1 > level and event.seqno <= low + 1:
+                    if event.seqno <= level:
+                        head = replace(event, stop_seqno=level + 1, count=level + 1 - event.seqno)
+                        last = event.last_mark()  # what was not read came last
+                        tail = replace(
+                            event,
+                            seqno=level + 1,
+                            count=event.stop_seqno - level - 1,
+                            frame=last.frame,
+                            at_ns=last.at_ns,
+                        )
+                        self._waiting[0] = (tail, of)
+                        self._read(head, of)
+                    return
+            self._waiting.popleft()
+            self._read(event, of)
+
+    def _level_before(self, event: Event, stream: Stream) -> int | None:
+        """What is deliverable before the event is read; null if it opens no window."""
+        if self.entry is not None and self.entry.stream is stream:
+            return self.entry.window.low
+        if event.flags & Flag.FIRST:
+            assert event.seqno is not None
+            return event.seqno - 1
+        return None
+
+    def _read_but(self, ranges: list[Range], mark: Mark) -> None:
+        """Everything that waits was read, except what the member asks for now."""
+        asked = RangeSet(ranges)
+        later: list[tuple[Event, Stream]] = []
+        while self._waiting:
+            event, stream = self._waiting.popleft()
+            if event.kind is not Kind.DATA:
+                self._read(event, stream)
+                continue
+            assert event.seqno is not None and event.stop_seqno is not None
+            wanted = asked.within(event.seqno, event.stop_seqno)
+            if not wanted:
+                self._read(event, stream)
+                continue
+            crossing = event.last_mark().at_ns >= mark.at_ns - CROSSING_NS
+            facts = self.facts_of(stream)
+            for part in wanted:
+                if crossing:
+                    later.append((_part(event, part), stream))
+                else:
+                    facts.inner_loss.add(*part, event.first_mark())
+            for part in RangeSet(wanted).missing(event.seqno, event.stop_seqno):
+                self._read(_part(event, part), stream)
+        self._waiting.extend(later)
+
+    def _explains_sync(self, mark: Mark) -> bool:
+        """Does something that waits lead to a SEND_FIRST_SEQNO by the rows of 4.4?"""
+        entry = self.entry
+        if entry is None:
+            return True
+        if mark.at_ns - entry.opened.at_ns < CROSSING_NS:
+            return True  # it had left before the window opened
+        for event, stream in self._waiting:
+            if event.kind is Kind.CLOSE and stream is entry.stream:
+                return True
+            if stream is not entry.stream:
+                return True
+        return False
+
+    def _read_before_loss(self, mark: Mark, last: Mark | None) -> None:
+        """What waits and was still read by the window that is gone now (P1).
+
+        SEND_FIRST_SEQNO goes out at once, unless the last one was too recent (B20). So what came
+        well before it, and not so soon after the last one, had a window, and all before it too.
+        """
+        free_ns = 0
+        if last is not None and self._release.throttled:
+            free_ns = last.at_ns + self._timing.sync_ns + READING_NS
+        read = 0
+        for place, (event, _) in enumerate(self._waiting):
+            if free_ns <= event.last_mark().at_ns < mark.at_ns - READING_NS:
+                read = place + 1
+        for _ in range(min(read, len(self._waiting) - 1)):
+            self._read(*self._waiting.popleft())
+
+    def _lose_window(self, mark: Mark) -> None:
+        entry = self.entry
+        assert entry is not None
+        before = self._waiting[0][0].first_mark() if self._waiting else mark
+        why = "its SEND_FIRST_SEQNO shows it"
+        idle_ns = before.at_ns - entry.used.at_ns
+        reaped_ns = self._timing.reaped_after_ns()
+        if self._view_without is not None:
+            why = "it followed a view without the sender"
+        elif reaped_ns is not None and idle_ns >= reaped_ns:
+            why = f"it was reaped after {idle_ns // 1_000_000} ms without a message"
+            expired = Mark(entry.used.frame, entry.used.at_ns + self._timing.expiry_ns)
+            entry.stream.enter(CLOSING, expired, "idle for conn_expiry_timeout")
+        if len(self.losses) < MAX_LISTED:
+            self.losses.append(WindowLoss(entry.stream, before, mark, entry.window.low, why))
+        entry.stream.enter(CLOSED, before, "the window is gone: " + why)
+        self.entry = None
+
+    def _read(self, event: Event, stream: Stream) -> None:
+        """The rows of 4.4."""
+        entry = self.entry
+        if event.kind is Kind.CLOSE:
+            if entry is not None and entry.stream is stream:  # B21
+                stream.enter(CLOSED, event.first_mark(), "CLOSE")
+                self.entry = None
+            return  # B22
+        assert event.seqno is not None
+        first = bool(event.flags & Flag.FIRST)
+        if entry is None:
+            if not first:  # B2
+                self._keep(event, stream)
+                return
+            self._open(stream, event.seqno - 1, event.first_mark(), "first message")  # B1
+        elif entry.stream is not stream:
+            assert stream.conn_id is not None
+            greater = entry.stream.conn_id is None or stream.conn_id > entry.stream.conn_id
+            if (self._unicast4 and not greater) or not first:  # B5, B6
+                self._keep(event, stream)
+                return
+            entry.stream.enter(CLOSED, event.first_mark(), "replaced by a new connection")
+            self.facts_of(entry.stream).closed_without_close = event.first_mark()
+            self._open(stream, event.seqno - 1, event.first_mark(), "first message")  # B4
+        self._accept(event, stream)
+        self._use_cache()
+
+    def _keep(self, event: Event, stream: Stream) -> None:
+        self.would.no_window(event, entry=self.entry is not None)
+        if event.flags & Flag.LISTED and self.entry is not None and not self._unicast4:  # B7
+            assert event.seqno is not None and event.stop_seqno is not None
+            self.facts_of(stream).in_lists.add(event.seqno, event.stop_seqno, event.first_mark())
+            return
+        if not self._release.cached and (self._known or self.entry is not None):
+            assert event.seqno is not None and event.stop_seqno is not None
+            facts = self.facts_of(stream)
+            facts.without_window.add(event.seqno, event.stop_seqno, event.first_mark())
+            facts.without_window_count += event.count
+            return
+        if len(self._cache) < MAX_CACHED:
+            self._cache.append((event, stream))
+
+    def _use_cache(self) -> None:
+        """B8: what waited for the window is accepted, of other connections dropped."""
+        if not self._cache:
+            return
+        kept, self._cache = self._cache, []
+        assert self.entry is not None
+        for event, stream in kept:
+            if stream is self.entry.stream:
+                self._accept(event, stream)
+
+    def _open(self, stream: Stream, low: int, mark: Mark, why: str) -> None:
+        facts = self.facts_of(stream)
+        window = Window(low, self._capacity if self._unicast4 else None)
+        self.entry = Entry(stream, window, mark, RangeSet(facts.delivered))
+        self._known = True
+        stream.enter(OPEN, mark, why)
+
+    def _adopt(self, stream: Stream, level: int, mark: Mark) -> None:
+        """The member shows that it has a window here that the replay has not (P3)."""
+        firsts = [event.seqno for event, of in self._cache if of is stream and event.seqno]
+        low = min([level, *(first - 1 for first in firsts)])
+        if self.entry is not None:
+            self.entry.stream.enter(CLOSED, mark, "replaced by a new connection")
+        self._open(stream, low, mark, "shown by its own ACK or request")
+        self._use_cache()
+
+    def _accept(self, event: Event, stream: Stream) -> None:
+        """Accept(seqno) of 4.4."""
+        entry = self.entry
+        received = stream.received
+        assert entry is not None and received is not None
+        assert event.seqno is not None and event.stop_seqno is not None
+        if self._flag_since is None and self._after_last_ack(event):
+            self._flag_since = max(event.first_mark(), entry.opened, key=lambda m: m.at_ns)
+        self.would.accepted(event)
+        came = event.first_mark()
+        expired = Mark(entry.used.frame, entry.used.at_ns + self._timing.expiry_ns)
+        if self._timing.expiry_ns and stream.state == OPEN and expired.at_ns < came.at_ns:
+            stream.enter(CLOSING, expired, "idle for conn_expiry_timeout")  # B23
+        entry.used = event.last_mark()  # B12
+        if stream.state == CLOSING and self._view_without is None:
+            stream.enter(OPEN, came, "a message")
+        done = entry.window.accept(event.seqno, event.stop_seqno)
+        if self._after_last_ack(event):
+            self._at_once.accepted(event, done.delivered)
+        for part in done.dropped:  # B10
+            self.facts_of(stream).outside_window.add(*part, event.first_mark())
+        if done.duplicates:  # B9
+            self._duplicates(event, stream, done.stored, done.dropped)
+        elif entry.before:
+            self._rebuilt(event, stream, done.stored)
+        if event.flags & Flag.OOB:  # B11
+            for part in done.stored:
+                self._hand_on(entry, part, event.last_mark())
+                entry.out_of_band.add(*part)
+        if done.delivered is not None:
+            self._deliver(entry, done.delivered, event.last_mark())
+        stream.highest_acked = entry.window.low
+        stream.highest_sent = entry.window.high
+
+    def _after_last_ack(self, event: Event) -> bool:
+        """Has no ACK of this member answered it yet? (It may be read here long after it was.)"""
+        last = self._last_ack
+        return last is None or event.first_mark().at_ns >= last.at_ns - CROSSING_NS
+
+    def _deliver(self, entry: Entry, part: Range, mark: Mark) -> None:
+        """In order; what was delivered out of band by this window is not delivered again."""
+        done = RangeSet(entry.out_of_band.remove(*part))
+        for piece in done.missing(*part):
+            self._hand_on(entry, piece, mark)
+
+    def _hand_on(self, entry: Entry, part: Range, mark: Mark) -> None:
+        received = entry.stream.received
+        assert received is not None
+        facts = self.facts_of(entry.stream)
+        for piece in entry.before.within(*part):  # B25
+            facts.redelivered.add(*piece, mark)
+            facts.redelivered_count += piece[1] - piece[0]
+        facts.delivered.add(*part)
+        received.deliver(part[0], part[1], mark)
+
+    # -- copies ----------------------------------------------------------------------------------
+
+    def _duplicates(
+        self, event: Event, stream: Stream, stored: list[Range], dropped: list[Range]
+    ) -> None:
+        assert event.seqno is not None and event.stop_seqno is not None
+        received = stream.received
+        assert received is not None
+        facts = self.facts_of(stream)
+        taken = RangeSet([*stored, *dropped])
+        mark = event.first_mark()
+        for part in taken.missing(event.seqno, event.stop_seqno):
+            received.copy(part, event, needed=False)
+            if event.flags & Flag.NETWORK_DUPLICATE:
+                continue
+            if self._acked_long_before(facts, part, mark):
+                facts.acks_not_heard.add(*part, mark)
+        self._rebuilt(event, stream, stored)
+
+    def _rebuilt(self, event: Event, stream: Stream, stored: list[Range]) -> None:
+        """Copies that the rebuilt window did not have are useful."""
+        entry = self.entry
+        assert entry is not None and stream.received is not None
+        for part in stored:
+            for piece in entry.before.within(*part):
+                stream.received.copy(piece, event, needed=True)
+
+    def _acked_long_before(self, facts: Facts, part: Range, mark: Mark) -> bool:
+        """Is it the highest, and its ACK so old that the sender would not resend had it come?"""
+        entry, since = self.entry, facts.acked_since
+        assert entry is not None
+        return (
+            part == (entry.window.high, entry.window.high + 1)
+            and part[0] <= facts.highest_ack
+            and since is not None
+            and mark.at_ns - since.at_ns > self._timing.tick_ns // 5
+        )
+
+    def _too_early(self, stream: Stream, first: int, stop: int, mark: Mark) -> None:
+        """B16, B17: a tick must see a gap before the next one may ask for it."""
+        if not self._timing.tick_given or stream.received is None:
+            return
+        tracker = stream.received.tracker
+        for part in tracker.open_within(first, stop):
+            gap = tracker.gap_of(part[0])
+            if (
+                gap is not None
+                and gap.requested is None
+                and gap.revealed_by == BY_SEQNO
+                and mark.at_ns - gap.revealed.at_ns < self._timing.too_soon_ns()
+            ):
+                self.facts_of(stream).early_requests.add(*part, mark)
+
+
+def _part(event: Event, part: Range) -> Event:
+    return replace(event, seqno=part[0], stop_seqno=part[1], count=part[1] - part[0])

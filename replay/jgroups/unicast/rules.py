@@ -1,0 +1,336 @@
+"""The rules about UNICAST3 and UNICAST4, part of the registry in ``rules`` (design 4.4)."""
+
+from typing import Final
+
+from seqaudit.replay.contract.rule import Rule, error, info, warning
+
+UNICAST: Final[tuple[Rule, ...]] = (
+    warning(
+        "UC001", "unicast-loss-recovered",
+        "Unicast messages were lost on the path and repaired by a resend.",
+        "At the receiver: a gap that was asked for, or whose fill is newer by its IP id than the "
+        "message that revealed it.",
+        "Look at when and how much was lost; recovery took the time shown.",
+        "jgroups.md 4.4, 6"),
+    error(
+        "UC002", "unicast-loss-not-recovered",
+        "Unicast messages are known to exist and never arrived: the application did not get them, "
+        "nor anything behind them.",
+        "At the receiver: a gap still open long after its revelation.",
+        "See whether the sender answers requests, has purged the messages, or is dead.",
+        "jgroups.md 4.4, 6"),
+    warning(
+        "UC003", "first-message-lost",
+        "The first message of a connection was lost or late: the receiver had no window when the "
+        "next ones came.",
+        "At the receiver: messages without a window, a SEND_FIRST_SEQNO, then the first message "
+        "arrives newer than those. At the sender: a SEND_FIRST_SEQNO while nothing was "
+        "acknowledged, or resends of seqno 1; whether the message or its ACK was lost cannot be "
+        "told there.",
+        "Nothing if it is rare; it costs one round trip, or one to two ticks.",
+        "jgroups.md 4.3, 4.4; unicast3.txt, \"Motivation\""),
+    info(
+        "UC004", "last-message-resent",
+        "The highest message was resent at ticks because no ACK for it came: it, or its ACKs, "
+        "were lost or late.",
+        "At the sender: resends of the highest seqno, then the ACK, and no gap below it that was "
+        "asked for in time. Whether the message or its ACK was lost or late needs both ends; a "
+        "receiver alone cannot tell the resend of a lost last message from a late send.",
+        "Compare with a capture at the receiver: a first copy there is late or lost here.",
+        "jgroups.md 4.3 \"tick\", 6 \"lost last message\"; unicast3.txt, \"Design\""),
+    info(
+        "UC005", "unicast-needless-retransmission",
+        "Messages were sent again to a receiver that had them.",
+        "At the receiver: a copy in a datagram of its own of what is delivered or stored (proven). "
+        "At the sender: a copy after the ACK for it had come.",
+        "Look for lost or late ACKs (UC006) and for reordering.",
+        "jgroups.md 6"),
+    warning(
+        "UC006", "unicast-ack-lost-or-late",
+        "The sender resent what this member had acknowledged a while before: its ACK was lost or "
+        "late on the path.",
+        "At the receiver: a copy of the highest message arrives well after the ACK for it was "
+        "sent.",
+        "Look at the path back to the sender.",
+        "jgroups.md 6 \"spurious caused by lost/late ACK\""),
+    info(
+        "UC007", "acks-out-of-order",
+        "ACKs arrived out of order, by their timestamps; the sender rightly ignores them.",
+        "At the sender: int32(timestamp - last accepted) <= 0.",
+        "Look for reordering on the path.",
+        "jgroups.md 4.2, 4.3; unicast3-sync.txt"),
+    info(
+        "UC008", "stale-ack-ignored",
+        "A stale ACK covered messages that the receiver may not have any more; it was rightly "
+        "ignored (JGRP-1873, JGRP-1875).",
+        "At the sender: an ACK out of order by its timestamp, above the acknowledged level. Proven "
+        "if the sender then resends what the ACK covers.",
+        "Nothing: the timestamps have done their work.",
+        "jgroups.md 4.2, 6; unicast3-sync.txt"),
+    error(
+        "UC009", "stale-ack-honoured",
+        "The sender obeyed a stale ACK and purged messages that the receiver does not have "
+        "(JGRP-1873, JGRP-1875).",
+        "At the sender: an ACK out of order by its timestamp, and repeated requests for what only "
+        "it covers stay without a copy.",
+        "Use a release from 3.5.1 on; nothing repairs this connection but a new one.",
+        "jgroups.md 6 \"stale ACK accepted\"; unicast3-sync.txt"),
+    error(
+        "UC010", "purged-before-delivery",
+        "The sender has purged messages that the receiver still asks for; they are lost "
+        "(JGRP-1873, JGRP-1875).",
+        "At the sender: two or more requests in a row for what an accepted ACK covers, with no "
+        "copy. At the receiver: the same, after it had acknowledged them with an earlier window of "
+        "the connection.",
+        "Use a release from 3.5.1 on.",
+        "jgroups.md 6 \"purge before delivery\"; unicast3-sync.txt, \"Issue\""),
+    error(
+        "UC011", "endless-requests",
+        "The same messages are asked for again and again and no copy comes (JGRP-1873).",
+        "Five or more requests in a row naming the same seqnos without a copy, while the sender "
+        "is alive. At the sender it is proven that none was sent.",
+        "See UC010; the connection must be closed to end it.",
+        "jgroups.md 6 \"endless retransmission\""),
+    info(
+        "UC012", "send-first-seqno",
+        "A receiver had no window for a connection and asked for its first message.",
+        "A SEND_FIRST_SEQNO.",
+        "See UC003 and UC015 for why.",
+        "jgroups.md 4.4; unicast3-sync.txt"),
+    warning(
+        "UC013", "send-first-seqno-storm",
+        "SEND_FIRST_SEQNO were sent more often than sync_min_interval allows (JGRP-1874).",
+        "Two to the same peer closer than 80 % of unicast.sync_min_interval_ms less 50 ms.",
+        "Check sync_min_interval of the receiver; releases before 3.5.1 have none.",
+        "jgroups.md 4.4, 6; unicast3-sync.txt (JGRP-1874)"),
+    warning(
+        "UC014", "send-first-seqno-unanswered",
+        "A SEND_FIRST_SEQNO was not answered although the sender had unacknowledged messages.",
+        "At the sender: accepted by its timestamp, window not empty, and no message with first = 1 "
+        "within a second. At the receiver: another one had to be sent with no first message in "
+        "between; whether the request or the answer was lost cannot be told there.",
+        "Look at the path, and whether the sender is alive.",
+        "jgroups.md 4.3, 6"),
+    warning(
+        "UC015", "window-lost-at-receiver",
+        "The receiver lost its window for a connection that goes on: reaped as idle, closed by a "
+        "view without the sender, or by a fault.",
+        "SEND_FIRST_SEQNO for a connection that had been delivered (at the receiver) or "
+        "acknowledged (at the sender) before.",
+        "Give both ends the same conn_expiry_timeout and conn_close_timeout; look for "
+        "asymmetric views.",
+        "jgroups.md 4.4, 6; unicast3-sync.txt, \"Issue\""),
+    warning(
+        "UC016", "send-first-seqno-wrongly-answered",
+        "The answer to a SEND_FIRST_SEQNO was not the lowest unacknowledged message.",
+        "At the sender: a copy with first = 1 whose seqno is not acked + 1.",
+        "Another implementation or a fault of the sender.",
+        "jgroups.md 4.3, 6 \"wrong answer\""),
+    warning(
+        "UC017", "unexplained-resend",
+        "A message was sent again although no rule of the sender asks for it.",
+        "At the sender: a copy that answers no request or SEND_FIRST_SEQNO and is not the highest "
+        "unacknowledged message.",
+        "The capture may miss the request; else another implementation.",
+        "jgroups.md 4.3"),
+    info(
+        "UC018", "unicast-ack-overdue",
+        "A message was acknowledged later than the guaranteed time.",
+        "At the receiver: from an arrival to the next ACK more than a tick, with 20 % and 50 ms of "
+        "tolerance; or 200 ms after ack_threshold was reached (UNICAST3: a list of as many "
+        "messages; UNICAST4: as many deliveries, judged if unicast.ack_threshold or "
+        "unicast.capacity is given).",
+        "Look at the receiving process: garbage collection, thread pool, CPU; over TCP the tick "
+        "may wait for a connection to a member that is not there.",
+        "jgroups.md 4.4; unicast3.txt, \"guaranteed max time\""),
+    warning(
+        "UC019", "resend-overdue",
+        "The highest unacknowledged message was not resent within the guaranteed time.",
+        "At the sender: acked < sent without change for more than two ticks, with 20 % and 50 ms "
+        "of tolerance, and no resend, though the member sends other messages.",
+        "Look at the sending process: garbage collection, CPU.",
+        "jgroups.md 4.3 \"tick\"; unicast3.txt, \"guaranteed max time\""),
+    info(
+        "UC020", "connection-closed",
+        "A connection was closed by its sender.",
+        "A CLOSE.",
+        "Nothing.",
+        "jgroups.md 4.3, 4.4"),
+    warning(
+        "UC021", "close-lost",
+        "A new connection began although the old one had not been closed here: its CLOSE was lost, "
+        "or the sender removed it without one.",
+        "At the receiver: a message with another conn_id and first = 1, no CLOSE of the old one.",
+        "Nothing if it is rare; the window is replaced.",
+        "jgroups.md 4.4, 6 \"connection reset\""),
+    info(
+        "UC022", "new-connection",
+        "A sender opened another connection to the same member.",
+        "A conn_id that follows another one in the same direction.",
+        "Nothing.",
+        "jgroups.md 4.2"),
+    warning(
+        "UC023", "redelivery",
+        "Messages were delivered to the application a second time, because the window was rebuilt "
+        "where their ACK had not counted.",
+        "At the receiver: seqnos accepted by a new window of the connection that an earlier one "
+        "had delivered (proven).",
+        "The application must bear duplicates after a window was lost; see UC015.",
+        "jgroups.md 4.4 \"after the window was lost\""),
+    warning(
+        "UC024", "unicast-sender-blocked",
+        "The send window was full: the sender's threads waited for ACKs (UNICAST4).",
+        "Highest sent - acknowledged reached the capacity, and the next new seqno came only after "
+        "an ACK made room; proven if it came within 20 ms.",
+        "The receiver is slow or its ACKs are lost.",
+        "jgroups.md 4.3"),
+    warning(
+        "UC025", "unicast-window-overrun",
+        "More messages were unacknowledged than the window holds.",
+        "Highest sent - acknowledged above unicast.capacity.",
+        "Check unicast.capacity against the sender's configuration.",
+        "jgroups.md 4.3"),
+    warning(
+        "UC026", "unacknowledged-at-end",
+        "Messages were still unacknowledged when the capture ended.",
+        "At the sender: acked < sent for three ticks or more before the end.",
+        "See whether the peer is alive.",
+        "jgroups.md 4.3"),
+    warning(
+        "UC027", "peer-silent",
+        "The peer stopped: messages for it stay without any answer.",
+        "At the sender: the highest message is resent four times or more and nothing comes from "
+        "the peer any more. At the peer's interface: messages arrive and it sends nothing.",
+        "Look at the peer's process.",
+        "jgroups.md 6 \"dead or stopped processes\""),
+    warning(
+        "UC028", "closed-with-unacknowledged",
+        "A connection was removed with messages that were never acknowledged; if the peer has "
+        "not got them they are lost.",
+        "At the sender: CLOSE, or a new conn_id, while acked < sent.",
+        "Look why the peer did not acknowledge; raise conn_close_timeout.",
+        "jgroups.md 4.3 \"tick\""),
+    info(
+        "UC029", "unicast-network-duplicates",
+        "The network delivered datagrams twice.",
+        "The same IP id and bytes captured again within a second.",
+        "Look for a switching loop, a doubled mirror session or two capture interfaces.",
+        "jgroups.md 6"),
+    info(
+        "UC030", "unicast-reordering",
+        "Messages arrived after later ones although nothing was lost.",
+        "The gap was filled before anybody can have asked, or by a datagram that is older by its "
+        "IP id than the one that revealed the gap.",
+        "Nothing unless it provokes requests.",
+        "jgroups.md 6, design 4.5"),
+    warning(
+        "UC031", "unicast-request-unanswered",
+        "A sender that had the messages did not answer a request for them.",
+        "At the sender: an xmit-request for unacknowledged messages and no copy within a second.",
+        "Look at the sending process.",
+        "jgroups.md 4.3"),
+    info(
+        "UC032", "unicast-spurious-request",
+        "A member asked for messages that it had, or that were only late.",
+        "At the receiver: the request names seqnos that its window holds.",
+        "Nothing if it is rare; otherwise look for reordering.",
+        "jgroups.md 6"),
+    info(
+        "UC033", "unicast-open-at-end",
+        "A gap was still open when the capture ended, too early to call it lost.",
+        "Less than three ticks between its revelation and the end of the capture.",
+        "Capture longer.",
+        "jgroups.md 4.4"),
+    warning(
+        "UC034", "unicast-dropped-inside-receiver",
+        "This member asked for messages that had arrived at its interface: they were lost inside "
+        "it (full queue, socket buffer, DISCARD), not on the network.",
+        "At the receiver: an xmit-request names seqnos that arrived well before and that no ACK "
+        "covers.",
+        "Look at the receiver: socket buffer, thread pool, transport queue.",
+        "jgroups.md 4.4, 6"),
+    warning(
+        "UC035", "unicast-request-too-early",
+        "A member asked for messages sooner than the two-tick rule allows.",
+        "Request within 80 % of xmit_interval less 50 ms of the gap's revelation; judged only if "
+        "unicast.xmit_interval_ms is given.",
+        "Check the configuration; another implementation may be in use.",
+        "jgroups.md 4.4"),
+    warning(
+        "UC036", "unicast-request-oversized",
+        "An xmit-request names more seqnos than max_xmit_req_size.",
+        "Number of seqnos in the request, with unicast.max_xmit_req_size given.",
+        "Check the configuration of the requester.",
+        "jgroups.md 4.1"),
+    info(
+        "UC037", "ack-overhead",
+        "There was an ACK for every one or two messages.",
+        "At least 50 ACKs and fewer than two messages for each.",
+        "Raise ack_threshold, or let the sender bundle messages.",
+        "jgroups.md 6 \"ack traffic ratio\"; unicast3.txt, \"Motivation\""),
+    info(
+        "UC038", "ack-of-other-connection",
+        "ACKs came for a connection that is not the current one; they are rightly ignored.",
+        "At the sender: another conn_id, or no entry.",
+        "Nothing.",
+        "jgroups.md 4.3"),
+    warning(
+        "UC039", "dropped-without-window",
+        "Messages arrived for which there was no window, and were dropped: in releases before "
+        "4.1.5, or in a list while the window was another connection's (UNICAST3).",
+        "At the receiver: no window, no first message, and a release without the message cache; or "
+        "a list with another conn_id and no first message.",
+        "They are asked for once the window exists.",
+        "jgroups.md 3, 4.4"),
+    warning(
+        "UC040", "unicast-outside-window",
+        "Messages arrived that the receive window could not hold; the receiver drops them "
+        "(UNICAST4).",
+        "seqno above delivered + capacity, with unicast.capacity given.",
+        "The two ends have different capacities.",
+        "jgroups.md 4.4"),
+    info(
+        "UC041", "unicast-sent-out-of-order",
+        "The sender put seqnos on the wire out of order (several threads).",
+        "At the sender's own interface a seqno is first seen after a higher one.",
+        "Nothing unless it provokes requests.",
+        "jgroups.md 5.6"),
+    info(
+        "UC042", "ack-sooner-than-minimum",
+        "ACKs followed each other sooner than the UNICAST3 document's minimum time allows.",
+        "At the receiver: two ACKs of one connection closer than 80 % of "
+        "unicast.min_ack_interval_ms less 50 ms; judged only by the documents' rules, because the "
+        "shipped code has no minimum.",
+        "Nothing: the shipped code acknowledges at ticks and at ack_threshold.",
+        "unicast3.txt, \"Design\""),
+    info(
+        "UC043", "needless-resends-by-both-ends",
+        "Messages were sent again after they had arrived, as the captures of both ends show.",
+        "A copy leaves the sender later than the message first came to the receiver, beyond what "
+        "is not known of the difference of the two clocks (bounded by the datagrams that both "
+        "captures hold).",
+        "Look for lost or late ACKs (UC006), lost windows (UC015) and reordering.",
+        "jgroups.md 6 \"spurious (needless) retransmission\", S+R"),
+    info(
+        "UC044", "send-first-seqno-redundant",
+        "A SEND_FIRST_SEQNO asked for a message that had been resent already.",
+        "At the receiver: it left within 20 ms after a first message came that answers an earlier "
+        "one. At the sender: it is answered with the message of the answer before, with nothing "
+        "acknowledged in between; whether that answer was lost cannot be told there.",
+        "Nothing if it is rare; else see UC013.",
+        "unicast3-sync.txt, \"Goals\" (JGRP-1874)"),
+    info(
+        "UC045", "unicast-retransmit-efficiency",
+        "Most resent copies were of messages that the receiver had.",
+        "At the receiver: ten copies or more, network duplicates left out, and more than half of "
+        "them of what is delivered or stored.",
+        "Look for lost or late ACKs (UC006); compare xmit_interval with the round trip.",
+        "jgroups.md 6 \"retransmit efficiency\""),
+    info(
+        "UC046", "unicast-slow-recovery",
+        "Lost messages came much later than one request and one answer take.",
+        "At the receiver: from the moment when the gap showed to its repair more than four ticks; "
+        "a gap is asked for within two.",
+        "See whether requests or answers are lost, or the sender is slow.",
+        "jgroups.md 4.4, 6 \"slow recovery\""),
+)  # fmt: skip

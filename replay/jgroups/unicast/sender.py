@@ -1,0 +1,491 @@
+"""The send entry for one peer, at the interface of the member that owns it (jgroups.md 4.3).
+
+Everything it sends is seen before any loss, and of its peer's answers those that arrived. So every
+copy it sends is explained by the first row that fits, or is a finding:
+
+    copy                                                     reason
+    asked for by an XMIT_REQ that is not answered yet        requested     (A13)
+    first flag set, and a SEND_FIRST_SEQNO not answered yet  sync answer   (A10; acked+1, or wrong)
+    the highest sent, acked < sent                           highest sent  (A15)
+    the highest sent, all acked milliseconds ago             race          (P4)
+    anything else                                            unexplained
+
+    event                       rows                            here
+    DATA goes out               A1 A2 A3 A4, U1 U11 U12         sent
+    ACK comes                   A5 A6 A7 A8, U2 S4 S7 S8 S9     ack
+    SEND_FIRST_SEQNO comes      A9 A10 A11, U18 S5 S6           sync
+    XMIT_REQ comes              A12 A13 A14, U7                 request
+    resends at ticks            A15 A16, U4 U5 U9 U10           _highest_resent, _check_time
+    idle, CLOSE goes out        A17 A18, U19 U20                _expire, close, Stream.idle_since
+    view                        A19 A20                         view
+    leaving                     A21: no CLOSE, nothing to say
+
+ACKs and SEND_FIRST_SEQNO go through the conn_id and timestamp tests (A5 to A9). Where the capture
+shows that the sender did otherwise (it does not answer for what only a stale ACK covers), that is
+the fault of JGRP-1873/1875, and the replay goes on from what the sender did.
+"""
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.mcast.sender import SenderModel
+from seqaudit.replay.jgroups.repeats import Repeats
+from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
+from seqaudit.replay.jgroups.unicast.tables import BEFORE_SYNC, newer
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.notes import Note, Times
+from seqaudit.replay.sequence.ranges import Range, RangeSet
+
+MAX_LISTED: Final = 100
+MAX_ASKED: Final = 1_000
+#: An ACK that was captured this shortly before may not have been read by the sender (P4).
+RACE_NS: Final = 20_000_000
+#: The sender answers requests and SEND_FIRST_SEQNO at once; after this it has not.
+ANSWER_NS: Final = 1_000_000_000
+
+REQUESTED: Final = "requested"
+SYNC_ANSWER: Final = "sync_answer"
+HIGHEST_SENT: Final = "highest_sent"
+UNEXPLAINED: Final = "unexplained"
+
+
+class IgnoredAck(NamedTuple):
+    """An ACK that the rules make the sender drop."""
+
+    mark: Mark
+    seqno: int
+    stamp: int | None
+    acked: int  # what the sender had then
+
+
+class Stale(NamedTuple):
+    """What stale ACKs cover that the sender must still keep."""
+
+    mark: Mark
+    stop: int
+
+
+@dataclass(slots=True)
+class Tail:
+    """The highest message was resent because its ACK did not come (A15)."""
+
+    seqno: int
+    sent: Mark  # when it was first sent
+    first: Mark  # first resend
+    last: Mark
+    resends: int = 1
+    acked: Mark | None = None
+    asked: Mark | None = None  # when the peer asked for messages meanwhile
+
+    def belongs_to_a_gap(self, tick_ns: int) -> bool:
+        """Was a gap below it asked for in time? Then its ACK waited for the gap, not for it.
+
+        A gap asked for later than two ticks after the message was sent had not shown before.
+        """
+        if self.asked is None:
+            return False
+        return self.asked.at_ns - self.sent.at_ns <= tick_ns * 24 // 10 + 50_000_000
+
+
+class SendEntry:
+    """One connection at its sender."""
+
+    def __init__(self, stream: Stream, opened: Mark, acked: int) -> None:
+        self.stream = stream
+        self.opened = opened
+        self.acked = acked
+        self.acked_before = acked
+        self.sent = acked
+        self.last_stamp: int | None = None
+        self.last_ack: Mark | None = None
+        self.last_send: Mark = opened
+        self.sent_at: Mark = opened  # when the highest was first sent
+        self.quiet_since: Mark | None = None  # since when (acked, sent) has not changed
+        self.tail: Tail | None = None
+        self.asked: deque[tuple[Mark, RangeSet]] = deque(maxlen=MAX_ASKED)
+        self.syncs: deque[tuple[Mark, int]] = deque(maxlen=MAX_ASKED)  # not answered: when, acked+1
+        self.stale: Stale | None = None
+        self.answered: int | None = None  # the last answer to a SEND_FIRST_SEQNO
+
+
+class SenderFacts:
+    """What is noticed of one connection at its sender."""
+
+    def __init__(self) -> None:
+        self.ignored: list[IgnoredAck] = []  # timestamp out of order
+        self.ignored_count = 0
+        self.stale_count = 0  # of them: would have purged messages
+        self.other_conn = Times()  # ACKs for another conn_id
+        self.stale_rightly = Note()  # answered although a stale ACK covers them
+        self.stale_honoured: list[tuple[Mark, Mark, RangeSet]] = []  # ACK, request, seqnos
+        self.purged = Repeats()  # asked for again and again after an accepted ACK
+        self.unanswered = Repeats()  # asked for again and again, kept, and not resent
+        self.not_answered = Note()
+        self.syncs = Times()
+        self.syncs_ignored = Times()
+        self.syncs_empty = Times()
+        self.syncs_after_ack = Times()  # the peer had acknowledged messages before
+        self.syncs_first = Times()  # nothing had been acknowledged: the first message is missing
+        self.syncs_close: list[tuple[Mark, Mark]] = []
+        self.syncs_close_count = 0
+        self.syncs_unanswered = Times()
+        self.answered_again = Times()  # with the same message, and no ACK in between
+        self.wrong_answers: list[tuple[Mark, int, int]] = []  # copy, its seqno, acked + 1
+        self.tails: list[Tail] = []
+        self.needless = Note()  # resent after the ACK had come
+        self.unexplained = Note()
+        self.late_resends: list[tuple[Mark, Mark]] = []  # due since, still not
+        self.late_resend_count = 0
+        self.removed_with_unacked: tuple[Mark, RangeSet] | None = None
+        self.closed: Mark | None = None
+        self.window: SenderModel | None = None
+
+
+class SenderMachine:
+    """What one member sends to one peer."""
+
+    def __init__(
+        self, *, tick_ns: int, sync_ns: int, rules: str, timestamps: bool, capacity: int | None,
+        unicast4: bool, proof_ns: int, expiry_ns: int,
+    ) -> None:  # fmt: skip
+        self.entry: SendEntry | None = None
+        self.facts: dict[str, SenderFacts] = {}
+        self.last_peer: Mark | None = None  # last event that came from the peer
+        self._tick_ns = tick_ns
+        self._sync_ns = sync_ns
+        self._timestamps = timestamps and rules != BEFORE_SYNC
+        self._capacity = capacity
+        self._unicast4 = unicast4
+        self._proof_ns = proof_ns
+        self._expiry_ns = expiry_ns
+        self._last_sync: Mark | None = None
+        self._view_without: Mark | None = None
+
+    def facts_of(self, stream: Stream) -> SenderFacts:
+        """The facts of one connection."""
+        facts = self.facts.get(stream.key)
+        if facts is None:
+            facts = self.facts[stream.key] = SenderFacts()
+            if self._unicast4:
+                facts.window = SenderModel(self._capacity, self._proof_ns)
+                members = frozenset({stream.sender, stream.receiver})
+                facts.window.members_are(members, stream.sender, Mark(0, 0))
+        return facts
+
+    # -- what the member sends -------------------------------------------------------------------
+
+    def sent(self, event: Event, stream: Stream, fresh: list[Range]) -> None:
+        """DATA goes out; ``fresh`` are the seqnos that were never captured before (A1 to A3)."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        mark, end = event.first_mark(), event.last_mark()
+        entry = self.entry
+        if entry is None or entry.stream is not stream:
+            entry = self._open(event, stream)
+        self._check_time(entry, mark)
+        self._expire(entry, mark)
+        if stream.state == CLOSING and self._view_without is None:
+            stream.enter(OPEN, mark, "sending")  # A2
+        facts = self.facts_of(stream)
+        entry.last_send = end
+        for part in RangeSet(fresh).missing(event.seqno, event.stop_seqno):
+            if not event.flags & Flag.NETWORK_DUPLICATE:
+                self._resent(entry, facts, part, event)
+        for first, stop in fresh:
+            if first <= entry.acked and entry.last_ack is None:
+                entry.acked = first - 1  # what was taken for acknowledged was only not captured
+                if event.flags & Flag.FIRST and entry.syncs:
+                    self._answers_sync(entry, facts, (first, stop), mark)
+            if facts.window is not None:
+                facts.window.sent(first, stop, mark, end)
+            if stop - 1 > entry.sent:
+                entry.sent = stop - 1
+                entry.sent_at = end
+                entry.quiet_since = end
+                self._end_tail(entry, facts, None)
+        stream.highest_sent = entry.sent
+
+    def close(self, event: Event, stream: Stream) -> None:
+        """CLOSE goes out: the entry is removed (A18)."""
+        mark = event.first_mark()
+        facts = self.facts_of(stream)
+        facts.closed = mark
+        entry = self.entry
+        if entry is not None and entry.stream is stream:
+            self._expire(entry, mark)
+        stream.enter(CLOSED, mark, "CLOSE")
+        if entry is not None and entry.stream is stream:
+            self._remove(entry, facts, mark)
+
+    def view(self, *, with_peer: bool, mark: Mark) -> None:
+        """A view is installed at this member (A19, A20)."""
+        self._view_without = None if with_peer else mark
+        if self.entry is not None:
+            stream = self.entry.stream
+            if not with_peer:
+                stream.enter(CLOSING, mark, "a view without the peer")
+            elif stream.state == CLOSING:
+                stream.enter(OPEN, mark, "a view with the peer")
+
+    def alive(self, mark: Mark) -> None:
+        """The member sent something: what was due before must have been sent."""
+        if self.entry is not None:
+            self._check_time(self.entry, mark)
+
+    # -- what comes from the peer ------------------------------------------------------------------
+
+    def ack(self, event: Event, stream: Stream) -> None:
+        """ACK(seqno, conn_id, timestamp) arrives (A5 to A8)."""
+        assert event.seqno is not None
+        mark = event.first_mark()
+        self.last_peer = mark
+        facts = self.facts_of(stream)
+        entry = self.entry
+        if entry is None and not stream.arrivals and facts.closed is None:
+            entry = self.entry = SendEntry(stream, mark, event.seqno)  # began before the capture
+            entry.last_ack = mark
+            stream.enter(OPEN, mark, "shown by an ACK")
+        if entry is None or entry.stream is not stream:
+            facts.other_conn.add(mark)  # A5, A6
+            return
+        if self._out_of_order(entry, event):  # A7
+            if not event.flags & Flag.NETWORK_DUPLICATE:
+                self._ignore(entry, facts, event)
+            return
+        if event.stamp is not None:
+            entry.last_stamp = event.stamp
+        entry.last_ack = entry.last_ack or mark
+        level = min(event.seqno, entry.sent) if stream.arrivals else event.seqno
+        if level > entry.acked:  # A8
+            entry.acked_before, entry.acked = entry.acked, level
+            entry.last_ack = mark
+            entry.quiet_since = mark
+            if entry.tail is not None and entry.acked >= entry.tail.seqno:
+                entry.tail.acked = mark
+                self._end_tail(entry, facts, mark)
+            if entry.stale is not None and entry.acked >= entry.stale.stop - 1:
+                entry.stale = None
+        if facts.window is not None:
+            facts.window.acked(stream.receiver, entry.acked, mark)
+        stream.highest_acked = entry.acked
+
+    def sync(self, event: Event, stream: Stream) -> None:
+        """SEND_FIRST_SEQNO(timestamp) arrives (A9 to A11)."""
+        mark = event.first_mark()
+        self.last_peer = mark
+        facts = self.facts_of(stream)
+        again = bool(event.flags & Flag.NETWORK_DUPLICATE)  # answered twice, but sent once
+        last, self._last_sync = self._last_sync, mark
+        least = self._sync_ns * 8 // 10 - 50_000_000
+        if last is not None and mark.at_ns - last.at_ns < least and not again:
+            facts.syncs_close_count += 1
+            if len(facts.syncs_close) < MAX_LISTED:
+                facts.syncs_close.append((last, mark))
+        if not again:
+            facts.syncs.add(mark)
+        entry = self.entry
+        if entry is None or entry.stream is not stream:
+            facts.syncs_ignored.add(mark)
+            return
+        if self._out_of_order(entry, event):  # A9
+            facts.syncs_ignored.add(mark)
+            return
+        if event.stamp is not None:
+            entry.last_stamp = event.stamp
+        if again:
+            pass
+        elif entry.last_ack is not None:
+            facts.syncs_after_ack.add(mark)
+        else:
+            facts.syncs_first.add(mark)
+        if entry.acked >= entry.sent:
+            facts.syncs_empty.add(mark)  # A11
+        else:
+            entry.syncs.append((mark, entry.acked + 1))
+
+    def request(self, event: Event, stream: Stream) -> None:
+        """XMIT_REQ arrives (A12 to A14)."""
+        mark = event.first_mark()
+        self.last_peer = mark
+        facts = self.facts_of(stream)
+        entry = self.entry
+        if entry is None or entry.stream is not stream:
+            return  # A12
+        if entry.tail is not None:
+            entry.tail.asked = entry.tail.asked or mark
+        self._check_time(entry, mark)
+        kept = RangeSet()
+        purged: list[Range] = []
+        for first, stop in event.ranges():
+            if first <= entry.acked:
+                purged.append((first, min(stop, entry.acked + 1)))
+            if stop - 1 > entry.acked:
+                kept.add(max(first, entry.acked + 1), min(stop, entry.sent + 1))
+        facts.purged.requested(purged, mark)
+        again = facts.unanswered.requested(kept, mark)
+        if kept:
+            entry.asked.append((mark, kept))
+        if again is not None and entry.stale is not None:
+            covered = RangeSet(again.ranges.within(0, entry.stale.stop))
+            if covered:
+                self._honoured(entry, facts, entry.stale, mark, covered)
+
+    def finish(self, end: Mark) -> None:
+        """The capture is over."""
+        entry = self.entry
+        if entry is not None:
+            facts = self.facts_of(entry.stream)
+            self._end_tail(entry, facts, None)
+            entry.stream.idle_since(entry.last_send, self._expiry_ns, None)
+        for facts in self.facts.values():
+            facts.purged.finish()
+            facts.unanswered.finish()
+            if facts.window is not None:
+                facts.window.finish()
+
+    def unacked(self) -> RangeSet:
+        """What the peer has not acknowledged on the connection that is open."""
+        entry = self.entry
+        if entry is None or entry.acked >= entry.sent:
+            return RangeSet()
+        return RangeSet([(entry.acked + 1, entry.sent + 1)])
+
+    def _out_of_order(self, entry: SendEntry, event: Event) -> bool:
+        """The timestamp test of 4.2 (S5, S7); 3.5.0 has none."""
+        if not self._timestamps or event.stamp is None:
+            return False
+        return not newer(event.stamp, entry.last_stamp)
+
+    # -- details -----------------------------------------------------------------------------------
+
+    def _open(self, event: Event, stream: Stream) -> SendEntry:
+        assert event.seqno is not None
+        mark = event.first_mark()
+        old = self.entry
+        if old is not None:
+            facts = self.facts_of(old.stream)
+            old.stream.enter(CLOSED, mark, "replaced by a new connection")
+            self._remove(old, facts, mark)
+        acked = 0 if event.flags & Flag.FIRST and event.seqno == 1 else event.seqno - 1
+        self.entry = SendEntry(stream, mark, acked)
+        self._last_sync = None
+        why = "first message" if not acked else "in mid-stream"
+        stream.enter(OPEN, mark, why)
+        return self.entry
+
+    def _expire(self, entry: SendEntry, now: Mark) -> None:
+        """Nothing was sent for so long that the connection was closing by now."""
+        expired = Mark(entry.last_send.frame, entry.last_send.at_ns + self._expiry_ns)
+        if self._expiry_ns and entry.stream.state == OPEN and expired.at_ns < now.at_ns:
+            entry.stream.enter(CLOSING, expired, "idle for conn_expiry_timeout")  # A17
+
+    def _remove(self, entry: SendEntry, facts: SenderFacts, mark: Mark) -> None:
+        if entry.acked < entry.sent:
+            facts.removed_with_unacked = (mark, RangeSet([(entry.acked + 1, entry.sent + 1)]))
+        self._end_tail(entry, facts, None)
+        self.entry = None
+
+    def _resent(self, entry: SendEntry, facts: SenderFacts, part: Range, event: Event) -> None:
+        """Why was [part) sent again?"""
+        stream, mark = entry.stream, event.first_mark()
+        first_flag = bool(event.flags & Flag.FIRST)
+        if entry.stale is not None:
+            for piece in RangeSet([part]).within(entry.acked + 1, entry.stale.stop):
+                facts.stale_rightly.add(*piece, mark)
+        facts.unanswered.came(*part)
+        facts.purged.came(*part)
+        if first_flag and entry.syncs and self._answers_sync(entry, facts, part, mark):
+            stream.resent(SYNC_ANSWER, 1)
+            return
+        rest = RangeSet([part])
+        for _, asked in entry.asked:
+            for piece in list(rest):
+                for answered in asked.remove(*piece):
+                    rest.remove(*answered)
+                    stream.resent(REQUESTED, answered[1] - answered[0])
+        while entry.asked and not entry.asked[0][1]:
+            entry.asked.popleft()
+        for first, stop in rest:
+            if stop - first == 1 and first == entry.sent:
+                self._highest_resent(entry, facts, mark)
+                stream.resent(HIGHEST_SENT, 1)
+            else:
+                facts.unexplained.add(first, stop, mark)
+                stream.resent(UNEXPLAINED, stop - first)
+
+    def _answers_sync(self, entry: SendEntry, facts: SenderFacts, part: Range, mark: Mark) -> bool:
+        at, expected = entry.syncs[0]
+        if mark.at_ns - at.at_ns > ANSWER_NS:
+            return False
+        entry.syncs.popleft()
+        if entry.answered == part[0]:
+            facts.answered_again.add(at)
+        entry.answered = part[0]
+        race = entry.last_ack is not None and mark.at_ns - entry.last_ack.at_ns <= RACE_NS
+        right = {expected, entry.acked + 1} | ({entry.acked_before + 1} if race else set())
+        if part[0] not in right and len(facts.wrong_answers) < MAX_LISTED:
+            facts.wrong_answers.append((mark, part[0], entry.acked + 1))
+        return True
+
+    def _highest_resent(self, entry: SendEntry, facts: SenderFacts, mark: Mark) -> None:
+        if entry.acked >= entry.sent:
+            if entry.last_ack is None or mark.at_ns - entry.last_ack.at_ns > RACE_NS:  # P4
+                facts.needless.add(entry.sent, entry.sent + 1, mark)
+            return
+        entry.quiet_since = mark
+        if entry.tail is None:
+            entry.tail = Tail(entry.sent, entry.sent_at, mark, mark)
+        else:
+            entry.tail.resends += 1
+            entry.tail.last = mark
+
+    def _end_tail(self, entry: SendEntry, facts: SenderFacts, mark: Mark | None) -> None:
+        if entry.tail is not None and len(facts.tails) < MAX_LISTED:
+            facts.tails.append(entry.tail)
+        entry.tail = None
+
+    def _check_time(self, entry: SendEntry, now: Mark) -> None:
+        """What was due by now and has not been sent (U9, A10, A13)."""
+        facts = self.facts_of(entry.stream)
+        while entry.syncs and now.at_ns - entry.syncs[0][0].at_ns > ANSWER_NS:
+            facts.syncs_unanswered.add(entry.syncs.popleft()[0])
+        while entry.asked and now.at_ns - entry.asked[0][0].at_ns > ANSWER_NS:
+            mark, left = entry.asked.popleft()
+            for first, stop in left:
+                if first > entry.acked:
+                    facts.not_answered.add(first, stop, mark)
+        since = entry.quiet_since
+        if since is None or entry.acked >= entry.sent:
+            return
+        if now.at_ns - since.at_ns > self._tick_ns * 24 // 10 + 50_000_000:
+            facts.late_resend_count += 1
+            if len(facts.late_resends) < MAX_LISTED:
+                facts.late_resends.append((since, now))
+            entry.quiet_since = now
+
+    def _ignore(self, entry: SendEntry, facts: SenderFacts, event: Event) -> None:
+        assert event.seqno is not None
+        mark = event.first_mark()
+        facts.ignored_count += 1
+        if len(facts.ignored) < MAX_LISTED:
+            facts.ignored.append(IgnoredAck(mark, event.seqno, event.stamp, entry.acked))
+        if min(event.seqno, entry.sent) > entry.acked:
+            facts.stale_count += 1
+            stop = min(event.seqno, entry.sent) + 1
+            if entry.stale is None or stop > entry.stale.stop:
+                entry.stale = Stale(mark, stop)
+
+    def _honoured(
+        self, entry: SendEntry, facts: SenderFacts, stale: Stale, mark: Mark, covered: RangeSet
+    ) -> None:
+        """The sender does not resend what only a stale ACK covers: it has obeyed it."""
+        if len(facts.stale_honoured) < MAX_LISTED:
+            facts.stale_honoured.append((stale.mark, mark, covered))
+        entry.acked = max(entry.acked, stale.stop - 1)
+        entry.stream.highest_acked = entry.acked
+        entry.stale = None
+        entry.asked.clear()
+        self._timestamps = False  # this sender does not look at them
+        facts.purged.requested(covered, mark)

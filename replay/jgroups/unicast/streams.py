@@ -1,0 +1,106 @@
+"""What every point of capture can count of a unicast stream, and the pair it belongs to.
+
+A stream is (cluster, sender, receiver, conn_id); SEND_FIRST_SEQNO and XMIT_REQ carry no conn_id, so
+they are counted on the connection that was in use (jgroups.md 2.3, 4).
+"""
+
+from typing import Any, Final
+
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.arrivals import Arrivals
+from seqaudit.replay.jgroups.stream import Counted
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import Range, total
+
+MAX_STATES: Final = 1_000
+
+OPEN: Final = "OPEN"
+CLOSING: Final = "CLOSING"
+CLOSED: Final = "CLOSED"
+
+
+class Stream(Counted):
+    """One connection in one direction.
+
+    Attributes:
+        received: the window of the receiver, if it is replayed here.
+        states: (state, when, why) of the end that was replayed here.
+        later: the same, by timeouts, if the capture is so long.
+        resends: copies by why they were sent, where the sender was replayed.
+        highest_acked: level that counts at the replayed end.
+    """
+
+    def __init__(
+        self, key: str, system: str, sender: str, receiver: str, conn_id: int | None
+    ) -> None:
+        super().__init__(key, system, sender)
+        self.receiver = receiver
+        self.conn_id = conn_id
+        self.copies_with_first_flag = 0
+        self.network_duplicates = 0
+        self.highest_ack: int | None = None
+        self.requested_seqnos = 0
+        self.received: Arrivals | None = None
+        self.states: list[tuple[str, Mark, str]] = []
+        self.later: list[tuple[str, Mark, str]] = []
+        self.resends: dict[str, int] = {}
+        self.highest_acked: int | None = None
+        self.highest_sent: int | None = None
+
+    def count(self, event: Event) -> list[Range]:
+        """Count a message or run; returns the seqnos that were never captured before."""
+        assert event.seqno is not None
+        new = super().count(event)
+        if event.flags & Flag.FIRST and event.seqno > 1:  # seqno 1 always has it (4.3)
+            self.copies_with_first_flag += event.count - total(new)
+        return new
+
+    def saw_request(self, event: Event) -> None:
+        """An XMIT_REQ; its ``count`` is the number of seqnos in it."""
+        self._saw(event, 1)
+        self.requested_seqnos += event.count
+
+    def kinds(self, kind: str) -> int:
+        """How many of one wire kind passed."""
+        return self.by_wire_kind.get(kind, 0)
+
+    def enter(self, state: str, mark: Mark, why: str) -> None:
+        """The replayed end of the connection changes its state."""
+        if (not self.states or self.states[-1][0] != state) and len(self.states) < MAX_STATES:
+            self.states.append((state, mark, why))
+
+    def idle_since(self, used: Mark, expiry_ns: int, close_ns: int | None) -> None:
+        """Nothing more uses the open connection: what its timeouts lead to (A17, B23).
+
+        Args:
+            close_ns: conn_close_timeout; null: what follows then is seen on the wire.
+        """
+        if not expiry_ns or self.state not in (OPEN, CLOSING):
+            return
+        expired = used
+        if self.state == OPEN:
+            expired = Mark(used.frame, used.at_ns + expiry_ns)
+            self.later.append((CLOSING, expired, "idle for conn_expiry_timeout"))
+        if close_ns:
+            reaped = Mark(used.frame, expired.at_ns + close_ns)
+            self.later.append((CLOSED, reaped, "CLOSING for conn_close_timeout"))
+
+    @property
+    def state(self) -> str | None:
+        """The last state; null where no end was replayed."""
+        return self.states[-1][0] if self.states else None
+
+    def resent(self, why: str, number: int) -> None:
+        """Copies were sent for this reason."""
+        self.resends[why] = self.resends.get(why, 0) + number
+
+    def ack_traffic(self) -> dict[str, Any]:
+        """ACKs and bytes of them for the data they acknowledge (jgroups.md 6)."""
+        acks, data = self.kinds("ACK"), self.kinds("DATA")
+        return {
+            "acks": acks,
+            "ack_bytes": self.bytes_by_wire_kind.get("ACK", 0),
+            "data_bytes": self.bytes_by_wire_kind.get("DATA", 0),
+            "messages_per_ack": round(data / acks, 2) if acks else None,
+        }

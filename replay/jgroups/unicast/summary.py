@@ -1,0 +1,155 @@
+"""The rows that describe unicast connections: streams, gaps, connections (design 4.5)."""
+
+from typing import Any, Final
+
+from seqaudit.replay.jgroups import stream_rows
+from seqaudit.replay.jgroups.unicast.engine import Pair
+from seqaudit.replay.jgroups.unicast.sender import HIGHEST_SENT, REQUESTED, SYNC_ANSWER, UNEXPLAINED
+from seqaudit.replay.jgroups.unicast.streams import Stream
+from seqaudit.replay.sequence.ranges import inclusive
+from seqaudit.replay.stages.parameters import EngineParameters
+
+_REASONS: Final = (HIGHEST_SENT, REQUESTED, SYNC_ANSWER, UNEXPLAINED)
+
+
+def role_of(pair: Pair) -> str:
+    """Which end of a pair is here."""
+    if pair.sending is not None:
+        return stream_rows.SENDER
+    return stream_rows.BETWEEN if pair.receiving is None else stream_rows.RECEIVER
+
+
+def stream_row(
+    pair: Pair, stream: Stream, cluster: str, parameters: EngineParameters
+) -> dict[str, Any]:
+    """The summary of one connection in one direction."""
+    role = role_of(pair)
+    side = {"sender": "arrived", "receiver": "sent", "between": "passed"}[role]
+    own = {"sender": "sent", "receiver": "arrived", "between": "passed"}[role]
+    row = stream_rows.counted(stream)
+    row |= {
+        "cluster": cluster,
+        "receiver": stream.receiver,
+        "conn_id": stream.conn_id,
+        "role": role,
+        "copies_with_first_flag": stream.copies_with_first_flag,
+        "network_duplicates": stream.network_duplicates,
+        "requests": stream_rows.by_side(side, stream.kinds("XMIT_REQ")),
+        "requested_seqnos": stream_rows.by_side(side, stream.requested_seqnos),
+        "acks": stream_rows.by_side(side, stream.kinds("ACK")),
+        "acks_ignored": None,
+        "highest_ack": stream.highest_ack,
+        "ack_traffic": stream.ack_traffic(),
+        "syncs": stream_rows.by_side(side, stream.kinds("SEND_FIRST_SEQNO")),
+        "closes": stream_rows.by_side(own, stream.kinds("CLOSE")),
+        "resends": None,
+        "redelivered": None,
+        "dropped_without_window": None,
+        "dropped_inside": None,
+        "would_have_sent": None,
+    }
+    if pair.receiving is not None:
+        _received(row, pair, stream)
+    else:
+        _passed(row, stream)
+    if pair.sending is not None:
+        facts = pair.sending.facts_of(stream)
+        obeyed = not facts.stale_honoured  # else it does not look at timestamps at all
+        row["acks_ignored"] = facts.ignored_count * obeyed + facts.other_conn.count
+        row["resends"] = {reason: stream.resends.get(reason, 0) for reason in _REASONS}
+        _window(row, pair, stream, parameters)
+    return row
+
+
+def _received(row: dict[str, Any], pair: Pair, stream: Stream) -> None:
+    machine, received = pair.receiving, stream.received
+    assert machine is not None
+    row["would_have_sent"] = machine.would.row()
+    if received is None:
+        row |= stream_rows.nothing_received()
+        return
+    facts = machine.facts_of(stream)
+    stream_rows.received(row, received)
+    row |= {
+        "start_known": received.start_known or received.start == 1,
+        "redelivered": facts.redelivered_count,
+        "dropped_without_window": facts.without_window_count,
+        "dropped_inside": facts.inner_loss.ranges.total(),
+        "outside_window": facts.outside_window.ranges.total(),
+    }
+
+
+def _passed(row: dict[str, Any], stream: Stream) -> None:
+    row["unknown"] = stream_rows.receipt_unknown()
+    if stream.passing is not None:
+        row |= stream_rows.passed(stream.passing)
+
+
+def _window(row: dict[str, Any], pair: Pair, stream: Stream, parameters: EngineParameters) -> None:
+    """UNICAST4's bounded window and its blocks."""
+    assert pair.sending is not None
+    model = pair.sending.facts_of(stream).window
+    if model is None:
+        return
+    row["max_outstanding"] = model.max_outstanding
+    row["capacity"] = capacity_of(pair, stream, parameters)
+    if row["capacity"] is None:
+        row["unknown"]["stalls"] = stream_rows.NO_CAPACITY
+        return
+    row["stalls"] = [stall.row() for stall in model.stalls()]
+    row["unlisted_stalls"] = model.unlisted_stalls()
+
+
+def capacity_of(pair: Pair, stream: Stream, parameters: EngineParameters) -> dict[str, Any] | None:
+    """The window size that a sender's blocks are judged by; null if nobody knows it."""
+    if pair.sending is None:
+        return None
+    model = pair.sending.facts_of(stream).window
+    return None if model is None else stream_rows.capacity(model, parameters)
+
+
+def connection_row(pair: Pair, stream: Stream, cluster: str) -> dict[str, Any]:
+    """One connection as the end that was replayed here saw it.
+
+    ``later`` are states that timeouts lead to unless the capture ends before: the report knows.
+    """
+    row: dict[str, Any] = {
+        "id": stream.key,
+        "cluster": cluster,
+        "sender": stream.sender,
+        "receiver": stream.receiver,
+        "conn_id": stream.conn_id,
+        "end": role_of(pair),
+        "state": stream.state,
+        "states": [
+            {"state": state, "frame": mark.frame, "at_ns": mark.at_ns, "why": why}
+            for state, mark, why in stream.states
+        ],
+        "highest_sent": stream.last_seqno,
+        "highest_acked": stream.highest_ack,
+        "unacked_seqnos": [],
+        "last_stamp": None,
+        "frame": stream.first.frame if stream.first else None,
+        "at_ns": stream.first.at_ns if stream.first else None,
+    }
+    row["later"] = [
+        {"state": state, "frame": mark.frame, "at_ns": mark.at_ns, "why": why}
+        for state, mark, why in stream.later
+    ]
+    if pair.sending is not None:
+        row["highest_sent"] = stream.highest_sent
+        row["highest_acked"] = stream.highest_acked
+        entry = pair.sending.entry
+        if entry is not None and entry.stream is stream:
+            row["unacked_seqnos"] = inclusive(pair.sending.unacked())
+            row["last_stamp"] = entry.last_stamp
+        else:
+            closed = pair.sending.facts_of(stream).removed_with_unacked
+            row["unacked_seqnos"] = inclusive(closed[1]) if closed is not None else []
+    elif pair.receiving is not None:
+        row["highest_delivered"] = stream.highest_acked
+        row["highest_received"] = stream.highest_sent
+        acked = stream.highest_ack or 0
+        if stream.highest_acked is not None and stream.highest_acked > acked:
+            row["unacked_seqnos"] = [[acked + 1, stream.highest_acked]]
+    return row

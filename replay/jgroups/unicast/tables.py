@@ -1,0 +1,205 @@
+"""The decision tables of the UNICAST engine, as data: one row, one id (design 8.2).
+
+The id is cited where the engine implements the row and by the tests that show it
+(``@pytest.mark.rule("unicast A6")``). What a passive capture cannot show says why and has no test.
+
+    U  the UNICAST3 document            A  jgroups.md 4.3, data sender
+    S  the sync document                B  jgroups.md 4.4, data receiver
+    P  jgroups.md 6, what a capture can prove, as far as it concerns unicast
+
+Three rule sets are made of them (parameter ``unicast.rules``):
+
+    ============================  =====================================================
+    code                          A and B: what is on the wire of the shipped releases
+    document                      U and S together
+    document-before-sync          U alone: no timestamps, SEND-FIRST-SEQNO from the task
+    ============================  =====================================================
+
+Where they differ (jgroups.md 4.5):
+
+    what                     code                  document              document-before-sync
+    SEND_FIRST_SEQNO         at once, throttled    at once, throttled    a flag, sent by the
+                             in all cases (B20)    only with an entry    task (U17)
+                                                   (S3)
+    answer to it             acked+1 (A10)         lowest (S6)           first message (U18)
+    stale ACK                dropped (A7)          dropped (S7)          honoured (U2)
+    ACK                      at the tick or the    end of a message or batch, a minimum
+                             threshold (B13)       time apart (U2, U3)
+    gap request              older than one tick   every scan, all gaps (U6)
+                             (B17)
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from seqaudit.replay.jgroups.mcast.tables import Row
+
+_UNICAST3: Final = "unicast3.txt"
+_SYNC: Final = "unicast3-sync.txt"
+_SENDER: Final = "jgroups.md 4.3"
+_RECEIVER: Final = "jgroups.md 4.4"
+_PROOF: Final = "jgroups.md 6"
+
+_TABLE: Final = (
+    # -- the UNICAST3 document ------------------------------------------------------------------
+    Row("unicast U1", "A numbers its messages to B with growing seqnos", _UNICAST3),
+    Row("unicast U2", "B acks at the end of a message or batch, cumulatively: A forgets everything "
+        "<= the ack", _UNICAST3),
+    Row("unicast U3", "a minimum time between two acks (500 ms); acks in between are dropped",
+        _UNICAST3),
+    Row("unicast U4", "task: HA < HS and the pair is that of the previous run: resend HS",
+        _UNICAST3),
+    Row("unicast U5", "task: the pair has changed: only remember it", _UNICAST3),
+    Row("unicast U6", "task at B: request every missing message", _UNICAST3),
+    Row("unicast U7", "A sends exactly what was requested", _UNICAST3),
+    Row("unicast U8", "a message is acked within a guaranteed time", _UNICAST3),
+    Row("unicast U9", "a message is resent within a guaranteed time", _UNICAST3),
+    Row("unicast U10", "closing a sender entry: CLOSING; HS is still resent while HA < HS",
+        _UNICAST3),
+    Row("unicast U11", "sending on a CLOSING entry: OPEN again", _UNICAST3),
+    Row("unicast U12", "sending on a CLOSED entry: a new one", _UNICAST3),
+    Row("unicast U13", "CLOSE with the entry's conn-id: the receiver entry is removed", _UNICAST3),
+    Row("unicast U14", "a CLOSED receiver entry counts as none", _UNICAST3,
+        "the code removes it at once; nothing on the wire differs"),
+    Row("unicast U15", "a batch with first==true: that message is added first", _UNICAST3),
+    Row("unicast U16", "no receiver entry: SEND_FIRST_SEQNO is asked for", _UNICAST3),
+    Row("unicast U17", "SEND_FIRST_SEQNO: a flag; the task sends it and clears the flag",
+        _UNICAST3),
+    Row("unicast U18", "answer: the first message only", _UNICAST3),
+    Row("unicast U19", "idle for conn-expiry-timeout: CLOSING", _UNICAST3),
+    Row("unicast U20", "CLOSING for conn-close-timeout: removed; the sender sends CLOSE",
+        _UNICAST3),
+    # -- the sync document ----------------------------------------------------------------------
+    Row("unicast S1", "B has no entry for A: SEND-FIRST-SEQNO", _SYNC),
+    Row("unicast S2", "the message is not first and the conn-ids differ: SEND-FIRST-SEQNO", _SYNC),
+    Row("unicast S3", "with an entry, none within sync-min-interval of the last; without one "
+        "always", _SYNC),
+    Row("unicast S4", "SEND-FIRST-SEQNO and ACK carry timestamps of one growing counter", _SYNC),
+    Row("unicast S5", "A: SEND-FIRST-SEQNO with timestamp <= last: dropped", _SYNC),
+    Row("unicast S6", "A: otherwise last = timestamp, send the lowest message", _SYNC),
+    Row("unicast S7", "A: ACK with timestamp <= last: dropped", _SYNC),
+    Row("unicast S8", "A: otherwise last = timestamp, regular processing", _SYNC),
+    Row("unicast S9", "timestamps compare across an overflow", _SYNC),
+    # -- 4.3, data sender -----------------------------------------------------------------------
+    Row("unicast A1", "send, no entry or CLOSED: new entry, new conn_id, next = 1, OPEN", _SENDER),
+    Row("unicast A2", "send, entry CLOSING: OPEN", _SENDER),
+    Row("unicast A3", "send: seqno = next++, DATA(seqno, conn_id, first = (seqno == 1))", _SENDER),
+    Row("unicast A4", "UNICAST4, seqno - acked > capacity: block until acked advances", _SENDER),
+    Row("unicast A5", "ACK, no entry: ignored", _SENDER),
+    Row("unicast A6", "ACK, other conn_id: ignored, timestamp not recorded", _SENDER),
+    Row("unicast A7", "ACK, timestamp out of order: ignored", _SENDER),
+    Row("unicast A8", "ACK otherwise: last_ts = ts, acked = max(acked, min(seqno, sent)); an older "
+        "level changes nothing but last_ts", _SENDER),
+    Row("unicast A9", "SEND_FIRST_SEQNO, no entry or timestamp out of order: ignored", _SENDER),
+    Row("unicast A10", "SEND_FIRST_SEQNO, window not empty: resend acked+1 with first = 1",
+        _SENDER),
+    Row("unicast A11", "SEND_FIRST_SEQNO, window empty: nothing is sent", _SENDER),
+    Row("unicast A12", "XMIT_REQ, no entry: ignored", _SENDER),
+    Row("unicast A13", "XMIT_REQ: every seqno still kept is resent unchanged, every time", _SENDER),
+    Row("unicast A14", "XMIT_REQ: a seqno not kept is skipped", _SENDER),
+    Row("unicast A15", "tick, acked < sent and (acked, sent) == watermark: resend sent", _SENDER),
+    Row("unicast A16", "tick otherwise: watermark = (acked, sent)", _SENDER),
+    Row("unicast A17", "tick, OPEN, age >= conn_expiry_timeout: CLOSING", _SENDER),
+    Row("unicast A18", "tick, not OPEN, age >= conn_close_timeout: removed, unacked messages are "
+        "lost; CLOSE if B is in the view", _SENDER),
+    Row("unicast A19", "view without B: CLOSING", _SENDER),
+    Row("unicast A20", "view with B, CLOSING: OPEN", _SENDER),
+    Row("unicast A21", "disconnect: pending ACKs are sent, tables cleared, no CLOSE", _SENDER),
+    # -- 4.4, data receiver ---------------------------------------------------------------------
+    Row("unicast B1", "none, first: window expecting seqno with this conn_id; accept", _RECEIVER),
+    Row("unicast B2", "none, not first: cached (from 4.1.5; dropped before), SEND_FIRST_SEQNO",
+        _RECEIVER),
+    Row("unicast B3", "conn_id equal: accept, first is ignored", _RECEIVER),
+    Row("unicast B4", "conn_id differs, first: the window is replaced (UNICAST4: by a greater id)",
+        _RECEIVER),
+    Row("unicast B5", "conn_id differs, not first: cached, SEND_FIRST_SEQNO", _RECEIVER),
+    Row("unicast B6", "UNICAST4, smaller conn_id: cached, no answer", _RECEIVER),
+    Row("unicast B7", "batch with messages of another conn_id: those are dropped, not cached",
+        _RECEIVER),
+    Row("unicast B8", "once an entry exists, cached messages of its conn_id are accepted, the "
+        "others dropped", _RECEIVER),
+    Row("unicast B9", "accept, seqno <= hd or stored: duplicate, not delivered, ACK flag set",
+        _RECEIVER),
+    Row("unicast B10", "accept, UNICAST4, seqno - hd > capacity: a list is dropped", _RECEIVER),
+    Row("unicast B11", "accept: store, deliver in order up to the first gap; OOB at once",
+        _RECEIVER),
+    Row("unicast B12", "accept: age = 0, CLOSING -> OPEN", _RECEIVER),
+    Row("unicast B13", "UNICAST3: ACK at the tick if the flag is set, at once for a batch of "
+        "ack_threshold; value = highest deliverable", _RECEIVER),
+    Row("unicast B14", "UNICAST4: ACK after ack_threshold counted deliveries, else at the tick",
+        _RECEIVER),
+    Row("unicast B15", "tick, nothing missing: the mark is forgotten", _RECEIVER),
+    Row("unicast B16", "tick, missing and no mark: mark = highest missing, no request", _RECEIVER),
+    Row("unicast B17", "tick, missing and a mark: request those <= mark", _RECEIVER),
+    Row("unicast B18", "what became deliverable is cut off; an empty request is still sent",
+        _RECEIVER),
+    Row("unicast B19", "a gap is requested every tick while it exists, without limit", _RECEIVER),
+    Row("unicast B20", "SEND_FIRST_SEQNO only if none was sent within sync_min_interval",
+        _RECEIVER),
+    Row("unicast B21", "CLOSE, same conn_id: entry removed with what is stored", _RECEIVER),
+    Row("unicast B22", "CLOSE, other conn_id: ignored", _RECEIVER),
+    Row("unicast B23", "idle, CLOSING, removed silently after pending ACKs", _RECEIVER),
+    Row("unicast B24", "view without A: CLOSING; view with A: OPEN", _RECEIVER),
+    Row("unicast B25", "window lost, A goes on: SEND_FIRST_SEQNO, window at acked+1; what had been "
+        "delivered above it is delivered again", _RECEIVER),
+    # -- section 6 ------------------------------------------------------------------------------
+    Row("unicast P1", "the loss of a window is before the first DATA since its last sign of life",
+        _PROOF),
+    Row("unicast P2", "frames still arrive at a member that has died: no loss is judged on them",
+        _PROOF),
+    Row("unicast P3", "started late: what was before the first message or ACK is unknown", _PROOF),
+    Row("unicast P4", "a resend within milliseconds of the covering ACK is a race, not a fault",
+        _PROOF),
+    Row("unicast P5", "purge before delivery: at S two requests in a row for what was acked; at R "
+        "after a rebuilt window", _PROOF),
+    Row("unicast P6", "endless: the same request five times in a row without a copy", _PROOF),
+    Row("unicast P7", "needless: at R a copy of what is delivered or stored (proven)", _PROOF),
+    Row("unicast P8", "between members nothing is said about delivery and loss at one of them",
+        _PROOF),
+    Row("unicast P9", "a lost last message is invisible at R: its resend is the first to arrive",
+        _PROOF, "it looks like a late send"),
+)  # fmt: skip
+
+#: All rows by id.
+ROWS: Final[Mapping[str, Row]] = {row.id: row for row in _TABLE}
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """What a release of JGroups does, where releases differ (jgroups.md 3)."""
+
+    timestamps: bool = True  # 3.5.1: in ACK and SEND_FIRST_SEQNO
+    throttled: bool = True  # 3.5.1: SEND_FIRST_SEQNO by sync_min_interval (JGRP-1874)
+    cached: bool = True  # 4.1.5: messages from before the window are kept
+    ack_threshold: int = 100  # 5 before 4.2.5
+
+    @classmethod
+    def of(cls, version: str | None) -> "Release":
+        """The release "5.6.0"; the newest where the version is not known."""
+        numbers = _numbers(version)
+        if numbers is None:
+            return cls()
+        return cls(
+            timestamps=numbers >= (3, 5, 1),
+            throttled=numbers >= (3, 5, 1),
+            cached=numbers >= (4, 1, 5),
+            ack_threshold=100 if numbers >= (4, 2, 5) else 5,
+        )
+
+
+def _numbers(version: str | None) -> tuple[int, ...] | None:
+    parts = (version or "").split(".")[:3]
+    return tuple(map(int, parts)) if len(parts) == 3 and all(map(str.isdigit, parts)) else None
+
+
+CODE: Final = "code"
+DOCUMENT: Final = "document"
+BEFORE_SYNC: Final = "document-before-sync"
+
+
+def newer(stamp: int, last: int | None) -> bool:
+    """Is a timestamp newer than the last one accepted? The first always is (4.2, S9)."""
+    if last is None:
+        return True
+    return 0 < (stamp - last) % (1 << 32) < 1 << 31

@@ -1,0 +1,1 @@
+"""PGM: receive windows, NAKs and repairs."""

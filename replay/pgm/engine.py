@@ -1,0 +1,264 @@
+"""The PGM engine: one TSI at one point of capture (raims.md 2; RFC 3208).
+
+At a receiver its window is replayed (``replay.pgm.window``): what was lost, repaired, given up. At
+the sender, and where nobody knows who looks on, only what passes is counted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from seqaudit.decoders.contract.events import Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.settings import MEMBER, Vantage
+from seqaudit.replay.pgm.window import Fate, Hole, PgmWindow, WindowSettings
+from seqaudit.replay.sequence.durations import Durations
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.stages.parameters import EngineParameters, Given
+
+MAX_HOLES: Final = 10_000
+MAX_MARKS: Final = 100
+IP_UDP_BYTES: Final = 28
+PARITY: Final = "parity packets (FEC) were sent; whether receivers repaired with them is not told"
+
+
+@dataclass(slots=True)
+class Requester:
+    """NAKs of one receiver."""
+
+    requests: int = 0
+    sqns: int = 0
+
+
+@dataclass(slots=True)
+class Noted:
+    """Sqns that something was noticed about."""
+
+    ranges: RangeSet = field(default_factory=RangeSet)
+    count: int = 0
+    marks: list[Mark] = field(default_factory=list)
+
+    def add(self, first: int, stop: int, mark: Mark) -> None:
+        """[first, stop) was noticed."""
+        self.ranges.add(first, stop)
+        self.count += stop - first
+        if len(self.marks) < MAX_MARKS:
+            self.marks.append(mark)
+
+
+class PgmEngine:
+    """Replays one TSI."""
+
+    def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
+        self.conversation = conversation
+        self.tsi = conversation.partition("|")[2]
+        self.parameters = EngineParameters("pgm", given)
+        self._mtu: int = self.parameters.value("mtu")
+        self.vantage = vantage
+        self.sender: str | None = None
+        self.window = PgmWindow(self._settings())
+        self.packets: dict[str, int] = {}
+        self.by_source: dict[str, dict[str, int]] = {}
+        self.requesters: dict[str, Requester] = {}
+        self.seen = RangeSet()
+        self.arrivals = 0
+        self.bytes = 0
+        self.first: Mark | None = None
+        self.last: Mark | None = None
+        self.copies = Noted()
+        self.oversized = Noted()
+        self.asked = RangeSet()
+        self.confirmed = Noted()
+        self.parity = 0  # packets of forward error correction, which is not replayed
+        self.repaired = 0
+        self.useful = 0
+        self.needless = 0
+        self.holes: list[Hole] = []
+        self.fates: dict[Fate, int] = dict.fromkeys(Fate, 0)
+        self.recovery = Durations()
+        self.unlisted = 0
+
+    @property
+    def receiving(self) -> bool:
+        """Was the capture taken at a receiver?"""
+        return self.vantage.kind == MEMBER and self.vantage.address != self.sender
+
+    @property
+    def sending(self) -> bool:
+        """Was it taken at the sender?"""
+        return self.vantage.kind == MEMBER and self.vantage.address == self.sender
+
+    def takes(self, row: Any) -> bool:
+        """A row with which nothing happens, without an event of it: the next ODATA, or an SPM that
+        says nothing new, while nothing is missing; false: it has to be fed.
+
+        Args:
+            row: as ``stage`` has it.
+        """
+        count, word, seqno, size = row[15], row[12], row[13], row[19]
+        if self.first is None or self.sender is None or seqno is None:
+            return False
+        last = Mark(row[3], row[5])
+        if word == "ODATA":
+            if size + IP_UDP_BYTES * count > self._mtu * count:
+                return False
+            first = self.window.lead
+            if not self.window.goes_on(seqno, seqno + count, last):
+                return False
+            assert first is not None, "a window that goes on has begun"
+            self.seen.add(first, first + count)
+            self.arrivals += count
+            self.bytes += size
+        elif word != "SPM" or not self.window.knows(seqno):
+            return False
+        self.last = last
+        self.packets[word] = self.packets.get(word, 0) + count
+        mine = self.by_source.setdefault(row[9] or "", {})
+        mine[word] = mine.get(word, 0) + count
+        return True
+
+    def feed(self, event: Event) -> None:
+        """One row of the TSI."""
+        mark, last = event.first_mark(), event.last_mark()
+        self.window.give_up(event.at_ns)
+        self.first = self.first or mark
+        self.last = last
+        if event.wire_kind == "TRAIL":
+            self.window.told_trail(self.window.unwrap(event.stamp or 0), mark)
+            self._collect()
+            return
+        word = event.wire_kind
+        self.packets[word] = self.packets.get(word, 0) + event.count
+        self.parity += event.count if word.startswith("PARITY_") else 0
+        mine = self.by_source.setdefault(event.source or "", {})
+        mine[word] = mine.get(word, 0) + event.count
+        if word in ("ODATA", "RDATA", "SPM"):
+            self.sender = self.sender or event.source
+        if event.kind in (Kind.DATA, Kind.RETRANSMISSION):
+            self._data(event, mark, last)
+        elif word == "SPM":
+            if self.window.start is not None and event.stamp is not None:
+                self.window.told_trail(self.window.unwrap(event.stamp), mark)
+            if event.seqno is not None:
+                self.window.told_lead(self.window.unwrap(event.seqno), mark)
+        elif word in ("NAK", "NCF"):
+            self._request(event, mark)
+        self._collect()
+
+    def close(self) -> None:
+        """Nothing follows."""
+        if self.last is not None:
+            self.window.give_up(self.last.at_ns)
+        self._collect()
+
+    def missing(self) -> list[Hole]:
+        """Holes still open at the end."""
+        return list(self.window.holes.values())
+
+    def _data(self, event: Event, mark: Mark, last: Mark) -> None:
+        assert event.seqno is not None
+        first = self.window.unwrap(event.seqno)
+        stop = first + event.count
+        repair = event.kind is Kind.RETRANSMISSION
+        self.arrivals += event.count
+        self.bytes += event.size
+        if event.stamp is not None and self.window.start is not None:
+            self.window.told_trail(self.window.unwrap(event.stamp), mark)
+        fresh = sum(b - a for a, b in self.seen.add(first, stop))
+        self.window.accept(first, stop, mark, last, repair=repair)
+        if repair:
+            self.repaired += event.count
+            self.useful += fresh
+            self.needless += event.count - fresh
+        elif fresh < event.count:
+            self.copies.add(first, stop, mark)
+        if event.size + IP_UDP_BYTES * event.count > self._mtu * event.count:
+            self.oversized.add(first, stop, mark)
+
+    def _request(self, event: Event, mark: Mark) -> None:
+        sqns = [self.window.unwrap(a) for a, _ in event.ranges()]
+        if event.wire_kind == "NCF":
+            for sqn in sqns:
+                self.confirmed.add(sqn, sqn + 1, mark)
+            self.window.confirmed(sqns, mark)
+            return
+        asker = self.requesters.setdefault(event.source or "", Requester())
+        asker.requests += event.count
+        asker.sqns += len(sqns)
+        for sqn in sqns:
+            self.asked.add(sqn, sqn + 1)
+        if not self.receiving or event.source == self.vantage.address:
+            self.window.asked(sqns, mark)
+
+    def _collect(self) -> None:
+        for hole in self.window.take_ended():
+            assert hole.fate is not None and hole.ended is not None
+            self.fates[hole.fate] += hole.count
+            if hole.fate is Fate.REPAIRED:
+                self.recovery.add(hole.ended.at_ns - hole.revealed.at_ns)
+            if len(self.holes) < MAX_HOLES:
+                self.holes.append(hole)
+            else:
+                self.unlisted += 1
+
+    def _settings(self) -> WindowSettings:
+        value = self.parameters.value
+        return WindowSettings(
+            value("rxw_sqns"),
+            value("nak_data_retries"),
+            value("nak_ncf_retries"),
+            value("nak_rdata_wait_ms") * 1_000_000,
+            value("nak_repeat_ms") * 1_000_000,
+            value("nak_back_off_ms") * 1_000_000,
+        )
+
+
+def summary(engine: PgmEngine) -> dict[str, Any]:
+    """The stream of a TSI in the report."""
+    receiving = engine.receiving and not engine.parity
+    lost_for_good = sum(engine.fates[fate] for fate in (Fate.RETRIES, Fate.TRAIL, Fate.FULL))
+    hidden = PARITY if engine.parity else "not visible at this point of capture (raims.md 15)"
+    asked = sum(r.requests for r in engine.requesters.values())
+    asked_sqns = sum(r.sqns for r in engine.requesters.values())
+    side = "sent" if engine.receiving else "arrived" if engine.sending else "passed"
+    return {
+        "system": "pgm",
+        "id": engine.tsi,
+        "role": "receiver" if engine.receiving else "sender" if engine.sending else "between",
+        "sender": engine.sender,
+        "receiver": engine.vantage.address if engine.receiving else None,
+        "conn_id": None,
+        "first_seqno": engine.seen.first() if engine.seen else None,
+        "last_seqno": engine.seen.stop() - 1 if engine.seen else None,
+        "first_frame": engine.first.frame if engine.first else None,
+        "last_frame": engine.last.frame if engine.last else None,
+        "first_ns": engine.first.at_ns if engine.first else None,
+        "last_ns": engine.last.at_ns if engine.last else None,
+        "messages": engine.seen.total(),
+        "arrivals": engine.arrivals,
+        "copies": engine.arrivals - engine.seen.total(),
+        "network_duplicates": engine.copies.count,
+        "bytes": engine.bytes,
+        "by_wire_kind": dict(sorted(engine.packets.items())),
+        "by_source": {k: dict(sorted(v.items())) for k, v in sorted(engine.by_source.items())},
+        "gaps": sum(engine.fates.values()) + len(engine.window.holes),
+        "reordered": engine.fates[Fate.LATE],
+        "recovered": engine.fates[Fate.REPAIRED] if receiving else None,
+        "unrecovered": lost_for_good if receiving else None,
+        "lost": engine.fates[Fate.REPAIRED] + lost_for_good if receiving else None,
+        "open": len(engine.window.holes),
+        "requests": {"sent": None, "arrived": None, side: asked},
+        "requested_seqnos": {"sent": None, "arrived": None, side: asked_sqns},
+        "retransmissions": {
+            "useful": engine.useful if receiving else None,
+            "needless": engine.needless if receiving else None,
+            "undecidable": 0 if receiving else engine.repaired,
+        },
+        "recovery_ns": engine.recovery.percentiles(),
+        "peers": {
+            address: {"requests": r.requests, "requested_seqnos": r.sqns}
+            for address, r in sorted(engine.requesters.items())
+        },
+        "unknown": {} if receiving else dict.fromkeys(("lost", "recovered", "unrecovered"), hidden),
+    }

@@ -1,0 +1,249 @@
+"""The receive window of one PGM session at one receiver, as OpenPGM keeps it (raims.md 2).
+
+A sqn is accepted once, as ODATA or RDATA, and handed on in order. A hole is asked for: back-off,
+NAK, NCF, a wait for RDATA, and again; it is given up after so many rounds, when it falls below the
+sender's trail, or when the window is full. What is behind it is handed on only then. The NAKs and
+NCFs of the capture say how far a hole is; without them the time that all rounds take at most does.
+A hole that nobody asked for in that time need not be one: the receiver may have had what the
+capture missed.
+
+Sqns are unwrapped here: 32 bits on the wire, plain growing integers inside.
+"""
+
+import heapq
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import Range, RangeSet
+
+SQNS: Final = 1 << 32
+
+#: An NCF so much before a wait ends still belongs to the next round: timers are coarse.
+SLACK_NS: Final = 3_000_000
+#: NAKs closer together than this are one round: a list and its single follow each other.
+SAME_ROUND_NS: Final = 20_000_000
+
+
+class Fate(StrEnum):
+    """How a hole ended."""
+
+    LATE = "reordered"  # the original came, nothing was lost
+    REPAIRED = "recovered"  # RDATA
+    RETRIES = "gave up after its retries"
+    TRAIL = "fell below the sender's trail"
+    FULL = "fell out of the full receive window"
+    UNASKED = "not asked for"  # and it should have been: the receiver may have had it
+    OPEN = "open at the end"
+
+
+@dataclass(frozen=True, slots=True)
+class WindowSettings:
+    """Timers and limits of a receiver; OpenPGM as raims sets it."""
+
+    window_sqns: int = 4096
+    data_retries: int = 10
+    ncf_retries: int = 10
+    data_wait_ns: int = 500_000_000
+    ncf_wait_ns: int = 200_000_000
+    back_off_ns: int = 50_000_000
+
+
+@dataclass(slots=True)
+class Hole:
+    """One missing sqn; or ``count`` from it on that were given up at once."""
+
+    sqn: int
+    before: Mark | None  # last arrival before it
+    revealed: Mark
+    revealed_by: str
+    asked: Mark | None = None  # first NAK of this receiver
+    naks: int = 0  # rounds of NAKs
+    last_nak_ns: int = -1
+    unconfirmed: int = 0  # rounds without an NCF
+    confirmed: int = 0  # rounds with one
+    wait_ends_ns: int = -1
+    due_ns: int = 0  # when it is given up if nothing more comes
+    ended: Mark | None = None
+    fate: Fate | None = None
+    count: int = 1
+
+
+class PgmWindow:
+    """One receiver's window of one TSI."""
+
+    def __init__(self, settings: WindowSettings | None = None) -> None:
+        self.settings = settings or WindowSettings()
+        self.start: int | None = None  # first sqn the receiver counts
+        self.lead: int | None = None  # one past the highest sqn known
+        self.next = 0  # everything below has been handed on or given up
+        self.holes: dict[int, Hole] = {}  # open ones, ascending
+        self.ended: list[Hole] = []  # since ``take_ended`` was last called
+        self._last: Mark | None = None
+        self._due: list[tuple[int, int]] = []
+        self._have = RangeSet()  # everything accepted
+
+    # -- wire numbers ----------------------------------------------------------------------------
+
+    def unwrap(self, sqn: int) -> int:
+        """The growing number of a sqn of the wire, nearest to the lead."""
+        if self.lead is None:
+            return sqn
+        near = (sqn - self.lead + SQNS // 2) % SQNS - SQNS // 2
+        return self.lead + near
+
+    # -- events ----------------------------------------------------------------------------------
+
+    def accept(self, first: int, stop: int, mark: Mark, last: Mark, *, repair: bool) -> list[Range]:
+        """Sqns (unwrapped) that came; those that had not come before, and are still wanted."""
+        if self.start is None or self.lead is None:
+            self.start = self.next = self.lead = first
+        if first > self.lead:
+            self._reveal(first, mark, "a higher sqn")
+        low = max(first, self.next)
+        new = [(a, b) for a, b in self._have.add(low, stop)] if low < stop else []
+        self.lead = max(self.lead, stop)
+        if self.holes:
+            for a, b in new:
+                for sqn in [s for s in self.holes if a <= s < b]:
+                    self._end(sqn, Fate.REPAIRED if repair else Fate.LATE, mark)
+        if self._last is None or last.at_ns >= self._last.at_ns:
+            self._last = last
+        self._advance()
+        if self.holes and self.lead - next(iter(self.holes)) > self.settings.window_sqns:
+            self._drop(self.lead - self.settings.window_sqns, Fate.FULL, last)
+        return new
+
+    def goes_on(self, first: int, stop: int, last: Mark) -> bool:
+        """``accept`` of the next sqns (of the wire) while nothing is missing; false: they are not,
+        and nothing has happened."""
+        if self.holes or self.ended or self.lead is None or self.unwrap(first) != self.lead:
+            return False
+        first, stop = self.lead, self.lead + stop - first
+        self._have.add(first, stop)
+        self.lead = self.next = stop
+        if self._last is None or last.at_ns >= self._last.at_ns:
+            self._last = last
+        return True
+
+    def knows(self, lead: int) -> bool:
+        """Does the sender's word for its highest sqn (of the wire) change nothing?"""
+        if self.holes or self.ended or self.lead is None:
+            return False
+        return self.unwrap(lead) < self.lead
+
+    def told_lead(self, lead: int, mark: Mark) -> None:
+        """The sender's SPM names its highest sqn."""
+        if self.start is None or self.lead is None:
+            self.start = self.next = self.lead = lead + 1
+        elif lead >= self.lead:
+            self._reveal(lead + 1, mark, "SPM")
+
+    def told_trail(self, trail: int, mark: Mark) -> None:
+        """The sender can repair nothing below ``trail`` any more."""
+        if self.holes and self.start is not None and next(iter(self.holes)) < trail:
+            self._drop(trail, Fate.TRAIL, mark)
+
+    def asked(self, sqns: list[int], mark: Mark) -> None:
+        """This receiver's own NAK."""
+        for sqn in sqns:
+            hole = self.holes.get(sqn)
+            if hole is None or (hole.naks and mark.at_ns - hole.last_nak_ns < SAME_ROUND_NS):
+                continue
+            if hole.naks and hole.wait_ends_ns < hole.last_nak_ns:
+                hole.unconfirmed += 1
+            hole.naks += 1
+            hole.asked = hole.asked or mark
+            hole.last_nak_ns = mark.at_ns
+            due = mark.at_ns + self.settings.ncf_wait_ns
+            if hole.unconfirmed + 1 < self.settings.ncf_retries:
+                due = max(hole.due_ns, mark.at_ns + self._rounds_ns())
+            self._set_due(hole, due)
+
+    def confirmed(self, sqns: list[int], mark: Mark) -> None:
+        """The sender's NCF, whoever had asked: the receiver waits for RDATA."""
+        for sqn in sqns:
+            hole = self.holes.get(sqn)
+            if hole is None:
+                continue
+            if mark.at_ns >= hole.wait_ends_ns - SLACK_NS:
+                hole.confirmed += 1
+            hole.wait_ends_ns = mark.at_ns + self.settings.data_wait_ns
+            left = self.settings.data_retries - hole.confirmed
+            self._set_due(hole, hole.wait_ends_ns + max(left, 0) * self._round_ns())
+
+    def next_due_ns(self) -> int | None:
+        """When the next hole is given up; null if none is open."""
+        while self._due:
+            due, sqn = self._due[0]
+            hole = self.holes.get(sqn)
+            if hole is not None and hole.due_ns == due:
+                return due
+            heapq.heappop(self._due)
+        return None
+
+    def give_up(self, at_ns: int) -> None:
+        """Give up the holes that are due by then."""
+        while (due := self.next_due_ns()) is not None and due <= at_ns:
+            _, sqn = heapq.heappop(self._due)
+            hole = self.holes[sqn]
+            frame = hole.asked.frame if hole.asked else hole.revealed.frame
+            self._end(sqn, Fate.RETRIES, Mark(frame, due))
+            self._advance()
+
+    def take_ended(self) -> list[Hole]:
+        """Holes that have ended since the last call, in that order."""
+        ended, self.ended = self.ended, []
+        return ended
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    def _round_ns(self) -> int:
+        """One round: half a back-off on the average, then the wait for data."""
+        return self.settings.back_off_ns // 2 + self.settings.data_wait_ns
+
+    def _rounds_ns(self) -> int:
+        """All rounds with the longest back-offs: nobody waits longer."""
+        whole = self.settings.back_off_ns + self.settings.data_wait_ns
+        return self.settings.data_retries * whole
+
+    def _reveal(self, stop: int, mark: Mark, by: str) -> None:
+        assert self.lead is not None, "a window has begun before something can be missing in it"
+        first = self.lead
+        self.lead = stop
+        low = max(first, stop - self.settings.window_sqns)
+        if low > first:  # more than the window holds: given up at once
+            count = low - first
+            self.ended.append(
+                Hole(first, self._last, mark, by, ended=mark, fate=Fate.FULL, count=count)
+            )
+            for sqn in list(self.holes):
+                self._end(sqn, Fate.FULL, mark)
+            self.next = low
+        for sqn in range(low, stop):
+            hole = Hole(sqn, self._last, mark, by)
+            self.holes[sqn] = hole
+            self._set_due(hole, mark.at_ns + self._rounds_ns())
+
+    def _set_due(self, hole: Hole, due_ns: int) -> None:
+        hole.due_ns = due_ns
+        heapq.heappush(self._due, (due_ns, hole.sqn))
+
+    def _drop(self, below: int, fate: Fate, mark: Mark) -> None:
+        for sqn in [s for s in self.holes if s < below]:
+            self._end(sqn, fate, mark)
+        self._advance()
+
+    def _end(self, sqn: int, fate: Fate, mark: Mark) -> None:
+        hole = self.holes.pop(sqn)
+        if fate in (Fate.RETRIES, Fate.TRAIL, Fate.FULL) and not hole.naks and not hole.confirmed:
+            patience_ns = self.settings.back_off_ns + self.settings.ncf_wait_ns
+            if mark.at_ns - hole.revealed.at_ns > patience_ns:
+                fate = Fate.UNASKED
+        hole.ended, hole.fate = mark, fate
+        self.ended.append(hole)
+
+    def _advance(self) -> None:
+        assert self.lead is not None
+        self.next = next(iter(self.holes)) if self.holes else self.lead

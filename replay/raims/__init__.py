@@ -1,0 +1,1 @@
+"""raims: windows of publishers and subscribers, losses, advisories."""

@@ -1,0 +1,117 @@
+"""Bounds of raims losses tightened by other captures of the same job (issue step 3; raims.md 9).
+
+What one capture cannot count another may hold: the messages of the same publisher and subject
+between the two numbers of a loss. A capture at the publisher of a PGM session has all of them, so
+there the bounds meet. Works on streams and tables as the report has them.
+"""
+
+from collections.abc import Iterable, Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+from seqaudit.replay.raims.seqno import BASE_BITS, key
+from seqaudit.replay.sequence.ranges import RangeSet
+
+BY_OTHER: Final = "another capture of this job"
+
+Row = dict[str, Any]
+
+
+def tighten(streams: list[Row], tables: Mapping[str, Mapping[str, list[Row]]]) -> None:
+    """Change ``losses``, ``lost`` and ``lost_upper`` of streams, and the loss table, in place."""
+    by_name: dict[tuple[str, str], list[Row]] = {}
+    for stream in streams:
+        if stream["system"] == "raims" and stream["time_frames"]:
+            by_name.setdefault((stream["sender"], stream["subject"]), []).append(stream)
+    _tighten_numbered(streams)
+    for several in by_name.values():
+        for stream in several:
+            if stream["losses"] and len(several) > 1:
+                _tighten(stream, [other for other in several if other is not stream])
+    _total(by_name, tables.get("raims", {}).get("loss", []))
+
+
+def _tighten(stream: Row, others: list[Row]) -> None:
+    own = _seen(stream)
+    for loss in stream["losses"]:
+        for other in others:
+            if other["capture"] == stream["capture"]:
+                continue
+            seen = _seen(other)
+            low = key(loss["after"]) + 1
+            high = key(loss["before"]) if loss["before"] is not None else seen.stop()
+            held = _count(seen, low, high) - _count(own, low, high)
+            if held > loss["lower"]:
+                loss["lower"], loss["known_by"] = held, BY_OTHER
+            # over TCP what was never sent is in no capture
+            if other["role"] == "sender" and loss["missing_sqns"] is not None:
+                loss["upper"] = max(held, loss["lower"])
+                loss["known_by"] = BY_OTHER
+        if loss["upper"] is not None:
+            loss["upper"] = max(loss["upper"], loss["lower"])
+    if stream["lost"] is None:
+        return
+    lower = sum(loss["lower"] for loss in stream["losses"])
+    uppers = [loss["upper"] for loss in stream["losses"]]
+    stream["lost"] = stream["unrecovered"] = lower
+    stream["lost_upper"] = None if None in uppers else sum(uppers)
+
+
+def _tighten_numbered(streams: list[Row]) -> None:
+    """GLSNO: whose the missing numbers are, by a capture that has them."""
+    numbered = [s for s in streams if s["system"] == "raims" and s["numbers_by_subject"]]
+    for stream in numbered:
+        own = _numbers(stream["numbers_by_subject"].values())
+        span = RangeSet([(own.first(), own.stop())])
+        missing = span.total() - own.total()
+        if not missing or stream["role"] == "sender":
+            continue
+        for other in numbered:
+            same = (other["sender"], other["subject"]) == (stream["sender"], stream["subject"])
+            if not same or other["role"] != "sender" or other["capture"] == stream["capture"]:
+                continue
+            for subject, ranges in other["numbers_by_subject"].items():
+                held = _numbers([ranges])
+                lost = sum(_count(held, low, high) for low, high in _holes(own))
+                stream["lost_by_subject"][subject] = [lost, lost]
+
+
+def _numbers(several: Iterable[Iterable[list[int]]]) -> RangeSet:
+    return RangeSet((first, last + 1) for ranges in several for first, last in ranges)
+
+
+def _holes(seen: RangeSet) -> Iterable[tuple[int, int]]:
+    return [(a[1], b[0]) for a, b in pairwise(seen)]
+
+
+def _total(by_name: Mapping[tuple[str, str], list[Row]], table: list[Row]) -> None:
+    """The loss table's bounds as the sums of its streams."""
+    sums: dict[tuple[int, str | None, str], tuple[int, int | None]] = {}
+    for several in by_name.values():
+        for stream in several:
+            if stream["role"] != "receiver":
+                continue
+            at = (stream["capture"], stream["receiver"], stream["sender"])
+            low, high = sums.get(at, (0, 0))
+            upper = stream["lost_upper"]
+            lost = stream["lost"] or 0  # null: the capture may have missed all of it (CP007)
+            sums[at] = low + lost, None if None in (high, upper) else high + upper
+    for row in table:
+        found = sums.get((row["capture"], row["observer"], row["bridge"]))
+        if found is not None:
+            row["lost_lower"], row["lost_upper"] = found
+
+
+def _seen(stream: Row) -> RangeSet:
+    return RangeSet(
+        (
+            frame["time_frame"] << BASE_BITS | first,
+            (frame["time_frame"] << BASE_BITS | last) + 1,
+        )
+        for frame in stream["time_frames"]
+        for first, last in frame["numbers"]
+    )
+
+
+def _count(seen: RangeSet, low: int, high: int) -> int:
+    return sum(max(0, min(b, high) - max(a, low)) for a, b in seen)

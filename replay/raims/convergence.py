@@ -1,0 +1,204 @@
+"""Late joiners and network convergence (raims.md 9.1; raims-message-loss.txt, benefit 3).
+
+The design promises that a late joiner verifies that a stream's time frame is later than the
+network's convergence; the shipped daemon never does. Here every join is judged: the observer's by
+its own window, those of other daemons by their subscriptions and the first message of the stream
+that passes the PGM segment afterwards (elsewhere nobody can tell what they get).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.raims.seqno import base_of, frame_of, start_of
+from seqaudit.replay.raims.subscriber import Status, Verdict, matches
+from seqaudit.replay.sequence.gaps import Mark
+
+if TYPE_CHECKING:
+    from seqaudit.replay.raims.streams import Stream
+
+MAX_JOINS: Final = 100_000
+#: Contradictions kept of one join.
+MAX_REASONS: Final = 10
+#: Subscriptions of other daemons that are followed.
+MAX_FOLLOWED: Final = 100_000
+MAX_PATTERNS: Final = 1_000
+
+
+class Uninterrupted(StrEnum):
+    """What can be said of a stream that somebody joined late."""
+
+    YES = "uninterrupted by the design's criterion"
+    NOT_PROVABLE = "not provable"
+    UNKNOWN = "convergence unknown"
+    CONTRADICTED = "contradicted"
+
+
+@dataclass(slots=True)
+class Join:
+    """One subscriber's first message of a stream that had begun before."""
+
+    subscriber: str | None
+    publisher: str
+    subject: str
+    seqno: int
+    mark: Mark
+    converged_ns: int | None
+    chain: int | None
+    contradicted_by: list[tuple[Mark, str]] = field(default_factory=list)
+    undecided: str | None = None  # what may speak against it and cannot be told
+
+    @property
+    def verdict(self) -> Uninterrupted:
+        """Contradiction wins; then the frame's start against convergence."""
+        if self.contradicted_by:
+            return Uninterrupted.CONTRADICTED
+        if self.converged_ns is None:
+            return Uninterrupted.UNKNOWN
+        if start_of(self.seqno) > self.converged_ns:
+            return Uninterrupted.YES
+        return Uninterrupted.NOT_PROVABLE
+
+
+@dataclass(slots=True)
+class _Followed:
+    """A subscription of another daemon."""
+
+    subscriber: str
+    pattern: str
+    mark: Mark
+    active: bool = True
+
+
+class Convergence:
+    """Times of convergence, and joins.
+
+    Args:
+        stated_ns: overrules the heartbeats.
+    """
+
+    def __init__(self, stated_ns: int | None) -> None:
+        self.stated_ns = stated_ns
+        self.joins: list[Join] = []
+        self._exact: dict[str, list[_Followed]] = {}
+        self._patterns: list[_Followed] = []
+        self._followed: dict[tuple[str, str], _Followed] = {}
+        self.unfollowed = 0
+        self.heartbeats: list[tuple[int, int]] = []  # (converge, capture time) as it grew
+        self.unlisted = 0
+        self._by_stream: dict[tuple[str, str], list[Join]] = {}
+
+    @property
+    def at_ns(self) -> int | None:
+        """The latest convergence known now."""
+        if self.stated_ns is not None:
+            return self.stated_ns
+        return self.heartbeats[-1][0] if self.heartbeats else None
+
+    def heartbeat(self, event: Event, detail: Mapping[str, Any]) -> None:
+        """A heartbeat; the larger convergence time counts (raims.md 9.1)."""
+        converge = detail.get("converge")
+        if not isinstance(converge, int) or converge <= 0:
+            return
+        if not self.heartbeats or converge > self.heartbeats[-1][0]:
+            self.heartbeats.append((converge, event.at_ns))
+
+    def subscribed(self, event: Event, detail: Mapping[str, Any]) -> None:
+        """A daemon subscribes, or stops."""
+        subject = detail.get("subject") or detail.get("pattern")
+        if event.source is None or not isinstance(subject, str):
+            return
+        before = self._followed.pop((event.source, subject), None)
+        if before is not None:
+            before.active = False
+        if event.wire_kind not in ("JOIN", "PSUB"):
+            return
+        followed = _Followed(event.source, subject, event.first_mark())
+        wildcard = event.wire_kind == "PSUB"
+        full = len(self._patterns) >= MAX_PATTERNS if wildcard else False
+        if full or len(self._followed) >= MAX_FOLLOWED:
+            self.unfollowed += 1
+            return
+        self._followed[event.source, subject] = followed
+        (self._patterns if wildcard else self._exact.setdefault(subject, [])).append(followed)
+
+    def passed(self, stream: "Stream", event: Event, own: str | None) -> None:
+        """A message passed the segment: other daemons that have subscribed since the stream's last
+        one join with it.
+
+        Args:
+            own: the observer, whose joins its window tells.
+        """
+        new: list[_Followed] = []
+        for place, known in enumerate((self._exact.get(stream.subject, []), self._patterns)):
+            at = stream.followed[place]
+            while at < len(known) and known[at].mark.at_ns <= event.at_ns:
+                if not place or matches(known[at].pattern, stream.subject):
+                    new.append(known[at])
+                at += 1
+            stream.followed[place] = at
+        for followed in new:
+            if followed.active and followed.subscriber not in (own, stream.publisher):
+                self._join(followed.subscriber, stream, event)
+
+    def is_followed(self, stream: "Stream") -> bool:
+        """Have all subscriptions been looked at that may join with the stream's next message?"""
+        exact, patterns = stream.followed
+        if patterns < len(self._patterns):
+            return False
+        known = self._exact.get(stream.subject)
+        return known is None or exact >= len(known)
+
+    def delivered(
+        self,
+        subscriber: str | None,
+        stream: "Stream",
+        event: Event,
+        verdict: Verdict,
+    ) -> None:
+        """The observer got a message: a FIRST that is not the stream's beginning is a late join."""
+        if verdict.status is not Status.FIRST or event.seqno is None:
+            return
+        self._join(subscriber, stream, event)
+
+    def _join(self, subscriber: str | None, stream: "Stream", event: Event) -> None:
+        """The first message for a subscriber: a late join unless the stream begins with it."""
+        assert event.seqno is not None
+        if base_of(event.seqno) == 1 and event.conn_id is None:
+            return
+        if len(self.joins) >= MAX_JOINS:
+            self.unlisted += 1
+            return
+        converged = self.at_ns
+        if self.stated_ns is None and event.stamp is not None:
+            known = [c for c, _ in self.heartbeats if c <= event.stamp]
+            converged = known[-1] if known else None
+        join = Join(
+            subscriber, stream.publisher, stream.subject, event.seqno, event.first_mark(),
+            converged, event.conn_id,
+        )  # fmt: skip
+        self.joins.append(join)
+        self._by_stream.setdefault((stream.publisher, stream.subject), []).append(join)
+
+    def doubt(
+        self, subscriber: str | None, publisher: str, subject: str, frame: int, why: str
+    ) -> None:
+        """Something may speak against the joins of a stream in a time frame."""
+        for join in self._by_stream.get((publisher, subject), ()):
+            if join.subscriber == subscriber and frame_of(join.seqno) == frame:
+                join.undecided = why
+
+    def contradict(
+        self, subscriber: str | None, publisher: str, subject: str, frame: int, mark: Mark,
+        why: str,
+    ) -> None:  # fmt: skip
+        """A loss of a stream in a time frame: every join of it in that frame is contradicted."""
+        for join in self._by_stream.get((publisher, subject), ()):
+            if (
+                frame_of(join.seqno) == frame
+                and len(join.contradicted_by) < MAX_REASONS
+                and (subscriber is None or join.subscriber in (None, subscriber))
+            ):
+                join.contradicted_by.append((mark, why))

@@ -1,0 +1,159 @@
+"""Rows of raims with which nothing happens, without an event of each (design 3.3, 6).
+
+Most rows are the next messages of a stream, in order on a link where nothing is missing: row 9.6 of
+the decision table, or 9.9 where a frame begins; or nobody wants them. What they change is a few
+numbers. ``Steady`` holds where these are for one stream on one link, since a row of it was last fed
+as an event. Everything that could make a row mean more is looked at before anything is changed, so
+that it can still be fed; what that looks at on the way, rotations up to its time, feeding it would
+have done as well.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.raims.convergence import Convergence
+from seqaudit.replay.raims.links import PgmLink
+from seqaudit.replay.raims.peers import Peer
+from seqaudit.replay.raims.publisher import PublisherWindow
+from seqaudit.replay.raims.seqno import BASES
+from seqaudit.replay.raims.streams import Stream
+from seqaudit.replay.raims.subscriber import SubscriptionWindow
+
+#: Flags that change nothing.
+_PLAIN: Final = ~int(Flag.MULTICAST)
+
+
+class Steady:
+    """One stream on one link.
+
+    Attributes:
+        link: null of a link without numbers (TCP), and of what the observer sends.
+        peer: whose stream it is; null: the observer's own.
+        routed: does the observer want it, when its subscriptions had changed ``changes`` times?
+    """
+
+    __slots__ = ("changes", "link", "name", "peer", "publisher", "routed", "stream", "window")
+
+    def __init__(
+        self, name: str, link: PgmLink | None, stream: Stream, window: SubscriptionWindow,
+        peer: Peer | None, publisher: PublisherWindow,
+    ) -> None:  # fmt: skip
+        self.name = name
+        self.link = link
+        self.stream = stream
+        self.window = window
+        self.peer = peer
+        self.publisher = publisher
+        self.changes = -1
+        self.routed = False
+
+
+class SteadyStreams:
+    """The streams of an engine of which rows need not be fed."""
+
+    def __init__(
+        self, links: Mapping[str, PgmLink], publishers: Mapping[str, PublisherWindow],
+        convergence: Convergence,
+    ) -> None:  # fmt: skip
+        self._links = links
+        self._publishers = publishers
+        self._convergence = convergence
+        self._streams: dict[str, Steady] = {}
+
+    def forget(self) -> None:
+        """Who is who has changed: a daemon started, ended, or said its name."""
+        self._streams.clear()
+
+    def fed(
+        self, event: Event, stream: Stream, window: SubscriptionWindow, peer: Peer | None
+    ) -> None:
+        """A message of a stream was fed and was not ignored; the next ones may be steady."""
+        name = event.stream or ""
+        if name in self._streams or event.wire_kind != "DATA" or event.source is None:
+            return
+        link_name = name.partition("|")[0]
+        link = self._links.get(link_name)
+        publisher = self._publishers.get(event.source)
+        if publisher is None or (link is None and not link_name.startswith("tcp:")):
+            return
+        if link is not None and link.sender is None:
+            return
+        if peer is None:
+            link = None
+        self._streams[name] = Steady(link_name, link, stream, window, peer, publisher)
+
+    def takes(self, row: Any) -> bool:
+        """Messages in order; false: nothing was changed, the row has to be fed.
+
+        Args:
+            row: as ``stage`` has it.
+        """
+        steady = self._streams.get(row[8])
+        if steady is None:
+            return False
+        (
+            _, _, _, _, at_ns, last_at_ns, _, _, _, source, subject, _, word, seqno, stop, count,
+            chain, stamp, flags, _, fresh_id, last_fresh_id, detail,
+        ) = row  # fmt: skip
+        stream = steady.stream
+        if word != "DATA" or flags & _PLAIN or detail is not None or not stamp or not seqno:
+            return False
+        before = seqno - 1 if chain is None else chain
+        begins = seqno & BASES - 1 == 1
+        if (
+            before <= 0
+            or seqno <= 0  # from 2043 on
+            or begins is (chain is None)
+            or not seqno & BASES - 1
+            or stop - seqno != count
+            or stream.seen.stop() != before + 1
+            or (steady.link is not None and not steady.link.passes(fresh_id, last_fresh_id))
+        ):
+            return False
+        if steady.name.startswith("pgm:") and not self._convergence.is_followed(stream):
+            return False
+        publisher, peer, window = steady.publisher, steady.peer, steady.window
+        if peer is None:
+            why = publisher.goes_on(subject, seqno, stop, chain, stamp)
+            if why is None:
+                return False
+            stream.goes_on(row, why)
+            return True
+        if not peer.is_steady(at_ns, steady.name):
+            return False
+        if steady.changes != window.subscriptions.changes:
+            steady.changes = window.subscriptions.changes
+            steady.routed = window.subscriptions.routed(subject)
+        entry = None
+        if steady.routed:
+            if stream.truth.high != before:
+                return False
+            entry = window.follower(subject, source, seqno, chain, stamp, at_ns, peer.clock_ns)
+            if entry is None:
+                return False
+        why = publisher.goes_on(subject, seqno, stop, chain, stamp)
+        if why is None:
+            return False
+        skew, spread = at_ns - stamp, peer.skew
+        if skew < spread[0]:
+            spread[0] = skew
+        elif skew > spread[1]:
+            spread[1] = skew
+        stream.goes_on(row, why)
+        if entry is None:
+            peer.null_route.add(count, last_at_ns)
+            stream.unwanted += count
+        else:
+            word = "raims-9.6" if chain is None else "raims-9.9"
+            entry.last[source] = stream.truth.high = stop - 1
+            window.counts[word] += count
+            stream.rows[word] += count
+            stream.deliver(seqno, stop)
+        if steady.link is None:
+            stream.link, stream.last_sqn = steady.name, None
+        elif stream.link == steady.name:
+            last = steady.link.window.unwrap(last_fresh_id)
+            stream.last_sqn = max(stream.last_sqn or 0, last)
+        return True

@@ -1,0 +1,791 @@
+"""What replayed raims traffic says: streams, tables, findings (design 4.5; raims.md 9 to 11)."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding, Severity
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_RANGES, Reporter
+from seqaudit.replay.contract.results import STREAM, TABLE, Result
+from seqaudit.replay.raims import notices as raims_notices
+from seqaudit.replay.raims.advisories import INBOUND, OUTBOUND
+from seqaudit.replay.raims.convergence import Uninterrupted
+from seqaudit.replay.raims.engine import SKEW_NS, Observer, RaimsEngine
+from seqaudit.replay.raims.peers import Peer
+from seqaudit.replay.raims.publisher import Why
+from seqaudit.replay.raims.rotation import Rotation
+from seqaudit.replay.raims.rules import RAIMS as RULES
+from seqaudit.replay.raims.seqno import (
+    FRAME_NS,
+    base_of,
+    frame_of,
+    frame_of_time,
+    shown,
+    shown_time,
+    start_of,
+)
+from seqaudit.replay.raims.streams import Step, Stream
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import inclusive
+
+SECOND_NS: Final = 1_000_000_000
+LEAST_WINDOW_MS: Final = 10_000
+
+_PARAMETERS: Final = (
+    "rules", "release",
+    "pub_window_size", "pub_window_count", "pub_window_time_ms", "sub_window_size",
+    "sub_window_count", "sub_window_time_ms", "heartbeat_ms", "pub_window_autoscale",
+)  # fmt: skip
+_LOSSES: Final = frozenset({"RA001", "RA002", "RA003", "RA007"})
+_MAY_HAVE_COME: Final = (
+    "packets that this capture does not hold were not asked for either: the daemon may have had "
+    "them (CP007)"
+)
+_COUNTERS: Final = ("null_rte", "repeat", "not_sub", "msg_loss")
+_EARLIER: Final = (
+    "what the daemon subscribed to before the capture is in it only as a bloom filter, whose "
+    "format the reference does not give (raims.md 6); say it with raims.subscribed"
+)
+_OF_UNKNOWN_SIZE: Final = ("raims-9.12", "raims-14.1-11")
+_RESTARTS: Final = ("raims-9.11", "raims-14.1-11")
+_GIVEN_UP: Final = "packets were given up behind messages of it; they may have held some"
+_UID_MAPS: Final = (
+    "subjects of several publishers have uid maps, whose size the reference does not give; the "
+    "tables are at least this large (raims.md 9)"
+)
+_NO_OBSERVER: Final = "it is not known at whose interface the capture was taken (design 4.7)"
+_NEEDS_OBSERVER: Final = frozenset(
+    {"RA001", "RA002", "RA003", "RA005", "RA007", "RA008", "RA009", "RA010", "RA012", "RA027",
+     "RA028"}
+)  # fmt: skip
+#: Judged over all captures of a job (``replay.raims.rv_told``).
+_OF_CLIENTS: Final = frozenset({"RA024", "RA025", "RA026"})
+
+
+def results(engine: RaimsEngine, capture: int, end_ns: int) -> list[Result]:
+    """Everything there is to say about raims in one capture; nothing where there is none."""
+    if not engine.messages and not engine.clients.messages:
+        return []
+    return list(_Reporter(engine, capture).rows())
+
+
+@dataclass(slots=True)
+class _Subject:
+    """A stream as findings name it."""
+
+    key: str
+    sender: str
+    system: str = "raims"
+
+
+class _Reporter(Reporter):
+    def __init__(self, engine: RaimsEngine, capture: int) -> None:
+        super().__init__(capture, engine.conversation, engine.parameters, "raims")
+        self.engine = engine
+        self._observer: Observer = engine.observer
+        self.known = engine.address is not None and engine.observer.bridge is not None
+
+    def receiver_of(self, stream: Any) -> str | None:
+        return self._observer.bridge
+
+    # -- rows ------------------------------------------------------------------------------------
+
+    def rows(self) -> Iterator[Result]:
+        engine = self.engine
+        yield from self._clients()
+        if not engine.messages:
+            return
+        self._contradictions()
+        for (publisher, subject), stream in sorted(engine.sent.items()):
+            about = _Subject(f"{publisher}|{subject}", publisher)
+            yield self.row(STREAM, self._summary(stream, None), about)
+            for finding in self._sender_findings(stream, about):
+                yield self.finding(finding, about)
+        for observer in engine.observers:
+            self._observer = observer
+            for (publisher, subject), stream in sorted(observer.streams.items()):
+                about = _Subject(f"{publisher}|{subject}", publisher)
+                yield self.row(STREAM, self._summary(stream, observer), about)
+                for finding in (
+                    *self._sender_findings(stream, about),
+                    *self._receiver_findings(stream, about),
+                ):
+                    yield self.finding(finding, about)
+        for finding in self._conversation_findings():
+            yield self.finding(finding, None)
+        yield from self._tables()
+        for rule in RULES:
+            if rule.code.startswith("RA") and rule.code not in _OF_CLIENTS:
+                missing = not self.known and rule.code in _NEEDS_OBSERVER
+                yield self.judged(rule.code, _NO_OBSERVER if missing else None)
+        for name in _PARAMETERS:
+            yield self.parameter(name, engine.in_force(name), engine.parameters.origin(name))
+
+    # -- streams ---------------------------------------------------------------------------------
+
+    def _summary(self, stream: Stream, observer: Observer | None) -> dict[str, Any]:
+        receiving = observer is not None and self.known
+        truth = stream.truth
+        delivered = [[a, max(a, b - 1)] for a, b in stream.delivered[:MAX_RANGES]]
+        unknown: dict[str, str] = {}
+        if observer is not None and not receiving:
+            unknown = dict.fromkeys(("delivered", "lost"), _NO_OBSERVER)
+        counted = receiving
+        if receiving and truth.lower and self._may_have_come(stream):
+            counted = False
+            unknown = dict.fromkeys(("lost", "recovered", "unrecovered"), _MAY_HAVE_COME)
+        return {
+            "system": "raims",
+            "id": f"{stream.publisher}|{stream.subject}",
+            "role": "sender" if observer is None else "receiver" if self.known else "between",
+            "sender": stream.publisher,
+            "receiver": None if observer is None else observer.bridge,
+            "conn_id": None,
+            "subject": stream.subject,
+            "numbering": "per publisher and path" if stream.glsno else "per subject",
+            "first_seqno": stream.first_seqno,
+            "first": _told(stream, stream.first_seqno),
+            "last_seqno": _last(stream),
+            "last": _told(stream, _last(stream)),
+            "first_frame": stream.first.frame if stream.first else None,
+            "last_frame": stream.last.frame if stream.last else None,
+            "first_ns": stream.first.at_ns if stream.first else None,
+            "last_ns": stream.last.at_ns if stream.last else None,
+            "messages": stream.seen.total() + stream.zero,
+            "arrivals": stream.arrivals,
+            "copies": stream.copies,
+            "network_duplicates": stream.network_duplicates,
+            "bytes": stream.bytes,
+            "zero_seqnos": stream.zero,
+            "time_frames": [] if stream.glsno else stream.frames(),
+            "begins": [
+                {
+                    "seqno": begin.seqno,
+                    "shown": shown(begin.seqno),
+                    "chain": begin.chain,
+                    "why": str(begin.why),
+                    "forgotten_ns": begin.forgotten_ns,
+                    "frame": begin.mark.frame,
+                }
+                for begin in stream.begins[:MAX_RANGES]
+            ],
+            "delivered": delivered if receiving else None,
+            "delivered_by_subject": dict(sorted(stream.by_subject.items())),
+            "arrivals_by_subject": {s: r.total() for s, r in sorted(stream.came.items())},
+            "numbers_by_subject": {
+                s: inclusive(list(r)[:MAX_RANGES]) for s, r in sorted(stream.came.items())
+            },
+            "lost_by_subject": _lost_by_subject(stream),
+            "gaps": len(stream.truth.losses),
+            "reordered": 0,
+            "recovered": 0 if counted else None,
+            "unrecovered": truth.lower if counted else None,
+            "lost": truth.lower if counted else None,
+            "lost_upper": truth.upper if counted else None,
+            "losses": [loss.row() for loss in truth.losses],
+            "counted_loss": stream.counted if receiving else None,
+            "false_loss": stream.false_loss if receiving else None,
+            "rows": dict(sorted(stream.rows.items())),
+            **self._remembered(stream),
+            "unwanted": stream.unwanted,
+            "ignored": stream.ignored,
+            "unknown": unknown,
+        }
+
+    def _remembered(self, stream: Stream) -> dict[str, Any]:
+        """Does its publisher still know the subject; null where its window is not replayed."""
+        window = self.engine.publishers.get(stream.publisher)
+        if window is None or stream.glsno:
+            return {"remembered": None, "forgotten_ns": None}
+        known = window.rotation.holds(stream.subject)
+        forgotten = None if known else window.rotation.forgotten.get(stream.subject)
+        return {"remembered": known, "forgotten_ns": forgotten}
+
+    # -- findings --------------------------------------------------------------------------------
+
+    def _sender_findings(self, stream: Stream, about: _Subject) -> Iterator[Finding]:
+        if stream.zero:
+            yield self.make(
+                about, "RA006", Certainty.PROVEN,
+                "{count:message} of {sender_member} on this subject carry seqno 0.",
+                mark=stream.zero_marks[0],
+                evidence=[(mark, "seqno 0") for mark in stream.zero_marks[:MAX_EVIDENCE]],
+                facts={"count": stream.zero},
+            )  # fmt: skip
+        skew = self._skew(stream.publisher)
+        before = None
+        for begin in stream.begins:
+            began, at_ns = begin.time_ns, begin.mark.at_ns
+            if began is not None and frame_of_time(began) != frame_of(begin.seqno):
+                yield self.make(
+                    about, "RA015", Certainty.PROVEN,
+                    "The frame of {shown} begins with a message of {time}.",
+                    mark=begin.mark,
+                    facts={"shown": shown(begin.seqno), "time": shown_time(began)},
+                )  # fmt: skip
+            if start_of(begin.seqno) > at_ns + SKEW_NS:
+                yield self.make(
+                    about, "RA018", Certainty.PROVEN,
+                    "The frame of {shown} begins {late} s after it was captured.",
+                    mark=begin.mark,
+                    facts={
+                        "shown": shown(begin.seqno),
+                        "late": f"{(start_of(begin.seqno) - at_ns) / SECOND_NS:.1f}",
+                    },
+                )  # fmt: skip
+            if (
+                before is not None
+                and began is not None
+                and frame_of(begin.seqno) > frame_of(before.seqno)
+                and began - start_of(before.seqno) < FRAME_NS
+            ):
+                yield self.make(
+                    about, "RA017", Certainty.PROVEN,
+                    "The frame of {other} began {apart} s after the start of {one}.",
+                    mark=begin.mark,
+                    evidence=[(before.mark, "the first of them")],
+                    facts={
+                        "one": shown(before.seqno), "other": shown(begin.seqno),
+                        "apart": f"{(began - start_of(before.seqno)) / SECOND_NS:.3f}",
+                    },
+                )  # fmt: skip
+            before = begin
+        if stream.again:
+            seqno, mark = stream.again[0]
+            yield self.make(
+                about, "RA017", Certainty.PROVEN,
+                "{count:time frame} of {sender_member} began a second time, the first at {one}: "
+                "receivers take what follows for repeats.",
+                mark=mark, evidence=[(m, shown(s)) for s, m in stream.again[:MAX_EVIDENCE]],
+                facts={"count": len(stream.again), "one": shown(seqno)},
+            )  # fmt: skip
+        for why, text in (
+            (Why.UNEXPLAINED, "{count:time frame} of {sender_member} began for no reason that the "
+             "window gives."),
+            (Why.OVERDUE, "{count:message} of {sender_member} went on in a frame that is older "
+             "than pub-window-time."),
+        ):  # fmt: skip
+            odd = [entry for entry in stream.odd if entry[0] is why]
+            if odd and skew is None:
+                yield self.make(
+                    about, "RA020", Certainty.LIKELY, text,
+                    mark=odd[0][2],
+                    evidence=[(mark, shown(seqno)) for _, seqno, mark in odd[:MAX_EVIDENCE]],
+                    facts={"count": stream.unexplained[why]},
+                    default="pub_window_time_ms",
+                )  # fmt: skip
+
+    def _receiver_findings(self, stream: Stream, about: _Subject) -> Iterator[Finding]:
+        yield from self._glsno(stream, about)
+        if not self.known:
+            return
+        steps = stream.steps
+        real = [s for s in steps if s.loss is not None and s.loss.lower]
+        yield from self._steps(
+            stream, about, "RA001",
+            [s for s in real if s.verdict.row in ("raims-9.7", "raims-9.10")],
+            "{lower:message} of {sender_member} {lower|was|were} lost; raims counts them.",
+        )  # fmt: skip
+        yield from self._steps(
+            stream, about, "RA002", [s for s in real if s.verdict.row in _OF_UNKNOWN_SIZE],
+            "At least {lower} and at most {upper} messages of {sender_member} were lost; raims "
+            "counts {counted}.",
+        )  # fmt: skip
+        yield from self._steps(
+            stream, about, "RA003",
+            [s for s in real if not s.verdict.counted],
+            "At least {lower} and at most {upper} messages of {sender_member} were lost; raims "
+            "counts nothing.",
+        )  # fmt: skip
+        yield from self._steps(
+            stream, about, "RA005", [s for s in steps if s.verdict.counted and s.loss is None],
+            "raims counts {counted:message} of {sender_member} as lost that were not.",
+        )  # fmt: skip
+        yield from self._steps(
+            stream, about, "RA007",
+            [s for s in steps if s.verdict.row in _RESTARTS and s.loss and not s.loss.chained],
+            "The numbering of {sender_member} restarted {times:time}; loss there is between 0 and "
+            "{upper}.",
+        )  # fmt: skip
+        if stream.repeats:
+            yield self.make(
+                about, "RA008", Certainty.PROVEN,
+                "{count:message} of {sender_member} came again and were dropped.",
+                mark=stream.repeats[0][1],
+                evidence=[(m, f"{shown(v.seqno)} again") for v, m in stream.repeats[:MAX_EVIDENCE]],
+                facts={"count": sum(v.stop - v.seqno for v, _ in stream.repeats)},
+            )  # fmt: skip
+
+    def _steps(
+        self, stream: Stream, about: _Subject, rule: str, steps: list[Step], text: str
+    ) -> Iterator[Finding]:
+        if not steps:
+            return
+        doubted = rule in _LOSSES and self._may_have_come(stream)
+        if doubted:
+            text += " Or the capture missed them, as it may have missed packets (CP007)."
+        uppers = [s.loss.upper for s in steps if s.loss is not None]
+        upper = None if None in uppers else sum(u for u in uppers if u is not None)
+        yield self.make(
+            about, rule, Certainty.UNDECIDABLE if doubted else Certainty.PROVEN, text,
+            severity=Severity.WARNING if doubted else None,
+            mark=steps[0].mark,
+            evidence=[(s.mark, _step_text(s)) for s in steps[:MAX_EVIDENCE]],
+            facts={
+                "lower": sum(s.loss.lower for s in steps if s.loss is not None),
+                "upper": "an unknown number of" if upper is None else upper,
+                "counted": sum(s.verdict.counted for s in steps),
+                "times": len(steps),
+            },
+        )  # fmt: skip
+
+    def _may_have_come(self, stream: Stream) -> bool:
+        """Are there packets of its link that the observer never asked for?"""
+        link = self.engine.links.get(stream.link)
+        return link is not None and link.unasked
+
+    def _glsno(self, stream: Stream, about: _Subject) -> Iterator[Finding]:
+        """On a PGM segment, where every message of a publisher and path passes (raims.md 7.3)."""
+        if not stream.glsno or not stream.link.startswith("pgm:"):
+            return
+        ranges = list(stream.seen)
+        missing = [(a[1], b[0]) for a, b in pairwise(ranges)]
+        if missing:
+            yield self.make(
+                about, "RA004", Certainty.PROVEN,
+                "{count:message} of {sender_member} {count|is|are} missing here; raims counts "
+                "none.",
+                seqnos=missing[:MAX_RANGES],
+                mark=stream.first,
+                facts={"count": sum(b - a for a, b in missing)},
+            )  # fmt: skip
+
+    def _conversation_findings(self) -> Iterator[Finding]:
+        engine = self.engine
+        nobody = _Subject("", "")
+        if engine.parameters.value("pub_window_time_ms") < LEAST_WINDOW_MS:
+            yield self._about(
+                nobody, "RA019", "pub-window-time is {time} s.",
+                {"time": engine.parameters.value("pub_window_time_ms") / 1000},
+            )  # fmt: skip
+        for link, mark in engine.encrypted:
+            yield self._about(
+                nobody, "RA021", "The link {link} is encrypted.",
+                {"link": link.removeprefix("tcp:").rstrip("|")}, mark,
+            )  # fmt: skip
+        for observer in engine.observers if self.known else ():
+            self._observer = observer
+            for peer in observer.peers.values():
+                if peer.inbox_loss.count:
+                    yield self._about(
+                        _Subject("", peer.bridge), "RA010",
+                        "{count:point-to-point message} of {sender_member} {count|was|were} lost.",
+                        {"count": peer.inbox_loss.count},
+                    )  # fmt: skip
+                if peer.null_route.count and self._earlier(observer):
+                    yield self._about(
+                        _Subject("", peer.bridge), "RA029",
+                        "{count:message} of {sender_member} {count|matches|match} no subscription "
+                        "that is known, but {changes:change} of this daemon's subscriptions "
+                        "{changes|was|were} made before the capture.",
+                        {"count": peer.null_route.count, "changes": self._earlier(observer)},
+                        certainty=Certainty.UNDECIDABLE,
+                    )  # fmt: skip
+                if peer.not_subscribed.count:
+                    yield self._about(
+                        _Subject("", peer.bridge), "RA009",
+                        "{count:message} of {sender_member} matched no subscription.",
+                        {"count": peer.not_subscribed.count},
+                    )  # fmt: skip
+        for bridge in sorted(engine.users):
+            skew = self._skew(bridge)
+            if skew is not None:
+                yield self._about(
+                    _Subject("", bridge), "RA016",
+                    "The clock of {sender_member} is {skew} s off the capture's.",
+                    {"skew": f"{skew / SECOND_NS:+.3f}"},
+                )  # fmt: skip
+        yield from self._restarts()
+        yield from self._notices()
+        for publisher, subject, mark in engine.incomplete:
+            yield self._about(
+                _Subject("", publisher), "RA023",
+                "A message of {sender_member} on {subject} never became complete.",
+                {"subject": subject}, mark,
+            )  # fmt: skip
+        yield from self._joins()
+
+    def _earlier(self, observer: Observer) -> int:
+        """Changes of the observer's subscriptions that nobody knows; 0 where the user states them,
+        or none was made."""
+        engine = self.engine
+        if not engine.began_before(observer) or engine.parameters.is_given("subscribed"):
+            return 0
+        return observer.earlier_changes or 0
+
+    def _about(
+        self, about: _Subject, rule: str, text: str, facts: dict[str, Any],
+        mark: Mark | None = None, certainty: Certainty = Certainty.PROVEN,
+    ) -> Finding:  # fmt: skip
+        finding = self.make(about, rule, certainty, text, mark=mark, facts=facts)
+        return Finding(
+            finding.rule, finding.certainty, finding.text, "raims", None, finding.frame,
+            finding.at_ns, (), finding.evidence, finding.facts, finding.severity,
+        )  # fmt: skip
+
+    def _restarts(self) -> Iterator[Finding]:
+        seen: dict[tuple[str | None, str | None], str] = {}
+        for peer in self.engine.users.values():
+            who = (peer.user, peer.address)
+            if who in seen and peer.first is not None and peer.user:
+                yield self._about(
+                    _Subject("", peer.bridge), "RA022", "{sender_member} has restarted.", {},
+                    peer.first,
+                )  # fmt: skip
+            seen[who] = peer.bridge
+
+    def _notices(self) -> Iterator[Finding]:
+        for notice in self.engine.notices:
+            own = notice.receiver == self.engine.observer.bridge
+            if own:
+                continue
+            yield self._about(
+                _Subject("", notice.publisher or ""), "RA011",
+                "{reporter_member} reports {count} lost messages of {sender_member} on {subject}, "
+                "{total} in all.",
+                {
+                    "reporter_member": notice.receiver,
+                    "count": "an unknown number of" if notice.restart else notice.count,
+                    "subject": notice.subject,
+                    "total": notice.total,
+                },
+                notice.mark,
+            )  # fmt: skip
+        for observer in self.engine.observers if self.known else ():
+            self._observer = observer
+            yield from self._own_notices(observer)
+
+    def _own_notices(self, observer: Observer) -> Iterator[Finding]:
+        """What the observer told its peers beside what it must have told them (raims.md 10.3)."""
+        own = [n for n in self.engine.notices if n.receiver == observer.bridge]
+        for notice in own:
+            about = _Subject("", notice.publisher or "")
+            due = observer.notices.of(notice)
+            how = None if due is None else raims_notices.wrong(notice, due)
+            if due is None and not observer.notices.unlisted:
+                how = "a loss that the replay does not have"
+            if how is not None:
+                yield self._about(
+                    about, "RA012", "This daemon tells {sender_member} of {how}, on {subject}.",
+                    {"how": how, "subject": notice.subject}, notice.mark,
+                )  # fmt: skip
+            if due is not None and not due.at_once:
+                yield self._about(
+                    about, "RA028",
+                    "This daemon tells {sender_member} of a loss on {subject} within 10 s of the "
+                    "loss before.",
+                    {"subject": notice.subject}, notice.mark,
+                )  # fmt: skip
+        for due in observer.notices.missing(own):
+            yield self._about(
+                _Subject("", due.publisher), "RA027",
+                "This daemon never tells {sender_member} of a loss on {subject}.",
+                {"subject": due.subject}, due.mark,
+            )  # fmt: skip
+
+    # -- convergence -----------------------------------------------------------------------------
+
+    def _contradictions(self) -> None:
+        """Losses and loss notices against joins of the same stream and frame."""
+        convergence = self.engine.convergence
+        for observer in self.engine.observers:
+            for stream in observer.streams.values():
+                for loss in stream.truth.losses:
+                    if not loss.lower:
+                        if loss.missing_sqns:
+                            convergence.doubt(
+                                observer.bridge, stream.publisher, stream.subject,
+                                frame_of(loss.after or 0), _GIVEN_UP,
+                            )  # fmt: skip
+                        continue
+                    if loss.before is None:
+                        continue
+                    for seqno in {frame_of(loss.after or 0), frame_of(loss.before)}:
+                        convergence.contradict(
+                            observer.bridge, stream.publisher, stream.subject, seqno, loss.mark,
+                            "messages of it were lost",
+                        )  # fmt: skip
+        for notice in self.engine.notices:
+            if notice.publisher and notice.subject and notice.seqno is not None:
+                convergence.contradict(
+                    notice.receiver, notice.publisher, notice.subject, frame_of(notice.seqno),
+                    notice.mark, "its receiver reports loss",
+                )  # fmt: skip
+
+    def _joins(self) -> Iterator[Finding]:
+        for join in self.engine.convergence.joins:
+            about = _Subject(f"{join.publisher}|{join.subject}", join.publisher)
+            if join.verdict is Uninterrupted.CONTRADICTED:
+                yield self._about(
+                    about, "RA013",
+                    "{subject} of {sender_member} was joined at {seqno}, and {why}.",
+                    {
+                        "subject": join.subject,
+                        "seqno": shown(join.seqno),
+                        "why": join.contradicted_by[0][1],
+                    },
+                    join.contradicted_by[0][0],
+                )  # fmt: skip
+            elif join.verdict is not Uninterrupted.YES:
+                yield self._about(
+                    about, "RA014", "{subject} of {sender_member}, joined at {seqno}: {why}.",
+                    {
+                        "subject": join.subject, "seqno": shown(join.seqno),
+                        "why": str(join.verdict),
+                    },
+                    join.mark, Certainty.UNDECIDABLE,
+                )  # fmt: skip
+
+    # -- tables ----------------------------------------------------------------------------------
+
+    def _tables(self) -> Iterator[Result]:
+        engine = self.engine
+        if self.known:
+            for number, observer in enumerate(engine.observers):
+                for peer in sorted(observer.peers.values(), key=lambda p: p.uid or 0):
+                    yield self._table("loss", self._loss(observer, number, peer))
+                yield self._table("windows", self._windows(observer, number))
+                for advisory in observer.advisories.published:
+                    yield self._table(
+                        "advisories",
+                        {
+                            "observer": observer.bridge,
+                            "start": number,
+                            "at_ns": advisory.at_ns,
+                            "frame": advisory.mark.frame,
+                            "subject": INBOUND,
+                            "data": advisory.fields(),
+                            "order": list(advisory.fields()),
+                        },
+                    )
+                for outbound in observer.outbound:
+                    yield self._table(
+                        "advisories",
+                        {
+                            "observer": observer.bridge,
+                            "start": number,
+                            "at_ns": outbound.mark.at_ns,
+                            "frame": outbound.mark.frame,
+                            "subject": OUTBOUND,
+                            "data": outbound.fields(),
+                            "order": list(outbound.fields()),
+                        },
+                    )
+                for event in observer.advisories.events:
+                    yield self._table(
+                        "loss_events",
+                        {"observer": observer.bridge, "start": number} | event.row(),
+                    )
+        for name, inbox in sorted(engine.inboxes.items()):
+            source, _, destination = name.removeprefix("inbox:").partition(">")
+            yield self._table(
+                "inbox",
+                {
+                    "source": source,
+                    "destination": destination,
+                    "packets": inbox.packets,
+                    "repairs": inbox.repairs,
+                    "duplicates": inbox.duplicates,
+                    "acks": inbox.acks,
+                },
+            )
+        for notice in engine.notices:
+            yield self._table(
+                "notices",
+                {
+                    "receiver": notice.receiver,
+                    "publisher": notice.publisher,
+                    "subject": notice.subject,
+                    "count": notice.count,
+                    "restart": notice.restart,
+                    "total": notice.total,
+                    "seqno": notice.seqno,
+                    "frame": notice.mark.frame,
+                    "at_ns": notice.mark.at_ns,
+                },
+            )
+        for join in engine.convergence.joins:
+            yield self._table(
+                "convergence",
+                {
+                    "subscriber": join.subscriber,
+                    "publisher": join.publisher,
+                    "subject": join.subject,
+                    "seqno": join.seqno,
+                    "shown": shown(join.seqno),
+                    "number": base_of(join.seqno),
+                    "started_ns": start_of(join.seqno),
+                    "converged_ns": join.converged_ns,
+                    "verdict": str(join.verdict),
+                    "undecided": join.undecided,
+                    "frame": join.mark.frame,
+                    "at_ns": join.mark.at_ns,
+                },
+            )
+
+    def _clients(self) -> Iterator[Result]:
+        """RV clients, and what they were told of lost data."""
+        for client in self.engine.clients.all.values():
+            yield self._table("rv_clients", client.row())
+            for index, seen in enumerate(client.advisories):
+                yield self._table(
+                    "rv_advisories",
+                    {
+                        "client": client.client,
+                        "daemon": client.daemon,
+                        "address": client.address,
+                        "at_ns": seen.mark.at_ns,
+                        "frame": seen.mark.frame,
+                        "index": index,
+                        "subject": seen.subject,
+                        "data": seen.data,
+                    },
+                )
+
+    def _table(self, name: str, detail: dict[str, Any]) -> Result:
+        return self.row(TABLE, {"table": name} | detail)
+
+    def _loss(self, observer: Observer, number: int, peer: Peer) -> dict[str, Any]:
+        """A row of ``show loss``, and the truth beside it."""
+        lower, upper, false = 0, 0, 0
+        bounded = True
+        for (publisher, _), stream in observer.streams.items():
+            if publisher != peer.bridge:
+                continue
+            lower += stream.truth.lower
+            false += stream.false_loss
+            if stream.truth.upper is None:
+                bounded = False
+            else:
+                upper += stream.truth.upper
+        row: dict[str, Any] = {
+            "observer": observer.bridge,
+            "start": number,
+            "bridge": peer.bridge,
+            "user": f"{peer.user or '?'}.{peer.uid}",
+            "lost_lower": lower,
+            "lost_upper": upper if bounded else None,
+            "false_loss": false,
+            "began_before": self.engine.began_before(observer),
+            "unknown": dict.fromkeys(_COUNTERS, _EARLIER) if self._earlier(observer) else {},
+            "skew_least_ns": peer.skew[0] if peer.skew else None,
+            "skew_most_ns": peer.skew[1] if peer.skew else None,
+        }
+        for name, counted in (
+            ("null_rte", peer.null_route),
+            ("repeat", peer.repeat),
+            ("not_sub", peer.not_subscribed),
+            ("msg_loss", peer.msg_loss),
+            ("ibx_loss", peer.inbox_loss),
+        ):
+            row[name] = counted.count
+            row[f"{name}_ns"] = counted.at_ns
+        return row
+
+    def _windows(self, observer: Observer, number: int) -> dict[str, Any]:
+        """What ``show windows`` says of the observer."""
+        sub = observer.window.rotation
+        row: dict[str, Any] = {
+            "observer": observer.bridge,
+            "start": number,
+            "address": self.engine.address,
+            "from_ns": observer.start_ns if number else self.engine.first_ns,
+            "to_ns": self._until(number),
+        }
+        row |= _memory("sub", sub)
+        row["sub_size_unknown"] = _UID_MAPS if observer.window.shared else None
+        window = self.engine.publishers.get(observer.bridge or "")
+        if window is not None:
+            row |= _memory("pub", window.rotation)
+            row["frames_began"] = {  # a frame that goes on did not begin
+                str(why): n for why, n in sorted(window.why.items()) if why is not Why.CONTINUED
+            }
+        return row
+
+    def _until(self, number: int) -> int:
+        """When an observer's next start begins; else the last event."""
+        later = self.engine.observers[number + 1 :]
+        return later[0].start_ns if later else self.engine.last_ns
+
+    def _skew(self, bridge: str) -> int | None:
+        """How far a publisher's clock is off; null where it is not, or nobody can tell.
+
+        Capture time less publisher time is at least 0 and at most a timer tick, plus the way.
+        """
+        for observer in self.engine.observers:
+            peer = observer.peers.get(bridge)
+            if peer is None or not peer.skew:
+                continue
+            least, most = peer.skew
+            if least > SKEW_NS:
+                return -least
+            if most < -SKEW_NS:
+                return -most
+        return None
+
+
+def _memory(side: str, window: Rotation[Any]) -> dict[str, Any]:
+    """A window's tables: entries, and memory by the code and by the document (raims.md 8, 9.3)."""
+    return {
+        f"{side}_count": window.entries,
+        f"{side}_size": window.size_bytes,
+        f"{side}_document_size": window.document_bytes,
+        f"{side}_max_count": window.max_entries,
+        f"{side}_max_size": window.max_bytes,
+        f"{side}_max_document_size": window.max_document_bytes,
+        f"{side}_limit": window.settings.size_bytes,
+        f"{side}_count_limit": window.entries_limit,
+        f"{side}_rotations": window.rotation_count,
+        f"{side}_rotated_ns": window.last_rotation_ns,
+        f"{side}_rotated": [
+            {
+                "at_ns": rotated.at_ns,
+                "count": rotated.entries,
+                "size": rotated.size_bytes,
+                "document_size": rotated.document_bytes,
+                "next_ns": rotated.next_ns,
+            }
+            for rotated in window.rotations
+        ],
+    }
+
+
+def _lost_by_subject(stream: Stream) -> dict[str, list[int]]:
+    """Missing GLSNO numbers are of any subject: from none to all, until another capture tells."""
+    if not stream.glsno:
+        return {}
+    missing = sum(b[0] - a[1] for a, b in pairwise(stream.seen))
+    return {subject: [0, missing] for subject in sorted(stream.came)}
+
+
+def _last(stream: Stream) -> int | None:
+    if not stream.seen:
+        return stream.first_seqno
+    high = stream.seen.stop() - 1
+    return high - (1 << 64) if high >= 1 << 63 else high
+
+
+def _told(stream: Stream, seqno: int | None) -> str | None:
+    if seqno is None:
+        return None
+    return f"#{seqno}" if stream.glsno else shown(seqno)
+
+
+def _step_text(step: Step) -> str:
+    last = step.verdict.last
+    text = f"{shown(step.verdict.seqno)} after {shown(last) if last is not None else 'nothing'}"
+    if step.loss is not None:
+        upper = "unknown" if step.loss.upper is None else step.loss.upper
+        text += f": {step.loss.lower} to {upper} lost, by {step.loss.known_by}"
+    return f"{text} ({step.verdict.row.removeprefix('raims-')})"

@@ -1,0 +1,77 @@
+"""What the observing daemon knows and counts of each other one (raims.md 10)."""
+
+from dataclasses import dataclass, field
+
+from seqaudit.replay.sequence.gaps import Mark
+
+
+@dataclass(slots=True)
+class Counted:
+    """A counter of ``show loss`` and when it last grew."""
+
+    count: int = 0
+    at_ns: int | None = None
+
+    def add(self, count: int, at_ns: int) -> None:
+        """It grew."""
+        if count:
+            self.count += count
+            self.at_ns = at_ns
+
+
+@dataclass(slots=True)
+class Peer:
+    """One other daemon as the observer sees it; ``show loss`` has a row of each."""
+
+    bridge: str
+    uid: int | None = None
+    user: str | None = None
+    address: str | None = None
+    start_ns: int | None = None
+    null_route: Counted = field(default_factory=Counted)
+    repeat: Counted = field(default_factory=Counted)
+    not_subscribed: Counted = field(default_factory=Counted)
+    msg_loss: Counted = field(default_factory=Counted)
+    inbox_loss: Counted = field(default_factory=Counted)
+    inbox: dict[str, int] = field(default_factory=dict)  # word -> last seqno
+    ended: Mark | None = None  # BYE
+    first: Mark | None = None
+    #: capture time less publisher's time, ns: smallest and largest of messages that did not wait
+    skew: list[int] = field(default_factory=list)
+    clock_ns: int = 0  # the same by its last heartbeat, which is sent when its time is taken
+    heard_ns: int | None = None  # last heartbeat
+    interval_ns: int = 10_000_000_000
+    dropped: bool = False  # no heartbeat for too long, not authenticated again yet
+    links: set[str] = field(default_factory=set)  # TCP links it has used
+    closed: set[str] = field(default_factory=set)  # those it had when it was dropped
+
+    def is_known(self, now_ns: int, link: str = "") -> bool:
+        """Does the observer still take messages of it, on that link?"""
+        # the daemons of tcp-partition-1 and pub-restart-3 log 10 s at an interval of 4, 22 at 10
+        limit_ns = 2 * self.interval_ns + 2_000_000_000
+        if self.heard_ns is not None and now_ns - self.heard_ns > limit_ns:
+            self.dropped, self.heard_ns = True, None
+            self.closed |= self.links
+        if link.startswith("tcp:"):
+            self.links.add(link)
+        return not self.dropped and link not in self.closed
+
+    def is_steady(self, now_ns: int, link: str) -> bool:
+        """Is it known as before, and its clock? ``is_known`` would change nothing."""
+        limit_ns = 2 * self.interval_ns + 2_000_000_000
+        return not (
+            self.dropped
+            or (self.heard_ns is not None and now_ns - self.heard_ns > limit_ns)
+            or link in self.closed
+            or not self.skew
+        )
+
+    def heard(self, word: str, interval: object, now_ns: int, link: str) -> None:
+        """A message that says that it lives, or authenticates it."""
+        self.is_known(now_ns, link)
+        if word == "AUTH":
+            self.dropped = False
+        if word in ("HB", "HELO", "AUTH"):
+            self.heard_ns = now_ns
+            if isinstance(interval, int) and 0 < interval < 1 << 20:
+                self.interval_ns = interval * 1_000_000_000

@@ -1,0 +1,235 @@
+"""The rules of PGM (PG) and raims (RA)."""
+
+from typing import Final
+
+from seqaudit.replay.contract.rule import Rule, error, info, warning
+
+RAIMS: Final[tuple[Rule, ...]] = (
+    warning(
+        "PG001", "pgm-loss-recovered",
+        "PGM packets were lost on the way to this receiver and repaired by RDATA.",
+        "A hole in the sqns of a TSI that an RDATA filled.",
+        "Look at when and how much was lost; everything behind a hole waited for its repair.",
+        "raims.md 2"),
+    error(
+        "PG002", "pgm-loss-not-recovered",
+        "PGM packets never reached this receiver: it gave up and went on behind them.",
+        "A hole that was abandoned: after the NAK retries, below the sender's trail, or out of the "
+        "full receive window. The time is that of the give-up.",
+        "Find where RDATA is lost; raise txw_sqns where the trail had passed.",
+        "raims.md 2"),
+    info(
+        "PG003", "pgm-reordered",
+        "PGM packets overtook each other; holes were filled by the originals.",
+        "A hole in the sqns of a TSI that an ODATA filled.",
+        "Nothing; early NAKs and needless RDATA are the only cost.",
+        "raims.md 2"),
+    info(
+        "PG004", "pgm-duplicates",
+        "PGM packets came more than once; the receive window drops copies.",
+        "A sqn that had come before, as ODATA or RDATA.",
+        "Look for a loop or a mirrored port in the path if there are many.",
+        "raims.md 2"),
+    warning(
+        "PG005", "requests-not-answered",
+        "The sender confirmed NAKs (NCF) and never sent the RDATA.",
+        "NAK and NCF of a sqn, and no RDATA of any sqn of this TSI at the sender's own capture.",
+        "Check the version of OpenPGM: with raims its retransmit queue may refuse every buffer.",
+        "raims.md 2"),
+    error(
+        "PG006", "packet-not-receivable",
+        "A PGM packet is larger than receivers take: they truncate it, its checksum fails, and "
+        "every repair is as large.",
+        "UDP datagram and IP header are longer than pgm.mtu.",
+        "Raise mtu on all daemons, or lower the size of messages.",
+        "raims.md 2"),
+    info(
+        "PG007", "pgm-vantage-unknown",
+        "Whether this receiver gave up cannot be told: it is not known whose interface this is.",
+        "No vantage of a member.",
+        "Say it with --at IP.",
+        "design 4.7"),
+    error(
+        "RA001", "message-loss",
+        "Messages of a publisher were lost on the way to this daemon, and raims counts them.",
+        "Decision table rows 7 and 10: the numbers or chain_seqno say how many.",
+        "See show loss; look for the PGM give-up (PG002) or the cut link before it.",
+        "raims.md 9"),
+    error(
+        "RA002", "loss-of-unknown-size",
+        "Messages were lost and raims counts 1, whatever the number.",
+        "Decision table row 12: a new frame whose first message did not come. Lower and upper "
+        "bound are told.",
+        "Compare with a capture at the publisher: audited together, the bounds meet.",
+        "raims.md 9"),
+    error(
+        "RA003", "loss-not-counted",
+        "Messages were lost and raims counts nothing.",
+        "Decision table row 11 with a chain number that is not the last number seen.",
+        "Do not rely on show loss; lower and upper bound are told.",
+        "raims.md 9, note on row 11"),
+    error(
+        "RA004", "glsno-gap",
+        "Numbers per publisher and path are missing; raims never counts such a loss.",
+        "On a PGM segment every message of a publisher and path passes, so a gap is loss.",
+        "Use a numeric service prefix where loss must be noticed.",
+        "raims.md 7.3"),
+    warning(
+        "RA005", "false-loss",
+        "raims counts a loss that was none: a late copy of a message set its number back.",
+        "Decision table rows 13 and 14 for a number that had come, and row 12 after it.",
+        "Remove the path that delivers late copies; the messages were delivered twice.",
+        "raims.md 9, note on rows 13 and 14"),
+    warning(
+        "RA006", "seqno-zero",
+        "Messages went out with seqno 0: published on a console for a subject that a client uses.",
+        "Base 0 in a per-subject number.",
+        "Do not publish them from the console: receivers count a false loss and drop some.",
+        "raims.md 7"),
+    info(
+        "RA007", "numbering-restarted",
+        "A stream began anew without a chain number: the publisher had forgotten the subject.",
+        "Decision table row 11 without chain. Whether anything was lost only PGM sqns can tell.",
+        "Nothing; raise pub-window-size to make it rarer.",
+        "raims.md 9, note on row 11"),
+    info(
+        "RA008", "repeated",
+        "Messages came again and were dropped.",
+        "Decision table rows 0 and 8, and repeated GLSNO numbers.",
+        "Look for a redundant path.",
+        "raims.md 9, 10.1"),
+    info(
+        "RA009", "not-subscribed",
+        "Messages came that no subscription matches although routing said so.",
+        "Decision table rows 1 and 3.",
+        "Nothing; ordinary for wildcards and just after an unsubscribe.",
+        "raims.md 9, 10.1"),
+    info(
+        "RA010", "inbox-loss",
+        "Point-to-point messages of a peer were lost.",
+        "A step in the numbers of one peer and message type.",
+        "Nothing: the daemons repeat what they need. Many of them mean a cut link or a restart.",
+        "raims.md 9.2; raims-message-loss.txt"),
+    error(
+        "RA011", "loss-reported-by-peer",
+        "Another daemon reports message loss to its publisher.",
+        "A loss notice (_I.<publisher>.loss).",
+        "Audit a capture taken at that daemon.",
+        "raims.md 10.3"),
+    warning(
+        "RA012", "loss-notice-wrong",
+        "The loss notices sent from here do not say what the replay has counted.",
+        "A notice whose count, total or kind of loss differs, or that is about no loss replayed.",
+        "Look for traffic that the capture lacks.",
+        "raims.md 10.3"),
+    error(
+        "RA013", "convergence-contradicted",
+        "A stream that was joined late is not uninterrupted: a message of the same frame was lost.",
+        "A loss, a NAK give-up or a loss notice of the stream in the frame that was joined.",
+        "Do not take the frame time as proof of completeness.",
+        "raims.md 9.1"),
+    info(
+        "RA014", "completeness-not-provable",
+        "A late join whose stream began before the network converged, or convergence is unknown.",
+        "Frame start against the largest converge of heartbeats by then.",
+        "Wait for the next frame, or state --converged-at.",
+        "raims.md 9.1; raims-message-loss.txt"),
+    warning(
+        "RA015", "time-outside-frame",
+        "The first message of a time frame has a time that is not in the frame.",
+        "frame(time) is not frame(seqno) for base 1.",
+        "Check the publisher's clock.",
+        "raims.md 9.3"),
+    warning(
+        "RA016", "clock-skew",
+        "A publisher's clock differs from the clock of the capture.",
+        "Publisher time against capture time of messages that did not wait, beyond 2 s.",
+        "Synchronise the clocks: rule 0 of the window and convergence depend on them.",
+        "raims.md 15.6"),
+    warning(
+        "RA017", "frame-too-soon",
+        "A second time frame of a stream began within less than a frame's length, or the same "
+        "frame began again.",
+        "Publisher times of the first messages of two frames; two messages with the first number "
+        "of one frame and different times.",
+        "Check the publisher's clock and pub-window-time.",
+        "raims-message-loss.txt; raims.md 7"),
+    warning(
+        "RA018", "frame-from-future",
+        "A time frame begins later than the capture's own time.",
+        "Frame start against capture time, beyond 2 s.",
+        "Check the publisher's clock.",
+        "raims.md 7"),
+    warning(
+        "RA019", "window-time-too-short",
+        "pub-window-time is below 10 seconds, which the design does not allow; the code does not "
+        "enforce it.",
+        "The parameter.",
+        "Set pub-window-time to 10 seconds or more.",
+        "raims-message-loss.txt; raims.md 12"),
+    info(
+        "RA020", "frame-not-explained",
+        "A new time frame that neither age, wrap, rotation, restart nor a new subject explains.",
+        "The publisher window, replayed with the parameters given.",
+        "Give the publisher's param.yaml with --params.",
+        "raims.md 8"),
+    info(
+        "RA021", "encrypted-link",
+        "A TCP link is encrypted: nothing of it can be judged.",
+        "The 56 bytes of its key exchange, whose CRC-32C is right.",
+        "Capture on a PGM link, or set tcp_noencrypt for a test.",
+        "raims.md 4"),
+    info(
+        "RA022", "publisher-restarted",
+        "A daemon has restarted; its streams begin anew.",
+        "A second bridge id of the same user and address.",
+        "Nothing.",
+        "raims.md 6"),
+    error(
+        "RA023", "message-incomplete",
+        "A large message was sent in pieces and one was lost: the whole message is missing, "
+        "and no counter says so.",
+        "Pieces whose offsets do not follow.",
+        "Raise the mtu so that messages fit one packet.",
+        "raims.md 2"),
+    warning(
+        "RA024", "advisory-missing",
+        "An RV client was never told of a loss that its daemon saw.",
+        "DATALOSS advisories as they must have been published to each client (at once, then once a "
+        "second, by subject), beside those on its connection.",
+        "Look at the daemon's log; the client goes on as if nothing was lost.",
+        "raims.md 11; raims-message-loss.txt"),
+    warning(
+        "RA025", "advisory-wrong",
+        "An RV client was told of another number of lost messages than the replay counts.",
+        "Totals of the advisories by publishing host and subject.",
+        "Look for traffic that the captures lack.",
+        "raims.md 11; raims-message-loss.txt"),
+    warning(
+        "RA026", "advisories-unthrottled",
+        "An RV client got two DATALOSS advisories within less than a second.",
+        "Times of the advisories on one connection.",
+        "Check the version of the daemon; advisories are throttled to one a second.",
+        "raims.md 11; raims-message-loss.txt"),
+    warning(
+        "RA027", "loss-notice-missing",
+        "The observed daemon never told a publisher of a loss of its messages.",
+        "A loss, the first of this publisher or 10 s after the one before, and no notice, though "
+        "later point-to-point messages to it were captured.",
+        "Look at the daemon's log.",
+        "raims.md 10.3"),
+    warning(
+        "RA028", "loss-notice-unthrottled",
+        "The observed daemon sent a loss notice within 10 s of the loss before.",
+        "Times of losses and notices of one publisher.",
+        "Check the version of the daemon.",
+        "raims.md 10.3"),
+    info(
+        "RA029", "subscriptions-unknown",
+        "The observed daemon had subscribed to something before the capture began; messages that "
+        "no known subscription matches may have been wanted.",
+        "Its start time is before the capture, and the numbers of its subscription messages say "
+        "how many changes are missing.",
+        "State them, as in --param raims.subscribed=_7500.FOO,_7500.BAR.>.",
+        "raims.md 6, 15.5, 15.8"),
+)  # fmt: skip

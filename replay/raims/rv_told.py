@@ -1,0 +1,269 @@
+"""Were RV clients told of the losses that their daemon saw? (issue step 3; raims.md 11)
+
+A daemon's losses show where it was captured, what it told its clients on their connections: the
+same capture, or another of the job (loopback). So this looks at the tables of all captures, before
+frames become numbers. A client is compared where its subscriptions are known and while it provably
+was connected; totals by publishing host and subject, as clients nobody captured may shift what one
+advisory tells by up to a second.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, Final
+
+from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
+from seqaudit.replay.raims.advisories import (
+    INBOUND,
+    INTERVAL_NS,
+    OUTBOUND,
+    PAIRS,
+    Advisories,
+    LossEvent,
+)
+from seqaudit.replay.raims.subscriber import matches
+
+SYSTEM: Final = "raims"
+#: A timer that was set for a second fires no earlier than this.
+SHORTEST_NS: Final = 900_000_000
+#: How late an advisory may be, and how far two captures of one host are apart.
+LATE_NS: Final = 250_000_000
+MAX_FINDINGS: Final = 1_000
+#: Patterns of one client, and clients times losses of one daemon, that are looked at.
+MAX_PATTERNS: Final = 1_000
+MAX_PAIRS: Final = 1_000_000
+
+NO_CLIENT: Final = "no RV client connection was captured"
+NO_DAEMON: Final = "no capture is known to be of the client's daemon"
+TOO_MANY: Final = "too many clients and losses to compare each with each"
+NO_BEGIN: Final = "the client's subscriptions began before the capture"
+
+Row = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class _Client:
+    capture: int
+    row: Row
+    advisories: list[Row] = field(default_factory=list)
+    exact: dict[str, list[Any]] = field(default_factory=dict)
+    patterns: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for listen in self.row["listens"]:
+            wildcard = any(part in ("*", ">") for part in listen[0].split("."))
+            (self.patterns if wildcard else self.exact.setdefault(listen[0], [])).append(listen)
+
+    @property
+    def key(self) -> str:
+        return f"{self.row['client']}>{self.row['daemon']}"
+
+    def gets(self, event: LossEvent) -> bool:
+        """Did it get the message behind the loss?"""
+        at = event.mark.at_ns
+        if self.row["service"] != event.service:
+            return False
+        if not self.row["first_ns"] <= at <= self.row["last_ns"]:
+            return False
+        listens = [*self.exact.get(event.subject, ()), *self.patterns[:MAX_PATTERNS]]
+        return any(
+            start <= at and (stop is None or at < stop) and matches(pattern, event.subject)
+            for pattern, start, stop in listens
+        )
+
+
+@dataclass(slots=True)
+class _Daemon:
+    capture: int
+    row: Row
+    events: list[LossEvent] = field(default_factory=list)
+    outbound: list[Row] = field(default_factory=list)
+
+
+def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Finding details, each with its ``capture``; and JUDGED rows of the rules.
+
+    Args:
+        rows: (capture, detail) of TABLE rows of raims, frames still of the job.
+    """
+    clients: dict[tuple[int, str], _Client] = {}
+    told: dict[tuple[int, str], list[Row]] = {}
+    daemons: list[_Daemon] = []
+    events: dict[tuple[int, Any], list[LossEvent]] = {}
+    outbound: dict[tuple[int, Any], list[Row]] = {}
+    captures: set[int] = set()
+    for capture, row in rows:
+        captures.add(capture)
+        if row["table"] == "rv_clients":
+            clients[capture, f"{row['client']}>{row['daemon']}"] = _Client(capture, row)
+        elif row["table"] == "rv_advisories":
+            told.setdefault((capture, f"{row['client']}>{row['daemon']}"), []).append(row)
+        elif row["table"] == "windows":
+            daemons.append(_Daemon(capture, row))
+        elif row["table"] == "advisories" and row["subject"] == OUTBOUND:
+            outbound.setdefault((capture, row["start"]), []).append(row)
+        elif row["table"] == "loss_events":
+            events.setdefault((capture, row["start"]), []).append(LossEvent.of(row))
+    for daemon in daemons:
+        daemon.events = sorted(
+            events.get((daemon.capture, daemon.row["start"]), []), key=lambda e: e.mark.at_ns
+        )
+        daemon.outbound = outbound.get((daemon.capture, daemon.row["start"]), [])
+    for place, client in clients.items():
+        client.advisories = sorted(
+            told.get(place, []), key=lambda row: (row["at_ns"], row["frame"], row["index"])
+        )
+    found: list[dict[str, Any]] = []
+    judged: list[dict[str, Any]] = []
+    for client in clients.values():
+        found += [f.detail() | {"capture": client.capture} for f in _unthrottled(client)]
+        judged.append(_judged("RA026", client.capture, None))
+        serving = [d for d in daemons if _serves(d, client)]
+        why = None if serving else NO_DAEMON
+        if not client.row["began"] or client.row["service"] is None:
+            why = NO_BEGIN
+        elif len(client.patterns) > MAX_PATTERNS or any(
+            len(d.events) * len(clients) > MAX_PAIRS for d in serving
+        ):
+            why = TOO_MANY
+        judged += [_judged(rule, client.capture, why) for rule in ("RA024", "RA025")]
+    for daemon in daemons:
+        own = [c for c in clients.values() if _serves(daemon, c)]
+        too_many = len(daemon.events) * len(clients) > MAX_PAIRS
+        if own and not too_many and all(len(c.patterns) <= MAX_PATTERNS for c in own):
+            found += _compared(daemon, own)
+            for client in own:
+                found += [f.detail() | {"capture": daemon.capture}
+                          for f in _outbound_missing(daemon, client)]  # fmt: skip
+    for capture in captures - {client.capture for client in clients.values()}:
+        judged += [_judged(rule, capture, NO_CLIENT) for rule in ("RA024", "RA025", "RA026")]
+    for detail in found:
+        detail |= {"system": SYSTEM, "stream": None}
+    return found[:MAX_FINDINGS], judged
+
+
+def _serves(daemon: _Daemon, client: _Client) -> bool:
+    """Is it the client's daemon, in a start that overlaps with the connection?"""
+    return (
+        client.row["address"] is not None
+        and daemon.row["address"] == client.row["address"]
+        and daemon.row["from_ns"] <= client.row["last_ns"]
+        and client.row["first_ns"] <= daemon.row["to_ns"]
+    )
+
+
+def _judged(rule: str, capture: int, why: str | None) -> dict[str, Any]:
+    return {
+        "rule": rule,
+        "capture": capture,
+        "conversation": SYSTEM,
+        "detail": {"judged": why is None, "why": why},
+    }
+
+
+def _unthrottled(client: _Client) -> Iterator[Finding]:
+    inbound = [row for row in client.advisories if row["subject"] == INBOUND]
+    for before, after in pairwise(inbound):
+        apart = after["at_ns"] - before["at_ns"]
+        if apart < SHORTEST_NS:
+            yield Finding(
+                "RA026", Certainty.PROVEN,
+                "Client {client} got two advisories within {apart} s.",
+                SYSTEM, frame=after["frame"], at_ns=after["at_ns"],
+                evidence=[Evidence(before["frame"], "the first"),
+                          Evidence(after["frame"], "the second")],
+                facts={"client": client.row["client"], "apart": f"{apart / INTERVAL_NS:.3f}"},
+            )  # fmt: skip
+
+
+def _compared(daemon: _Daemon, clients: list[_Client]) -> Iterator[dict[str, Any]]:
+    """What each client must have been told, beside what it was told."""
+    replayed = Advisories(lambda event: [c.key for c in clients if c.gets(event)])
+    for event in daemon.events:
+        replayed.take(event)
+    replayed.close(max(daemon.row["to_ns"], *(c.row["last_ns"] for c in clients)))
+    for client in clients:
+        if not client.row["began"] or client.row["service"] is None:
+            continue
+        due: Counter[tuple[str, str]] = Counter()
+        may: Counter[tuple[str, str]] = Counter()
+        where: dict[tuple[str, str], tuple[int, int]] = {}
+        for advisory in replayed.published:
+            if advisory.client != client.key:
+                continue
+            surely = advisory.at_ns + INTERVAL_NS + LATE_NS <= client.row["last_ns"]
+            for subject, lost in advisory.pairs:
+                at = (str(advisory.host), subject)
+                may[at] += lost
+                due[at] += lost if surely else 0
+                where.setdefault(at, (advisory.mark.frame, advisory.mark.at_ns))
+        seen: Counter[tuple[str, str]] = Counter()
+        frames: dict[tuple[str, str], tuple[int, int]] = {}
+        partly: set[str] = set()  # hosts some of whose subjects were not listed
+        for row in client.advisories:
+            if row["subject"] != INBOUND or not _covered(daemon, row["at_ns"]):
+                continue
+            data = dict(row["data"])
+            host = str(data.get("host"))
+            if int(data.get("sub_cnt") or 0) > PAIRS:
+                partly.add(host)
+            for number in range(1, PAIRS + 1):
+                if f"sub{number}" in data:
+                    at = (host, str(data[f"sub{number}"]))
+                    seen[at] += int(data.get(f"lost{number}") or 0)
+                    frames[at] = (row["frame"], row["at_ns"])
+        for at in sorted({*due, *may, *seen}):
+            if at[0] in partly and seen[at] <= may[at]:
+                continue
+            if due[at] <= seen[at] <= may[at]:
+                continue
+            missing = not seen[at]
+            finding = Finding(
+                "RA024" if missing else "RA025", Certainty.PROVEN,
+                "Client {client} was never told of {expected:lost message} on {subject}."
+                if missing else
+                "Client {client} was told of {told:lost message} on {subject}; the replay counts "
+                "{expected}.",
+                SYSTEM,
+                frame=(where if missing else frames)[at][0],
+                at_ns=(where if missing else frames)[at][1],
+                facts={
+                    "client": client.row["client"],
+                    "subject": at[1],
+                    "told": seen[at],
+                    "expected": max(due[at], min(seen[at], may[at])),
+                },
+            )  # fmt: skip
+            yield finding.detail() | {"capture": daemon.capture if missing else client.capture}
+
+
+def _outbound_missing(daemon: _Daemon, client: _Client) -> Iterator[Finding]:
+    """raims-11.5: what a client that publishes must have been told while it was connected."""
+    for row in daemon.outbound:
+        at, due = row["at_ns"], row["at_ns"] + INTERVAL_NS + LATE_NS
+        if row["data"]["scid"] != client.row["service"]:
+            continue
+        if not client.row["first_ns"] <= at or client.row["last_ns"] < due:
+            continue
+        lost = row["data"]["lost"]
+        if not any(
+            seen["subject"] == OUTBOUND
+            and at - LATE_NS <= seen["at_ns"] <= due
+            and dict(seen["data"]).get("lost") == lost
+            for seen in client.advisories
+        ):
+            yield Finding(
+                "RA024", Certainty.PROVEN,
+                "Client {client} was never told that clients of {hostid} lost {expected:message}.",
+                SYSTEM, frame=row["frame"], at_ns=at,
+                facts={"client": client.row["client"], "hostid": row["data"]["hostid"],
+                       "expected": lost, "told": 0},
+            )  # fmt: skip
+
+
+def _covered(daemon: _Daemon, at_ns: int) -> bool:
+    """Does the daemon's capture hold what an advisory of that time is about?"""
+    begin: int = daemon.row["from_ns"]
+    end: int = daemon.row["to_ns"]
+    return begin + INTERVAL_NS <= at_ns <= end + INTERVAL_NS + LATE_NS

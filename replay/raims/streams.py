@@ -1,0 +1,199 @@
+"""One publisher's stream of one subject (or GLSNO path) at the observer, for the report."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Final
+
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.raims.publisher import Why
+from seqaudit.replay.raims.seqno import BASE_BITS, base_of, frame_of, key
+from seqaudit.replay.raims.subscriber import Verdict
+from seqaudit.replay.raims.truth import Loss, Truth
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import RangeSet
+
+MAX_NOTES: Final = 200
+MAX_FRAMES: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A verdict worth telling, and what really was lost there."""
+
+    verdict: Verdict
+    loss: Loss | None
+    mark: Mark
+    copy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """The first message of a time frame.
+
+    Attributes:
+        forgotten_ns: the rotation at which the publisher had forgotten the subject; null where the
+            frame has another reason.
+    """
+
+    seqno: int
+    chain: int | None
+    time_ns: int | None
+    why: Why
+    mark: Mark
+    forgotten_ns: int | None = None
+
+
+class Stream:
+    """Everything noticed about one stream."""
+
+    def __init__(self, publisher: str, subject: str, *, glsno: bool) -> None:
+        self.publisher = publisher
+        self.subject = subject
+        self.glsno = glsno
+        self.seen = RangeSet()  # seqnos without a sign, each counted once
+        self.arrivals = 0
+        self.copies = 0
+        self.bytes = 0
+        self.smallest: int | None = None
+        self.first: Mark | None = None
+        self.last: Mark | None = None
+        self.first_seqno: int | None = None
+        self.zero = 0  # messages with base 0
+        self.zero_marks: list[Mark] = []
+        self.ignored = 0  # from a peer that was dropped: taken by nobody, counted by nobody
+        self.unwanted = 0  # null route and not subscribed
+        self.delivered: list[list[int]] = []  # half-open, in delivery order
+        self.by_subject: Counter[str] = Counter()  # delivered, of GLSNO streams
+        self.came: dict[str, RangeSet] = {}  # numbers that came by subject, of GLSNO streams
+        self.repeats: list[tuple[Verdict, Mark]] = []
+        self.rows: Counter[str] = Counter()
+        self.steps: list[Step] = []
+        self.false_loss = 0
+        self.counted = 0
+        self.truth = Truth()
+        self.begins: list[Begin] = []
+        self.chains: dict[int, int] = {}  # frame -> chain
+        self.unexplained: Counter[Why] = Counter()
+        self.odd: list[tuple[Why, int, Mark]] = []  # the first of them
+        self.link = ""
+        self.last_sqn: int | None = None
+        self.followed = [0, 0]  # subscriptions of others that have been looked at, and patterns
+        self.again: list[tuple[int, Mark]] = []  # frames that begin a second time
+        self.network_duplicates = 0
+
+    def sees(self, event: Event, mark: Mark, last: Mark) -> bool:
+        """Messages that came once on their link; were any of them new?"""
+        assert event.seqno is not None and event.stop_seqno is not None
+        self.arrivals += event.count
+        self.bytes += event.size
+        if event.flags & Flag.NETWORK_DUPLICATE:
+            self.network_duplicates += event.count
+        if self.glsno:
+            came = self.came.setdefault(str(event.destination), RangeSet())
+            came.add(key(event.seqno), key(event.seqno) + event.count)
+        size = event.size // max(event.count, 1)
+        self.smallest = size if self.smallest is None else min(self.smallest, size)
+        if self.first is None:
+            self.first, self.first_seqno = mark, event.seqno
+        self.last = last
+        if base_of(event.seqno) == 0 and not self.glsno:
+            self.zero += event.count
+            if len(self.zero_marks) < MAX_NOTES:
+                self.zero_marks.append(mark)
+            return False
+        low = key(event.seqno)
+        if base_of(event.seqno) == 1:
+            self.begins_again(event, mark)
+        fresh = self.seen.add(low, low + (event.stop_seqno - event.seqno or 1))
+        if event.conn_id is not None and len(self.chains) < MAX_FRAMES:
+            self.chains[frame_of(event.seqno)] = event.conn_id
+        new = sum(b - a for a, b in fresh)
+        self.copies += event.count - new
+        return new > 0
+
+    def goes_on(self, row: Any, why: Why) -> None:
+        """Messages that came once, in order: the next ones, or the first of a chained frame.
+
+        Args:
+            row: as ``stage`` has it.
+        """
+        count, size = row[15], row[19]
+        seqno, stop, chain = row[13], row[14], row[16]
+        self.arrivals += count
+        self.bytes += size
+        if self.smallest is None or size // count < self.smallest:
+            self.smallest = size // count
+        self.last = Mark(row[3], row[5])
+        self.seen.add(seqno, stop)
+        if chain is not None:
+            if len(self.chains) < MAX_FRAMES:
+                self.chains[frame_of(seqno)] = chain
+            if len(self.begins) < MAX_FRAMES:
+                mark = Mark(row[1], row[4])
+                self.begins.append(Begin(seqno, chain, row[17], why, mark))
+
+    def begins_again(self, event: Event, mark: Mark) -> None:
+        """Another message with the first number of a frame: not a copy, its time differs."""
+        for begin in reversed(self.begins):
+            if begin.seqno == event.seqno:
+                other = event.stamp is not None and event.stamp != begin.time_ns
+                if other and len(self.again) < MAX_NOTES:
+                    self.again.append((event.seqno, mark))
+                return
+
+    def forget_judgement(self) -> None:
+        """Nobody had looked on so far: what came stays, what was made of it does not."""
+        self.unwanted = self.ignored = self.false_loss = self.counted = 0
+        self.delivered, self.repeats, self.steps = [], [], []
+        self.by_subject.clear()
+        self.rows.clear()
+        self.truth = Truth()
+
+    def deliver(self, seqno: int, stop: int) -> None:
+        """Handed to a subscriber."""
+        if self.delivered and self.delivered[-1][1] == seqno:
+            self.delivered[-1][1] = stop
+        else:
+            self.delivered.append([seqno, stop])
+
+    def subject_delivered(self, subject: str, count: int) -> None:
+        """Of a GLSNO stream, whose numbers are shared by subjects."""
+        self.by_subject[subject] += count
+
+    def began(self, event: Event, why: Why, forgotten_ns: int | None) -> None:
+        """A time frame began."""
+        assert event.seqno is not None
+        if len(self.begins) < MAX_FRAMES:
+            self.begins.append(
+                Begin(
+                    event.seqno, event.conn_id, event.stamp, why, event.first_mark(), forgotten_ns
+                )
+            )
+
+    def note(self, verdict: Verdict, loss: Loss | None, mark: Mark, *, copy: bool) -> None:
+        """A step that is not NEXT."""
+        self.counted += verdict.counted
+        if verdict.counted and (copy or loss is None):
+            self.false_loss += verdict.counted
+        if len(self.steps) < MAX_NOTES:
+            self.steps.append(Step(verdict, loss, mark, copy))
+
+    def frames(self) -> list[dict[str, Any]]:
+        """Time frames in order: numbers seen, first and last, chain."""
+        found: dict[int, list[list[int]]] = {}
+        for first, stop in self.seen:
+            low = first
+            while low < stop:
+                frame = low >> BASE_BITS
+                high = min(stop, (frame + 1) << BASE_BITS)
+                found.setdefault(frame, []).append([base_of(low), base_of(high - 1)])
+                low = high
+        return [
+            {
+                "time_frame": frame,
+                "numbers": numbers,
+                "chain": self.chains.get(frame),
+            }
+            for frame, numbers in sorted(found.items())[:MAX_FRAMES]
+        ]

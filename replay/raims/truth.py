@@ -1,0 +1,129 @@
+"""What really was lost of one publisher's stream at one observer, beside what raims counts.
+
+raims forgets, goes back on late copies, counts 1 for an unknown number and nothing for a whole
+frame (raims.md 9, notes). Here the highest number ever seen is kept, and every step above it is a
+``Loss`` with a lower and an upper bound and how they are known.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from seqaudit.replay.raims.seqno import base_of, frame_of, key
+from seqaudit.replay.raims.subscriber import Status, decide
+from seqaudit.replay.sequence.gaps import Mark
+
+MAX_LOSSES: Final = 1000
+
+BY_NUMBERS: Final = "consecutive numbers of one frame"
+BY_CHAIN: Final = "chain_seqno"
+BY_CHAIN_FRAME: Final = "chain_seqno in a frame of which nothing was seen"
+BY_BASE: Final = "the number in the new frame; what was before it is not known"
+BY_SQNS: Final = "PGM sqns"
+BY_NOTHING: Final = "numbering restarted, loss not decidable"
+BY_END: Final = "PGM sqns missing behind the last message"
+
+
+@dataclass(slots=True)
+class Loss:
+    """One step over messages that did not come.
+
+    Attributes:
+        after, before: the seqnos on both sides; ``before`` is null at the end of the capture.
+        upper: null where nothing bounds it.
+        missing_sqns: PGM sqns of the link that were given up in between; null: no PGM, not known.
+    """
+
+    after: int | None
+    before: int | None
+    lower: int
+    upper: int | None
+    known_by: str
+    mark: Mark
+    missing_sqns: int | None = None
+    chained: bool = False
+
+    def row(self) -> dict[str, Any]:
+        """For the report."""
+        return {
+            "after": self.after,
+            "before": self.before,
+            "lower": self.lower,
+            "upper": self.upper,
+            "known_by": self.known_by,
+            "missing_sqns": self.missing_sqns,
+            "frame": self.mark.frame,
+            "at_ns": self.mark.at_ns,
+        }
+
+
+class Truth:
+    """The highest number seen of one stream, and the losses below it."""
+
+    def __init__(self) -> None:
+        self.high: int | None = None
+        self.losses: list[Loss] = []
+        self.lower = 0
+        self.upper: int | None = 0
+        self.unlisted = 0
+        self.copies = 0  # messages at or below the highest
+
+    def step(
+        self, seqno: int, stop: int, chain: int | None, missing_sqns: int | None, room: int,
+        mark: Mark,
+    ) -> Loss | None:  # fmt: skip
+        """Messages [seqno, stop) came; the loss before them, if there may be one.
+
+        Args:
+            missing_sqns: given up on the link since the last message of this stream.
+            room: messages of this stream that one PGM packet can hold at most.
+        """
+        if base_of(seqno) == 0:
+            return None  # a console publish has no number
+        high = self.high
+        if high is None:
+            self.high = stop - 1
+            return None
+        if key(seqno) <= key(high):
+            covered = min(key(stop - 1), key(high)) - key(seqno) + 1
+            self.copies += covered
+            if key(stop - 1) > key(high):
+                self.high = stop - 1
+            return None
+        verdict = decide(seqno, high, 0 if chain is None else chain)
+        self.high = stop - 1
+        loss: Loss | None = None
+        if verdict.row in ("raims-9.7", "raims-9.10") and verdict.counted:
+            exact = key(seqno) - key(high) - 1
+            by = BY_NUMBERS
+            if verdict.row == "raims-9.10":
+                exact = key(chain or 0) - key(high) + base_of(seqno) - 1
+                by = BY_CHAIN
+            loss = Loss(high, seqno, exact, exact, by, mark, missing_sqns, chained=True)
+        elif verdict.row == "raims-9.11" and chain:
+            # all of the chain's frame, and an unknown rest of the frames before it
+            least = max(1, base_of(chain)) if frame_of(chain) != frame_of(high) else 1
+            loss = Loss(high, seqno, least, None, BY_CHAIN_FRAME, mark, missing_sqns, chained=True)
+        elif verdict.row == "raims-9.11":
+            loss = Loss(high, seqno, 0, None, BY_NOTHING, mark, missing_sqns)
+        elif verdict.row == "raims-9.12":
+            loss = Loss(high, seqno, base_of(seqno) - 1, None, BY_BASE, mark, missing_sqns)
+        if loss is None or verdict.status is Status.NEXT:
+            return None
+        if loss.upper is None and missing_sqns is not None:
+            loss.upper = max(loss.lower, missing_sqns * room)
+            if not missing_sqns and not loss.lower:
+                loss.known_by = BY_SQNS
+        self.add(loss)
+        return loss
+
+    def add(self, loss: Loss) -> None:
+        """Count a loss, and keep it while there are few."""
+        self.lower += loss.lower
+        if self.upper is not None:
+            self.upper = None if loss.upper is None else self.upper + loss.upper
+        if loss.upper == 0:
+            return
+        if len(self.losses) < MAX_LOSSES:
+            self.losses.append(loss)
+        else:
+            self.unlisted += 1

@@ -1,0 +1,1 @@
+"""Ranges, gaps and clocks: what knows no system and no event."""

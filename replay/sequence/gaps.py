@@ -1,0 +1,304 @@
+"""Gaps: seqnos known to exist before their first arrival, and how each of them ended (design 4.5).
+
+A gap is revealed by a higher seqno, by the sender's own word for its highest seqno, or by the
+receiver's own request. One ``Gap`` is a stretch revealed at one moment; parts of it may end in
+different ways and at different times. *How* a part ended is the protocol's business: the engine
+hands a function that judges an arrival.
+
+Gaps are only ever revealed above everything known so far, so the list stays sorted by itself.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from seqaudit.replay.sequence.ranges import Range, RangeSet, inclusive
+
+#: Open gaps that get an object of their own; further ones share the last (bounded memory, 7.4).
+MAX_OPEN_GAPS: Final = 50_000
+#: Ended gaps that a stream keeps for the report's gap table; the rest is counted.
+MAX_KEPT_GAPS: Final = 10_000
+
+#: What revealed a gap, as the report says it.
+BY_SEQNO: Final = "a higher seqno"
+BY_HIGHEST: Final = "HIGHEST_SEQNO"
+BY_REQUEST: Final = "this member's own request"
+BY_ACK: Final = "this member's own ACK"
+
+
+class Mark(NamedTuple):
+    """A moment of the capture."""
+
+    frame: int
+    at_ns: int
+
+
+class Arrival(NamedTuple):
+    """What is known of the datagrams that brought some seqnos."""
+
+    first: Mark
+    last: Mark
+    repair: bool  # the wire says so (XMIT_RSP, RDATA)
+    fresh_id: int | None  # IP id of the first datagram
+    last_fresh_id: int | None
+
+
+class Outcome(StrEnum):
+    """How seqnos of a gap ended (design 4.5)."""
+
+    REORDERED = "reordered"  # the original came late; nothing was lost
+    RECOVERED = "recovered"  # lost, and a repair filled it
+    EITHER = "recovered or late"  # a repair or a late original, which cannot be told
+    UNRECOVERED = "unrecovered"  # never came
+    GONE = "open at the member's end"  # this member died or left while it was missing
+    UNCAPTURED = "not captured"  # the receiver says it has them: the capture missed them
+    UNASKED = "not asked for"  # never came, and the receiver asked for others only, or for nothing
+
+
+@dataclass(slots=True)
+class Part:
+    """Seqnos of one gap that ended the same way."""
+
+    ranges: RangeSet = field(default_factory=RangeSet)
+    first: Mark | None = None  # when the first of them came
+    last: Mark | None = None  # when the last of them came
+    delivered: Mark | None = None  # when the last of them could be handed on
+
+
+@dataclass(slots=True)
+class Gap:
+    """A stretch of missing seqnos that was revealed at one moment."""
+
+    first: int
+    stop: int
+    before: Mark | None  # last arrival before it: the loss happened after this frame
+    revealed: Mark
+    revealed_by: str
+    reveal_id: int | None  # IP id of the revealing datagram, if it was a numbered message
+    arrivals_before: int  # messages of the stream that had arrived by then
+    open: RangeSet = field(default_factory=RangeSet)
+    requested: Mark | None = None
+    requests: int = 0
+    parts: dict[Outcome, Part] = field(default_factory=dict)
+
+    def rows(self) -> list[dict[str, Any]]:
+        """The report's gap rows, one an outcome; frames are job frames, ranges inclusive."""
+        return [
+            {
+                "seqnos": inclusive(part.ranges),
+                "count": part.ranges.total(),
+                "outcome": str(outcome),
+                "lost_after_frame": self.before.frame if self.before else None,
+                "revealed_frame": self.revealed.frame,
+                "revealed_at_ns": self.revealed.at_ns,
+                "revealed_by": self.revealed_by,
+                "revealed_after_ns": between(self.before, self.revealed),
+                "requested_frame": self.requested.frame if self.requested else None,
+                "requested_after_ns": between(self.revealed, self.requested),
+                "requests": self.requests,
+                "repaired_frame": part.last.frame if part.last else None,
+                "repaired_after_ns": between(self.requested or self.revealed, part.last),
+                "delivered_frame": part.delivered.frame if part.delivered else None,
+                "delivered_after_ns": between(self.revealed, part.delivered),
+            }
+            for outcome, part in sorted(self.parts.items())
+        ]
+
+    def texts(self) -> list[str]:
+        """The same rows as ``results.compact`` writes them: a feed may have a thousand a stream."""
+        return [
+            f'{{"count":{part.ranges.total()},'
+            f'"delivered_after_ns":{_json(between(self.revealed, part.delivered))},'
+            f'"delivered_frame":{_frame(part.delivered)},'
+            f'"lost_after_frame":{_frame(self.before)},'
+            f'"outcome":"{outcome}",'
+            f'"repaired_after_ns":{_json(between(self.requested or self.revealed, part.last))},'
+            f'"repaired_frame":{_frame(part.last)},'
+            f'"requested_after_ns":{_json(between(self.revealed, self.requested))},'
+            f'"requested_frame":{_frame(self.requested)},'
+            f'"requests":{self.requests},'
+            f'"revealed_after_ns":{_json(between(self.before, self.revealed))},'
+            f'"revealed_at_ns":{self.revealed.at_ns},'
+            f'"revealed_by":"{self.revealed_by}",'
+            f'"revealed_frame":{self.revealed.frame},'
+            f'"seqnos":[{",".join([f"[{a},{b - 1}]" for a, b in part.ranges])}]}}'
+            for outcome, part in (
+                self.parts.items() if len(self.parts) == 1 else sorted(self.parts.items())
+            )
+        ]
+
+
+def _json(value: int | None) -> str:
+    return "null" if value is None else str(value)
+
+
+def _frame(mark: Mark | None) -> str:
+    return "null" if mark is None else str(mark.frame)
+
+
+def between(start: Mark | None, stop: Mark | None) -> int | None:
+    """Null where one of them is not known, or where the order is the other one."""
+    if start is None or stop is None or stop.at_ns < start.at_ns:
+        return None
+    return stop.at_ns - start.at_ns
+
+
+Judge = Callable[[Gap, Range, Arrival], Outcome]
+
+
+class GapTracker:
+    """Which seqnos of a stream have arrived, which are missing, and how missing ones ended.
+
+    Args:
+        start: the first seqno expected; lower ones are none of the tracker's business.
+        judge: says how the part of a gap that an arrival fills has ended.
+        closed: called with every gap none of whose seqnos is open any more.
+        filled: called with (gap, range, outcome, part) for every part as it ends.
+    """
+
+    __slots__ = (
+        "_closed", "_filled", "_firsts", "_gaps", "_judge", "_start", "arrived", "first",
+        "known_stop", "last", "seen",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        start: int,
+        judge: Judge,
+        closed: Callable[[Gap], None],
+        filled: Callable[[Gap, Range, Outcome, Part], None],
+    ) -> None:
+        self.seen = RangeSet()
+        self.known_stop = start
+        self.arrived = 0  # distinct seqnos at or above start
+        self.first: Arrival | None = None  # what brought the first seqnos
+        self.last: Mark | None = None  # last arrival of a new seqno
+        self._start = start
+        self._judge = judge
+        self._closed = closed
+        self._filled = filled
+        self._gaps: list[Gap] = []
+        self._firsts: list[int] = []
+
+    def reveal(self, stop: int, mark: Mark, by: str, fresh_id: int | None = None) -> Gap | None:
+        """Everything below ``stop`` exists; what of it has not arrived becomes a gap."""
+        if stop <= self.known_stop:
+            return None
+        first, self.known_stop = self.known_stop, stop
+        if len(self._gaps) >= MAX_OPEN_GAPS:
+            gap = self._gaps[-1]
+            gap.stop = stop
+        else:
+            gap = Gap(first, stop, self.last, mark, by, fresh_id, self.arrived)
+            self._gaps.append(gap)
+            self._firsts.append(first)
+        gap.open.add(first, stop)
+        return gap
+
+    def expect_from(self, first: int) -> None:
+        """The stream is known to go back to ``first``, below what was expected so far.
+
+        What lies between existed when the first message arrived, so that is where the gap showed.
+        """
+        if first >= self._start:
+            return
+        stop, self._start = self._start, first
+        if self.first is None:
+            if not self._gaps:
+                self.known_stop = first
+            else:
+                self._gaps[0].first = self._firsts[0] = first
+                self._gaps[0].open.add(first, stop)
+            return
+        gap = Gap(first, stop, None, self.first.first, BY_SEQNO, self.first.fresh_id, 0)
+        gap.open.add(first, stop)
+        self._gaps.insert(0, gap)
+        self._firsts.insert(0, first)
+
+    def arrive(self, first: int, stop: int, arrival: Arrival, by: str) -> list[Range]:
+        """[first, stop) arrived; returns what of it had not arrived before, in order."""
+        if first > self.known_stop:
+            self.reveal(first, arrival.first, by, arrival.fresh_id)
+        high = self.known_stop
+        new = self.seen.add(first, stop)
+        if not new:
+            return new
+        if first < high and self._gaps:
+            for part in new:
+                if part[0] < high:
+                    self._fill((part[0], min(part[1], high)), arrival)
+        self.known_stop = max(high, stop)
+        self.arrived += sum(b - a for a, b in new)
+        self.first = self.first or arrival
+        self.last = arrival.last
+        return new
+
+    def request(self, first: int, stop: int, mark: Mark) -> None:
+        """The receiver asked for [first, stop); every open gap it touches was requested."""
+        for gap in self._touching(first, stop):
+            gap.requests += 1
+            if gap.requested is None:
+                gap.requested = mark
+
+    def open_within(self, first: int, stop: int) -> list[Range]:
+        """Missing seqnos of [first, stop), in order."""
+        return [r for gap in self._touching(first, stop) for r in gap.open.within(first, stop)]
+
+    def missing(self) -> list[Range]:
+        """All seqnos that are known to exist and have not arrived, in order."""
+        return [r for gap in self._gaps for r in gap.open]
+
+    def gap_of(self, seqno: int) -> Gap | None:
+        """The open gap that holds this seqno, if it is missing."""
+        return next(iter(self._touching(seqno, seqno + 1)), None)
+
+    def close(self, stop: int, outcome: Outcome, mark: Mark | None) -> list[Range]:
+        """Everything missing below ``stop`` ends this way; returns what it was."""
+        return self.close_within(-(2**63), stop, outcome, mark)
+
+    def close_within(
+        self, first: int, stop: int, outcome: Outcome, mark: Mark | None
+    ) -> list[Range]:
+        """What is missing of [first, stop) ends this way; returns what it was."""
+        ended: list[Range] = []
+        for gap in self._touching(first, stop):
+            for part in gap.open.within(first, stop):
+                ended.append(part)
+                self._end(gap, part, outcome, mark)
+        if outcome is Outcome.UNCAPTURED:
+            for part in ended:
+                self.seen.add(*part)
+        return ended
+
+    def _touching(self, first: int, stop: int) -> list[Gap]:
+        place = max(bisect_right(self._firsts, first) - 1, 0)
+        found = []
+        while place < len(self._gaps) and self._firsts[place] < stop:
+            gap = self._gaps[place]
+            if gap.open.within(first, stop):
+                found.append(gap)
+            place += 1
+        return found
+
+    def _fill(self, part: Range, arrival: Arrival) -> None:
+        for gap in self._touching(*part):
+            for piece in gap.open.within(*part):
+                outcome = self._judge(gap, piece, arrival)
+                self._end(gap, piece, outcome, arrival.last, arrival.first)
+
+    def _end(
+        self, gap: Gap, piece: Range, outcome: Outcome, last: Mark | None, first: Mark | None = None
+    ) -> None:
+        gap.open.remove(*piece)
+        part = gap.parts.setdefault(outcome, Part())
+        part.ranges.add(*piece)
+        part.first = part.first or first or last
+        part.last = last or part.last
+        self._filled(gap, piece, outcome, part)
+        if not gap.open:
+            place = bisect_right(self._firsts, gap.first) - 1
+            assert self._gaps[place] is gap, "the list of open gaps is sorted by first seqno"
+            del self._gaps[place], self._firsts[place]
+            self._closed(gap)

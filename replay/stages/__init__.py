@@ -1,0 +1,1 @@
+"""The replay stage: which systems there are, and rows to engines."""

@@ -1,0 +1,1 @@
+"""zenoh: hops and missed-samples recovery."""

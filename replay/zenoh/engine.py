@@ -1,0 +1,1005 @@
+"""zenoh: one session leg in one capture, hop by hop and end to end (zenoh.md 8, 9, 11).
+
+Comes in: the events of conversation ``zenoh|udp|a|b``, ``zenoh|tcp|a|b`` or ``zenoh|udp|group`` of
+one capture, in capture order; runs need not be joined. Goes out: transport counters, sources with
+what was published, the subscribers behind this leg, their queries (``replay.zenoh.findings``).
+
+    event             what it does here
+    InitSyn           a new session: key tables, counters, fragments start anew (2.4)
+    Init, Open, Join  resolution, initial sns, patch, who the ends are (3.1, 3.2, 8.6)
+    Frame, Fragment   one counter a direction, priority, channel: accepted or not (8.3)
+    push with sn      a sample: of its source, to every subscriber it matches, if it was accepted
+    request           a query: recovery, periodic, heartbeat, history, late publisher
+    response          a sample of a reply to that query
+    response_final    the query ended; so does its timeout, and the end of the session
+    push of 4 bytes   on a token key: a heartbeat
+    declare.*         key tables, subscribers, queryables (caches), tokens
+    cut               what snap length cut off here may have said anything
+
+The engine knows no bytes: a fragmented message whose first piece does not say what it is has to be
+put together by the rules for its counter, and is then read by the reader that is handed in.
+
+A batch that only might be zenoh (``doubt``) counts if the session proves to be one.
+"""
+
+import json
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from seqaudit.decoders.contract.events import FRAME_BITS, Flag, Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.settings import MEMBER, Read, Vantage
+from seqaudit.replay.sequence.gaps import Arrival, Mark
+from seqaudit.replay.sequence.notes import Note, Times
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.sequence.unwrap import SAMPLE_MASK, unwrap
+from seqaudit.replay.stages.parameters import EngineParameters, Given
+from seqaudit.replay.zenoh.cache import evicted
+from seqaudit.replay.zenoh.document import DocumentSettings, DocumentWorld, passed_on
+from seqaudit.replay.zenoh.hops import Held, HopCounter, Message, initial_sn
+from seqaudit.replay.zenoh.keys import (
+    UNRESOLVED,
+    Advanced,
+    KeyTables,
+    Parameters,
+    advanced,
+    document_query,
+    matches,
+    parameters,
+)
+from seqaudit.replay.zenoh.lanes import Lanes
+from seqaudit.replay.zenoh.subscriber import (
+    Cause,
+    DocumentSubscriber,
+    Query,
+    Sort,
+    Subscriber,
+)
+
+MASKS: Final = {0: 0x7F, 1: 0x3FFF, 2: 0x0FFF_FFFF, 3: 0xFFFF_FFFF}
+#: Sources, subscribers and queries kept apart; a hostile capture may name millions.
+MAX_SOURCES: Final = 20_000
+MAX_QUERIES: Final = 100_000
+#: Subscribers or queryables of one side; each is matched against each new source.
+MAX_DECLARED: Final = 2_000
+MAX_COUNTERS: Final = 10_000
+#: zids tried for an end whose handshake was not captured, and how far behind its initial sn a
+#: counter may be found: by chance one in 2,000 tries is (28 bits).
+MAX_NAMED: Final = 8
+NEAR: Final = 1 << 17
+WIDE: Final = 0x0FFF_FFFF
+#: End of the name of a source that is numbered in attachments (zenoh.md 9.7).
+ROS: Final = "/ros"
+BLOCK: Final = 8  # bit D of the QoS extension (zenoh.md 4)
+
+#: What a declaration is known by: its id, and to a group its key expression.
+Declared = tuple[int, str | None]
+
+
+@dataclass(slots=True)
+class End:
+    """One end of the session."""
+
+    zid: str | None = None
+    initial: int | None = None
+
+
+@dataclass(slots=True)
+class Source:
+    """One publisher entity in one direction (S25); sns wrap at 2^32 (S24)."""
+
+    sender: str
+    receiver: str
+    source: str  # zid/eid
+    key: str | None = None
+    near: int | None = None
+    live: RangeSet = field(default_factory=RangeSet)
+    replied: RangeSet = field(default_factory=RangeSet)
+    accepted: RangeSet = field(default_factory=RangeSet)
+    discarded: Note = field(default_factory=Note)
+    arrivals: int = 0
+    replies: int = 0
+    bytes: int = 0
+    network_duplicates: int = 0
+    unblocked: int = 0  # samples that may be dropped under congestion
+    unreliable: int = 0  # on the best-effort channel
+    heartbeats: Times = field(default_factory=Times)
+    heard: int | None = None
+    first: Mark | None = None
+    last: Mark | None = None
+    has_cache: bool = False
+    depth: int | None = None  # of its cache, at least, as replies show; null: no reply
+    fragmented: int = 0
+
+    def unwrapped(self, raw: int) -> int:
+        """The sn as a growing integer."""
+        self.near = raw if self.near is None else unwrap(raw, self.near, SAMPLE_MASK)
+        return self.near
+
+    def placed(self, raw: int) -> int:
+        """The same for a number that says nothing about where the source is now."""
+        return raw if self.near is None else unwrap(raw, self.near, SAMPLE_MASK)
+
+
+@dataclass(slots=True)
+class Unnumbered:
+    """Samples without SourceInfo of one key expression and direction."""
+
+    sender: str
+    receiver: str
+    key: str
+    count: int = 0
+    discarded: int = 0
+    stamped: int = 0
+    out_of_order: int = 0  # timestamp not newer than the last one of its clock
+    first: Mark | None = None
+    last: Mark | None = None
+    clocks: dict[str, int] = field(default_factory=dict)
+
+
+class ZenohEngine:
+    """One session leg in one capture. See the module's docstring."""
+
+    def __init__(
+        self, conversation: str, given: Mapping[str, Given], vantage: Vantage, read: Read
+    ) -> None:
+        self.conversation = conversation
+        self.transport = conversation.split("|")[1]
+        self.multicast = len(conversation.split("|")) == 3
+        self.parameters = EngineParameters("zenoh", given)
+        self.vantage = vantage
+        self.recognised = False
+        self.ends: dict[str, End] = {}
+        self.counters: dict[tuple[str, str, int], HopCounter] = {}
+        self.retired: list[tuple[tuple[str, str, int], HopCounter]] = []
+        self.keys = KeyTables()
+        self.sources: dict[tuple[str, str, str], Source] = {}
+        self._tokens: dict[str, dict[Declared, str]] = {}  # sender -> id -> source
+        self.unnumbered: dict[tuple[str, str, str], Unnumbered] = {}
+        self.subscriptions: dict[str, dict[Declared, str]] = {}
+        self.queryables: dict[str, dict[Declared, str]] = {}
+        self.subscribers: dict[tuple[str, str | None, str], Subscriber] = {}
+        self.lanes: dict[int, Lanes] = {}  # of subscribers, which live as long as the engine
+        self.queries: list[Query] = []
+        self.unlisted_queries = 0
+        self.session_starts = 0  # InitSyn or first Join captured
+        self.closed: list[tuple[Mark, str]] = []
+        self.messages: Counter[str] = Counter()
+        self.doubted: dict[int, Counter[str]] = {}
+        self.doubted_frames: Counter[int] = Counter()
+        self.whole: dict[int, Counter[str]] = {}  # messages that were fragmented
+        self.unreadable = 0
+        self.patch = 0
+        self._mask = MASKS[2]
+        self._open: dict[tuple[str, int], Query] = {}
+        self._matched: dict[tuple[str, str, str, str | None], list[Subscriber]] = {}
+        self._asked_by: dict[int, list[Subscriber]] = {}
+        self._histories: dict[tuple[str, str], Query] = {}
+        self._grace_ns = self.parameters.value("query_grace_ms") * 1_000_000
+        self._document = self.parameters.value("rules") == "document"
+        #: Null: the shipped machine, or the document's own traffic (D22).
+        self.world: DocumentWorld | None = None
+        if self._document:
+            self.world = DocumentWorld(DocumentSettings.of(self.parameters))
+        self._next_due = 2**63
+        self._last_ns = 0
+        self._held = Held()
+        self._read = read
+        self._named: dict[str, set[str]] = {}  # endpoint -> zids that may be its node's
+        self._cuts: list[int] = []  # when frames came that snap length cut off, never falling
+
+    # -- events --------------------------------------------------------------------------------
+
+    def feed(self, event: Event) -> None:
+        """Replay one event."""
+        if event.kind is Kind.MEMBER:
+            return
+        self.advance(event.at_ns)
+        self._last_ns = max(self._last_ns, event.last_mark().at_ns)
+        detail = json.loads(event.detail) if event.detail else {}
+        word = event.wire_kind
+        if word == "cut":
+            if len(self._cuts) < MAX_QUERIES:
+                self._cuts.append(max(event.at_ns, self._cuts[-1] if self._cuts else 0))
+            return
+        if word == "batches":
+            self.doubted_frames[event.frame >> FRAME_BITS] += event.count
+            return
+        if detail.get("doubt"):
+            self.doubted.setdefault(event.frame >> FRAME_BITS, Counter())[word] += event.count
+        else:
+            self.recognised = True
+        self.messages[word] += event.count
+        assert event.source is not None and event.destination is not None
+        if event.flags & Flag.REFUSED and self.role(event.source, event.destination) == "receiver":
+            return  # its node had closed the connection
+        if word == "Frame":
+            assert event.seqno is not None and event.stop_seqno is not None
+            if event.flags & Flag.NETWORK_DUPLICATE:
+                self._counter(event).network_duplicates += event.count
+            self._counter(event).frames_came(
+                event.seqno, event.stop_seqno, event.first_mark(), event.last_mark()
+            )
+        elif word == "Fragment":
+            self._fragment(event, detail)
+        elif word == "push" and event.seqno is not None:
+            self._samples(event, detail)
+        else:
+            self._message(word, detail, event, self._accepted(event))
+
+    def advance(self, at_ns: int) -> None:
+        """Timeouts up to this time."""
+        if at_ns < self._next_due:
+            return
+        for identity, query in list(self._open.items()):
+            if query.deadline_ns <= at_ns:
+                query.timed_out = True
+                query.reply_gap = self._gap_since(query, query.deadline_ns)
+                del self._open[identity]
+                self._end_query(query, Mark(query.asked.frame, query.deadline_ns))
+        if self.world is not None:
+            self.world.advance(at_ns)
+        for subscriber in self.subscribers.values():
+            subscriber.advance(at_ns)
+            self.lanes_of(subscriber).advance(at_ns)
+        self._note_due()
+
+    def close(self) -> None:
+        """The capture is over."""
+        if self.world is not None:
+            self.world.advance(self._last_ns)  # within the last run as well
+        for subscriber in self.subscribers.values():
+            subscriber.finish()
+        if self.world is not None:
+            self.world.finish()
+
+    def _note_due(self) -> None:
+        due = [query.deadline_ns for query in self._open.values()]
+        due += [
+            s.waiting.at_ns + self._grace_ns + 1
+            for one in self.subscribers.values()
+            for s in (one, *self.lanes_of(one).living)
+            if s.waiting is not None
+        ]
+        self._next_due = min(due, default=2**63)
+        if self.world is not None:
+            self._next_due = min(self._next_due, self.world.next_ns())
+
+    # -- sessions ------------------------------------------------------------------------------
+
+    def _end(self, endpoint: str) -> End:
+        if endpoint not in self.ends and len(self.ends) >= MAX_COUNTERS:
+            return End()
+        return self.ends.setdefault(endpoint, End())
+
+    def _new_session(self) -> None:
+        self.keys.clear()
+        self._matched.clear()
+        self.retired += [*self.counters.items()][: max(0, MAX_COUNTERS - len(self.retired))]
+        self.counters.clear()
+        self.subscriptions.clear()
+        self.queryables.clear()
+        self._tokens.clear()
+        for end in self.ends.values():
+            end.initial = None
+
+    def _transport(self, word: str, detail: Mapping[str, Any], event: Event) -> None:
+        assert event.source is not None
+        end = self._end(event.source)
+        if word in ("InitSyn", "InitAck"):
+            if word == "InitSyn":
+                self._new_session()
+                self.session_starts += 1
+            end.zid = detail["zid"]
+            self._mask = MASKS[detail["resolution"]]
+            self.patch = detail["patch"]
+        elif word in ("OpenSyn", "OpenAck"):
+            end.initial = detail["sn"]
+        elif word == "Join":
+            if end.zid is None:
+                self.session_starts += 1
+                end.zid = detail["zid"]
+                self.patch = detail["patch"]
+                self._join(event, detail)
+        elif word == "Close":
+            if len(self.closed) < MAX_DECLARED:
+                self.closed.append((event.first_mark(), event.source))
+            for identity, query in list(self._open.items()):
+                query.gone = True
+                query.reply_gap = self._gap_since(query, event.at_ns)
+                del self._open[identity]
+                self._end_query(query, event.first_mark())
+
+    def _join(self, event: Event, detail: Mapping[str, Any]) -> None:
+        """Initial sns of a member of the group (8.6)."""
+        assert event.source is not None and event.destination is not None
+        pairs = detail["sns"]
+        for priority in range(8):
+            if len(pairs) == 1 and priority != 5:
+                continue
+            pair = pairs[0] if len(pairs) == 1 else pairs[priority]
+            for reliable in (1, 0):
+                key = (event.source, event.destination, priority * 2 + reliable)
+                self.counters[key] = HopCounter(
+                    self._mask,
+                    pair[1 - reliable],
+                    self.patch,
+                    reliable=bool(reliable),
+                    read=self._read,
+                    held=self._held,
+                )
+
+    # -- transport -----------------------------------------------------------------------------
+
+    def _counter(self, event: Event) -> HopCounter:
+        assert event.source is not None and event.destination is not None
+        code = event.conn_id or 0
+        key = (event.source, event.destination, code)
+        counter = self.counters.get(key)
+        if counter is None:
+            counter = HopCounter(
+                self._mask,
+                self._initial(event.source, event.destination),
+                self.patch,
+                reliable=bool(code & 1),
+                read=self._read,
+                held=self._held,
+            )
+            if len(self.counters) < MAX_COUNTERS:  # a group may have any number of senders
+                self.counters[key] = counter
+        return counter
+
+    def _initial(self, sender: str, receiver: str) -> int | None:
+        """The sender's first sn; by both zids where its Init was captured and its Open was not."""
+        end, peer = self._end(sender), self._end(receiver)
+        if end.initial is not None or self.multicast or not self.session_starts:
+            return end.initial
+        if end.zid is None or peer.zid is None:
+            return None
+        return initial_sn(end.zid, peer.zid, self._mask)
+
+    def before_the_capture(self, sender: str, receiver: str, counter: HopCounter) -> int | None:
+        """Frames that a counter had sent before its first one here, if its initial sn is known.
+
+        Without a handshake the zids are guessed: of those that messages of either end name, the
+        two that give a number shortly below the first one (H16).
+        """
+        if counter.known_start or self.multicast or not counter.seen or counter.mask < WIDE:
+            return None
+        found = {
+            (counter.seen.first() - initial_sn(one, other, counter.mask)) & counter.mask
+            for one in self._named.get(sender, ())
+            for other in self._named.get(receiver, ())
+            if one != other
+        }
+        near = min(found, default=NEAR)
+        return near if near < NEAR else None
+
+    def _names(self, endpoint: str, zid: str) -> None:
+        named = self._named.setdefault(endpoint, set())
+        if len(named) < MAX_NAMED and len(self._named) < MAX_COUNTERS:
+            named.add(zid)
+
+    def _accepted(self, event: Event) -> bool:
+        """Whether the receiver took the frame that this message is in."""
+        if event.stamp is None:
+            return True
+        taken = self._counter(event).taken
+        return taken is None or self._place(event.stamp, event) >= taken.accepted_from
+
+    def _place(self, raw: int, event: Event) -> int:
+        """The frame of a message, by its sn: one of the run of frames that was taken just now.
+
+        A run may be longer than half the sn space, so its frames are counted from its first.
+        """
+        counter = self._counter(event)
+        assert counter.taken is not None
+        return counter.taken.first + (raw - counter.taken.first & counter.mask)
+
+    def _fragment(self, event: Event, detail: dict[str, Any]) -> None:
+        assert event.seqno is not None
+        mark = event.first_mark()
+        taken, message = self._counter(event).fragment_came(
+            event.seqno, mark, detail, said_drop=bool(detail["drop"])
+        )
+        if message is not None:
+            self._reassembled(message, event)
+        elif taken.accepted_from >= taken.stop and detail.get("message"):
+            self._reassembled(Message(detail["message"], mark), event, accepted=False)
+
+    def _reassembled(self, message: Message, event: Event, *, accepted: bool = True) -> None:
+        if message.told is None:
+            self.unreadable += 1
+            return
+        word, detail = message.told
+        if accepted:
+            self.whole.setdefault(event.frame >> FRAME_BITS, Counter())[word] += 1
+            self.messages[word] += 1
+        if word == "push" and detail.get("source"):
+            zid, eid, sn = detail["source"]
+            source = self._source(event, f"{zid}/{eid}", detail["key"])
+            if source is not None:
+                source.fragmented += 1
+                _note_qos(source, detail, event, 1)
+                self._arrived(source, sn, sn + 1, event, accepted=accepted)
+        else:
+            self._message(word, detail, event, accepted)
+
+    # -- samples -------------------------------------------------------------------------------
+
+    def _source(self, event: Event, name: str, key: list[Any]) -> Source | None:
+        assert event.source is not None and event.destination is not None
+        identity = (event.source, event.destination, name)
+        source = self.sources.get(identity)
+        if source is None:
+            if len(self.sources) >= MAX_SOURCES:
+                return None
+            source = self.sources[identity] = Source(event.source, event.destination, name)
+            self._names(event.source, name.partition("/")[0])
+        if source.key is None or source.key.startswith(UNRESOLVED):
+            source.key = self.keys.resolve(event.source, event.destination, key)
+        return source
+
+    def _samples(self, event: Event, detail: Mapping[str, Any]) -> None:
+        """A run of samples; its transport refuses it as a whole or from its beginning."""
+        assert event.seqno is not None and event.stop_seqno is not None
+        source = self._source(event, f"{detail['zid']}/{detail['eid']}", detail["key"])
+        if source is None:
+            return
+        _note_qos(source, detail, event, event.count)
+        refused = 0
+        if event.stamp is not None and self._counter(event).taken is not None:
+            taken = self._counter(event).taken
+            assert taken is not None
+            first, last = self._place(event.stamp, event), self._place(detail["last_hop"], event)
+            if last < taken.accepted_from:
+                refused = event.count
+            elif first < taken.accepted_from and last - first + 1 == event.count:
+                refused = taken.accepted_from - first
+        middle = event.seqno + refused
+        if refused:
+            self._arrived(source, event.seqno, middle, event, accepted=False)
+        if middle < event.stop_seqno:
+            self._arrived(source, middle, event.stop_seqno, event, accepted=True)
+
+    def _arrived(
+        self, source: Source, raw: int, raw_stop: int, event: Event, *, accepted: bool
+    ) -> None:
+        """Live samples [raw, raw_stop) of a source."""
+        count = raw_stop - raw
+        first = source.unwrapped(raw)
+        stop = first + count
+        source.near = stop - 1
+        source.first = source.first or event.first_mark()
+        before, source.last = source.last, event.last_mark()
+        source.arrivals += count
+        source.bytes += event.size
+        if event.flags & Flag.NETWORK_DUPLICATE:
+            source.network_duplicates += count
+        source.live.add(first, stop)
+        if self.world is not None:
+            self._passed(self.world, source, first, event, before)
+        if not accepted:
+            source.discarded.add(first, stop, event.first_mark())
+            self._publish(source, first, stop)
+            return
+        source.accepted.add(first, stop)
+        arrival = event.arrival()
+        arrival = Arrival(arrival.first, arrival.last, False, arrival.fresh_id, None)
+        for subscriber in self._subscribers_of(source):
+            if self.world is not None:
+                self._in_the_document(self.world, source, subscriber, (first, stop), arrival)
+                continue
+            subscriber.sample(first, stop, arrival, None)
+            self.lanes_of(subscriber).sample(first, stop, arrival, None)
+            if subscriber.waiting is not None:
+                self._next_due = min(self._next_due, subscriber.waiting.at_ns + self._grace_ns + 1)
+
+    # -- the document's machine ------------------------------------------------------------------
+
+    def _passed(
+        self, world: DocumentWorld, source: Source, first: int, event: Event, before: Mark | None
+    ) -> None:
+        """A sample of a source passes: what is missing below it was published as well (D21)."""
+        zid, _, entity = source.source.partition("/")
+        since = 0 if before is None else before.at_ns
+        on_link = any(
+            counter.gaps_between(since, event.at_ns)
+            or any(since <= mark.at_ns <= event.at_ns for mark in counter.discarded.marks)
+            for (sender, receiver, _), counter in self.counters.items()
+            if sender == source.sender and receiver == source.receiver
+        )
+        world.missing(source.sender, zid, entity, source.key or "", first, on_link=on_link)
+
+    def _publish(self, source: Source, first: int, stop: int) -> None:
+        if self.world is not None:
+            zid, _, entity = source.source.partition("/")
+            self.world.publish(source.sender, zid, entity, source.key or "", first, stop)
+
+    def _in_the_document(
+        self,
+        world: DocumentWorld,
+        source: Source,
+        subscriber: Subscriber,
+        run: tuple[int, int],
+        came: Arrival,
+    ) -> None:
+        """A run to a subscriber; the first of it is in the cache when it is asked (D4)."""
+        assert isinstance(subscriber, DocumentSubscriber)
+        first, stop = run
+        entity, key = source.source.partition("/")[2], source.key or ""
+        for a, b in ((first, first + 1), (first + 1, stop)):
+            if a < b:
+                self._publish(source, a, b)
+                world.live(subscriber, source.receiver, entity, key, (a, b), came)
+        self._next_due = min(self._next_due, world.next_ns())
+
+    def _subscribers_of(self, source: Source) -> list[Subscriber]:
+        """The logical subscribers that get this source's samples here: one a key expression.
+
+        On one session samples come only because somebody subscribed; to a group they are sent
+        whether anybody did or not, so there a member with other subscribers than these gets none.
+        """
+        identity = (source.sender, source.receiver, source.source, source.key)
+        matched = self._matched.get(identity)
+        if matched is not None:
+            return matched
+        told = [
+            subject
+            for endpoint, declared in self.subscriptions.items()
+            if endpoint != source.sender
+            and (self._listens_here(endpoint) if self.multicast else endpoint == source.receiver)
+            for subject in declared.values()
+            if "@adv" not in subject
+        ]
+        subjects = sorted(
+            {subject for subject in told if source.key is not None and matches(subject, source.key)}
+        )
+        names: list[str | None] = list(subjects)
+        unknown = (source.receiver, None, self._machine(source))
+        if unknown in self.subscribers or not (names or (told and self.multicast)):
+            names = [None]
+        if len(self._matched) >= MAX_SOURCES:
+            self._matched.clear()
+        found = self._matched[identity] = [self._subscriber(source, name) for name in names]
+        return found
+
+    def lanes_of(self, subscriber: Subscriber) -> Lanes:
+        """The subscribers that a machine stands for, where their queries tell them apart (S28)."""
+        found = self.lanes.get(id(subscriber))
+        if found is None:
+            found = self.lanes[id(subscriber)] = Lanes(subscriber)
+        return found
+
+    def _machine(self, source: Source) -> str:
+        """What a subscriber knows a source by; the document's by its session alone (D11)."""
+        return source.source.partition("/")[0] if self._document else source.source
+
+    def _subscriber(self, source: Source, subject: str | None) -> Subscriber:
+        identity = (source.receiver, subject, self._machine(source))
+        found = self.subscribers.get(identity)
+        if found is None:
+            sort = DocumentSubscriber if self._document else Subscriber
+            history = self._histories.get((source.receiver, subject or ""))
+            limit = None if history is None else parameters(history.text).newest
+            found = self.subscribers[identity] = sort(
+                subject,
+                self._machine(source),
+                self._grace_ns,
+                lambda who, a, b, query, since: self._cause(who, source, a, b, query, since),
+                history=history is not None,
+                history_max=limit,
+                retention_ns=self.parameters.value("retention_ms") * 1_000_000,
+                kept=lambda: source.source in self._tokens.get(source.sender, {}).values(),
+            )
+        return found
+
+    def _cause(
+        self,
+        who: Subscriber,
+        source: Source,
+        first: int,
+        stop: int,
+        query: Query | None,
+        since_ns: int,
+    ) -> Cause:
+        """Why [first, stop) did not come back (zenoh.md 11)."""
+        if self.world is not None:
+            assert isinstance(who, DocumentSubscriber)
+            return self.world.cause(who, first, stop)
+        if source.source.endswith(ROS):
+            return Cause.NOBODY
+        if query is None:
+            if self._cut(since_ns, since_ns + self._grace_ns):
+                return Cause.CUT  # a query may have been among it
+            if not self.multicast and self.session_starts and not self._cached(source):
+                return Cause.NO_CACHE
+            return Cause.NOT_ASKED
+        until = query.deadline_ns if query.ended is None else query.ended.at_ns
+        if self._cut(query.asked.at_ns, until):
+            return Cause.CUT
+        if query.gone:
+            return Cause.GONE
+        if query.timed_out:
+            return Cause.REPLY_LOST if query.reply_gap or query.replies else Cause.QUERY_LOST
+        if query.replied and stop <= query.replied.first():
+            return Cause.REPLY_OR_EVICTED if query.reply_gap else Cause.EVICTED
+        if query.reply_gap:  # what is newer than a reply was in the cache with it
+            held = bool(query.replied) and first >= query.replied.first()
+            return Cause.REPLY_LOST if held else Cause.REPLY_OR_EVICTED
+        if not query.replies and not self._cached(source):
+            return Cause.NO_CACHE
+        return Cause.EMPTY
+
+    def _cut(self, start_ns: int, stop_ns: int) -> bool:
+        """Whether snap length cut off messages in this span of time."""
+        place = bisect_left(self._cuts, start_ns)
+        return place < len(self._cuts) and self._cuts[place] <= stop_ns
+
+    def _cached(self, source: Source) -> bool:
+        """Whether a cache of this source is declared at the sender's side, or has answered."""
+        if source.replies or source.has_cache:
+            return True
+        for declared in self.queryables.get(source.sender, {}).values():
+            told = advanced(declared)
+            if told is None or told.source is None or told.source == source.source:
+                return True
+            zid, _, entity = told.source.partition("/")
+            if entity == "uhlc" and source.source.startswith(zid):
+                return True
+        return False
+
+    # -- everything else -----------------------------------------------------------------------
+
+    def _message(self, word: str, detail: dict[str, Any], event: Event, accepted: bool) -> None:
+        if event.stamp is None and word[:1].isupper():
+            self._transport(word, detail, event)
+        elif not accepted:
+            if word == "response" and detail.get("source") and event.destination is not None:
+                query = self._open.get((event.destination, detail["id"]))
+                if query is not None:
+                    query.refused += 1
+        elif word == "push":
+            self._push(detail, event)
+        elif word == "request":
+            self._request(detail, event)
+        elif word == "response":
+            self._response(detail, event)
+        elif word == "response_final":
+            self._final(detail, event)
+        elif word.startswith("declare."):
+            self._declare(word.removeprefix("declare."), detail, event)
+        elif word[:1].isupper():
+            self._transport(word, detail, event)
+
+    def _push(self, detail: dict[str, Any], event: Event) -> None:
+        """A Put or Del without SourceInfo: a heartbeat, or a sample nobody can count (S1, D1)."""
+        assert event.source is not None and event.destination is not None
+        zid, eid, sn = detail.get("source") or (None, None, None)
+        if not passed_on(zid, sn):
+            assert sn is not None
+            source = self._source(event, f"{zid}/{eid}", detail["key"])
+            if source is not None:
+                _note_qos(source, detail, event, 1)
+                self._arrived(source, sn, sn + 1, event, accepted=True)
+            return
+        key = self.keys.resolve(event.source, event.destination, detail["key"])
+        told = advanced(key)
+        if told is not None and told.role == "pub" and told.source and "value" in detail:
+            identity = (event.source, event.destination, told.source)
+            source = self.sources.get(identity)
+            if source is None:
+                source = self.sources[identity] = Source(
+                    event.source, event.destination, told.source, told.subject
+                )
+            source.heartbeats.add(event.first_mark())
+            value = source.placed(detail["value"])
+            source.heard = value if source.heard is None else max(value, source.heard)
+            if self.world is not None:  # not of that machine
+                return
+            for subscriber in self._subscribers_of(source):
+                subscriber.heartbeat(value, event.first_mark())
+            return
+        self._unnumbered(key, detail, event)
+
+    def _unnumbered(self, key: str, detail: Mapping[str, Any], event: Event) -> None:
+        assert event.source is not None and event.destination is not None
+        identity = (event.source, event.destination, key)
+        found = self.unnumbered.get(identity)
+        if found is None:
+            if len(self.unnumbered) >= MAX_SOURCES:
+                return
+            found = self.unnumbered[identity] = Unnumbered(event.source, event.destination, key)
+        found.count += event.count
+        found.first = found.first or event.first_mark()
+        found.last = event.last_mark()
+        stamp = detail.get("stamp")
+        if stamp is not None:  # S2: ordered by clock
+            found.stamped += 1
+            if stamp[0] <= found.clocks.get(stamp[1], -1):
+                found.out_of_order += 1
+            elif len(found.clocks) < MAX_SOURCES:
+                found.clocks[stamp[1]] = stamp[0]
+
+    def _declare(self, what: str, detail: Mapping[str, Any], event: Event) -> None:
+        assert event.source is not None and event.destination is not None
+        sender, receiver = event.source, event.destination
+        self._matched.clear()
+        if what == "keyexpr":
+            key = detail["key"]
+            self.keys.declare(sender, detail["id"], self.keys.resolve(sender, receiver, key))
+        elif what == "u_keyexpr":
+            self.keys.forget(sender, detail["id"])
+        elif what in ("subscriber", "queryable"):
+            table = self.subscriptions if what == "subscriber" else self.queryables
+            declared = table.setdefault(sender, {})
+            if self._document and self._of_document(detail["key"], sender, receiver):
+                self.world = None
+            name = self._declared(sender, receiver, detail)
+            if len(declared) < MAX_DECLARED:
+                declared[name] = self.keys.resolve(sender, receiver, detail["key"])
+                if what == "subscriber" and self.multicast and self._listens_here(sender):
+                    self._subscribes_now(declared[name])
+        elif what in ("token", "u_token"):
+            self._token(what == "token", detail, sender, receiver)
+        elif what in ("u_subscriber", "u_queryable"):
+            table = self.subscriptions if what == "u_subscriber" else self.queryables
+            table.get(sender, {}).pop(self._declared(sender, receiver, detail), None)
+
+    def _declared(self, sender: str, receiver: str, detail: Mapping[str, Any]) -> Declared:
+        """How a declaration is told from others: to a group all of them have id 0.
+
+        Not in zenoh.md; recorded with two subscribers of one node on a multicast link.
+        """
+        key = detail.get("key") if self.multicast else None
+        return detail["id"], None if key is None else self.keys.resolve(sender, receiver, key)
+
+    def _listens_here(self, endpoint: str) -> bool:
+        """Whether what a member of the group receives is what was captured."""
+        here = self.vantage.address if self.vantage.kind == MEMBER else None
+        return here is None or _address(endpoint) == here
+
+    def _subscribes_now(self, subject: str) -> None:
+        """A member of the group subscribes: what came before was for nobody that is known."""
+        for (_, receiver, _), source in self.sources.items():
+            if source.key is not None and matches(subject, source.key):
+                self.subscribers.pop((receiver, None, self._machine(source)), None)
+
+    def _token(self, declared: bool, detail: Mapping[str, Any], sender: str, receiver: str) -> None:
+        """A publisher or subscriber says that it lives; the token keeps what is known of it."""
+        tokens = self._tokens.setdefault(sender, {})
+        name = self._declared(sender, receiver, detail)
+        if not declared:
+            tokens.pop(name, None)
+            return
+        told = advanced(self.keys.resolve(sender, receiver, detail["key"]))
+        if told is not None and told.source is not None and len(tokens) < MAX_DECLARED:
+            tokens[name] = told.source
+            self._names(sender, told.source.partition("/")[0])
+
+    def _of_document(self, key: list[Any], sender: str, receiver: str) -> bool:
+        """Whether a queryable is a cache of the document's own system (D22)."""
+        return key[2] != "" and document_query(self.keys.resolve(sender, receiver, key)) is not None
+
+    # -- queries -------------------------------------------------------------------------------
+
+    def _request(self, detail: Mapping[str, Any], event: Event) -> None:
+        assert event.source is not None and event.destination is not None
+        requester = event.source
+        key = self.keys.resolve(requester, event.destination, detail["key"])
+        told = advanced(key)
+        asked = parameters(detail["parameters"])
+        if told is None and (asked.has_range or self._document):
+            told = document_query(key)  # D19
+        if told is None or told.role == "sub" or self.world is not None:
+            return  # not of missed-samples recovery, or of another machine than is replayed
+        subscribers = self._asking(requester, event.destination, told)
+        place = next((s for s in self._sources_of(requester, told.source)), None)
+        sort = self._sort(told, asked, subscribers, requester, key, place)
+        depth = self.parameters.value("cache_depth")
+        number = len(self.queries) + self.unlisted_queries
+        timeout = detail.get("timeout_ms", self.parameters.value("query_timeout_ms"))
+        query = Query(
+            number, requester, key, detail["parameters"], sort, told.source,
+            _placed(place, asked.first), _placed(place, asked.last), event.first_mark(),
+            event.at_ns + timeout * 1_000_000,
+            newest=place.live.stop() - 1 if place is not None and place.live else None,
+        )  # fmt: skip
+        if depth is not None and place is not None and asked.has_range:
+            stop = 2**63 if query.last is None else query.last + 1
+            query.evicted = evicted(place.live, depth, query.first or 0, stop)
+        if len(self.queries) < MAX_QUERIES:
+            self.queries.append(query)
+        else:
+            self.unlisted_queries += 1
+        before = self._open.pop((requester, detail["id"]), None)
+        if before is not None:
+            before.timed_out = True
+            self._end_query(before, event.first_mark())
+        self._open[requester, detail["id"]] = query
+        self._next_due = min(self._next_due, query.deadline_ns)
+        if sort is Sort.HISTORY:
+            self._histories[requester, told.subject] = query
+            for (who, subject, _), subscriber in self.subscribers.items():
+                if who == requester and subject in (None, told.subject) and not subscriber.last:
+                    subscriber.history = subscriber.last is None
+            return
+        self._asked_by[number] = subscribers
+        for subscriber in subscribers:
+            if len(subscribers) == 1:  # else nobody says whose query it is
+                self.lanes_of(subscriber).query(query)
+            subscriber.query(query)
+
+    def _sources_of(self, requester: str, name: str | None) -> list[Source]:
+        return [
+            source
+            for (sender, receiver, known), source in self.sources.items()
+            if sender != requester
+            and (receiver == requester or self.multicast)
+            and name is not None
+            and (known == name or (self._document and known.partition("/")[0] == name))
+        ]
+
+    def _asking(self, requester: str, responder: str, told: Advanced) -> list[Subscriber]:
+        """Whose query this is: the subscriber of that key expression, or all it may be."""
+        if told.source is None:
+            return []
+        found = []
+        sources = self._sources_of(requester, told.source)
+        if not sources:
+            source = Source(responder, requester, told.source)
+            self.sources[responder, requester, told.source] = source
+            if told.role == "pub":
+                source.key = told.subject
+            sources = [source]
+        for source in sources:
+            mine = self._subscribers_of(source)
+            exact = [s for s in mine if s.subject == told.subject]
+            if told.role == "*" and not exact and not told.subject.startswith(UNRESOLVED):
+                exact = [s for s in mine if s.subject is None]
+                if not exact and mine:
+                    exact = [self._subscriber(source, told.subject)]
+            found += exact or mine
+        return found
+
+    def _sort(
+        self,
+        told: Advanced,
+        asked: Parameters,
+        subscribers: list[Subscriber],
+        requester: str,
+        key: str,
+        source: Source | None,
+    ) -> Sort:
+        if told.role == "":
+            return Sort.HISTORY
+        if told.role == "pub":
+            return Sort.HEARTBEAT if asked.has_range else Sort.LATE
+        if any(s.waiting is not None or s.last is None for s in subscribers):
+            return Sort.RECOVERY
+        first = _placed(source, asked.first)
+        if source is not None and source.live and first is not None and first < source.live.stop():
+            return Sort.RECOVERY  # it lacks what has passed here
+        beside = (q for q in self._open.values() if q.requester == requester and q.key == key)
+        if any(q.sort is Sort.RECOVERY for q in beside):
+            return Sort.RECOVERY
+        return Sort.PERIODIC
+
+    def _response(self, detail: Mapping[str, Any], event: Event) -> None:
+        assert event.source is not None and event.destination is not None
+        query = self._open.get((event.destination, detail["id"]))
+        if query is not None:
+            query.replies += 1
+            query.reply_bytes += event.size
+            if "responder" in detail:
+                query.responders.add("{}/{}".format(*detail["responder"]))
+        told = detail.get("source")
+        if told is None:
+            return
+        source = self._source(event, f"{told[0]}/{told[1]}", detail["key"])
+        if source is None:
+            return
+        sn = source.placed(told[2])
+        if source.near is None:
+            source.near = sn
+        source.replies += 1
+        source.replied.add(sn, sn + 1)
+        source.first = source.first or event.first_mark()
+        source.last = event.last_mark()
+        if self.world is not None:
+            zid = source.source.partition("/")[0]
+            self.world.shown(zid, sn, sn + 1)
+            self._publish(source, sn, sn + 1)
+            return
+        arrival = Arrival(event.first_mark(), event.first_mark(), True, event.fresh_id, None)
+        if query is None:
+            subscribers = self._subscribers_of(source)
+            query = Query(
+                -1, event.destination, "", "", Sort.RECOVERY, source.source, None, None,
+                event.first_mark(), event.at_ns,
+            )  # fmt: skip
+        else:
+            query.replied.add(sn, sn + 1)
+            if query.sort is not Sort.HISTORY:  # history may be limited, and of several sources
+                newest = max(query.replied.stop() - 1, sn if query.newest is None else query.newest)
+                source.depth = max(source.depth or 0, newest - query.replied.first() + 1)
+            subscribers = self._asked_by.get(query.number, [])
+            if query.sort is Sort.HISTORY:
+                subject = (
+                    advanced(query.key) or document_query(query.key) or Advanced("", "", None)
+                ).subject
+                subscribers = [
+                    s
+                    for s in self._subscribers_of(source)
+                    if s.subject in (None, subject) or subject.startswith(UNRESOLVED)
+                ]
+        for subscriber in subscribers:
+            if subscriber.source == self._machine(source):
+                subscriber.sample(sn, sn + 1, arrival, query)
+                self.lanes_of(subscriber).sample(sn, sn + 1, arrival, query)
+
+    def _final(self, detail: Mapping[str, Any], event: Event) -> None:
+        assert event.destination is not None
+        query = self._open.pop((event.destination, detail["id"]), None)
+        if query is not None:
+            query.reply_gap = self._gap_since(query, event.at_ns)
+            self._end_query(query, event.first_mark())
+
+    def _end_query(self, query: Query, mark: Mark) -> None:
+        query.ended = mark
+        if query.sort is Sort.HISTORY:
+            for identity, open_query in list(self._histories.items()):
+                if open_query is query:
+                    del self._histories[identity]
+            for (who, _, _), subscriber in self.subscribers.items():
+                if who == query.requester and subscriber.history:
+                    subscriber.history_ended(mark)
+            return
+        for subscriber in self._asked_by.pop(query.number, []):
+            subscriber.query_ended(query, mark)
+            self.lanes_of(subscriber).query_ended(query, mark)
+
+    def _gap_since(self, query: Query, stop_ns: int) -> bool:
+        """Transport sns are missing on the way to the requester since it asked."""
+        return any(
+            counter.gaps_between(query.asked.at_ns, stop_ns)
+            for (_, receiver, _), counter in self.counters.items()
+            if receiver == query.requester
+        )
+
+    # -- where ---------------------------------------------------------------------------------
+
+    def zid(self, endpoint: str) -> str | None:
+        """The node at an endpoint, if its handshake was captured."""
+        end = self.ends.get(endpoint)
+        return None if end is None else end.zid
+
+    def role(self, sender: str, receiver: str) -> str:
+        """What this capture sees of a direction: "receiver", "sender" or "between"."""
+        if self.vantage.kind != MEMBER or self.vantage.address is None:
+            return "between"
+        here = self.vantage.address
+        if _address(receiver) == here or (self.multicast and _address(sender) != here):
+            return "receiver"
+        return "sender" if _address(sender) == here else "between"
+
+
+def _note_qos(source: Source, detail: Mapping[str, Any], event: Event, count: int) -> None:
+    """Whether samples may be dropped, by congestion control or by their channel (zenoh.md 4)."""
+    if not detail["qos"] & BLOCK:
+        source.unblocked += count
+    if event.conn_id is not None and event.conn_id >= 0 and not event.conn_id & 1:
+        source.unreliable += count
+
+
+def _address(endpoint: str) -> str:
+    return endpoint.rpartition(":")[0].strip("[]")
+
+
+def _placed(source: Source | None, raw: int | None) -> int | None:
+    if raw is None:
+        return None
+    return raw if source is None else source.placed(raw)

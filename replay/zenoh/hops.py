@@ -1,0 +1,266 @@
+"""One transport counter as its receiver has it: what it accepts, ignores, throws away (zenoh.md 8).
+
+Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H1 to H16 of
+``replay.zenoh.tables``.
+"""
+
+import base64
+import hashlib
+from bisect import bisect_left
+from dataclasses import dataclass
+from typing import Any, Final
+
+from seqaudit.replay.contract.settings import Read
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.notes import Note, Times
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.sequence.unwrap import unwrap
+
+MAX_GAPS: Final = 10_000
+#: Bytes of unfinished messages of one session; what comes beyond stays unread.
+MAX_HELD: Final = 16 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class HopGap:
+    """Transport sns that the receiver passed over."""
+
+    first: int
+    stop: int
+    before: Mark | None
+    revealed: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a run of frames, as unwrapped sns: [first, stop), accepted from there on."""
+
+    first: int
+    stop: int
+    accepted_from: int
+
+
+@dataclass(slots=True)
+class Held:
+    """Bytes of unfinished messages that the counters of one engine keep together."""
+
+    size: int = 0
+
+
+@dataclass(slots=True)
+class Message:
+    """A fragmented message in progress.
+
+    Its first piece says what it is, unless the piece is too short; then its bytes are kept until
+    they do.
+    """
+
+    told: list[Any] | None  # word and detail
+    first: Mark
+    pieces: int = 0
+    raw: bytearray | None = None  # null: not needed, or no more room
+
+    def grow(self, detail: dict[str, Any], read: Read, held: Held) -> None:
+        """One more piece (H15)."""
+        if self.told is not None or self.raw is None or "piece" not in detail:
+            return
+        piece = base64.b64decode(detail["piece"])
+        self.raw += piece
+        held.size += len(piece)
+        if held.size > MAX_HELD:
+            self.drop(held)
+            return
+        found = read(bytes(self.raw))
+        if found is not None:
+            self.told = list(found)
+            self.drop(held)
+
+    def drop(self, held: Held) -> None:
+        """Its bytes are not needed any more."""
+        if self.raw is not None:
+            held.size -= len(self.raw)
+            self.raw = None
+
+
+def initial_sn(sender: str, receiver: str, mask: int) -> int:
+    """The first sn that a node uses towards another: a hash of both zids (zenoh.md 8.1, H16).
+
+    Args:
+        sender, receiver: zids as text.
+    """
+    raw = b"".join(
+        number.to_bytes((number.bit_length() + 7) // 8 or 1, "little")
+        for number in (int(sender, 16), int(receiver, 16))
+    )
+    return int.from_bytes(hashlib.shake_128(raw).digest(4), "little") & mask
+
+
+class HopCounter:
+    """One (session, direction, priority, channel).
+
+    Args:
+        mask: highest sn.
+        initial: the first sn that the sender uses, if a handshake said so.
+        patch: 1: fragments say where a message begins (8.5).
+        read: reads messages that are put together here.
+        held: what all counters of the engine keep.
+    """
+
+    def __init__(
+        self,
+        mask: int,
+        initial: int | None,
+        patch: int,
+        *,
+        reliable: bool,
+        read: Read,
+        held: Held,
+    ) -> None:
+        self._read = read
+        self._held = held
+        self.mask = mask
+        self.reliable = reliable
+        self.initial = initial
+        self.known_start = initial is not None
+        self.last: int | None = None if initial is None else initial - 1
+        self.seen = RangeSet()
+        self.frames = 0
+        self.network_duplicates = 0
+        self.discarded = Times()  # frames thrown away
+        self.repeated = 0  # of these: the same sn again
+        self.late = Note()  # of these: sns that had been passed over
+        self.gaps: list[HopGap] = []
+        self._gap_times: list[int] = []  # when they showed, never falling
+        self.lost = RangeSet()  # passed over, less what is normal
+        self.skips = 0  # after final fragments (8.4)
+        self.abandoned = Times()  # fragmented messages that stop half way, one sn skipped
+        self.broken = Times()  # fragmented messages that lost a piece
+        self.unlisted_gaps = 0
+        self.first: Mark | None = None
+        self.end: Mark | None = None
+        self._before: Mark | None = None  # the end before the frame that is being taken
+        self.taken: Taken | None = None
+        self._patch = patch
+        self._message: Message | None = None
+        self._expected = 0
+        self._final_at: int | None = None  # sn of a final fragment, if it was the last frame
+        self._open_at: int | None = None  # sn of a fragment with more to come, likewise
+
+    def frames_came(self, first: int, stop: int, came: Mark, until: Mark) -> Taken:
+        """Frames with consecutive sns [first, stop) as on the wire (H1)."""
+        taken = self._take(first, stop, came, until, begins=True)
+        if taken.accepted_from < taken.stop:
+            if self._message is not None:
+                self.broken.add(came)
+            self._forget()
+            self._final_at = self._open_at = None
+        return taken
+
+    def fragment_came(
+        self, sn: int, came: Mark, detail: dict[str, Any], *, said_drop: bool
+    ) -> tuple[Taken, Message | None]:
+        """A fragment; the message that it completes, if it does (H8)."""
+        begins = bool(detail["first"]) or (self._patch == 0 and self._message is None)
+        taken = self._take(sn, sn + 1, came, came, begins=begins)
+        if taken.accepted_from >= taken.stop:
+            return taken, None
+        place, more = taken.first, bool(detail["more"])
+        self._final_at = None if more else place
+        self._open_at = place if more else None
+        complete = self._assemble(place, came, detail, more=more, said_drop=said_drop)
+        return taken, complete
+
+    def _assemble(
+        self, place: int, came: Mark, detail: dict[str, Any], *, more: bool, said_drop: bool
+    ) -> Message | None:
+        begins = bool(detail["first"]) or (self._patch == 0 and self._message is None)  # H13
+        if begins:
+            if self._message is not None:
+                self.broken.add(came)  # H6
+                self._forget()
+            self._message = Message(detail.get("message"), came, raw=bytearray())
+        elif self._message is None:
+            return None  # H7
+        elif place != self._expected:
+            self.broken.add(came)  # H9
+            self._forget()
+            return None
+        if said_drop:  # H12
+            self.abandoned.add(came)
+            self._forget()
+            return None
+        assert self._message is not None
+        self._expected = place + 1
+        self._message.pieces += 1
+        self._message.grow(detail, self._read, self._held)
+        if more:
+            return None
+        complete = self._message
+        self._forget()
+        return complete
+
+    def _forget(self) -> None:
+        if self._message is not None:
+            self._message.drop(self._held)
+        self._message = None
+
+    def _take(self, first: int, stop: int, came: Mark, until: Mark, *, begins: bool) -> Taken:
+        count = stop - first
+        self.frames += count
+        self.first = self.first or came
+        self._before, self.end = self.end, until
+        if self.last is None:  # H5; else the handshake said so: H4
+            self.last = first - 1
+        begin = unwrap(first & self.mask, self.last, self.mask)
+        if begin > self.last:
+            if begin > self.last + 1:
+                self._passed_over(self.last + 1, begin, came, begins=begins)
+            accepted_from = begin
+        else:
+            accepted_from = min(self.last + 1, begin + count)
+            self._not_newer(begin, accepted_from, came)
+        end = begin + count
+        if accepted_from < end:
+            self.last = end - 1
+        self.seen.add(begin, end)
+        self.taken = Taken(begin, end, accepted_from)
+        return self.taken
+
+    def _passed_over(self, first: int, stop: int, came: Mark, *, begins: bool) -> None:
+        """Newer by more than one: what lies between is ignored silently (H2)."""
+        if self._final_at == first - 1:  # H10
+            first += 1
+            self.skips += 1
+        elif self._open_at == first - 1 and begins:
+            if stop == first + 1:  # H11
+                self.abandoned.add(came)
+                self._forget()
+                first += 1
+            else:  # H14
+                stop -= 1
+                self.skips += 1
+        if first >= stop:
+            return
+        if not self.seen and not self.known_start:
+            return
+        self.lost.add(first, stop)
+        if len(self.gaps) < MAX_GAPS:
+            self.gaps.append(HopGap(first, stop, self._before, came))
+            latest = self._gap_times[-1] if self._gap_times else came.at_ns
+            self._gap_times.append(max(latest, came.at_ns))
+        else:
+            self.unlisted_gaps += 1
+
+    def _not_newer(self, first: int, stop: int, came: Mark) -> None:
+        """Equal or older: the whole frame is thrown away (H3)."""
+        self.discarded.add(came)
+        self.discarded.count += stop - first - 1
+        for a, b in self.seen.within(first, stop):
+            self.repeated += b - a
+        for a, b in self.lost.remove(first, stop):
+            self.late.add(a, b, came)
+
+    def gaps_between(self, start_ns: int, stop_ns: int) -> bool:
+        """Whether sns were passed over in this span of time."""
+        place = bisect_left(self._gap_times, start_ns)
+        return place < len(self._gap_times) and self._gap_times[place] <= stop_ns

@@ -1,0 +1,117 @@
+"""Several subscribers of one node and key expression, told apart by their queries (zenoh.md 9.5).
+
+They get the same live samples, so one machine stands for all of them until they ask: each sends a
+query of its own for the same gap. Where identical queries stand open side by side, each gets a
+*lane*: the same machine, which gets only the replies to its own query. A lane that does not ask
+when the others do is given up: nobody says that a subscriber ended. Row S28 of
+``replay.zenoh.tables``.
+
+Periodic queries of one subscriber pile up and look the same, so a source that is asked for
+periodically has no lanes, and side by side is at the same time.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from seqaudit.replay.sequence.gaps import Arrival, Mark
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.zenoh.subscriber import Query, Sort, Subscriber
+
+MAX_LANES: Final = 16
+#: Subscribers of one node see the same sample, and ask within this time of each other.
+BESIDE_NS: Final = 100_000_000
+
+
+class Lane(Subscriber):
+    """One of them: what it was handed, and its misses; gaps are told of by the one for all."""
+
+    over = False  # it did not ask
+
+    @classmethod
+    def like(cls, one: Subscriber, queries: Iterable[Query]) -> "Lane":
+        """A lane that has what ``one`` has, with these queries open."""
+        lane = cls(one.subject, one.source, one._grace_ns, one._cause, retention_ns=2**62)
+        lane.last, lane.start = one.last, one.start
+        lane.pending = RangeSet(one.pending)
+        lane.queries = list(queries)
+        for first, stop in one.delivery.ranges:
+            lane.delivery.deliver(first, stop)
+        lane.misses, lane.missed = list(one.misses), one.missed
+        lane.asked_at_all = True
+        lane._held, lane._delivered_at = one._held, one._delivered_at
+        return lane
+
+    def advance(self, at_ns: int) -> None:
+        if self.waiting is not None and at_ns - self.waiting.at_ns > self._grace_ns:
+            self.over = True
+
+    def finish(self) -> None:
+        """Nothing to close."""
+
+    def _note(self, first: int, stop: int, arrival: Arrival) -> None:
+        """No gaps of its own."""
+
+    def _agree(self, first: int, mark: Mark) -> None:
+        if self.last is not None and first > self.last + 1:
+            self.pending.remove(self.last + 1, first)
+            self.delivery.deliver(self.last + 1, first)
+            self.last = first - 1
+            self._deliver_pending(mark)
+
+
+class Lanes:
+    """The lanes of one subscriber machine; none before two identical queries stand side by side."""
+
+    def __init__(self, one: Subscriber) -> None:
+        self.one = one
+        self.all: list[Lane] = []
+        self._periodic = False
+
+    @property
+    def living(self) -> list[Lane]:
+        return [lane for lane in self.all if not lane.over]
+
+    def query(self, query: Query) -> None:
+        """Before ``one`` gets it."""
+        if query.sort is Sort.PERIODIC:
+            self._periodic = True
+            self.all.clear()
+        if self._periodic:
+            return
+        if not self.all:
+            beside = [q for q in self.one.queries if _same(q, query)]
+            if not any(query.asked.at_ns - q.asked.at_ns <= BESIDE_NS for q in beside):
+                return
+            if any(q.replies for q in beside):
+                return
+            self.all.append(Lane.like(self.one, self.one.queries))
+        free = [lane for lane in self.living if not any(_same(q, query) for q in lane.queries)]
+        agreeing = [lane for lane in free if lane.last is not None and query.first == lane.last + 1]
+        lane = next(iter(agreeing or free), None)
+        if lane is None:
+            if len(self.all) >= MAX_LANES or not self.living:
+                return
+            model = self.living[0]
+            if any(q.replies for q in model.queries):
+                return
+            lane = Lane.like(model, [q for q in model.queries if not _same(q, query)])
+            self.all.append(lane)
+        lane.query(query)
+
+    def sample(self, first: int, stop: int, arrival: Arrival, reply: Query | None) -> None:
+        """Live: to all; a reply: to the one that asked."""
+        for lane in self.living:
+            if reply is None or reply in lane.queries:
+                lane.sample(first, stop, arrival, reply)
+
+    def query_ended(self, query: Query, mark: Mark) -> None:
+        for lane in self.living:
+            lane.query_ended(query, mark)
+
+    def advance(self, at_ns: int) -> None:
+        for lane in self.living:
+            lane.advance(at_ns)
+
+
+def _same(one: Query, other: Query) -> bool:
+    return one.key == other.key and one.text == other.text

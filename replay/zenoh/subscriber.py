@@ -1,0 +1,588 @@
+"""The subscriber of missed-samples recovery: one source at one key expression (zenoh.md 9.4, 10).
+
+``Subscriber`` replays the shipped AdvancedSubscriber, ``DocumentSubscriber`` the ReliableSubscriber
+of the design document. Samples come as runs [first, stop) that its transport accepted; sns are
+unwrapped. Rows S3 to S29 of ``replay.zenoh.tables`` (D2 to D9 for the document's).
+
+What no capture shows is whether recovery is switched on: a gap opens a *wait for the query* that
+such a subscriber sends at once. It ends with that query, or when ``grace_ns`` has passed without
+one: then the misses were due when the gap showed (no recovery, no cache known, or multicast).
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from seqaudit.replay.sequence.durations import Durations
+from seqaudit.replay.sequence.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
+from seqaudit.replay.sequence.notes import Note
+from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
+
+MAX_KEPT_GAPS: Final = 10_000
+MAX_KEPT_MISSES: Final = 10_000
+
+#: Of the state of an idle source (zenoh.md 9.4).
+RETENTION_NS: Final = 3_600_000_000_000
+
+BY_SAMPLE: Final = "a newer sample"
+BY_HEARTBEAT: Final = "heartbeat"
+BY_QUERY: Final = "this subscriber's own query"
+BY_REPLY: Final = "a reply that brought it"
+
+
+class Cause(StrEnum):
+    """Why missed samples did not come back (zenoh.md 9.4 consequences, 11)."""
+
+    EVICTED = "evicted: the cache is too small"
+    NO_CACHE = "no cache"
+    EMPTY = "no cache had them"
+    QUERY_LOST = "query lost or not answered in time"
+    REPLY_LOST = "reply lost"
+    REPLY_OR_EVICTED = "reply lost, or evicted"
+    NOT_ASKED = "not asked"
+    GONE = "publisher gone"
+    NOBODY = "numbered by ROS 2: nothing asks for them"  # S29
+    CUT = "not known: snap length cut off what was asked or answered"
+
+
+class Sort(StrEnum):
+    """What a query is for (zenoh.md 9.1)."""
+
+    RECOVERY = "recovery"
+    PERIODIC = "periodic"
+    HEARTBEAT = "heartbeat"
+    HISTORY = "history"
+    LATE = "late publisher"
+
+
+#: Queries for what is missing; a sample that only their replies bring was lost.
+FOR_MISSING: Final = frozenset({Sort.RECOVERY, Sort.PERIODIC, Sort.HEARTBEAT})
+
+
+@dataclass(slots=True)
+class Query:
+    """One query on the wire: from its Request to its ResponseFinal, or its timeout."""
+
+    number: int
+    requester: str
+    key: str
+    text: str  # its parameters
+    sort: Sort
+    source: str | None
+    first: int | None  # sns asked for, unwrapped, inclusive; null: open
+    last: int | None
+    asked: Mark
+    deadline_ns: int
+    newest: int | None = None  # highest sn of its source that had come live when it was asked
+    ended: Mark | None = None
+    timed_out: bool = False
+    replies: int = 0
+    replied: RangeSet = field(default_factory=RangeSet)
+    refused: int = 0  # replies that the transport threw away
+    responders: set[str] = field(default_factory=set)
+    reply_bytes: int = 0
+    reply_gap: bool = False  # transport sns are missing on the way of the replies
+    gone: bool = False  # the session ended first
+    filled: int = 0  # samples it recovered
+    quiet: bool = False  # asked while nothing was missing
+    evicted: RangeSet | None = None  # what the cache no longer had; null: its depth is not known
+
+    @property
+    def final(self) -> bool:
+        """A ResponseFinal ended it."""
+        return self.ended is not None and not self.timed_out and not self.gone
+
+    @property
+    def idle(self) -> bool:
+        """Asked while nothing was missing, and that was so."""
+        return self.quiet and not self.filled
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A miss callback that was due: [first, stop) of the source."""
+
+    first: int
+    stop: int
+    due: Mark
+    cause: Cause
+    query: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Live samples of [first, stop) that waited behind a gap (head of line).
+
+    Attributes:
+        count: how many of them.
+        held: since the first of them came.
+    """
+
+    first: int
+    stop: int
+    count: int
+    held: Mark
+    released: Mark
+
+
+class Subscriber:
+    """See the module.
+
+    Args:
+        grace_ns: how long a query may take to appear after the gap.
+        history_max: of the initial history query; null: no limit or no history.
+        retention_ns: an idle source is forgotten after that, unless ``kept`` (a token) says no.
+        cause: says why [first, stop) stays missing after a query (null: none was sent), and since
+            when it is known to be missing (ns).
+    """
+
+    def __init__(
+        self,
+        subject: str | None,
+        source: str,
+        grace_ns: int,
+        cause: Callable[["Subscriber", int, int, Query | None, int], Cause],
+        *,
+        history: bool = False,
+        history_max: int | None = None,
+        retention_ns: int = RETENTION_NS,
+        kept: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._retention_ns = retention_ns
+        self._kept = kept
+        self._touched_ns: int | None = None
+        self.forgotten = 0  # times that an idle source was forgotten
+        self.subject = subject
+        self.source = source
+        self.last: int | None = None
+        self.start: int | None = None  # first sn ever handed to this machine
+        self.pending = RangeSet()
+        self.queries: list[Query] = []  # open ones (pending_q)
+        self.history = history  # an initial history query is open (global_q)
+        self.history_max = history_max
+        self.delivery = DeliveryOrder()
+        self.misses: list[Miss] = []
+        self.missed = 0
+        self.repeats = Note()
+        self.repeat_count = 0
+        self.waits: list[Wait] = []
+        self.waiting: Mark | None = None  # a gap showed and its query has not come yet
+        self.gaps: list[Gap] = []
+        self.gap_count = 0
+        self.counts: dict[Outcome, int] = dict.fromkeys(Outcome, 0)
+        self.recovery = Durations()
+        self.recovered = RangeSet()
+        self.unrecovered = RangeSet()
+        self.tracker: GapTracker | None = None
+        self.heard: int | None = None  # highest sn that a heartbeat told
+        self.heard_at: Mark | None = None
+        self.asked_at_all = False
+        self.first_at: Mark | None = None
+        self.quiet_samples = 0  # live ones that came in order while nothing was missing
+        self.quiet_heartbeats = 0  # that told nothing new while nothing was missing
+        self._calm = True  # before the sample that is being taken
+        self._beat: int | None = None  # what the last of these said
+        self._undelivered: list[tuple[int, Part]] = []  # what filled gaps, by where it ends
+        self._by_reply: list[Gap] = []  # of samples that only a reply showed, by first sn
+        self._held: Mark | None = None
+        self._waited = RangeSet()  # live samples held back since then
+        self._grace_ns = grace_ns
+        self._cause = cause
+        self._delivered_at: Mark | None = None
+        self._filling: Query | None = None
+
+    # -- what arrives --------------------------------------------------------------------------
+
+    def sample(self, first: int, stop: int, arrival: Arrival, reply: Query | None) -> None:
+        """Samples [first, stop), live or from a reply: the code path is the same (9.4)."""
+        self._forget_if_idle(arrival)
+        if reply is None and self._by_reply:
+            self._overtaken(first, stop)
+        self._filling, self._calm = reply, self.calm
+        self._note(first, stop, arrival)
+        self._take(first, stop, arrival.first)
+        if reply is None:
+            self._after_live(arrival.first)
+
+    def _forget_if_idle(self, arrival: Arrival) -> None:
+        """What is known of a source goes after an hour without it (S26)."""
+        touched, self._touched_ns = self._touched_ns, arrival.last.at_ns
+        if touched is None or arrival.first.at_ns - touched <= self._retention_ns:
+            return
+        if self.last is None or self.queries or self.history or self.pending or self._kept():
+            return
+        self.forgotten += 1
+        self.last = self.tracker = None
+
+    @property
+    def calm(self) -> bool:
+        """Nothing is missing, and no query for anything is open."""
+        return not (
+            self.pending
+            or self.waiting is not None
+            or any(not query.quiet for query in self.queries)
+            or (self.tracker is not None and self.tracker.missing())
+        )
+
+    def quiet_control(self, queries: Iterable[Query]) -> tuple[int, int]:
+        """Control messages and live samples that passed while nothing was missing."""
+        messages = sum(1 + query.replies + query.final for query in queries if query.idle)
+        return messages + self.quiet_heartbeats, self.quiet_samples
+
+    def heartbeat(self, told: int, mark: Mark) -> None:
+        """The publisher says that ``told`` is its last sn (S14, S16)."""
+        self._beat = None
+        if self.calm and self.last is not None and told <= self.last:
+            self.quiet_heartbeats += 1
+            self._beat = told
+        if self.heard is None or told > self.heard:
+            self.heard, self.heard_at = told, mark
+        if self.tracker is not None and self.last is not None and told > self.last:
+            self.tracker.reveal(told + 1, mark, BY_HEARTBEAT)
+
+    def query(self, query: Query) -> None:
+        """A query of this subscriber for this source: S11, S13 (one of several), S15, S17, S23."""
+        if query.first is not None:
+            self._agree(query.first, query.asked)
+        if query.sort is Sort.HEARTBEAT and query.last is not None and query.last == self._beat:
+            self.quiet_heartbeats -= 1  # at the publisher's end: it did tell something new
+            self._beat = None
+        query.quiet = query.sort is Sort.PERIODIC and self.calm
+        self.asked_at_all = True
+        self.queries.append(query)
+        self.waiting = None
+        if self.tracker is not None:
+            stop = self.tracker.known_stop if query.last is None else query.last + 1
+            first = self.tracker.known_stop if query.first is None else query.first
+            self.tracker.request(first, stop, query.asked)
+
+    def query_ended(self, query: Query, mark: Mark) -> None:
+        """Final, timeout (S22) or end of the session; at the last one all pending goes (S18)."""
+        if query in self.queries:
+            self.queries.remove(query)
+            if not self.queries and not self.history:
+                self.flush(mark, query)
+
+    def history_ended(self, mark: Mark) -> None:
+        """The initial history query ended (S19)."""
+        self.history = False
+        if not self.queries:
+            # With a limit of 1 nothing waits for the history (S5), and a live sample behind a gap
+            # that no query followed waits for nothing at all (S8).
+            unasked = self.history_max == 1 and self.waiting is not None
+            self.flush(mark, None, history=not unasked)
+
+    def advance(self, at_ns: int) -> None:
+        """Time has come to this point."""
+        if self.waiting is not None and at_ns - self.waiting.at_ns > self._grace_ns:
+            self.flush(self.waiting, None)
+
+    def finish(self) -> None:
+        """The capture is over."""
+        if self.waiting is not None:
+            self.flush(self.waiting, None)
+        if self.tracker is not None and not self.queries:
+            for first, stop in self.tracker.close(2**63, Outcome.UNRECOVERED, None):
+                self.unrecovered.add(first, stop)
+        elif self.tracker is not None:
+            self.tracker.close(2**63, Outcome.GONE, None)
+
+    # -- the table -----------------------------------------------------------------------------
+
+    def _take(self, first: int, stop: int, mark: Mark) -> None:
+        if self.last is None:
+            if self.history and self.history_max != 1:  # S4
+                first = self._hold_history(first, stop, mark)
+                if first >= stop:
+                    return
+            else:  # S3, S5
+                self._quiet(first, stop)
+                self._deliver(first, stop, mark)
+                return
+        assert self.last is not None
+        if first <= self.last:  # S9
+            self._repeated(first, min(stop, self.last + 1), mark)
+            first = self.last + 1
+        if first >= stop:
+            return
+        if first == self.last + 1:  # S6
+            self._quiet(first, stop)
+            self._deliver(first, stop, mark)
+            self._deliver_pending(mark)
+        else:  # S7, or S8 where nobody asks
+            self._hold(first, stop, mark)
+
+    def _quiet(self, first: int, stop: int) -> None:
+        if self._filling is None and self._calm:
+            self.quiet_samples += stop - first
+
+    def _hold_history(self, first: int, stop: int, mark: Mark) -> int:
+        """Kept back until the history is there, at most ``history_max`` of them."""
+        room = stop - first
+        if self.history_max is not None:
+            room = min(room, max(self.history_max - self.pending.total(), 1))
+        self._hold(first, first + room, mark)
+        if self.history_max is not None and self.pending.total() >= self.history_max:
+            low, high = next(iter(self.pending))
+            self.pending.remove(low, high)
+            self._deliver(low, high, mark)
+        return first + room
+
+    def _after_live(self, mark: Mark) -> None:
+        """Pending samples and no open query: such a subscriber asks now (S10), history or not."""
+        kept = self.history and self.last is None  # S4: by the history, not by a gap
+        if self.pending and not self.queries and not kept and self.waiting is None:
+            self.waiting = mark
+
+    def flush(self, mark: Mark, query: Query | None, *, history: bool = False) -> None:
+        """Hand on everything pending; each hole is a miss (S20), what is old is dropped (S21).
+
+        Args:
+            query: the one for missing samples that ended; null: there was none.
+            history: the initial history query ended, and everything waited for that.
+        """
+        self.waiting = None
+        pending, self.pending = list(self.pending), RangeSet()
+        at_once = query is None and not history  # nobody asked: they did not wait
+        if at_once:
+            self.quiet_samples += sum(b - a for a, b in pending)
+        for first, stop in pending:
+            if self.last is not None and first > self.last + 1:
+                self._miss(self.last + 1, first, mark, query, at_once=at_once)
+            if self.last is not None:
+                first = max(first, self.last + 1)
+            self._deliver(first, stop, mark)
+        self._release(mark)
+
+    def _miss(
+        self, first: int, stop: int, mark: Mark, query: Query | None, *, at_once: bool
+    ) -> None:
+        gap = None if self.tracker is None else self.tracker.gap_of(stop - 1)
+        if at_once and gap is not None:
+            mark = gap.revealed
+        since = mark if gap is None else gap.revealed
+        cause = self._cause(self, first, stop, query, since.at_ns)
+        self.missed += stop - first
+        if len(self.misses) < MAX_KEPT_MISSES:
+            number = None if query is None else query.number
+            self.misses.append(Miss(first, stop, mark, cause, number))
+        self.unrecovered.add(first, stop)
+        if self.tracker is not None:
+            self.tracker.close(stop, Outcome.UNRECOVERED, None)
+
+    def _hold(self, first: int, stop: int, mark: Mark) -> None:
+        new = self.pending.add(first, stop)
+        for a, b in _without(first, stop, new):
+            self._repeated(a, b, mark)
+        self._held = self._held or mark
+        if self._filling is None:
+            for a, b in new:
+                self._waited.add(a, b)
+
+    def _deliver_pending(self, mark: Mark) -> None:
+        while self.pending and self.last is not None and self.pending.first() <= self.last + 1:
+            first, stop = next(iter(self.pending))
+            self.pending.remove(first, stop)
+            if stop > self.last + 1:
+                self._deliver(max(first, self.last + 1), stop, mark)
+        if not self.pending:
+            self._release(mark)
+            self.waiting = None
+
+    def _release(self, mark: Mark) -> None:
+        if self._held is not None and self._delivered_at is not None and self.last is not None:
+            if len(self.waits) < MAX_KEPT_MISSES and self._waited:
+                waited = self._waited
+                self.waits.append(
+                    Wait(waited.first(), waited.stop(), waited.total(), self._held, mark)
+                )
+            self._held, self._waited = None, RangeSet()
+
+    def _deliver(self, first: int, stop: int, mark: Mark) -> None:
+        if first >= stop:
+            return
+        self.delivery.deliver(first, stop)
+        self.last = stop - 1
+        self._delivered_at = mark
+        if self._undelivered:
+            for end, part in self._undelivered:
+                if end <= stop:
+                    part.delivered = mark
+            self._undelivered = [entry for entry in self._undelivered if entry[0] > stop]
+
+    def _repeated(self, first: int, stop: int, mark: Mark) -> None:
+        self.repeats.add(first, stop, mark)
+        self.repeat_count += stop - first
+
+    def _agree(self, first: int, mark: Mark) -> None:
+        """The query says what this subscriber's last sn was, known here or not (S12)."""
+        if self.last is None or first == self.last + 1:
+            return
+        if first > self.last + 1:  # it has more than was captured
+            if self.tracker is not None:
+                self.tracker.reveal(first, mark, BY_QUERY)
+                self.tracker.close(first, Outcome.UNCAPTURED, mark)
+            self.pending.remove(self.last + 1, first)
+            self.delivery.deliver(self.last + 1, first)
+            self.last = first - 1
+            self._deliver_pending(mark)
+            return
+        if self.asked_at_all or self.start is None or first > self.start:
+            return  # samples and the query crossed
+        for a, b in self.delivery.ranges:  # it has had this source before the first sample here
+            self.pending.add(a, b)
+        assert self.tracker is not None
+        tracker = self._new_tracker(first)
+        tracker.last = self.tracker.last
+        for a, b in self.tracker.seen:
+            tracker.arrive(a, b, Arrival(mark, mark, False, None, None), BY_SAMPLE)
+        self.tracker = tracker
+        self.delivery = DeliveryOrder()
+        self.start, self.last = first, first - 1
+        self._held = self._held or self.first_at
+
+    # -- gaps ----------------------------------------------------------------------------------
+
+    def _note(self, first: int, stop: int, arrival: Arrival) -> None:
+        if self.tracker is None:
+            if self.start is None:
+                self.first_at = arrival.first
+            self.start = first
+            self.tracker = self._new_tracker(first)
+        elif self.history and first < self.tracker.known_stop:
+            self.start = min(first, self.start or first)
+        elif self._only_asked_for(first, stop):
+            self._shown_by_reply(stop, arrival)
+        self.tracker.arrive(first, stop, arrival, BY_SAMPLE)
+
+    def _only_asked_for(self, first: int, stop: int) -> bool:
+        """Nothing but a reply to a query for missing samples says that these exist."""
+        query, tracker = self._filling, self.tracker
+        return (
+            query is not None
+            and query.sort in FOR_MISSING
+            and query.first is not None
+            and tracker is not None
+            and stop > tracker.known_stop
+        )
+
+    def _shown_by_reply(self, stop: int, arrival: Arrival) -> None:
+        """Last samples that were lost; a query brings them before anything says so (S27)."""
+        assert self.tracker is not None and self._filling is not None
+        gap = self.tracker.reveal(stop, arrival.first, BY_REPLY)
+        if gap is not None:
+            gap.requested = self._filling.asked
+            gap.requests = 1
+            if len(self._by_reply) < MAX_KEPT_GAPS:
+                self._by_reply.append(gap)
+
+    def _overtaken(self, first: int, stop: int) -> None:
+        """The original comes after all: the reply was only faster."""
+        place = bisect_right(self._by_reply, first, key=lambda gap: gap.stop)
+        while place < len(self._by_reply) and self._by_reply[place].first < stop:
+            gap = self._by_reply[place]
+            place += 1
+            parts = gap.parts.get(Outcome.RECOVERED)
+            moved = [] if parts is None else parts.ranges.remove(first, stop)
+            for a, b in moved:
+                assert parts is not None
+                late = gap.parts.setdefault(
+                    Outcome.REORDERED, Part(RangeSet(), parts.first, parts.last, parts.delivered)
+                )
+                late.ranges.add(a, b)
+                self.counts[Outcome.RECOVERED] -= b - a
+                self.counts[Outcome.REORDERED] += b - a
+                self.recovered.remove(a, b)
+            if parts is not None and not parts.ranges:
+                del gap.parts[Outcome.RECOVERED]
+
+    def _new_tracker(self, start: int) -> GapTracker:
+        return GapTracker(start, self._judge, self._closed, self._filled)
+
+    def _judge(self, gap: Gap, part: Range, arrival: Arrival) -> Outcome:
+        """How a filled part of a gap ended: a reply repairs, anything else was only late."""
+        return Outcome.RECOVERED if arrival.repair else Outcome.REORDERED
+
+    def _filled(self, gap: Gap, piece: Range, outcome: Outcome, part: Part) -> None:
+        count = piece[1] - piece[0]
+        self.counts[outcome] += count
+        if part.last is not None and len(self._undelivered) < MAX_KEPT_MISSES:
+            self._undelivered.append((piece[1], part))
+        if outcome is Outcome.RECOVERED and part.last is not None:
+            self.recovered.add(*piece)
+            if gap.revealed_by != BY_REPLY:
+                self.recovery.add(part.last.at_ns - gap.revealed.at_ns, count)
+            if self._filling is not None:
+                self._filling.filled += count
+
+    def _closed(self, gap: Gap) -> None:
+        self.gap_count += 1
+        if len(self.gaps) < MAX_KEPT_GAPS:
+            self.gaps.append(gap)
+
+
+class DocumentSubscriber(Subscriber):
+    """The ReliableSubscriber of the design document (zenoh.md 10): replies wait for their query.
+
+    The first sample of a source and the expected one are passed on (D2, D3), any other is pending
+    and asked for (D4). Replies are sorted and handed on when the query ends (D5), then what was
+    pending (D6); for what is still missing no miss callback is due, only an error in the log (D7).
+    Periodic queries and history as in the shipped one (D8, D9).
+    """
+
+    def __init__(
+        self,
+        subject: str | None,
+        source: str,
+        grace_ns: int,
+        cause: Callable[[Subscriber, int, int, Query | None, int], Cause],
+        *,
+        history: bool = False,
+        history_max: int | None = None,
+        retention_ns: int = RETENTION_NS,
+        kept: Callable[[], bool] = lambda: True,
+    ) -> None:
+        super().__init__(
+            subject, source, grace_ns, cause, history=history, history_max=None, kept=lambda: True
+        )
+        self.last_frame = 0  # of the last sample that came
+
+    def before(self, older: list[Range]) -> None:
+        """Historical samples, handed on before what came live (D9)."""
+        live, self.delivery = self.delivery, DeliveryOrder()
+        for first, stop in (*older, *live.ranges):
+            self.delivery.deliver(first, stop)
+        self.delivery.unlisted += live.unlisted
+
+    def _agree(self, first: int, mark: Mark) -> None:
+        """Its range begins with the last one it has (D20)."""
+        if first != self.last:
+            super()._agree(first, mark)
+
+    def sample(self, first: int, stop: int, arrival: Arrival, reply: Query | None) -> None:
+        """As the document has it: a reply joins what is pending until its query ends (D5)."""
+        self.last_frame = arrival.last.frame
+        if reply is None or self.last is None:
+            super().sample(first, stop, arrival, reply)
+            return
+        self._filling = reply
+        self._note(first, stop, arrival)
+        if first <= self.last:
+            self._repeated(first, min(stop, self.last + 1), arrival.first)
+            first = self.last + 1
+        if first < stop:
+            self._hold(first, stop, arrival.first)
+
+
+def _without(first: int, stop: int, parts: list[Range]) -> list[Range]:
+    """[first, stop) less some of its parts."""
+    left: list[Range] = []
+    for a, b in parts:
+        if first < a:
+            left.append((first, a))
+        first = b
+    if first < stop:
+        left.append((first, stop))
+    return left

@@ -1,0 +1,335 @@
+"""JUnit XML, SARIF and HTML of an audit: what other programs read, and that nothing in it acts."""
+
+import base64
+import copy
+import hashlib
+import json
+import re
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from seqaudit.cli.main import main
+from seqaudit.cli.output.junit import junit
+from seqaudit.cli.output.page import page
+from seqaudit.cli.output.sarif import sarif, uri
+from seqaudit.replay.stages.rules import RULES
+
+Report = dict[str, Any]
+
+#: Text as a hostile sender would choose it.
+HOSTILE = "</p><script>alert(1)</script><img src=x onerror=alert(1)>\"'&]]>\x1b[31m\u202e\x00\ufffe"
+
+
+def run(*args: object) -> Result:
+    return CliRunner().invoke(main, ["audit", "--engine", "direct", *map(str, args)])
+
+
+@pytest.fixture(scope="module")
+def captures() -> list[Path]:
+    root = Path(__file__).parent.parent.parent.parent / "fixtures" / "jgroups"
+    return [root / "n4-loss-1" / "C.pcap", root / "n2-last-lost-1" / "C.pcap"]
+
+
+@pytest.fixture(scope="module")
+def report(captures: list[Path]) -> Report:
+    shown: Report = json.loads(run("--format", "json", *captures).stdout)
+    return shown
+
+
+@pytest.fixture
+def hostile(report: Report) -> Report:
+    """The report with hostile text wherever text can come from a wire or a file name."""
+    changed = copy.deepcopy(report)
+    for finding in changed["findings"]:
+        finding |= {"text": HOSTILE, "filter": HOSTILE, "stream": HOSTILE}
+        for evidence in finding["evidence"]:
+            evidence["shows"] = HOSTILE
+    for stream in changed["streams"]:
+        stream["sender_name"] = HOSTILE
+    for capture in changed["captures"]:
+        capture["path"] = HOSTILE + str(capture["capture"])
+    for rule in changed["rules"]:
+        for entry in rule["not_judged"]:
+            entry["why"] = HOSTILE
+    changed["unreadable"] = [{"path": HOSTILE, "problem": HOSTILE}]
+    return changed
+
+
+@pytest.mark.parametrize("shape", ["junit", "sarif", "html"])
+def test_two_runs_give_the_same_bytes_and_the_usual_exit_code(
+    shape: str, captures: list[Path]
+) -> None:
+    first, second = (run("--format", shape, *captures) for _ in range(2))
+    assert first.stdout_bytes == second.stdout_bytes
+    assert first.exit_code == 1  # a message that never arrived
+
+
+# ---- JUnit
+
+
+def suites(text: str) -> list[ET.Element]:
+    return list(ET.fromstring(text))
+
+
+#: Attributes and children that junit-10.xsd of Jenkins' xUnit plugin allows, of those in use.
+JUNIT = {
+    "testsuites": ({"name", "time", "tests", "failures", "errors"}, {"testsuite"}),
+    "testsuite": (
+        {"name", "tests", "failures", "errors", "group", "time", "skipped", "timestamp"},
+        {"testcase", "properties", "system-out", "system-err"},
+    ),
+    "testcase": (
+        {"name", "time", "classname", "group"},
+        {"skipped", "error", "failure", "system-out", "system-err"},
+    ),
+    "failure": ({"type", "message"}, set()),
+    "error": ({"type", "message"}, set()),
+    "skipped": ({"type", "message"}, set()),
+    "system-out": (set(), set()),
+}
+
+
+def test_junit_has_what_jenkins_schema_knows(report: Report, hostile: Report) -> None:
+    for one in (report, hostile):
+        root = ET.fromstring(junit(one, "info"))
+        assert root.tag == "testsuites"
+        for element in root.iter():
+            attributes, children = JUNIT[element.tag]
+            assert set(element.attrib) <= attributes
+            assert {child.tag for child in element} <= children
+        for suite in root:
+            assert {"name", "tests", "failures", "errors"} <= set(suite.attrib)
+
+
+def test_a_capture_is_a_suite_and_a_rule_a_test(report: Report) -> None:
+    found = suites(junit(report, "error"))
+    assert [suite.get("name") for suite in found] == [c["path"] for c in report["captures"]]
+    for number, suite in enumerate(found):
+        judged, skipped = set(), set()
+        for rule in report["rules"]:
+            code = f"{rule['rule']} {rule['name']}"
+            if any(entry["capture"] == number for entry in rule["judged"]):
+                judged.add(code)
+            elif any(entry["capture"] == number for entry in rule["not_judged"]):
+                skipped.add(code)
+        named = {case.get("name"): case for case in suite}
+        assert set(named) == judged | skipped
+        assert {name for name, case in named.items() if case.find("skipped") is not None} == skipped
+        assert suite.get("tests") == str(len(suite))
+        assert suite.get("skipped") == str(len(skipped))
+
+
+@pytest.mark.parametrize(
+    ("fail_on", "counted"),
+    [("error", {"error"}), ("warning", {"error", "warning"}), ("never", set())],
+)
+def test_findings_that_count_are_failures_and_others_are_output(
+    report: Report, fail_on: str, counted: set[str]
+) -> None:
+    root = ET.fromstring(junit(report, fail_on))
+    bad = {
+        (finding["capture"], finding["rule"])
+        for finding in report["findings"]
+        if finding["severity"] in counted
+    }
+    failed = {
+        (number, str(case.get("name")).split()[0])
+        for number, suite in enumerate(root)
+        for case in suite
+        if case.find("failure") is not None
+    }
+    assert failed == bad
+    assert root.get("failures") == str(len(bad))
+    told = "".join(root.itertext())
+    for finding in report["findings"]:
+        assert finding["text"] in told
+        assert finding["filter"] in told
+        assert finding["stream"] is None or f"stream {finding['stream']}" in told
+
+
+def test_what_could_not_be_judged_is_an_error(tmp_path: Path, captures: list[Path]) -> None:
+    missing = tmp_path / "missing.pcap"
+    shown = run("--format", "junit", captures[0], missing)
+    assert shown.exit_code == 2
+    first, second = suites(shown.stdout)
+    assert (first.get("errors"), second.get("errors")) == ("0", "1")
+    error = second.find("testcase/error")
+    assert error is not None
+    assert "does not exist" in str(error.get("message"))
+
+
+def test_hostile_text_is_inert_in_junit(hostile: Report) -> None:
+    text = junit(hostile, "info")
+    root = ET.fromstring(text)
+    assert not {element.tag for element in root.iter()} & {"script", "img", "p"}
+    assert not set("\x1b\x00\u202e\ufffe") & set(text)
+
+
+# ---- SARIF
+
+
+def test_rules_of_the_log_come_from_the_registry(report: Report) -> None:
+    (only,) = json.loads(sarif(report))["runs"]
+    driver = only["tool"]["driver"]
+    assert driver["name"] == "seqaudit"
+    assert [rule["id"] for rule in driver["rules"]] == [r["rule"] for r in report["rules"]]
+    for rule in driver["rules"]:
+        known = RULES[rule["id"]]
+        assert rule["fullDescription"]["text"] == known.meaning
+        assert known.action in rule["help"]["text"]
+        assert re.fullmatch(r"[A-Za-z0-9]+", rule["name"])
+
+
+def test_results_are_the_findings_with_their_frames(report: Report) -> None:
+    log = json.loads(sarif(report))
+    assert log["version"] == "2.1.0"
+    (only,) = log["runs"]
+    levels = {"error": "error", "warning": "warning", "info": "note"}
+    for finding, result in zip(report["findings"], only["results"], strict=True):
+        assert result["ruleId"] == finding["rule"]
+        rule = only["tool"]["driver"]["rules"][result["ruleIndex"]]
+        assert rule["id"] == finding["rule"]
+        assert result["level"] == levels[finding["severity"]]
+        assert result["message"]["text"] == finding["text"]
+        (location,) = result["locations"]
+        file = location["physicalLocation"]["artifactLocation"]
+        path = report["captures"][finding["capture"]]["path"]
+        assert file == {"uri": uri(path), "index": finding["capture"]}
+        assert only["artifacts"][file["index"]]["location"]["uri"] == file["uri"]
+        frames = [x["name"] for x in location.get("logicalLocations", []) if x["kind"] == "frame"]
+        assert frames == ([] if finding["frame"] is None else [f"frame {finding['frame']}"])
+        shown = [related["message"]["text"] for related in result.get("relatedLocations", [])]
+        assert shown == [evidence["shows"] for evidence in finding["evidence"]]
+        assert result["properties"]["filter"] == finding["filter"]
+
+
+def test_fingerprints_are_unlike_each_other_and_outlive_folders_and_words(report: Report) -> None:
+    def prints(of: Report) -> list[str]:
+        (only,) = json.loads(sarif(of))["runs"]
+        return [result["partialFingerprints"]["seqaudit/v1"] for result in only["results"]]
+
+    changed = copy.deepcopy(report)
+    for capture in changed["captures"]:
+        capture["path"] = f"/elsewhere/{Path(capture['path']).name}"
+    for finding in changed["findings"]:
+        finding["text"] = "in other words"
+    changed["findings"].append(changed["findings"][0])  # twice the same is two
+    before, after = prints(report), prints(changed)
+    assert after[:-1] == before
+    assert len(set(after)) == len(after)
+
+
+def test_rules_that_could_not_be_judged_are_notes(report: Report) -> None:
+    (only,) = json.loads(sarif(report))["runs"]
+    (invocation,) = only["invocations"]
+    assert invocation["executionSuccessful"] is True
+    expected = [
+        (rule["rule"], entry["capture"])
+        for rule in report["rules"]
+        for entry in rule["not_judged"]
+        if all(judged["capture"] != entry["capture"] for judged in rule["judged"])
+    ]
+    told = [note["associatedRule"]["id"] for note in invocation["toolExecutionNotifications"]]
+    assert told == [code for code, _ in dict.fromkeys(expected)]
+
+
+def test_hostile_text_is_inert_in_sarif(hostile: Report) -> None:
+    text = sarif(hostile)
+    assert text.isascii()
+    log = json.loads(text)
+    assert log["runs"][0]["invocations"][0]["executionSuccessful"] is False
+    told = json.dumps(log, ensure_ascii=False)
+    assert not set("\x1b\x00\u202e\ufffe") & set(told)
+    assert "<script>" not in log["runs"][0]["artifacts"][0]["location"]["uri"]
+
+
+def test_paths_are_uris() -> None:
+    assert uri("a b/c:d.pcap") == "a%20b/c%3Ad.pcap"
+    assert uri("/tmp/x.pcap") == "file:///tmp/x.pcap"
+    assert uri("s3://bucket/x.pcap") == "s3://bucket/x.pcap"
+
+
+# ---- HTML
+
+
+class Page(HTMLParser):
+    """What a browser would see: elements by name, texts, and anything that would be fetched."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.scripts: list[str] = []
+        self._inside = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._inside = tag
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        (self.scripts if self._inside == "script" else self.texts).append(data)
+
+    def count(self, tag: str) -> int:
+        return sum(name == tag for name, _ in self.elements)
+
+
+def test_the_page_shows_findings_and_all_tables(report: Report) -> None:
+    shown = Page(page(report, "utc", 0))
+    assert shown.count("article") == len(report["findings"])
+    rows = sum(len(report[key]) for key in ("captures", "streams", "connections", "gaps"))
+    heads = shown.count("thead")
+    assert shown.count("tr") == rows + len(report["both_ends"]) + heads
+    told = " ".join(shown.texts)
+    for finding in report["findings"]:
+        assert finding["text"] in told
+        assert finding["filter"] in told
+        assert RULES[finding["rule"]].action in told
+        assert finding["stream"] is None or f"stream {finding['stream']}" in told
+    assert "not judged, mcast.capacity is not given" in told
+
+
+def test_the_page_fetches_nothing_and_runs_its_own_script_only(report: Report) -> None:
+    shown = Page(page(report, "utc", 0))
+    (script,) = shown.scripts
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    (policy,) = [
+        attrs["content"]
+        for tag, attrs in shown.elements
+        if attrs.get("http-equiv") == "Content-Security-Policy"
+    ]
+    assert policy == (
+        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    )
+    assert shown.count("link") == 0
+    for _, attrs in shown.elements:
+        assert not {"src", "href", "onclick", "onerror", "style"} & set(attrs)
+
+
+def test_the_page_has_as_many_rows_as_the_limit_says(report: Report) -> None:
+    shown = page(report, "utc", 1)
+    assert shown.count("<article") == 1
+    assert f"... and {len(report['findings']) - 1} more" in shown
+
+
+def test_hostile_text_is_inert_on_the_page(report: Report, hostile: Report) -> None:
+    text = page(hostile, "utc", 0)
+    assert not set("\x1b\x00\u202e\ufffe") & set(text)
+    before, after = Page(page(report, "utc", 0)), Page(text)
+    assert after.scripts == before.scripts
+    assert after.count("img") == 0
+    assert {tag for tag, _ in after.elements} == {tag for tag, _ in before.elements}
+
+
+def test_a_clean_audit_says_so(report: Report) -> None:
+    assert "<p>no findings</p>" in page(report | {"findings": []}, "utc", 0)
+    assert "<p>no findings</p>" not in page(report, "utc", 0)

@@ -1,0 +1,68 @@
+"""Tables: fixed width, no colour, whole text; and narrow terminals (STYLE, design 7.2)."""
+
+import io
+import textwrap
+
+import pytest
+from rich.console import Console
+
+from seqaudit.cli.output.listing import Column, Listing
+from seqaudit.cli.output.table import seqno_ranges
+
+LISTING = Listing(
+    "Gaps",
+    [Column("#", "right"), Column("sender"), Column("lost after frame", "right")],
+    [["0", "B", "25"], ["1", "a long [bold]name[/]\x1b", "1000"]],
+    more=3,
+)
+
+
+def shown(width: int) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
+    console.print(LISTING)
+    assert isinstance(console.file, io.StringIO)
+    return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
+
+
+def test_a_table_is_as_wide_as_its_content() -> None:
+    assert shown(100) == textwrap.dedent("""\
+        Gaps
+                                      lost
+                                     after
+        #  sender                    frame
+        0  B                            25
+        1  a long [bold]name[/]\\x1b   1000
+        ... and 3 more; --limit 0 shows all
+        """)
+
+
+def test_where_it_does_not_fit_every_row_is_a_block() -> None:
+    assert shown(30) == textwrap.dedent("""\
+        Gaps
+        - #: 0  sender: B
+          lost after frame: 25
+        - #: 1
+          sender: a long
+        [bold]name[/]\\x1b
+          lost after frame: 1000
+        ... and 3 more; --limit 0
+        shows all
+        """)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "text"),
+    [
+        ([], "-"),
+        ([[3, 3]], "3"),
+        ([[3, 3], [5, 9]], "3, 5-9"),
+        ([[n, n] for n in range(0, 12, 2)], "0, 2, 4, 6 and 2 more"),
+    ],
+)
+def test_seqnos_in_a_cell(ranges: list[list[int]], text: str) -> None:
+    assert seqno_ranges(ranges) == text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    assert max(map(len, shown(width).splitlines())) <= width

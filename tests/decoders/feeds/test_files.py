@@ -1,0 +1,243 @@
+"""Feed files: what a good one means, and that every error names file, line and field."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from seqaudit.decoders.contract.feed_layout import (
+    Condition,
+    Feed,
+    Field,
+    Is,
+    Message,
+    Place,
+    Says,
+    Type,
+)
+from seqaudit.decoders.feeds.files import FeedError, load_feed, read_feed, shipped
+
+SMALL = """\
+feed: small
+fields:
+  seqno: {offset: 4, width: 4}
+seqno: seqno
+"""
+
+
+def test_a_small_feed_takes_the_defaults() -> None:
+    assert read_feed(SMALL, "small.yaml") == Feed(
+        name="small", fields=(Field("seqno", 4, 4),), seqno="seqno", wrap=32
+    )
+
+
+def test_the_shipped_feeds_are_feeds_of_the_name_of_their_file() -> None:
+    feeds = {name: load_feed(path) for name, path in shipped().items()}
+    assert {name: feed.name for name, feed in feeds.items()} == {
+        "example": "example",
+        "moldudp64": "moldudp64",
+        "rtp": "rtp",
+    }
+
+
+def test_moldudp64_is_read_as_its_specification_says() -> None:
+    feed = load_feed(shipped()["moldudp64"])
+    assert feed.fields == (
+        Field("session", 0, 10, type=Type.TEXT),
+        Field("seqno", 10, 8),
+        Field("count", 18, 2),
+    )
+    assert feed.stream == ("destination", "port", "session")
+    assert (feed.count, feed.wrap, feed.first) == ("count", 64, 1)
+    assert feed.messages[3:] == (
+        Message("HEARTBEAT", Is.HEARTBEAT, Says.NEXT, (Condition("count", ((0, 0),)),)),
+        Message("END_OF_SESSION", Is.END, Says.NEXT, (Condition("count", ((65535, 65535),)),)),
+    )
+
+
+def test_mask_shift_and_byte_order_of_a_field() -> None:
+    feed = read_feed(
+        "feed: f\nbyte_order: little\nfields:\n"
+        "  a: {offset: 0, width: 4, mask: 0x00ffff00, shift: 8}\n"
+        "  b: {offset: 4, width: 2, byte_order: big}\nseqno: a\n",
+        "f.yaml",
+    )
+    assert feed.fields == (Field("a", 0, 4, False, 0xFFFF00, 8), Field("b", 4, 2))
+    assert (feed.field("a").bits, feed.wrap) == (16, 16)
+
+
+def test_places_are_kept_in_canonical_form() -> None:
+    feed = read_feed(
+        SMALL + "match:\n- {destination: 239.1.0.0/16, port: 1-9, source: 10.0.0.1/32}\n"
+        "- {destination: 'FF05:0::1', source_port: 7}\n",
+        "f.yaml",
+    )
+    assert feed.match == (
+        Place("239.1.0.0/16", (1, 9), "10.0.0.1"),
+        Place("ff05::1", source_port=(7, 7)),
+    )
+
+
+ERRORS = [
+    ("", 1, "", "is empty"),
+    ("- feed: x\n", 1, "", "is a list, not a map"),
+    ("feed: [\n", 2, "", "is not YAML: expected the node content, but found '<stream end>'"),
+    ("feed: a\n---\nfeed: b\n", 2, "", "is not YAML: but found another document"),
+    ("feed: a\x07\n", 1, "",
+     "is not YAML: character 0x7 may not be in it"),
+    ("feed: x\nseqno: s\n", 1, "", "has no fields"),
+    (SMALL + "feed: y\n", 5, "feed", "is said twice, first in line 1"),
+    (SMALL + "sequence: y\n", 5, "sequence", "is no key here"),
+    (SMALL.replace("small", "Small"), 1, "feed", "is 'Small'"),
+    (SMALL.replace("feed: small", "feed:"), 1, "feed", "is empty, not a word"),
+    (SMALL.replace("offset: 4", "offset: -1"), 3, "fields.seqno.offset", "is -1, not 0 to 65535"),
+    (SMALL.replace("offset: 4", "offset: 010"), 3, "fields.seqno.offset",
+     "is '010', not a whole number"),
+    (SMALL.replace("width: 4", "width: 9"), 3, "fields.seqno.width", "is 9, not 1 to 8"),
+    (SMALL.replace("width: 4", "wide: 4"), 3, "fields.seqno.wide", "is no key here"),
+    (SMALL.replace(", width: 4", ""), 3, "fields.seqno", "has no width"),
+    (SMALL.replace("width: 4", "width: 1, mask: 0x100"), 3, "fields.seqno.mask",
+     "is 0x100, not 1 to 255"),
+    (SMALL.replace("width: 4", "width: 1, shift: 8"), 3, "fields.seqno.shift",
+     "is 8, not 0 to 7"),
+    (SMALL.replace("width: 4", "width: 1, mask: 1, shift: 1"), 3, "fields.seqno",
+     "has no bits left after mask and shift"),
+    (SMALL.replace("width: 4", "width: 1, byte_order: mid"), 3, "fields.seqno.byte_order",
+     "is 'mid'"),
+    (SMALL.replace("width: 4", "width: 33, type: text"), 3, "fields.seqno.width",
+     "is 33, not 1 to 32"),
+    (SMALL.replace("width: 4", "width: 4, type: text, mask: 1"), 3, "fields.seqno.mask",
+     "makes no sense for text"),
+    (SMALL.replace("width: 4", "width: 4, type: text"), 4, "seqno", "is seqno, which is text"),
+    (SMALL.replace("seqno: {", "port: {"), 3, "fields.port", "is no name for a field"),
+    (SMALL.replace("\n  seqno: {offset: 4, width: 4}", " {}"), 2, "fields", "is empty"),
+    (SMALL.replace("seqno: seqno", "seqno: number"), 4, "seqno",
+     "is 'number', which is no field"),
+    (SMALL.replace("width: 4", "width: 1, mask: 1"), 4, "seqno", "has 1 bits"),
+    (SMALL + "wrap: 33\n", 5, "wrap", "is 33, not 2 to 32"),
+    (SMALL + "first: 1\n", 5, "first", "says where numbers begin, but they wrap"),
+    (SMALL + "byte_order: BIG\n", 5, "byte_order", "is 'BIG'"),
+    (SMALL + "stream: destination\n", 5, "stream", "is 'destination', not a list"),
+    (SMALL + "stream: [port, host]\n", 5, "stream[1]", "is 'host', which is no field"),
+    (SMALL + "stream: [port, port]\n", 5, "stream", "names a part twice"),
+    (SMALL + "stream: []\n", 5, "stream", "is empty"),
+    (SMALL + "count: 0\n", 5, "count", "is 0, not 1 to 65535"),
+    (SMALL + "count: length\n", 5, "count", "is 'length', which is no field"),
+    (SMALL + "match: 5\n", 5, "match", "is '5'"),
+    (SMALL + "match: []\n", 5, "match", "is empty"),
+    (SMALL + "match:\n- {}\n", 6, "match[0]", "is empty"),
+    (SMALL + "match:\n- {port: 70000}\n", 6, "match[0].port",
+     "is '70000', a port is at most 65535"),
+    (SMALL + "match:\n- {port: 9-1}\n", 6, "match[0].port", "is '9-1', which is empty"),
+    (SMALL + "match:\n- {destination: 10.0.0.1/8}\n", 6, "match[0].destination",
+     "is '10.0.0.1/8', has host bits set"),
+    (SMALL + "match:\n- {source: host}\n", 6, "match[0].source",
+     "is 'host', no address or network"),
+    (SMALL + "match:\n- {group: 1.2.3.4}\n", 6, "match[0].group", "is no key here"),
+    (SMALL + "require: {seqno: 5-1}\n", 5, "require.seqno", "is '5-1', which is empty"),
+    (SMALL + "require: {seqno: []}\n", 5, "require.seqno", "is empty"),
+    (SMALL + "require: {seqno: 0x100000000}\n", 5, "require.seqno",
+     "is beyond 4294967295, the most that seqno can be"),
+    (SMALL + "require: {seqno: printable}\n", 5, "require.seqno", "is 'printable'"),
+    (SMALL.replace("  seqno", "  t: {offset: 0, width: 2, type: text}\n  seqno")
+     + "recognise: {t: 1}\n", 6, "recognise.t", "is '1'"),
+    (SMALL + "messages:\n- {name: R, is: data, length: x}\n", 6, "messages[0].length",
+     "is 'x'"),
+    (SMALL + "messages:\n- {name: R, is: data, unicast: 1}\n", 6, "messages[0].unicast",
+     "is '1'"),
+    (SMALL + "require: {version: 2}\n", 5, "require.version", "is no field"),
+    (SMALL + "timestamp: {hz: 5}\n", 5, "timestamp", "has no field"),
+    (SMALL + "timestamp: {field: seqno, hz: 0}\n", 5, "timestamp.hz",
+     "is 0, not 1 to 1000000000000"),
+    (SMALL + "timestamp: {field: seqno, by: seqno}\n", 5, "timestamp",
+     "has one of by and rates"),
+    (SMALL + "timestamp: {field: seqno, by: seqno, rates: {x: 5}}\n", 5, "timestamp.rates.x",
+     "is 'x'"),
+    (SMALL + "blocks: {offset: 20}\n", 5, "blocks", "has no width"),
+    (SMALL + "blocks: {offset: 20, width: 5}\n", 5, "blocks.width", "is 5, not 1 to 4"),
+    (SMALL + "messages: [{is: data}]\n", 5, "messages[0]", "has no name"),
+    (SMALL + "messages:\n- name: HB\n  is: hb\n", 7, "messages[0].is", "is 'hb'"),
+    (SMALL + "messages:\n- {name: H B, is: data}\n", 6, "messages[0].name", "is 'H B'"),
+    (SMALL + "messages:\n- {name: R, is: request}\n", 6, "messages[0]",
+     "makes every datagram a request"),
+    (SMALL + "messages:\n- {name: R, is: data, says: next}\n", 6, "messages[0].says",
+     "makes no sense for data"),
+    (SMALL + "messages:\n- {name: R, is: request, to: client}\n", 6, "messages[0].to",
+     "is 'client'"),
+    (SMALL + "messages:\n- {name: R, is: request, to: server, match: any}\n", 6, "messages[0]",
+     "has match and a server"),
+    (SMALL + "messages:\n- {name: R, is: data}\n- {name: R, is: ignore}\n", 7, "messages[1]",
+     "has the name R of another sort"),
+    (SMALL + "lines:\n- {A: 239.1.1.1:5, C: 239.1.1.2:5}\n", 6, "lines[0].C", "is no key here"),
+    (SMALL + "lines:\n- {A: 239.1.1.1:5}\n", 6, "lines[0]", "is not A and B"),
+    (SMALL + "lines:\n- {A: 239.1.1.1, B: 239.1.1.2:5}\n", 6, "lines[0].A",
+     "is '239.1.1.1', not an address and a port"),
+    (SMALL + "lines:\n- {A: 239.1.1.1:5, B: 239.1.1.1:5}\n", 6, "lines[0].B",
+     "is lines[0].A already"),
+    (SMALL + "servers: 10.0.0.1\n", 5, "servers", "is '10.0.0.1', not an address and a port"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line", "field", "problem"), ERRORS)
+def test_an_error_names_file_line_and_field(
+    text: str, line: int | None, field: str, problem: str
+) -> None:
+    with pytest.raises(FeedError) as caught:
+        read_feed(text, "my.yaml")
+    error = caught.value
+    assert (error.line, error.field, error.problem) == (line, field, problem)
+    shown = str(error)
+    assert shown.startswith("my.yaml" + (f" line {line}" if line else ""))
+    assert "\n" not in shown and shown.count("; ") >= 1
+
+
+def test_a_file_that_is_not_text_or_not_there(tmp_path: Path) -> None:
+    binary = tmp_path / "b.yaml"
+    binary.write_bytes(b"feed: x\n\xff\n")
+    with pytest.raises(FeedError, match="line 2: is not UTF-8 text"):
+        load_feed(binary)
+    with pytest.raises(FeedError, match="cannot be read"):
+        load_feed(tmp_path / "none.yaml")
+    large = tmp_path / "large.yaml"
+    large.write_bytes(b"#" * (1 << 20) + b"\n")
+    with pytest.raises(FeedError, match="has more than 1048576 bytes"):
+        load_feed(large)
+
+
+def test_hostile_yaml_is_an_error_and_runs_nothing() -> None:
+    for text in (
+        "!!python/object/apply:os.system ['false']",
+        "[" * 5000,
+        "feed: &a [*a]",
+        "a: &a [x,x,x,x,x,x,x,x,x]\nb: &b [*a,*a,*a,*a,*a,*a,*a]\nfeed: [*b,*b,*b,*b,*b]",
+    ):
+        with pytest.raises(FeedError):
+            read_feed(text, "x.yaml")
+
+
+def test_any_change_to_a_feed_file_is_a_feed_or_one_line() -> None:
+    """Words, indents and characters changed at random in the files that come with the tool."""
+    words = ["-1", "9", "null", "[]", "{}", "*a", "&a 1", "0x", "!!binary aGVsbG8=", "233.1.1.1/33"]
+    for seed in range(400):
+        chance = random.Random(seed)
+        lines = chance.choice(list(shipped().values())).read_text(encoding="utf-8").splitlines()
+        for _ in range(chance.choice([1, 1, 3])):
+            at = chance.randrange(len(lines))
+            key, colon, _ = lines[at].partition(": ")
+            place = chance.randrange(len(lines[at]) + 1)
+            lines[at] = chance.choice(
+                [
+                    f"{key}{colon}{chance.choice(words)}",
+                    f"  {lines[at]}",
+                    lines[at][:place]
+                    + chance.choice("0aZ:{}[]-\"'#&*!|>%@\x07")
+                    + lines[at][place:],
+                    f"{lines[at]}\n{chance.choice(lines)}",
+                ]
+            )
+        try:
+            read_feed("\n".join(lines), "F")
+        except FeedError as problem:
+            assert str(problem).startswith("F line ")
+            assert "\n" not in str(problem)
+            assert problem.problem and problem.advice

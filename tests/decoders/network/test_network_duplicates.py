@@ -1,0 +1,172 @@
+"""Network duplicates: the same datagram again, by all its bytes, whoever numbers it and how."""
+
+import random
+import struct
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.decoders.kernels import loader as kernels
+from seqaudit.decoders.network import packet_kernels as k
+from seqaudit.decoders.network.packets import PacketReader
+from tests.decoders.network.builders import Packet, ethernet, fragment6, ipv4, ipv6, records, udp
+
+MODES = pytest.mark.parametrize("compile_it", [False, True])
+
+
+def flagged(packets: Sequence[Packet], *, compile_it: bool) -> list[bool]:
+    """Which are network duplicates."""
+    reader = PacketReader(0, 0, compile_it=compile_it)
+    return [
+        bool(flags & Flag.NETWORK_DUPLICATE)
+        for found in reader.read(records(packets))
+        for flags in found.column(k.FLAGS).tolist()
+    ]
+
+
+def constant(payload: bytes, *, vlan: bool = False, ident: int = 0, checksum: int = 0) -> Packet:
+    """By a sender that neither counts IP ids nor sums up."""
+    datagram = ipv4(udp(payload, checksum=checksum), ident=ident)
+    return Packet(ethernet(datagram, tags=[0x8100] if vlan else ()))
+
+
+def one_byte_apart(size: int) -> Iterator[bytes]:
+    """A payload, and those that differ from it in one byte, in its lowest or highest bit."""
+    base = bytes(random.Random(size).randbytes(size))
+    yield base
+    for place in range(size):
+        for bit in (1, 128):
+            yield base[:place] + bytes([base[place] ^ bit]) + base[place + 1 :]
+
+
+def opposite_counters(distance: int, form: str) -> Iterator[bytes]:
+    """One field counts up, another down: sums over them stay the same."""
+    for number in range(400):
+        up, down = struct.pack(form, 5000 + number), struct.pack(form, 9000 - number)
+        yield bytes(3) + up + b"x" * (distance - len(up)) + down + bytes(30)
+
+
+def swapped_words(width: int) -> Iterator[bytes]:
+    """All that one payload can become by exchanging two of its words."""
+    words = [number.to_bytes(width, "big") for number in range(3, 40)]
+    yield b"".join(words)
+    for i in range(len(words)):
+        for j in range(i):
+            other = words.copy()
+            other[i], other[j] = other[j], other[i]
+            yield b"".join(other)
+
+
+def number_in_middle() -> Iterator[bytes]:
+    """Numbers where nobody samples, in many payloads."""
+    for number in range(20_000):
+        yield b"S" * 21 + number.to_bytes(4, "big") + b"x" * 40
+
+
+DIFFERENT = {
+    **{f"one byte of {n}": list(one_byte_apart(n)) for n in (1, 7, 31, 32, 33, 127, 129, 300)},
+    **{
+        f"opposite {form} {distance} apart": list(opposite_counters(distance, form))
+        for form in (">H", "<H", ">I", "<I", ">Q", "<Q")
+        for distance in (8, 13, 16, 32, 64, 128, 160, 256)
+    },
+    **{f"swapped words of {width}": list(swapped_words(width)) for width in (1, 2, 4, 8, 32)},
+    "numbers in the middle": list(number_in_middle()),
+    "zeros": [bytes(size) for size in range(400)],
+}
+
+
+@MODES
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_different_payloads_of_one_ip_id_are_no_duplicates(name: str, compile_it: bool) -> None:
+    payloads = DIFFERENT[name]
+    assert len(set(payloads)) == len(payloads)
+    for checksum in (0, 0x1234):
+        packets = [constant(payload, checksum=checksum) for payload in payloads]
+        assert not any(flagged(packets, compile_it=compile_it))
+
+
+@MODES
+def test_copies_are_found_without_ip_id_and_checksum(compile_it: bool) -> None:
+    payloads = [
+        bytes(random.Random(n).randbytes(n % 300)) + struct.pack("<I", n) for n in range(900)
+    ]
+    packets = [constant(payload, vlan=n % 2 == 1) for payload in payloads for n in range(3)]
+    assert flagged(packets, compile_it=compile_it) == [False, True, True] * len(payloads)
+
+
+@MODES
+def test_where_two_datagrams_were_cut_has_to_be_the_same(compile_it: bool) -> None:
+    whole = constant(bytes(60))
+    cuts = [whole.cut(len(whole.data) - missing) for missing in (20, 19, 20, 0)]
+    assert flagged(cuts, compile_it=compile_it) == [False, False, True, False]
+
+
+FIELD = st.one_of(st.sampled_from([0, 1, 2, 255, 256, 0xFFFF]), st.integers(0, 0xFFFF))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.lists(FIELD, max_size=5), st.integers(0, 4)), max_size=40),
+    st.sampled_from([0, 3, 16, 40, 126]),
+    st.sampled_from([0, 1]),
+    st.sampled_from([0, 0x1234]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_duplicates_are_those_with_all_bytes_equal(
+    fields: list[tuple[list[int], int]], gap: int, ident: int, checksum: int, v6: bool,
+    compile_it: bool,
+) -> None:  # fmt: skip
+    packets: list[Packet] = []
+    for values, rest in fields:
+        payload = b"".join(struct.pack(">H", value) + b"-" * gap for value in values) + bytes(rest)
+        if v6:
+            inner = fragment6(17, udp(payload, checksum=checksum))
+            packets.append(Packet(ipv6(inner, next_header=44), 229))
+        else:
+            packets.append(constant(payload, ident=ident, checksum=checksum))
+    expected = [packet.data in [p.data for p in packets[:n]] for n, packet in enumerate(packets)]
+    assert flagged(packets, compile_it=compile_it) == expected
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(max_size=600), st.integers(0, 9), st.integers(0, 9))
+def test_a_digest_is_of_these_bytes_only(payload: bytes, before: int, behind: int) -> None:
+    """Whatever stands around them, and however they lie in memory."""
+    alone = constant(payload)
+    padded = Packet(alone.data + b"\xee" * behind)
+    shifted = Packet(ethernet(alone.data[14:], tags=[0x8100] * before))
+    for compile_it in (False, True):
+        assert flagged([alone, padded, shifted], compile_it=compile_it) == [False, True, True]
+
+
+def test_the_compiled_digest_reads_nothing_beyond_its_bytes() -> None:
+    """A capture may end with the payload, and begin 28 bytes before it."""
+    for size in range(300):
+        datagram = ipv4(udp(b"\x01" * size, checksum=0), ident=1)
+        room = np.full(len(datagram) + 256, 0xAA, np.uint8)
+        results = []
+        for filler in (0xAA, 0x55):
+            room[:] = filler
+            room[128 : 128 + len(datagram)] = np.frombuffer(datagram, np.uint8)
+            work = kernels.memory(k.WORK_SIZE)
+            work[k.RING_TAIL] = 1
+            results.append(_digest_of(room, len(datagram), work))
+        assert results[0] == results[1]
+
+
+def _digest_of(data: "np.typing.NDArray[np.uint8]", size: int, work: kernels.Int64s) -> int:
+    """E_DIGEST of the first entry, for a raw IPv4 packet at 128 of ``data``."""
+    one = np.ones(1, np.int64)
+    out = np.zeros(k.FIELDS, np.int64)
+    kernels.kernel("network.packet_kernels", compile_it=True).scan(
+        data, 0, 1, one, one * 128, one * size, one * size, one, one * 228, one, one * 0, -one,
+        0, out, 1, work,
+    )  # fmt: skip
+    assert work[k.RING_COUNT] == 1
+    return int(work[k.RING_ROWS + k.ENTRY_WORDS + k.E_DIGEST])

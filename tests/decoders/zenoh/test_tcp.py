@@ -1,0 +1,124 @@
+"""zenoh over TCP: lengths before batches, and finding them again (zenoh.md 2.1 to 2.3)."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seqaudit.decoders.contract.settings import DecodeSettings
+from seqaudit.decoders.network.packets import Outcome
+from seqaudit.decoders.tcp.framing import Connection, StreamFrames, Verdict
+from seqaudit.decoders.zenoh.tcp import ZenohFraming, ZenohStreamDecoder, ZenohStreams
+from tests.decoders.zenoh import builders as z
+
+SYSTEM = ZenohStreams(DecodeSettings())
+INIT, OPEN = z.init(), z.opened(5)
+SAMPLES = [z.frame(n, z.push(z.put(n))) for n in range(6)]
+
+
+def framed(*batches: bytes, width: int = 2) -> bytes:
+    return b"".join(len(b).to_bytes(width, "little") + b for b in batches)
+
+
+def split(data: bytes, *, began: bool = True, final: bool = True) -> tuple[list[bytes], int]:
+    found = ZenohFraming(began).split(data, final)
+    frames = [data[a:b] for a, b in zip(found.starts.tolist(), found.stops.tolist(), strict=True)]
+    return frames, sum(b - a for a, b in found.skipped)
+
+
+def test_two_bytes_of_length_before_every_batch() -> None:
+    assert split(framed(INIT, OPEN, *SAMPLES)) == ([INIT, OPEN, *SAMPLES], 0)
+
+
+def test_four_bytes_on_a_low_latency_link_once_it_is_open() -> None:
+    messages = [z.push(z.put(n)) for n in range(3)] + [b"\x04"]
+    data = framed(INIT, OPEN) + framed(*messages, width=4)
+    assert split(data) == ([INIT, OPEN, *messages], 0)
+
+
+def test_an_incomplete_batch_waits() -> None:
+    data = framed(INIT, OPEN, SAMPLES[0])
+    for cut in range(1, len(framed(SAMPLES[0]))):
+        found = ZenohFraming(True).split(data[:-cut], False)
+        assert len(found.starts) == 2
+        assert found.skipped == []
+        assert split(data[:-cut]) == ([INIT, OPEN], len(framed(SAMPLES[0])) - cut)
+
+
+@pytest.mark.parametrize("lead", [b"\x99", b"\x25\x00\x01", framed(SAMPLES[0])[7:]])
+def test_in_the_middle_batches_in_a_row_are_found_again(lead: bytes) -> None:
+    assert split(lead + framed(*SAMPLES), began=False) == (SAMPLES, len(lead))
+    packed = [z.compressed(z.frame(n, *(z.push(z.put(m)) for m in range(9)))) for n in range(4)]
+    assert split(lead + framed(*packed), began=False) == (packed, len(lead))
+
+
+def test_behind_a_hole_it_is_in_step_again() -> None:
+    framing = ZenohFraming(True)
+    framing.split(framed(INIT, OPEN), False)
+    framing.lost()
+    data = framed(SAMPLES[0])[9:] + framed(*SAMPLES)
+    found = framing.split(data, True)
+    assert len(found.starts) == len(SAMPLES)
+    assert found.skipped == [(0, len(framed(SAMPLES[0])) - 9)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(1, 400), max_size=8))
+def test_how_bytes_are_shown_changes_nothing(cuts: list[int]) -> None:
+    data = framed(INIT, OPEN, *SAMPLES)
+    framing, pending, frames = ZenohFraming(True), b"", []
+    places = [0, *sorted({min(cut, len(data)) for cut in cuts}), len(data)]
+    for start, stop in pairwise(places):
+        pending += data[start:stop]
+        found = framing.split(pending, stop == len(data))
+        pairs = zip(found.starts.tolist(), found.stops.tolist(), strict=True)
+        frames += [pending[a:b] for a, b in pairs]
+        pending = pending[found.consumed :]
+    assert frames == [INIT, OPEN, *SAMPLES]
+
+
+@given(st.binary(max_size=200), st.booleans())
+def test_any_bytes_are_frames_or_skipped(data: bytes, began: bool) -> None:
+    found = ZenohFraming(began).split(data, True)
+    assert found.consumed == len(data)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "began", "verdict"),
+    [
+        (framed(INIT), True, Verdict.YES),
+        (framed(z.init(ack=True)), True, Verdict.YES),
+        (framed(INIT), False, Verdict.YES),
+        (framed(INIT)[:4], True, Verdict.UNDECIDED),
+        (framed(INIT)[:9], True, Verdict.LIKELY),
+        (b"GET / HTTP/1.1\r\n", True, Verdict.NO),
+        (b"\x19\x00\xc1\x07\xf2" + bytes(30), True, Verdict.NO),
+        (framed(*SAMPLES), True, Verdict.NO),
+        (framed(*SAMPLES), False, Verdict.YES),
+        (b"\x99" + framed(*SAMPLES), False, Verdict.YES),
+        (framed(b"\x04", b"\x04", b"\x04", b"\x04"), False, Verdict.UNDECIDED),
+        (bytes(9000), False, Verdict.NO),
+    ],
+)
+def test_recognition(prefix: bytes, began: bool, verdict: Verdict) -> None:
+    assert SYSTEM.recognise(prefix, began) == verdict
+
+
+def test_batches_of_one_capture_frame_keep_their_order_over_calls() -> None:
+    connection = Connection(0, "tcp|x", (("10.0.0.1", 5), ("10.0.0.2", 7447)))
+    decoder, rows = ZenohStreamDecoder(), []
+    for place, batch in enumerate([*SAMPLES[:3], b"\x99\x99"]):
+        ones = np.ones(1, np.int64)
+        frames = StreamFrames(
+            connection, batch, False, 0 * ones, len(batch) * ones, 0 * ones, 0 * ones, 9 * ones,
+            7 * ones, place * ones, 0 * ones, 0 * ones, 0 * ones,
+        )  # fmt: skip
+        rows += [row for found in decoder.decode(frames) for row in found.to_pylist()]
+    assert frames.outcome.tolist() == [Outcome.MALFORMED]
+    order = [row["index"] for row in rows]
+    assert order == sorted(set(order))
+    assert [row["seqno"] for row in rows if row["wire_kind"] == "push"] == [0, 1, 2]
+    assert {row["conversation"] for row in rows} == {"zenoh|tcp|10.0.0.1:5|10.0.0.2:7447"}
+    assert decoder.account()["messages_by"] == {"zenoh": {"Frame": 3, "push": 3}}

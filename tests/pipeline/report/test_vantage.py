@@ -1,0 +1,128 @@
+"""Where a capture was taken (design 4.7)."""
+
+from typing import Any
+
+import pytest
+
+from seqaudit.decoders.network.account import TTL_ADDRESSES
+from seqaudit.pipeline.report.vantage import (
+    checked_vantage,
+    given_vantage,
+    inferred_vantage,
+    ip_of,
+    ip_of_endpoint,
+)
+from seqaudit.replay.contract.settings import Vantage
+
+A, B, C = "10.80.0.1", "10.80.0.2", "10.80.0.3"
+
+
+def ends(both: list[str], **more: Any) -> dict[str, Any]:
+    return {"frames": 9, "both": both, "outgoing": [], "ttl": {}} | more
+
+
+def place(vantage: Vantage) -> tuple[str, str | None, str]:
+    return vantage.kind, vantage.address, vantage.origin
+
+
+def test_the_one_address_that_is_an_end_of_every_unicast_took_the_capture() -> None:
+    assert inferred_vantage(ends([B])) == Vantage(
+        "member", B, "inferred", f"{B} is an end of all 9 unicasts"
+    )
+
+
+def test_without_such_an_address_the_capture_is_from_between() -> None:
+    assert place(inferred_vantage(ends([]))) == ("between", None, "inferred")
+
+
+def test_without_unicasts_nobody_knows() -> None:
+    assert place(inferred_vantage(ends([], frames=0))) == ("unknown", None, "default")
+    assert place(inferred_vantage({})) == ("unknown", None, "default")
+
+
+@pytest.mark.parametrize(
+    ("evidence", "expected"),
+    [
+        ({}, ("unknown", None, "default")),
+        ({"outgoing": [A]}, ("member", A, "inferred")),
+        ({"outgoing": [A, B]}, ("unknown", None, "default")),
+        ({"outgoing": [C]}, ("unknown", None, "default")),
+        ({"ttl": {A: [64, 64], B: [61, 61]}}, ("member", A, "inferred")),
+        ({"ttl": {A: [127, 127], B: [255, 255]}}, ("member", B, "inferred")),
+        ({"ttl": {A: [64, 64], B: [64, 64]}}, ("unknown", None, "default")),
+        ({"ttl": {A: [64, 64], B: [60, 64]}}, ("unknown", None, "default")),
+        ({"ttl": {A: [64, 64]}}, ("unknown", None, "default")),
+    ],
+)
+def test_of_two_members_alone_direction_decides_and_then_ttl(
+    evidence: dict[str, Any], expected: tuple[str, str | None, str]
+) -> None:
+    assert place(inferred_vantage(ends([A, B], **evidence))) == expected
+
+
+def test_a_given_address_is_taken_as_it_is() -> None:
+    assert given_vantage(B, {}, []) == Vantage("member", B, "given", f"--at {B}")
+
+
+def test_a_mirror_port_can_be_given_too() -> None:
+    assert given_vantage("between", {}, []) == Vantage("between", None, "given", "--at between")
+
+
+MEMBERS: list[dict[str, Any]] = [
+    {"member": "u-1", "name": "A", "address": f"{A}:7800"},
+    {"member": "u-2", "name": None, "address": "[fd00:80::2]:7800"},
+]
+
+
+@pytest.mark.parametrize(
+    ("at", "names", "address"),
+    [
+        ("A", {}, A),  # the wire's own name
+        ("u-1", {}, A),
+        ("B", {"u-2": "B"}, "fd00:80::2"),
+        ("B", {C: "B"}, C),
+        ("B", {}, None),
+    ],
+)
+def test_a_given_name_is_looked_up_in_names_and_on_the_wire(
+    at: str, names: dict[str, str], address: str | None
+) -> None:
+    found = given_vantage(at, names, MEMBERS)
+    assert (found.address, found.origin) == (address, "given")
+    assert found.kind == ("member" if address else "unknown")
+
+
+def test_an_address_that_no_unicast_comes_from_is_nobodys() -> None:
+    ends = {"frames": 7, "both": [], "ttl": {A: [64, 64], B: [63, 63]}}
+    at_a, at_c = given_vantage(A, {}, []), given_vantage(C, {}, [])
+    assert checked_vantage(at_a, ends) == at_a
+    assert checked_vantage(at_c, ends | {"both": [C]}) == at_c  # it receives, and sends nothing
+    assert checked_vantage(at_c, {"frames": 0}) == at_c  # only multicast: nothing contradicts
+    many = {f"10.1.0.{n}": [64, 64] for n in range(TTL_ADDRESSES)}
+    assert checked_vantage(at_c, ends | {"ttl": many}) == at_c  # not all senders are kept
+    found = checked_vantage(at_c, ends)
+    assert (found.kind, found.address, found.origin) == ("unknown", None, "given")
+    assert C in found.why
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("10.80.0.1", "10.80.0.1"),
+        ("fd00:0080::0001", "fd00:80::1"),
+        ("[fd00:80::1]", "fd00:80::1"),
+        ("fe80::1%eth0", "fe80::1"),
+        ("A", None),
+        ("", None),
+    ],
+)
+def test_an_address_is_read_in_every_spelling(text: str, address: str | None) -> None:
+    assert ip_of(text) == address
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [("10.80.0.1:7800", "10.80.0.1"), ("[fd00:80::1]:7800", "fd00:80::1"), ("", None)],
+)
+def test_the_address_of_a_member_has_a_port(text: str, address: str | None) -> None:
+    assert ip_of_endpoint(text) == address

@@ -1,0 +1,104 @@
+"""Rules about captures, one test each; a clean account has no finding (design 4.6)."""
+
+from typing import Any
+
+from seqaudit.replay.captures.findings import judge
+
+CLEAN: dict[str, Any] = {
+    "frames_by": {"decoded": 9, "other": 1, "malformed": 0, "truncated": 0, "undecodable": 0},
+    "undecoded": {},
+    "skipped": [],
+    "skipped_more": 0,
+    "skipped_bytes": 0,
+    "cut": False,
+    "interfaces": [{"name": "eth0", "ifdrop": 0, "osdrop": 0}],
+    "fragments": {"frames": 0, "datagrams": 0, "incomplete": 0},
+}
+
+
+def judged(**account: Any) -> list[tuple[str, str, dict[str, Any]]]:
+    """(rule, certainty, facts) of one capture's account."""
+    return [
+        (found["rule"], found["certainty"], found["facts"]) for found in judge(0, CLEAN | account)
+    ]
+
+
+def test_a_clean_capture_and_an_empty_account_have_no_finding() -> None:
+    assert [*judge(0, CLEAN), *judge(1, {})] == []
+
+
+def test_a_finding_says_which_capture_it_is_about() -> None:
+    (found,) = judge(1, CLEAN | {"cut": True})
+    assert found == {
+        "rule": "CP001",
+        "certainty": "proven",
+        "severity": None,
+        "text": "The file ends in the middle of a record; what was captured after it is not here.",
+        "seqnos": [],
+        "evidence": [],
+        "facts": {},
+        "frame": None,
+        "at_ns": None,
+        "holds": {},
+        "capture": 1,
+        "system": "capture",
+        "stream": None,
+        "conversation": "",
+    }
+
+
+def test_cp001_a_cut_file_is_not_a_damaged_one_as_well() -> None:
+    cut = {"from": 900, "to": 950, "why": "the file ends in the middle of a record (150 claimed)"}
+    assert judged(cut=True, skipped=[cut], skipped_bytes=50) == [("CP001", "proven", {})]
+
+
+def test_cp002_damaged_stretches_are_counted_and_the_first_is_placed() -> None:
+    stretches = [
+        {"from": 100, "to": 150, "why": "impossible length"},
+        {"from": 300, "to": 310, "why": "impossible time"},
+    ]
+    assert judged(skipped=stretches, skipped_more=7, skipped_bytes=500) == [
+        ("CP002", "proven", {"count": 9, "bytes": 500, "start": 100, "why": "impossible length"})
+    ]
+
+
+def test_cp003_drop_counters_of_all_interfaces_are_added() -> None:
+    interfaces = [
+        {"name": "eth0", "ifdrop": 3, "osdrop": None, "snap_length": 96},
+        {"name": "eth1", "osdrop": 4, "packet_drops": 2},
+    ]
+    assert judged(interfaces=interfaces) == [("CP003", "proven", {"count": 9})]
+
+
+def test_cp004_truncated_packets_are_counted() -> None:
+    assert judged(frames_by={"decoded": 1, "truncated": 5}) == [("CP004", "proven", {"count": 5})]
+
+
+def test_cp005_incomplete_datagrams_are_said_once() -> None:
+    found = judged(fragments={"incomplete": 2}, undecoded={"incomplete IP datagram": 3})
+    assert found == [("CP005", "proven", {"count": 2})]
+
+
+def test_cp006_the_three_most_frequent_reasons_are_named() -> None:
+    undecoded = {"b": 2, "a": 2, "unknown header 77": 9, "encrypted": 1}
+    assert judged(undecoded=undecoded) == [
+        (
+            "CP006",
+            "proven",
+            {"count": 14, "named": "unknown header 77 (9), a (2), b (2) and 1 more"},
+        )
+    ]
+    assert judged(undecoded={"a": 1})[0][2] == {"count": 1, "named": "a (1)"}
+
+
+def test_cp011_a_damaged_compression_says_what_is_wrong() -> None:
+    assert judged(problem="x.pcap.gz: the compressed data ends early") == [
+        ("CP011", "proven", {"problem": "x.pcap.gz: the compressed data ends early"})
+    ]
+
+
+def test_cp012_holes_of_tcp_connections_are_the_captures() -> None:
+    assert judged(tcp={"flows": 3, "holes": 2, "hole_bytes": 1900}) == [
+        ("CP012", "proven", {"count": 2, "bytes": 1900})
+    ]
+    assert judged(tcp={"flows": 3, "holes": 0, "retransmitted_segments": 7}) == []

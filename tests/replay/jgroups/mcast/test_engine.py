@@ -1,0 +1,264 @@
+"""Life of a member's windows (W, view and digest rows of R), and captures between members."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.settings import Vantage
+from seqaudit.replay.jgroups.mcast.engine import McastEngine
+from tests.replay.builders import (
+    A,
+    B,
+    C,
+    D,
+    Heard,
+    ack,
+    dated,
+    heard,
+    highest,
+    join_rsp,
+    leave_rsp,
+    member,
+    msg,
+    view,
+    xmit_req,
+    xmit_rsp,
+)
+
+JOINED = join_rsp("ABC", 2, digest={"A": (0, 0), "C": (0, 0)})
+
+
+# -- joining -----------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("R17")
+@pytest.mark.rule("W1")
+def test_a_joiners_windows_begin_at_the_digest() -> None:
+    told = heard("B", join_rsp("ABC", 2, digest={"A": (5, 9)}), msg(4, 7), msg(1, by=C))
+    assert (told.delivered(A), told.delivered(C)) == ([[6, 7]], [[1, 1]])
+    assert told.told("start_known", "lost") == {"start_known": True, "lost": 0}
+
+
+@pytest.mark.rule("W1")
+def test_only_the_first_join_rsp_counts() -> None:
+    again = join_rsp("ABC", 3, digest={"A": (10, 10)})
+    assert heard("B", JOINED, msg(1, 2), again, msg(3)).delivered() == [[1, 3]]
+
+
+@pytest.mark.rule("W1")
+def test_a_join_rsp_for_another_member_opens_no_windows() -> None:
+    told = heard("B", msg(7), join_rsp("ABD", 2, to=D, digest={"A": (10, 10)}), msg(8))
+    assert told.delivered() == [[7, 8]]
+
+
+@pytest.mark.rule("W1")
+def test_a_window_at_the_digest_misses_what_highest_seqno_tells_before_any_message() -> None:
+    told = heard("B", join_rsp("AB", 2, digest={"A": (5, 5)}), highest(6), xmit_req(6), msg(6))
+    assert told.delivered() == [[6, 6]]
+    assert told.gaps() == [("recovered", [[6, 6]])]
+
+
+@pytest.mark.rule("R18")
+def test_the_digest_of_a_view_leaves_an_existing_window_alone() -> None:
+    told = heard("B", JOINED, msg(1, 2), view("ABC", 3, 3, digest={"A": (9, 9)}), msg(4))
+    assert told.delivered() == [[1, 4]]
+    assert told.findings() == []
+
+
+# -- members come and go -----------------------------------------------------------------------
+
+
+@pytest.mark.rule("R16")
+@pytest.mark.rule("W2")
+def test_a_new_member_gets_a_window_at_zero() -> None:
+    told = heard("B", JOINED, view("ABCD", 3, 1), msg(2, by=D), 5000)
+    assert told.told("start_known", "not_asked_for", sender=D) == {
+        "start_known": True,
+        "not_asked_for": 1,
+    }
+    assert told.gaps(D) == [("not asked for", [[1, 1]])]
+
+
+@pytest.mark.rule("W2")
+def test_a_member_that_has_a_window_keeps_it_at_the_next_view() -> None:
+    told = heard("B", JOINED, msg(1, 2, by=C), view("ABCD", 3, 1), msg(3, by=C))
+    assert told.delivered(C) == [[1, 3]]
+
+
+@pytest.mark.rule("R15")
+@pytest.mark.rule("W3")
+def test_a_leavers_window_is_removed_with_its_gaps() -> None:
+    told = heard("B", JOINED, msg(1, by=C), msg(3, by=C), view("AB", 3, 1), msg(4, by=C), 5000)
+    assert told.told("delivered", "unrecovered_seqnos", "outside_membership", sender=C) == {
+        "delivered": [[1, 1]],
+        "unrecovered_seqnos": [[2, 2]],
+        "outside_membership": 1,
+    }
+    assert told.findings() == [("MC019", "proven", [[2, 2]]), ("MC018", "proven", [])]
+
+
+@pytest.mark.rule("W3")
+def test_a_view_counts_when_it_is_delivered_not_when_it_arrives() -> None:
+    early = (JOINED, msg(1, by=C), view("AB", 3, 2), msg(2, by=C))  # A's seqno 1 is missing
+    assert heard("B", *early).delivered(C) == [[1, 2]]
+    assert heard("B", *early, msg(1), msg(3, by=C)).delivered(C) == [[1, 2]]
+
+
+@pytest.mark.rule("W3")
+def test_a_late_copy_of_an_old_view_changes_nothing() -> None:
+    story = (JOINED, view("ABC", 3, 1), view("ABCD", 4, 2), msg(1, by=D), view("ABC", 3, 3))
+    assert heard("B", *story, msg(2, by=D)).delivered(D) == [[1, 2]]
+
+
+@pytest.mark.rule("R17")
+@pytest.mark.rule("R16")
+def test_a_member_that_comes_back_by_a_merge_gets_a_new_window() -> None:
+    parted = (JOINED, msg(1, by=C), ack(1, of=C), view("AB", 3, 1), msg(2, 4, by=C))
+    merged = view("ABC", 4, 2, digest={"A": (2, 2), "C": (5, 5)}, merge=True)
+    told = heard("B", *parted, merged, msg(6, 7, by=C), ack(7, of=C))
+    assert told.told("delivered", "outside_membership", "lost", sender=C) == {
+        "delivered": [[1, 1], [6, 7]],
+        "outside_membership": 3,
+        "lost": 0,
+    }
+
+
+@pytest.mark.rule("W5")
+@pytest.mark.rule("V12")
+def test_a_view_without_this_member_ends_all_its_windows() -> None:
+    story = (JOINED, msg(1), ack(1), msg(1, 2, by=C), ack(1, of=C), msg(4, by=C), view("AC", 3, 2))
+    told = heard("B", *story, msg(3, 4), msg(9, by=C), 5000)
+    assert told.told("delivered", "delivered_interval", "lost") == {
+        "delivered": [[1, 2]],
+        "delivered_interval": [1, 1],  # not the view itself: it may never have read it
+        "lost": 0,
+    }
+    assert told.told("delivered", "delivered_interval", "lost", sender=C) == {
+        "delivered": [[1, 2]],
+        "delivered_interval": [1, 2],
+        "lost": 0,  # what a dead member misses is nobody's loss
+    }
+    assert told.gaps(C) == [("open at the member's end", [[3, 3]])]
+
+
+@pytest.mark.rule("W5")
+def test_its_last_messages_are_an_interval_also_after_an_orderly_leave() -> None:
+    told = heard("B", JOINED, msg(1, 3), ack(2), leave_rsp(), view("AC", 3, 4))
+    assert told.told("delivered_interval") == {"delivered_interval": [2, 3]}
+
+
+# -- merges ------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("R19")
+@pytest.mark.rule("W4")
+def test_a_merge_digest_moves_a_window_that_is_behind_it() -> None:
+    merge = view("ABC", 3, 2, digest={"A": (2, 2), "C": (6, 6)}, merge=True)
+    told = heard("B", JOINED, msg(1), msg(1, by=C), msg(3, by=C), merge, msg(7, by=C))
+    assert told.told("delivered", "unrecovered_seqnos", sender=C) == {
+        "delivered": [[1, 1], [7, 7]],
+        "unrecovered_seqnos": [[2, 2], [4, 6]],
+    }
+    assert ("MC021", "proven", [[2, 2], [4, 6]]) in told.findings()
+
+
+@pytest.mark.rule("R19")
+def test_a_merge_digest_at_or_below_the_window_changes_nothing() -> None:
+    merge = view("ABC", 3, 1, digest={"C": (2, 2)}, merge=True)
+    told = heard("B", JOINED, msg(1, 2, by=C), merge, msg(3, by=C))
+    assert told.delivered(C) == [[1, 3]]
+    assert told.findings() == []
+
+
+# -- views -------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("V11")
+def test_views_are_listed_once_and_say_whether_they_are_installed_here() -> None:
+    first, second = view("ABC", 2, 1), view("AB", 3, 2)
+    told = heard("B", first, JOINED, first, second, second, view("AC", 4, 3))
+    assert told.views() == [(2, "ABC", True), (3, "AB", True), (4, "AC", False)]
+    assert told.finding("MC009")["facts"] == {"count": 3, "cluster": "lab", "members": 2}
+
+
+def delta(number: int, seqno: int, left: str, new: str, reference: int) -> Event:
+    """A view told as its difference to another one of A."""
+    plain = view("", number, seqno)
+    stated = {
+        "id": [A, number], "left": list(left), "new": list(new), "reference": [A, reference],
+    }  # fmt: skip
+    return replace(plain, detail=json.dumps({"view": stated, "merge": False}))
+
+
+@pytest.mark.rule("V11")
+def test_a_delta_view_is_applied_to_the_view_it_names() -> None:
+    told = heard("B", JOINED, delta(3, 1, left=C, new=D, reference=2), msg(1, by=D))
+    assert told.views() == [(2, "ABC", True), (3, "ABD", True)]
+    assert told.delivered(D) == [[1, 1]]
+
+
+@pytest.mark.rule("V11")
+def test_a_delta_to_a_view_that_was_not_seen_changes_nothing() -> None:
+    told = heard("B", JOINED, delta(4, 1, left=C, new="", reference=3), msg(1, by=C))
+    assert told.views() == [(2, "ABC", True)]
+    assert told.delivered(C) == [[1, 1]]
+    assert [mark.frame for mark in told.engine.unknown_deltas] == [2]
+
+
+# -- between members ---------------------------------------------------------------------------
+
+
+@pytest.mark.rule("V16")
+@pytest.mark.rule("V17")
+def test_between_members_nothing_is_said_about_delivery_and_loss() -> None:
+    told = heard(
+        None, view("ABC", 1, 1), msg(2), msg(4), 900, xmit_req(3, by=B), xmit_rsp(3),
+        ack(4, by=B), ack(2, by=C),
+    )  # fmt: skip
+    assert told.told("role", "delivered", "lost", "requests", "acks") == {
+        "role": "between",
+        "delivered": None,
+        "lost": None,
+        "requests": {"sent": None, "arrived": None, "passed": 1},
+        "acks": {"sent": None, "arrived": None, "passed": 2},
+    }
+    assert told.gaps() == [("recovered", [[3, 3]])]  # it had not passed here before its repair
+    assert told.stream()["unknown"]["delivered"] == "not visible at this point of capture " + (
+        "(jgroups.md 6)"
+    )
+
+
+@pytest.mark.rule("V16")
+def test_between_members_a_late_message_after_a_request_is_undecidable() -> None:
+    asked = (msg(1), msg(3), 900, xmit_req(2), msg(2))
+    assert heard(None, *asked).gaps() == [("recovered or late", [[2, 2]])]
+    unasked = heard(None, msg(1), msg(3), msg(2))
+    assert unasked.gaps() == [("reordered", [[2, 2]])]
+    assert unasked.findings() == [("MC011", "likely", [[2, 2]])]
+
+
+@pytest.mark.rule("V16")
+def test_between_members_the_senders_window_is_replayed_as_well() -> None:
+    told = heard(
+        None, view("AB", 1, 1), ack(1), msg(2, 5), 800, ack(5), 1, msg(6), capacity=4
+    )  # fmt: skip
+    assert [row["filled_by"] for row in told.stream()["stalls"]] == [5]
+
+
+@pytest.mark.rule("V16")
+def test_at_an_unknown_point_the_report_says_what_to_do() -> None:
+    engine = McastEngine("mcast|lab", {}, Vantage())
+    for event in dated([msg(1)]):
+        engine.feed(event)
+    assert Heard(engine, 0).findings() == [("CP010", "cannot be told", [])]
+
+
+@pytest.mark.rule("V17")
+def test_the_member_at_the_point_of_capture_is_also_learned_from_a_unicast_to_it() -> None:
+    engine = McastEngine("mcast|lab", {}, Vantage("member", "10.9.9.9", "given"))
+    engine.feed(member(A))
+    for event in dated([msg(1), xmit_rsp(2, for_=B)]):
+        engine.feed(event)
+    assert engine.members.local == B

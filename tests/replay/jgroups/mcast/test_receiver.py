@@ -1,0 +1,751 @@
+"""The receiver's rows (R, A, T, N and what of V and D concerns a receiver), captured at B."""
+
+import pytest
+
+from seqaudit.replay.contract.event import Event
+from tests.replay.builders import (
+    A,
+    C,
+    Step,
+    ack,
+    heard,
+    highest,
+    join_rsp,
+    leave_rsp,
+    msg,
+    stable,
+    view,
+    xmit_req,
+    xmit_rsp,
+)
+
+#: B joins A and C; nothing was multicast before.
+JOINED = join_rsp("ABC", 2, digest={"A": (0, 0), "C": (0, 0)})
+TICK = 500  # ms, the default
+
+
+# -- accepting (5.4) ---------------------------------------------------------------------------
+
+
+@pytest.mark.rule("R1")
+@pytest.mark.rule("W1")
+def test_messages_before_the_join_wait_in_a_queue_of_fifty() -> None:
+    # 80 messages wait, the last 50 (31-80) are kept; the digest says that 35 are delivered.
+    told = heard("B", msg(1, 80), join_rsp("AB", 2, digest={"A": (35, 35)}), msg(81), ack(81))
+    assert told.delivered() == [[36, 81]]
+    assert told.told("outside_membership") == {"outside_membership": 35}
+    assert told.findings("MC018") == []
+
+
+@pytest.mark.rule("R1")
+def test_what_the_queue_dropped_is_missing_after_the_join() -> None:
+    told = heard(
+        "B", msg(1, 10), join_rsp("AB", 2, digest={"A": (4, 4)}), msg(11), 2000,
+        become_server_queue_size=3,
+    )  # fmt: skip
+    assert told.told("delivered") == {"delivered": []}
+    assert told.gaps() == [("not asked for", [[5, 7]])]
+
+
+@pytest.mark.rule("R1")
+def test_the_queue_keeps_the_last_messages_of_all_senders_together() -> None:
+    story = (msg(1), msg(1, by=C), msg(2), msg(2, by=C), join_rsp("ABC", 2, digest={}))
+    told = heard("B", *story, become_server_queue_size=3)
+    assert (told.delivered(A), told.delivered(C)) == ([], [[1, 2]])
+
+
+@pytest.mark.rule("R2")
+def test_messages_of_a_non_member_are_dropped_and_counted() -> None:
+    told = heard("B", join_rsp("AB", 2, digest={"A": (0, 0)}), msg(1, by=C), msg(2, by=C), msg(1))
+    assert told.told("delivered", "outside_membership", "arrivals", sender=C) == {
+        "delivered": [],
+        "outside_membership": 2,
+        "arrivals": 2,
+    }
+    assert told.delivered(A) == [[1, 1]]
+    assert told.findings() == [("MC018", "proven", [])]
+
+
+@pytest.mark.rule("R3")
+def test_a_copy_of_a_delivered_message_is_a_duplicate_and_owes_no_ack() -> None:
+    told = heard(
+        "B", JOINED, msg(1, 2, ip_id=1), ack(2), msg(2, ip_id=9), 5000, msg(3, ip_id=10), ack(3)
+    )
+    assert told.told("delivered", "copies", "retransmissions") == {
+        "delivered": [[1, 3]],
+        "copies": 1,
+        "retransmissions": {"useful": 0, "needless": 1, "undecidable": 0},
+    }
+    assert told.findings() == [("MC004", "proven", [[2, 2]])]  # and no MC023: nothing was owed
+
+
+@pytest.mark.rule("R4")
+def test_a_message_above_low_plus_capacity_is_dropped() -> None:
+    # low = 0, 1 is missing: 2-4 fit into a ring of 4, 5 does not.
+    told = heard("B", JOINED, msg(2, 5), xmit_rsp(1), 5, xmit_rsp(5), capacity=4)
+    assert told.told("delivered", "outside_window") == {"delivered": [[1, 5]], "outside_window": 1}
+    assert told.finding("MC017")["seqnos"] == [[5, 5]]
+
+
+@pytest.mark.rule("R4")
+def test_low_plus_capacity_itself_still_fits() -> None:
+    told = heard("B", JOINED, msg(2, 4), xmit_rsp(1), capacity=4)
+    assert told.told("delivered", "outside_window") == {"delivered": [[1, 4]], "outside_window": 0}
+    assert [rule for rule, _, _ in told.findings()] == ["MC001"]
+
+
+@pytest.mark.rule("R4")
+def test_what_fits_of_a_list_that_does_not_is_no_late_arrival() -> None:
+    told = heard("B", JOINED, msg(3, 8), xmit_rsp(1, 2), capacity=4)  # 3-4 fit, 5-8 do not
+    assert told.delivered() == [[1, 4]]
+    assert told.gaps() == [("recovered", [[1, 2]]), ("unrecovered", [[5, 8]])]
+    assert told.told("reordered") == {"reordered": 0}
+
+
+@pytest.mark.rule("R5")
+def test_a_copy_of_a_stored_message_is_a_duplicate() -> None:
+    told = heard("B", JOINED, msg(1, ip_id=1), msg(3, ip_id=2), msg(3, ip_id=3), xmit_rsp(2))
+    assert told.told("delivered", "copies", "arrivals") == {
+        "delivered": [[1, 3]],
+        "copies": 1,
+        "arrivals": 4,
+    }
+    assert told.finding("MC004")["seqnos"] == [[3, 3]]
+
+
+@pytest.mark.rule("R6")
+def test_a_message_is_stored_and_delivered_up_to_the_first_gap() -> None:
+    told = heard("B", JOINED, msg(1, 2), msg(4), msg(6), msg(3), 2000)
+    assert told.delivered() == [[1, 4]]  # 6 waits for 5
+    assert told.gaps() == [("reordered", [[3, 3]]), ("not asked for", [[5, 5]])]
+
+
+@pytest.mark.rule("R14")
+@pytest.mark.rule("A1")
+@pytest.mark.rule("V1")
+def test_an_xmit_rsp_is_a_message_of_its_source_and_a_repair() -> None:
+    told = heard("B", JOINED, msg(1), msg(3), 1000, xmit_req(2), xmit_rsp(2), 10, ack(3))
+    assert told.delivered() == [[1, 3]]
+    assert told.told("lost_seqnos", "recovered", "lost", "requests", "requested_seqnos") == {
+        "lost_seqnos": [[2, 2]],
+        "recovered": 1,
+        "lost": 1,
+        "requests": {"sent": 1, "arrived": None},
+        "requested_seqnos": {"sent": 1, "arrived": None},
+    }
+    assert told.findings() == [("MC001", "proven", [[2, 2]])]
+
+
+@pytest.mark.rule("R14")
+def test_an_xmit_rsp_for_another_member_is_none_of_this_members_messages() -> None:
+    told = heard("B", JOINED, msg(1), msg(3), xmit_rsp(2, for_=C), 2000)
+    assert told.delivered() == [[1, 1]]
+
+
+@pytest.mark.rule("R20")
+@pytest.mark.rule("V15")
+def test_an_oob_message_is_delivered_on_arrival_and_not_again() -> None:
+    told = heard("B", JOINED, msg(1), msg(3, oob=True), msg(2), msg(4))
+    assert told.delivered() == [[1, 1], [3, 3], [2, 2], [4, 4]]
+
+
+@pytest.mark.rule("V15")
+def test_a_late_oob_message_is_not_reported_as_reordering() -> None:
+    told = heard("B", JOINED, msg(1), msg(3), msg(2, oob=True))
+    assert told.findings() == []
+    overtaken = heard("B", JOINED, msg(1), msg(3, oob=True), msg(2))
+    assert overtaken.findings() == []
+    assert heard("B", JOINED, msg(1), msg(3), msg(2)).findings() == [("MC011", "proven", [[2, 2]])]
+
+
+# -- ACKs (5.4) --------------------------------------------------------------------------------
+
+
+def overdue(*story: Step, **given: int | str) -> list[tuple[int, int]]:
+    """(delivered, shown late) frames of the longest overdue ACK."""
+    told = heard("B", JOINED, *story, **given)
+    return [
+        (found["evidence"][0]["frame"], found["evidence"][1]["frame"])
+        for found in (r.detail for r in told.results if r.rule == "MC023" and r.kind == "FINDING")
+    ]
+
+
+@pytest.mark.rule("R7")
+def test_an_ack_is_due_at_once_when_the_threshold_is_reached() -> None:
+    given = {"ack_threshold": 4, "xmit_interval_ms": 5000}
+    assert overdue(msg(1, 4), 250, msg(5), ack(5), **given) == [(2, 3)]
+    assert overdue(msg(1, 4), 5, ack(4), 250, msg(5), ack(5), **given) == []
+
+
+@pytest.mark.rule("R8")
+def test_below_the_threshold_only_the_flag_is_set() -> None:
+    assert overdue(msg(1, 3), 250, msg(4), ack(4), ack_threshold=4, xmit_interval_ms=5000) == []
+
+
+@pytest.mark.rule("R9")
+@pytest.mark.rule("V14")
+def test_with_the_flag_set_the_tick_acknowledges_within_its_jitter() -> None:
+    given = {"xmit_interval_ms": 1000}
+    assert overdue(msg(1), 1240, msg(2), ack(2), **given) == []  # 1.2 s + 50 ms
+    assert overdue(msg(1), 1250, msg(2), ack(2), **given) == [(2, 3)]
+
+
+@pytest.mark.rule("R9")
+def test_an_overdue_ack_is_said_once_a_stretch() -> None:
+    told = heard("B", JOINED, msg(1), 3000, msg(2), 3000, msg(3), ack(3), 5, msg(4), 3000, msg(5))
+    assert told.finding("MC023")["facts"]["times"] == 2
+
+
+@pytest.mark.rule("R12")
+@pytest.mark.rule("D5")
+def test_highest_seqno_makes_a_receiver_repeat_its_ack_and_nothing_is_wrong_with_it() -> None:
+    told = heard("B", JOINED, msg(1), ack(1), highest(1), 400, ack(1), 400, highest(1), ack(1))
+    assert told.findings() == []
+    assert told.told("delivered", "acks", "gaps") == {
+        "delivered": [[1, 1]],
+        "acks": {"sent": 3, "arrived": None},
+        "gaps": 0,
+    }
+
+
+@pytest.mark.rule("D4")
+def test_with_the_documents_rules_acks_are_owed_by_the_same_schedule() -> None:
+    given: dict[str, int | str] = {"rules": "document", "xmit_interval_ms": 1000}
+    assert overdue(msg(1), 1250, msg(2), ack(2), **given) == [(2, 3)]
+
+
+# -- requests (5.4, two-tick rule 4.4) ---------------------------------------------------------
+
+
+def too_early(*story: Step, **given: int | str) -> list[list[int]]:
+    told = heard("B", JOINED, *story, **given)
+    return next((s for rule, _, s in told.findings() if rule == "MC016"), [])
+
+
+@pytest.mark.rule("R10")
+@pytest.mark.rule("T2")
+def test_a_gap_is_not_requested_before_a_tick_has_seen_it() -> None:
+    given = {"xmit_interval_ms": 1000}
+    assert too_early(msg(1), msg(3), 748, xmit_req(2), **given) == [[2, 2]]
+    assert too_early(msg(1), msg(3), 749, xmit_req(2), **given) == []  # 80 % less 50 ms
+
+
+@pytest.mark.rule("T2")
+def test_a_request_is_judged_by_the_interval_only_if_it_is_given() -> None:
+    assert too_early(msg(1), msg(3), 10, xmit_req(2)) == []
+    told = heard("B", JOINED, msg(1))
+    assert told.not_judged()["MC016"] == "mcast.xmit_interval_ms is not given"
+
+
+@pytest.mark.rule("T3")
+def test_only_what_the_tick_before_had_seen_is_requested_the_rest_a_tick_later() -> None:
+    # 2 is a tick old, 4 is not: only 2 may be in the request.
+    story = (msg(1), msg(3), 900, msg(5))
+    given = {"xmit_interval_ms": 1000}
+    assert too_early(*story, 100, xmit_req(2), 1000, xmit_req(2, 4), **given) == []
+    assert too_early(*story, 100, xmit_req(2, 4), **given) == [[4, 4]]
+
+
+@pytest.mark.rule("T3")
+def test_a_gap_is_requested_again_every_tick_while_it_exists() -> None:
+    told = heard(
+        "B", JOINED, msg(1), ack(1), msg(3), 1000, xmit_req(2), 1000, xmit_req(2), 1000,
+        xmit_req(2), 5, xmit_rsp(2), xmit_interval_ms=1000,
+    )  # fmt: skip
+    (gap,) = [r.detail for r in told.results if r.kind == "GAP"]
+    assert {name: gap[name] for name in gap if name != "revealed_at_ns"} == {
+        "system": "nakack4",
+        "seqnos": [[2, 2]],
+        "count": 1,
+        "outcome": "recovered",
+        "lost_after_frame": 2,
+        "revealed_frame": 4,
+        "revealed_by": "a higher seqno",
+        "revealed_after_ns": 2_000_000,
+        "requested_frame": 5,
+        "requested_after_ns": 1_001_000_000,
+        "requests": 3,
+        "repaired_frame": 8,
+        "repaired_after_ns": 2_008_000_000,
+        "delivered_frame": 8,
+        "delivered_after_ns": 3_009_000_000,
+    }
+    assert told.findings() == [("MC001", "proven", [[2, 2]])]
+
+
+@pytest.mark.rule("T4")
+def test_a_request_that_became_empty_asks_for_nothing() -> None:
+    told = heard("B", JOINED, msg(1, 3), 600, xmit_req(), 5, ack(3))
+    assert told.told("requests", "requested_seqnos", "gaps") == {
+        "requests": {"sent": 1, "arrived": None},
+        "requested_seqnos": {"sent": 0, "arrived": None},
+        "gaps": 0,
+    }
+    assert told.findings() == []
+
+
+@pytest.mark.rule("R10")
+@pytest.mark.rule("T1")
+def test_a_request_names_at_most_max_xmit_req_size_seqnos() -> None:
+    story = (JOINED, msg(1), msg(6), 1000, xmit_req(2, 3, 4, 5), xmit_rsp(2, 5))
+    assert heard("B", *story, max_xmit_req_size=4).findings() == [("MC001", "proven", [[2, 5]])]
+    assert heard("B", *story, max_xmit_req_size=3).finding("MC022")["facts"]["size"] == 4
+
+
+@pytest.mark.rule("R11")
+@pytest.mark.rule("V6")
+@pytest.mark.rule("D9")
+def test_a_lost_last_message_is_revealed_by_highest_seqno_and_asked_for_at_once() -> None:
+    told = heard(
+        "B", JOINED, msg(1, 2), 600, highest(3), xmit_req(3), 2, msg(3), ack(3),
+        xmit_interval_ms=500,
+    )  # fmt: skip
+    assert told.delivered() == [[1, 3]]
+    assert told.gaps() == [("recovered", [[3, 3]])]
+    assert told.findings() == [  # not MC016: this request needs no tick
+        ("MC001", "proven", [[3, 3]]),
+        ("MC003", "proven", [[3, 3]]),
+    ]
+
+
+@pytest.mark.rule("R11")
+def test_highest_seqno_asks_at_once_for_its_own_seqno_only_the_rest_by_the_tick_rule() -> None:
+    given = {"xmit_interval_ms": 1000}
+    assert too_early(msg(1), highest(4), xmit_req(4), **given) == []
+    assert too_early(msg(1), highest(4), xmit_req(2, 3), **given) == [[2, 3]]
+    assert too_early(msg(1), highest(4), xmit_req(4), 1000, xmit_req(2, 3), **given) == []
+
+
+# -- how a gap ended (A1-A6) -------------------------------------------------------------------
+
+
+@pytest.mark.rule("A2")
+def test_a_gap_filled_before_anybody_can_have_asked_was_reordered() -> None:
+    # 2 comes within one interval of the last message before the gap (frame 2).
+    told = heard("B", JOINED, msg(1), msg(3), TICK - 3, msg(2))
+    assert told.gaps() == [("reordered", [[2, 2]])]
+    assert told.told("lost", "reordered", "retransmissions") == {
+        "lost": 0,
+        "reordered": 1,
+        "retransmissions": {"useful": 0, "needless": 0, "undecidable": 0},
+    }
+    assert told.findings() == [("MC011", "proven", [[2, 2]])]
+
+
+@pytest.mark.rule("A2")
+def test_after_highest_seqno_somebody_may_have_asked_at_once() -> None:
+    assert heard("B", JOINED, msg(1), highest(2), msg(2)).gaps() == [
+        ("recovered or late", [[2, 2]])
+    ]
+
+
+@pytest.mark.rule("A3")
+def test_a_datagram_older_by_ip_id_than_the_revealing_one_was_reordered() -> None:
+    story = (JOINED, msg(1, ip_id=65535), msg(3, ip_id=1), 1000, xmit_req(2))
+    assert heard("B", *story, msg(2, ip_id=0)).gaps() == [("reordered", [[2, 2]])]
+    assert heard("B", *story, msg(2, ip_id=2)).gaps() == [("recovered", [[2, 2]])]
+
+
+@pytest.mark.rule("A3")
+def test_ip_ids_say_nothing_across_seconds_or_where_they_do_not_count_up() -> None:
+    late = (JOINED, msg(1, ip_id=7), msg(3, ip_id=9), 6000, msg(2, ip_id=8))
+    assert heard("B", *late).gaps() == [("recovered or late", [[2, 2]])]
+    random_ids = (JOINED, *[msg(s, ip_id=60000 - 500 * s) for s in range(1, 10)])
+    told = heard("B", *random_ids, msg(11, ip_id=9), 1000, msg(10, ip_id=8))
+    assert told.gaps() == [("recovered or late", [[10, 10]])]
+
+
+@pytest.mark.rule("A4")
+def test_a_gap_that_this_member_asked_for_was_recovered() -> None:
+    told = heard("B", JOINED, msg(1), msg(3), 1000, xmit_req(2), msg(2), ack(3))
+    assert told.gaps() == [("recovered", [[2, 2]])]
+    assert told.findings() == [("MC001", "proven", [[2, 2]])]
+
+
+@pytest.mark.rule("A4")
+def test_of_one_list_only_what_was_asked_for_answers_the_request() -> None:
+    # 2 and 3 are missing, only 2 was asked for; nobody else can have asked for 3 yet.
+    told = heard("B", JOINED, msg(1), msg(4), 100, xmit_req(2), msg(2, 3), ack(4))
+    assert told.gaps() == [("recovered", [[2, 2]]), ("reordered", [[3, 3]])]
+
+
+@pytest.mark.rule("A5")
+def test_a_newer_datagram_that_this_member_did_not_ask_for_answers_another_member() -> None:
+    told = heard("B", JOINED, msg(1, ip_id=5), msg(3, ip_id=6), 1000, msg(2, ip_id=9))
+    assert told.gaps() == [("recovered", [[2, 2]])]
+
+
+@pytest.mark.rule("A6")
+def test_without_ids_and_request_a_late_message_is_recovered_or_late() -> None:
+    told = heard("B", JOINED, msg(1), msg(3), TICK - 2, msg(2))  # one interval after 1
+    assert told.gaps() == [("recovered or late", [[2, 2]])]
+    assert told.told("lost", "recovered_or_late", "retransmissions") == {
+        "lost": 0,
+        "recovered_or_late": 1,
+        "retransmissions": {"useful": 0, "needless": 0, "undecidable": 1},
+    }
+
+
+# -- the design document's out-of-order sending, at the receiver -------------------------------
+
+
+@pytest.mark.rule("D10")
+def test_the_documents_1_3_4_2_5_at_the_receiver_is_no_loss() -> None:
+    """2 comes late by itself: no tick saw it missing twice, nobody asked."""
+    told = heard("B", JOINED, msg(1), msg(3), msg(4), msg(2), msg(5))
+    assert told.delivered() == [[1, 5]]
+    assert told.told("lost", "reordered") == {"lost": 0, "reordered": 1}
+    assert told.findings() == [("MC011", "proven", [[2, 2]])]
+
+
+@pytest.mark.rule("D10")
+def test_the_documents_1_3_4_2_5_with_its_spurious_request_is_told_by_ip_ids() -> None:
+    """The tick asks for 2 before it comes. Sent late by its thread: its id is newer than 3's.
+
+    Overtaken on the path its id is older: then it was reordered, and the request spurious.
+    """
+    before = (JOINED, msg(1, ip_id=1), msg(3, ip_id=3), msg(4, ip_id=4), 900, xmit_req(2))
+    after = (msg(5, ip_id=6), msg(2, ip_id=9), ack(5))
+    on_the_path = heard("B", *before, msg(2, ip_id=2), *after)
+    assert on_the_path.delivered() == [[1, 5]]
+    assert on_the_path.gaps() == [("reordered", [[2, 2]])]
+    assert on_the_path.told("lost", "reordered") == {"lost": 0, "reordered": 1}
+    assert ("MC001", "proven", [[2, 2]]) not in on_the_path.findings()
+
+
+@pytest.mark.rule("D10")
+def test_the_documents_1_3_4_2_5_between_two_members_shows_in_the_second_copy() -> None:
+    """Only B can ask: one request and two copies, so the first was the original, sent late."""
+    two = join_rsp("AB", 2, digest={"A": (0, 0)})
+    story = (two, msg(1), msg(3), msg(4), 900, xmit_req(2), msg(2), msg(5), msg(2), ack(5))
+    told = heard("B", *story)
+    assert told.delivered() == [[1, 5]]
+    assert told.gaps() == [("reordered", [[2, 2]])]
+    assert told.told("lost", "lost_seqnos", "reordered") == {
+        "lost": 0,
+        "lost_seqnos": [],
+        "reordered": 1,
+    }
+    three = heard("B", JOINED, *story[1:])  # C may have asked as well: it cannot be told
+    assert three.gaps() == [("recovered", [[2, 2]])]
+
+
+@pytest.mark.rule("D10")
+def test_the_documents_1_3_4_2_5_without_ids_and_request_is_undecidable_after_a_tick() -> None:
+    told = heard("B", JOINED, msg(1), msg(3), msg(4), 900, msg(2), msg(5))
+    assert told.gaps() == [("recovered or late", [[2, 2]])]
+    assert told.told("lost", "lost_seqnos") == {"lost": 0, "lost_seqnos": []}
+
+
+# -- the design document's window --------------------------------------------------------------
+
+
+@pytest.mark.rule("D2")
+def test_the_documents_window_holds_one_message_fewer() -> None:
+    story = (JOINED, msg(2, 4), xmit_rsp(1))
+    assert heard("B", *story, capacity=4, rules="document").told("delivered", "outside_window") == {
+        "delivered": [[1, 3]],
+        "outside_window": 1,
+    }
+    assert heard("B", *story, capacity=4).delivered() == [[1, 4]]
+
+
+@pytest.mark.rule("D8")
+@pytest.mark.parametrize("repair", [msg(2), xmit_rsp(2)], ids=["MSG again", "XMIT_RSP"])
+def test_an_xmit_request_is_answered_by_multicast_or_by_unicast(repair: Event) -> None:
+    told = heard("B", JOINED, msg(1), msg(3), 1000, xmit_req(2), repair, ack(3))
+    assert told.gaps() == [("recovered", [[2, 2]])]
+
+
+@pytest.mark.rule("D11")
+def test_the_documents_scan_may_ask_for_a_gap_at_once() -> None:
+    story = (JOINED, msg(1), msg(3), xmit_req(2), msg(2), ack(3))
+    by_code = heard("B", *story, xmit_interval_ms=1000)
+    assert by_code.findings() == [("MC001", "proven", [[2, 2]]), ("MC016", "likely", [[2, 2]])]
+    by_document = heard("B", *story, xmit_interval_ms=1000, rules="document")
+    assert by_document.findings() == [("MC001", "proven", [[2, 2]])]
+    unasked = heard("B", JOINED, msg(1), msg(3), msg(2), rules="document")
+    assert unasked.gaps() == [("recovered or late", [[2, 2]])]  # C may have asked
+
+
+# -- NAKACK2 (5.5) -----------------------------------------------------------------------------
+
+
+def msg2(seqno: int, to: int | None = None) -> Event:
+    return msg(seqno, to, system="nakack2")
+
+
+@pytest.mark.rule("N1")
+def test_nakack2_asks_and_repairs_by_the_same_rules() -> None:
+    story = (JOINED, msg2(1), msg2(3), 1000, xmit_req(2, system="nakack2"), msg2(2))
+    told = heard("B", *story, xmit_interval_ms=1000)
+    assert told.told("system", "delivered", "lost_seqnos") == {
+        "system": "nakack2",
+        "delivered": [[1, 3]],
+        "lost_seqnos": [[2, 2]],
+    }
+    assert told.findings() == [("MC001", "proven", [[2, 2]])]
+    early = heard("B", JOINED, msg2(1), msg2(3), xmit_req(2, system="nakack2"),
+                  msg2(2), xmit_interval_ms=1000)  # fmt: skip
+    assert ("MC016", "likely", [[2, 2]]) in early.findings()
+
+
+@pytest.mark.rule("N2")
+def test_nakack2_windows_are_unbounded() -> None:
+    told = heard("B", JOINED, msg2(2, 1000), msg2(1), capacity=4)
+    assert told.told("delivered", "outside_window", "capacity") == {
+        "delivered": [[1, 1000]],
+        "outside_window": 0,
+        "capacity": None,
+    }
+
+
+@pytest.mark.rule("N3")
+def test_nakack2_owes_no_ack() -> None:
+    story = (JOINED, msg2(1), 10_000, msg2(2), 10_000, msg2(3))
+    told = heard("B", *story, ack_threshold=1)
+    assert told.findings() == []
+
+
+@pytest.mark.rule("N4")
+def test_a_highest_seqno_says_only_once_what_it_says() -> None:
+    told = heard("B", JOINED, msg2(1), highest(2, system="nakack2"),
+                 highest(2, system="nakack2"), 2000)  # fmt: skip
+    assert told.gaps() == [("not asked for", [[2, 2]])]
+    assert told.told("by_wire_kind") == {"by_wire_kind": {"HIGHEST_SEQNO": 2, "MSG": 1}}
+
+
+@pytest.mark.rule("N5")
+@pytest.mark.rule("V18")
+def test_an_own_stable_digest_shows_what_the_capture_missed() -> None:
+    told = heard("B", JOINED, msg2(1, 2), msg2(4), stable({"A": 4}), msg2(5))
+    assert told.delivered() == [[1, 5]]
+    assert told.gaps() == [("not captured", [[3, 3]])]
+    assert told.findings() == [("CP007", "proven", [[3, 3]])]
+    other = heard("B", JOINED, msg2(1, 2), msg2(4), stable({"A": 4}, by=C), 2000)
+    assert other.delivered() == [[1, 2]]  # another member's digest says nothing about this one
+
+
+@pytest.mark.rule("N6")
+def test_stability_is_not_this_members_own_word() -> None:
+    told = heard("B", JOINED, msg2(1), msg2(3), stable({"A": 3}, wire_kind="STABILITY"), 2000)
+    assert told.delivered() == [[1, 1]]
+    assert told.gaps() == [("not asked for", [[2, 2]])]
+
+
+@pytest.mark.rule("N7")
+def test_a_request_after_stability_reveals_the_gap_by_itself() -> None:
+    stability = stable({"A": 1}, by=A, wire_kind="STABILITY")
+    told = heard("B", JOINED, msg2(1), stability, 9000, stability,
+                 xmit_req(2, system="nakack2"), msg2(2))  # fmt: skip
+    (gap,) = [r.detail for r in told.results if r.kind == "GAP"]
+    assert (gap["revealed_by"], gap["outcome"]) == ("this member's own request", "recovered")
+    assert told.delivered() == [[1, 2]]
+
+
+@pytest.mark.rule("N8")
+def test_a_request_to_another_member_counts_for_the_original_sender() -> None:
+    told = heard("B", JOINED, msg2(1), msg2(3), 1000,
+                 xmit_req(2, to=C, system="nakack2"), xmit_rsp(2))  # fmt: skip
+    assert told.told("requests", "delivered", "recovered") == {
+        "requests": {"sent": 1, "arrived": None},
+        "delivered": [[1, 3]],
+        "recovered": 1,
+    }
+
+
+@pytest.mark.rule("N9")
+@pytest.mark.rule("V2")
+def test_a_lost_tail_whose_only_repair_is_lost_stays_missing() -> None:
+    told = heard("B", JOINED, msg2(1), 600, highest(2, system="nakack2"),
+                 xmit_req(2, system="nakack2"), 5000)  # fmt: skip
+    assert told.told("unrecovered_seqnos", "lost_seqnos", "delivered") == {
+        "unrecovered_seqnos": [[2, 2]],
+        "lost_seqnos": [[2, 2]],
+        "delivered": [[1, 1]],
+    }
+    assert told.findings() == [("MC002", "proven", [[2, 2]]), ("MC003", "proven", [[2, 2]])]
+
+
+# -- what a capture can prove (6) --------------------------------------------------------------
+
+
+@pytest.mark.rule("V2")
+def test_a_gap_younger_than_three_ticks_at_the_end_is_open_not_lost() -> None:
+    told = heard("B", JOINED, msg(1), msg(3), ack(1), 1400)
+    open_at_end, lost = told.finding("MC014"), told.finding("CP007")
+    revealed_ns = 3_000_000
+    assert open_at_end["holds"] == {"end_before_ns": revealed_ns + 1_500_000_000}
+    assert lost["holds"] == {"end_from_ns": revealed_ns + 1_500_000_000}
+
+
+@pytest.mark.rule("V3")
+def test_a_copy_for_another_member_is_needless_here() -> None:
+    told = heard("B", JOINED, msg(1, ip_id=1), msg(2, ip_id=2), ack(2),
+                 xmit_req(1, by=C), msg(1, ip_id=3))  # fmt: skip
+    assert told.findings() == [("MC004", "proven", [[1, 1]])]
+
+
+@pytest.mark.rule("V3")
+def test_a_copy_without_ip_id_may_be_a_network_duplicate_as_well() -> None:
+    told = heard("B", JOINED, msg(1), ack(1), msg(1))
+    assert told.told("retransmissions") == {
+        "retransmissions": {"useful": 0, "needless": 0, "undecidable": 1}
+    }
+    assert told.findings() == []
+
+
+@pytest.mark.rule("V8")
+def test_the_same_datagram_again_is_a_network_duplicate() -> None:
+    copy = msg(1, ip_id=1, network_duplicate=True)
+    told = heard("B", JOINED, msg(1, ip_id=1), copy, ack(1))
+    assert told.told("network_duplicates", "copies", "retransmissions") == {
+        "network_duplicates": 1,
+        "copies": 1,
+        "retransmissions": {"useful": 0, "needless": 0, "undecidable": 0},
+    }
+    assert told.findings() == [("MC010", "proven", [[1, 1]])]
+
+
+@pytest.mark.rule("V3")
+def test_a_request_for_what_it_had_acknowledged_is_spurious() -> None:
+    told = heard("B", JOINED, msg(1, 2, ip_id=1), ack(2), 50, xmit_req(2), msg(2, ip_id=5))
+    assert told.findings() == [("MC004", "proven", [[2, 2]]), ("MC013", "proven", [[2, 2]])]
+
+
+@pytest.mark.rule("V3")
+def test_a_request_that_crossed_the_message_is_spurious() -> None:
+    told = heard("B", JOINED, msg(1), msg(3, ip_id=5), 1000, msg(2, ip_id=4), xmit_req(2),
+                 msg(2, ip_id=6), ack(3))  # fmt: skip
+    assert ("MC013", "proven", [[2, 2]]) in told.findings()
+    assert ("MC004", "proven", [[2, 2]]) in told.findings()
+
+
+@pytest.mark.rule("V3")
+def test_messages_asked_for_a_tick_after_they_arrived_were_dropped_inside_the_receiver() -> None:
+    story = (JOINED, msg(1, 4), 900, xmit_req(2), msg(2), 10, ack(4))
+    told = heard("B", *story)
+    assert told.told("dropped_inside", "delivered", "retransmissions") == {
+        "dropped_inside": 1,
+        "delivered": None,
+        "retransmissions": {"useful": 1, "needless": 0, "undecidable": 0},
+    }
+    assert told.findings() == [("MC005", "likely", [[2, 2]])]
+
+
+@pytest.mark.rule("V3")
+def test_an_ack_before_the_copy_shows_that_nothing_was_dropped() -> None:
+    told = heard("B", JOINED, msg(1, 4, ip_id=1), 900, xmit_req(2), ack(4), msg(2, ip_id=9))
+    assert told.told("dropped_inside", "delivered") == {
+        "dropped_inside": 0,
+        "delivered": [[1, 4]],
+    }
+    assert told.findings() == [("MC004", "proven", [[2, 2]]), ("MC013", "proven", [[2, 2]])]
+
+
+@pytest.mark.rule("V3")
+def test_a_request_that_no_ack_and_no_copy_explains_is_undecided() -> None:
+    told = heard("B", JOINED, msg(1, 4), 900, xmit_req(2), 900)
+    assert told.findings() == [("MC013", "cannot be told", [[2, 2]])]
+
+
+@pytest.mark.rule("V7")
+def test_the_same_request_five_times_without_a_copy_is_endless() -> None:
+    asked = (xmit_req(2), 1000)
+    four = heard("B", JOINED, msg(1), msg(3), 1000, *(asked * 4))
+    five = heard("B", JOINED, msg(1), msg(3), 1000, *(asked * 5))
+    assert [rule for rule, _, _ in four.findings()] == ["MC002"]
+    assert five.findings() == [("MC002", "proven", [[2, 2]]), ("MC015", "likely", [[2, 2]])]
+
+
+@pytest.mark.rule("V9")
+def test_copies_are_useful_needless_or_network_duplicates_and_nothing_else() -> None:
+    told = heard(
+        "B", JOINED, msg(1, ip_id=1), msg(3, ip_id=3), 1000, xmit_req(2), msg(2, 3, ip_id=9),
+        msg(3, ip_id=9, network_duplicate=True), ack(3),
+    )  # fmt: skip
+    assert told.told("arrivals", "messages", "copies", "network_duplicates", "retransmissions") == {
+        "arrivals": 5,
+        "messages": 3,
+        "copies": 2,
+        "network_duplicates": 1,
+        "retransmissions": {"useful": 1, "needless": 1, "undecidable": 0},
+    }
+
+
+@pytest.mark.rule("V10")
+def test_recovery_time_runs_from_the_gap_to_the_filling_copy() -> None:
+    told = heard("B", JOINED, msg(1), msg(3), 999, xmit_req(2), 9, msg(2), 50, ack(3))
+    assert told.told("recovery_ns") == {
+        "recovery_ns": {"p50": 1_010_000_000, "p99": 1_010_000_000, "max": 1_010_000_000}
+    }
+
+
+@pytest.mark.rule("V12")
+def test_what_arrives_after_this_member_left_is_no_loss_of_it() -> None:
+    told = heard("B", JOINED, msg(1), ack(1), leave_rsp(), view("AC", 3, 2), msg(4), 5000, msg(6))
+    assert told.told("lost", "delivered_interval", "outside_membership") == {
+        "lost": 0,
+        "delivered_interval": [1, 1],
+        "outside_membership": 2,
+    }
+    assert told.findings() == [("MC018", "proven", [])]
+
+
+@pytest.mark.rule("V13")
+def test_a_capture_that_begins_in_mid_stream_starts_at_the_first_message() -> None:
+    told = heard("B", msg(500), msg(502), msg(499), 2000)
+    assert told.told("start_known", "delivered") == {
+        "start_known": False,
+        "delivered": [[500, 500]],
+    }
+    assert told.gaps() == [("not asked for", [[501, 501]])]
+
+
+@pytest.mark.rule("V13")
+def test_a_capture_that_begins_with_an_own_ack_starts_there() -> None:
+    told = heard("B", ack(70), msg(72), xmit_rsp(71))
+    assert told.told("delivered", "lost_seqnos") == {
+        "delivered": [[71, 72]],
+        "lost_seqnos": [[71, 71]],
+    }
+
+
+@pytest.mark.rule("V18")
+def test_an_own_ack_above_what_was_captured_shows_a_hole_in_the_capture() -> None:
+    told = heard("B", JOINED, msg(1, 2), msg(5), ack(5), 3000, msg(6), ack(6))
+    assert told.told("delivered", "lost", "not_captured") == {
+        "delivered": [[1, 6]],
+        "lost": 0,
+        "not_captured": 2,
+    }
+    assert told.findings() == [("CP007", "proven", [[3, 4]])]
+
+
+def test_what_a_request_for_a_higher_seqno_leaves_out_had_arrived() -> None:
+    """A tick's request names all that is missing from the low end (jgroups.md 4.4, 5.4)."""
+    told = heard("B", JOINED, msg(1), msg(3), msg(5), 1000, xmit_req(4), xmit_rsp(4))
+    assert told.gaps() == [("not captured", [[2, 2]]), ("recovered", [[4, 4]])]
+    assert told.told("lost", "not_captured", "delivered") == {
+        "lost": 1,
+        "not_captured": 1,
+        "delivered": [[1, 5]],
+    }
+    assert told.finding("CP007")["certainty"] == "proven"
+
+
+def test_a_request_after_highest_seqno_says_nothing_of_lower_ones() -> None:
+    """It is for that seqno only, at once (jgroups.md 5.4)."""
+    told = heard("B", JOINED, msg(1), msg(3), highest(4), xmit_req(4), xmit_rsp(4))
+    assert told.gaps() == [("not asked for", [[2, 2]]), ("recovered", [[4, 4]])]
+
+
+def test_what_was_never_asked_for_may_have_been_missed_by_the_capture() -> None:
+    told = heard("B", JOINED, msg(1), msg(3), 2000, msg(4))
+    assert told.told("lost", "unrecovered", "not_asked_for", "delivered") == {
+        "lost": 0,
+        "unrecovered": 0,
+        "not_asked_for": 1,
+        "delivered": None,
+    }
+    assert told.finding("CP007")["certainty"] == "cannot be told"

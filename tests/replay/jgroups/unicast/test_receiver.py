@@ -1,0 +1,530 @@
+"""The data receiver's rows (jgroups.md 4.4; table B), captured at B, which A sends to."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.replay.contract.event import Event
+from tests.replay.builders import B, Step
+from tests.replay.jgroups.unicast.builders import (
+    TICK,
+    Heard,
+    ack,
+    close,
+    data,
+    heard,
+    request,
+    sync,
+    view,
+)
+
+U4 = "unicast4"
+
+
+# -- windows ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("unicast B1")
+def test_a_first_message_opens_a_window_at_its_seqno() -> None:
+    told = heard(B, data(7, first=True), data(8), TICK, ack(8, 1))
+    assert told.delivered() == [[7, 8]]
+    assert told.states() == ["OPEN"]
+
+
+@pytest.mark.rule("unicast B7")
+@pytest.mark.parametrize(("system", "kept"), [("unicast3", False), ("unicast4", True)])
+def test_a_list_of_another_connection_is_dropped(system: str, kept: bool) -> None:
+    """What came alone is cached and needs no further request once its window exists."""
+
+    def told(*, listed: bool) -> Heard:
+        return heard(
+            B, data(1, system=system), TICK, ack(1, 1, system=system),
+            data(2, 3, conn=2, ip_id=5, listed=listed, alone=not listed, system=system),
+            sync(2, system=system), data(1, conn=2, ip_id=6, system=system),
+        )  # fmt: skip
+
+    assert told(listed=False).delivered(2) == [[1, 3]]
+    assert told(listed=True).delivered(2) == ([[1, 3]] if kept else [[1, 1]])
+    assert ("UC039" in dict(told(listed=True).findings())) == (not kept)
+    assert "UC039" not in dict(told(listed=False).findings())
+
+
+@pytest.mark.rule("unicast B2")
+@pytest.mark.rule("unicast B8")
+@pytest.mark.rule("unicast S1")
+@pytest.mark.rule("unicast U16")
+def test_messages_before_the_window_wait_for_it_and_are_asked_for() -> None:
+    story = [data(2, 3, ip_id=8), sync(1), data(1, ip_id=9), data(4, ip_id=10), TICK, ack(4, 2)]
+    told = heard(B, *story)
+    assert told.delivered() == [[1, 4]]
+    assert told.findings() == [("UC012", "proven"), ("UC001", "proven"), ("UC003", "proven")]
+
+
+@pytest.mark.rule("unicast B2")
+def test_before_4_1_5_such_messages_are_dropped() -> None:
+    story = [data(2), sync(), data(1), TICK, ack(1), request(2), data(2), TICK, ack(2)]
+    told = heard(B, *story, version="3.5.0")
+    assert told.delivered() == [[1, 2]]
+    assert told.told("dropped_without_window") == {"dropped_without_window": 1}
+    assert ("UC039", "proven") in told.findings()
+    assert heard(B, *story, version="4.2.22").told("dropped_without_window") == {
+        "dropped_without_window": 0
+    }
+
+
+@pytest.mark.rule("unicast B3")
+def test_a_first_flag_on_the_current_connection_is_ignored() -> None:
+    told = heard(B, data(1), data(2), data(4, first=True), data(3), TICK, ack(4, 1))
+    assert told.delivered() == [[1, 4]]
+
+
+@pytest.mark.rule("unicast B4")
+def test_a_first_message_of_another_connection_replaces_the_window() -> None:
+    story = [data(1), data(2), TICK, ack(2, 1), data(1, conn=0), data(2, conn=0), ack(2, 2, conn=0)]
+    told = heard(B, *story)
+    assert (told.delivered(1), told.delivered(0)) == ([[1, 2]], [[1, 2]])
+    assert told.states(1) == ["OPEN", "CLOSED"]
+    assert told.findings() == [("UC021", "likely"), ("UC022", "proven")]
+
+
+@pytest.mark.rule("unicast B4")
+@pytest.mark.rule("unicast B6")
+def test_unicast4_replaces_the_window_only_by_a_greater_conn_id() -> None:
+    def story(conn: int) -> list[Step]:
+        return [
+            data(1, conn=5, system=U4), TICK, ack(1, 1, conn=5, system=U4),
+            data(1, conn=conn, system=U4), TICK, data(2, conn=5, system=U4),
+            TICK, ack(2, 2, conn=5, system=U4),
+        ]  # fmt: skip
+
+    older = heard(B, *story(4))
+    assert (older.delivered(5), older.delivered(4)) == ([[1, 2]], [])
+    assert older.states(5) == ["OPEN"]
+    newer = heard(B, *story(6)[:-2], TICK, ack(1, 2, conn=6, system=U4))
+    assert (newer.delivered(5), newer.delivered(6)) == ([[1, 1]], [[1, 1]])
+
+
+@pytest.mark.rule("unicast B5")
+@pytest.mark.rule("unicast S2")
+def test_another_connection_without_its_first_message_waits_and_is_asked_for() -> None:
+    story = [
+        data(1), TICK, ack(1, 1), data(2, conn=2, ip_id=5), sync(2),
+        data(1, conn=2, ip_id=6), TICK, ack(2, 3, conn=2),
+    ]  # fmt: skip
+    told = heard(B, *story)
+    assert (told.delivered(1), told.delivered(2)) == ([[1, 1]], [[1, 2]])
+    assert "UC015" not in dict(told.findings())
+
+
+@pytest.mark.rule("unicast B8")
+def test_messages_of_an_older_connection_that_wait_are_dropped_by_the_new_window() -> None:
+    story = [data(5, conn=1), sync(1), data(1, conn=2), TICK, ack(1, 2, conn=2)]
+    told = heard(B, *story)
+    assert (told.delivered(1), told.delivered(2)) == ([], [[1, 1]])
+    assert heard(B, data(2, 3), sync(1), data(1)).delivered() == [[1, 3]]
+
+
+# -- accepting -------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("unicast B9")
+@pytest.mark.rule("unicast P7")
+def test_duplicates_are_not_delivered_and_provoke_an_ack() -> None:
+    told = heard(B, data(1), data(2), TICK, ack(2, 1), data(2), 300, ack(2, 2))
+    assert told.delivered() == [[1, 2]]
+    assert told.told("retransmissions") == {
+        "retransmissions": {"useful": 0, "needless": 1, "undecidable": 0}
+    }
+    assert told.findings() == [("UC005", "proven")]
+    late = heard(B, data(1), TICK, ack(1, 1), data(1), 2 * TICK, ack(1, 2))
+    assert ("UC018", "likely") in late.findings()
+
+
+@pytest.mark.rule("unicast B10")
+def test_unicast4_drops_a_list_beyond_its_window() -> None:
+    story = [data(1, system=U4), data(6, 9, system=U4), TICK, ack(1, 1, system=U4)]
+    told = heard(B, *story, capacity=5)
+    assert told.told("outside_window") == {"outside_window": 3}  # 6 still fits: 1 + 5
+    assert heard(B, *story, capacity=8).told("outside_window") == {"outside_window": 0}
+
+
+@pytest.mark.rule("unicast B11")
+def test_messages_are_delivered_in_order_and_out_of_band_ones_at_once() -> None:
+    told = heard(B, data(1), data(3), data(5, oob=True), data(2), data(4), TICK, ack(5, 1))
+    assert told.delivered() == [[1, 1], [5, 5], [2, 4]]
+
+
+@pytest.mark.rule("unicast B12")
+def test_a_message_keeps_the_connection_open() -> None:
+    story = [data(1), TICK, ack(1, 1), 1500, data(2), TICK, ack(2, 2), 1000]
+    told = heard(B, *story, conn_expiry_timeout_ms=2500, conn_close_timeout_ms=9000)
+    assert told.states() == ["OPEN"]
+    idle = heard(B, *story[:6], conn_expiry_timeout_ms=1500, conn_close_timeout_ms=9000)
+    assert idle.states() == ["OPEN", "CLOSING", "OPEN"]  # 2 opened it again
+
+
+# -- ACKs ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("unicast B13")
+@pytest.mark.rule("unicast U8")
+@pytest.mark.parametrize(("late_ms", "overdue"), [(640, False), (660, True)])
+def test_an_ack_is_due_at_the_tick(late_ms: int, overdue: bool) -> None:
+    told = heard(B, data(1), late_ms, ack(1, 1))
+    assert told.findings() == ([("UC018", "likely")] if overdue else [])
+
+
+@pytest.mark.rule("unicast B13")
+def test_an_ack_says_the_highest_that_can_be_delivered() -> None:
+    told = heard(B, data(1, 3), data(5), TICK, ack(3, 1))
+    assert told.connection()["highest_delivered"] == 3
+
+
+@pytest.mark.rule("unicast B13")
+@pytest.mark.parametrize(
+    ("count", "given", "listed", "overdue"),
+    [
+        (100, {}, True, True),  # the default of 5.6
+        (99, {}, True, False),
+        (100, {}, False, False),
+        (8, {"ack_threshold": 8}, True, True),
+        (7, {"ack_threshold": 8}, True, False),
+        (1, {"ack_threshold": 1}, False, True),  # each message at once
+        (100, {"rules": "document"}, True, False),
+    ],
+)
+def test_a_batch_of_ack_threshold_messages_is_acked_at_once(
+    count: int, given: dict[str, Any], listed: bool, overdue: bool
+) -> None:
+    def told(late_ms: int) -> list[tuple[str, str]]:
+        batch = data(2, count + 1, listed=listed)
+        story = [data(1), TICK, ack(1, 1), TICK, batch, late_ms, ack(count + 1, 2)]
+        return heard(B, *story, **given).findings()
+
+    assert [rule for rule, _ in told(250)] == (["UC018"] if overdue else [])
+    if given.get("ack_threshold") != 1:
+        assert told(150) == []
+
+
+@pytest.mark.rule("unicast B14")
+@pytest.mark.parametrize(
+    ("last", "alone", "given", "overdue"),
+    [
+        (9, False, {"ack_threshold": 8}, True),
+        (8, False, {"ack_threshold": 8}, False),
+        (9, True, {"ack_threshold": 8}, True),
+        (5, True, {"ack_threshold": 8}, False),  # counted twice, but when is not visible
+        (9, False, {"capacity": 32}, True),  # a quarter of the window
+        (9, False, {}, False),
+    ],
+)
+def test_unicast4_acks_when_as_many_have_been_delivered(
+    last: int, alone: bool, given: dict[str, Any], overdue: bool
+) -> None:
+    def told(late_ms: int) -> list[tuple[str, str]]:
+        story = [
+            data(1, system=U4), TICK, ack(1, 1, system=U4),
+            data(2, last, alone=alone, system=U4), late_ms, ack(last, 2, system=U4),
+        ]  # fmt: skip
+        return heard(B, *story, **given).findings()
+
+    assert [rule for rule, _ in told(250)] == (["UC018"] if overdue else [])
+    assert told(150) == []
+
+
+@pytest.mark.rule("unicast B14")
+def test_unicast4_acks_are_counted_with_the_messages_they_cover() -> None:
+    story = [data(1, system=U4), data(2, 4, system=U4), ack(4, 1, system=U4), data(5, system=U4)]
+    told = heard(B, *story, TICK, ack(5, 2, system=U4))
+    assert told.stream()["ack_traffic"]["messages_per_ack"] == 2.5
+    assert told.findings() == []
+
+
+# -- selective retransmission ----------------------------------------------------------------------
+
+
+@pytest.mark.rule("unicast B15")
+@pytest.mark.rule("unicast B16")
+@pytest.mark.parametrize(("after_ms", "early"), [(340, True), (360, False)])
+def test_a_gap_is_asked_for_after_a_whole_tick(after_ms: int, early: bool) -> None:
+    story = [data(1, ip_id=1), data(3, ip_id=3), after_ms, ack(1, 1), request(2)]
+    told = heard(B, *story, data(2, ip_id=9), TICK, ack(3, 2), xmit_interval_ms=500)
+    assert (
+        ("UC035", "likely") in told.findings()
+        if early
+        else told.findings() == [("UC001", "proven")]
+    )
+
+
+@pytest.mark.rule("unicast B17")
+@pytest.mark.rule("unicast U7")
+def test_a_gap_that_an_answer_fills_was_lost_and_recovered() -> None:
+    story = [data(1), data(3), TICK, ack(1, 1), TICK, request(2), data(2), TICK, ack(3, 2)]
+    told = heard(B, *story)
+    assert told.gaps() == [("recovered", [[2, 2]])]
+    assert told.told("lost_seqnos", "delivered") == {
+        "lost_seqnos": [[2, 2]], "delivered": [[1, 3]],
+    }  # fmt: skip
+    assert told.told("recovery_ns") == {
+        "recovery_ns": dict.fromkeys(("p50", "p99", "max"), 1_004_000_000 - 1_000_000)
+    }
+
+
+@pytest.mark.rule("unicast B17")
+def test_a_late_original_is_reordering_by_its_ip_id() -> None:
+    story = [data(1, ip_id=10), data(3, ip_id=12), 2 * TICK, ack(1, 1), request(2)]
+    late = heard(B, *story, data(2, ip_id=11), TICK, ack(3, 2))
+    assert late.gaps() == [("reordered", [[2, 2]])]
+    resent = heard(B, *story, data(2, ip_id=40), TICK, ack(3, 2))
+    assert resent.gaps() == [("recovered", [[2, 2]])]
+    both = heard(B, *story, data(2, ip_id=40), data(2, ip_id=11), TICK, ack(3, 2))
+    assert both.gaps() == [("reordered", [[2, 2]])]
+    assert both.told("lost_seqnos") == {"lost_seqnos": []}
+
+
+@pytest.mark.rule("unicast B18")
+def test_an_empty_request_is_counted_and_asks_for_nothing() -> None:
+    told = heard(B, data(1), data(2), TICK, ack(2, 1), request())
+    assert told.told("requests", "requested_seqnos") == {
+        "requests": {"sent": 1, "arrived": None},
+        "requested_seqnos": {"sent": 0, "arrived": None},
+    }
+    assert told.findings() == []
+
+
+@pytest.mark.rule("unicast B19")
+@pytest.mark.rule("unicast P6")
+def test_the_same_request_five_times_without_a_copy_is_endless() -> None:
+    def story(times: int) -> list[Step]:
+        asked: list[Step] = [TICK, request(2), data(4)]
+        return [data(1), data(3), TICK, ack(1, 1), *asked * times]
+
+    assert heard(B, *story(4)).findings("UC002", "UC005", "UC006") == []
+    assert heard(B, *story(5)).findings("UC002", "UC005", "UC006") == [("UC011", "likely")]
+    dead = [step for step in story(6) if step != data(4)]
+    assert heard(B, *dead).findings("UC002") == []  # the sender says nothing any more
+
+
+def test_what_never_comes_is_lost_and_what_is_missing_at_the_end_is_open() -> None:
+    story = [data(1), data(3), TICK, ack(1, 1)]
+    assert heard(B, *story).findings() == [("UC033", "proven")]
+    asked = [*story, request(2)]
+    assert heard(B, *asked, 3 * TICK).findings() == [("UC002", "proven")]
+    assert heard(B, *asked, 3 * TICK).told("unrecovered_seqnos") == {"unrecovered_seqnos": [[2, 2]]}
+
+
+def test_what_was_never_asked_for_may_have_been_missed_by_the_capture() -> None:
+    """A receiver asks for what it misses at every tick (jgroups.md 4.4)."""
+    told = heard(B, data(1), data(3), TICK, ack(1, 1), 3 * TICK, data(4))
+    assert told.findings() == [("CP007", "cannot be told")]
+    assert told.told("lost", "unrecovered", "not_asked_for", "delivered") == {
+        "lost": 0,
+        "unrecovered": 0,
+        "not_asked_for": 1,
+        "delivered": None,
+    }
+
+
+def test_what_a_request_for_a_higher_seqno_leaves_out_had_arrived() -> None:
+    """A tick's request names all that is missing from the low end (jgroups.md 4.4)."""
+    told = heard(B, data(1), data(3), data(5), TICK, request(4), data(4), TICK, ack(5, 1))
+    assert told.findings("UC018") == [("UC001", "proven"), ("CP007", "proven")]
+    assert told.told("lost", "lost_seqnos", "not_captured", "delivered") == {
+        "lost": 1,
+        "lost_seqnos": [[4, 4]],
+        "not_captured": 1,
+        "delivered": [[1, 5]],
+    }
+
+
+def test_a_message_asked_for_after_it_arrived_was_dropped_inside() -> None:
+    story = [data(1), data(2), data(3), TICK, ack(1, 1), TICK, request(2), data(2), TICK, ack(3, 2)]
+    told = heard(B, *story)
+    assert told.delivered() == [[1, 3]]
+    assert told.told("dropped_inside") == {"dropped_inside": 1}
+    assert told.findings() == [("UC034", "likely")]
+
+
+# -- SEND_FIRST_SEQNO ------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("unicast B20")
+@pytest.mark.parametrize(("apart_ms", "storm"), [(1540, True), (1560, False)])
+def test_send_first_seqno_is_throttled(apart_ms: int, storm: bool) -> None:
+    told = heard(B, data(2), sync(1), apart_ms - 2, data(3), sync(2))
+    assert (("UC013", "proven") in told.findings()) is storm
+
+
+@pytest.mark.rule("unicast B20")
+def test_a_given_interval_makes_a_storm_none() -> None:
+    story = [step for stamp in range(1, 6) for step in (data(stamp + 1), sync(stamp))]
+    assert "not given" in heard(B, *story).finding("UC013")["text"]
+    assert "UC013" not in dict(heard(B, *story, sync_min_interval_ms=1).findings())
+
+
+def test_a_sync_just_after_its_answer_is_redundant() -> None:
+    story = [data(2), sync(1), 50, data(1)]
+    found = heard(B, *story, 10, sync(2), TICK, ack(2, 3)).findings()
+    assert ("UC044", "likely") in found
+    assert "UC044" not in dict(heard(B, *story, TICK, ack(2, 3)).findings())
+
+
+@pytest.mark.parametrize(("needless", "poor"), [(18, False), (19, True)])
+def test_copies_that_repaired_nothing_are_summed_up(needless: int, poor: bool) -> None:
+    story: list[Step] = [data(1), data(20), TICK, ack(1, 1), TICK, request(*range(2, 20))]
+    story += [data(seqno) for seqno in range(2, 20)]  # 18 repairs
+    copies: list[Step] = [data(20, ip_id=n) for n in range(needless)]
+    told = heard(B, *story, TICK, ack(20, 2), *copies)
+    assert told.told("retransmissions")["retransmissions"]["useful"] == 18
+    assert ("UC045" in dict(told.findings())) is poor
+
+
+@pytest.mark.parametrize(("later_ms", "slow"), [(800, False), (1200, True)])
+def test_a_recovery_of_more_than_four_ticks_is_slow(later_ms: int, slow: bool) -> None:
+    story = [data(1), data(3), TICK, ack(1, 1), TICK, request(2), later_ms, data(2), 10, ack(3, 2)]
+    found = dict(heard(B, *story).findings())
+    assert found["UC001"] == "proven"
+    assert ("UC046" in found) is slow
+
+
+# -- the end of windows ----------------------------------------------------------------------------
+
+
+@pytest.mark.rule("unicast B21")
+@pytest.mark.rule("unicast U13")
+def test_close_removes_the_window_of_its_connection() -> None:
+    story = [data(1), data(3), close(), data(2), sync(1)]
+    told = heard(B, *story)
+    assert told.delivered() == [[1, 1]]  # 3 went with the window, 2 has none
+    assert told.states() == ["OPEN", "CLOSED"]
+
+
+@pytest.mark.rule("unicast B22")
+def test_close_of_another_connection_is_ignored() -> None:
+    for last in ([], [TICK, ack(2, 1)]):
+        told = heard(B, data(1), close(conn=9), data(2), *last)
+        assert told.delivered() == [[1, 2]]
+        assert told.states() == ["OPEN"]
+
+
+@pytest.mark.rule("unicast B23")
+def test_an_idle_connection_is_closing_and_then_reaped_silently() -> None:
+    story = [data(1), TICK, ack(1, 1), 2600]
+    given: dict[str, Any] = {"conn_expiry_timeout_ms": 1000, "conn_close_timeout_ms": 1000}
+    assert heard(B, *story, **given).states() == ["OPEN", "CLOSING", "CLOSED"]
+    assert heard(B, *story, **(given | {"conn_close_timeout_ms": 0})).states() == [
+        "OPEN", "CLOSING",
+    ]  # fmt: skip
+    assert heard(B, *story, **(given | {"conn_expiry_timeout_ms": 0})).states() == ["OPEN"]
+    shown = heard(B, *story, data(2), sync(2), data(2, first=True), TICK, ack(2, 3), **given)
+    assert "reaped" in shown.finding("UC015")["facts"]["why"]
+    assert shown.states() == ["OPEN", "CLOSING", "CLOSED", "OPEN"]
+
+
+@pytest.mark.rule("unicast B24")
+def test_views_without_and_with_the_sender_close_and_open() -> None:
+    story = [view("ABC", 1), data(1), TICK, ack(1, 1), view("BC", 2), view("ABC", 3)]
+    assert heard(B, *story).states() == ["OPEN", "CLOSING", "OPEN"]
+    assert heard(B, *story[:-1]).states() == ["OPEN", "CLOSING"]
+
+
+@pytest.mark.rule("unicast B25")
+def test_what_a_rebuilt_window_accepts_again_is_delivered_again() -> None:
+    story = [
+        data(1), data(2, 5), TICK, ack(5, 1), 2500, data(6), sync(2),
+        data(3, first=True), TICK, ack(3, 3), TICK, request(4, 5), data(4, 5), TICK, ack(6, 4),
+    ]  # fmt: skip
+    told = heard(B, *story)
+    assert told.delivered() == [[1, 5], [3, 6]]
+    assert told.told("redelivered") == {"redelivered": 3}
+    assert told.findings("UC012") == [("UC023", "proven"), ("UC015", "proven")]
+    assert told.told("retransmissions")["retransmissions"]["useful"] == 3
+
+
+# -- what a capture can prove ----------------------------------------------------------------------
+
+
+@pytest.mark.rule("unicast P1")
+def test_a_lost_window_had_read_what_came_well_before_its_first_sync() -> None:
+    lost = [data(1), data(2), TICK, ack(2, 1), data(3), 3000, data(4), sync(2)]
+    told = heard(B, *lost, data(4, first=True), TICK, ack(4, 3))
+    assert told.delivered() == [[1, 4]]  # 3 by the old window
+
+
+@pytest.mark.rule("unicast P1")
+def test_after_a_recent_sync_all_that_waits_may_have_had_no_window() -> None:
+    story = [
+        data(2), sync(1), data(1), TICK, ack(2, 2), 600, data(3), 600, data(4), 300, sync(3),
+        data(3, first=True), TICK, ack(4, 4),
+    ]  # fmt: skip
+    assert heard(B, *story).told("delivered", "redelivered") == {
+        "delivered": [[1, 4]], "redelivered": 0,
+    }  # fmt: skip
+
+
+@pytest.mark.rule("unicast P2")
+def test_frames_for_a_dead_member_are_neither_delivered_nor_lost() -> None:
+    story = [data(1), data(2), TICK, ack(2, 1), data(3), data(5), 4 * TICK, data(5)]
+    told = heard(B, *story)
+    assert told.delivered() == [[1, 2]]
+    assert told.told("outside_membership", "lost") == {"outside_membership": 3, "lost": 0}
+    assert told.findings() == [("UC027", "likely")]
+
+
+@pytest.mark.rule("unicast P3")
+def test_a_capture_that_starts_late_begins_at_what_is_shown() -> None:
+    told = heard(B, data(40, 45), TICK, ack(45, 9), data(46), TICK, ack(46, 10))
+    assert told.delivered() == [[40, 46]]
+    assert told.findings() == []
+    gap = heard(B, data(40), TICK, ack(30, 9), TICK, request(*range(31, 40)), data(31, 39), TICK,
+                ack(40, 10))  # fmt: skip
+    assert gap.delivered() == [[31, 40]]
+    assert gap.told("lost_seqnos") == {"lost_seqnos": [[31, 39]]}
+
+
+@pytest.mark.rule("unicast P5")
+def test_at_the_receiver_a_purge_shows_in_requests_for_what_it_had_acknowledged() -> None:
+    lost = [
+        data(1), data(2, 5), TICK, ack(5, 1), 2500, data(5), sync(2), data(2, first=True), TICK,
+        ack(2, 3),
+    ]  # fmt: skip
+    asked = [step for _ in range(2) for step in (TICK, request(3, 4))]
+    assert ("UC010", "likely") in heard(B, *lost, *asked).findings()
+    assert "UC010" not in dict(heard(B, *lost, *asked[:2], data(3, 4)).findings())
+
+
+def test_network_duplicates_are_the_networks() -> None:
+    told = heard(B, data(1), data(2), data(2, network_duplicate=True), TICK, ack(2, 1))
+    assert told.told("network_duplicates", "copies") == {"network_duplicates": 1, "copies": 1}
+    assert told.findings() == [("UC029", "proven")]
+
+
+def test_a_resend_after_its_ack_says_that_the_ack_was_lost_or_late() -> None:
+    told = heard(B, data(1), data(2), TICK, ack(2, 1), TICK, data(2), TICK, ack(2, 2))
+    assert told.findings() == [("UC005", "proven"), ("UC006", "likely")]
+
+
+def test_a_hole_of_the_capture_is_no_loss() -> None:
+    told = heard(B, data(1), data(4), TICK, ack(4, 1))
+    assert told.gaps() == [("not captured", [[2, 3]])]
+    assert told.findings() == [("CP007", "proven")]
+
+
+def test_what_a_member_sent_is_not_sent_twice_because_it_was_captured_twice() -> None:
+    """No network lies between a member and its own interface."""
+    story = [data(2), sync(1), data(1), data(2), TICK, ack(2, 2), data(4), 2 * TICK, request(3)]
+    once = heard(B, *story, data(3))
+    twice = [
+        step
+        for event in story
+        for step in (
+            [event, replace(event, flags=event.flags | Flag.NETWORK_DUPLICATE)]
+            if isinstance(event, Event) and event.source == B
+            else [event]
+        )
+    ]
+    names = ("requests", "requested_seqnos", "acks", "syncs")
+    assert heard(B, *twice, data(3)).told(*names) == once.told(*names)
+    assert heard(B, *twice, data(3)).findings() == once.findings()

@@ -1,0 +1,532 @@
+"""The raims and PGM engines on events: links, order, identities, convergence, findings."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.results import FINDING, TABLE
+from seqaudit.replay.contract.settings import Vantage
+from seqaudit.replay.pgm import findings as pgm_findings
+from seqaudit.replay.pgm.engine import PARITY, PgmEngine
+from seqaudit.replay.pgm.window import Fate, PgmWindow
+from seqaudit.replay.raims import bounds as raims_bounds
+from seqaudit.replay.raims import findings as raims_findings
+from seqaudit.replay.raims.engine import RaimsEngine
+from seqaudit.replay.raims.seqno import FRAME_NS, first_seqno, seqno, start_of
+from seqaudit.replay.sequence.gaps import Mark
+
+SECOND = 1_000_000_000
+T0 = 1_795_215_202 * SECOND
+ME, PEER = "aa" * 16, "bb" * 16
+HERE, THERE = "10.77.0.2", "10.77.0.1"
+LINK = "pgm:0102.1"
+
+
+def mark(number: int, at: float = 0.0) -> Mark:
+    return Mark(number, T0 + round(at * SECOND))
+
+
+# --- the receive window of PGM ---
+
+
+def accept(window: PgmWindow, *sqns: int, at: float = 0.0, repair: bool = False) -> list[Any]:
+    moment = mark(1, at)
+    return [window.accept(sqn, sqn + 1, moment, moment, repair=repair) for sqn in sqns]
+
+
+def test_a_sqn_is_accepted_once_and_handed_on_in_order() -> None:
+    window = PgmWindow()
+    assert accept(window, 5, 6, 6, 8) == [[(5, 6)], [(6, 7)], [], [(8, 9)]]
+    assert (window.next, list(window.holes)) == (7, [7])
+    accept(window, 7, repair=True)
+    assert (window.next, [h.fate for h in window.take_ended()]) == (9, [Fate.REPAIRED])
+
+
+def test_a_hole_is_given_up_after_ten_waits_for_data() -> None:
+    window = PgmWindow()
+    accept(window, 1, 3)
+    for turn in range(10):
+        window.asked([2], mark(2, turn * 0.52))
+        window.confirmed([2], mark(2, turn * 0.52))
+    assert window.next_due_ns() == T0 + round((9 * 0.52 + 0.5) * SECOND)
+    window.give_up(T0 + 5 * SECOND)
+    assert window.next == 2
+    window.give_up(T0 + 6 * SECOND)
+    assert (window.next, [h.fate for h in window.take_ended()]) == (4, [Fate.RETRIES])
+
+
+def test_a_hole_below_the_trail_is_given_up_at_once() -> None:
+    window = PgmWindow()
+    accept(window, 1, 4)
+    window.told_trail(3, mark(5))
+    assert ([h.sqn for h in window.take_ended()], window.next) == ([2], 3)
+
+
+def test_spm_reveals_what_no_packet_shows_and_begins_a_window_behind_its_lead() -> None:
+    window = PgmWindow()
+    window.told_lead(9, mark(1))
+    assert window.next == 10
+    window.told_lead(11, mark(2))
+    assert list(window.holes) == [10, 11]
+
+
+def test_sqns_wrap_at_32_bits() -> None:
+    window = PgmWindow()
+    top = (1 << 32) - 1
+    accept(window, top)
+    assert window.unwrap(0) == top + 1
+    accept(window, window.unwrap(0))
+    assert not window.holes
+
+
+def test_more_than_the_window_holds_is_lost_at_once() -> None:
+    window = PgmWindow()
+    accept(window, 1, 1 << 20)
+    assert len(window.holes) == window.settings.window_sqns - 1
+    lost = window.take_ended()
+    assert {h.fate for h in lost} == {Fate.FULL}
+    assert sum(h.count for h in lost) + len(window.holes) == (1 << 20) - 2
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=40))
+def test_the_window_agrees_with_a_set_that_remembers_everything(sqns: list[int]) -> None:
+    window = PgmWindow()
+    seen: set[int] = set()
+    for sqn in sqns:
+        fresh = bool(accept(window, sqn)[0])
+        assert fresh == (sqn not in seen and sqn >= sqns[0])
+        seen.add(sqn)
+    wanted = set(range(sqns[0], max(seen) + 1))
+    assert set(window.holes) == wanted - seen
+    assert window.next == min(wanted - seen, default=max(seen) + 1)
+
+
+# --- a TSI by itself ---
+
+
+def packet(word: str, sqn: int | None, at: float = 0.0, number: int = 1, **how: Any) -> Event:
+    kinds = {"ODATA": Kind.DATA, "RDATA": Kind.RETRANSMISSION, "SPM": Kind.HIGHEST,
+             "NAK": Kind.REQUEST}  # fmt: skip
+    detail = how.pop("detail", None)
+    return Event(
+        frame=number, at_ns=T0 + round(at * SECOND), kind=kinds.get(word, Kind.NOTICE),
+        wire_kind=word, system="pgm", stream=how.pop("stream", "0102.1"),
+        source=how.pop("source", THERE), seqno=sqn, stop_seqno=None if sqn is None else sqn + 1,
+        size=how.pop("size", 100), detail=detail, stamp=how.pop("stamp", 0), **how,
+    )  # fmt: skip
+
+
+def rules_of(rows: Any) -> list[str]:
+    return [row.rule for row in rows if row.kind == FINDING]
+
+
+def test_findings_of_a_receiver_of_pgm() -> None:
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
+    for event in (
+        packet("ODATA", 1), packet("ODATA", 3), packet("RDATA", 2, 0.1), packet("ODATA", 3, 0.2),
+        packet("ODATA", 5, 0.3, size=20_000), packet("ODATA", 4, 0.4), packet("ODATA", 7, 0.5),
+        packet("NAK", 6, 0.6, source=HERE, detail="[[6,7]]"), packet("SPM", 7, 9.0),
+    ):  # fmt: skip
+        engine.feed(event)
+    engine.close()
+    rows = pgm_findings.results(engine, 0, T0)
+    assert sorted(rules_of(rows)) == ["PG001", "PG002", "PG003", "PG004", "PG006"]
+    summary = rows[0].detail
+    assert (summary["recovered"], summary["unrecovered"], summary["reordered"]) == (1, 1, 1)
+
+
+def test_a_packet_that_nobody_asked_for_may_have_been_missed_by_the_capture() -> None:
+    """A receiver sends a NAK within the back-off, and again (raims.md 2)."""
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
+    for event in (packet("ODATA", 1), packet("ODATA", 3), packet("SPM", 3, 9.0),
+                  packet("ODATA", 5, 9.1)):  # fmt: skip
+        engine.feed(event)
+    engine.close()
+    rows = pgm_findings.results(engine, 0, T0)
+    (found,) = [row.detail for row in rows if row.kind == FINDING]
+    assert (found["certainty"], found["seqnos"]) == ("cannot be told", [[2, 2]])
+    assert rules_of(rows) == ["CP007"]
+    summary = rows[0].detail
+    assert [summary[name] for name in ("lost", "unrecovered", "open", "gaps")] == [0, 0, 1, 2]
+    outcomes = [row.detail["outcome"] for row in rows if row.kind == "GAP"]
+    assert outcomes == ["not asked for", "open at the end"]
+
+
+def test_messages_in_packets_that_nobody_asked_for_are_not_called_lost() -> None:
+    world = World()
+    for sqn, at in ((1, 0.0), (3, 0.1), (4, 9.0)):
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    rows = world.rows()
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM" and r.detail["system"] == "raims"]
+    assert (stream["lost"], stream["unrecovered"]) == (None, None)
+    assert "CP007" in stream["unknown"]["lost"]
+    (found,) = [row.detail for row in rows if row.rule == "RA001" and row.kind == FINDING]
+    assert (found["certainty"], found["severity"]) == ("cannot be told", "warning")
+    table = {"capture": 0, "observer": stream["receiver"], "bridge": stream["sender"]}
+    raims_bounds.tighten([stream | {"capture": 0}], {"raims": {"loss": [table]}})
+    assert (table["lost_lower"], table["lost_upper"]) == (0, None)
+
+
+def test_with_parity_packets_nothing_is_said_of_what_was_repaired() -> None:
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
+    for event in (packet("ODATA", 1), packet("ODATA", 3), packet("PARITY_RDATA", None, 0.1),
+                  packet("SPM", 3, 90.0)):  # fmt: skip
+        engine.feed(event)
+    engine.close()
+    rows = pgm_findings.results(engine, 0, T0)
+    assert rules_of(rows) == []
+    assert (rows[0].detail["lost"], rows[0].detail["unknown"]["lost"]) == (None, PARITY)
+    why = {r.rule: r.detail["why"] for r in rows if r.kind == "JUDGED"}
+    assert why["PG002"] == PARITY
+
+
+def test_a_sender_that_confirms_and_never_repairs() -> None:
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", THERE))
+    engine.feed(packet("ODATA", 1))
+    engine.feed(packet("NAK", 1, source=HERE, detail="[[1,2]]"))
+    engine.feed(packet("NCF", 1, detail="[[1,2]]"))
+    engine.close()
+    assert rules_of(pgm_findings.results(engine, 0, T0)) == ["PG005"]
+
+
+# --- raims ---
+
+
+class World:
+    """An engine at 10.77.0.2 that has seen itself and one peer, and subscribes to _1.A."""
+
+    def __init__(self, **parameters: Any) -> None:
+        given = {f"raims.{name}": (value, "given") for name, value in parameters.items()}
+        self.engine = RaimsEngine("raims", given, Vantage("member", HERE))
+        self.number = 0
+        for bridge, name, address in ((ME, "B", HERE), (PEER, "A", THERE)):
+            self.feed(
+                kind=Kind.MEMBER, wire_kind="MEMBER", source=bridge,
+                detail=json.dumps({"name": name, "address": f"{address}:7239"}),
+            )  # fmt: skip
+        self.notice("JOIN", source=ME, kind=Kind.SUBSCRIBE, stream=None, subject="_1.A")
+
+    def feed(self, at: float = 0.0, **how: Any) -> None:
+        self.number += 1
+        how.setdefault("system", "raims")
+        self.engine.feed(Event(frame=self.number, at_ns=T0 + round(at * SECOND), **how))
+
+    def notice(self, word: str, at: float = 0.0, **how: Any) -> None:
+        base = {"kind": Kind.NOTICE, "source": PEER, "stream": f"{LINK}|{PEER}|.{word}"}
+        names = (*base, "destination", "seqno", "system", "stamp")
+        columns = {k: how.pop(k) for k in names if k in how}
+        self.feed(at, wire_kind=word, **(base | columns), detail=json.dumps(how) if how else None)
+
+    def data(self, value: int, at: float = 0.0, **how: Any) -> None:
+        subject = how.pop("subject", "_1.A")
+        how.setdefault("stream", f"tcp:x|{PEER}|{subject}")
+        self.feed(
+            at, kind=Kind.DATA, wire_kind="DATA", source=PEER, destination=subject, seqno=value,
+            stop_seqno=value + 1, size=100, **how,
+        )  # fmt: skip
+
+    def rows(self) -> list[Any]:
+        self.engine.close()
+        return raims_findings.results(self.engine, 0, self.engine.last_ns)
+
+    def table(self, name: str) -> list[dict[str, Any]]:
+        return [r.detail for r in self.rows() if r.kind == TABLE and r.detail["table"] == name]
+
+
+F0 = first_seqno(T0)
+
+
+def test_messages_behind_a_hole_wait_for_its_repair() -> None:
+    world = World()
+    for sqn, word, values in ((1, "ODATA", 0), (3, "ODATA", 2), (2, "RDATA", 1)):
+        event = packet(word, sqn, sqn / 10, stream=f"{LINK}|")
+        world.engine.feed(event)
+        world.data(F0 + values, sqn / 10, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    (row,) = world.table("loss")
+    assert (row["msg_loss"], row["repeat"]) == (0, 0)
+    (stream,) = world.engine.observer.streams.values()
+    assert stream.delivered == [[F0, F0 + 3]]
+
+
+@pytest.mark.rule("raims-9.2-inbox")
+def test_inbox_numbers_are_counted_per_peer_and_type() -> None:
+    world = World()
+    for word, value in (("PING", 3), ("PING", 5), ("PONG", 1), ("PING", 4), ("AUTH", 1),
+                        ("AUTH", 9)):  # fmt: skip
+        world.notice(word, seqno=value, destination=ME, stream=f"tcp:x|{PEER}|.{word}")
+    (row,) = world.table("loss")
+    assert row["ibx_loss"] == 1
+
+
+@pytest.mark.rule("raims-14.1-inbox")
+def test_before_december_2024_inbox_numbers_are_counted_per_peer() -> None:
+    for release, lost in (("current", 3), ("before-2024-12-22", 2)):
+        world = World(release=release)
+        for word, value in (("PING", 1), ("PONG", 2), ("PING", 5)):
+            world.notice(word, seqno=value, destination=ME, stream=f"tcp:x|{PEER}|.{word}")
+        (row,) = world.table("loss")
+        assert row["ibx_loss"] == lost
+
+
+@pytest.mark.rule("raims-14.1-defaults")
+def test_before_october_2023_the_publisher_window_is_smaller_and_counts_nothing() -> None:
+    for release, size, count in (
+        ("before-2023-10-25", 4 << 20, -1), ("before-2024-04-01", 8 << 20, 100_000)
+    ):  # fmt: skip
+        world = World(release=release)
+        world.data(F0, stamp=T0)
+        (window,) = world.engine.publishers.values()
+        assert (window.rotation.settings.size_bytes, window.rotation.entries_limit) == (size, count)
+    world = World(release="before-2023-10-25", pub_window_size=1, pub_window_count=2)
+    world.data(F0, stamp=T0)
+    (window,) = world.engine.publishers.values()
+    assert (window.rotation.settings.size_bytes, window.rotation.entries_limit) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("start", "stated", "said"),
+    [(T0 - 60 * SECOND, None, True), (T0 - SECOND, None, False), (T0 - 60 * SECOND, "_1.Z", False)],
+)
+def test_subscriptions_from_before_the_capture_are_unknown_unless_stated(
+    start: int, stated: str | None, said: bool
+) -> None:
+    world = World(**({} if stated is None else {"subscribed": stated}))
+    world.notice("HB", source=ME, start=start, sub_seqno=4)
+    world.data(F0, subject="_1.OTHER")
+    assert ("RA029" in rules_of(world.rows())) == said
+    (row,) = world.table("loss")
+    assert bool(row["unknown"]) == said
+    assert row["began_before"] == (start < T0 - 5 * SECOND)
+
+
+def test_a_ping_that_tells_of_losses_at_clients_makes_an_outbound_advisory() -> None:
+    world = World()
+    world.notice("PING", 1.0, destination=ME, idl_service=7500, idl_msg_loss=20)
+    world.notice("PING", 2.0, destination=ME, idl_service=7500, idl_msg_loss=1, idl_restart=True)
+    world.notice("PING", 3.0, destination=ME)
+    told = [(row["subject"], row["data"]) for row in world.table("advisories")]
+    base = {"ADV_CLASS": "ERROR", "ADV_SOURCE": "SYSTEM", "ADV_NAME": "DATALOSS.OUTBOUND.BCAST"}
+    subject = "_RV.ERROR.SYSTEM.DATALOSS.OUTBOUND.BCAST"
+    who = {"host": THERE, "hostid": "A", "scid": 7500}
+    assert told == [
+        (subject, base | {"ADV_DESC": "lost msgs", "lost": 20} | who),
+        (subject, base | {"ADV_DESC": "lost seqno tracking", "lost": 1} | who),
+    ]
+
+
+def test_the_documents_windows_are_4_megabytes_and_the_report_says_so() -> None:
+    for stated, size in (
+        ({"rules": "document"}, 4 << 20), ({}, 8 << 20),
+        ({"rules": "document", "sub_window_size": 7}, 7),
+    ):  # fmt: skip
+        world = World(**stated)
+        assert world.engine.observer.window.rotation.settings.size_bytes == size
+        told = {r.detail["name"]: r.detail["value"] for r in world.rows() if r.kind == "PARAMETER"}
+        assert told["raims.sub_window_size"] == size
+
+
+def test_what_nobody_wants_goes_to_the_null_route() -> None:
+    world = World()
+    world.data(F0, 1.5, subject="_1.B")
+    (row,) = world.table("loss")
+    assert (row["null_rte"], row["null_rte_ns"], row["not_sub"]) == (1, T0 + 3 * SECOND // 2, 0)
+
+
+@pytest.mark.parametrize(
+    ("converge", "lost", "verdict"),
+    [
+        (T0 - 60 * SECOND, False, "uninterrupted by the design's criterion"),
+        (T0 - SECOND // 2, False, "not provable"),
+        (None, False, "convergence unknown"),
+        (T0 - 60 * SECOND, True, "contradicted"),
+    ],
+)
+def test_each_verdict_of_convergence(converge: int | None, lost: bool, verdict: str) -> None:
+    world = World()
+    if converge is not None:
+        world.notice("HB", converge=converge)
+    world.data(F0 + 4, 1.0, stamp=T0)
+    world.data(F0 + (7 if lost else 5), 1.1, stamp=T0)
+    assert [row["verdict"] for row in world.table("convergence")] == [verdict]
+
+
+def test_a_stream_that_was_subscribed_to_before_the_capture_is_not_joined_in_it() -> None:
+    world = World(subscribed="_1.OLD")
+    world.data(F0 + 4, stamp=T0, subject="_1.OLD")
+    world.data(F0 + 4, stamp=T0)
+    assert [row["subject"] for row in world.table("convergence")] == ["_1.A"]
+    engine = RaimsEngine("raims", {}, Vantage())
+    engine.feed(
+        Event(
+            frame=1, at_ns=T0, kind=Kind.DATA, wire_kind="DATA", system="raims", source=PEER,
+            destination="_1.A", stream=f"tcp:x|{PEER}|_1.A", seqno=F0 + 4, stop_seqno=F0 + 5,
+        )
+    )  # fmt: skip
+    engine.close()
+    assert engine.convergence.joins == []
+
+
+def test_convergence_as_the_user_states_it() -> None:
+    world = World(converged_at="2020-01-01T00:00:00Z")
+    world.data(F0 + 4, stamp=T0)
+    assert [row["verdict"] for row in world.table("convergence")] == [
+        "uninterrupted by the design's criterion"
+    ]
+
+
+def test_findings_about_the_publishers_clock_and_frames() -> None:
+    world = World(pub_window_time_ms=5000)
+    world.data(F0, stamp=T0 + 60 * SECOND)  # its time is not in its frame
+    future = first_seqno(T0 + 100 * SECOND)
+    world.data(future, 1.0, subject="_1.C", stamp=T0 + 100 * SECOND)
+    found = rules_of(world.rows())
+    assert {"RA015", "RA018", "RA019", "RA016"} <= set(found)
+
+
+def test_a_second_frame_within_less_than_a_frames_length() -> None:
+    world = World()
+    world.data(F0, stamp=T0)
+    world.data(F0 + (1 << 35), 1.0, stamp=T0 + SECOND)  # the next frame, a second later
+    world.data(F0, 2.0, subject="_1.B", stamp=T0)
+    world.data(F0, 2.5, subject="_1.B", stamp=T0)  # a copy
+    assert rules_of(world.rows()).count("RA017") == 1
+    world = World()
+    world.data(F0, stamp=T0)
+    world.data(F0, 3.0, stamp=T0 + 3 * SECOND)  # the same frame again: a tiny pub-window-time
+    assert "RA017" in rules_of(world.rows())
+
+
+def test_a_frame_that_nothing_explains_and_one_that_goes_on_too_long() -> None:
+    next_ns = start_of(F0) + FRAME_NS + SECOND // 2  # less than 10 s after the first frame's start
+    for value, chain, said in ((first_seqno(next_ns), F0, True), (F0 + 1, None, False)):
+        world = World()
+        world.notice("HELO", start=T0, stream=f"tcp:x|{PEER}|.HELO")
+        world.data(F0, stamp=T0)
+        world.data(value, 9.0, conn_id=chain, stamp=next_ns)
+        assert ("RA020" in rules_of(world.rows())) == said
+    world = World()
+    world.notice("HELO", start=T0, stream=f"tcp:x|{PEER}|.HELO")
+    world.data(F0, stamp=T0)
+    world.data(F0 + 1, 19.0, stamp=T0 + 19 * SECOND)
+    (told,) = [r.detail for r in world.rows() if r.rule == "RA020" and r.kind == FINDING]
+    assert "older than pub-window-time" in told["text"]
+
+
+def test_a_publishers_clock_that_is_off_does_not_make_its_messages_repeats() -> None:
+    slow = T0 - 300 * SECOND
+    for known, counted in ((True, 0), (False, 1)):
+        world = World()
+        if known:
+            world.notice("HB", stamp=slow)
+        world.data(first_seqno(slow), 0.1, stamp=slow)
+        (row,) = world.table("loss")
+        assert row["repeat"] == counted
+        assert row["skew_least_ns"] == 300 * SECOND + SECOND // 10
+
+
+def test_late_joins_of_other_daemons_are_told_by_their_subscriptions() -> None:
+    other = "cc" * 16
+    world = World()
+    for number, value in enumerate((F0, F0 + 1, F0 + 2), 1):
+        if number == 3:
+            world.notice("JOIN", 1.0, source=other, kind=Kind.SUBSCRIBE, stream=None,
+                         subject="_1.A")  # fmt: skip
+        world.engine.feed(packet("ODATA", number, number / 2, stream=f"{LINK}|"))
+        world.data(value, number / 2, stream=f"{LINK}|{PEER}|_1.A", fresh_id=number, stamp=T0)
+    world.notice("LOSS", 3.0, source=other, destination=PEER, subject="_1.A", idl_msg_loss=1,
+                 ref_seqno=F0 + 9)  # fmt: skip
+    assert [
+        (row["subscriber"], row["seqno"], row["verdict"]) for row in world.table("convergence")
+    ] == [(other, F0 + 2, "contradicted")]
+
+
+def test_packets_given_up_behind_a_joined_stream_are_a_doubt_and_no_contradiction() -> None:
+    world = World()
+    world.notice("HB", converge=T0 - 60 * SECOND)
+    world.engine.feed(packet("ODATA", 1, stream=f"{LINK}|"))
+    world.data(F0 + 4, stream=f"{LINK}|{PEER}|_1.A", fresh_id=1, stamp=T0)
+    world.engine.feed(packet("SPM", 3, 0.1, stream=f"{LINK}|"))
+    world.engine.feed(packet("SPM", 3, 60.0, stream=f"{LINK}|"))
+    (row,) = world.table("convergence")
+    assert row["verdict"] == "uninterrupted by the design's criterion"
+    assert "given up" in row["undecided"]
+
+
+def test_a_frame_of_a_publisher_that_has_restarted_says_so() -> None:
+    world = World()
+    again = "dd" * 16
+    world.feed(kind=Kind.MEMBER, wire_kind="MEMBER", source=again,
+               detail=json.dumps({"name": "A", "address": f"{THERE}:7239"}))  # fmt: skip
+    world.notice("HELO", start=T0, source=again, stream=f"tcp:x|{again}|.HELO")
+    world.feed(
+        kind=Kind.DATA, wire_kind="DATA", source=again, destination="_1.A", seqno=F0,
+        stop_seqno=F0 + 1, stream=f"tcp:x|{again}|_1.A", stamp=T0,
+    )  # fmt: skip
+    (stream,) = world.engine.observer.streams.values()
+    assert [str(begin.why) for begin in stream.begins] == ["the publisher has restarted"]
+
+
+def test_late_copies_are_false_losses() -> None:
+    world = World()
+    old, new = seqno(1000, 3), seqno(1001, 1)
+    for value in (seqno(1000, 2), old, new, old, new + 1):
+        world.data(value)
+    (row,) = world.table("loss")
+    assert (row["msg_loss"], row["false_loss"], row["lost_lower"]) == (2, 2, 0)
+    assert "RA005" in rules_of(world.rows())
+
+
+def test_restarted_numbering_proves_nothing_and_a_chain_proves_loss() -> None:
+    world = World()
+    world.data(seqno(1000, 3))
+    world.data(seqno(1002, 1))
+    world.data(seqno(1005, 1), conn_id=seqno(1004, 6))
+    found = rules_of(world.rows())
+    assert ("RA007" in found, "RA003" in found) == (True, True)
+    (row,) = world.table("loss")
+    assert (row["msg_loss"], row["lost_lower"], row["lost_upper"]) == (0, 6, None)
+
+
+def test_a_message_in_pieces_needs_all_of_them_in_order() -> None:
+    for offsets, number, delivered in (((300, 600), 7, 1), ((600,), 7, 0), ((300, 600), 8, 0)):
+        world = World()
+        first = json.dumps({"offset": 0, "piece": 300, "total": 900, "hash": 7})
+        world.data(F0, flags=Flag.PARTIAL, detail=first)
+        for offset in offsets:
+            world.notice("PIECE", stream="tcp:x|", source=None, offset=offset, piece=300,
+                         total=900, hash=number)  # fmt: skip
+        (row,) = world.table("loss")
+        streams = world.engine.observer.streams.values()
+        assert sum(len(stream.delivered) for stream in streams) == delivered
+        assert ("RA023" in rules_of(world.rows())) == (not delivered)
+        assert row["msg_loss"] == 0
+
+
+def test_a_peer_without_heartbeats_is_dropped_and_nothing_of_it_counts() -> None:
+    world = World()
+    world.notice("HB", interval=4)
+    world.data(F0)
+    world.data(F0 + 5, 10.1)
+    (row,) = world.table("loss")
+    assert row["msg_loss"] == 0
+
+
+def test_without_an_observer_nothing_is_counted_for_anybody() -> None:
+    engine = RaimsEngine("raims", {}, Vantage())
+    for value in (F0, F0 + 4):
+        engine.feed(
+            Event(
+                frame=1, at_ns=T0, kind=Kind.DATA, wire_kind="DATA", system="raims", source=PEER,
+                destination="_1.A", stream=f"tcp:x|{PEER}|_1.A", seqno=value, stop_seqno=value + 1,
+            )
+        )  # fmt: skip
+    engine.close()
+    rows = raims_findings.results(engine, 0, T0)
+    assert rules_of(rows) == []
+    assert [row.detail["lost"] for row in rows if row.kind == "STREAM"] == [None]

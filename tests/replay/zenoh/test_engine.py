@@ -1,0 +1,793 @@
+"""One zenoh session through decoder and engine, made of bytes (zenoh.md 6, 9, 11)."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.decoders.zenoh import kernels as wire
+from seqaudit.decoders.zenoh.batches import BatchDecoder, Batches
+from seqaudit.decoders.zenoh.messages import read, zid_text
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.results import ACCOUNT, FINDING, GAP, QUERY, STREAM, Result
+from seqaudit.replay.contract.settings import Vantage
+from seqaudit.replay.stages.parameters import Given
+from seqaudit.replay.zenoh.document import passed_on
+from seqaudit.replay.zenoh.engine import ZenohEngine
+from seqaudit.replay.zenoh.findings import results
+from seqaudit.replay.zenoh.hops import initial_sn
+from seqaudit.replay.zenoh.subscriber import Sort
+from tests.decoders.zenoh import builders as z
+
+ZID = zid_text(z.ZID)
+SUBSCRIBER_ZID = bytes(range(33, 49))
+SECOND = 1_000_000_000
+AT_SUBSCRIBER = Vantage("member", "10.77.0.2", "given", "")
+SUFFIX = f"/@adv/*/{ZID}/6/**"
+TOKEN = f"demo/sensor/@adv/pub/{ZID}/6/_"
+
+
+class Session:
+    """A session of publisher (10.77.0.1) and subscriber, message by message, one a frame."""
+
+    def __init__(self, *, opened: bool = True, cache: bool = True) -> None:
+        self.payloads: list[bytes] = []
+        self.back: list[int] = []
+        self.times: list[float] = []
+        self.cut: dict[int, int] = {}  # message -> bytes that snap length cut off
+        self.sns = {False: 10, True: 500}
+        self.now = 0.0
+        if opened:
+            self.raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True), back=True)
+            self.raw(z.opened(10)).raw(z.opened(500, ack=True), back=True)
+            self.publisher(z.declare(0, 1, 0, "demo/sensor"))
+            if cache:
+                self.publisher(z.declare(4, 2, 0, TOKEN))
+            self.subscriber(z.declare(2, 1, 1, own=False))
+
+    def raw(self, payload: bytes, *, back: bool = False) -> "Session":
+        if back:
+            self.back.append(len(self.payloads))
+        self.payloads.append(payload)
+        self.now += 0.01
+        self.times.append(self.now)
+        return self
+
+    def publisher(self, *messages: bytes) -> "Session":
+        self.sns[False] += 1
+        return self.raw(z.frame(self.sns[False] - 1, *messages))
+
+    def subscriber(self, *messages: bytes) -> "Session":
+        self.sns[True] += 1
+        return self.raw(z.frame(self.sns[True] - 1, *messages), back=True)
+
+    def put(self, *sns: int) -> "Session":
+        for sn in sns:
+            self.publisher(z.push(z.put(sn)))
+        return self
+
+    def lose(self) -> "Session":
+        self.sns[False] += 1
+        return self
+
+    def wait(self, seconds: float) -> "Session":
+        self.now += seconds
+        return self
+
+    def ask(self, number: int, parameters: str, suffix: str = SUFFIX) -> "Session":
+        return self.subscriber(z.request(number, suffix, parameters))
+
+    def heartbeat(self, sn: int) -> "Session":
+        return self.publisher(z.push(b"\x01\x04" + sn.to_bytes(4, "little"), 0, TOKEN))
+
+    def played(
+        self,
+        vantage: Vantage = AT_SUBSCRIBER,
+        given: Mapping[str, Given] | None = None,
+        chunk: int = 0,
+        refused: int = 0,
+        copies: int = 0,
+    ) -> tuple[ZenohEngine, list[Result]]:
+        batches = z.batches(self.payloads, back=self.back)
+        times = [round(at * 1000) * 1_000_000 for at in self.times]
+        for place, size in self.cut.items():
+            batches.stop[place] -= size
+        batches.at_ns = np.array(times, np.int64)
+        batches.flags[len(times) - refused :] = Flag.REFUSED
+        batches.flags[len(times) - copies :] |= Flag.NETWORK_DUPLICATE
+        found = []
+        if chunk:  # pieces of a capture, each with a decoder of its own
+            for at in range(0, batches.count, chunk):
+                found += BatchDecoder().decode(part(batches, at, at + chunk))[0]
+        else:
+            found += BatchDecoder().decode(batches)[0]
+        rows = [row for batch in found for row in batch.to_pylist()]
+        rows.sort(key=lambda row: (row["frame"], row["index"]))
+        engine = ZenohEngine("zenoh|udp|10.77.0.1:40000|10.77.0.2:7000", given or {}, vantage, read)
+        for row in rows:
+            engine.feed(event(row))
+        engine.close()
+        return engine, results(engine, 0, int(self.now * SECOND))
+
+
+class Group:
+    """Members of a multicast group, 10.77.0.1 and 10.77.0.2; both sent their Join."""
+
+    def __init__(self) -> None:
+        self.payloads: list[bytes] = []
+        self.back: list[int] = []
+        self.sns = [10, 500]
+        self.raw(0, z.join(10, 20)).raw(1, z.join(500, 20, SUBSCRIBER_ZID))
+
+    def raw(self, member: int, payload: bytes) -> "Group":
+        if member:
+            self.back.append(len(self.payloads))
+        self.payloads.append(payload)
+        return self
+
+    def say(self, member: int, *messages: bytes) -> "Group":
+        self.sns[member] += 1
+        return self.raw(member, z.frame(self.sns[member] - 1, *messages))
+
+    def put(self, *sns: int, key: str = "demo/sensor") -> "Group":
+        for sn in sns:
+            self.say(0, z.push(z.put(sn), 0, key))
+        return self
+
+    def subscribe(self, key: str) -> "Group":
+        return self.say(1, z.declare(2, 0, 0, key))
+
+    def streams(self) -> list[dict[str, Any]]:
+        batches = z.batches(self.payloads, back=self.back)
+        batches.hosts = ["10.77.0.1", "10.77.0.2", "224.0.0.225"]
+        batches.destination[:] = 2
+        batches.destination_port[:] = 7448
+        found, _ = BatchDecoder().decode(batches)
+        rows = [row for batch in found for row in batch.to_pylist()]
+        engine = ZenohEngine("zenoh|udp|224.0.0.225:7448", {}, AT_SUBSCRIBER, read)
+        for row in sorted(rows, key=lambda row: (row["frame"], row["index"])):
+            engine.feed(event(row))
+        engine.close()
+        details = [r.detail for r in results(engine, 0, SECOND) if r.kind == STREAM]
+        return [detail for detail in details if detail["kind"] == "samples"]
+
+
+def told(streams: Sequence[Mapping[str, Any]]) -> list[tuple[str | None, Any]]:
+    return [(row["subscriber"], row["delivered"]) for row in streams]
+
+
+def part(batches: Batches, begin: int, stop: int) -> Batches:
+    """Some of the batches, as another piece would have them."""
+    columns = {
+        field.name: getattr(batches, field.name)[begin:stop]
+        for field in fields(batches)
+        if isinstance(getattr(batches, field.name), np.ndarray)
+    }
+    return replace(batches, **columns)
+
+
+def event(row: Mapping[str, Any]) -> Event:
+    fields = {
+        name: row[name]
+        for name in (
+            "frame", "index", "last_frame", "at_ns", "last_at_ns", "system", "stream", "source",
+            "destination", "wire_kind", "seqno", "stop_seqno", "count", "conn_id", "stamp", "size",
+            "fresh_id", "last_fresh_id", "detail",
+        )
+    }  # fmt: skip
+    return Event(kind=Kind(row["kind"]), flags=Flag(row["flags"]), **fields)
+
+
+def stream(found: Sequence[Result], kind: str = "samples") -> dict[str, Any]:
+    (row,) = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == kind]
+    return row
+
+
+def rules(found: Sequence[Result]) -> set[str]:
+    return {str(r.rule) for r in found if r.kind == FINDING}
+
+
+def answered(session: Session, number: int, *sns: int) -> Session:
+    return session.publisher(*(z.response(number, z.put(sn)) for sn in sns), z.final(number))
+
+
+def test_a_gap_is_asked_for_answered_and_told() -> None:
+    session = Session().put(0, 1).lose().put(3).ask(1, "_sn=2..;_anyke")
+    _, found = answered(session, 1, 2, 3).put(4).played()
+    row = stream(found)
+    assert row["delivered"] == [[0, 4]]
+    assert (row["recovered"], row["unrecovered"], row["repeats"]) == (1, 0, 1)
+    assert (row["key"], row["subscriber"], row["source"]) == (
+        "demo/sensor", "demo/sensor", f"{ZID}/6",
+    )  # fmt: skip
+    assert (row["sender"], row["receiver"]) == (ZID, zid_text(SUBSCRIBER_ZID))
+    (query,) = [r.detail for r in found if r.kind == QUERY]
+    assert (query["sort"], query["first_seqno"], query["replies"]) == (Sort.RECOVERY, 2, 2)
+    assert (query["outcome"], query["recovered"], query["caches"]) == (
+        "answered", 1, [f"{ZID}/7"],
+    )  # fmt: skip
+    assert rules(found) == {"ZN001", "ZN005", "ZN008"}
+
+
+@pytest.mark.parametrize(
+    ("replies", "cause"),
+    [([4, 5], "evicted: the cache is too small"), ([2, 5], "no cache had them")],
+)
+def test_causes_of_what_an_answer_leaves_missing(replies: list[int], cause: str) -> None:
+    session = Session().put(0, 1).lose().lose().lose().put(5).ask(1, "_sn=2..")
+    engine, found = answered(session, 1, *replies).played(given={"zenoh.cache_depth": (2, "given")})
+    assert {miss["cause"] for miss in stream(found)["misses"]} == {cause}
+    (query,) = engine.queries
+    assert "ZN002" in rules(found)
+    assert query.evicted is not None
+
+
+def test_a_cache_that_nobody_declared_and_a_query_that_nobody_sent() -> None:
+    for cache, cause in ((False, "no cache"), (True, "not asked")):
+        _, found = Session(cache=cache).put(0).lose().put(2).wait(3).put(3).played()
+        (miss,) = stream(found)["misses"]
+        assert (miss["cause"], miss["nb"]) == (cause, 1)
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_what_snap_length_cut_off_may_have_brought_what_is_missing(asked: bool) -> None:
+    session = Session().put(0).lose().put(2)
+    if asked:
+        session.ask(1, "_sn=1..")
+    session.publisher(z.response(1, z.put(1)))
+    session.cut[len(session.payloads) - 1] = 30
+    if asked:
+        session.publisher(z.final(1))
+    _, found = session.wait(3).put(3).played()
+    (miss,) = stream(found)["misses"]
+    assert miss["cause"].startswith("not known: snap length")
+    (said,) = [r.detail for r in found if r.rule == "ZN002" and r.kind == FINDING]
+    assert (said["certainty"], said["severity"]) == ("cannot be told", "info")
+
+
+@pytest.mark.parametrize(
+    ("qos", "closed", "promised"), [(13, False, True), (5, False, False), (13, True, False)]
+)
+def test_a_loss_although_all_is_block_and_reliable_and_no_session_ended(
+    qos: int, closed: bool, promised: bool
+) -> None:
+    session = Session()
+    for sn in (0, 1, 3):
+        if sn == 3:
+            session.lose()
+        session.publisher(z.push(z.put(sn), qos=qos))
+    if closed:
+        session.raw(b"\x03\x00")
+    _, found = session.played()
+    assert ("ZN007" in rules(found)) is promised
+    if promised:
+        (said,) = [r.detail for r in found if r.rule == "ZN007" and r.kind == FINDING]
+        assert said["facts"]["where"] == "on this link"
+
+
+def test_the_end_of_the_session_ends_queries() -> None:
+    session = Session().put(0).lose().put(2).ask(1, "_sn=1..").raw(b"\x03\x00")
+    (miss,) = stream(session.played()[1])["misses"]
+    assert miss["cause"] == "publisher gone"
+
+
+@pytest.mark.rule("zenoh S22")
+@pytest.mark.parametrize(("lost", "cause"), [(0, "query lost"), (1, "reply lost")])
+def test_a_timeout_ends_the_query(lost: int, cause: str) -> None:
+    session = Session().put(0).lose().put(2).ask(1, "_sn=1..")
+    for _ in range(lost):
+        session.lose()
+    _, found = session.put(3).wait(11).put(4).played()
+    row = stream(found)
+    assert row["delivered"] == [[0, 0], [2, 4]]
+    assert row["misses"][0]["cause"].startswith(cause)
+    assert row["longest_wait_ns"] == 10 * SECOND + 10_000_000
+    assert {"ZN002", "ZN013", "ZN014"} <= rules(found)
+
+
+@pytest.mark.rule("zenoh S23")
+def test_a_late_publisher_is_asked_for_its_history() -> None:
+    session = Session().ask(1, "_max=8", suffix="").publisher()
+    session.payloads[-2] = z.frame(501, z.request(1, TOKEN, "_max=8", scope=0))
+    engine, found = answered(session, 1, 3, 4).put(5).played()
+    assert engine.queries[0].sort is Sort.LATE
+    assert stream(found)["delivered"] == [[3, 5]]
+
+
+@pytest.mark.rule("zenoh S25")
+def test_a_restarted_publisher_is_another_source() -> None:
+    session = Session().put(7, 8)
+    session.publisher(z.push(z.put(0, eid=8))).publisher(z.push(z.put(1, eid=8)))
+    _, found = session.played()
+    rows = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
+    assert [(row["source"], row["delivered"]) for row in rows] == [
+        (f"{ZID}/6", [[7, 8]]), (f"{ZID}/8", [[0, 1]]),
+    ]  # fmt: skip
+
+
+@pytest.mark.rule("zenoh S26")
+@pytest.mark.parametrize(
+    ("idle", "token", "missed"),
+    [(3599, False, [[2, 4]]), (3601, False, []), (3601, True, [[2, 4]])],
+)
+def test_an_idle_source_is_forgotten_unless_a_token_keeps_it(
+    idle: float, token: bool, missed: list[list[int]]
+) -> None:
+    session = Session()
+    if token:
+        session.publisher(z.declare(6, 3, 0, TOKEN))
+    _, found = session.put(0, 1).wait(idle).put(5).wait(2).put(6).played()
+    row = stream(found)
+    assert row["delivered"] == [[0, 1], [5, 6]]
+    assert [miss["seqnos"][0] for miss in row["misses"]] == missed
+    assert row["forgotten"] == (not missed)
+
+
+@pytest.mark.rule("zenoh S28")
+@pytest.mark.rule("zenoh S13")
+def test_of_several_subscribers_each_gets_the_replies_to_its_own_query() -> None:
+    session = Session().put(0).lose().put(2).ask(1, "_sn=1..").ask(2, "_sn=1..").ask(3, "_sn=1..")
+    answered(session, 1, 1, 2)
+    session.lose()  # the replies to the second query, and its final
+    answered(session, 3, 1, 2)
+    _, found = session.put(3).wait(11).put(4).played()
+    row = stream(found)
+    assert row["delivered"] == [[0, 4]]
+    told = [
+        (one["delivered"], [m["seqnos"][0] for m in one["misses"]]) for one in row["subscribers"]
+    ]
+    assert sorted(told) == [([[0, 0], [2, 4]], [[1, 1]]), ([[0, 4]], []), ([[0, 4]], [])]
+    (said,) = [r.detail for r in found if r.rule == "ZN002" and r.kind == FINDING]
+    assert "subscriber 2 of 3" in said["text"]
+
+
+def test_periodic_queries_of_one_subscriber_are_no_further_subscribers() -> None:
+    session = answered(Session().put(0).ask(1, "_sn=1.."), 1).put(1).lose().put(3)
+    session.ask(2, "_sn=2..").ask(3, "_sn=2..")
+    _, found = answered(answered(session, 2, 2, 3), 3, 2, 3).put(4).played()
+    assert stream(found)["subscribers"] == []
+    slow = Session().put(0).lose().put(2).ask(1, "_sn=1..").wait(0.2).ask(2, "_sn=1..")
+    _, found = answered(answered(slow, 1, 1, 2), 2, 1, 2).played()
+    assert stream(found)["subscribers"] == []
+
+
+def test_subscribers_that_were_told_apart_stay_so_and_one_that_ends_is_given_up() -> None:
+    session = Session().put(0).lose().put(2).ask(1, "_sn=1..").ask(2, "_sn=1..")
+    answered(answered(session, 1, 1, 2), 2, 1, 2)
+    session.lose().put(4).ask(3, "_sn=3..").ask(4, "_sn=3..")
+    answered(answered(session, 3, 3, 4), 4, 3, 4)
+    session.lose().put(6).ask(5, "_sn=5..")  # one of them alone
+    _, found = answered(session, 5, 5, 6).wait(3).put(7).played()
+    row = stream(found)
+    assert [one["delivered"] for one in row["subscribers"]] == [[[0, 7]], [[0, 4]]]
+    assert rules(found) & {"ZN002"} == set()
+
+
+@pytest.mark.rule("zenoh S29")
+def test_numbers_that_ros_2_puts_into_attachments_show_what_is_missing() -> None:
+    session = Session()
+    for number in (1, 2, 5, 6):
+        session.publisher(z.push(z.ros_put(number)))
+    _, found = session.wait(2).publisher(z.push(z.ros_put(7))).played()
+    row = stream(found)
+    assert (row["source"], row["delivered"]) == (f"{z.ZID[::-1].hex()}/ros", [[1, 2], [5, 7]])
+    assert (row["unrecovered_seqnos"], row["lost"]) == ([[3, 4]], 2)
+    (said,) = [r.detail for r in found if r.rule == "ZN002" and r.kind == FINDING]
+    assert "ROS 2" in said["text"] and "callback was due" not in json.dumps(said)
+    assert "ZN012" not in rules(found)
+
+
+@pytest.mark.rule("zenoh S1")
+@pytest.mark.rule("zenoh D1")
+def test_samples_without_source_info_are_counted_by_key_and_said() -> None:
+    _, found = Session().publisher(z.push(z.put(None))).publisher(z.push(z.put(None))).played()
+    row = stream(found, "samples without SourceInfo")
+    assert (row["key"], row["messages"], row["delivered"]) == ("demo/sensor", 2, None)
+    assert "ZN012" in rules(found)
+
+
+@pytest.mark.rule("zenoh S2")
+def test_stamped_samples_are_ordered_by_clock() -> None:
+    session = Session()
+    for stamp in (5, 7, 6, 7):
+        body = b"\x21" + z.zint(stamp) + z.sized(z.ZID) + z.sized(b"x")
+        session.publisher(z.push(body))
+    row = stream(session.played()[1], "samples without SourceInfo")
+    assert (row["stamped"], row["out_of_order"]) == (4, 2)
+
+
+def test_a_heartbeat_shows_lost_last_samples() -> None:
+    session = Session().put(0, 1).lose().lose().heartbeat(3)
+    session.subscriber(z.request(1, TOKEN, "_sn=2..3", scope=0))
+    engine, found = answered(session, 1, 2, 3).played()
+    assert engine.queries[0].sort is Sort.HEARTBEAT
+    assert (stream(found)["delivered"], stream(found)["recovered"]) == ([[0, 3]], 2)
+    _, found = Session().put(0, 1).lose().lose().heartbeat(3).wait(3).put().played()
+    assert "ZN003" in rules(found)
+
+
+def test_an_empty_periodic_query_and_control_traffic_without_loss() -> None:
+    session = Session().put(0, 1).ask(1, "_sn=2..")
+    _, found = answered(session, 1).put(2).played()
+    assert rules(found) == {"ZN010", "ZN011"}
+
+
+def test_a_storm() -> None:
+    session = Session().put(0).lose().put(2)
+    for number in range(20):
+        session.ask(number, "_sn=1..")
+    for number in range(20):
+        answered(session, number, 1, 2)
+    _, found = session.played()
+    assert "ZN009" in rules(found)
+    assert stream(found)["delivered"] == [[0, 2]]
+
+
+def test_the_initial_history_comes_before_live_samples() -> None:
+    session = Session().ask(1, "_max=3", suffix="/@adv/**").put(9)
+    engine, found = answered(session, 1, 7, 8, 9).put(10).played()
+    assert engine.queries[0].sort is Sort.HISTORY
+    assert stream(found)["delivered"] == [[7, 10]]
+
+
+def test_samples_lost_without_a_transport_gap_were_dropped_before_it() -> None:
+    session = Session().put(0, 1, 5).ask(1, "_sn=2..")
+    _, found = answered(session, 1, 2, 3, 4, 5).played()
+    assert {"ZN001", "ZN004"} <= rules(found)
+    assert "ZN005" not in rules(found)
+
+
+def places(found: Sequence[Result]) -> list[Any]:
+    return [r.detail["where"] for r in found if r.kind == GAP and "where" in r.detail]
+
+
+def test_each_gap_says_where_its_samples_were_lost() -> None:
+    session = Session().put(0, 1).lose().put(3).ask(1, "_sn=2..")
+    session = answered(session, 1, 2, 3).put(5).ask(2, "_sn=4..")
+    session = answered(session, 2, 4, 5)
+    late = z.frame(session.sns[False], z.push(z.put(6)))
+    session.lose().put(7).raw(late).ask(3, "_sn=6..")
+    _, found = answered(session, 3, 6, 7).played()
+    assert places(found) == [
+        "on this link",
+        "before the transport of this link",
+        "thrown away by the receiving transport",
+    ]
+
+
+def test_a_repair_is_delivered_when_everything_before_it_is() -> None:
+    session = Session().put(0).lose().lose().put(3).ask(1, "_sn=1..")
+    session.publisher(z.response(1, z.put(2))).publisher(z.response(1, z.put(1)))
+    _, found = session.publisher(z.final(1)).put(4).played()
+    (gap,) = [r.detail for r in found if r.kind == GAP and "where" in r.detail]
+    asked = gap["requested_frame"]
+    assert (gap["repaired_frame"], gap["delivered_frame"]) == (asked + 2, asked + 2)
+
+
+def test_samples_that_waited_behind_a_gap_are_named() -> None:
+    session = Session().put(0).lose().put(2, 3).ask(1, "_sn=1..").put(4).wait(2)
+    _, found = answered(session, 1, 1, 2, 3, 4).played()
+    (gap,) = [r.detail for r in found if r.kind == GAP and "where" in r.detail]
+    assert gap["repaired_frame"] == gap["delivered_frame"] == gap["requested_frame"] + 2
+    (wait,) = stream(found)["waits"]
+    assert (wait["seqnos"], wait["count"], wait["waited_ns"]) == ([[2, 4]], 3, 2_040_000_000)
+    (said,) = [r.detail for r in found if r.rule == "ZN014" and r.kind == FINDING]
+    assert (said["seqnos"], said["facts"]["waited"]) == ([[2, 4]], 3)
+
+
+def test_a_late_frame_is_thrown_away_with_its_sample() -> None:
+    session = Session().put(0)
+    late = z.frame(session.sns[False], z.push(z.put(1)))
+    session.lose().put(2).raw(late).ask(1, "_sn=1..")
+    _, found = answered(session, 1, 1, 2).played()
+    row = stream(found)
+    assert (row["delivered"], row["discarded"], row["recovered"]) == ([[0, 2]], 1, 1)
+    assert "ZN006" in rules(found)
+
+
+def certainty(found: list[Result], rule: str) -> set[str]:
+    return {r.detail["certainty"] for r in found if r.kind == FINDING and r.rule == rule}
+
+
+def test_a_copy_that_the_capturing_machine_may_have_made_proves_nothing_of_the_transport() -> None:
+    session = Session().put(0)
+    session.raw(z.frame(session.sns[False] - 1, z.push(z.put(0))))
+    _, found = session.played()
+    assert certainty(found, "ZN006") == {"proven"}
+    _, found = session.played(copies=1)
+    assert certainty(found, "ZN006") == {"likely"}
+    texts = [r.detail["text"] for r in found if r.kind == FINDING and r.rule == "ZN006"]
+    assert any("from the network or from the capturing machine" in text for text in texts)
+
+
+def test_what_is_missing_where_it_is_sent_may_be_missed_by_the_capture() -> None:
+    session = Session().put(0, 1).lose().put(3)
+    assert certainty(session.played()[1], "ZN005") == {"proven"}
+    at_publisher = Vantage("member", "10.77.0.1")
+    assert certainty(session.played(at_publisher)[1], "ZN005") == {"cannot be told"}
+
+
+def test_fragments_are_one_sample() -> None:
+    message = z.push(z.put(1, b"x" * 5000))
+    session = Session().put(0)
+    for piece, more, first in ((message[:2000], True, True), (message[2000:], False, False)):
+        session.raw(z.fragment(session.sns[False], piece, more=more, first=first))
+        session.sns[False] += 1
+    session.lose().put(2)  # one sn is skipped after the last fragment
+    _, found = session.played()
+    assert stream(found)["delivered"] == [[0, 2]]
+    assert rules(found) == set()
+    (account,) = [r.detail for r in found if r.kind == ACCOUNT]
+    assert account["messages_by"] == {"zenoh": {"OpenAck": 1, "OpenSyn": 1, "Frame": 3} | {
+        "Fragment": 2, "declare.keyexpr": 1, "declare.queryable": 1, "declare.subscriber": 1,
+        "push": 1,
+    }}  # fmt: skip
+    assert account["frames_by"] == {"decoded": 7, "other": -7}
+
+
+def pieces(session: Session, message: bytes, size: int, *, first: bool = True) -> Session:
+    """A message in fragments of so many bytes."""
+    for at in range(0, len(message), size):
+        more = at + size < len(message)
+        piece = z.fragment(
+            session.sns[False], message[at : at + size], more=more, first=first and at == 0
+        )
+        session.raw(piece)
+        session.sns[False] += 1
+    return session.lose()
+
+
+@pytest.mark.rule("zenoh H15")
+@given(st.integers(1, 80), st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_a_message_is_put_together_from_pieces_of_any_size(size: int, batched: bool) -> None:
+    session = Session().put(0)
+    pieces(session, z.push(z.put(1, b"x" * 90), 0, "demo/sensor"), size)
+    pieces(session, z.declare(2, 9, 0, "demo/other"), size)
+    engine, found = session.put(2).played(chunk=3 if batched else 0)
+    assert stream(found)["delivered"] == [[0, 2]]
+    assert engine.unreadable == 0
+    assert engine.subscriptions["10.77.0.1:40000"] == {(9, None): "demo/other"}
+
+
+def test_a_piece_that_is_lost_loses_the_message_and_what_was_kept_of_it() -> None:
+    session = Session().put(0)
+    pieces(session, z.push(z.put(1, b"x" * 90)), 10)
+    del session.payloads[-5], session.times[-5]
+    engine, found = session.put(2).played()
+    assert stream(found)["live"] == [[0, 0], [2, 2]]
+    assert engine._held.size == 0
+    assert "ZN016" in rules(found)
+
+
+def test_what_nobody_recognises_says_nothing() -> None:
+    session = Session(opened=False).raw(b"\x04").raw(z.frame(1, b"\x1e\x1a"))
+    engine, found = session.played()
+    assert (engine.recognised, found) == (False, [])
+
+
+def test_a_capture_that_began_later_counts_by_source() -> None:
+    session = Session(opened=False).put(7, 8).lose().put(10).ask(1, "_sn=9..")
+    _, found = answered(session, 1, 9, 10).played()
+    row = stream(found)
+    assert (row["delivered"], row["recovered"]) == ([[7, 10]], 1)
+    assert row["key"] == "demo/sensor"  # replies name the key in full
+    assert row["session_start_captured"] is False
+    assert "earlier samples are unknown" in row["unknown"]["earlier_seqnos"]
+    assert "ZN017" in rules(found)
+
+
+def test_in_a_group_all_declarations_have_the_same_id() -> None:
+    group = Group().subscribe("demo/*").subscribe("demo/*/@adv/pub/**").subscribe("demo/sensor")
+    assert told(group.put(0, 1, 3).streams()) == [
+        ("demo/*", [[0, 1], [3, 3]]),
+        ("demo/sensor", [[0, 1], [3, 3]]),
+    ]
+
+
+def test_in_a_group_samples_are_sent_before_anybody_subscribes() -> None:
+    group = Group().put(0, 1, 2).subscribe("demo/sensor").put(3, 4)
+    assert told(group.streams()) == [("demo/sensor", [[3, 4]])]
+
+
+def test_in_a_group_who_subscribes_to_something_else_gets_nothing() -> None:
+    (row,) = Group().put(0).subscribe("demo/other").put(1, 2).streams()
+    assert (row["delivered"], row["live"]) == ([[0, 2]], [[0, 2]])  # somebody may have before
+    (row,) = Group().subscribe("demo/other").put(0, 1, 2).streams()
+    assert (row["delivered"], row["live"]) == (None, [[0, 2]])
+    assert row["unknown"]["delivered"].startswith("no subscriber")
+
+
+def test_in_a_group_a_subscriber_of_before_the_capture_is_not_known() -> None:
+    assert told(Group().put(0, 1, 2).streams()) == [(None, [[0, 2]])]
+
+
+def test_a_cache_was_as_deep_as_one_of_its_answers_shows() -> None:
+    """zenoh.md 11: what was newest when it was asked was in the cache with the oldest reply."""
+    session = Session().put(0, 1).lose().put(3).ask(1, "_sn=2..")
+    session = answered(session, 1, 2, 3).put(*range(4, 60)).lose().put(61).ask(2, "_sn=60..")
+    assert stream(answered(session, 2, 60, 61).played()[1])["cache_depth_seen"] == 2
+
+
+def test_a_lost_reply_and_an_evicted_sample_look_the_same() -> None:
+    """zenoh.md 11: frames are missing on the way of the replies, and only newer samples came."""
+    session = Session().put(0, 1).lose().put(3).ask(1, "_sn=2..").lose()
+    (miss,) = stream(answered(session, 1, 3).put(4).played()[1])["misses"]
+    assert (miss["seqnos"], miss["cause"]) == ([[2, 2]], "reply lost, or evicted")
+    session = Session().put(0, 1).lose().put(3).ask(1, "_sn=2..").lose()
+    (miss,) = stream(answered(session, 1).put(4).played()[1])["misses"]
+    assert (miss["seqnos"], miss["cause"]) == ([[2, 2]], "reply lost, or evicted")
+
+
+@pytest.mark.rule("zenoh H16")
+def test_where_no_open_was_captured_the_zids_say_what_the_first_sn_was() -> None:
+    first = initial_sn(ZID, zid_text(SUBSCRIBER_ZID), 0xFFF_FFFF)
+    session = Session(opened=False).raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True), back=True)
+    session.sns[False] = first + 2
+    _, found = session.put(0).played()
+    hop = stream(found, "transport")
+    assert (hop["initial_seqno"], hop["missing"], hop["frames_before_capture"]) == (first, 2, None)
+    later = Session(opened=False)
+    later.sns[False] = first + 70
+    token = f"demo/sensor/@adv/sub/{zid_text(SUBSCRIBER_ZID)}/9/_"
+    _, found = later.put(5).subscriber(z.declare(6, 1, 0, token)).put(6).played()
+    hops = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "transport"]
+    assert [hop["frames_before_capture"] for hop in hops] == [70, None]
+
+
+@pytest.mark.parametrize(("address", "delivered"), [("10.77.0.2", [[0, 1]]), ("10.77.0.1", None)])
+def test_what_only_a_reset_answered_was_sent_and_not_delivered(
+    address: str, delivered: list[list[int]] | None
+) -> None:
+    vantage = Vantage("member", address, "given", "")
+    row = stream(Session().put(0, 1, 2, 3).played(vantage, refused=2)[1])
+    assert row["delivered"] == delivered
+    assert row["last_seqno"] == (3 if delivered is None else 1)
+
+
+def test_at_the_sender_nothing_is_said_about_delivery() -> None:
+    session = Session().put(0, 1).lose().put(3)
+    _, found = session.played(Vantage("member", "10.77.0.1", "given", ""))
+    row = stream(found)
+    assert (row["role"], row["delivered"], row["misses"]) == ("sender", None, None)
+    assert row["unknown"]["delivered"]
+    assert "ZN002" not in rules(found)
+
+
+def document(**more: Any) -> dict[str, Given]:
+    given: dict[str, Given] = {"zenoh.rules": ("document", "given")}
+    return given | {f"zenoh.{name}": (value, "given") for name, value in more.items()}
+
+
+@pytest.mark.rule("zenoh D22")
+def test_traffic_of_the_documents_own_system_is_replayed_as_it_is() -> None:
+    session = Session(cache=False).publisher(z.declare(4, 2, 0, f"{ZID}/demo/sensor"))
+    session.put(0, 1).lose().put(3)
+    session.subscriber(z.request(1, f"{ZID}/demo/sensor", "_sn=1..3", scope=0))
+    engine, found = answered(session, 1, 1, 2, 3).put(4).played(given=document())
+    assert [query.text for query in engine.queries] == ["_sn=1..3"]
+    assert stream(found)["delivered"] == [[0, 4]]
+    assert "document" not in stream(found)
+
+
+def lossy() -> Session:
+    """0 1 - 3 (2 lost on the link), 6 (4 and 5 dropped before it); today's machine recovers."""
+    session = Session().put(0, 1).lose().put(3).ask(1, "_sn=2..")
+    return answered(session, 1, 2, 3).put(6).ask(2, "_sn=4..")
+
+
+@pytest.mark.rule("zenoh D4")
+@pytest.mark.rule("zenoh D20")
+def test_document_on_todays_capture_it_asks_for_each_gap_and_gets_the_ends_again() -> None:
+    engine, found = answered(lossy(), 2, 4, 5, 6).put(7).played(given=document())
+    row = stream(found)
+    assert (row["delivered"], row["misses"], row["lost"]) == ([[0, 7]], [], 3)
+    queries = [r.detail for r in found if r.kind == QUERY]
+    assert [(q["key"], q["parameters"], q["reply_seqnos"], q["recovered"]) for q in queries] == [
+        (f"{ZID}/demo/sensor", "_sn=1..3", [[1, 3]], 1),
+        (f"{ZID}/demo/sensor", "_sn=3..6", [[3, 6]], 2),
+    ]
+    assert row["document"] == {
+        "cache": "in the publisher", "cache_history": 1024, "queries": 2, "replies": 7,
+        "empty_periodic_queries": 0, "control_messages": 11, "source_ids_shared_by": 1,
+        "taken_for_repeats": [],
+    }  # fmt: skip
+    assert {"ZN001", "ZN023"} <= rules(found)
+    assert "ZN002" not in rules(found)
+    assert engine.queries == []
+
+
+@pytest.mark.rule("zenoh D14")
+@pytest.mark.rule("zenoh D17")
+@pytest.mark.rule("zenoh D18")
+@pytest.mark.rule("zenoh D21")
+@pytest.mark.parametrize(
+    ("more", "missed", "cause"),
+    [
+        ({"cache_history": 2}, [[4, 4]], "evicted: the cache is too small"),
+        ({"cache_enabled": False}, [[2, 2], [4, 5]], "no cache"),
+        ({"cache_origin": "any"}, [[4, 5]], "no cache had them"),
+    ],
+)
+def test_document_what_its_cache_would_not_have_brought_back(
+    more: dict[str, Any], missed: list[list[int]], cause: str
+) -> None:
+    _, found = answered(lossy(), 2, 4, 5, 6).put(7).played(given=document(**more))
+    row = stream(found)
+    assert [miss["seqnos"][0] for miss in row["misses"]] == missed
+    assert {miss["cause"] for miss in row["misses"]} == {cause}
+    assert row["unrecovered_seqnos"] == missed
+    (said,) = [r.detail for r in found if r.rule == "ZN002" and r.kind == FINDING]
+    assert "an error would have been due in its log" in said["text"]
+
+
+@pytest.mark.rule("zenoh D8")
+def test_document_periodic_queries_bring_last_samples_and_cost_messages() -> None:
+    session = Session().put(0, 1).lose().ask(1, "_sn=2..")
+    session = answered(session, 1, 2).wait(3.5).raw(b"\x04")
+    _, without = session.played(given=document())
+    assert (stream(without)["delivered"], rules(without) & {"ZN023"}) == ([[0, 1]], set())
+    _, found = session.played(given=document(periodic_query_ms=1000))
+    row = stream(found)
+    assert (row["delivered"], row["recovered"]) == ([[0, 2]], 1)
+    assert row["document"]["queries"] == 3
+    assert row["document"]["empty_periodic_queries"] == 2
+    assert row["document"]["control_messages"] == 7
+    assert [r.detail["parameters"] for r in found if r.kind == QUERY] == ["_sn=2.."]
+
+
+@pytest.mark.rule("zenoh D9")
+@pytest.mark.parametrize(
+    ("more", "delivered"),
+    [({}, [[4, 5]]), ({"history_query": True}, [[1, 5]]),
+     ({"history_query": True, "cache_history": 2}, [[2, 5]])],
+)  # fmt: skip
+def test_document_historical_samples_come_before_live_ones(
+    more: dict[str, Any], delivered: list[list[int]]
+) -> None:
+    session = Session().ask(1, "_max=8", suffix="/@adv/**")
+    session = answered(session, 1, 1, 2, 3).put(4, 5)
+    _, found = session.played(given=document(**more))
+    assert stream(found)["delivered"] == delivered
+    queries = [(r.detail["key"], r.detail["replies"]) for r in found if r.kind == QUERY]
+    assert queries == ([("*/demo/sensor", 5 - delivered[0][0] - 1)] if more else [])
+
+
+@pytest.mark.rule("zenoh D11")
+def test_document_publishers_of_one_session_share_a_source_id() -> None:
+    session = Session().put(0, 1, 2)
+    session.publisher(z.push(z.put(0, eid=8))).publisher(z.push(z.put(1, eid=8)))
+    session.publisher(z.push(z.put(3, eid=8)))
+    _, found = session.played(given=document())
+    first, second = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
+    assert first["document"]["taken_for_repeats"] == [[0, 1]]
+    assert first["document"]["source_ids_shared_by"] == 2
+    assert (first["delivered"], second["delivered"]) == ([[0, 3]], None)
+    assert "ZN024" in rules(found)
+
+
+@pytest.mark.rule("zenoh D10")
+@pytest.mark.parametrize(
+    ("source", "sn", "at_once"), [(None, None, True), ("ab", None, True), (None, 3, True),
+                                  ("ab", 3, False)]
+)  # fmt: skip
+def test_document_half_of_source_info_is_none(
+    source: str | None, sn: int | None, at_once: bool
+) -> None:
+    assert passed_on(source, sn) is at_once
+
+
+def test_runs_of_any_length_give_the_same() -> None:
+    session = Session().put(*range(300)).lose().put(301, 302).ask(1, "_sn=300..")
+    session = answered(session, 1, 300, 301, 302).put(*range(303, 600))
+    together = session.played()[1]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wire, "SINGLE_FRAMES", 10_000)
+        alone = session.played()[1]
+    assert alone == together

@@ -1,0 +1,153 @@
+"""Several captures or legs of one source together (zenoh.md 11)."""
+
+from typing import Any
+
+import pytest
+
+from seqaudit.replay.zenoh.legs import SILENCE_NS, across_sessions, judge
+
+SECOND = 1_000_000_000
+SPANS = [(0, 20 * SECOND), (0, 20 * SECOND), (0, 20 * SECOND)]
+LEG = "zenoh|udp|a|b"
+PUBLISHER, SUBSCRIBER, ROUTER = "10.0.0.1:5", "10.0.0.2:7", "10.0.0.3:9"
+
+
+def row(live: list[list[int]], role: str, **more: Any) -> dict[str, Any]:
+    return {
+        "kind": "samples", "source": "ab/6", "live": live, "role": role, "transport": "udp",
+        "sender": "ab", "sender_endpoint": PUBLISHER, "sender_node": "ab", "receiver": "cd",
+        "receiver_endpoint": SUBSCRIBER, "first_ns": SECOND, "last_ns": 2 * SECOND,
+        "last_frame": 77, "last_seqno": live[-1][1] if live else None, "heartbeat_highest": None,
+        "unrecovered_seqnos": [],
+        "first_seqno": live[0][0] if live else None, "leg": LEG,
+    } | more  # fmt: skip
+
+
+def told(
+    *rows: dict[str, Any], spans: list[tuple[int, int]] = SPANS
+) -> list[tuple[str, list[list[int]], str]]:
+    found, _ = judge([(n, f"s{n}", r) for n, r in enumerate(rows)], spans)
+    return [(f["rule"], f["seqnos"], f["certainty"]) for f in found]
+
+
+def test_samples_that_left_one_end_and_did_not_come_to_the_other() -> None:
+    found = told(row([[0, 9]], "sender"), row([[0, 3], [6, 9]], "receiver"))
+    assert found == [("ZN020", [[4, 5]], "proven")]
+    assert told(row([[0, 9]], "sender"), row([[0, 9]], "receiver")) == []
+
+
+def test_last_samples_that_nothing_told_of() -> None:
+    rows = row([[0, 9]], "sender"), row([[0, 7]], "receiver")
+    assert told(*rows) == [("ZN020", [[8, 9]], "proven"), ("ZN019", [[8, 9]], "proven")]
+    rows[1]["heartbeat_highest"] = 9
+    assert told(*rows) == [("ZN020", [[8, 9]], "proven")]
+
+
+def test_a_heartbeat_that_did_not_arrive() -> None:
+    rows = row([[0, 9]], "sender", heartbeat_highest=9), row([[0, 9]], "receiver")
+    assert told(*rows) == [("ZN021", [], "proven")]
+    rows[1]["heartbeat_highest"] = 9
+    assert told(*rows) == []
+
+
+@pytest.mark.parametrize(
+    ("end", "certainty"),
+    [(3 * SECOND, "proven"), (SECOND, "likely"), (2 * SECOND - SILENCE_NS - 1, None)],
+)
+def test_only_what_passed_while_the_other_was_captured_is_compared(
+    end: int, certainty: str | None
+) -> None:
+    rows = row([[0, 9]], "sender"), row([[0, 8]], "receiver")
+    found = told(*rows, spans=[(0, 9 * SECOND), (-9 * SECOND, end)])
+    assert {sure for _, _, sure in found} == ({certainty} if certainty else set())
+    assert told(*rows, spans=[(0, 9 * SECOND), (2 * SECOND, 9 * SECOND)]) == []
+
+
+@pytest.mark.parametrize(("role", "inside"), [("sender", True), ("receiver", False)])
+def test_a_router_that_lost_samples(role: str, inside: bool) -> None:
+    into = row([[0, 9]], "receiver", receiver="r1", receiver_endpoint=ROUTER)
+    out = row([[2, 4], [6, 8]], role, sender_node="r1", sender_endpoint=ROUTER)
+    (found,), judged = judge([(0, "in", into), (1, "out", out)], SPANS)
+    assert judged["ZN020"] == {(0, LEG), (1, LEG)}
+    assert judged["ZN019"] == set()
+    assert (found["rule"], found["seqnos"], found["stream"]) == ("ZN020", [[5, 5]], "out")
+    assert ("did not leave it" in found["text"]) is inside
+
+
+def test_what_could_be_compared_was_judged() -> None:
+    rows = row([[0, 9]], "sender"), row([[0, 9]], "receiver")
+    found, judged = judge([(n, f"s{n}", r) for n, r in enumerate(rows)], SPANS)
+    assert found == []
+    assert judged == {
+        "ZN019": {(0, LEG), (1, LEG)}, "ZN020": {(0, LEG), (1, LEG)},
+        "ZN021": {(0, LEG), (1, LEG)}, "ZN022": set(),
+    }  # fmt: skip
+    assert not any(judge([(0, "s0", rows[0])], SPANS)[1].values())
+
+
+def test_a_source_of_which_nothing_came_at_all() -> None:
+    near = row([[0, 3]], "sender")
+    hop = {"kind": "transport", "leg": LEG}
+    found, judged = judge([(0, "s0", near), (1, "h1", hop)], SPANS)
+    assert [(f["rule"], f["seqnos"], f["capture"]) for f in found] == [("ZN019", [[0, 3]], 0)]
+    assert judged["ZN019"] == {(0, LEG), (1, LEG)}
+    told_of = row([], "receiver", heartbeat_highest=1)
+    found, _ = judge([(0, "s0", near), (1, "h1", hop), (1, "s1", told_of)], SPANS)
+    assert [f["seqnos"] for f in found] == [[[2, 3]]]
+    assert judge([(0, "s0", near), (1, "h1", {**hop, "leg": "zenoh|udp|c|d"})], SPANS)[0] == []
+
+
+@pytest.mark.parametrize(("first", "lost"), [(8, [[5, 7]]), (5, None)])
+def test_samples_lost_between_two_sessions_of_a_node(
+    first: int, lost: list[list[int]] | None
+) -> None:
+    one = row([[0, 4]], "receiver", receiver_endpoint="10.0.0.2:50")
+    two = row([[first, 9]], "receiver", receiver_endpoint="10.0.0.2:51", first_ns=3 * SECOND)
+    found, judged = judge([(0, "s0", one), (0, "s1", two)], SPANS)
+    assert [f["seqnos"] for f in found] == ([lost] if lost else [])
+    assert judged["ZN022"] == {(0, LEG)}
+    two["unrecovered_seqnos"] = [[4, 6]]
+    found, _ = judge([(0, "s0", one), (0, "s1", two)], SPANS)
+    assert [f["seqnos"] for f in found] == ([[[7, 7]]] if lost else [])
+
+
+def session(live: list[list[int]], at: int, **more: Any) -> dict[str, Any]:
+    figures = {
+        "delivered": live, "misses": [], "unrecovered": 0, "lost": 0, "lost_seqnos": [],
+        "subscriber": "demo/s", "first_ns": at * SECOND, "last_ns": (at + 1) * SECOND,
+        "first_frame": at * 10,
+    }  # fmt: skip
+    return row(live, "receiver", **figures) | more
+
+
+def across(*rows: dict[str, Any]) -> list[dict[str, Any]]:
+    """The rows with what lies between sessions."""
+    found = across_sessions([(0, f"s{n}", one) for n, one in enumerate(rows)])
+    return [one | found.get((0, f"s{n}"), {}) for n, one in enumerate(rows)]
+
+
+def missed(*rows: dict[str, Any]) -> list[list[tuple[int, list[list[int]]]]]:
+    return [[(miss["nb"], miss["seqnos"]) for miss in one["misses"]] for one in across(*rows)]
+
+
+def test_a_subscriber_outlives_the_sessions_of_its_node() -> None:
+    """zenoh.md 9.4: its last sn is kept by source; recorded with a link cut for 12 s."""
+    first, second = session([[0, 7]], 1), session([[13, 20]], 15)
+    assert missed(second, first) == [[(5, [[8, 12]])], []]
+    _, second = across(first, second)
+    assert (second["unrecovered"], second["lost"]) == (5, 5)
+    assert second["unrecovered_seqnos"] == second["lost_seqnos"] == [[8, 12]]
+    (told_of,) = second["misses"]
+    assert (told_of["frame"], told_of["at_ns"]) == (150, 15 * SECOND)
+    third = session([[30, 31]], 30, unrecovered_seqnos=[[21, 24]])  # it asked for these itself
+    first, second = session([[0, 7]], 1), session([[8, 20]], 15)
+    assert missed(first, second, third) == [[], [], [(5, [[25, 29]])]]
+
+
+def test_another_subscriber_of_the_node_misses_nothing_between_sessions() -> None:
+    other = session([[13, 20]], 15, subscriber="demo/*")
+    assert missed(session([[0, 7]], 1), other) == [[], []]
+    unknown = session([[13, 20]], 15, subscriber=None)
+    assert missed(session([[0, 7]], 1), unknown) == [[], [(5, [[8, 12]])]]
+    assert missed(session([[0, 7]], 1), session([[13, 20]], 1)) == [[], []]
+    assert missed(session([[0, 7]], 1), session([[13, 20]], 15, receiver="ef")) == [[], []]
