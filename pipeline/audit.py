@@ -60,9 +60,10 @@ from seqaudit.pipeline.spark.progress import (
     run_watched,
 )
 from seqaudit.pipeline.spark.session import Place, SessionError, Starting, discard, shared
+from seqaudit.replay.contract.parameters import GIVEN, ParameterError
 from seqaudit.replay.contract.results import RESULTS
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
-from seqaudit.replay.stages.parameters import GIVEN, ParameterError, parse_parameter
+from seqaudit.replay.stages.parameters import parse_parameter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

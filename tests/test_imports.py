@@ -36,12 +36,6 @@ LEVELS: Final = {
 #: Between folders of one row, or up: each with its reason.
 ALSO: Final = {
     ("replay", "raims", "pgm"),  # raims over PGM judges its links by PGM's windows
-    # Until parameters and rules are split by system:
-    *(("replay", folder, "stages") for folder in ("contract", "jgroups", "pgm", "raims", "zenoh")),
-    ("replay", "pgm", "raims"),
-    ("replay", "feeds", "stages"),
-    # Until decision rows are the contract's:
-    *(("replay", folder, "jgroups") for folder in ("raims", "zenoh")),
     # Until progress is the pipeline's:
     ("pipeline", "direct", "spark"),
 }

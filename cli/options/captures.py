@@ -274,14 +274,9 @@ def _decorated(function: Callable[..., Any], options: Iterable[Any]) -> Callable
 def _parameters(
     param: Iterable[str], params: str | None, jgroups_config: str | None, rules: str | None
 ) -> dict[str, tuple[int | bool | str, str]]:
-    from seqaudit.replay.stages.parameters import (
-        GIVEN,
-        ParameterError,
-        from_jgroups_config,
-        load_parameters,
-        parse_parameter,
-        rule_sets,
-    )
+    from seqaudit.replay.contract.parameters import GIVEN, ParameterError
+    from seqaudit.replay.jgroups.config import from_jgroups_config
+    from seqaudit.replay.stages.parameters import load_parameters, parse_parameter, rule_sets
 
     values: dict[str, int | bool | str] = {}
     try:

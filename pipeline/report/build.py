@@ -562,7 +562,7 @@ def _finding(detail: Row, frames: FrameNumbers, called: Names, spans: Spans) -> 
     finding = dict(detail)
     rule = RULES[finding["rule"]]
     facts = finding.pop("facts", None) or {}
-    for key in ("holds", "conversation"):
+    for key in ("holds", "rests", "conversation"):
         finding.pop(key, None)
     shown = [e["frame"] for e in finding.get("evidence") or [] if e.get("frame") is not None]
     if finding.get("frame") is not None:

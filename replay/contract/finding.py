@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from seqaudit.replay.sequence.ranges import Range, inclusive
 
@@ -33,6 +33,30 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Rests:
+    """What a finding rests on beyond the frames that it names.
+
+    Attributes:
+        absent: job frames between which something must not have been; null: it rests on captured
+            frames alone.
+        timed: durations between frames of the capture decide.
+        ordered: the order of its frames decides.
+    """
+
+    absent: tuple[int, int] | None = None
+    timed: bool = False
+    ordered: bool = False
+
+    def detail(self) -> dict[str, Any]:
+        """As a row carries it."""
+        absent = None if self.absent is None else list(self.absent)
+        return {"absent": absent, "timed": self.timed, "ordered": self.ordered}
+
+
+ON_NOTHING: Final = Rests()
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One finding of one rule.
 
@@ -46,6 +70,8 @@ class Finding:
         frame, at_ns: where it shows; null if the finding is about no one moment.
         holds: conditions that only the report can check: ``end_before_ns`` and ``end_from_ns``
             compare the end of the capture; the finding is dropped where one does not hold.
+        rests: what it rests on beyond the frames that it names; where spans of doubt over the whole
+            capture, known when all of it was read, touch that, the report makes it less sure.
         system, stream: what it is about; stream is null for a whole conversation or capture.
     """
 
@@ -61,6 +87,7 @@ class Finding:
     facts: Mapping[str, Any] = field(default_factory=dict)
     severity: Severity | None = None  # null: the rule's own
     holds: Mapping[str, int] = field(default_factory=dict)
+    rests: Rests = ON_NOTHING
 
     def detail(self) -> dict[str, Any]:
         """The finding as a row's JSON; ranges become inclusive here (design 4.5)."""
@@ -75,4 +102,4 @@ class Finding:
             "frame": self.frame,
             "at_ns": self.at_ns,
             "holds": dict(self.holds),
-        }
+        } | ({} if self.rests == ON_NOTHING else {"rests": self.rests.detail()})

@@ -5,11 +5,12 @@ from itertools import islice
 from typing import Any, Final, Protocol
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Severity
+from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.results import FINDING, JUDGED, PARAMETER, Result
+from seqaudit.replay.contract.worth import Claim, Worth
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Note, Times
 from seqaudit.replay.sequence.ranges import Range, RangeSet
-from seqaudit.replay.stages.parameters import EngineParameters
 
 MAX_RANGES: Final = 10_000  # of seqnos listed in a stream; the counts are complete
 MAX_EVIDENCE: Final = 8
@@ -29,16 +30,23 @@ class Reporter:
 
     Args:
         default_system: of rows that are about no stream.
+        worth: what the capture is worth over this conversation; null: nothing was noticed.
     """
 
     def __init__(
-        self, capture: int, conversation: str, parameters: EngineParameters, default_system: str
+        self,
+        capture: int,
+        conversation: str,
+        parameters: EngineParameters,
+        default_system: str,
+        worth: Worth | None = None,
     ) -> None:
         self.capture = capture
         self.conversation = conversation
         self.parameters = parameters
         self.default_system = default_system
         self.fired: set[str] = set()
+        self.worth = Worth() if worth is None else worth
 
     def receiver_of(self, stream: Any) -> str | None:
         """The member that a stream's findings call the receiver; null if there is no one."""
@@ -106,7 +114,7 @@ class Reporter:
         self,
         stream: Subject,
         rule: str,
-        certainty: Certainty,
+        claim: Claim | Certainty,
         text: str,
         *,
         seqnos: Iterable[Range] = (),
@@ -117,14 +125,27 @@ class Reporter:
         holds: dict[str, int] | None = None,
         severity: Severity | None = None,
     ) -> Finding:
-        """A finding about a stream; ``default`` names a parameter that it rests on."""
+        """A finding about a stream, as sure as its claim is in this capture.
+
+        Args:
+            claim: what it rests on; a bare certainty is a claim that rests on nothing else.
+            default: a parameter that it rests on; not given, the finding says so.
+        """
+        if not isinstance(claim, Claim):
+            claim = Claim(claim)
+        verdict = self.worth.judge(claim, stream.key)
         if default is not None and not self.parameters.is_given(default):
             name = f"{self.parameters.system}.{default}"
             text += f" ({name} is not given: judged by its default.)"
+        if verdict.reasons:
+            text += f" ({'; '.join(verdict.reasons)}.)"
+        if verdict.in_hole:
+            severity = Severity.INFO
         return Finding(
             rule,
-            certainty,
+            verdict.certainty,
             text,
+            rests=claim.rests,
             system=stream.system,
             stream=stream.key,
             frame=None if mark is None else mark.frame,
@@ -142,7 +163,7 @@ class Reporter:
         stream: Subject,
         rule: str,
         note: Note,
-        certainty: Certainty,
+        claim: Claim | Certainty,
         text: str,
         shows: str,
         **facts: Any,
@@ -152,7 +173,7 @@ class Reporter:
             yield self.make(
                 stream,
                 rule,
-                certainty,
+                claim,
                 text,
                 seqnos=listed(note.ranges),
                 mark=note.marks[0] if note.marks else None,
@@ -165,7 +186,7 @@ class Reporter:
         stream: Subject,
         rule: str,
         times: Times,
-        certainty: Certainty,
+        claim: Claim | Certainty,
         text: str,
         shows: str,
         **facts: Any,
@@ -175,7 +196,7 @@ class Reporter:
             yield self.make(
                 stream,
                 rule,
-                certainty,
+                claim,
                 text,
                 mark=times.marks[0],
                 evidence=[(mark, shows) for mark in times.marks[:MAX_EVIDENCE]],
@@ -190,7 +211,7 @@ class Reporter:
         ranges: Iterable[Range],
         text: str,
         *,
-        certainty: Certainty = Certainty.PROVEN,
+        claim: Claim | Certainty = Certainty.PROVEN,
         holds: dict[str, int] | None = None,
         **facts: Any,
     ) -> Finding:
@@ -207,7 +228,7 @@ class Reporter:
         return self.make(
             stream,
             rule,
-            certainty,
+            claim,
             text,
             seqnos=listed(seqnos),
             mark=gaps[0].revealed,

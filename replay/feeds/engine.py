@@ -21,15 +21,16 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.events import EVENTS, Flag, Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.feeds import stream as feed_stream
 from seqaudit.replay.feeds.lines import LINES, LinePair
 from seqaudit.replay.feeds.notes import StreamSettings
+from seqaudit.replay.feeds.parameters import PARAMETERS
 from seqaudit.replay.feeds.requests import Requests
 from seqaudit.replay.feeds.rows import CHUNK, FeedRows, Row
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.feeds.times import Jitter, Sample
-from seqaudit.replay.stages.parameters import EngineParameters, Given
 
 #: ``wire_kind`` of the row that tells the constants of a feed, once a stream and piece.
 FACTS: Final = "FEED"
@@ -56,7 +57,7 @@ class FeedEngine:
     def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
         self.conversation = conversation
         self.feed_name = conversation.split("|")[1] if "|" in conversation else conversation
-        self.parameters = EngineParameters("feed", given)
+        self.parameters = EngineParameters("feed", PARAMETERS, given)
         self.vantage = vantage
         self.settings = self._settings()
         self.streams: dict[str, FeedStream] = {}

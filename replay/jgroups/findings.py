@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator
 
 from seqaudit.replay.contract.finding import Certainty, Finding
+from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.reporter import Reporter, Subject, parts_of
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE, Judged
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Gap, Outcome
-from seqaudit.replay.stages.parameters import EngineParameters
 
 
 class WindowReporter(Reporter):
@@ -99,7 +99,7 @@ class WindowReporter(Reporter):
                 "request of {receiver_member} for {count|it|them} either: it had {count|it|them} "
                 "and the capture missed {count|it|them}, or the capture missed the requests; "
                 "whether {count|it was|they were} lost cannot be told.",
-                certainty=Certainty.UNDECIDABLE,
+                claim=Certainty.UNDECIDABLE,
                 holds={"end_from_ns": until},
             )  # fmt: skip
             yield self.open_yet(stream, still_open, unasked, Outcome.UNASKED, until)

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from seqaudit.replay.contract.parameters import LEARNED, EngineParameters
 from seqaudit.replay.contract.reporter import listed
 from seqaudit.replay.jgroups.arrivals import Judged
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
@@ -9,7 +10,6 @@ from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.stream import Counted
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import inclusive
-from seqaudit.replay.stages.parameters import LEARNED, EngineParameters
 
 SENDER, RECEIVER, BETWEEN = "sender", "receiver", "between"  # which end of a stream is here
 

@@ -10,12 +10,13 @@ from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
+from seqaudit.replay.pgm.parameters import PARAMETERS
 from seqaudit.replay.pgm.window import Fate, Hole, PgmWindow, WindowSettings
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import RangeSet
-from seqaudit.replay.stages.parameters import EngineParameters, Given
 
 MAX_HOLES: Final = 10_000
 MAX_MARKS: Final = 100
@@ -53,7 +54,7 @@ class PgmEngine:
     def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
         self.conversation = conversation
         self.tsi = conversation.partition("|")[2]
-        self.parameters = EngineParameters("pgm", given)
+        self.parameters = EngineParameters("pgm", PARAMETERS, given)
         self._mtu: int = self.parameters.value("mtu")
         self.vantage = vantage
         self.sender: str | None = None

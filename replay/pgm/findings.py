@@ -8,8 +8,8 @@ from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter
 from seqaudit.replay.contract.results import GAP, STREAM, Result
 from seqaudit.replay.pgm.engine import MAX_HOLES, PARITY, PgmEngine, summary
+from seqaudit.replay.pgm.rules import PGM as RULES
 from seqaudit.replay.pgm.window import Fate, Hole
-from seqaudit.replay.raims.rules import RAIMS as RULES
 from seqaudit.replay.sequence.gaps import between
 from seqaudit.replay.sequence.ranges import RangeSet
 

@@ -14,7 +14,9 @@ from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
+from seqaudit.replay.pgm.parameters import PARAMETERS as PGM_PARAMETERS
 from seqaudit.replay.pgm.window import WindowSettings
 from seqaudit.replay.raims.advisories import Advisories, Outbound
 from seqaudit.replay.raims.clients import Clients
@@ -22,6 +24,7 @@ from seqaudit.replay.raims.convergence import Convergence
 from seqaudit.replay.raims.fast_path import SteadyStreams
 from seqaudit.replay.raims.links import InboxLink, PgmLink, Ready
 from seqaudit.replay.raims.notices import Notice, Notices
+from seqaudit.replay.raims.parameters import PARAMETERS
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.publisher import PublisherWindow, Why
 from seqaudit.replay.raims.releases import (
@@ -43,7 +46,6 @@ from seqaudit.replay.raims.streams import MAX_NOTES, Stream
 from seqaudit.replay.raims.subscriber import Status, SubscriptionWindow, Verdict
 from seqaudit.replay.raims.truth import BY_END, Loss
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.stages.parameters import EngineParameters, Given
 
 #: The observer's timer ticks so often in a heartbeat interval (raims.md 8).
 TICKS: Final = 250
@@ -93,8 +95,8 @@ class RaimsEngine:
 
     def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
         self.conversation = conversation
-        self.parameters = EngineParameters("raims", given)
-        self.pgm = EngineParameters("pgm", given)
+        self.parameters = EngineParameters("raims", PARAMETERS, given)
+        self.pgm = EngineParameters("pgm", PGM_PARAMETERS, given)
         self.vantage = vantage
         self.address = vantage.address if vantage.kind == MEMBER else None
         self.document = self.parameters.value("rules") == "document"

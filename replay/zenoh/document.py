@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, Literal
 
+from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import Range, RangeSet
-from seqaudit.replay.stages.parameters import EngineParameters
 from seqaudit.replay.zenoh.cache import ReliabilityCache
 from seqaudit.replay.zenoh.keys import ALL_SOURCES, Parameters, parameters
 from seqaudit.replay.zenoh.subscriber import Cause, DocumentSubscriber, Query, Sort

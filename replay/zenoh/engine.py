@@ -31,12 +31,12 @@ from typing import Any, Final
 
 from seqaudit.decoders.contract.events import FRAME_BITS, Flag, Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Read, Vantage
 from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.sequence.notes import Note, Times
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.sequence.unwrap import SAMPLE_MASK, unwrap
-from seqaudit.replay.stages.parameters import EngineParameters, Given
 from seqaudit.replay.zenoh.cache import evicted
 from seqaudit.replay.zenoh.document import DocumentSettings, DocumentWorld, passed_on
 from seqaudit.replay.zenoh.hops import Held, HopCounter, Message, initial_sn
@@ -51,6 +51,7 @@ from seqaudit.replay.zenoh.keys import (
     parameters,
 )
 from seqaudit.replay.zenoh.lanes import Lanes
+from seqaudit.replay.zenoh.parameters import PARAMETERS
 from seqaudit.replay.zenoh.subscriber import (
     Cause,
     DocumentSubscriber,
@@ -149,7 +150,7 @@ class ZenohEngine:
         self.conversation = conversation
         self.transport = conversation.split("|")[1]
         self.multicast = len(conversation.split("|")) == 3
-        self.parameters = EngineParameters("zenoh", given)
+        self.parameters = EngineParameters("zenoh", PARAMETERS, given)
         self.vantage = vantage
         self.recognised = False
         self.ends: dict[str, End] = {}

@@ -419,7 +419,7 @@ class _Zenoh(Reporter):
                 "{count:sample} of {sender_member} {count|was|were} missed and would have been "
                 "recovered from "
                 "the design document's cache {caches}.",
-                certainty=here,
+                claim=here,
                 slowest=shown(subscriber.recovery.percentiles()["max"]),
                 caches=self._caches(source, subscriber),
             )  # fmt: skip
@@ -633,7 +633,7 @@ class _Zenoh(Reporter):
                 "{count:sample} of {sender_member} {count|is|are} missing while no transport sn "
                 "is: "
                 "{where}.",
-                certainty=Certainty.PROVEN,
+                claim=Certainty.PROVEN,
                 where="dropped by the publisher's transport" if at_sender
                 else "dropped before this link",
             )  # fmt: skip
@@ -645,7 +645,7 @@ class _Zenoh(Reporter):
                 "{count:sample} of {sender_member} {count|was|were} missing although all are "
                 "reliable and "
                 "Block and no session ended; the loss is {where}.",
-                certainty=Certainty.LIKELY,
+                claim=Certainty.LIKELY,
                 where="before this link" if len(unexplained) == len(losses) else "on this link",
             )  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Final, Literal
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.spark.session import Place
-from seqaudit.replay.stages.parameters import from_jgroups_config
+from seqaudit.replay.jgroups.config import from_jgroups_config
 from tests.agreement import raims, zenoh
 from tests.agreement.figures import compare, share_out
 from tests.agreement.rows import Row

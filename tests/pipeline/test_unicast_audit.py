@@ -8,7 +8,7 @@ import pytest
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.replay.stages.parameters import from_jgroups_config
+from seqaudit.replay.jgroups.config import from_jgroups_config
 
 
 def findings(report: dict[str, Any], rule: str) -> list[str]:

@@ -29,7 +29,9 @@ from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
+from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import AckSchedule, ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
@@ -37,7 +39,6 @@ from seqaudit.replay.jgroups.members import Members, View
 from seqaudit.replay.jgroups.stream import Counted
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
-from seqaudit.replay.stages.parameters import DEFAULT, EngineParameters, Given
 
 SYSTEMS: Final = frozenset({"nakack4", "nakack3", "nakack2"})
 MAX_VIEWS: Final = 1_000
@@ -117,7 +118,7 @@ class McastEngine:
     def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
         self.conversation = conversation
         self.cluster = conversation.partition("|")[2]
-        self.parameters = EngineParameters("mcast", given)
+        self.parameters = EngineParameters("mcast", PARAMETERS, given)
         self.vantage = vantage
         self.streams: dict[str, Stream] = {}
         self.members = Members(vantage)

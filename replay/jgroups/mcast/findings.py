@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
+from seqaudit.replay.contract.parameters import DEFAULT
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.contract.results import GAP, STREAM, VIEW, Result
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER, UNKNOWN
@@ -12,14 +13,13 @@ from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.jgroups.findings import WindowReporter, with_part
 from seqaudit.replay.jgroups.mcast.engine import McastEngine, Stream
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
+from seqaudit.replay.jgroups.mcast.rules import MCAST
 from seqaudit.replay.jgroups.mcast.sender import Stall
 from seqaudit.replay.jgroups.mcast.summary import capacity_of, gaps_of, outside, role_of, stream_row
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import BY_HIGHEST, Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
-from seqaudit.replay.stages.parameters import DEFAULT
-from seqaudit.replay.stages.rules import RULES
 
 
 def results(engine: McastEngine, capture: int, end_ns: int) -> list[Result]:
@@ -133,7 +133,7 @@ class _Reporter(WindowReporter):
                 stream, "MC015", endless, parts_of(endless, Outcome.UNRECOVERED),
                 "{count:message} {count|was|were} asked for up to {requests:time} and no copy "
                 "came; whether none was sent or all were lost cannot be told here.",
-                certainty=Certainty.LIKELY, requests=max(gap.requests for gap in endless),
+                claim=Certainty.LIKELY, requests=max(gap.requests for gap in endless),
             )  # fmt: skip
 
     def _notes(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
@@ -346,10 +346,8 @@ class _Reporter(WindowReporter):
         )
         no_sender = "no stream is sent here" if at_member else f"the capture was taken {where}"
         given = self.engine.parameters
-        for code in sorted(RULES):
+        for code in sorted({rule.code for rule in MCAST} | {"CP007", "CP010"}):
             why: str | None = None
-            if not code.startswith("MC") and code not in ("CP007", "CP010"):
-                continue
             if code in _AT_RECEIVER and not received:
                 why = no_receiver
             elif code in _AT_SENDER and not (sends and sent):

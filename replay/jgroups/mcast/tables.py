@@ -11,26 +11,9 @@ capture cannot show says why and has no test.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One row of a decision table.
-
-    Attributes:
-        id: letter of the table and number in it; for ever.
-        text: the row, short.
-        source: where it is written down.
-        not_visible: why no capture can show it; empty for rows that are replayed.
-    """
-
-    id: str
-    text: str
-    source: str
-    not_visible: str = ""
-
+from seqaudit.replay.contract.decision_row import Row
 
 _SENDER: Final = "jgroups.md 5.3"
 _RECEIVER: Final = "jgroups.md 5.4"

@@ -18,18 +18,19 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.both_ends import Ends
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.members import Members, View
 from seqaudit.replay.jgroups.unicast.acks import AtOnce
+from seqaudit.replay.jgroups.unicast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine, Timing
 from seqaudit.replay.jgroups.unicast.sender import SenderMachine
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.jgroups.unicast.tables import CODE, Release
 from seqaudit.replay.sequence.gaps import Mark, Outcome
-from seqaudit.replay.stages.parameters import EngineParameters, Given
 
 SYSTEMS: Final = frozenset({"unicast3", "unicast4"})
 MS: Final = 1_000_000
@@ -64,7 +65,7 @@ class UnicastEngine:
         self.ends = ends
         self.conversation = conversation
         self.cluster = conversation.partition("|")[2]
-        self.parameters = EngineParameters("unicast", given)
+        self.parameters = EngineParameters("unicast", PARAMETERS, given)
         self.vantage = vantage
         self.members = Members(vantage)
         self.pairs: dict[tuple[str, str], Pair] = {}

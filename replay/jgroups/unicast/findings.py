@@ -14,6 +14,7 @@ from seqaudit.replay.jgroups.findings import WindowReporter, with_part
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS, Repeat
 from seqaudit.replay.jgroups.unicast.engine import Pair, UnicastEngine
 from seqaudit.replay.jgroups.unicast.receiver import Facts, ReceiverMachine
+from seqaudit.replay.jgroups.unicast.rules import UNICAST
 from seqaudit.replay.jgroups.unicast.sender import SenderFacts, SenderMachine, Tail
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.jgroups.unicast.summary import (
@@ -26,7 +27,6 @@ from seqaudit.replay.jgroups.unicast.tables import CODE, Release
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
-from seqaudit.replay.stages.rules import RULES
 
 MANY_ACKS: Final = 50
 FEW_MESSAGES: Final = 2
@@ -702,9 +702,7 @@ class _Reporter(WindowReporter):
         roles = {role_of(pair) for pair in self.engine.pairs.values()}
         member = self.engine.vantage.kind == MEMBER
         where = f"the capture was taken {self.engine.vantage.kind}, at no member"
-        for code in sorted(RULES):
-            if not code.startswith("UC"):
-                continue
+        for code in sorted(rule.code for rule in UNICAST):
             why: str | None = None
             if code == NEEDLESS:
                 if member and self.engine.ends is not None:

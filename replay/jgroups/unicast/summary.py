@@ -2,12 +2,12 @@
 
 from typing import Any, Final
 
+from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.unicast.engine import Pair
 from seqaudit.replay.jgroups.unicast.sender import HIGHEST_SENT, REQUESTED, SYNC_ANSWER, UNEXPLAINED
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.sequence.ranges import inclusive
-from seqaudit.replay.stages.parameters import EngineParameters
 
 _REASONS: Final = (HIGHEST_SENT, REQUESTED, SYNC_ANSWER, UNEXPLAINED)
 

@@ -33,7 +33,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from seqaudit.replay.jgroups.mcast.tables import Row
+from seqaudit.replay.contract.decision_row import Row
 
 _UNICAST3: Final = "unicast3.txt"
 _SYNC: Final = "unicast3-sync.txt"

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seqaudit.replay.contract.parameters import ParameterError
 from seqaudit.replay.raims.advisories import Advisories
 from seqaudit.replay.raims.notices import Notice, Notices, wrong
 from seqaudit.replay.raims.publisher import PublisherWindow, Why, next_seqno
@@ -53,7 +54,7 @@ from seqaudit.replay.raims.subscriber import (
 )
 from seqaudit.replay.raims.tables import ROWS
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.stages.parameters import ParameterError, load_parameters
+from seqaudit.replay.stages.parameters import load_parameters
 
 SECOND = 1_000_000_000
 T0 = 1_659_131_646 * SECOND

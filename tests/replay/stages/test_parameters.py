@@ -4,14 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from seqaudit.replay.stages.parameters import (
-    PARAMETERS,
-    ParameterError,
-    from_jgroups_config,
-    load_parameters,
-    parse_parameter,
-    resolve,
-)
+from seqaudit.replay.contract.parameters import EngineParameters, Given, ParameterError
+from seqaudit.replay.jgroups.config import from_jgroups_config
+from seqaudit.replay.stages.parameters import PARAMETERS, load_parameters, parse_parameter
 
 
 @pytest.mark.parametrize(
@@ -116,9 +111,12 @@ def test_a_wrong_stack_file_is_one_line_that_says_where(text: str, words: list[s
 
 
 def test_what_nobody_gives_is_a_default_and_says_so() -> None:
-    assert resolve({}, "mcast.xmit_interval_ms") == (500, "default")
-    assert resolve({}, "mcast.capacity") == (None, "default")
-    assert resolve({"mcast.capacity": (64, "given")}, "mcast.capacity") == (64, "given")
+    given: dict[str, Given] = {"mcast.capacity": (64, "given")}
+    nothing, some = (EngineParameters("mcast", PARAMETERS, values) for values in ({}, given))
+    name = "xmit_interval_ms"
+    assert (nothing.value(name), nothing.origin(name)) == (500, "default")
+    assert (nothing.value("capacity"), nothing.is_given("capacity")) == (None, False)
+    assert (some.value("capacity"), some.origin("capacity")) == (64, "given")
 
 
 def test_every_parameter_is_documented_and_its_default_can_be_given() -> None:

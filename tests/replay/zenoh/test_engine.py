@@ -15,9 +15,9 @@ from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh.batches import BatchDecoder, Batches
 from seqaudit.decoders.zenoh.messages import read, zid_text
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.parameters import Given
 from seqaudit.replay.contract.results import ACCOUNT, FINDING, GAP, QUERY, STREAM, Result
 from seqaudit.replay.contract.settings import Vantage
-from seqaudit.replay.stages.parameters import Given
 from seqaudit.replay.zenoh.document import passed_on
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.findings import results

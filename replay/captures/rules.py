@@ -1,0 +1,77 @@
+"""The rules about captures themselves, part of the registry (design 4.4)."""
+
+from typing import Final
+
+from seqaudit.replay.contract.rule import Rule, info, warning
+
+CAPTURE: Final[tuple[Rule, ...]] = (
+    warning(
+        "CP001", "capture-cut",
+        "The file ends in the middle of a record.",
+        "The last record's header claims more bytes than the file has.",
+        "Stop the capture tool before copying the file; what came after the cut is not audited.",
+        "design 4.6"),
+    warning(
+        "CP002", "damaged-stretch",
+        "Bytes in the middle of the file are no capture records and were skipped.",
+        "A record header is impossible; reading goes on at the next chain of believable records.",
+        "Get the file again. Losses reported around the stretch may be losses of the file.",
+        "design 3.1"),
+    warning(
+        "CP003", "capture-dropped-packets",
+        "The capturing machine says that it dropped packets: what seems lost may only be missing "
+        "in the file.",
+        "Drop counters of pcapng interface statistics blocks and packet blocks.",
+        "Capture with a larger buffer (dumpcap -B) or a filter, or on another machine.",
+        "design 4.5"),
+    warning(
+        "CP004", "packets-cut-short",
+        "Packets of our protocols were captured only in part (snap length), so messages in them "
+        "are unknown.",
+        "The record holds fewer bytes than were on the wire and decoding needed them.",
+        "Capture with a snap length of 0 or 262144.",
+        "design 4.5"),
+    warning(
+        "CP005", "fragments-incomplete",
+        "IP datagrams could not be put together again; one lost fragment loses every message of "
+        "its datagram.",
+        "Fragments of a datagram are missing when the capture ends or after 30 s.",
+        "Look for loss on the path of the fragments; lower the bundle size below the MTU.",
+        "jgroups.md 1.3"),
+    warning(
+        "CP006", "undecoded-messages",
+        "Messages of a recognised system could not be decoded further; they are counted and named.",
+        "An unknown header class, an encrypted payload, or a frame that does not add up.",
+        "seqaudit info names the reasons; findings about these streams may be incomplete.",
+        "jgroups.md 1.8"),
+    warning(
+        "CP007", "acknowledged-but-not-captured",
+        "A receiver had messages that the capture does not hold: the capture has a hole, the "
+        "network had none. Where it cannot be told whether it had them, the finding says so.",
+        "The member at whose interface the capture was taken sends an ACK (or digest) above the "
+        "highest seqno that could be delivered from the capture, or a tick's xmit-request that "
+        "leaves out a lower seqno, or asks for nothing for three ticks.",
+        "Do not count these as loss; capture with a larger buffer.",
+        "jgroups.md 6"),
+    info(
+        "CP010", "vantage-unknown",
+        "It is not known at whose interface the capture was taken, so what was delivered and what "
+        "was lost cannot be told.",
+        "Every unicast frame concerns the same two hosts and nothing else gives the side away.",
+        "Say it with --at NAME or --at IP.",
+        "design 4.7"),
+    warning(
+        "CP011", "compression-damaged",
+        "The compressed file ends early or is damaged; what could be unpacked was audited.",
+        "The decompressor reports an error or the end of its input.",
+        "Get the file again.",
+        "design 3.1"),
+    warning(
+        "CP012", "tcp-not-captured",
+        "Bytes of TCP connections were delivered but are not in the capture; the messages in them "
+        "are missing here and were not lost on the network.",
+        "The other side acknowledged bytes that never came, or so many later ones came that they "
+        "no longer can; the next frame is found by looking for two in a row.",
+        "Capture closer to the host, with a larger buffer, and whole packets.",
+        "jgroups.md 1.9; RFC 9293"),
+)  # fmt: skip

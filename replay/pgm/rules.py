@@ -1,0 +1,52 @@
+"""The rules about PGM, part of the registry (design 4.4)."""
+
+from typing import Final
+
+from seqaudit.replay.contract.rule import Rule, error, info, warning
+
+PGM: Final[tuple[Rule, ...]] = (
+    warning(
+        "PG001", "pgm-loss-recovered",
+        "PGM packets were lost on the way to this receiver and repaired by RDATA.",
+        "A hole in the sqns of a TSI that an RDATA filled.",
+        "Look at when and how much was lost; everything behind a hole waited for its repair.",
+        "raims.md 2"),
+    error(
+        "PG002", "pgm-loss-not-recovered",
+        "PGM packets never reached this receiver: it gave up and went on behind them.",
+        "A hole that was abandoned: after the NAK retries, below the sender's trail, or out of the "
+        "full receive window. The time is that of the give-up.",
+        "Find where RDATA is lost; raise txw_sqns where the trail had passed.",
+        "raims.md 2"),
+    info(
+        "PG003", "pgm-reordered",
+        "PGM packets overtook each other; holes were filled by the originals.",
+        "A hole in the sqns of a TSI that an ODATA filled.",
+        "Nothing; early NAKs and needless RDATA are the only cost.",
+        "raims.md 2"),
+    info(
+        "PG004", "pgm-duplicates",
+        "PGM packets came more than once; the receive window drops copies.",
+        "A sqn that had come before, as ODATA or RDATA.",
+        "Look for a loop or a mirrored port in the path if there are many.",
+        "raims.md 2"),
+    warning(
+        "PG005", "requests-not-answered",
+        "The sender confirmed NAKs (NCF) and never sent the RDATA.",
+        "NAK and NCF of a sqn, and no RDATA of any sqn of this TSI at the sender's own capture.",
+        "Check the version of OpenPGM: with raims its retransmit queue may refuse every buffer.",
+        "raims.md 2"),
+    error(
+        "PG006", "packet-not-receivable",
+        "A PGM packet is larger than receivers take: they truncate it, its checksum fails, and "
+        "every repair is as large.",
+        "UDP datagram and IP header are longer than pgm.mtu.",
+        "Raise mtu on all daemons, or lower the size of messages.",
+        "raims.md 2"),
+    info(
+        "PG007", "pgm-vantage-unknown",
+        "Whether this receiver gave up cannot be told: it is not known whose interface this is.",
+        "No vantage of a member.",
+        "Say it with --at IP.",
+        "design 4.7"),
+)  # fmt: skip
