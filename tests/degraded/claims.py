@@ -26,11 +26,18 @@ IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
 #: twice, whoever made them; what keys stand for was said before it began.
 _SEEN_TWICE: Final = ("FD005", "MC010", "PG004", "UC029")
 _BEGUN_LATER: Final = ("ZN017",)
+
+#: A member's own notices are repeated only where it is not known that they are its own.
+_OF_PEERS: Final = ("RA011",)
+
 STATED: Final[Mapping[str, tuple[str, ...]]] = {
     "twice": _SEEN_TWICE,
-    "merged": _SEEN_TWICE,
+    "merged": _SEEN_TWICE + _OF_PEERS,
+    "no-at": _OF_PEERS,
+    "pair-no-at": _OF_PEERS,
+    "drop-1-no-at": _OF_PEERS,
     "head": _BEGUN_LATER,
-    "head-no-at": _BEGUN_LATER,
+    "head-no-at": _BEGUN_LATER + _OF_PEERS,
     "middle": _BEGUN_LATER,
     "rotated": _BEGUN_LATER,
 }
@@ -65,6 +72,16 @@ class Finding:
     seqnos: frozenset[int]
     count: int | None
     text: str
+    capture: int | None = None
+    sender: str | None = None
+    receiver: str | None = None
+    subscriber: str | None = None
+    transport: str | None = None
+    mask: int | None = None
+
+    @property
+    def unicast(self) -> bool:
+        return self.system.startswith("unicast")
 
     @property
     def key(self) -> tuple[str, str]:
@@ -94,15 +111,14 @@ def loosely(system: str, stream: str) -> str:
 
 def findings(report: Mapping[str, Any]) -> list[Finding]:
     """All findings of all captures of a report."""
-    masks = {
-        stream["id"]: stream["resolution_mask"]
-        for stream in report.get("streams", ())
-        if stream.get("resolution_mask")
-    }
-    return [_finding(row, masks) for row in report.get("findings", ())]
+    streams = {(row["capture"], row["id"]): row for row in report.get("streams", ())}
+    return [
+        _finding(row, streams.get((row["capture"], row["stream"]), {}))
+        for row in report.get("findings", ())
+    ]
 
 
-def _finding(row: Mapping[str, Any], masks: Mapping[str, int]) -> Finding:
+def _finding(row: Mapping[str, Any], of: Mapping[str, Any]) -> Finding:
     stream = row["stream"] or ""
     count = _NUMBER.match(row["text"])
     return Finding(
@@ -111,9 +127,15 @@ def _finding(row: Mapping[str, Any], masks: Mapping[str, int]) -> Finding:
         certainty=row["certainty"],
         system=row["system"] or "",
         stream=stream,
-        seqnos=frozenset(_numbers(row["seqnos"], masks.get(stream))),
+        seqnos=frozenset(_numbers(row["seqnos"], of.get("resolution_mask"))),
         count=int(count[1].replace(",", "")) if count else None,
         text=row["text"],
+        capture=row["capture"],
+        sender=of.get("sender"),
+        receiver=of.get("receiver"),
+        subscriber=of.get("subscriber"),
+        transport=of.get("transport"),
+        mask=of.get("resolution_mask"),
     )
 
 

@@ -14,8 +14,8 @@ from typing import Any, Final, Literal
 
 from tests.degraded import auditing, claims
 from tests.degraded.auditing import Audited
-from tests.degraded.refuted import refuted
 from tests.degraded.subjects import Recording, find
+from tests.degraded.truths import refuted
 from tests.degraded.ways import WAYS, Spoiled, Subject, Way, text_of
 
 Kind = Literal["refuted", "new", "contradiction", "crash"]
@@ -126,7 +126,8 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             spoiled = way.spoil(subject, one)
             whole = wholes.of(spoiled, file, one)
             audited = audit(spoiled)
-            found = judge(recording, file, whole, audited, way.name, text_of(one))
+            places = _places(recording, file, way, spoiled)
+            found = judge(recording, file, places, whole, audited, way.name, text_of(one))
             outcome.spoiled += 1
             outcome.by_way[way.name] += 1
             outcome.proven += len(claims.proven(claims.findings(audited.report)))
@@ -134,6 +135,14 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             if found and choice.write is not None:
                 _write(choice.write, subject, spoiled, recording, audited, found)
     return outcome
+
+
+def _places(recording: Recording, file: str, way: Way, spoiled: Spoiled) -> tuple[str | None, ...]:
+    """The recording's capture that each capture of the report is of; null for several in one."""
+    if way.name == "merged":
+        return (None,)
+    names = [name for name, _ in spoiled.files]
+    return tuple(name if name in recording.places else file for name in names)
 
 
 class _Wholes:
@@ -167,6 +176,7 @@ class _Wholes:
 def judge(
     recording: Recording,
     file: str,
+    places: tuple[str | None, ...],
     whole: claims.Whole,
     audited: Audited,
     way: str,
@@ -183,7 +193,8 @@ def judge(
     found = claims.findings(audited.report)
     violations = []
     for one in found:
-        why = refuted(recording, one)
+        at = file if one.capture is None or one.capture >= len(places) else places[one.capture]
+        why = refuted(recording, at, one)
         if why is not None:
             violations.append(violation("refuted", one, why))
             continue

@@ -1,0 +1,32 @@
+"""What the truth of a recording says against a proven finding, rule by rule.
+
+A predicate gives a reason for which the finding is not so, or null where the truth agrees or cannot
+tell; then only the whole capture's report is left to compare with.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from tests.degraded.claims import PROVEN, Finding
+from tests.degraded.subjects import JGROUPS, RAIMS, ZENOH, Recording
+from tests.degraded.truths import jgroups, raims, zenoh
+
+Predicate = Callable[[Recording, str | None, Finding], str | None]
+
+_PREDICATES: Final[Mapping[str, Mapping[str, Predicate]]] = {
+    JGROUPS: jgroups.PREDICATES,
+    RAIMS: raims.PREDICATES,
+    ZENOH: zenoh.PREDICATES,
+}
+
+
+def refuted(recording: Recording, file: str | None, found: Finding) -> str | None:
+    """Why the truth refutes a proven finding; null where it does not, or cannot tell.
+
+    Args:
+        file: the capture it is of; null where several vantages are merged.
+    """
+    if found.certainty != PROVEN:
+        return None
+    predicate = _PREDICATES[recording.system].get(found.rule)
+    return None if predicate is None else predicate(recording, file, found)

@@ -1,0 +1,161 @@
+"""JGroups: what the path dropped and delayed, what never arrived, what a stack dropped itself.
+
+The recording lab computed it from the captures of both ends and from what its path did.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from tests.agreement.truth import Scenario
+from tests.degraded.claims import Finding, shown
+from tests.degraded.subjects import Recording
+
+_UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+_NOT_LOST: Final = re.compile(r"did not lose|not lost")
+_ON_THE_WAY: Final = re.compile(r"lost on the way")
+
+
+class Facts:
+    """The truth by sender and receiver, as names."""
+
+    def __init__(self, recording: Recording) -> None:
+        self.scenario = Scenario(recording.folder, dict(recording.truth))
+        self._recording = recording
+
+    def ends(self, found: Finding, file: str | None) -> list[tuple[str, str]]:
+        """Sender and receiver of a finding's stream; several receivers where it may be any."""
+        names = [self.scenario.names.get(uuid) for uuid in _UUID.findall(found.stream)]
+        if not names or None in names:
+            return []
+        sender = str(names[0])
+        if found.unicast:
+            return [(sender, str(names[1]))] if len(names) > 1 else []
+        here = self._member_at(file)
+        others = [name for name in self.scenario.names.values() if name != sender]
+        return [(sender, here)] if here in others else [(sender, name) for name in others]
+
+    def _member_at(self, file: str | None) -> str | None:
+        address = self._recording.places.get(file or "")
+        found = [n for n in self.scenario.names.values() if self.scenario.address(n) == address]
+        return found[0] if found else None
+
+    def figures(self, sender: str, receiver: str, unicast: bool) -> Mapping[str, Any] | None:
+        """What the lab computed of this direction; null where it could not."""
+        if unicast:
+            found = self.scenario.unicast.get(f"{sender}>{receiver}")
+        else:
+            stream = self.scenario.multicast.get(sender, {})
+            found = stream.get("receivers", {}).get(receiver)
+        return found if found is not None and found.get("exact") else None
+
+    def lost(self, sender: str, receiver: str, unicast: bool) -> set[int] | None:
+        """Seqnos of which the path lost the first copy; null where nobody knows."""
+        figures = self.figures(sender, receiver, unicast)
+        return None if figures is None else set(figures["exact"]["first_copy_lost"])
+
+    def never(self, sender: str, receiver: str, found: Finding) -> set[int] | None:
+        """Seqnos that never arrived, on the finding's connection if it names one of the truth's."""
+        figures = self.figures(sender, receiver, found.unicast)
+        if figures is None:
+            return None
+        if not found.unicast:
+            return set(figures["never_arrived"])
+        conns = figures["conns"]
+        conn_id = found.stream.rpartition("|")[2]
+        of = [conns[conn_id]] if conn_id in conns else list(conns.values())
+        return {seqno for conn in of for seqno in conn["never_arrived"]}
+
+    def delayed(self, sender: str, receiver: str, unicast: bool) -> set[int]:
+        """Seqnos of data that the path held back."""
+        return {
+            message["seqno"]
+            for action in self.scenario.truth["path_actions"]
+            if action["action"] != "drop" and (action["from"], action["to"]) == (sender, receiver)
+            for message in action.get("msgs", ())
+            if "seqno" in message and message["prot"].startswith("U" if unicast else "N")
+        }
+
+    def excused(self, sender: str, receiver: str) -> bool:
+        """Whether a stack dropped messages itself, which is a loss that no path knows of."""
+        return self.scenario.discards(receiver) or self.scenario.drops_own(sender)
+
+
+_FACTS: Final[dict[str, Facts]] = {}
+
+
+def facts(recording: Recording) -> Facts:
+    """Kept by folder: the multicast figures of a run over TCP take a while."""
+    return _FACTS.setdefault(str(recording.folder), Facts(recording))
+
+
+def _each(
+    judge: Callable[[Facts, str, str, Finding], set[int] | None], why: str
+) -> Callable[[Recording, str | None, Finding], str | None]:
+    """Refuted where for every receiver it may be about some of its seqnos are wrong."""
+
+    def predicate(recording: Recording, file: str | None, found: Finding) -> str | None:
+        known = facts(recording)
+        wrong = [judge(known, *pair, found) for pair in known.ends(found, file)]
+        if not wrong or any(not seqnos for seqnos in wrong):
+            return None
+        fewest = min((seqnos for seqnos in wrong if seqnos), key=len)
+        return f"{why}: {shown(fewest)}"
+
+    return predicate
+
+
+def _not_missed(known: Facts, sender: str, receiver: str, found: Finding) -> set[int] | None:
+    """Called lost (and repaired), and the path neither lost nor delayed its first copy."""
+    lost = known.lost(sender, receiver, found.unicast)
+    if lost is None or known.excused(sender, receiver):
+        return None
+    if not _ON_THE_WAY.search(found.text):
+        lost |= known.delayed(sender, receiver, found.unicast)
+    return set(found.seqnos) - lost
+
+
+def _repaired_but_never_came(
+    known: Facts, sender: str, receiver: str, found: Finding
+) -> set[int] | None:
+    never = known.never(sender, receiver, found)
+    return None if never is None else set(found.seqnos) & never
+
+
+def _arrived(known: Facts, sender: str, receiver: str, found: Finding) -> set[int] | None:
+    """Called lost for good, and it arrived."""
+    never = known.never(sender, receiver, found)
+    if never is None or known.excused(sender, receiver):
+        return None
+    return set(found.seqnos) - never
+
+
+def _network_lost_it(known: Facts, sender: str, receiver: str, found: Finding) -> set[int] | None:
+    """Said not to be lost by the network, and the path dropped its first copy."""
+    lost = known.lost(sender, receiver, found.unicast)
+    return None if lost is None or not _NOT_LOST.search(found.text) else set(found.seqnos) & lost
+
+
+def _first_of(*predicates: Callable[[Recording, str | None, Finding], str | None]) -> Any:
+    def predicate(recording: Recording, file: str | None, found: Finding) -> str | None:
+        answers: Iterator[str | None] = (one(recording, file, found) for one in predicates)
+        return next((answer for answer in answers if answer), None)
+
+    return predicate
+
+
+_NOT_LOST_ON_PATH: Final = _each(_not_missed, "the path did not lose")
+_REPAIRED: Final = _first_of(
+    _NOT_LOST_ON_PATH, _each(_repaired_but_never_came, "never arrived at all")
+)
+_CAME: Final = _each(_arrived, "arrived in the end")
+
+PREDICATES: Final[Mapping[str, Callable[[Recording, str | None, Finding], str | None]]] = {
+    "CP007": _each(_network_lost_it, "the path dropped"),
+    "MC001": _REPAIRED,
+    "MC002": _CAME,
+    "MC003": _NOT_LOST_ON_PATH,
+    "UC001": _REPAIRED,
+    "UC002": _CAME,
+    "UC003": _NOT_LOST_ON_PATH,
+}

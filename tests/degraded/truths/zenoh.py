@@ -1,0 +1,180 @@
+"""zenoh: what was published, what each subscriber got, what the relay dropped or held back."""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
+
+from tests.degraded.claims import Finding, shown
+from tests.degraded.subjects import Recording
+
+Predicate = Callable[[Recording, str | None, Finding], str | None]
+
+_SOURCE: Final = re.compile(r"([0-9a-f]{1,32})/(\d+)")
+_HOP: Final = re.compile(r"^\[?(?P<ip>[^\]>]+?)\]?:(?P<port>\d+)>.*\|(?P<prio>\d+)\|(?P<rel>\w+)$")
+_NOT_LOST: Final = re.compile(r"did not lose|not lost|\bhad\b")
+_NOT_SENT_AGAIN: Final = re.compile(r"are missing|is missing")
+
+
+def _source(found: Finding) -> tuple[str, int] | None:
+    source = _SOURCE.search(found.stream)
+    return (source[1], int(source[2])) if source else None
+
+
+def _subscribers(recording: Recording, found: Finding) -> list[Mapping[str, Any]]:
+    """Those that the finding's stream can be of."""
+    return [
+        one
+        for one in recording.truth["subscribers"]
+        if found.receiver in (None, one["zid"]) and found.subscriber in (None, one["key"])
+    ]
+
+
+def _delivered(subscriber: Mapping[str, Any], source: tuple[str, int]) -> set[int]:
+    return {row[4] for row in subscriber["delivered"] if (row[2], row[3]) == source}
+
+
+def _actions(recording: Recording, *kinds: str) -> Iterator[Mapping[str, Any]]:
+    for action in (recording.truth.get("relay") or {}).get("actions", ()):
+        if action.get("action") in kinds:
+            yield action
+
+
+def _pushed(recording: Recording, source: tuple[str, int], kind: str) -> set[int]:
+    """Sample numbers in datagrams that the relay dropped (or held back)."""
+    return {
+        message["si"]["sn"]
+        for action in _actions(recording, kind)
+        for part in action.get("zenoh") or ()
+        for message in part.get("msgs") or ()
+        if message["m"] == "push"
+        and message.get("si")
+        and (message["si"]["zid"], message["si"]["eid"]) == source
+    }
+
+
+def _all_readable(recording: Recording) -> bool:
+    """Whether all that was dropped is listed with what was in it."""
+    return all(
+        action.get("zenoh") and all(part.get("T") == "Frame" for part in action["zenoh"])
+        for action in _actions(recording, "drop")
+    )
+
+
+def _delivered_after_all(recording: Recording, file: str | None, found: Finding) -> str | None:
+    """Samples called lost for good, and every subscriber it can be about got them."""
+    source, here = _source(found), _subscribers(recording, found)
+    if source is None or not here:
+        return None
+    got = set.intersection(*(_delivered(one, source) for one in here))
+    wrong = set(found.seqnos) & got
+    return f"delivered in the end: {shown(wrong)}" if wrong else None
+
+
+def _came_live(recording: Recording, file: str | None, found: Finding) -> str | None:
+    """Samples called missed and recovered, and nothing happened to them on the way."""
+    source, here = _source(found), _subscribers(recording, found)
+    if source is None or not here or not _all_readable(recording):
+        return None
+    if any(_actions(recording, "delay", "dup")) or found.transport == "tcp":
+        return None
+    got = set.intersection(*(_delivered(one, source) for one in here))
+    ever: set[int] = set()
+    ever.update(*(_delivered(one, source) for one in here))
+    never = set(found.seqnos) - ever
+    if never:
+        return f"never delivered: {shown(never)}"
+    live = got - _pushed(recording, source, "drop")
+    begun = {min(_delivered(one, source), default=0) for one in here}
+    wrong = {sn for sn in set(found.seqnos) & live if sn > max(begun)}
+    if recording.truth["kind"].startswith("late-joiner") or _session_lost(recording):
+        return None
+    if "wrap" in recording.truth["kind"]:  # so much may be lost that what follows looks old
+        return None
+    return f"nothing happened to {shown(wrong)} on the way" if wrong else None
+
+
+def _session_lost(recording: Recording) -> bool:
+    """Whether nodes were apart for a while, so that samples were published to nobody."""
+    return "re" in recording.truth["kind"].split("-")[0] or any(
+        "restart" in str(event.get("event")) or "close" in str(event.get("event"))
+        for event in recording.truth["timeline"]
+    )
+
+
+def _wrapped(recording: Recording, found: Finding) -> bool:
+    """Whether so much was dropped that what followed looked old to the transport."""
+    return sum(1 for _ in _actions(recording, "drop")) > (found.mask or 1 << 28) // 4
+
+
+def _was_dropped(recording: Recording, file: str | None, found: Finding) -> str | None:
+    """Samples said not to be lost, and the relay dropped them."""
+    source = _source(found)
+    if source is None or not _NOT_LOST.search(found.text):
+        return None
+    wrong = set(found.seqnos) & _pushed(recording, source, "drop")
+    here = _subscribers(recording, found)
+    if "network" not in found.text:
+        got = set.intersection(*(_delivered(one, source) for one in here)) if here else set()
+        wrong -= got
+    return f"the relay dropped {shown(wrong)}" if wrong else None
+
+
+def _left_the_publisher(recording: Recording, file: str | None, found: Finding) -> str | None:
+    """Samples called dropped before the transport that passed the publisher's own interface."""
+    source = _source(found)
+    if source is None or "by the publisher's transport" not in found.text:
+        return None
+    name = f"{source[0]}/{source[1]} "
+    passed: set[int] = set()
+    for summary in recording.truth["wire_summary"]["captures"]:
+        for key, ranges in summary["push_sn"].items():
+            if key.startswith(name):
+                passed |= {sn for first, last in ranges for sn in range(first, last + 1)}
+    passed |= _pushed(recording, source, "drop")
+    wrong = set(found.seqnos) & passed
+    return f"passed on the wire: {shown(wrong)}" if wrong else None
+
+
+def _frames_not_dropped(recording: Recording, file: str | None, found: Finding) -> str | None:
+    """Transport frames called missing on a link whose relay did not drop them."""
+    hop = _HOP.match(found.stream)
+    if hop is None or not _NOT_SENT_AGAIN.search(found.text) or not _listed(recording):
+        return None
+    dropped = {
+        part["sn"]
+        for action in _actions(recording, "drop")
+        if (action["src"], str(action["sport"])) == (hop["ip"], hop["port"])
+        for part in action.get("zenoh") or ()
+        if "sn" in part
+    }
+    mask = found.mask
+    wrong = {sn for sn in found.seqnos if sn not in {d & mask if mask else d for d in dropped}}
+    return f"the relay did not drop {shown(wrong)}" if wrong else None
+
+
+def _listed(recording: Recording) -> bool:
+    """Whether the relay's list tells every frame that it dropped."""
+    return all(
+        action.get("zenoh") and all("sn" in part for part in action["zenoh"])
+        for action in _actions(recording, "drop")
+    )
+
+
+def _never_late(recording: Recording, file: str | None, found: Finding) -> str | None:
+    """Frames called late or repeated, and the relay neither held back nor doubled any."""
+    if any(_actions(recording, "delay", "dup")) or _wrapped(recording, found):
+        return None
+    return "the relay neither held back nor doubled a datagram"
+
+
+PREDICATES: Final[Mapping[str, Predicate]] = {
+    "CP007": _was_dropped,
+    "ZN001": _came_live,
+    "ZN002": _delivered_after_all,
+    "ZN003": _delivered_after_all,
+    "ZN004": _left_the_publisher,
+    "ZN005": _frames_not_dropped,
+    "ZN006": _never_late,
+    "ZN019": _delivered_after_all,
+    "ZN022": _delivered_after_all,
+}
