@@ -56,6 +56,7 @@ CONTRARY: Final = (
 )
 
 _NUMBER: Final = re.compile(r"^(?:At least )?(\d[\d,]*) ")
+_OF_ONE: Final = re.compile(r"subscriber \d+ of \d+")  # others of the stream may fare otherwise
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _SOURCE: Final = re.compile(r"[0-9a-f]{1,32}/\d+")
 
@@ -187,7 +188,7 @@ class Whole:
 
 def contradictions(found: Iterable[Finding]) -> list[tuple[Finding, str]]:
     """Proven findings of one stream that cannot both be true, with what they share."""
-    by_key: dict[tuple[str, str], Finding] = {f.key: f for f in proven(found)}
+    by_key = {f.key: f for f in proven(found) if not _OF_ONE.search(f.text)}
     pairs = []
     for one, other in CONTRARY:
         for (rule, stream), finding in by_key.items():

@@ -88,7 +88,7 @@ def _came_live(recording: Recording, file: str | None, found: Finding) -> str | 
     wrong = {sn for sn in set(found.seqnos) & live if sn > max(begun)}
     if recording.truth["kind"].startswith("late-joiner") or _session_lost(recording):
         return None
-    if "wrap" in recording.truth["kind"]:  # so much may be lost that what follows looks old
+    if _wrapped(recording, found):
         return None
     return f"nothing happened to {shown(wrong)} on the way" if wrong else None
 
@@ -103,7 +103,8 @@ def _session_lost(recording: Recording) -> bool:
 
 def _wrapped(recording: Recording, found: Finding) -> bool:
     """Whether so much was dropped that what followed looked old to the transport."""
-    return sum(1 for _ in _actions(recording, "drop")) > (found.mask or 1 << 28) // 4
+    dropped = sum(1 for _ in _actions(recording, "drop"))
+    return "wrap" in recording.truth["kind"] and dropped > 64
 
 
 def _was_dropped(recording: Recording, file: str | None, found: Finding) -> str | None:

@@ -1,0 +1,195 @@
+"""A false proven finding is noticed, by what the whole capture proves and by the truth."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from tests.degraded import claims
+from tests.degraded.auditing import Audited
+from tests.degraded.run import Choice, judge, spoil_all
+from tests.degraded.subjects import Recording, find
+from tests.degraded.ways import WAYS
+
+STREAM = "lab|0d0bc374-c78a-45c9-b99d-54e955f6d33a|822e0621-0d7a-48c9-912e-6e435d2c7c23|1"
+
+
+def row(rule: str, seqnos: list[list[int]], **more: Any) -> dict[str, Any]:
+    """A finding as a report has it."""
+    return {
+        "rule": rule,
+        "severity": "warning",
+        "certainty": "proven",
+        "system": "unicast3",
+        "stream": STREAM,
+        "capture": 0,
+        "seqnos": seqnos,
+        "text": f"{len(seqnos)} messages of B were lost on the way to C.",
+        **more,
+    }
+
+
+def report(*rows: Mapping[str, Any]) -> dict[str, Any]:
+    return {"findings": list(rows), "streams": [{"capture": 0, "id": STREAM}]}
+
+
+def news(before: dict[str, Any], after: Mapping[str, Any]) -> str | None:
+    """What a finding adds to a whole report."""
+    whole = claims.Whole()
+    whole.add(before)
+    (found,) = claims.findings(report(after))
+    return whole.news(found)
+
+
+def test_the_same_finding_with_fewer_seqnos_is_not_new() -> None:
+    assert news(report(row("UC001", [[3, 9]])), row("UC001", [[4, 5], [9, 9]])) is None
+
+
+def test_a_seqno_more_is_new() -> None:
+    assert news(report(row("UC001", [[3, 9]])), row("UC001", [[4, 5], [10, 11]])) == "also 10-11"
+
+
+def test_another_rule_of_the_same_seqnos_is_new() -> None:
+    assert news(report(row("UC001", [[3, 9]])), row("UC002", [[3, 3]])) == "no such finding"
+
+
+def test_what_was_lost_was_missing_before_and_so_not_new() -> None:
+    assert news(report(row("UC001", [[3, 9]])), row("UC033", [[3, 3]])) is None
+
+
+def test_a_likely_finding_of_the_whole_makes_a_proven_one_new() -> None:
+    before = report(row("UC001", [[3, 9]], certainty="likely"))
+    assert news(before, row("UC001", [[3, 3]])) == "no such finding"
+
+
+def test_a_larger_count_is_new_where_no_seqnos_are_listed() -> None:
+    before = report(row("RA001", [], text="3 messages of A were lost; raims counts them."))
+    after = row("RA001", [], text="4 messages of A were lost; raims counts them.")
+    assert news(before, after) == "4 instead of 3"
+
+
+def test_a_stream_that_the_whole_has_not_is_compared_by_its_members() -> None:
+    nameless = STREAM.rpartition("|")[0] + "|"
+    before = report(row("UC001", [[3, 9]]))
+    whole = claims.Whole()
+    whole.add(before)
+    (found,) = claims.findings({"findings": [row("UC001", [[3, 3]], stream=nameless)]})
+    assert whole.news(found) is None
+    (found,) = claims.findings({"findings": [row("UC002", [[3, 3]], stream=nameless)]})
+    assert whole.news(found) == "no such finding"
+
+
+def test_a_space_that_wraps_is_compared_as_it_is_on_the_wire() -> None:
+    streams = [{"capture": 0, "id": STREAM, "resolution_mask": 255}]
+    whole = claims.Whole()
+    whole.add({"findings": [row("ZN005", [[300, 301]])], "streams": streams})
+    (found,) = claims.findings({"findings": [row("ZN005", [[44, 45]])], "streams": streams})
+    assert whole.news(found) is None
+
+
+def test_a_text_of_the_capture_alone_is_no_claim_of_the_wire() -> None:
+    (of_it,) = claims.findings(report(row("ZN005", [], text="3 frames are not in this capture.")))
+    (of_both,) = claims.findings(
+        report(row("ZN005", [], text="3 frames were lost; one is not in this capture."))
+    )
+    assert (of_it.of_the_capture, of_both.of_the_capture) == (True, False)
+
+
+def test_recovered_and_not_recovered_contradict_each_other() -> None:
+    found = claims.findings(report(row("UC001", [[3, 9]]), row("UC002", [[9, 12]])))
+    assert [(f.rule, why) for f, why in claims.contradictions(found)] == [
+        ("UC002", "9 by UC001 too")
+    ]
+
+
+def test_an_audit_that_ends_in_a_traceback_is_noticed() -> None:
+    bad = Audited(2, {}, "Traceback\n  File x\nKeyError: 'y'\nerror: this is a fault of seqaudit")
+    assert bad.crash is not None
+    assert bad.crash.startswith("KeyError: 'y'")
+    assert Audited(2, {}, "error: no such file").crash is None
+
+
+def recording(fixtures: Path, name: str) -> Recording:
+    (found,) = find(fixtures, name)
+    return found
+
+
+def refuted(of: Recording, file: str, *rows: Mapping[str, Any], **stream: Any) -> list[str]:
+    """Rules of these findings that the truth refutes; the whole capture proves all of them."""
+    said = {
+        "findings": [dict(one, stream=stream["id"]) for one in rows],
+        "streams": [{"capture": 0, **stream}],
+    }
+    whole = claims.Whole()
+    whole.add(said)
+    audited = Audited(1, said)
+    return [
+        v.rule for v in judge(of, file, (file,), whole, audited, "x", "y") if v.kind == "refuted"
+    ]
+
+
+def test_the_truth_refutes_a_multicast_loss_that_the_path_did_not_make(fixtures: Path) -> None:
+    of = recording(fixtures, "n2-loss-1")
+    multicast = of.truth["derived_from_captures"]["multicast"]
+    sender, receiver, lost = next(
+        (sender, receiver, set(figures["exact"]["first_copy_lost"]))
+        for sender, stream in multicast.items()
+        for receiver, figures in stream["receivers"].items()
+        if figures.get("exact") and figures["exact"]["first_copy_lost"]
+    )
+    file = of.truth["captures"][receiver]["file"]
+    kept = next(n for n in range(1, 1000) if n not in lost)
+    stream = {"id": f"lab|{of.truth['members'][sender]['uuid']}", "system": "nakack2"}
+    true = row("MC001", [[min(lost), min(lost)]], system="nakack2")
+    false = row("MC001", [[kept, kept]], system="nakack2")
+    never = row("MC002", [[kept, kept]], system="nakack2")
+    spared = row(
+        "CP007", [[min(lost), min(lost)]], system="nakack2",
+        text="1 message was acknowledged: the network did not lose it.",
+    )  # fmt: skip
+    assert refuted(of, file, true, **stream) == []
+    assert refuted(of, file, false, **stream) == ["MC001"]
+    assert refuted(of, file, never, **stream) == ["MC002"]
+    assert refuted(of, file, spared, **stream) == ["CP007"]
+
+
+def test_the_truth_refutes_packets_lost_that_the_switch_let_pass(fixtures: Path) -> None:
+    of = recording(fixtures, "rv-dataloss-1")
+    dropped = [a for a in of.truth["switch_actions"]["list"] if a["kind"] == "ODATA"]
+    lost = dropped[0]["pgm_sqn"]
+    kept = next(n for n in range(1000) if n not in {a["pgm_sqn"] for a in dropped})
+    stream = {"id": "tsi", "sender": of.truth["nodes"]["A"]["ip"]}
+    assert refuted(of, "B.pcap", row("PG002", [[lost, lost]], system="pgm"), **stream) == []
+    assert refuted(of, "B.pcap", row("PG002", [[kept, kept]], system="pgm"), **stream) == ["PG002"]
+
+
+def test_the_truth_refutes_more_messages_lost_than_the_daemon_counted(fixtures: Path) -> None:
+    of = recording(fixtures, "rv-dataloss-1")
+    bridge = of.truth["nodes"]["A"]["instances"][0]["bridge"]
+    stream = {"id": f"{bridge}|_7500.RSF.REC.MCD.N"}
+    few = row("RA001", [], text="1 message of A was lost; raims counts them.")
+    many = row("RA001", [], text="99 messages of A were lost; raims counts them.")
+    assert refuted(of, "B.pcap", few, **stream) == []
+    assert refuted(of, "B.pcap", many, **stream) == ["RA001"]
+
+
+def test_a_skewed_clock_is_never_so(fixtures: Path) -> None:
+    of = recording(fixtures, "rv-dataloss-1")
+    assert refuted(of, "B.pcap", row("RA016", []), id="x") == ["RA016"]
+
+
+def test_a_likely_finding_is_not_refuted(fixtures: Path) -> None:
+    of = recording(fixtures, "rv-dataloss-1")
+    assert refuted(of, "B.pcap", row("RA016", [], certainty="likely"), id="x") == []
+
+
+def test_whole_captures_prove_nothing_that_is_not_so(fixtures: Path) -> None:
+    whole = Choice(ways=tuple(way for way in WAYS if way.name == "whole"))
+    spoiled, wrong = 0, []
+    for name in ("n2-loss-1", "rv-dataloss-1"):
+        of = recording(fixtures, name)
+        for file in of.places:
+            outcome = spoil_all(of, file, whole)
+            spoiled += outcome.spoiled
+            wrong += outcome.violations
+    assert wrong == []
+    assert spoiled > 5

@@ -1,0 +1,214 @@
+"""What each way of spoiling a capture does to its records."""
+
+import random
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.degraded import hosts
+from tests.degraded.captures import SECOND_NS, Capture, Pcap, Pcapng, Record, read
+from tests.degraded.ways import WAYS, Spoiled, Subject, Way, text_of
+
+BEGAN_NS = 1_700_000_000 * SECOND_NS
+MILLISECOND_NS = 1_000_000
+HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1)
+
+
+def packet(source: int, destination: int, number: int) -> bytes:
+    """An Ethernet frame of IPv4 between 10.0.0.x and 10.0.0.y."""
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 120, number, 0, 64, 17, 0)
+    return (
+        bytes(12)
+        + b"\x08\x00"
+        + ip
+        + bytes([10, 0, 0, source, 10, 0, 0, destination])
+        + bytes([number % 256]) * 100
+    )
+
+
+def capture(count: int, hosts_: tuple[int, int] = (1, 2)) -> Capture:
+    """A record every 10 ms, the third host talking every fifth time."""
+    records = []
+    for number in range(count):
+        source = 3 if number % 5 == 4 else hosts_[0]
+        data = packet(source, hosts_[1], number)
+        at_ns = BEGAN_NS + number * 10 * MILLISECOND_NS
+        records.append(Record(at_ns, data, len(data)))
+    return Capture(Pcap(HEADER, "<", 1), tuple(records))
+
+
+def subject(count: int = 40, marks: tuple[int, ...] = (7, 20)) -> Subject:
+    return Subject("run/x.pcap", "x.pcap", "10.0.0.2", capture(count), marks)
+
+
+def way(name: str) -> Way:
+    return next(way for way in WAYS if way.name == name)
+
+
+def spoiled(name: str, choice: Any, of: Subject | None = None) -> Spoiled:
+    return way(name).spoil(of or subject(), choice)
+
+
+def numbers(found: Spoiled) -> list[int]:
+    """Which frames of the whole (from 1) are left, in their order."""
+    return [record.data[18] * 256 + record.data[19] + 1 for record in only(found)]
+
+
+def only(found: Spoiled) -> tuple[Record, ...]:
+    ((_, one),) = found.files
+    return one.records
+
+
+def test_the_head_is_cut_so_that_the_capture_begins_at_a_frame() -> None:
+    assert numbers(spoiled("head", 7)) == list(range(7, 41))
+
+
+def test_the_tail_is_cut_so_that_the_capture_ends_at_a_frame() -> None:
+    assert numbers(spoiled("tail", 7)) == list(range(1, 8))
+
+
+def test_a_single_frame_is_removed() -> None:
+    assert numbers(spoiled("single", 7)) == [n for n in range(1, 41) if n != 7]
+
+
+def test_a_middle_is_one_stretch() -> None:
+    for seed in range(20):
+        left = numbers(spoiled("middle", seed))
+        assert left == list(range(left[0], left[-1] + 1))
+
+
+def test_a_burst_removes_one_stretch() -> None:
+    for seed in range(20):
+        gone = sorted(set(range(1, 41)) - set(numbers(spoiled("burst", seed))))
+        assert gone == list(range(gone[0], gone[-1] + 1))
+
+
+@pytest.mark.parametrize(("name", "share"), [("drop-1", 0.01), ("drop-5", 0.05), ("drop-30", 0.3)])
+def test_a_share_of_the_frames_is_dropped_and_the_rest_stays_in_order(
+    name: str, share: float
+) -> None:
+    whole = subject(2000)
+    left = numbers(spoiled(name, 3, whole))
+    assert left == sorted(left)
+    assert abs(len(left) / 2000 - (1 - share)) < 0.02
+
+
+def test_a_small_capture_loses_at_least_one_frame() -> None:
+    assert all(len(numbers(spoiled("drop-1", seed, subject(4)))) < 4 for seed in range(20))
+
+
+def test_a_snap_length_cuts_bytes_and_keeps_the_length_on_the_wire() -> None:
+    for record in only(spoiled("snap", 64)):
+        assert (len(record.data), record.size) == (64, 134)
+
+
+def test_swapped_neighbours_keep_their_times() -> None:
+    found = spoiled("swap", 7)
+    assert numbers(found)[5:9] == [6, 8, 7, 9]
+    assert [r.at_ns for r in only(found)][6] > [r.at_ns for r in only(found)][7]
+
+
+def test_disorder_loses_nothing_and_moves_a_record_by_less_than_a_millisecond() -> None:
+    close = [Record(BEGAN_NS + n * 100_000, packet(1, 2, n), 134) for n in range(200)]
+    whole = Subject("run/x.pcap", "x.pcap", "10.0.0.2", capture(1).of(close))
+    found = spoiled("disorder", 1, whole)
+    assert numbers(found) != list(range(1, 201))
+    assert sorted(numbers(found)) == list(range(1, 201))
+    latest = 0
+    for record in only(found):
+        latest = max(latest, record.at_ns)
+        assert latest - record.at_ns < MILLISECOND_NS
+
+
+def test_a_clock_step_moves_all_frames_from_one_on() -> None:
+    whole, found = subject().capture.records, only(spoiled("step", (7, -30 * SECOND_NS)))
+    moved = [there.at_ns - here.at_ns for here, there in zip(whole, found, strict=True)]
+    assert moved == [0] * 6 + [-30 * SECOND_NS] * 34
+
+
+def test_a_drifting_clock_moves_a_frame_the_more_the_later_it_is() -> None:
+    whole, found = subject().capture.records, only(spoiled("drift", 0.01))
+    moved = [there.at_ns - here.at_ns for here, there in zip(whole, found, strict=True)]
+    assert moved == [number * 100_000 for number in range(40)]
+
+
+def test_captured_twice_has_every_frame_again_after_the_lag() -> None:
+    found = only(spoiled("twice", 15 * MILLISECOND_NS))
+    times = sorted(r.at_ns for r in subject().capture.records)
+    assert [r.at_ns for r in found] == sorted([*times, *(t + 15 * MILLISECOND_NS for t in times)])
+
+
+def test_a_merged_capture_holds_both_by_time() -> None:
+    other = capture(10, (4, 5))
+    whole = Subject("r/x", "x", "10.0.0.2", capture(10), (), (("y", "10.0.0.5", other),))
+    found = spoiled("merged", ("y", "none"), whole)
+    assert found.at is None
+    assert len(only(found)) == 20
+    assert [r.at_ns for r in only(found)] == sorted(r.at_ns for r in only(found))
+
+
+def test_rotated_files_hold_every_frame_once() -> None:
+    rotations = way("rotated")
+    for choice in rotations.choices(subject()):
+        files = rotations.spoil(subject(), choice).files
+        assert len({name for name, _ in files}) == choice.files
+        records = [record for _, part in files for record in part.records]
+        assert sorted(records, key=lambda r: r.at_ns) == list(subject().capture.records)
+
+
+def test_a_pair_is_what_two_hosts_say_to_each_other() -> None:
+    assert hosts.pairs(subject().capture) == [("10.0.0.1", "10.0.0.2"), ("10.0.0.2", "10.0.0.3")]
+    left = numbers(spoiled("pair", ("10.0.0.2", "10.0.0.3")))
+    assert left == [5, 10, 15, 20, 25, 30, 35, 40]
+
+
+def test_no_vantage_is_given_where_the_way_says_so() -> None:
+    for name in ("pair-no-at", "head-no-at", "drop-1-no-at"):
+        every = way(name)
+        assert every.spoil(subject(), every.choices(subject())[0]).at is None
+    assert spoiled("no-at", "without --at").at is None
+    assert spoiled("head", 7).at == "10.0.0.2"
+
+
+def test_every_choice_is_made_again_from_its_text() -> None:
+    for every in WAYS:
+        for choice in every.picked(subject(), 3, seed=5):
+            (again,) = every.named(subject(), text_of(choice))
+            assert every.spoil(subject(), again) == every.spoil(subject(), choice)
+
+
+def test_half_of_a_sample_lies_at_frames_of_note() -> None:
+    whole = subject(1000, marks=(500, 700))
+    picked = way("head").picked(whole, 4, seed=1)
+    assert len(picked) == 4
+    assert len([frame for frame in picked if frame in (500, 501, 700, 701)]) >= 2
+
+
+def test_another_seed_draws_another_sample() -> None:
+    samples = {tuple(way("head").picked(subject(1000, ()), 4, seed)) for seed in range(5)}
+    assert len(samples) > 1
+
+
+def test_a_capture_is_written_as_it_was_read(fixtures: Path) -> None:
+    read_again = 0
+    for path in sorted(fixtures.rglob("*.pcap*"))[::9]:
+        data = path.read_bytes()
+        if data[:4] in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1"):
+            assert read(path).written() == data, path
+            read_again += 1
+    assert read_again > 5
+
+
+def test_pcapng_is_read_with_its_resolution_and_written_the_same(tmp_path: Path) -> None:
+    section = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)
+    nanoseconds = struct.pack("<HHBxxxHH", 9, 1, 9, 0, 0)
+    interface = struct.pack("<IIHHI", 1, 32, 1, 0, 0) + nanoseconds + struct.pack("<I", 32)
+    layout = Pcapng(section + interface, b"", "<", (1,), (10**9,))
+    rng = random.Random(1)
+    records = [Record(BEGAN_NS + n, rng.randbytes(60 + n), 60 + n) for n in range(5)]
+    path = tmp_path / "x.pcapng"
+    path.write_bytes(Capture(layout, tuple(records)).written())
+    assert read(path).records == tuple(records)
+    assert read(path).written() == path.read_bytes()
