@@ -22,10 +22,17 @@ def main() -> int:
         "--with-config", action="store_true", help="give each capture its member's stack file"
     )
     parser.add_argument("--all", action="store_true", help="print equal rows too")
+    parser.add_argument(
+        "--more", action="store_true", help="compare figures as well that no test asserts yet"
+    )
     options = parser.parse_args()
     try:
         agreement = agree(
-            options.dir, options.match, options.engine, configured=options.with_config
+            options.dir,
+            options.match,
+            options.engine,
+            configured=options.with_config,
+            more=options.more,
         )
     except SeqauditError as problem:
         print(f"the audit failed: {problem}", file=sys.stderr)

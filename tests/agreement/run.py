@@ -53,6 +53,7 @@ def agree(
     engine: Literal["direct", "spark"] = "spark",
     *,
     configured: bool = False,
+    more: bool = False,
     place: Place = HERE,
 ) -> Agreement:
     """Audit every capture below ``top`` in one job and compare all figures.
@@ -60,13 +61,14 @@ def agree(
     Args:
         match: pattern of folder names.
         configured: give each member's capture the stack configuration of that member.
+        more: also figures that no test asserts yet.
         place: where the job runs, on Spark.
     """
     options = Options(engine=engine, place=place)
     agreement = Agreement()
     chosen: list[Scenario] = []
     of_zenoh = zenoh.find(top, match)
-    agreement.rows += zenoh.compare_all(of_zenoh, options)
+    agreement.rows += zenoh.compare_all(of_zenoh, options, more=more)
     of_raims = raims.find(top, match)
     agreement.rows += raims.compare_all(of_raims, options)
     for scenario in find_scenarios(top, match):
