@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from tests.agreement import raims, zenoh
 from tests.agreement.truth import find_scenarios
+from tests.agreement.zenoh_report import ZenohScenario
 from tests.degraded.captures import Capture, read
 from tests.degraded.ways import Subject
 
@@ -47,7 +48,7 @@ def find(top: Path, match: str) -> Iterator[Recording]:
     for scenario in find_scenarios(top, match):
         truth = scenario.truth
         if truth.get("schema") == zenoh.SCHEMA:
-            of_zenoh = zenoh.ZenohScenario(scenario.folder, truth)
+            of_zenoh = ZenohScenario(scenario.folder, truth)
             places = {file: of_zenoh.at(file) for file in of_zenoh.files}
             yield Recording(scenario.folder, ZENOH, truth, places)
         elif truth.get("system") == "raims":
