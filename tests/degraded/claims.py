@@ -17,6 +17,7 @@ PROVEN: Final = "proven"
 IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "MC001": ("MC003",),
     "MC014": ("MC001", "MC002", "MC003"),
+    "PG007": ("PG001", "PG002"),
     "UC001": ("UC003",),
     "UC033": ("UC001", "UC002", "UC003"),
     "ZN018": ("ZN001", "ZN002", "ZN003"),
@@ -55,7 +56,8 @@ CONTRARY: Final = (
     ("ZN001", "ZN003"),
 )
 
-_NUMBER: Final = re.compile(r"^(?:At least )?(\d[\d,]*) ")
+#: The count that a text begins with; eight digits are the beginning of a member's UUID.
+_NUMBER: Final = re.compile(r"^(?:At least )?(\d{1,6}|\d{1,3}(?:,\d{3})+) ")
 _OF_ONE: Final = re.compile(r"subscriber \d+ of \d+")  # others of the stream may fare otherwise
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _SOURCE: Final = re.compile(r"[0-9a-f]{1,32}/\d+")

@@ -124,7 +124,7 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
         )
         for one in picked:
             spoiled = way.spoil(subject, one)
-            whole = wholes.of(spoiled, file, one)
+            whole = wholes.of(way, file)
             audited = audit(spoiled)
             places = _places(recording, file, way, spoiled)
             found = judge(recording, file, places, whole, audited, way.name, text_of(one))
@@ -160,15 +160,15 @@ class _Wholes:
             self._reports[files] = self._audit(Spoiled(captures, "each")).report
         return self._reports[files]
 
-    def of(self, spoiled: Spoiled, file: str, choice: object) -> claims.Whole:
-        """Of the capture; where another one is in it or beside it, of both and both together."""
-        named = choice[0] if isinstance(choice, tuple) else None
-        other = named if named in self._recording.places else None
-        files = (file,) if other is None else (file, str(other))
+    def of(self, way: Way, file: str) -> claims.Whole:
+        """Of the capture; where another one is in it or beside it, of all and all together: two
+        vantages merged prove what only a third one proves alone."""
+        several = way.name in ("merged", "together")
+        files = tuple(self._recording.places) if several else (file,)
         if files not in self._wholes:
             whole = claims.Whole()
-            for report in {*files, files} if len(files) > 1 else {files}:
-                whole.add(self.report(*((report,) if isinstance(report, str) else report)))
+            for some in [(one,) for one in files] + ([files] if several else []):
+                whole.add(self.report(*some))
             self._wholes[files] = whole
         return self._wholes[files]
 
