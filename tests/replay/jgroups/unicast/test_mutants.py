@@ -51,12 +51,14 @@ _TOO_SOON: Final = _receiver("return self.tick_ns * 8 // 10 - 50_000_000", "retu
 _ASKED: Final = _receiver("            received.request(first, stop, mark)\n", "\n")
 _CLOSE: Final = _receiver("if entry is not None and entry.stream is stream:  # B21", "if False:")
 _NUMBERS: Final = Mutant(
-    "counted",
+    "jgroups.stream",
     "return self.ever.add(event.seqno, event.stop_seqno)",
     "return [(event.seqno, event.stop_seqno)]",
 )
 _STAMPS: Final = Mutant(
-    "unicast_tables", "return 0 < (stamp - last) % (1 << 32) < 1 << 31", "return stamp > last"
+    "jgroups.unicast.tables",
+    "return 0 < (stamp - last) % (1 << 32) < 1 << 31",
+    "return stamp > last",
 )
 
 MUTANTS: Final[Mapping[str, Mutant]] = {
@@ -65,7 +67,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "U3": _receiver("facts.early_acks.add(mark)  # U3"),
     "U4": _HIGHEST,
     "U5": _TOO_LATE,
-    "U6": Mutant("unicast", ' and given.value("rules") == CODE,', ","),
+    "U6": Mutant("jgroups.unicast.engine", ' and given.value("rules") == CODE,', ","),
     "U7": _ASKED,
     "U8": _ACK_DUE,
     "U9": _TOO_LATE,
@@ -114,7 +116,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "A18": _REMOVED,
     "A19": _WITHOUT,
     "A20": _sender('stream.enter(OPEN, mark, "a view with the peer")'),
-    "A21": Mutant("unicast_summary", 'stream.kinds("CLOSE")', 'stream.kinds("ACK")'),
+    "A21": Mutant("jgroups.unicast.summary", 'stream.kinds("CLOSE")', 'stream.kinds("ACK")'),
     "B1": _OPENED,
     "B2": _NO_WINDOW,
     "B3": _receiver("elif entry.stream is not stream:", "elif first:"),
@@ -128,7 +130,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "B11": _receiver("if event.flags & Flag.OOB:  # B11", "if False:"),
     "B12": _receiver("entry.used = event.last_mark()  # B12"),
     "B13": _ACK_DUE,
-    "B14": Mutant("unicast_acks", "due = self._counted >= self._threshold", "due = False"),
+    "B14": Mutant("jgroups.unicast.acks", "due = self._counted >= self._threshold", "due = False"),
     "B15": _TOO_SOON,
     "B16": _TOO_SOON,
     "B17": _ASKED,
@@ -138,7 +140,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "B21": _CLOSE,
     "B22": _receiver("if entry is not None and entry.stream is stream:  # B21",
                      "if entry is not None:"),
-    "B23": Mutant("unicast_streams",
+    "B23": Mutant("jgroups.unicast.streams",
                   'self.later.append((CLOSED, reaped, "CLOSING for conn_close_timeout"))', "pass"),
     "B24": _receiver("OPEN if with_peer else CLOSING,", "CLOSING if with_peer else OPEN,"),
     "B25": _receiver("for piece in entry.before.within(*part):  # B25", "for piece in ():"),
@@ -147,9 +149,10 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "P3": _receiver("low = min([level, *(first - 1 for first in firsts)])", "low = level"),
     "P4": _sender("mark.at_ns - entry.last_ack.at_ns > RACE_NS:  # P4", "True:"),
     "P5": _PURGED,
-    "P6": Mutant("unicast_findings", "if repeat.requests >= ENDLESS_REQUESTS:", "if False:"),
+    "P6": Mutant("jgroups.unicast.findings",
+                 "if repeat.requests >= ENDLESS_REQUESTS:", "if False:"),
     "P7": _NEEDLESS,
-    "P8": Mutant("stream_rows", '"delivered": None,\n', '"delivered": [],\n'),
+    "P8": Mutant("jgroups.stream_rows", '"delivered": None,\n', '"delivered": [],\n'),
 }  # fmt: skip
 
 
