@@ -4,6 +4,7 @@ Commands are loaded when they are called, so that ``--help`` needs neither pyarr
 """
 
 import contextlib
+import difflib
 import errno
 import gc
 import importlib
@@ -11,12 +12,14 @@ import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.output.terminal import drop, note, writing
+from seqaudit.cli.output.text import safe
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.kernels import signals as interrupts
 
@@ -33,7 +36,7 @@ COMMANDS: Final = {
     "decode": ("seqaudit.cli.commands.decode", "Keep the decoded events of captures in a file."),
     "show": (
         "seqaudit.cli.commands.show",
-        "Show one thing of an audit: recovery queries, loss, convergence.",
+        "Show one thing of an audit: gaps, streams, connections, rules, recovery, loss.",
     ),
     "infer": (
         "seqaudit.cli.commands.infer",
@@ -60,6 +63,20 @@ _LACKS: Final = frozenset(
 
 class Commands(click.Group):
     """A group that loads its commands late and turns every ending into an exit code."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """``seqaudit FILE`` is ``seqaudit audit FILE``; a word that is nearly a command is asked
+        about."""
+        word = args[0]
+        if word in COMMANDS or (word.startswith("-") and word != "-"):
+            return super().resolve_command(ctx, args)
+        if _is_capture(word):
+            return "audit", self.get_command(ctx, "audit"), args
+        near = difflib.get_close_matches(word, COMMANDS, 1)
+        advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
+        raise click.UsageError(f"no command and no file is called {safe(word)}; {advice}")
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order of use, not of the alphabet."""
@@ -111,10 +128,15 @@ def main() -> None:
 
     \b
     Examples:
-      seqaudit audit receiver.pcap
+      seqaudit receiver.pcap
       seqaudit audit --engine direct --format json a.pcapng.zst b.pcapng.zst
       seqaudit rules MC001
     """
+
+
+def _is_capture(word: str) -> bool:
+    """Whether a word names a file, or could only be meant to."""
+    return word == "-" or "/" in word or "." in word or "*" in word or Path(word).exists()
 
 
 def _run(command: Any, args: Sequence[str] | None, prog_name: str, extra: dict[str, Any]) -> int:

@@ -42,6 +42,13 @@ _MORE_FORMATS: Final = ("junit", "sarif", "html")
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even with findings.")
 @limit_option(100)
+@click.option(
+    "-v",
+    "--verbose",
+    "everything",
+    is_flag=True,
+    help="Tables of gaps, connections and rules as well.",
+)
 def command(
     captures: tuple[str, ...],
     at: tuple[str, ...],
@@ -51,6 +58,7 @@ def command(
     fail_on: str,
     exit_zero: bool,
     limit: int,
+    everything: bool,
     **given: Any,
 ) -> int:
     """Replay captures and report what was lost, repeated, repaired and given up.
@@ -78,10 +86,10 @@ def command(
             report = audit(inputs, options, progress)
     except StoppedError as stopped:
         if stopped.report is not None:
-            _print(stopped.report, shape, style, limit, fail_on)
+            _print(stopped.report, shape, style, limit, fail_on, everything)
         note(str(stopped))
         return ExitCode.INTERRUPTED
-    _print(report, shape, style, limit, fail_on)
+    _print(report, shape, style, limit, fail_on, everything)
     tell_unknown_vantages(report)
     return exit_code(report, fail_on, exit_zero)
 
@@ -111,7 +119,12 @@ def tell_unjudged(report: Mapping[str, Any]) -> bool:
 
 
 def _print(
-    report: Mapping[str, Any], shape: str, style: TimeStyle, limit: int, fail_on: str
+    report: Mapping[str, Any],
+    shape: str,
+    style: TimeStyle,
+    limit: int,
+    fail_on: str,
+    everything: bool,
 ) -> None:
     if shape == "json":
         from seqaudit.pipeline.report.build import json_chunks
@@ -132,4 +145,4 @@ def _print(
     else:
         from seqaudit.cli.output.table import render_audit
 
-        render(render_audit(report, style, limit))
+        render(render_audit(report, style, limit, everything=everything))

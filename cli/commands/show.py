@@ -29,6 +29,46 @@ command.add_command(advisories)
 command.add_command(windows)
 
 
+def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
+    """``seqaudit show NAME``: one table of the report, or its rows as JSON."""
+
+    @command.command(name, help=f"{text}\n\n\b\nExample:\n  seqaudit show {name} receiver.pcap")
+    @reading_options
+    @judging_options
+    @format_option("A table for people, or these rows of the report for programs.")
+    @time_option
+    @limit_option(100)
+    def part(
+        captures: tuple[str, ...],
+        at: tuple[str, ...],
+        one_capture: bool,
+        shape: str,
+        style: TimeStyle,
+        limit: int,
+        **given: Any,
+    ) -> int:
+        from seqaudit.cli.commands.audit import tell_unjudged
+
+        report = audited(captures, at, one_capture, given)
+        if shape == "json":
+            from seqaudit.pipeline.report.build import to_json
+
+            emit(to_json({key: report[key] for key in keys}))
+        else:
+            from seqaudit.cli.output.table import render_part
+
+            render(render_part(name, report, style, limit))
+        return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
+
+
+_part("streams", "Every numbered stream, and why something of it cannot be told.", ("streams",))
+_part("gaps", "Every gap: revealed, asked for, repaired, delivered, and when.", ("gaps",))
+_part("connections", "Connections: their states and what was left unacked.", ("connections",))
+_part("findings", "Findings with their evidence, the gravest first.", ("findings",))
+_part("rules", "Which rules were judged, and why others could not be.", ("rules",))
+_part("captures", "What was read: frames, times, vantages.", ("captures", "unreadable"))
+
+
 @command.command("recovery")
 @reading_options
 @judging_options

@@ -1,15 +1,16 @@
-"""A titled table as rich renderable: cells in, nothing is printed here (design 7.2).
+"""A titled table as rich renderable: cells in, nothing is printed here.
 
-A table that does not fit a terminal is shown as one block a row, so that 40 columns are enough.
+A table that does not fit a terminal leaves out columns, those of least worth first, and says which;
+what then is still too wide is cut at the end of its longest texts. A row is always one line.
 """
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -17,18 +18,33 @@ from seqaudit.cli.output.text import safe
 
 Cells = Sequence[str]
 
+#: Between two columns.
+GAP: Final = 2
+#: A text is cut to no fewer characters, and before columns are left out to so many.
+LEAST_TEXT: Final = 8
+LONG_TEXT: Final = 18
+#: A column of this worth is never left out.
+ALWAYS: Final = 9
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its header and on which side it is aligned."""
+    """One column.
+
+    Attributes:
+        worth: how long a narrow table keeps it, 0 to 9.
+        keeps_end: of a text that is too long the end is shown, as of a path.
+    """
 
     header: str
     align: Any = "left"
+    worth: int = 5
+    keeps_end: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A titled table that turns into blocks where it does not fit."""
+    """A titled table that keeps what matters where it does not fit."""
 
     title: str
     columns: Sequence[Column]
@@ -36,38 +52,77 @@ class Listing:
     more: int = 0  # rows left out by --limit
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="underline")
         rows = [[safe(cell) for cell in row] for row in self.rows]
-        for place, column in enumerate(self.columns):
-            width = max((len(row[place]) for row in rows), default=0)
-            header = _folded(column.header, width)
-            table.add_column(header, justify=column.align, no_wrap=True, vertical="bottom")
+        headers = [
+            _folded(column.header, max((cell_len(row[place]) for row in rows), default=0))
+            for place, column in enumerate(self.columns)
+        ]
+        widths = [
+            max([*map(len, header.splitlines()), *(cell_len(row[place]) for row in rows)])
+            for place, header in enumerate(headers)
+        ]
+        places, left_out = self._kept(widths, options.max_width)
+        self._shrink(widths, places, options.max_width)
+        table = Table(box=None, pad_edge=False, padding=(0, GAP, 0, 0), header_style="underline")
+        for place in places:
+            table.add_column(
+                Text(headers[place]),
+                justify=self.columns[place].align,
+                no_wrap=True,
+                vertical="bottom",
+                width=widths[place],
+            )
         for row in rows:
-            table.add_row(*map(Text, row))
+            table.add_row(*(Text(self._cut(row[p], p, widths[p])) for p in places))
         yield Text(self.title, style="bold")
-        wide = options.update(width=100_000)
-        if Measurement.get(console, wide, table).maximum <= options.max_width:
-            yield table
-        else:
-            yield from self._blocks(options.max_width)
+        yield table
+        if left_out:
+            names = ", ".join(self.columns[place].header for place in left_out)
+            yield Text(f"(not in this width: {names})", style="dim")
         if self.more:
             yield Text(f"... and {self.more} more; --limit 0 shows all", style="dim")
         yield Text("")
 
-    def _blocks(self, width: int) -> Iterable[Text]:
-        """Each row as ``header: cell`` pairs, as many on a line as fit."""
-        for row in self.rows:
-            line = "-"
-            for column, cell in zip(self.columns, row, strict=True):
-                pair = f"{column.header}: {safe(cell)}"
-                if line not in ("-", " ") and len(line) + 2 + len(pair) > width:
-                    yield Text(line)
-                    line = " "
-                line += f" {pair}" if line in ("-", " ") else f"  {pair}"
-            yield Text(line)
+    def _kept(self, widths: Sequence[int], width: int) -> tuple[list[int], list[int]]:
+        """Columns that are shown, and those left out, both in their order; a long text counts as
+        far as it will not be cut."""
+        needed = [
+            min(wide, LONG_TEXT) if self.columns[place].align == "left" else wide
+            for place, wide in enumerate(widths)
+        ]
+        kept = list(range(len(self.columns)))
+        left_out: list[int] = []
+        for place in sorted(kept, key=lambda place: (self.columns[place].worth, -place)):
+            if _total(needed, kept) <= width or self.columns[place].worth >= ALWAYS:
+                break
+            kept.remove(place)
+            left_out.append(place)
+        return kept, sorted(left_out)
+
+    def _shrink(self, widths: list[int], places: Sequence[int], width: int) -> None:
+        """Cut the widest texts until the table fits, as far as that is possible."""
+        texts = [place for place in places if self.columns[place].align == "left"]
+        while texts and (over := _total(widths, places) - width) > 0:
+            widest = max(texts, key=lambda place: widths[place])
+            if widths[widest] <= LEAST_TEXT:
+                return
+            second = max((widths[p] for p in texts if p != widest), default=LEAST_TEXT)
+            least = max(LEAST_TEXT, widths[widest] - over)
+            widths[widest] = max(least, min(second, widths[widest] - 1))
+
+    def _cut(self, text: str, place: int, width: int) -> str:
+        if cell_len(text) <= width:
+            return text
+        if self.columns[place].keeps_end:
+            return "…" + text[len(text) - width + 1 :]
+        return text[: width - 1] + "…"
 
 
-def _folded(header: str, width: int) -> Text:
+def _total(widths: Sequence[int], places: Sequence[int]) -> int:
+    return sum(widths[place] for place in places) + GAP * (len(places) - 1)
+
+
+def _folded(header: str, width: int) -> str:
     """A header on as many lines as its words need to be no wider than the cells."""
-    longest = max(map(len, header.split()))
-    return Text("\n".join(textwrap.wrap(header, max(width, longest))))
+    longest = max(map(len, header.split()), default=1)
+    return "\n".join(textwrap.wrap(header, max(width, longest)))

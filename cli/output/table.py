@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import Group, RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 from seqaudit.cli.output.listing import Column, Listing
@@ -16,6 +17,7 @@ from seqaudit.cli.output.several import (
 )
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
+from seqaudit.cli.output.verdict import plural, verdict
 
 Report = Mapping[str, Any]
 
@@ -29,27 +31,94 @@ RANGES_SHOWN: Final = 4
 STATES_SHOWN: Final = 5
 
 
-def render_audit(report: Report, style: TimeStyle, limit: int) -> list[RenderableType]:
-    """All that ``seqaudit audit`` shows; ``limit`` rows a table, 0 for all; where there are more
-    captures, those with the gravest findings come first."""
+def render_audit(
+    report: Report, style: TimeStyle, limit: int, *, everything: bool = False
+) -> list[RenderableType]:
+    """What ``seqaudit audit`` shows: the verdict, the worst first, and the verdict once more.
+
+    Args:
+        limit: rows a table, 0 for all; where there are more captures, those with the gravest
+            findings come first.
+        everything: connections, gaps and rules as well, which ``seqaudit show`` has one by one.
+    """
+    verdict_lines = [Text(safe(line), style="bold") for line in verdict(report)]
     return [
-        *render_tables(report, style, limit),
+        *verdict_lines,
+        Text(""),
         render_findings(report, style, limit),
-        render_rules(report),
+        *render_tables(report, style, limit, everything=everything),
+        render_rules(report) if everything else Text(_not_shown(report)),
+        Text(""),
+        *verdict_lines,
     ]
 
 
-def render_tables(report: Report, style: TimeStyle, limit: int) -> list[RenderableType]:
-    """The tables before the findings."""
+def render_tables(
+    report: Report, style: TimeStyle, limit: int, *, everything: bool = True
+) -> list[RenderableType]:
+    """The tables, what was lost first."""
     report = gravest_captures_first(report, limit)
+    connections = everything and report["connections"]
     return [
-        render_captures(report, style, limit),
         render_streams(report, limit),
-        *([render_connections(report, limit)] if report["connections"] else []),
-        *([render_both_ends(report, limit)] if report["both_ends"] else []),
         *_lines(report, limit),
-        render_gaps(report, limit),
+        *([render_both_ends(report, limit)] if report["both_ends"] else []),
+        *([render_gaps(report, limit)] if everything else []),
+        *([render_connections(report, limit)] if connections else []),
+        render_captures(report, style, limit),
     ]
+
+
+def render_part(name: str, report: Report, style: TimeStyle, limit: int) -> list[RenderableType]:
+    """What ``seqaudit show NAME`` shows."""
+    report = gravest_captures_first(report, limit)
+    if name == "streams":
+        return [render_streams(report, limit), *_lines(report, limit), *_untold(report)]
+    if name == "findings":
+        return [render_findings(report, style, limit)]
+    if name == "captures":
+        return [render_captures(report, style, limit)]
+    if name == "rules":
+        return [render_rules(report)]
+    if name == "gaps":
+        return [render_gaps(report, limit)]
+    if not report["connections"]:
+        return [_sentence("Connections", f"no connections in {_frames(report)}")]
+    return [render_connections(report, limit)]
+
+
+def _untold(report: Report) -> list[RenderableType]:
+    """Why figures of streams cannot be told: a line a reason, and how many streams it concerns."""
+    reasons: dict[str, list[int]] = {}
+    for stream in report["streams"]:
+        for why in dict.fromkeys((stream.get("unknown") or {}).values()):
+            reasons.setdefault(str(why), []).append(stream["capture"])
+    if not reasons:
+        return []
+    several = len(report["captures"]) > 1
+    lines = [
+        f"{plural(len(seen), 'stream')}"
+        + (f" (capture {numbers(seen)})" if several else "")
+        + f": {safe(why)}"
+        for why, seen in sorted(reasons.items())
+    ]
+    return [Text("Cannot be told", style="bold"), *(_indented(line, 0) for line in lines), Text("")]
+
+
+def _not_shown(report: Report) -> str:
+    """One line: which rules were judged, and the commands that show what is left out here."""
+    judged = sum(bool(rule["judged"]) for rule in report["rules"])
+    unjudged = sum(bool(rule["not_judged"]) and not rule["judged"] for rule in report["rules"])
+    parts = [plural(judged, "rule") + " judged"]
+    if unjudged:
+        parts.append(f"{unjudged:,} could not be (seqaudit show rules says why)")
+    shown = [
+        f"{plural(len(report[name]), name[:-1])} (seqaudit show {name})"
+        for name in ("gaps", "connections")
+        if report[name]
+    ]
+    more = f"; not shown: {', '.join(shown)}; -v shows all" if shown else "; -v shows all"
+    return ", ".join(parts) + more
 
 
 def _lines(report: Report, limit: int) -> list[RenderableType]:
@@ -64,19 +133,19 @@ def render_captures(report: Report, style: TimeStyle, limit: int) -> RenderableT
     """What was read: frames by what became of them, times, vantage and why."""
     captures = report["captures"]
     columns = [
-        Column("#", _NUMERIC),
-        Column("capture"),
-        Column("format"),
-        Column("frames", _NUMERIC),
-        Column("decoded", _NUMERIC),
-        Column("other", _NUMERIC),
-        Column("malformed", _NUMERIC),
-        Column("truncated", _NUMERIC),
-        Column("undecodable", _NUMERIC),
-        Column("drops", _NUMERIC),
-        Column("first frame at"),
-        Column("duration", _NUMERIC),
-        Column("taken at"),
+        Column("#", _NUMERIC, 6),
+        Column("capture", worth=9, keeps_end=True),
+        Column("format", worth=1),
+        Column("frames", _NUMERIC, 8),
+        Column("decoded", _NUMERIC, 7),
+        Column("other", _NUMERIC, 4),
+        Column("malformed", _NUMERIC, 2),
+        Column("truncated", _NUMERIC, 3),
+        Column("undecodable", _NUMERIC, 3),
+        Column("drops", _NUMERIC, 2),
+        Column("first frame at", worth=4),
+        Column("duration", _NUMERIC, 5),
+        Column("taken at", worth=8),
     ]
     rows = [
         [
@@ -103,6 +172,21 @@ def render_captures(report: Report, style: TimeStyle, limit: int) -> RenderableT
     return Group(*parts)
 
 
+#: What is counted of a stream, and how long a narrow table keeps it.
+STREAM_COUNTS: Final = {
+    "messages": 7,
+    "copies": 2,
+    "duplicates": 1,
+    "gaps": 5,
+    "reordered": 3,
+    "lost": 9,
+    "recovered": 6,
+    "unrecovered": 8,
+    "requests sent/arrived": 4,
+    "acks sent/arrived": 1,
+}
+
+
 def _feed_stream(stream: Mapping[str, Any]) -> str:
     """What tells a stream of a feed from others: its key and its line."""
     return " ".join(part for part in str(stream["id"]).split("|") if part)
@@ -118,31 +202,17 @@ def render_streams(report: Report, limit: int) -> RenderableType:
     feeds = any("feed" in stream for stream in streams)
     jitter = any(stream.get("jitter_ns") for stream in streams)
     columns = [
-        Column("#", _NUMERIC),
-        Column("system"),
-        Column("sender"),
-        Column("receiver"),
-        *([Column("source"), Column("key expression")] if keyed else []),
-        *([Column("subject")] if subjects else []),
-        *([Column("stream")] if feeds else []),
-        Column("seqnos", _NUMERIC),
-        *(
-            Column(header, _NUMERIC)
-            for header in (
-                "messages",
-                "copies",
-                "duplicates",
-                "gaps",
-                "reordered",
-                "lost",
-                "recovered",
-                "unrecovered",
-                "requests sent/arrived",
-                "acks sent/arrived",
-                "recovery p50/max",
-                *(["jitter mean/max"] if jitter else []),
-            )
-        ),
+        Column("#", _NUMERIC, 6),
+        Column("system", worth=5),
+        Column("sender", worth=9),
+        Column("receiver", worth=9),
+        *([Column("source", worth=2), Column("key expression", worth=8)] if keyed else []),
+        *([Column("subject", worth=8, keeps_end=True)] if subjects else []),
+        *([Column("stream", worth=8, keeps_end=True)] if feeds else []),
+        Column("seqnos", _NUMERIC, 6),
+        *(Column(header, _NUMERIC, worth) for header, worth in STREAM_COUNTS.items()),
+        Column("recovery p50/max", _NUMERIC, 5),
+        *([Column("jitter mean/max", _NUMERIC, 3)] if jitter else []),
     ]
     rows = [
         [
@@ -181,15 +251,15 @@ def render_streams(report: Report, limit: int) -> RenderableType:
 def render_connections(report: Report, limit: int) -> RenderableType:
     """Every connection as its end at this capture went through it, and what was left unacked."""
     columns = [
-        Column("#", _NUMERIC),
-        Column("sender"),
-        Column("receiver"),
-        Column("conn", _NUMERIC),
-        Column("seen at"),
-        Column("states, from frame"),
-        Column("highest sent", _NUMERIC),
-        Column("highest acked", _NUMERIC),
-        Column("unacked", _NUMERIC),
+        Column("#", _NUMERIC, 6),
+        Column("sender", worth=9),
+        Column("receiver", worth=9),
+        Column("conn", _NUMERIC, 5),
+        Column("seen at", worth=3),
+        Column("states, from frame", worth=8),
+        Column("highest sent", _NUMERIC, 2),
+        Column("highest acked", _NUMERIC, 2),
+        Column("unacked", _NUMERIC, 7),
     ]
     rows = [
         [
@@ -212,14 +282,14 @@ def render_connections(report: Report, limit: int) -> RenderableType:
 def render_both_ends(report: Report, limit: int) -> RenderableType:
     """Streams whose sender's and whose receiver's captures are given: resends of what was there."""
     columns = [
-        Column("#", _NUMERIC),
-        Column("sender"),
-        Column("#", _NUMERIC),
-        Column("receiver"),
-        Column("conn", _NUMERIC),
-        Column("copies sent", _NUMERIC),
-        Column("of them after the arrival", _NUMERIC),
-        Column("receiver's clock ahead by"),
+        Column("#", _NUMERIC, 6),
+        Column("sender", worth=9),
+        Column("#", _NUMERIC, 6),
+        Column("receiver", worth=9),
+        Column("conn", _NUMERIC, 5),
+        Column("copies sent", _NUMERIC, 7),
+        Column("of them after the arrival", _NUMERIC, 8),
+        Column("receiver's clock ahead by", worth=4),
     ]
     rows = [
         [
@@ -258,7 +328,7 @@ def render_gaps(report: Report, limit: int) -> RenderableType:
     gaps = report["gaps"]
     if not gaps:
         streams = len(report["streams"])
-        return _sentence("Gaps", f"no gaps in {_plural(streams, 'stream')}, {_frames(report)}")
+        return _sentence("Gaps", f"no gaps in {plural(streams, 'stream')}, {_frames(report)}")
     senders = {
         (stream["capture"], stream["id"]): _feed_stream(stream)
         if "feed" in stream
@@ -266,20 +336,20 @@ def render_gaps(report: Report, limit: int) -> RenderableType:
         for stream in report["streams"]
     }
     columns = [
-        Column("#", _NUMERIC),
-        Column("sender"),
-        Column("seqnos", _NUMERIC),
-        Column("count", _NUMERIC),
-        Column("outcome"),
-        Column("lost after frame", _NUMERIC),
-        Column("revealed at frame", _NUMERIC),
-        Column("by"),
-        Column("requested", _NUMERIC),
-        Column("repaired", _NUMERIC),
-        Column("delivered", _NUMERIC),
-        Column("requested after", _NUMERIC),
-        Column("repaired after", _NUMERIC),
-        Column("delivered after", _NUMERIC),
+        Column("#", _NUMERIC, 6),
+        Column("sender", worth=9),
+        Column("seqnos", _NUMERIC, 6),
+        Column("count", _NUMERIC, 5),
+        Column("outcome", worth=9),
+        Column("lost after frame", _NUMERIC, 3),
+        Column("revealed at frame", _NUMERIC, 8),
+        Column("by", worth=2),
+        Column("requested", _NUMERIC, 6),
+        Column("repaired", _NUMERIC, 7),
+        Column("delivered", _NUMERIC, 2),
+        Column("requested after", _NUMERIC, 1),
+        Column("repaired after", _NUMERIC, 2),
+        Column("delivered after", _NUMERIC, 5),
     ]
     rows = [
         [
@@ -310,7 +380,7 @@ def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableT
     if not findings:
         streams = len(report["streams"])
         return _sentence(
-            "Findings", f"no findings in {_plural(streams, 'stream')}, {_frames(report)}"
+            "Findings", f"no findings in {plural(streams, 'stream')}, {_frames(report)}"
         )
     starts = {capture["capture"]: capture["first_ns"] for capture in report["captures"]}
     names = {capture["capture"]: capture_name(capture) for capture in report["captures"]}
@@ -322,29 +392,33 @@ def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableT
         head.append(finding["severity"], style=_SEVERITY_STYLE.get(finding["severity"], ""))
         head.append(f" {safe(finding['name'])} ({finding['certainty']})", style="")
         parts.append(head)
-        where = f"  {safe(names[finding['capture']])}"
+        where = safe(names[finding["capture"]])
         if finding["frame"] is not None:
             where += f", frame {finding['frame']} at {show_time(finding['at_ns'])}"
-        parts.append(Text(where))
-        parts.append(Text(f"  {safe(finding['text'])}"))
+        parts.append(_indented(where, 2))
+        parts.append(_indented(safe(finding["text"]), 2))
         parts += [
-            Text(f"    frame {evidence['frame']}: {safe(evidence['shows'])}")
+            _indented(f"frame {evidence['frame']}: {safe(evidence['shows'])}", 4)
             for evidence in finding["evidence"]
         ]
-        parts.append(Text(f"  filter: {safe(finding['filter'])}"))
+        parts.append(_indented(f"filter: {safe(finding['filter'])}", 2))
     if more:
         parts.append(Text(f"... and {more} more; --limit 0 shows all", style="dim"))
     parts.append(Text(""))
     if more:
         columns = [
-            Column("rule"),
-            Column("name"),
-            Column("severity"),
-            Column("findings", _NUMERIC),
-            Column("captures", _NUMERIC),
+            Column("rule", worth=9),
+            Column("name", worth=7),
+            Column("severity", worth=8),
+            Column("findings", _NUMERIC, 8),
+            Column("captures", _NUMERIC, 5),
         ]
         parts.append(Listing("Findings by rule", columns, findings_by_rule(report)))
     return Group(*parts)
+
+
+def _indented(text: str, spaces: int) -> RenderableType:
+    return Padding(Text(text), (0, 0, 0, spaces))
 
 
 def gravest_first(findings: Iterable[Any]) -> list[Any]:
@@ -426,11 +500,7 @@ def _limited(rows: Sequence[Any], limit: int) -> tuple[Sequence[Any], int]:
 
 
 def _frames(report: Report) -> str:
-    return _plural(report["totals"]["frames"], "frame")
-
-
-def _plural(count: int, word: str) -> str:
-    return f"{count:,} {word}{'' if count == 1 else 's'}"
+    return plural(report["totals"]["frames"], "frame")
 
 
 def _count(value: int | None) -> str:

@@ -21,6 +21,8 @@ def run(*args: object, stdin: bytes | None = None) -> Result:
     words = [str(arg) for arg in args]
     if words and words[0] in ("audit", "info", "decode"):
         words[1:1] = ["--engine", "direct"]
+    if words and words[0] == "show":
+        words[2:2] = ["--engine", "direct"]
     return CliRunner().invoke(main, words, input=stdin)
 
 
@@ -292,8 +294,57 @@ def test_times_are_shown_as_asked_for(style: str, shown: str, lossy: Path) -> No
 
 
 def test_a_limit_shortens_tables_and_says_so(lossy: Path) -> None:
-    shown = run("audit", "--limit", "2", lossy).stdout
+    shown = run("show", "gaps", "--limit", "2", lossy).stdout
     assert "... and 7 more; --limit 0 shows all" in shown
+
+
+def test_the_verdict_is_first_and_last_and_the_worst_findings_follow(lossy: Path) -> None:
+    lines = run("audit", lossy).stdout.splitlines()
+    assert lines[0].startswith("1 capture, 4 streams: 66 messages lost, all recovered")
+    assert lines[0] == lines[-2] and lines[1] == lines[-1]
+    assert lines[3] == "Findings"
+    assert "Gaps" not in lines and "Rules" not in lines
+    assert "seqaudit show gaps" in lines[-4]
+
+
+def test_verbose_shows_every_table(lossy: Path) -> None:
+    lines = run("audit", "-v", lossy).stdout.splitlines()
+    assert {"Findings", "Streams", "Gaps", "Connections", "Captures", "Rules"} <= set(lines)
+
+
+@pytest.mark.parametrize(
+    ("part", "shows"),
+    [
+        ("streams", "not visible at this point of capture"),
+        ("gaps", "HIGHEST_SEQNO"),
+        ("connections", "OPEN 15 > CLOSING 15"),
+        ("findings", "MC003 warning last-message-lost"),
+        ("rules", "judged: CP001"),
+        ("captures", "C 10.80.0.3 (inferred)"),
+    ],
+)
+def test_show_has_each_part_of_an_audit_as_a_table_and_as_json(
+    part: str, shows: str, lossy: Path
+) -> None:
+    assert shows in run("show", part, lossy).stdout
+    rows = json.loads(run("show", part, "--format", "json", lossy).stdout)
+    whole = json.loads(run("audit", "--format", "json", lossy).stdout)
+    assert rows[part] == whole[part] and rows[part]
+
+
+def test_a_file_without_a_command_is_audited(lossy: Path) -> None:
+    audited = CliRunner().invoke(main, [str(lossy), "--engine", "direct"])
+    assert audited.stdout == run("audit", lossy).stdout
+
+
+@pytest.mark.parametrize(
+    ("word", "advice"),
+    [("auditt", "did you mean audit?"), ("xyz", "there are audit, info, decode")],
+)
+def test_a_mistyped_command_gets_a_suggestion(word: str, advice: str) -> None:
+    told = CliRunner().invoke(main, [word])
+    assert told.exit_code == 2
+    assert told.stderr.count("\n") == 1 and advice in told.stderr and word in told.stderr
 
 
 def test_standard_input_in_every_compression_is_the_same_capture(lossy: Path) -> None:

@@ -17,9 +17,9 @@ LISTING = Listing(
 )
 
 
-def shown(width: int) -> str:
+def shown(width: int, listing: Listing = LISTING) -> str:
     console = Console(file=io.StringIO(), width=width, highlight=False, markup=False)
-    console.print(LISTING)
+    console.print(listing)
     assert isinstance(console.file, io.StringIO)
     return "\n".join(line.rstrip() for line in console.file.getvalue().splitlines())
 
@@ -36,18 +36,32 @@ def test_a_table_is_as_wide_as_its_content() -> None:
         """)
 
 
-def test_where_it_does_not_fit_every_row_is_a_block() -> None:
-    assert shown(30) == textwrap.dedent("""\
-        Gaps
-        - #: 0  sender: B
-          lost after frame: 25
-        - #: 1
-          sender: a long
-        [bold]name[/]\\x1b
-          lost after frame: 1000
-        ... and 3 more; --limit 0
-        shows all
+def test_where_it_does_not_fit_columns_of_least_worth_are_left_out_and_named() -> None:
+    listing = Listing(
+        "Streams",
+        [Column("sender", worth=9), Column("copies", "right", 1), Column("lost", "right", 9)],
+        [["A", "1234567890", "7"]],
+    )
+    assert shown(26, listing).splitlines()[1:3] == [
+        "sender      copies  lost",
+        "A       1234567890     7",
+    ]
+    assert shown(20, listing) == textwrap.dedent("""\
+        Streams
+        sender  lost
+        A          7
+        (not in this width:
+        copies)
         """)
+
+
+def test_what_is_still_too_wide_is_cut_at_the_end_and_a_path_at_its_beginning() -> None:
+    path = Column("capture", worth=9, keeps_end=True)
+    listing = Listing(
+        "Captures", [path, Column("key", worth=9)], [["a/long/way/to/C.pcap", "demo/example/b"]]
+    )
+    assert shown(26, listing).splitlines()[2] == "…y/to/C.pcap  demo/exampl…"
+    assert shown(40, listing).splitlines()[2] == "a/long/way/to/C.pcap  demo/example/b"
 
 
 @pytest.mark.parametrize(

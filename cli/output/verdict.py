@@ -1,0 +1,84 @@
+"""The verdict: a report in one or two lines, which stay on the screen whatever is above them."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from seqaudit.cli.output.outcomes import SEVERITIES
+from seqaudit.cli.output.times import duration
+
+Report = Mapping[str, Any]
+
+#: What the numbers of a stream count, where it is not messages: links that carry messages of
+#: others have losses of their own.
+UNITS: Final = {"pgm": "packet", "zenoh-hop": "transport frame", "feed": "number"}
+
+
+def verdict(report: Report) -> list[str]:
+    """One line that says how it went, and one that says what could not be told, if anything."""
+    streams = [stream for stream in report["streams"] if stream.get("kind") != "line"]
+    captures = plural(len(report["captures"]), "capture")
+    if not streams:
+        lost = "no numbered stream"
+        return [f"{captures}: {lost}; {_findings(report)}."]
+    lines = [
+        f"{captures}, {plural(len(streams), 'stream')}: "
+        f"{'; '.join([*_losses(report, streams), _findings(report)])}."
+    ]
+    untold = sum("lost" in (stream.get("unknown") or {}) for stream in streams)
+    if untold:
+        of_all = "" if len(streams) == 1 else f" of {len(streams):,}"
+        lines.append(
+            f"What was lost cannot be told in {untold:,}{of_all} "
+            f"{'stream' if len(streams) == 1 else 'streams'}; seqaudit show streams says why."
+        )
+    return lines
+
+
+def _losses(report: Report, streams: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What was lost, a clause a unit; of two lines that carry the same, what both lost counts."""
+    by_unit: dict[str, list[int]] = {}
+    slowest: dict[str, int] = {}
+    for stream in streams:
+        if stream.get("lost") is None:
+            continue
+        unit = UNITS.get(stream["system"], "message")
+        counts = by_unit.setdefault(unit, [0, 0])
+        counts[0] += stream["lost"]
+        counts[1] += stream.get("unrecovered") or 0
+        took = (stream.get("recovery_ns") or {}).get("max")
+        if took is not None:
+            slowest[unit] = max(took, slowest.get(unit, 0))
+    for pair in report.get("tables", {}).get("feed", {}).get("lines", ()):
+        counts = by_unit.setdefault(UNITS["feed"], [0, 0])
+        counts[0] += pair["recovered"] + pair["lost_on_both"]
+        counts[1] += pair["lost_on_both"]
+    return [_loss(unit, lost, gone, slowest.get(unit)) for unit, (lost, gone) in by_unit.items()]
+
+
+def _loss(unit: str, lost: int, gone: int, slowest: int | None) -> str:
+    if not lost:
+        return f"no {unit} lost"
+    back = lost - gone
+    if not back:
+        how = "not recovered" if lost == 1 else "none recovered"
+    elif not gone:
+        how = "recovered" if lost == 1 else "all recovered"
+    else:
+        how = f"{back:,} recovered, {gone:,} not"
+    took = "" if slowest is None or not back else f", slowest after {duration(slowest)}"
+    return f"{plural(lost, unit)} lost, {how}{took}"
+
+
+def _findings(report: Report) -> str:
+    counts = dict.fromkeys(SEVERITIES, 0)
+    for finding in report["findings"]:
+        counts[finding["severity"]] += 1
+    told = [
+        plural(counts[severity], severity) for severity in ("error", "warning") if counts[severity]
+    ]
+    return ", ".join(told) or "no errors or warnings"
+
+
+def plural(count: int, word: str) -> str:
+    """``1 stream``, ``2,000 streams``."""
+    return f"{count:,} {word}{'' if count == 1 else 's'}"

@@ -1,0 +1,86 @@
+"""The verdict: what a report says in one or two lines."""
+
+from typing import Any
+
+import pytest
+
+from seqaudit.cli.output.verdict import verdict
+
+
+def stream(lost: int | None, gone: int = 0, slowest: int | None = None, **more: Any) -> Any:
+    return {
+        "system": "unicast3",
+        "lost": lost,
+        "unrecovered": gone,
+        "recovery_ns": {"max": slowest},
+        "unknown": {} if lost is not None else {"lost": "not visible here"},
+    } | more
+
+
+def report(*streams: Any, findings: tuple[str, ...] = (), captures: int = 1) -> Any:
+    return {
+        "captures": [{}] * captures,
+        "streams": streams,
+        "findings": [{"severity": severity} for severity in findings],
+    }
+
+
+@pytest.mark.parametrize(
+    ("streams", "said"),
+    [
+        ([stream(0)], "1 capture, 1 stream: no message lost; no errors or warnings."),
+        (
+            [stream(1, slowest=2_000_000)],
+            "1 capture, 1 stream: 1 message lost, recovered, slowest after 2.0 ms; "
+            "no errors or warnings.",
+        ),
+        (
+            [stream(66, slowest=2_011_000_000), stream(0)],
+            "1 capture, 2 streams: 66 messages lost, all recovered, slowest after 2.011 s; "
+            "no errors or warnings.",
+        ),
+        (
+            [stream(1_004, 4, 1_000_000)],
+            "1 capture, 1 stream: 1,004 messages lost, 1,000 recovered, 4 not, slowest after "
+            "1.0 ms; no errors or warnings.",
+        ),
+        ([stream(2, 2)], "1 capture, 1 stream: 2 messages lost, none recovered; "
+         "no errors or warnings."),
+        (
+            [stream(0), stream(5, 0, 1_000, system="pgm")],
+            "1 capture, 2 streams: no message lost; 5 packets lost, all recovered, slowest after "
+            "1.0 us; no errors or warnings.",
+        ),
+        ([], "1 capture: no numbered stream; no errors or warnings."),
+    ],
+)  # fmt: skip
+def test_the_first_line_says_what_was_lost_by_what_is_counted(
+    streams: list[Any], said: str
+) -> None:
+    assert verdict(report(*streams)) == [said]
+
+
+def test_errors_and_warnings_are_counted_and_infos_are_not() -> None:
+    found = ("error", "warning", "warning", "info")
+    assert verdict(report(stream(0), findings=found, captures=2)) == [
+        "2 captures, 1 stream: no message lost; 1 error, 2 warnings."
+    ]
+
+
+def test_what_cannot_be_told_is_a_line_of_its_own() -> None:
+    assert verdict(report(stream(None)))[1:] == [
+        "What was lost cannot be told in 1 stream; seqaudit show streams says why."
+    ]
+    assert verdict(report(stream(None), stream(0)))[1:] == [
+        "What was lost cannot be told in 1 of 2 streams; seqaudit show streams says why."
+    ]
+
+
+def test_of_two_lines_that_carry_the_same_what_both_lost_counts() -> None:
+    lines = [stream(7, 7, system="feed", kind="line"), stream(9, 9, system="feed", kind="line")]
+    pair = {"messages": 100, "recovered": 2, "lost_on_both": 1}
+    both = report(*lines, stream(0)) | {"tables": {"feed": {"lines": [pair]}}}
+    assert verdict(both) == [
+        "1 capture, 1 stream: no message lost; 3 numbers lost, 2 recovered, 1 not; "
+        "no errors or warnings."
+    ]
