@@ -75,13 +75,16 @@ def _arguments() -> argparse.Namespace:
 
 
 def _table(violations: list[Violation], show_all: bool) -> list[str]:
-    """One line a way, rule and kind, the worst first, with its examples below."""
+    """One line a way, rule and kind, the worst first, with its examples below: how many findings,
+    and in how many spoiled captures if those are fewer."""
     groups: dict[tuple[int, str, str, str], list[Violation]] = defaultdict(list)
     for one in violations:
         groups[_SEVERITIES.get(one.severity, 3), one.rule, one.way, one.kind].append(one)
     lines = []
     for (_, rule, way, kind), found in sorted(groups.items()):
-        lines.append(f"{way:13} {rule or '-':6} {found[0].severity:8} {kind:13} {len(found)}")
+        spoiled = len({(one.subject, one.choice) for one in found})
+        count = f"{len(found)} in {spoiled}" if spoiled < len(found) else str(spoiled)
+        lines.append(f"{way:13} {rule or '-':6} {found[0].severity:8} {kind:13} {count}")
         for one in found if show_all else found[:1]:
             lines.append(f"    {one.text}")
             lines.append(f"    {one.why}")

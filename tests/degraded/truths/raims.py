@@ -14,6 +14,7 @@ Predicate = Callable[[Recording, str | None, Finding], str | None]
 
 _NOT_LOST: Final = re.compile(r"did not lose|not lost")
 _REPORTS: Final = re.compile(r"^(\S+) reports .* ([\d,]+) in all")
+_NAMED: Final = re.compile(r"(_\S+) of (\w+)\b")
 _SERVICE: Final = re.compile(r"^_[^.]*\.")
 
 
@@ -58,6 +59,18 @@ def _packets_not_lost(recording: Recording, file: str | None, found: Finding) ->
     return f"the switch did not touch {shown(wrong)}" if wrong else None
 
 
+def _packets_came(recording: Recording, file: str | None, found: Finding) -> str | None:
+    """PG002: given up, and the clients here got every message of everybody."""
+    node = _here(recording, file)
+    if (
+        node is not None
+        and recording.truth["received"].get(node)
+        and node not in (recording.truth["not_delivered"])
+    ):
+        return f"the clients of {node} got all messages"
+    return _packets_not_lost(recording, file, found)
+
+
 def _packets_lost(recording: Recording, file: str | None, found: Finding) -> str | None:
     if not _NOT_LOST.search(found.text) or found.system != "pgm":
         return None
@@ -74,14 +87,18 @@ def _packets_lost(recording: Recording, file: str | None, found: Finding) -> str
 
 
 def _subject(found: Finding) -> tuple[str, str]:
-    """Publisher's bridge and the client's subject."""
+    """Publisher's bridge, or its name, and the client's subject."""
+    named = _NAMED.search(found.text)
+    if not found.stream and named is not None:
+        return named[2], _SERVICE.sub("", named[1])
     bridge, _, subject = found.stream.partition("|")
     return bridge, _SERVICE.sub("", subject)
 
 
 def _publisher(recording: Recording, bridge: str) -> str | None:
+    """The node of a bridge, or of a name."""
     for name, node in recording.truth["nodes"].items():
-        if any(instance["bridge"] == bridge for instance in node["instances"]):
+        if name == bridge or any(instance["bridge"] == bridge for instance in node["instances"]):
             return str(name)
     return None
 
@@ -152,9 +169,12 @@ def _peer_counted(recording: Recording, file: str | None, found: Finding) -> str
     said = _REPORTS.search(found.text)
     if said is None or any(len(n["instances"]) > 1 for n in recording.truth["nodes"].values()):
         return None
-    counted = _counted(recording, said[1], _publisher(recording, _subject(found)[0]))
+    reporter = _publisher(recording, said[1])
+    if reporter is None:
+        return None
+    counted = _counted(recording, reporter, _publisher(recording, _subject(found)[0]))
     wrong = int(said[2].replace(",", "")) > counted
-    return f"the daemon of {said[1]} counted {counted}" if wrong else None
+    return f"the daemon of {reporter} counted {counted}" if wrong else None
 
 
 def _never_restarted(recording: Recording, file: str | None, found: Finding) -> str | None:
@@ -170,7 +190,7 @@ def _one_clock(recording: Recording, file: str | None, found: Finding) -> str | 
 PREDICATES: Final[Mapping[str, Predicate]] = {
     "CP007": _packets_lost,
     "PG001": _packets_not_lost,
-    "PG002": _packets_not_lost,
+    "PG002": _packets_came,
     "RA001": _not_counted,
     "RA002": _messages_delivered,
     "RA003": _messages_delivered,
