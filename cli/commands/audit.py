@@ -16,7 +16,7 @@ from seqaudit.cli.options.captures import (
     reading_options,
     time_option,
 )
-from seqaudit.cli.output.outcomes import NEVER, SEVERITIES, failing, unjudged
+from seqaudit.cli.output.outcomes import FAILED, NEVER, SEVERITIES, failing, unjudged
 from seqaudit.cli.output.terminal import ShownProgress, emit, emit_all, note, render
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle
@@ -97,7 +97,8 @@ def command(
 def exit_code(report: Mapping[str, Any], fail_on: str, exit_zero: bool) -> ExitCode:
     """1 if any capture has findings that count, else 2 if any could not be judged, else 0."""
     counted = failing(fail_on)
-    if any(finding["severity"] in counted for finding in report["findings"]) and not exit_zero:
+    found = any(f["severity"] in counted and f["rule"] != FAILED for f in report["findings"])
+    if found and not exit_zero:
         return ExitCode.FINDINGS
     return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
 

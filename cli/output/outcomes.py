@@ -1,9 +1,13 @@
 """What machine formats ask of a report: what counts as failing, and which captures say nothing."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 Report = Mapping[str, Any]
+
+#: The finding that a fault of seqaudit kept it from judging something: no verdict on the capture.
+FAILED: Final = "CP020"
 
 #: Severities from bad to harmless; ``--fail-on never`` is below all.
 SEVERITIES: Final = ("error", "warning", "info")
@@ -17,10 +21,18 @@ def failing(fail_on: str) -> tuple[str, ...]:
 
 def unjudged(report: Report) -> Iterator[tuple[str, str]]:
     """(path, one sentence) of every capture that could not be judged."""
+    failures = Counter(f["capture"] for f in report["findings"] if f["rule"] == FAILED)
     for entry in report["unreadable"]:
         yield entry["path"], entry["problem"]
     for capture in report["captures"]:
         path = capture["path"]
+        failed = failures[capture["capture"]]
+        if failed:
+            yield (
+                path,
+                f"{path}: a fault of seqaudit kept it from judging {failed} of its parts, everything"
+                f" else was judged; please report what {FAILED} says",
+            )
         if capture["frames"] == 0:
             yield path, f"{path}: has no frames; nothing to judge"
         elif not capture["frames_by"]["decoded"]:

@@ -27,6 +27,7 @@ from seqaudit.pipeline.report.vantage import ip_of_endpoint
 from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.contract import results as rows_of
 from seqaudit.replay.contract.settings import ReplaySettings, Vantage
+from seqaudit.replay.contract.wall import Wall
 from seqaudit.replay.feeds import sessions as feed_sessions
 from seqaudit.replay.jgroups import both_ends_findings
 from seqaudit.replay.raims import bounds as raims_bounds
@@ -85,8 +86,9 @@ def build(
         names: ``--names``: identity (UUID or IP address) to name.
         problems: (path, line) of captures that could not be read.
     """
+    wall = Wall(up=settings.walled)
     called = Names(names, _members(rows.of(rows_of.MEMBER)))
-    accounts = _Accounts(files)
+    accounts = _Accounts(files, wall)
     captures = kept(
         _capture(number, account, files[number], vantages[number], called)
         for number, account in enumerate(accounts.merged(rows.of(rows_of.ACCOUNT)))
@@ -98,26 +100,36 @@ def build(
     told_streams: Iterable[Row] = noted
     if zenoh_legs.SYSTEM in systems:  # what is said of one may rest on others
         deque(noted, maxlen=0)
-        across = zenoh_legs.across_sessions(noted.seen)
-        told_streams = rows.of(rows_of.STREAM)
-    resolved = (
-        frames.resolved(
-            _stream(row, called) | across.get((row["capture"], row["stream"]), {}), row["capture"]
+        across = (
+            wall.part("sessions of zenoh together", zenoh_legs.across_sessions, noted.seen) or {}
         )
-        for row in told_streams
+        told_streams = rows.of(rows_of.STREAM)
+    resolved = wall.rows(
+        "a stream",
+        lambda row: frames.resolved(
+            _stream(row, called) | across.get((row["capture"], row["stream"]), {}), row["capture"]
+        ),
+        told_streams,
     )
     changing = list(resolved) if RAIMS in systems else []
     streams = changing or kept(resolved)
     tables = _tables(rows.of(rows_of.TABLE), frames, called)
     if RAIMS in systems or RAIMS in tables:
-        raims_bounds.tighten(changing, tables)
-        raims_printed.print_seqnos(changing, tables)
-    of_legs, legs_judged = zenoh_legs.judge(noted.seen, accounts.spans)
-    of_sessions = feed_sessions.judge(noted.seen)
-    of_raims, judged = _told_of_raims(rows.of(rows_of.TABLE))
+        wall.part("bounds of raims losses", raims_bounds.tighten, changing, tables)
+        wall.part("numbers of raims", raims_printed.print_seqnos, changing, tables)
+    of_legs, legs_judged = wall.part(
+        "legs of zenoh together", zenoh_legs.judge, noted.seen, accounts.spans
+    ) or ([], {})
+    of_sessions = wall.part("sessions of feeds together", feed_sessions.judge, noted.seen) or []
+    of_raims, judged = wall.part(
+        "what raims applications were told", _told_of_raims, rows.of(rows_of.TABLE)
+    ) or ([], [])
 
     def found(details: Iterable[Row]) -> Iterator[Row]:
-        return (_finding(detail, frames, called, noted.spans) for detail in details)
+        def put(detail: Row) -> Row:
+            return _finding(detail, frames, called, noted.spans)
+
+        return wall.rows("a finding", put, details)
 
     counts = _Counts()
     findings = kept(
@@ -138,23 +150,34 @@ def build(
     )
     gaps = kept(_gaps(rows, frames))
     connections = kept(
-        frames.resolved(
-            _connection(_stream(row, called), accounts.spans[row["capture"]][1]), row["capture"]
+        wall.rows(
+            "the states of a connection",
+            lambda row: frames.resolved(
+                _connection(_stream(row, called), accounts.spans[row["capture"]][1]),
+                row["capture"],
+            ),
+            rows.of(rows_of.CONNECTION),
         )
-        for row in rows.of(rows_of.CONNECTION)
     )
     queries = kept(
         frames.resolved(_about(row) | row["detail"], row["capture"])
         for row in rows.of(rows_of.QUERY)
     )
     both_ends = kept(
-        _both_ends(row, frames, called, accounts.spans) for row in rows.of(rows_of.BOTH_ENDS)
+        wall.rows(
+            "a stream at both ends",
+            lambda row: _both_ends(row, frames, called, accounts.spans),
+            rows.of(rows_of.BOTH_ENDS),
+        )
     )
     views = kept(
         frames.resolved(_about(row) | row["detail"] | {"frame": row["frame"]}, row["capture"])
         for row in rows.of(rows_of.VIEW)
     )
     unreadable = [{"path": path, "problem": text} for path, text in problems]
+    if wall.failures:
+        failed = sorted(found(list(wall.failures)), key=_finding_order)
+        findings = kept(_merged(iter(findings), counts.each(iter(failed))))
     return {
         "schema": SCHEMA_NAME,
         "captures": captures,
@@ -318,8 +341,9 @@ class _Accounts:
         findings: details of findings about captures, in their order.
     """
 
-    def __init__(self, files: Sequence[Sequence[File]]) -> None:
+    def __init__(self, files: Sequence[Sequence[File]], wall: Wall) -> None:
         self._files = files
+        self._wall = wall
         self.frames: dict[int, int] = {}
         self.spans: list[tuple[int | None, int | None]] = []
         self._findings = Section()
@@ -340,9 +364,14 @@ class _Accounts:
             self.frames |= frames_of_splits(pieces)
             account = merge(pieces, files)
             self.spans.append((account["first_ns"], account["last_ns"]))
-            for detail in capture_rules.judge(number, account):
+            judged = self._wall.part("the capture itself", _judged, number, account, capture=number)
+            for detail in judged or []:
                 self._findings.append(detail)
             yield account
+
+
+def _judged(capture: int, account: Account) -> list[Row]:
+    return list(capture_rules.judge(capture, account))
 
 
 class _Noted:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from seqaudit.replay.contract.rule import Rule, info, warning
+from seqaudit.replay.contract.rule import Rule, error, info, warning
 
 CAPTURE: Final[tuple[Rule, ...]] = (
     warning(
@@ -74,4 +74,11 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "no longer can; the next frame is found by looking for two in a row.",
         "Capture closer to the host, with a larger buffer, and whole packets.",
         "jgroups.md 1.9; RFC 9293"),
+    error(
+        "CP020", "seqaudit-failed",
+        "A fault of seqaudit kept it from judging a part of the capture; everything else was "
+        "judged.",
+        "What replays or words that part raised an exception; the finding says which and where.",
+        "Report it, with the capture if it can be shown; nothing is known of that part.",
+        "design 4.2"),
 )  # fmt: skip

@@ -238,6 +238,11 @@ class FeedRows:
         made._start, made._stop = self._start + start, self._start + stop
         return made
 
+    def first(self) -> tuple[int, int]:
+        """Frame and time of the first row."""
+        columns = self._all.columns
+        return int(columns.frame[self._start]), int(columns.at_ns[self._start])
+
     def latest_ns(self) -> int:
         """The last moment of any row."""
         if len(self) <= FEW:

@@ -15,7 +15,8 @@ Row = Mapping[str, Any]
 
 #: What ``judge`` reads of a stream.
 _READ: Final = (
-    "kind", "declares", "first_ns", "last_ns", "last_frame", "last_seqno", "ended", "sender",
+    "kind", "declares", "first_frame", "first_ns", "last_frame", "last_ns", "last_seqno", "ended",
+    "sender",
 )  # fmt: skip
 
 

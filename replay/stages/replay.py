@@ -33,9 +33,18 @@ from seqaudit.decoders.contract.events import (
     Kind,
 )
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.contract.results import ACCOUNT, MEMBER, PROBLEM, Result, to_batch
+from seqaudit.replay.contract.results import (
+    ACCOUNT,
+    FINDING,
+    JUDGED,
+    MEMBER,
+    PROBLEM,
+    Result,
+    to_batch,
+)
 from seqaudit.replay.contract.settings import MEMBER as AT_MEMBER
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings
+from seqaudit.replay.contract.wall import FAILED, PASSED_ON, failure
 from seqaudit.replay.feeds.rows import FeedRows
 from seqaudit.replay.jgroups import both_ends_findings
 from seqaudit.replay.jgroups.both_ends import Ends, Meeting
@@ -70,6 +79,19 @@ _FOLDERS: Final = {
     "unicast": "jgroups.unicast",
     "zenoh": "zenoh",
 }
+#: First letters of the rules that an engine judges.
+_FAMILIES: Final = {
+    FEED: ("FD",),
+    "mcast": ("MC",),
+    "pgm": ("PG",),
+    "raims": ("RA", "PG"),
+    "unicast": ("UC",),
+    "zenoh": ("ZN",),
+}
+#: What is missing in the report if it fails.
+THIS: Final = "the conversation {} in this capture"
+BOTH: Final = "what the captures of both ends of {} say together"
+NOT_JUDGED: Final = f"seqaudit failed here ({FAILED})"
 _RUNS: Final = frozenset({Kind.DATA, Kind.RETRANSMISSION})
 #: Systems whose streams carry others, if their name ends in "|" (``decoders.raims.rows``).
 _LINKS: Final = frozenset({"pgm", "inbox"})
@@ -92,7 +114,7 @@ def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Itera
         assert batch.schema.names == EVENTS.names, "the replay stage reads the event contract"
         for part, feed in _by_columns(batch):
             if isinstance(part, FeedRows):
-                conversations.open(*feed).take_many(part)
+                conversations.take_many(feed, part)
                 if len(results) >= _BATCH_ROWS:
                     yield to_batch(results)
                     results.clear()
@@ -101,7 +123,7 @@ def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Itera
                 if row[7] == NO_CONVERSATION:
                     results.append(_pass_on(row))
                 else:
-                    conversations.open(row[0], row[7]).take(row, results)
+                    conversations.take(row)
                 if len(results) >= _BATCH_ROWS:
                     yield to_batch(results)
                     results.clear()
@@ -117,20 +139,52 @@ class _Conversations:
         self._settings = settings
         self._results = results
         self._state: _Conversation | None = None
+        self._failed: tuple[int, str] | None = None  # of which the rest is not replayed
+        self._began: tuple[int, int] | None = None  # frame and time of its first row
         self._meeting = Meeting("")
         self._told: set[Any] = set()
         self._several = sum(c.vantage.kind == AT_MEMBER for c in settings.captures) > 1
 
-    def open(self, capture: int, conversation: str) -> "_Conversation":
-        """The state of a conversation in a capture; the one before is over if it is another."""
+    def take(self, row: tuple[Any, ...]) -> None:
+        """One row of a conversation."""
         state = self._state
-        if state is not None and state.is_for(capture, conversation):
-            return state
-        if state is not None:
-            self._results.extend(state.finish(self._meeting, self._told))
+        if state is None or row[7] != state.conversation or row[0] != state.capture:
+            state = self._open(row[0], row[7], (row[1], row[4]))
+            if state is None:
+                return
+        try:
+            state.take(row, self._results)
+        except Exception as problem:
+            self._fail(problem, state.fed)
+
+    def take_many(self, feed: tuple[int, str], rows: FeedRows) -> None:
+        """Rows of a conversation that is replayed by columns."""
+        state = self._state
+        if state is None or (state.capture, state.conversation) != feed:
+            state = self._open(*feed, rows.first())
+            if state is None:
+                return
+        try:
+            state.take_many(rows)
+        except Exception as problem:
+            self._fail(problem)
+
+    def close(self) -> None:
+        """No rows follow."""
+        self._finish()
+        self._meet()
+
+    def _open(
+        self, capture: int, conversation: str, began: tuple[int, int]
+    ) -> "_Conversation | None":
+        """The state of a conversation in a capture, null if it failed; the one before is over."""
+        if self._failed == (capture, conversation):
+            return None
+        self._finish()
         if self._meeting.conversation != conversation:
-            self._results.extend(both_ends_findings.results(self._meeting))
+            self._meet()
             self._meeting = Meeting(conversation)
+        self._began = began
         own = self._settings.captures[capture]
         ends = Ends(capture) if self._several and own.vantage.kind == AT_MEMBER else None
         self._state = _Conversation(
@@ -138,11 +192,60 @@ class _Conversations:
         )
         return self._state
 
-    def close(self) -> None:
-        """No rows follow."""
-        if self._state is not None:
+    def _finish(self) -> None:
+        if self._state is None:
+            return
+        try:
             self._results.extend(self._state.finish(self._meeting, self._told))
-            self._results.extend(both_ends_findings.results(self._meeting))
+        except Exception as problem:
+            self._fail(problem)
+        self._state = None
+
+    def _meet(self) -> None:
+        """What the captures of a conversation say together."""
+        if not self._meeting.captures:
+            return
+        try:
+            self._results.extend(list(both_ends_findings.results(self._meeting)))
+        except Exception as problem:
+            self._raised_in_tests(problem)
+            first = self._meeting.captures[0].capture
+            self._results.append(_failed(first, self._meeting.conversation, problem, BOTH))
+
+    def _fail(self, problem: Exception, at: tuple[int, int] | None = None) -> None:
+        """The open conversation failed: nothing is said of it in this capture but that.
+
+        Args:
+            at: frame and time of the event; null: of its first is said.
+        """
+        self._raised_in_tests(problem)
+        state = self._state
+        assert state is not None, "only an open conversation fails"
+        self._state, self._failed = None, (state.capture, state.conversation)
+        where = at or self._began
+        self._results.append(_failed(state.capture, state.conversation, problem, THIS, where))
+        self._results.extend(state.not_judged())
+
+    def _raised_in_tests(self, problem: Exception) -> None:
+        if isinstance(problem, PASSED_ON) or not self._settings.walled:
+            raise problem
+
+
+def _failed(
+    capture: int,
+    conversation: str,
+    problem: Exception,
+    part: str,
+    where: tuple[int, int] | None = None,
+) -> Result:
+    frame, at_ns = where or (None, None)
+    system = conversation.partition("|")[0]
+    detail = failure(
+        part.format(conversation), problem, capture=capture, system=system, frame=frame, at_ns=at_ns
+    )
+    return Result(
+        capture, FINDING, conversation, system, detail, frame=frame, at_ns=at_ns, rule=FAILED
+    )
 
 
 def _by_columns(
@@ -222,8 +325,9 @@ class _Conversation:
     def __init__(
         self, capture: int, conversation: str, settings: CaptureSettings, **also: tuple[Any, ...]
     ) -> None:
-        self._capture = capture
-        self._conversation = conversation
+        self.capture = capture
+        self.conversation = conversation
+        self.fed: tuple[int, int] | None = None  # frame and time of the event replayed last
         self._system = conversation.partition("|")[0]
         self._engine: Any = None  # if nothing replays it
         if self._system in _ENGINES:
@@ -239,9 +343,6 @@ class _Conversation:
         self._latest: dict[str, str] = {}  # what streams have in common -> the one used last
         self._members: set[tuple[Any, ...]] = set()
         self._last_ns = 0
-
-    def is_for(self, capture: int, conversation: str) -> bool:
-        return capture == self._capture and conversation == self._conversation
 
     def take_many(self, rows: FeedRows) -> None:
         """Rows of a conversation that is replayed by columns."""
@@ -319,10 +420,19 @@ class _Conversation:
         if self._system == "unicast" and self._engine.ends is not None:
             meeting.add(self._engine.ends)
         last: Any = told if self._system == FEED else self._last_ns
-        results: list[Result] = _findings_of(self._system).results(
-            self._engine, self._capture, last
-        )
+        results: list[Result] = _findings_of(self._system).results(self._engine, self.capture, last)
         return results
+
+    def not_judged(self) -> Iterator[Result]:
+        """That no rule of its system was judged here."""
+        from seqaudit.replay.stages.rules import RULES
+
+        for code in RULES:
+            if code[:2] in _FAMILIES.get(self._system, ()):
+                detail = {"rule": code, "judged": False, "why": NOT_JUDGED}
+                yield Result(
+                    self.capture, JUDGED, self.conversation, self._system, detail, rule=code
+                )
 
     def _end_runs(self, stream: str | None) -> None:
         if stream is None:
@@ -344,6 +454,7 @@ class _Conversation:
 
     def _feed(self, row: Any) -> None:
         assert self._engine is not None
+        self.fed = row[1], row[4]
         if self._takes is not None and self._takes(row):
             return
         self._engine.feed(
@@ -364,7 +475,7 @@ class _Conversation:
         self._members.add(key)
         results.append(
             Result(
-                self._capture, MEMBER, self._conversation, row[6],
+                self.capture, MEMBER, self.conversation, row[6],
                 {"member": row[9], **detail}, frame=row[1], at_ns=row[4],
             )
         )  # fmt: skip

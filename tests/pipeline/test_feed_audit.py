@@ -239,3 +239,19 @@ def test_a_sender_without_ip_ids_and_checksums_loses_nothing(
     network = 0 if dont_fragment else copies  # an atomic datagram's id says nothing
     assert (stream["copies"], stream["network_duplicates"]) == (copies, network)
     assert not [f for f in report["findings"] if f["severity"] == "error"]
+
+
+@pytest.mark.parametrize("engine", ["direct", "spark"])
+def test_a_session_that_stops_without_an_end_where_another_begins_is_found(
+    engine: Any, tmp_path: Path, spark_place: Place
+) -> None:
+    writer = Writer()
+    for number in range(6):
+        session, seqno = ("MORNING", number + 1) if number < 3 else ("NOON", number - 2)
+        writer.add(number * MS, mold(session, seqno, blocks(1)))
+    given = writer.write(tmp_path / "sessions.pcap")
+    options = Options(engine=engine, place=spark_place, **options_of("mold"))
+    report = audit([given], options)
+    (found,) = [f for f in report["findings"] if f["rule"] == "FD013"]
+    assert [entry["frame"] for entry in found["evidence"]] == [3, 4]
+    assert "session=MORNING" in found["text"] and "session=NOON began" in found["text"]

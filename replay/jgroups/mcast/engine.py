@@ -151,6 +151,8 @@ class McastEngine:
             return
         if event.flags & Flag.REFUSED and self.members.comes_here(event):
             return  # the member had closed the connection
+        if _names_nobody(event):
+            return  # no member has a window for it
         if event.kind in (Kind.DATA, Kind.RETRANSMISSION):
             self._numbered(event)
         elif event.kind is Kind.VIEW:
@@ -500,3 +502,13 @@ class McastEngine:
             stream = self.streams.get(f"{self.cluster}|{member}")
             if stream is not None and stream.receiver is not None and self.excluded is None:
                 stream.receiver.level(int(levels[0]), event.first_mark())
+
+
+def _names_nobody(event: Event) -> bool:
+    """Does it say nothing of a sender that windows could be kept for? The wire may leave the
+    source's address out, which no member of a cluster does, and anybody can send to a group."""
+    if event.kind in (Kind.DATA, Kind.RETRANSMISSION, Kind.ACK, Kind.HIGHEST):
+        return event.source is None or event.seqno is None
+    if event.kind is Kind.REQUEST:
+        return event.source is None or event.stream is None
+    return event.kind is Kind.VIEW and event.seqno is not None and event.source is None

@@ -57,6 +57,7 @@ def test_codes_that_were_published_keep_their_names() -> None:
         "CP010": "vantage-unknown",
         "CP011": "compression-damaged",
         "CP012": "tcp-not-captured",
+        "CP020": "seqaudit-failed",
         "MC001": "loss-recovered",
         "MC002": "loss-not-recovered",
         "MC003": "last-message-lost",

@@ -262,3 +262,17 @@ def test_the_member_at_the_point_of_capture_is_also_learned_from_a_unicast_to_it
     for event in dated([msg(1), xmit_rsp(2, for_=B)]):
         engine.feed(event)
     assert engine.members.local == B
+
+
+# -- what no member sends ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "nameless", [msg(3), highest(9), ack(2), xmit_req(2), xmit_rsp(4), view("AB", 3, 3)]
+)
+def test_messages_without_a_source_address_change_nothing(nameless: Event) -> None:
+    """Anybody can send one to the group; a member has no window for it."""
+    story = (JOINED, msg(1), msg(2))
+    told = heard("B", *story, replace(nameless, source=None), ack(2))
+    assert told.delivered() == heard("B", *story, ack(2)).delivered() == [[1, 2]]
+    assert (told.gaps(), told.findings()) == ([], [])
