@@ -30,7 +30,7 @@ def unjudged(report: Report) -> Iterator[tuple[str, str]]:
         if failed:
             yield (
                 path,
-                f"{path}: a fault of seqaudit kept it from judging {failed} of its parts, everything"
+                f"{path}: a fault of seqaudit kept it from judging {failed} of its parts, all"
                 f" else was judged; please report what {FAILED} says",
             )
         if capture["frames"] == 0:
