@@ -3,7 +3,7 @@
 Every capture of every recording (a folder with a truth.json) below FOLDER is spoiled in each way
 and audited. Counted are proven findings (those of the capture itself, CP, aside) that the truth
 refutes, those that are new (the whole capture does not prove them), findings of one report that
-contradict each other, and audits that did not end well.
+contradict each other, figures that are others without --at, and audits that did not end well.
 """
 
 import argparse
@@ -21,8 +21,12 @@ _SEVERITIES = {"error": 0, "warning": 1, "info": 2}
 def main() -> int:
     """Exit code 1 if anything is refuted, new or otherwise wrong, or if nothing was spoiled."""
     given = _arguments()
-    ways = tuple(way for way in WAYS if not given.way or way.name in given.way)
-    choice = Choice(ways, given.sample, given.seed, given.file, given.variant, given.write)
+    ways = tuple(
+        way for way in WAYS if (way.name in given.way if given.way else not way.only_named)
+    )
+    choice = Choice(
+        ways, given.sample, given.seed, given.small, given.file, given.variant, given.write
+    )
     total = Outcome()
     began = time.monotonic()
     for name, outcome in run(given.folder, given.match, choice, given.jobs):
@@ -62,6 +66,10 @@ def _arguments() -> argparse.Namespace:
         "(default %(default)s)",
     )  # fmt: skip
     parser.add_argument("--seed", type=int, default=1, help="draws another sample")
+    parser.add_argument(
+        "--small", type=int, default=0, metavar="FRAMES",
+        help="in captures of so many frames and fewer, cut, remove and swap at every frame",
+    )  # fmt: skip
     parser.add_argument("--variant", metavar="TEXT", help="this variant only, as the table has it")
     parser.add_argument("--rule", action="append", metavar="CODE", help="show only this rule")
     parser.add_argument("--severe", action="store_true", help="leave findings of severity info out")
@@ -102,7 +110,8 @@ def _totals(total: Outcome) -> str:
         f"{rules or 'nothing wrong'}\n"
         f"spoiled {total.spoiled}, proven findings {total.proven}, "
         f"refuted {total.count('refuted')}, new {total.count('new')}, "
-        f"contradictions {total.count('contradiction')}, crashes {total.count('crash')}; "
+        f"contradictions {total.count('contradiction')}, figures {total.count('figure')}, "
+        f"crashes {total.count('crash')}; "
         f"of severity warning or error {severe}"
     )
 

@@ -12,13 +12,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from tests.degraded import auditing, claims
+from tests.degraded import auditing, claims, figures
 from tests.degraded.auditing import Audited
 from tests.degraded.subjects import Recording, find
 from tests.degraded.truths import refuted
 from tests.degraded.ways import WAYS, Spoiled, Subject, Way, text_of
 
-Kind = Literal["refuted", "new", "contradiction", "crash"]
+Kind = Literal["refuted", "new", "contradiction", "figure", "crash"]
 
 #: Keys of a report whose values are frames of note.
 _FRAMES: Final = re.compile(r"(^|_)frame$")
@@ -55,6 +55,7 @@ class Choice:
     ways: tuple[Way, ...] = WAYS
     sample: int = 4
     seed: int = 1
+    small: int = 0
     file: str | None = None
     variant: str | None = None
     write: Path | None = None
@@ -117,17 +118,24 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
     wholes = _Wholes(recording, audit)
     subject = recording.subject(file, _marks(wholes.report(file)))
     for way in choice.ways:
-        picked = (
-            way.picked(subject, choice.sample, choice.seed)
-            if choice.variant is None
-            else way.named(subject, choice.variant)
-        )
+        if choice.variant is not None:
+            picked = way.named(subject, choice.variant)
+        elif subject.frames <= choice.small and way.every_frame:
+            picked = list(way.choices(subject))
+        else:
+            picked = way.picked(subject, choice.sample, choice.seed)
         for one in picked:
             spoiled = way.spoil(subject, one)
             whole = wholes.of(way, file)
             audited = audit(spoiled)
             places = _places(recording, file, way, spoiled)
             found = judge(recording, file, places, whole, audited, way.name, text_of(one))
+            if way.name == "no-at" and spoiled.at is None:
+                name = text_of(one)
+                found += [
+                    Violation("figure", way.name, name, subject.name, rule, "error", of, why)
+                    for rule, of, why in figures.differences(wholes.report(file), audited.report)
+                ]
             outcome.spoiled += 1
             outcome.by_way[way.name] += 1
             outcome.proven += len(claims.proven(claims.findings(audited.report)))

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.degraded import claims
+from tests.degraded import claims, figures
 from tests.degraded.auditing import Audited
 from tests.degraded.run import Choice, judge, spoil_all
 from tests.degraded.subjects import Recording, find
@@ -193,3 +193,27 @@ def test_whole_captures_prove_nothing_that_is_not_so(fixtures: Path) -> None:
             wrong += outcome.violations
     assert wrong == []
     assert spoiled > 5
+
+
+def test_figures_without_a_vantage_are_the_same_or_null() -> None:
+    given = {"streams": [{"id": "s", "lost": 3, "recovered": None}], "totals": {"lost": 3}}
+    same = {"streams": [{"id": "s", "lost": None, "recovered": None}], "totals": {"lost": None}}
+    other = {"streams": [{"id": "s", "lost": 0, "recovered": 0}], "totals": {"lost": 0}}
+    assert list(figures.differences(given, given)) == []
+    assert list(figures.differences(given, same)) == []
+    assert list(figures.differences(given, other)) == [
+        ("lost", "s", "0, with --at 3"),
+        ("recovered", "s", "0, with --at None"),
+        ("lost", "totals", "0, with --at 3"),
+    ]
+
+
+def test_a_small_capture_is_tried_at_every_frame(fixtures: Path) -> None:
+    of = recording(fixtures, "n2-last-lost-1")
+    file = min(of.places, key=lambda name: len(of.captures[name].records))
+    frames = len(of.captures[file].records)
+    ways = tuple(way for way in WAYS if way.every_frame)
+    outcome = spoil_all(of, file, Choice(ways=ways, small=frames))
+    assert outcome.by_way == {
+        "head": frames - 1, "single": frames, "swap": frames - 1, "tail": frames - 1
+    }  # fmt: skip

@@ -67,13 +67,21 @@ class Spoiled:
 
 @dataclass(frozen=True)
 class Way:
-    """``choices`` and ``marked`` (choices next to frames of note) of a subject, and what to do."""
+    """``choices`` and ``marked`` (choices next to frames of note) of a subject, and what to do.
+
+    Attributes:
+        every_frame: a choice a frame, all of which can be tried in a small capture.
+        only_named: not among the ways that are tried unless one is named: it does not take
+            something away, but tells something that is not so.
+    """
 
     name: str
     says: str
     choices: Callable[[Subject], Sequence[Any]]
     spoil: Callable[[Subject, Any], Spoiled]
     marked: Callable[[Subject], Sequence[Any]] = lambda subject: ()
+    every_frame: bool = False
+    only_named: bool = False
 
     def picked(self, subject: Subject, count: int, seed: int) -> list[Any]:
         """At most ``count`` choices: half of them at marks, the others spread evenly."""
@@ -298,6 +306,15 @@ def _whole(subject: Subject, choice: str) -> Spoiled:
     return spoiled
 
 
+def _elsewhere(subject: Subject) -> Sequence[str]:
+    found = {host for pair in hosts.pairs(subject.capture) for host in pair}
+    return sorted(found - {subject.at})
+
+
+def _at_another(subject: Subject, host: str) -> Spoiled:
+    return replace(_same_place(subject, subject.capture.records), at=host)
+
+
 def _without_at(spoil: Callable[[Subject, Any], Spoiled]) -> Callable[[Subject, Any], Spoiled]:
     return lambda subject, choice: replace(spoil(subject, choice), at=None)
 
@@ -338,17 +355,17 @@ def _thin(name: str, percent: float, least: int) -> Way:
 WAYS: Final[tuple[Way, ...]] = (
     Way("whole", "nothing is spoiled", lambda s: ("--at as given",), _whole),
     Way("no-at", "no vantage is given", lambda s: ("without --at", "--at between"), _whole),
-    Way("head", "begins at frame N", _frames(2), _head, _near(0, 1)),
-    Way("tail", "ends at frame N", _frames(1, 1), _tail, _near(1, 0)),
+    Way("head", "begins at frame N", _frames(2), _head, _near(0, 1), True),
+    Way("tail", "ends at frame N", _frames(1, 1), _tail, _near(1, 0), True),
     Way("middle", "frames of a random stretch", _seeds(), _middle),
-    Way("single", "frame N is missing", _frames(1), _single, _near(0, 0)),
+    Way("single", "frame N is missing", _frames(1), _single, _near(0, 0), True),
     Way("burst", "2 to 50 frames in a row are missing", _seeds(), _burst),
     _thin("drop-0.1", 0.1, 500),
     _thin("drop-1", 1.0, 2),
     _thin("drop-5", 5.0, 2),
     _thin("drop-30", 30.0, 2),
     Way("snap", "frames cut to N bytes", lambda s: SNAP_LENGTHS, _cut),
-    Way("swap", "frames N and N+1 swapped", _frames(1, 1), _swapped, _near(1, 0)),
+    Way("swap", "frames N and N+1 swapped", _frames(1, 1), _swapped, _near(1, 0), True),
     Way("disorder", "frames up to 1 ms late in the file", _seeds(), _disordered),
     Way("step", "the clock steps at frame N by so many ns", _steps, _stepped, _steps_near),
     Way("drift", "the clock drifts", lambda s: DRIFTS, _drifting),
@@ -369,5 +386,6 @@ WAYS: Final[tuple[Way, ...]] = (
         _without_at(_pair),
     ),
     Way("head-no-at", "as head, no vantage given", _frames(2), _without_at(_head), _near(0, 1)),
+    Way("wrong-at", "--at of another host", _elsewhere, _at_another, only_named=True),
     Way("drop-1-no-at", "as drop-1, no vantage given", _seeds(), _without_at(_thinned(1.0))),
 )

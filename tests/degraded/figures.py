@@ -1,0 +1,27 @@
+"""Figures of a report made without a vantage: they are the same, or null (design 4.10)."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+#: Figures that say what was lost and what came of it.
+FIGURES: Final = (
+    "delivered", "lost", "lost_seqnos", "not_captured", "recovered", "unrecovered",
+    "unrecovered_seqnos",
+)  # fmt: skip
+TOTALS: Final = ("lost", "recovered", "unrecovered")
+
+
+def differences(
+    whole: Mapping[str, Any], other: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str]]:
+    """(figure, what it is of, both values) where a figure is there and is another."""
+    known = {row["id"]: row for row in whole.get("streams", ())}
+    for row in other.get("streams", ()):
+        of = known.get(row["id"], {})
+        for name in FIGURES:
+            if row.get(name) is not None and name in of and row[name] != of[name]:
+                yield name, row["id"], f"{row[name]}, with --at {of[name]}"
+    totals, given = other.get("totals", {}), whole.get("totals", {})
+    for name in TOTALS:
+        if totals.get(name) is not None and totals[name] != given.get(name):
+            yield name, "totals", f"{totals[name]}, with --at {given.get(name)}"
