@@ -49,7 +49,13 @@ from seqaudit.pipeline.report.accounts import (
 )
 from seqaudit.pipeline.report.build import build
 from seqaudit.pipeline.report.result_store import HeldResults
-from seqaudit.pipeline.report.vantage import checked_vantage, given_vantage, inferred_vantage
+from seqaudit.pipeline.report.vantage import (
+    checked_vantage,
+    given_vantage,
+    inferred_vantage,
+    is_nobody,
+    who_is_there,
+)
 from seqaudit.pipeline.spark.java import JavaError
 from seqaudit.pipeline.spark.progress import (
     STARTING,
@@ -99,6 +105,7 @@ _OF_BORDERS: Final = (
     "piece", "begin", "landing", "begin_state", "landing_state", "error", "shipped",
 )  # fmt: skip
 _OF_VANTAGES: Final = ("ends",)
+_OF_GIVEN_VANTAGES: Final = (*_OF_VANTAGES, "endpoints", "endpoints_more")
 
 #: Set in the environment, faults are raised where they happen: tests must not miss one.
 NO_WALL: Final = "SEQAUDIT_NO_WALL"
@@ -176,6 +183,10 @@ def decode(
         return work.decode()
 
 
+class NobodyError(SeqauditError):
+    """``--at`` names nobody in the capture: a usage error."""
+
+
 class _ReplanError(Exception):
     """A capture turned out to be unreadable while it was read: go on without it."""
 
@@ -192,6 +203,7 @@ class _Job:
         self._stdin = StandardInput(streamed=options.engine == "direct")
         self._problems: list[tuple[str, str]] = []
         self._carriers: frozenset[tuple[int, str]] = frozenset()
+        self._nobody: dict[int, str] = {}  # captures in which --at names nobody: who is there
         self._one_stage = False  # guessed: no carriers, so the second stage is left out
 
     def __enter__(self) -> "_Job":
@@ -243,7 +255,7 @@ class _Job:
                     planned, partial(self._on_spark, starting, settings)
                 )
                 proven = self._vantages(
-                    planned.files, accounts_of(results, _OF_VANTAGES), members_of(results)
+                    planned.files, accounts_of(results, self._of_vantages()), members_of(results)
                 )
                 if _same(proven, vantages):
                     held = _held(results)
@@ -269,7 +281,7 @@ class _Job:
             planned, facts = self._settled(planned, decoded)
             vantages = self._vantages(
                 planned.files,
-                accounts_of(facts.cast(EVENTS), _OF_VANTAGES),
+                accounts_of(facts.cast(EVENTS), self._of_vantages()),
                 members_of(facts.cast(EVENTS)),
             )
             settings = self._replay_settings(vantages, planned.inputs)
@@ -297,7 +309,7 @@ class _Job:
             return self._replay_direct(kept.files, kept.events)
         starting = self._start()
         with self._interruptible(starting):
-            accounts = accounts_of(kept.events, _OF_VANTAGES)
+            accounts = accounts_of(kept.events, self._of_vantages())
             members = members_of(kept.events)
             vantages = self._vantages(kept.files, accounts, members)
             settings = self._replay_settings(vantages, self._inputs * len(kept.files))
@@ -448,7 +460,9 @@ class _Job:
     def _replayed_direct(
         self, files: Files, events: pa.Table
     ) -> tuple[HeldResults, list[Vantage], ReplaySettings]:
-        vantages = self._vantages(files, accounts_of(events, _OF_VANTAGES), members_of(events))
+        vantages = self._vantages(
+            files, accounts_of(events, self._of_vantages()), members_of(events)
+        )
         settings = self._replay_settings(vantages, self._inputs)
         results = direct.replay(events, settings, cores(self._options.place))
         return results, vantages, settings
@@ -551,15 +565,23 @@ class _Job:
         self, files: Files, accounts: Iterable[Account], members: Sequence[Member]
     ) -> list[Vantage]:
         found = []
+        self._nobody = {}
         seen: dict[int, list[Member]] = {}
         for member in members:
             seen.setdefault(member["capture"], []).append(member)
         for number, own in enumerate(by_capture(accounts, len(files))):
-            given = self._inputs[number] if number < len(self._inputs) else self._inputs[0]
-            at = given.at or self._options.at
+            at = self._at(number)
             ends = merge_ends(a.get("ends") for a in own)
             if at is not None:
-                known = given_vantage(at, self._options.names, seen.get(number, []))
+                members_here = seen.get(number, [])
+                about = {
+                    "ends": ends,
+                    "endpoints": [place for a in own for place in a.get("endpoints") or ()],
+                    "endpoints_more": any(a.get("endpoints_more") for a in own),
+                }
+                if is_nobody(at, self._options.names, members_here, about):
+                    self._nobody[number] = who_is_there(members_here, ends)
+                known = given_vantage(at, self._options.names, members_here)
                 found.append(checked_vantage(known, ends))
             else:
                 found.append(inferred_vantage(ends))
@@ -600,7 +622,38 @@ class _Job:
         vantages: Sequence[Vantage],
         settings: ReplaySettings,
     ) -> dict[str, Any]:
+        self._refuse_nobody(files)
         return build(files, results, vantages, settings, self._options.names, self._problems)
+
+    def _refuse_nobody(self, files: Files) -> None:
+        """``--at`` that names nobody in any capture it is for would make a check green for ever.
+
+        Raises:
+            NobodyError: what, where, and what to try.
+        """
+        for number, there in self._nobody.items():
+            at = self._at(number)
+            same = [n for n in range(len(files)) if self._at(n) == at]
+            own = self._given(number).at is not None
+            if own or all(n in self._nobody for n in same):
+                where = files[number][0].shown + (
+                    f" and {len(same) - 1} more" if len(same) > 1 and not own else ""
+                )
+                raise NobodyError(
+                    f"--at {at}: is nobody in {where}; there {'is' if ',' not in there else 'are'} "
+                    f"{there or 'no member'}; give one of those, or --at between for a mirror port"
+                )
+
+    def _of_vantages(self) -> Sequence[str]:
+        """What is read of accounts for vantages; the endpoints of ten thousand captures are not."""
+        given = self._options.at is not None or any(own.at is not None for own in self._inputs)
+        return _OF_GIVEN_VANTAGES if given else _OF_VANTAGES
+
+    def _given(self, number: int) -> CaptureInput:
+        return self._inputs[number] if number < len(self._inputs) else self._inputs[0]
+
+    def _at(self, number: int) -> str | None:
+        return self._given(number).at or self._options.at
 
     @contextlib.contextmanager
     def _interruptible(self, starting: Starting) -> Iterator[None]:

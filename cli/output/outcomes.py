@@ -7,7 +7,7 @@ from typing import Any, Final
 Report = Mapping[str, Any]
 
 #: The finding that a fault of seqaudit kept it from judging something: no verdict on the capture.
-FAILED: Final = "CP020"
+FAILED: Final = "CP099"
 
 #: Severities from bad to harmless; ``--fail-on never`` is below all.
 SEVERITIES: Final = ("error", "warning", "info")
@@ -23,6 +23,8 @@ def unjudged(report: Report) -> Iterator[tuple[str, str]]:
     """(path, one sentence) of every capture that could not be judged."""
     failures = Counter(f["capture"] for f in report["findings"] if f["rule"] == FAILED)
     for entry in report["unreadable"]:
+        yield entry["path"], entry["problem"]
+    for entry in report["unjudged"]:
         yield entry["path"], entry["problem"]
     for capture in report["captures"]:
         path = capture["path"]

@@ -129,7 +129,8 @@ def _totals(report: Report) -> Iterator[str]:
     yield '<ul class="totals">'
     for count, name, kind in counts:
         shown = f' class="{kind}"' if kind and count else ""
-        yield f"<li><b{shown}>{count}</b><span>{name}</span></li>"
+        told = "unknown" if count is None else count
+        yield f"<li><b{shown}>{told}</b><span>{name}</span></li>"
     yield "</ul>"
 
 

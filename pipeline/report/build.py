@@ -13,6 +13,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -23,6 +24,7 @@ from seqaudit.pipeline.report import json_text
 from seqaudit.pipeline.report.accounts import Account, frames_of_splits, merge
 from seqaudit.pipeline.report.packed_rows import Section, kept
 from seqaudit.pipeline.report.result_store import HeldResults, places
+from seqaudit.pipeline.report.totals import Losses, messages_of, totals_of
 from seqaudit.pipeline.report.vantage import ip_of_endpoint
 from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.contract import results as rows_of
@@ -104,13 +106,15 @@ def build(
             wall.part("sessions of zenoh together", zenoh_legs.across_sessions, noted.seen) or {}
         )
         told_streams = rows.of(rows_of.STREAM)
-    resolved = wall.rows(
+    resolved: Iterator[Row] = wall.rows(
         "a stream",
         lambda row: frames.resolved(
             _stream(row, called) | across.get((row["capture"], row["stream"]), {}), row["capture"]
         ),
         told_streams,
     )
+    losses = Losses(vantages)
+    resolved = losses.each(resolved)
     changing = list(resolved) if RAIMS in systems else []
     streams = changing or kept(resolved)
     tables = _tables(rows.of(rows_of.TABLE), frames, called)
@@ -131,6 +135,14 @@ def build(
 
         return wall.rows("a finding", put, details)
 
+    of_captures = heapq.merge(
+        accounts.findings,
+        chain.from_iterable(
+            capture_rules.judge_vantage(number, vantage, losses.hidden(number))
+            for number, vantage in enumerate(vantages)
+        ),
+        key=itemgetter("capture"),
+    )
     counts = _Counts()
     findings = kept(
         counts.each(
@@ -140,7 +152,7 @@ def build(
                     for row in rows.of(rows_of.FINDING, *FINDING_COLUMNS, exact=False)
                     if _holds(row["detail"].pop("holds", None), accounts.spans[row["capture"]][1])
                 ),
-                _by_capture(found(_shown(accounts.findings, rows.of(rows_of.PROBLEM)))),
+                _by_capture(found(_shown(of_captures, rows.of(rows_of.PROBLEM)))),
                 *(
                     iter(sorted(found(several), key=_finding_order))
                     for several in (of_sessions, of_legs, of_raims)
@@ -178,10 +190,13 @@ def build(
     if wall.failures:
         failed = sorted(found(list(wall.failures)), key=_finding_order)
         findings = kept(_merged(iter(findings), counts.each(iter(failed))))
+    unjudged = list(losses.unjudged(captures))
+    lines = tables.get(FEED, {}).get("lines", [])
     return {
         "schema": SCHEMA_NAME,
         "captures": captures,
         "unreadable": unreadable,
+        "unjudged": unjudged,
         "members": members_listed(_members(rows.of(rows_of.MEMBER)), called),
         "views": views,
         "streams": streams,
@@ -192,8 +207,8 @@ def build(
         "findings": findings,
         "rules": _rules(rows.judged.by_rule(judged, legs_judged), counts.rules, len(captures)),
         "parameters": kept(_parameters(rows.of(rows_of.PARAMETER), settings)),
-        "totals": _totals(captures, streams, gaps, counts.severities, unreadable)
-        | _messages(streams, tables.get(FEED, {}).get("lines", [])),
+        "totals": totals_of(captures, streams, gaps, counts.severities, unreadable)
+        | messages_of(streams, lines, vantages, whole=not unjudged),
     } | ({"tables": tables} if tables else {})
 
 
@@ -762,45 +777,6 @@ def _parameters(rows: Iterable[Row], settings: ReplaySettings) -> Iterator[Row]:
             listed.items(), key=lambda item: (item[1]["name"], item[1]["stream"] or "", item[0])
         ):
             yield entry
-
-
-def _totals(
-    captures: Sequence[Row],
-    streams: Sequence[Row],
-    gaps: Sequence[Row],
-    by_severity: Mapping[str, int],
-    unreadable: Sequence[Row],
-) -> Row:
-    frames_by: dict[str, int] = {}
-    frames = 0
-    for capture in captures:
-        for outcome, count in capture["frames_by"].items():
-            frames_by[outcome] = frames_by.get(outcome, 0) + count
-        frames += capture["frames"]
-    return {
-        "captures": len(captures),
-        "unreadable": len(unreadable),
-        "frames": frames,
-        "frames_by": frames_by,
-        "streams": len(streams),
-        "gaps": len(gaps),
-        "findings": dict(by_severity),
-    }
-
-
-def _messages(streams: Sequence[Row], pairs: Sequence[Row]) -> Row:
-    """What became of messages: of two lines that carry the same, what a receiver of both gets."""
-    totals = dict.fromkeys(("messages", "lost", "recovered", "unrecovered"), 0)
-    for stream in streams:
-        if stream.get("kind") != "line":
-            for key in totals:
-                totals[key] += stream.get(key) or 0
-    for pair in pairs:
-        totals["messages"] += pair["messages"]
-        totals["recovered"] += pair["recovered"]
-        totals["unrecovered"] += pair["lost_on_both"]
-        totals["lost"] += pair["recovered"] + pair["lost_on_both"]
-    return totals
 
 
 @lru_cache(maxsize=1_000)  # some objects have data as their keys

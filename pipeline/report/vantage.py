@@ -7,14 +7,19 @@ those of others may have lost some on the way.
 """
 
 import ipaddress
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from seqaudit.decoders.network.account import TTL_ADDRESSES
-from seqaudit.replay.contract.settings import BETWEEN, MEMBER, Vantage
+from seqaudit.replay.contract.settings import BETWEEN, MEMBER, UNKNOWN, Vantage
 
 #: TTLs that hosts begin with.
 INITIAL_TTLS: Final = frozenset({64, 128, 255})
+
+#: Members that a line names.
+NAMED: Final = 6
+
+Account = Mapping[str, Any]
 
 
 def given_vantage(
@@ -45,17 +50,57 @@ def given_vantage(
 
 
 def checked_vantage(given: Vantage, ends: Mapping[str, Any]) -> Vantage:
-    """A given vantage, unless the capture contradicts it: unicasts of others only were captured.
+    """A given vantage, unless the capture contradicts it: what is captured at a member's interface
+    comes from it or goes to it.
 
-    A wrong address would make a member out of whoever is heard first.
+    A wrong address would make a member out of whoever is heard first, and losses out of what goes
+    between others.
     """
-    if given.kind != MEMBER or not ends.get("frames"):
+    frames = ends.get("frames")
+    if given.kind != MEMBER or not frames or given.address in set(ends.get("outgoing") or ()):
         return given
     senders = ends.get("ttl") or {}
-    if given.address in {*(ends.get("both") or ()), *senders} or len(senders) >= TTL_ADDRESSES:
+    seen = inferred_vantage(ends)
+    if given.address in (ends.get("both") or ()):
+        if seen.kind != MEMBER or seen.address == given.address:
+            return given
+        why = seen.why
+    elif len(senders) >= TTL_ADDRESSES:
         return given
-    why = f"{given.why}: no unicast of a decoded system in this capture comes from {given.address}"
-    return Vantage("unknown", None, "given", why)
+    elif given.address not in senders:
+        why = f"no unicast of a decoded system in this capture comes from {given.address}"
+    elif seen.kind == MEMBER:
+        why = seen.why
+    else:
+        why = f"of {frames} unicasts some are neither from {given.address} nor to it"
+    return Vantage("unknown", None, "given", f"{given.why}: {why}")
+
+
+def is_nobody(
+    at: str, names: Mapping[str, str], members: Sequence[Mapping[str, Any]], account: Account
+) -> bool:
+    """Whether ``--at`` names nobody of whom a capture holds anything, though it holds members."""
+    ends = account["ends"]
+    given = given_vantage(at, names, members)
+    if given.kind == UNKNOWN:
+        return bool(members or ends["frames"])
+    if given.kind != MEMBER or not ends["frames"] or account.get("endpoints_more"):
+        return False
+    heard = {*ends["ttl"], *ends["both"], *(place[1] for place in account.get("endpoints") or ())}
+    return given.address not in heard and len(ends["ttl"]) < TTL_ADDRESSES
+
+
+def who_is_there(members: Iterable[Mapping[str, Any]], ends: Mapping[str, Any]) -> str:
+    """Members and addresses that ``--at`` can name."""
+    called: dict[str, str] = {}
+    for member in members:
+        address = ip_of_endpoint(str(member.get("address") or ""))
+        if address is not None and member.get("name"):
+            called.setdefault(address, f"{member['name']} ({address})")
+    addresses = sorted({*ends["ttl"], *ends["both"], *called})
+    more = len(addresses) - NAMED
+    listed = ", ".join(called.get(address, address) for address in addresses[:NAMED])
+    return listed + (f" and {more} more" if more > 0 else "")
 
 
 def inferred_vantage(ends: Mapping[str, Any]) -> Vantage:
@@ -98,9 +143,8 @@ def inferred_vantage(ends: Mapping[str, Any]) -> Vantage:
             f"packets of {initial[0]} have their initial TTL {ttl[initial[0]][0]}, "
             f"those of {routed[0]} have been forwarded",
         )
-    return Vantage(
-        "unknown", None, "default", f"only {pair} exchange unicasts; say which with --at"
-    )
+    return Vantage("unknown", None, "default", f"only {pair} exchange unicasts, and nothing shows "
+                   "at whose interface")  # fmt: skip
 
 
 def ip_of(text: str) -> str | None:

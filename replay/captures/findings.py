@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding
+from seqaudit.replay.contract.settings import UNKNOWN, Vantage
 
 SYSTEM: Final = "capture"
 MAX_NAMED: Final = 3
@@ -17,9 +18,44 @@ Account = Mapping[str, Any]
 def judge(capture: int, account: Account) -> Iterator[dict[str, Any]]:
     """Finding details about a capture, by its merged account."""
     for finding in _judged(account):
-        yield finding.detail() | {
-            "capture": capture, "system": SYSTEM, "stream": None, "conversation": ""
-        }  # fmt: skip
+        yield _detail(capture, finding)
+
+
+def judge_vantage(capture: int, vantage: Vantage, hidden: int) -> Iterator[dict[str, Any]]:
+    """Finding details about where a capture was taken.
+
+    Args:
+        hidden: streams of which nobody can tell what was lost.
+    """
+    if vantage.kind != UNKNOWN:
+        return
+    if vantage.origin == "given":
+        yield _detail(
+            capture,
+            _finding(
+                "CP020", "The capture contradicts {why}. Nothing is judged as at a member's "
+                "interface.",
+                why=vantage.why,
+            ),
+        )  # fmt: skip
+    elif hidden:
+        yield _detail(
+            capture,
+            Finding(
+                "CP010", Certainty.UNDECIDABLE,
+                "It is not known at whose interface this was captured ({why}): what was delivered "
+                "and lost of {count:stream} cannot be told. Give --at NAME or --at IP, or the "
+                "capture of the other end as well.",
+                system=SYSTEM,
+                facts={"why": vantage.why, "count": hidden},
+            ),
+        )  # fmt: skip
+
+
+def _detail(capture: int, finding: Finding) -> dict[str, Any]:
+    return finding.detail() | {
+        "capture": capture, "system": SYSTEM, "stream": None, "conversation": ""
+    }  # fmt: skip
 
 
 def _judged(account: Account) -> Iterator[Finding]:

@@ -57,8 +57,10 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "CP010", "vantage-unknown",
         "It is not known at whose interface the capture was taken, so what was delivered and what "
         "was lost cannot be told.",
-        "Every unicast frame concerns the same two hosts and nothing else gives the side away.",
-        "Say it with --at NAME or --at IP.",
+        "Every unicast frame concerns the same two hosts, or there is none, and nothing else gives "
+        "the side away.",
+        "Give --at NAME or --at IP; of two members that talk to each other the captures of both "
+        "show it as well.",
         "design 4.7"),
     warning(
         "CP011", "compression-damaged",
@@ -75,10 +77,19 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "Capture closer to the host, with a larger buffer, and whole packets.",
         "jgroups.md 1.9; RFC 9293"),
     error(
-        "CP020", "seqaudit-failed",
+        "CP099", "seqaudit-failed",
         "A fault of seqaudit kept it from judging a part of the capture; everything else was "
         "judged.",
         "What replays or words that part raised an exception; the finding says which and where.",
         "Report it, with the capture if it can be shown; nothing is known of that part.",
         "design 4.2"),
+    warning(
+        "CP020", "vantage-contradicted",
+        "The capture was taken elsewhere than --at says, so nothing is judged as at a member's "
+        "interface.",
+        "What is captured at a member's interface comes from it or goes to it; here unicasts go "
+        "between others, or the direction or TTL of packets shows another member.",
+        "Give the member at whose interface it was captured, or --at between for a mirror port; "
+        "without --at the capture itself is asked.",
+        "design 4.7"),
 )  # fmt: skip

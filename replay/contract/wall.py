@@ -1,4 +1,4 @@
-"""The wall round each part of an audit: what goes wrong in one becomes a finding, CP020, and the
+"""The wall round each part of an audit: what goes wrong in one becomes a finding, CP099, and the
 rest is reported.
 
 A fault of ours in one conversation must not hide what all others show, and anybody can send a
@@ -17,7 +17,7 @@ from seqaudit.replay.contract.finding import Certainty, Finding
 T = TypeVar("T")
 Row = dict[str, Any]
 
-FAILED: Final = "CP020"
+FAILED: Final = "CP099"
 
 #: What a machine lacks is no fault of ours, and concerns the whole audit.
 PASSED_ON: Final = (MemoryError, OSError)

@@ -271,9 +271,9 @@ def test_param_goes_before_params_and_these_before_the_stack_file(
 
 def test_a_vantage_can_be_given_for_each_file(fixtures: Path) -> None:
     a, b = (fixtures / "jgroups" / "n4-loss-1" / name for name in ("A.pcap", "B.pcap"))
-    report = json.loads(run("audit", "--format", "json", "--at", "A.pcap=C", a, b).stdout)
+    report = json.loads(run("audit", "--format", "json", "--at", "A.pcap=A", a, b).stdout)
     assert [(c["vantage"]["name"], c["vantage"]["origin"]) for c in report["captures"]] == [
-        ("C", "given"),
+        ("A", "given"),
         ("B", "inferred"),
     ]
 
@@ -572,17 +572,45 @@ def test_an_end_of_a_file_is_no_interrupt(monkeypatch: pytest.MonkeyPatch, lossy
     assert "please report the lines above" in shown.stderr
 
 
-@pytest.mark.parametrize(
-    ("at", "why"),
-    [
-        ("nobody", "no member of that name was seen"),
-        ("1.2.3.4", "no unicast of a decoded system in this capture comes from 1.2.3.4"),
-    ],
-)
-def test_a_place_that_is_nobodys_is_said_and_no_member_is_made_of_it(
-    lossy: Path, at: str, why: str
+@pytest.mark.parametrize("at", ["nobody", "1.2.3.4"])
+def test_a_place_that_is_nobodys_is_a_usage_error_that_says_who_is_there(
+    lossy: Path, at: str
 ) -> None:
     shown = run("audit", "--format", "json", "--at", at, lossy)
-    assert f"--at {at}: {why}" in shown.stderr
-    (capture,) = json.loads(shown.stdout)["captures"]
-    assert (capture["vantage"]["kind"], capture["vantage"]["origin"]) == ("unknown", "given")
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    (line,) = [line for line in shown.stderr.splitlines() if line.startswith("error:")]
+    assert line.startswith(f"error: --at {at}: is nobody in {lossy}; there are ")
+    assert "10.80.0.2" in line
+
+
+def test_a_place_that_one_of_several_captures_knows_is_no_usage_error(
+    fixtures: Path, lossy: Path
+) -> None:
+    other = fixtures / "zenoh" / "udp-loss-recovered-1" / "sub.pcap"
+    shown = run("audit", "--engine", "direct", "--at", "10.80.0.3", lossy, other)
+    assert "is nobody" not in shown.stderr
+    assert "--at 10.80.0.3: no unicast of a decoded system" in shown.stderr
+
+
+def test_a_capture_of_two_members_without_a_place_is_not_judged(fixtures: Path) -> None:
+    capture = fixtures / "raims" / "tcp-partition-1" / "B.pcap"
+    shown = run("audit", "--engine", "direct", "--format", "json", capture)
+    assert shown.exit_code == 2
+    assert (
+        f"error: {capture}: no loss could be judged: only 10.77.0.1 and 10.77.0.2" in shown.stderr
+    )
+    report = json.loads(shown.stdout)
+    assert report["totals"]["lost"] is None
+    assert "CP010" in {finding["rule"] for finding in report["findings"]}
+    given = run("audit", "--engine", "direct", "--format", "json", "--at", "10.77.0.2", capture)
+    report = json.loads(given.stdout)
+    assert report["totals"]["lost"] is not None
+    assert "CP010" not in {finding["rule"] for finding in report["findings"]}
+
+
+def test_a_place_that_the_capture_contradicts_is_not_believed(lossy: Path) -> None:
+    shown = run("audit", "--engine", "direct", "--format", "json", "--at", "10.80.0.2", lossy)
+    report = json.loads(shown.stdout)
+    assert "CP020" in {finding["rule"] for finding in report["findings"]}
+    assert report["captures"][0]["vantage"]["kind"] == "unknown"
+    assert report["totals"]["lost"] is None

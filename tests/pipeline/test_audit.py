@@ -153,9 +153,9 @@ def test_many_captures_are_decoded_once_and_replayed_where_they_were_taken(
 
 
 def test_a_capture_named_by_a_member_is_taken_there(captures: list[CaptureInput]) -> None:
-    given = CaptureInput(captures[0].path, at="B")
+    given = CaptureInput(captures[0].path, at="C")
     vantage = audit([given], DIRECT)["captures"][0]["vantage"]
-    assert (vantage["address"], vantage["name"], vantage["origin"]) == ("10.80.0.2", "B", "given")
+    assert (vantage["address"], vantage["name"], vantage["origin"]) == ("10.80.0.3", "C", "given")
 
 
 def test_parameters_of_one_capture_are_its_own(captures: list[CaptureInput]) -> None:

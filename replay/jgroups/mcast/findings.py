@@ -7,7 +7,7 @@ from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.parameters import DEFAULT
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.contract.results import GAP, STREAM, VIEW, Result
-from seqaudit.replay.contract.settings import BETWEEN, MEMBER, UNKNOWN
+from seqaudit.replay.contract.settings import BETWEEN, MEMBER
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.jgroups.findings import WindowReporter, with_part
@@ -305,14 +305,6 @@ class _Reporter(WindowReporter):
         )  # fmt: skip
 
     def _cluster_findings(self) -> Iterator[Finding]:
-        if self.engine.vantage.kind == UNKNOWN:
-            yield Finding(
-                "CP010", Certainty.UNDECIDABLE,
-                "Whether this was captured at a member of cluster {cluster}, and at which, is not "
-                "known: nothing is said about delivery and loss. Say it with --at.",
-                system=self.default_system,
-                facts={"cluster": self.engine.cluster},
-            )  # fmt: skip
         views = self.engine.views
         if views:
             yield Finding(
@@ -346,7 +338,7 @@ class _Reporter(WindowReporter):
         )
         no_sender = "no stream is sent here" if at_member else f"the capture was taken {where}"
         given = self.engine.parameters
-        for code in sorted({rule.code for rule in MCAST} | {"CP007", "CP010"}):
+        for code in sorted({rule.code for rule in MCAST} | {"CP007"}):
             why: str | None = None
             if code in _AT_RECEIVER and not received:
                 why = no_receiver

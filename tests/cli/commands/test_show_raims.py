@@ -53,7 +53,7 @@ def test_bounds_meet_where_another_capture_has_what_was_lost() -> None:
 def test_a_capture_of_nobody_is_no_table() -> None:
     done = show("loss", "--engine", "direct", "--at", "10.9.9.9", "frame-chain-loss-1/B.pcap")
     assert done.returncode == 2
-    assert "say whose it is with --at" in done.stderr
+    assert "--at 10.9.9.9: is nobody in frame-chain-loss-1/B.pcap; there are A (10" in done.stderr
 
 
 def test_late_joins_are_judged_against_convergence() -> None:

@@ -94,8 +94,7 @@ def test_a_given_name_is_looked_up_in_names_and_on_the_wire(
 
 def test_an_address_that_no_unicast_comes_from_is_nobodys() -> None:
     ends = {"frames": 7, "both": [], "ttl": {A: [64, 64], B: [63, 63]}}
-    at_a, at_c = given_vantage(A, {}, []), given_vantage(C, {}, [])
-    assert checked_vantage(at_a, ends) == at_a
+    at_c = given_vantage(C, {}, [])
     assert checked_vantage(at_c, ends | {"both": [C]}) == at_c  # it receives, and sends nothing
     assert checked_vantage(at_c, {"frames": 0}) == at_c  # only multicast: nothing contradicts
     many = {f"10.1.0.{n}": [64, 64] for n in range(TTL_ADDRESSES)}
@@ -103,6 +102,31 @@ def test_an_address_that_no_unicast_comes_from_is_nobodys() -> None:
     found = checked_vantage(at_c, ends)
     assert (found.kind, found.address, found.origin) == ("unknown", None, "given")
     assert C in found.why
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        {"both": []},  # some go between others
+        {"both": [B]},  # all are from another or to it
+        {"both": [A, B], "ttl": {A: [63, 63], B: [64, 64]}},  # it is the far end of two
+        {"both": [A, B], "outgoing": [B]},
+    ],
+)
+def test_a_place_is_contradicted_by_unicasts_that_its_interface_cannot_have(
+    evidence: dict[str, Any],
+) -> None:
+    ttl = {A: [64, 64], B: [64, 64]}
+    found = checked_vantage(given_vantage(A, {}, []), {"frames": 7, "ttl": ttl} | evidence)
+    assert (found.kind, found.origin) == ("unknown", "given")
+    assert found.why.startswith(f"--at {A}: ")
+
+
+@pytest.mark.parametrize("evidence", [{"both": [A]}, {"both": [A, B]}, {"outgoing": [A]}])
+def test_a_place_that_all_unicasts_touch_is_believed(evidence: dict[str, Any]) -> None:
+    given = given_vantage(A, {}, [])
+    ends = {"frames": 7, "both": [], "ttl": {A: [64, 64]}}
+    assert checked_vantage(given, ends | evidence) == given
 
 
 @pytest.mark.parametrize(

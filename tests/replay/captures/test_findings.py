@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from seqaudit.replay.captures.findings import judge
+from seqaudit.replay.captures.findings import judge, judge_vantage
+from seqaudit.replay.contract.settings import Vantage
 
 CLEAN: dict[str, Any] = {
     "frames_by": {"decoded": 9, "other": 1, "malformed": 0, "truncated": 0, "undecodable": 0},
@@ -102,3 +103,20 @@ def test_cp012_holes_of_tcp_connections_are_the_captures() -> None:
         ("CP012", "proven", {"count": 2, "bytes": 1900})
     ]
     assert judged(tcp={"flows": 3, "holes": 0, "retransmitted_segments": 7}) == []
+
+
+AT_NOBODY = Vantage("unknown", None, "default", "only A and B exchange unicasts")
+REFUTED = Vantage("unknown", None, "given", "--at A: B is an end of all 9 unicasts")
+
+
+def test_streams_of_which_nobody_can_tell_what_was_lost_are_counted_and_why() -> None:
+    (found,) = judge_vantage(3, AT_NOBODY, 2)
+    assert (found["rule"], found["certainty"], found["capture"]) == ("CP010", "cannot be told", 3)
+    assert found["facts"] == {"why": "only A and B exchange unicasts", "count": 2}
+    assert [*judge_vantage(3, AT_NOBODY, 0)] == []
+
+
+def test_a_place_that_the_capture_contradicts_is_said() -> None:
+    (found,) = judge_vantage(0, REFUTED, 2)
+    assert (found["rule"], found["facts"]) == ("CP020", {"why": REFUTED.why})
+    assert [*judge_vantage(0, Vantage("member", "10.0.0.1", "given"), 0)] == []

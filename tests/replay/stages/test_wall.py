@@ -58,7 +58,7 @@ def bad_highest(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_conversation_that_fails_is_one_finding_at_the_event_that_failed() -> None:
     found = replayed(rows_of(BAD))
     (failed,) = [row for row in found if row["kind"] == "FINDING"]
-    assert (failed["rule"], failed["frame"], failed["system"]) == ("CP020", 3, "mcast")
+    assert (failed["rule"], failed["frame"], failed["system"]) == ("CP099", 3, "mcast")
     assert failed["detail"]["exception"]["type"] == "ValueError"
     assert failed["detail"]["exception"]["message"] == "a fault"
     assert not [row for row in found if row["kind"] == "STREAM"]
@@ -69,7 +69,7 @@ def test_no_rule_of_its_system_was_judged_there() -> None:
     judged = [row["detail"] for row in replayed(rows_of(BAD)) if row["kind"] == "JUDGED"]
     assert {told["rule"] for told in judged} == {code for code in RULES if code[:2] == "MC"}
     assert {(told["judged"], told["why"]) for told in judged} == {
-        (False, "seqaudit failed here (CP020)")
+        (False, "seqaudit failed here (CP099)")
     }
 
 
@@ -91,7 +91,7 @@ def test_a_conversation_that_cannot_be_put_into_words_is_a_finding_at_its_beginn
     monkeypatch.setattr(mcast_findings, "results", fails)
     unicast = [row_of(data(1), "unicast|lab")]
     found = replayed([*rows_of(BAD), *unicast])
-    (failed,) = [row for row in found if row["rule"] == "CP020" and row["kind"] == "FINDING"]
+    (failed,) = [row for row in found if row["rule"] == "CP099" and row["kind"] == "FINDING"]
     assert (failed["conversation"], failed["frame"]) == (BAD, 1)
     assert "STREAM" in {row["kind"] for row in found if row["conversation"] == "unicast|lab"}
 
@@ -105,7 +105,7 @@ def test_captures_that_cannot_be_compared_are_a_finding(monkeypatch: pytest.Monk
     found = replayed(rows, captures=(AT_A, AT_B))
     assert {row["capture"] for row in found if row["kind"] == "STREAM"} == {0, 1}
     (failed,) = [row for row in found if row["kind"] == "FINDING"]
-    assert (failed["rule"], failed["capture"], failed["frame"]) == ("CP020", 0, None)
+    assert (failed["rule"], failed["capture"], failed["frame"]) == ("CP099", 0, None)
 
 
 @pytest.mark.usefixtures("bad_highest")

@@ -1,0 +1,140 @@
+"""The totals of a report, and the captures of which nobody can tell what was lost (design 4.10)."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from seqaudit.replay.contract.settings import BETWEEN, MEMBER, UNKNOWN, Vantage
+
+Row = dict[str, Any]
+
+#: Sums over streams that are null where one of them cannot be told.
+LOSSES: Final = ("lost", "recovered", "unrecovered")
+
+#: The part of a line of two that carry the same: what a receiver of both gets is counted instead.
+_LINE: Final = "line"
+
+
+class Losses:
+    """What the rows of streams say of loss, noted as they go by.
+
+    What a member sent and its own capture holds is lost elsewhere, so at a member's interface only
+    what it received counts: of a capture's totals nothing else is a part.
+
+    Args:
+        vantages: of each capture.
+    """
+
+    def __init__(self, vantages: Sequence[Vantage]) -> None:
+        self._vantages = vantages
+        self._hidden: Counter[int] = Counter()  # by capture: streams that say why nobody can tell
+        self._silent: Counter[int] = Counter()  # streams that say nothing of loss
+        self._judged: set[int] = set()  # captures with a stream whose loss is known
+        self._messages: set[int] = set()
+
+    def each(self, streams: Iterable[Row]) -> Iterator[Row]:
+        for stream in streams:
+            capture = stream["capture"]
+            if stream.get("messages"):
+                self._messages.add(capture)
+            if stream.get("lost") is not None:
+                self._judged.add(capture)
+            elif "lost" in (stream.get("unknown") or ()):
+                self._hidden[capture] += 1
+            else:
+                self._silent[capture] += 1
+            yield stream
+
+    def hidden(self, capture: int) -> int:
+        """Streams of a capture of which nobody can tell what was lost, because it is not known
+        where it was taken."""
+        if self._vantages[capture].kind != UNKNOWN:
+            return 0
+        others = 0 if capture in self._judged else self._silent[capture]
+        return self._hidden[capture] + others
+
+    def unjudged(self, captures: Iterable[Row]) -> Iterator[Row]:
+        """Captures with messages of a known system in which no loss could be judged, and why."""
+        for number, capture in enumerate(captures):
+            vantage = self._vantages[number]
+            if number in self._judged or number not in self._messages or vantage.kind == MEMBER:
+                continue
+            if vantage.kind == BETWEEN:
+                advice = (
+                    "loss shows at a member's interface: give a capture of one, or --at NAME if "
+                    "this is one"
+                )
+            else:
+                advice = "give --at NAME or --at IP, or the capture of the other end as well"
+            why = vantage.why or "captured between members"
+            path = capture["path"]
+            yield {
+                "capture": number,
+                "path": path,
+                "problem": f"{path}: no loss could be judged: {why}; {advice}",
+            }
+
+
+def sent_here(stream: Mapping[str, Any], vantages: Sequence[Vantage]) -> bool:
+    """Whether the member at whose interface it was captured is the stream's sender."""
+    return stream.get("role") == "sender" and vantages[stream["capture"]].kind == MEMBER
+
+
+def totals_of(
+    captures: Sequence[Row],
+    streams: Sequence[Row],
+    gaps: Sequence[Row],
+    by_severity: Mapping[str, int],
+    unreadable: Sequence[Row],
+) -> Row:
+    """Totals of all but messages."""
+    frames_by: dict[str, int] = {}
+    frames = 0
+    for capture in captures:
+        for outcome, count in capture["frames_by"].items():
+            frames_by[outcome] = frames_by.get(outcome, 0) + count
+        frames += capture["frames"]
+    return {
+        "captures": len(captures),
+        "unreadable": len(unreadable),
+        "frames": frames,
+        "frames_by": frames_by,
+        "streams": len(streams),
+        "gaps": len(gaps),
+        "findings": dict(by_severity),
+    }
+
+
+def messages_of(
+    streams: Iterable[Row], pairs: Sequence[Row], vantages: Sequence[Vantage], *, whole: bool
+) -> Row:
+    """What became of messages: of two lines that carry the same, what a receiver of both gets.
+
+    A sum is null where one of its parts is, or where messages were captured and none of them tells.
+
+    Args:
+        whole: no capture is one in which no loss could be judged.
+    """
+    messages = 0
+    sums: Counter[str] = Counter()
+    known: set[str] = set()
+    null: set[str] = set() if whole else set(LOSSES)
+    for stream in streams:
+        if stream.get("kind") == _LINE:
+            continue
+        messages += stream.get("messages") or 0
+        for key in LOSSES:
+            if stream.get(key) is not None:
+                sums[key] += stream[key]
+                known.add(key)
+            elif key in (stream.get("unknown") or ()) and not sent_here(stream, vantages):
+                null.add(key)
+    for pair in pairs:
+        messages += pair["messages"]
+        sums["recovered"] += pair["recovered"]
+        sums["unrecovered"] += pair["lost_on_both"]
+        sums["lost"] += pair["recovered"] + pair["lost_on_both"]
+        known.update(LOSSES)
+    return {"messages": messages} | {
+        key: None if key in null or (messages and key not in known) else sums[key] for key in LOSSES
+    }

@@ -1,0 +1,68 @@
+"""Totals are null where a part is, and a capture in which no loss was judged is named (4.10)."""
+
+from typing import Any
+
+import pytest
+
+from seqaudit.pipeline.report.totals import Losses, messages_of
+from seqaudit.replay.contract.settings import Vantage
+
+AT_B = Vantage("member", "10.80.0.2", "given")
+MIRROR = Vantage("between", None, "inferred", "no address is an end of all")
+NOWHERE = Vantage("unknown", None, "default", "only A and B exchange unicasts")
+
+
+def stream(lost: int | None, role: str = "receiver", **more: Any) -> dict[str, Any]:
+    figures = dict.fromkeys(("lost", "recovered", "unrecovered"), lost)
+    why = {} if lost is not None else dict.fromkeys(figures, "not visible here")
+    return {"capture": 0, "messages": 5, "role": role, "unknown": why} | figures | more
+
+
+def totals(*streams: dict[str, Any], at: Vantage = AT_B) -> dict[str, Any]:
+    losses = Losses([at])
+    seen = list(losses.each(streams))
+    unjudged = list(losses.unjudged([{"path": "x.pcap"}]))
+    return messages_of(seen, [], [at], whole=not unjudged)
+
+
+def test_losses_of_streams_add_up() -> None:
+    assert totals(stream(2), stream(1)) == {
+        "messages": 10, "lost": 3, "recovered": 3, "unrecovered": 3
+    }  # fmt: skip
+
+
+def test_a_total_is_null_where_a_part_is() -> None:
+    assert totals(stream(2), stream(None, "between"), at=NOWHERE)["lost"] is None
+
+
+def test_what_a_member_sent_is_no_part_of_what_was_lost_at_its_interface() -> None:
+    assert totals(stream(2), stream(None, "sender"))["lost"] == 2
+
+
+def test_of_a_sender_alone_nobody_knows_what_was_lost() -> None:
+    assert totals(stream(None, "sender"))["lost"] is None
+
+
+def test_a_capture_without_messages_lost_none() -> None:
+    assert totals() == {"messages": 0, "lost": 0, "recovered": 0, "unrecovered": 0}
+
+
+@pytest.mark.parametrize(
+    ("at", "what"), [(NOWHERE, "the other end as well"), (MIRROR, "--at NAME")]
+)
+def test_a_capture_in_which_no_loss_could_be_judged_says_what_to_give(
+    at: Vantage, what: str
+) -> None:
+    losses = Losses([at])
+    list(losses.each([stream(None, "between")]))
+    (entry,) = losses.unjudged([{"path": "x.pcap"}])
+    assert entry["problem"].startswith(f"x.pcap: no loss could be judged: {at.why}; ")
+    assert entry["problem"].endswith((what, f"{what} if this is one"))
+    assert losses.hidden(0) == (1 if at is NOWHERE else 0)
+
+
+def test_a_capture_with_one_stream_whose_loss_is_known_is_judged() -> None:
+    losses = Losses([NOWHERE])
+    list(losses.each([stream(None, "between"), stream(0)]))
+    assert list(losses.unjudged([{"path": "x.pcap"}])) == []
+    assert losses.hidden(0) == 1
