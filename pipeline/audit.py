@@ -17,12 +17,20 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 import pyarrow as pa
 
-from seqaudit.decoders.capture.pieces import Piece, settle, walk_headers, with_proven_start
+from seqaudit.decoders.capture.pieces import (
+    TO_THE_END,
+    Piece,
+    plan_pieces,
+    settle,
+    walk_headers,
+    with_proven_start,
+)
 from seqaudit.decoders.contract.arrow import equal, filtered
-from seqaudit.decoders.contract.errors import SeqauditError
+from seqaudit.decoders.contract.errors import CaptureError, SeqauditError
 from seqaudit.decoders.contract.events import EVENTS, Kind
 from seqaudit.decoders.contract.feed_layout import Feed
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
+from seqaudit.decoders.network.prints import Seen, prints
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.decoders.zenoh import messages as zenoh_messages
 from seqaudit.pipeline import events_file, job
@@ -32,6 +40,7 @@ from seqaudit.pipeline.events_file import Decoded, Files
 from seqaudit.pipeline.kernels_ready import compile_for, load_for
 from seqaudit.pipeline.plan import (
     CaptureInput,
+    File,
     Plan,
     Shares,
     StandardInput,
@@ -49,6 +58,7 @@ from seqaudit.pipeline.report.accounts import (
 )
 from seqaudit.pipeline.report.build import build
 from seqaudit.pipeline.report.result_store import HeldResults
+from seqaudit.pipeline.report.two_ends import MOST_RECORDS, links_of, vantages_of_link
 from seqaudit.pipeline.report.vantage import (
     checked_vantage,
     given_vantage,
@@ -68,7 +78,7 @@ from seqaudit.pipeline.spark.progress import (
 from seqaudit.pipeline.spark.session import Place, SessionError, Starting, discard, shared
 from seqaudit.replay.contract.parameters import GIVEN, ParameterError
 from seqaudit.replay.contract.results import RESULTS
-from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
+from seqaudit.replay.contract.settings import UNKNOWN, CaptureSettings, ReplaySettings, Vantage
 from seqaudit.replay.stages.parameters import parse_parameter
 
 if TYPE_CHECKING:
@@ -203,6 +213,7 @@ class _Job:
         self._stdin = StandardInput(streamed=options.engine == "direct")
         self._problems: list[tuple[str, str]] = []
         self._carriers: frozenset[tuple[int, str]] = frozenset()
+        self._seen: dict[str, list[Seen]] = {}
         self._nobody: dict[int, str] = {}  # captures in which --at names nobody: who is there
         self._one_stage = False  # guessed: no carriers, so the second stage is left out
 
@@ -564,7 +575,8 @@ class _Job:
     def _vantages(
         self, files: Files, accounts: Iterable[Account], members: Sequence[Member]
     ) -> list[Vantage]:
-        found = []
+        found: list[Vantage] = []
+        both: list[Sequence[str]] = []
         self._nobody = {}
         seen: dict[int, list[Member]] = {}
         for member in members:
@@ -585,7 +597,23 @@ class _Job:
                 found.append(checked_vantage(known, ends))
             else:
                 found.append(inferred_vantage(ends))
+            both.append(ends["both"])
+        for link, numbers in links_of(found, both).items():
+            told = vantages_of_link(link, {n: self._prints(files[n], link) for n in numbers})
+            for number, vantage in told.items():
+                if found[number].kind == UNKNOWN:
+                    found[number] = vantage
         return found
+
+    def _prints(self, files: Sequence[File], ends: tuple[str, str]) -> list[Seen]:
+        """The first packets between two hosts in a capture, each of which tells itself."""
+        path = files[0].path
+        if path not in self._seen:
+            self._seen[path] = []
+            with contextlib.suppress(CaptureError):
+                (piece,) = plan_pieces(path, 0, 0, TO_THE_END, cuts=[])
+                self._seen[path] = prints(piece, frozenset(ends), MOST_RECORDS)
+        return self._seen[path]
 
     def _replay_settings(
         self, vantages: Sequence[Vantage], inputs: Sequence[CaptureInput]

@@ -31,15 +31,22 @@ class Losses:
         self._silent: Counter[int] = Counter()  # streams that say nothing of loss
         self._judged: set[int] = set()  # captures with a stream whose loss is known
         self._messages: set[int] = set()
+        self._known: set[int] = set()  # hashes of streams whose loss is known in some capture
+        self._own: dict[int, set[int]] = {}  # of those whose loss is not, by capture
 
     def each(self, streams: Iterable[Row]) -> Iterator[Row]:
         for stream in streams:
             capture = stream["capture"]
             if stream.get("messages"):
                 self._messages.add(capture)
+            name = hash((stream["system"], stream["id"]))
             if stream.get("lost") is not None:
                 self._judged.add(capture)
-            elif "lost" in (stream.get("unknown") or ()):
+                self._known.add(name)
+                yield stream
+                continue
+            self._own.setdefault(capture, set()).add(name)
+            if "lost" in (stream.get("unknown") or ()):
                 self._hidden[capture] += 1
             else:
                 self._silent[capture] += 1
@@ -54,9 +61,12 @@ class Losses:
         return self._hidden[capture] + others
 
     def unjudged(self, captures: Iterable[Row]) -> Iterator[Row]:
-        """Captures with messages of a known system in which no loss could be judged, and why."""
+        """Captures with messages of a known system whose loss could not be judged, in them or in
+        another, and why."""
         for number, capture in enumerate(captures):
             vantage = self._vantages[number]
+            if self._own.get(number, set()) <= self._known:  # another capture tells
+                continue
             if number in self._judged or number not in self._messages or vantage.kind == MEMBER:
                 continue
             if vantage.kind == BETWEEN:

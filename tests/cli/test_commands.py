@@ -614,3 +614,21 @@ def test_a_place_that_the_capture_contradicts_is_not_believed(lossy: Path) -> No
     assert "CP020" in {finding["rule"] for finding in report["findings"]}
     assert report["captures"][0]["vantage"]["kind"] == "unknown"
     assert report["totals"]["lost"] is None
+
+
+@pytest.mark.parametrize("scenario", ["raims/tcp-partition-1", "jgroups/u3-stale-ack-fixed-1"])
+def test_captures_of_both_ends_show_where_each_was_taken(fixtures: Path, scenario: str) -> None:
+    folder = fixtures / scenario
+    hosts = {"A.pcap": "1", "B.pcap": "2"}
+    told = [
+        f"--at={name}=10.{77 if 'raims' in scenario else 80}.0.{host}"
+        for name, host in hosts.items()
+    ]
+    files = [folder / name for name in hosts]
+    inferred, given = (
+        json.loads(run("audit", "--engine", "direct", "--format", "json", *at, *files).stdout)
+        for at in ([], told)
+    )
+    assert [c["vantage"]["origin"] for c in inferred["captures"]] == ["inferred", "inferred"]
+    for part in ("streams", "findings", "gaps", "totals"):
+        assert inferred[part] == given[part]

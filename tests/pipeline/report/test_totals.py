@@ -15,7 +15,18 @@ NOWHERE = Vantage("unknown", None, "default", "only A and B exchange unicasts")
 def stream(lost: int | None, role: str = "receiver", **more: Any) -> dict[str, Any]:
     figures = dict.fromkeys(("lost", "recovered", "unrecovered"), lost)
     why = {} if lost is not None else dict.fromkeys(figures, "not visible here")
-    return {"capture": 0, "messages": 5, "role": role, "unknown": why} | figures | more
+    return (
+        {
+            "capture": 0,
+            "system": "x",
+            "id": f"{lost} {role}",
+            "messages": 5,
+            "role": role,
+            "unknown": why,
+        }
+        | figures
+        | more
+    )
 
 
 def totals(*streams: dict[str, Any], at: Vantage = AT_B) -> dict[str, Any]:
@@ -66,3 +77,9 @@ def test_a_capture_with_one_stream_whose_loss_is_known_is_judged() -> None:
     list(losses.each([stream(None, "between"), stream(0)]))
     assert list(losses.unjudged([{"path": "x.pcap"}])) == []
     assert losses.hidden(0) == 1
+
+
+def test_a_mirror_beside_the_capture_of_the_receiver_is_judged_there() -> None:
+    losses = Losses([MIRROR, AT_B])
+    list(losses.each([stream(None, "between", id="s"), stream(3, id="s", capture=1)]))
+    assert list(losses.unjudged([{"path": "x.pcap"}, {"path": "y.pcap"}])) == []

@@ -1,0 +1,81 @@
+"""What tells one unicast packet from all others, so that it is found again in another capture.
+
+A look at the beginning of a capture, in the caller's process: it is no decoding, and what cannot be
+read is left out. TTLs and checksums are not part of a print, as routers and network cards write
+them.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from seqaudit.decoders.capture.pieces import Piece
+from seqaudit.decoders.capture.reader import Reader
+from seqaudit.decoders.contract.errors import CaptureError
+from seqaudit.decoders.network import packet_kernels as k
+from seqaudit.decoders.network.packets import PacketReader
+
+TCP: Final = 6
+UDP: Final = 17
+#: Where the checksum is in a TCP header.
+CHECKSUM: Final = (16, 18)
+#: Bytes of a packet that are compared.
+HEAD_BYTES: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One packet: its ends, what tells it from others, and when it was captured."""
+
+    source: str
+    destination: str
+    print: bytes
+    at_ns: int
+
+
+def prints(piece: Piece, ends: frozenset[str], most: int) -> list[Seen]:
+    """The first packets of TCP and UDP between two addresses; none if the file cannot be read.
+
+    Args:
+        ends: the two addresses.
+        most: records that are read.
+    """
+    found: list[Seen] = []
+    try:
+        for seen in _packets(piece, most):
+            if {seen.source, seen.destination} == ends:
+                found.append(seen)
+    except CaptureError:
+        return []
+    return found
+
+
+def _packets(piece: Piece, most: int) -> Iterator[Seen]:
+    reader = Reader(piece, False)
+    packet_reader = PacketReader(piece.capture, piece.split, compile_it=False)
+    read = 0
+    for records in reader:
+        for packets in packet_reader.read(records):
+            hosts = packets.flows.hosts
+            columns = packets.columns
+            times = packets.record_column("at_ns").tolist()
+            rows = zip(
+                *(
+                    columns[field].tolist()
+                    for field in (k.PROTOCOL, k.SOURCE, k.DESTINATION, k.START, k.STOP, k.LENGTH,
+                                  k.IP_ID, k.FRAGMENT, k.FLAGS)
+                ),
+                times,
+                strict=True,
+            )  # fmt: skip
+            for protocol, source, destination, start, stop, length, ip_id, part, flags, at in rows:
+                read += 1
+                if read > most:
+                    return
+                if protocol not in (TCP, UDP) or part >= 0 or flags & k.FLAG_MULTICAST:
+                    continue
+                head = bytes(records.data[start : min(stop, start + HEAD_BYTES)])
+                if protocol == TCP:
+                    head = head[: CHECKSUM[0]] + head[CHECKSUM[1] :]
+                key = b"%d %d %d " % (protocol, ip_id, length) + head
+                yield Seen(hosts[source], hosts[destination], key, at)
