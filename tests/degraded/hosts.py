@@ -15,7 +15,7 @@ _IPV6: Final = 0x86DD
 def ends(capture: Capture, record: Record) -> tuple[str, str] | None:
     """Source and destination address; null for what is no IP."""
     place = _LINKS.get(capture.link(record))
-    if place is None or len(record.data) < place[1] + 40:
+    if place is None or len(record.data) < place[1] + 20:
         return None
     kind = int.from_bytes(record.data[place[0] : place[0] + 2], "big")
     if kind == _IPV4:
@@ -23,6 +23,8 @@ def ends(capture: Capture, record: Record) -> tuple[str, str] | None:
     elif kind == _IPV6:
         first, size = place[1] + 8, 16
     else:
+        return None
+    if len(record.data) < first + 2 * size:
         return None
     source = record.data[first : first + size]
     destination = record.data[first + size : first + 2 * size]

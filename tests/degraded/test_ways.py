@@ -164,6 +164,13 @@ def test_a_pair_is_what_two_hosts_say_to_each_other() -> None:
     assert left == [5, 10, 15, 20, 25, 30, 35, 40]
 
 
+def test_a_pair_keeps_its_shortest_packets() -> None:
+    short = Record(BEGAN_NS, packet(1, 2, 1)[:34], 34)
+    whole = capture(4)
+    of = Subject("run/x.pcap", "x.pcap", "10.0.0.2", whole.of([*whole.records, short]))
+    assert only(spoiled("pair", ("10.0.0.1", "10.0.0.2"), of))[-1] == short
+
+
 def test_no_vantage_is_given_where_the_way_says_so() -> None:
     for name in ("pair-no-at", "head-no-at", "drop-1-no-at"):
         every = way(name)
