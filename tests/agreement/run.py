@@ -70,7 +70,7 @@ def agree(
     of_zenoh = zenoh.find(top, match)
     agreement.rows += zenoh.compare_all(of_zenoh, options, more=more)
     of_raims = raims.find(top, match)
-    agreement.rows += raims.compare_all(of_raims, options)
+    agreement.rows += raims.compare_all(of_raims, options, more=more)
     for scenario in find_scenarios(top, match):
         if scenario.truth.get("schema") == zenoh.SCHEMA or scenario.truth.get("system") == "raims":
             continue
