@@ -11,7 +11,10 @@ from seqaudit.cli.output.terminal import ShownProgress, note
 
 
 def audited(
-    captures: tuple[str, ...], at: tuple[str, ...], one_capture: bool, given: Mapping[str, Any]
+    captures: tuple[str, ...],
+    at: tuple[str, ...],
+    one_capture: bool | None,
+    given: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The report; an interruption is said and ends the command with its code."""
     begin(given)

@@ -761,7 +761,11 @@ def _borders(accounts: Iterable[Account]) -> list[_Border]:
 def _absolute(piece: Piece) -> Piece:
     if "://" in piece.path:
         return piece
-    return replace(piece, path=str(Path(piece.path).absolute()))
+    return replace(
+        piece,
+        path=str(Path(piece.path).absolute()),
+        before=tuple(_absolute(end) for end in piece.before),
+    )
 
 
 def _same(one: Sequence[Vantage], other: Sequence[Vantage]) -> bool:

@@ -6,7 +6,6 @@ problem of its capture; the others are planned.
 """
 
 import io
-import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -35,11 +34,12 @@ LARGEST_TASK_BYTES: Final = 512 * MEGABYTE
 #: cores end together, and there are few of them.
 REST_PER_TASK: Final = 2
 
+#: Of the files before one of a capture that was written in turns, so much is read again.
+PRIMED_BYTES: Final = MEGABYTE
+PRIMED_FILES: Final = 8
+
 #: A small capture costs as much as so many bytes of a large one: what has to be opened for it.
 LEAST_COST_BYTES: Final = MEGABYTE
-
-#: dumpcap's names of rotated files: NAME_00001_20240101120000.pcap
-_RING_NAME: Final = re.compile(r"(?P<stem>.+)_(?P<number>\d{5})_\d{14}(?P<rest>\.[^/]*)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class CaptureInput:
         path: a file, ``-``, or a URI that ``pyarrow.fs`` opens.
         at: a member's name or IP address, for this capture only; null: see ``Options.at``.
         parameters: as ``--param`` takes them, for this capture only.
-        more: further files of the same vantage, in order (rotated captures).
+        more: further files of the same vantage, in the order of their packets (``rotation``).
     """
 
     path: str
@@ -296,8 +296,8 @@ def plan(
             except CaptureError as problem:
                 problems.append((shown, str(problem).replace(where[shown], shown)))
                 continue
-            own += planned
             head = planned[0]
+            own += [replace(head, before=_ends(own)), *planned[1:]]
             own_files.append(
                 File(
                     shown,
@@ -315,6 +315,26 @@ def plan(
     return Plan(tuple(usable), tuple(files), tuple(pieces), shares, tuple(problems))
 
 
+def _ends(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The last bytes of the files before one, which its datagrams are compared with."""
+    ends: list[Piece] = []
+    rest = PRIMED_BYTES
+    for piece in reversed(pieces):
+        if piece.start > 0:
+            continue  # the first piece of the same file stands for it
+        if rest <= 0 or piece.compression or piece.size_bytes < 0 or len(ends) == PRIMED_FILES:
+            break
+        begin = max(0, piece.size_bytes - rest)
+        rest -= piece.size_bytes - begin
+        proven = begin == 0
+        ends.append(
+            replace(
+                piece, start=begin, stop=piece.size_bytes, proven=proven, whole=False, before=()
+            )
+        )
+    return tuple(reversed(ends))
+
+
 def stored_bytes(piece: Piece) -> int:
     """Bytes of the file that a piece reads; a compressed file is one piece and has no other end."""
     if piece.stop >= TO_THE_END:
@@ -325,18 +345,6 @@ def stored_bytes(piece: Piece) -> int:
 def cost_bytes(size: int) -> int:
     """What decoding so many bytes of a capture costs, in bytes of a large one."""
     return max(size, LEAST_COST_BYTES)
-
-
-def rotated(paths: Sequence[str]) -> list[str]:
-    """Files that look like one capture written in turns (dumpcap's ring names), in their order."""
-    rings: dict[tuple[str, str], list[tuple[int, str]]] = {}
-    for path in paths:
-        match = _RING_NAME.fullmatch(path)
-        if match:
-            key = (match["stem"], match["rest"] or "")
-            rings.setdefault(key, []).append((int(match["number"]), path))
-    longest = max(rings.values(), key=len, default=[])
-    return [path for _, path in sorted(longest)] if len(longest) > 1 else []
 
 
 def stored_size(path: str) -> int:

@@ -52,7 +52,7 @@ _MORE_FORMATS: Final = ("junit", "sarif", "html")
 def command(
     captures: tuple[str, ...],
     at: tuple[str, ...],
-    one_capture: bool,
+    one_capture: bool | None,
     shape: str,
     style: TimeStyle,
     fail_on: str,

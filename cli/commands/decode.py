@@ -19,7 +19,7 @@ from seqaudit.cli.output.terminal import ShownProgress, note
     metavar="EVENTS.parquet",
     help="The file to write; one that is there is replaced.",
 )
-def command(captures: tuple[str, ...], one_capture: bool, output: str, **given: Any) -> int:
+def command(captures: tuple[str, ...], one_capture: bool | None, output: str, **given: Any) -> int:
     """Decode captures once and keep the events, to be audited many times.
 
     seqaudit audit EVENTS.parquet reports the same as on the captures, byte for byte. The file is

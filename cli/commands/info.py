@@ -24,7 +24,7 @@ from seqaudit.cli.run import audited
 def command(
     captures: tuple[str, ...],
     at: tuple[str, ...],
-    one_capture: bool,
+    one_capture: bool | None,
     shape: str,
     limit: int,
     **given: Any,

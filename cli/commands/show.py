@@ -41,7 +41,7 @@ def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
     def part(
         captures: tuple[str, ...],
         at: tuple[str, ...],
-        one_capture: bool,
+        one_capture: bool | None,
         shape: str,
         style: TimeStyle,
         limit: int,
@@ -78,7 +78,7 @@ _part("captures", "What was read: frames, times, vantages.", ("captures", "unrea
 def recovery(
     captures: tuple[str, ...],
     at: tuple[str, ...],
-    one_capture: bool,
+    one_capture: bool | None,
     shape: str,
     style: TimeStyle,
     limit: int,

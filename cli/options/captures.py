@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from seqaudit.decoders.contract.settings import DecodeSettings
     from seqaudit.pipeline.audit import Options
     from seqaudit.pipeline.plan import CaptureInput
+    from seqaudit.pipeline.rotation import Group
 
 capture_argument: Final = click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
 
@@ -61,9 +62,12 @@ _READING: Final = (
         help="Two groups that carry the same feed: only what both lose is lost. May be repeated.",
     ),
     click.option(
-        "--one-capture",
-        is_flag=True,
-        help="The files are one rotated capture, in the order given.",
+        "--one-capture/--separate",
+        "one_capture",
+        default=None,
+        help="All files are one capture that was written in turns, or each is one by itself. "
+        "Without either, files of dumpcap -b and tcpdump -C, -G and -W are recognised by their "
+        "names and times. Their order is that of their first packets.",
     ),
 )
 
@@ -171,23 +175,19 @@ time_option: Final = click.option(
 
 
 def inputs_of(
-    captures: Sequence[str], at: Iterable[str], one_capture: bool
+    captures: Sequence[str], at: Iterable[str], one_capture: bool | None
 ) -> tuple["list[CaptureInput]", str | None]:
     """Captures with their own vantages, and the vantage of the others.
+
+    Args:
+        one_capture: whether all files are one; null: as their names and times say.
 
     Raises:
         click.UsageError: two vantages for the same captures.
     """
-    from seqaudit.pipeline.plan import CaptureInput, rotated
+    from seqaudit.pipeline.plan import CaptureInput
+    from seqaudit.pipeline.rotation import arranged
 
-    if not one_capture:
-        ring = rotated(captures)
-        if ring:
-            click.echo(
-                f"note: {safe(ring[0])} and {len(ring) - 1} more look like one rotated capture; "
-                "--one-capture audits them as one",
-                err=True,
-            )
     shared: str | None = None
     own: dict[str, str] = {}
     for text in at:
@@ -203,10 +203,31 @@ def inputs_of(
             raise click.UsageError(f"--at {safe(text)}: no capture is called {safe(file)}")
         else:
             shared = text
-    if one_capture:
-        first, *more = captures
-        return [CaptureInput(first, own.get(first), more=tuple(more))], shared
-    return [CaptureInput(path, own.get(path)) for path in captures], shared
+    inputs = []
+    for group in arranged(captures, insist=bool(one_capture), forbid=one_capture is False):
+        first, *more = group.files
+        places = dict.fromkeys(own[path] for path in group.files if path in own)
+        if len(places) > 1:
+            raise click.UsageError(
+                f"{safe(first)} and {len(more)} more are one capture, and --at names "
+                f"{' and '.join(map(safe, places))}; give one place, or --separate"
+            )
+        inputs.append(CaptureInput(first, next(iter(places), None), more=tuple(more)))
+        if more:
+            _tell_of_rotation(group)
+    return inputs, shared
+
+
+def _tell_of_rotation(group: "Group") -> None:
+    """Say which files were taken as one capture, unless that is what was asked for."""
+    insisted = group.why == "--one-capture"
+    if insisted and not group.moved:
+        return
+    which = f"{safe(group.files[0])} and {len(group.files) - 1} more are one capture"
+    why = "" if insisted else f" written in turns ({group.why})"
+    order = ", put in the order of their first packets" if group.moved else ""
+    advice = "" if insisted else "; --separate audits each by itself"
+    click.echo(f"note: {which}{why}{order}{advice}", err=True)
 
 
 def options_of(

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from seqaudit.cli.output.outcomes import Judged, Report, failing, findings_by_capture, unjudged
-from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.text import filter_of, frame_at, safe
 
 
 def junit(report: Report, fail_on: str) -> str:
@@ -106,5 +106,5 @@ def _told(finding: Any) -> str:
     lines = [f"{finding['severity']} ({finding['certainty']}): {safe(finding['text'])}"]
     if finding["stream"] is not None:
         lines.append(f"  stream {safe(finding['stream'])}")
-    lines += [f"  frame {e['frame']}: {safe(e['shows'])}" for e in finding["evidence"]]
-    return "\n".join([*lines, f"  filter: {safe(finding['filter'])}"])
+    lines += [f"  frame {frame_at(e)}: {safe(e['shows'])}" for e in finding["evidence"]]
+    return "\n".join([*lines, f"  filter: {filter_of(finding)}"])

@@ -19,7 +19,7 @@ from seqaudit.cli.output.listing import Listing
 from seqaudit.cli.output.outcomes import SEVERITIES, Report, unjudged
 from seqaudit.cli.output.several import names
 from seqaudit.cli.output.table import capture_name, gravest_first, render_rules, render_tables
-from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.text import filter_of, frame_at, safe
 from seqaudit.cli.output.times import TimeStyle, time_formatter
 from seqaudit.replay.stages.rules import RULES
 
@@ -153,7 +153,8 @@ def _finding(finding: Any, capture: Any, style: TimeStyle) -> Iterator[str]:
     where = _text(capture_name(capture))
     if finding["frame"] is not None:
         at = time_formatter(style, capture["first_ns"])(finding["at_ns"])
-        where += f", frame {finding['frame']} at {_text(at)}"
+        frame = frame_at(finding)
+        where += f", frame {_text(frame)} at {_text(at)}"
     if finding["stream"] is not None:
         where += f", stream {_text(finding['stream'])}"
     yield f'<article class="{severity}"><h3><span class="badge {severity}">{severity}</span>'
@@ -161,9 +162,11 @@ def _finding(finding: Any, capture: Any, style: TimeStyle) -> Iterator[str]:
     yield f'<span class="dim">({finding["certainty"]})</span></h3>'
     yield f'<p>{_text(finding["text"])}</p><p class="dim">{where}</p>'
     if finding["evidence"]:
-        rows = (f"<li>frame {e['frame']}: {_text(e['shows'])}</li>" for e in finding["evidence"])
+        rows = (
+            f"<li>frame {_text(frame_at(e))}: {_text(e['shows'])}</li>" for e in finding["evidence"]
+        )
         yield f"<ol>{''.join(rows)}</ol>"
-    yield f'<p><span class="dim">filter:</span> <code>{_text(finding["filter"])}</code></p>'
+    yield f'<p><span class="dim">filter:</span> <code>{_text(filter_of(finding))}</code></p>'
     yield "<details><summary>What this means</summary>"
     yield f"<p>{_text(rule.meaning)}</p><p>Detected: {_text(rule.detection)}</p>"
     yield f"<p>What to do: {_text(rule.action)}</p></details></article>"

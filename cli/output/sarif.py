@@ -18,7 +18,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from seqaudit.cli.output.outcomes import Judged, Report, unjudged
-from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.text import filter_of, frame_at, safe
 from seqaudit.replay.stages.rules import RULES
 
 SCHEMA: Final = (
@@ -120,22 +120,23 @@ def _result(
     finding: Mapping[str, Any], file: Mapping[str, Any], places: Mapping[str, int], print_: str
 ) -> dict[str, Any]:
     related = [
-        _location(file, evidence["frame"], None)
+        _location(file, frame_at(evidence), None)
         | {"id": number, "message": {"text": safe(evidence["shows"])}}
         for number, evidence in enumerate(finding["evidence"], 1)
     ]
+    where = None if finding["frame"] is None else frame_at(finding)
     return {
         "ruleId": finding["rule"],
         "ruleIndex": places[finding["rule"]],
         "level": _LEVELS[finding["severity"]],
         "message": {"text": safe(finding["text"])},
-        "locations": [_location(file, finding["frame"], finding["stream"])],
+        "locations": [_location(file, where, finding["stream"])],
         **({"relatedLocations": related} if related else {}),
         "partialFingerprints": {"seqaudit/v1": print_},
         "properties": {
             "atNs": finding["at_ns"],
             "certainty": finding["certainty"],
-            "filter": safe(finding["filter"]),
+            "filter": filter_of(finding),
             "frame": finding["frame"],
             "seqnos": finding["seqnos"],
             "system": finding["system"],
@@ -143,7 +144,7 @@ def _result(
     }
 
 
-def _location(file: Mapping[str, Any], frame: int | None, stream: str | None) -> dict[str, Any]:
+def _location(file: Mapping[str, Any], frame: str | None, stream: str | None) -> dict[str, Any]:
     logical = []
     if frame is not None:
         logical.append({"name": f"frame {frame}", "kind": "frame"})

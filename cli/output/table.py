@@ -15,7 +15,7 @@ from seqaudit.cli.output.several import (
     gravest_captures_first,
     numbers,
 )
-from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.text import filter_of, frame_at, safe
 from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
 from seqaudit.cli.output.verdict import plural, verdict
 
@@ -394,14 +394,15 @@ def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableT
         parts.append(head)
         where = safe(names[finding["capture"]])
         if finding["frame"] is not None:
-            where += f", frame {finding['frame']} at {show_time(finding['at_ns'])}"
+            at = frame_at(finding)
+            where += f", frame {at} at {show_time(finding['at_ns'])}"
         parts.append(_indented(where, 2))
         parts.append(_indented(safe(finding["text"]), 2))
         parts += [
-            _indented(f"frame {evidence['frame']}: {safe(evidence['shows'])}", 4)
+            _indented(f"frame {frame_at(evidence)}: {safe(evidence['shows'])}", 4)
             for evidence in finding["evidence"]
         ]
-        parts.append(_indented(f"filter: {safe(finding['filter'])}", 2))
+        parts.append(_indented(f"filter: {filter_of(finding)}", 2))
     if more:
         parts.append(Text(f"... and {more} more; --limit 0 shows all", style="dim"))
     parts.append(Text(""))
@@ -514,7 +515,8 @@ def _pair(value: Mapping[str, int | None] | None) -> str:
 
 
 def _frame(gap: Report, key: str) -> str:
-    return _count(gap.get(key))
+    place = gap.get(f"{key}_file")
+    return _count(gap.get(key)) + (f" of file {place + 1}" if place is not None else "")
 
 
 def _span(capture: Report) -> str:

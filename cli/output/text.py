@@ -5,11 +5,24 @@ the Unicode controls that reorder or hide text.
 """
 
 import unicodedata
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 #: Categories that have no picture of their own: controls, formats (bidi, zero width), surrogates,
 #: private use, unassigned, line and paragraph separators.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+
+
+def frame_at(entry: Mapping[str, Any]) -> str:
+    """``4``, or ``4 of cap.pcap2`` in a capture of several files: a number is one of a file."""
+    file = entry.get("file")
+    return f"{entry['frame']}" + (f" of {safe(file)}" if file is not None else "")
+
+
+def filter_of(finding: Mapping[str, Any]) -> str:
+    """A finding's display filter, and for which file of a capture of several it is."""
+    file = finding.get("filter_file")
+    return safe(finding["filter"]) + (f" (in {safe(file)})" if file is not None else "")
 
 
 def safe(text: object) -> str:

@@ -69,6 +69,8 @@ class Piece:
     big_endian: bool = False
     previous_ns: int | None = None
     interfaces: tuple[pcapng.Interface, ...] = ()
+    #: Ends of the files before, of a capture that was written in turns: they prime this piece.
+    before: tuple["Piece", ...] = ()
 
 
 @dataclass(slots=True)

@@ -4,13 +4,17 @@
 second. Neither knows Spark: they run in a worker and in the direct engine alike.
 """
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.capture.pieces import Piece
 from seqaudit.decoders.capture.reader import Reader
+from seqaudit.decoders.contract.errors import CaptureError
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
@@ -52,6 +56,7 @@ def decode_piece(
     streams = _Streams(piece, settings, account, compile_it=compile_it)
     if settings.finish_fragments and piece.whole:
         assembler = Assembler(settings, compile_it=compile_it)
+    _prime(packet_reader, piece.before, compile_it=compile_it)
     for records in reader:
         for packets in packet_reader.read(records):
             batches, claimed = dispatcher.decode(packets.datagrams)
@@ -73,6 +78,24 @@ def decode_piece(
         account.undecoded[f"link type not understood: {link_name(link)}"] = count
     account.undecoded.pop("link type not understood", None)
     yield account.row(_reader_account(piece, reader) | streams.facts(), dispatcher.accounts())
+
+
+def _prime(packet_reader: PacketReader, before: Sequence[Piece], *, compile_it: bool) -> None:
+    """Have the packets at the end of the files before in mind: a datagram that came twice may have
+    come first there."""
+    behind = sum(piece.size_bytes for piece in before)
+    for piece in before:
+        with contextlib.suppress(CaptureError):  # its own account says what is wrong with it
+            for records in Reader(piece, compile_it):
+                primes = replace(
+                    records,
+                    section=0,
+                    frame=np.zeros(records.count, np.int64),
+                    offset=records.offset - behind,
+                )
+                for _ in packet_reader.read(primes):
+                    pass
+        behind -= piece.size_bytes
 
 
 class _Streams:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import lru_cache
 from itertools import chain, groupby
 from operator import itemgetter
+from pathlib import PurePath
 from typing import Any, Final
 
 import numpy as np
@@ -228,6 +229,7 @@ class FrameNumbers:
     def __init__(self, files: Sequence[Sequence[File]], counts: Mapping[int, int]) -> None:
         """``counts``: frames of each split."""
         self._several = [len(own) > 1 for own in files]
+        self._names = [[PurePath(file.shown).name for file in own] for own in files]
         self._starts: list[int] = []  # first split of each file
         self._places: list[int] = []  # place of the file in its capture
         self._moves: dict[int, int] = {}  # from a job frame of a split to its number
@@ -249,6 +251,12 @@ class FrameNumbers:
         """Which file of its capture a job frame is in, from 0."""
         place = bisect.bisect_right(self._starts, frame >> FRAME_BITS) - 1
         return self._places[max(place, 0)]
+
+    def named(self, capture: int, place: int | None) -> str | None:
+        """The name of a file of a capture of several; null of a capture of one."""
+        if place is None or not self._several[capture]:
+            return None
+        return self._names[capture][place]
 
     def resolved(self, value: Any, capture: int) -> Any:
         """A value with every job frame in it replaced.
@@ -622,15 +630,26 @@ def _finding(detail: Row, frames: FrameNumbers, called: Names, spans: Spans) -> 
         finding.setdefault(key, None)
     capture = finding["capture"]
     finding = dict(frames.resolved(finding, capture))
-    told = {
-        key: _told(key, value, called) for key, value in frames.resolved(facts, capture).items()
-    }
+    if shown and (name := frames.named(capture, frames.file(shown[0]))) is not None:
+        finding["filter_file"] = name
+    finding = _of_file(finding, frames, capture)
+    facts = frames.resolved(facts, capture)
+    told = {key: _told(key, value, called) for key, value in facts.items()}
+    for key in facts:
+        if (name := frames.named(capture, facts.get(f"{key}_file"))) is not None:
+            told[key] += f" of {name}"
     finding["text"] = _filled(finding["text"], told)
     finding["evidence"] = [
-        evidence | {"shows": _filled(evidence["shows"], told)}
+        _of_file(evidence, frames, capture) | {"shows": _filled(evidence["shows"], told)}
         for evidence in finding.get("evidence") or []
     ]
     return finding
+
+
+def _of_file(row: Row, frames: FrameNumbers, capture: int) -> Row:
+    """A row with the name of the file that its frame is in, in a capture of several."""
+    name = frames.named(capture, row.get("frame_file"))
+    return row if name is None else row | {"file": name}
 
 
 def _holds(conditions: Mapping[str, int] | None, end_ns: int | None) -> bool:

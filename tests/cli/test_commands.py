@@ -394,11 +394,17 @@ def test_rotated_files_are_recognized_and_can_be_one_capture(tmp_path: Path, los
         at += 16 + int.from_bytes(content[at + 8 : at + 12], "little")
     ring[0].write_bytes(content[:at])
     ring[1].write_bytes(content[:24] + content[at:])
-    several = run("audit", *ring)
-    assert "--one-capture audits them as one" in several.stderr
+    found = run("audit", "--format", "json", *ring)
+    assert f"{ring[0]} and 1 more are one capture written in turns (dumpcap ring); " in found.stderr
+    assert json.loads(found.stdout)["totals"]["captures"] == 1
     one = run("audit", "--format", "json", "--one-capture", *ring)
-    assert one.stderr == ""
-    assert json.loads(one.stdout)["totals"]["captures"] == 1
+    assert (one.stderr, one.stdout) == ("", found.stdout)
+    backwards = run("audit", "--format", "json", *reversed(ring))
+    assert "put in the order of their first packets" in backwards.stderr
+    assert backwards.stdout == found.stdout
+    several = run("audit", "--format", "json", "--separate", *ring)
+    assert several.stderr == ""
+    assert json.loads(several.stdout)["totals"]["captures"] == 2
 
 
 def test_rules_are_listed_and_explained() -> None:

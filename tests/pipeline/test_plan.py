@@ -20,7 +20,6 @@ from seqaudit.pipeline.plan import (
     Shares,
     StandardInput,
     plan,
-    rotated,
 )
 
 
@@ -176,10 +175,3 @@ def test_a_standard_input_of_unknown_length_is_worth_compiled_kernels(
     with pytest.raises(SeqauditError, match="enough"):
         audit([CaptureInput("-")], Options(engine="direct"))
     assert wanted == [compiled]
-
-
-def test_dumpcaps_ring_files_are_recognized_as_one_rotated_capture() -> None:
-    ring = [f"r/lab_{n:05d}_2024010112000{n}.pcapng" for n in (2, 1, 3)]
-    assert rotated([*ring, "other.pcap"]) == [ring[1], ring[0], ring[2]]
-    assert rotated([ring[0], "other.pcap"]) == []
-    assert rotated(["a_1.pcap", "a_2.pcap"]) == []
