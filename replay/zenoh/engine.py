@@ -27,7 +27,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from seqaudit.decoders.contract.events import FRAME_BITS, Flag, Kind
 from seqaudit.replay.contract.event import Event
@@ -39,7 +39,7 @@ from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.sequence.unwrap import SAMPLE_MASK, unwrap
 from seqaudit.replay.zenoh.cache import evicted
 from seqaudit.replay.zenoh.document import DocumentSettings, DocumentWorld, passed_on
-from seqaudit.replay.zenoh.hops import Held, HopCounter, Message, initial_sn
+from seqaudit.replay.zenoh.hops import Held, Hop, HopCounter, Message, initial_sn
 from seqaudit.replay.zenoh.keys import (
     UNRESOLVED,
     Advanced,
@@ -88,6 +88,23 @@ class End:
     initial: int | None = None
 
 
+class Jump(NamedTuple):
+    """Live samples [first, stop) that are passed over between two frames of one counter.
+
+    Attributes:
+        before, after: sns of the frames of the samples around them.
+        since, at: when these came.
+    """
+
+    first: int
+    stop: int
+    counter: HopCounter
+    before: int
+    after: int
+    since: Mark
+    at: Mark
+
+
 @dataclass(slots=True)
 class Source:
     """One publisher entity in one direction (S25); sns wrap at 2^32 (S24)."""
@@ -112,6 +129,9 @@ class Source:
     first: Mark | None = None
     last: Mark | None = None
     has_cache: bool = False
+    hop: Hop | None = None  # of its last accepted live sample
+    mixed: bool = False  # its samples use several counters
+    jumps: list[Jump] = field(default_factory=list)
     depth: int | None = None  # of its cache, at least, as replies show; null: no reply
     fragmented: int = 0
 
@@ -205,6 +225,8 @@ class ZenohEngine:
         if word == "cut":
             if len(self._cuts) < MAX_QUERIES:
                 self._cuts.append(max(event.at_ns, self._cuts[-1] if self._cuts else 0))
+            for counter in self.counters.values():
+                counter.cut_at(event.frame)
             return
         if word == "batches":
             self.doubted_frames[event.frame >> FRAME_BITS] += event.count
@@ -391,6 +413,13 @@ class ZenohEngine:
         taken = self._counter(event).taken
         return taken is None or self._place(event.stamp, event) >= taken.accepted_from
 
+    def _hop(self, event: Event, raw: int | None) -> Hop | None:
+        """Where a message travelled; null without a transport sn (low latency)."""
+        if raw is None:
+            return None
+        counter = self._counter(event)
+        return None if counter.taken is None else Hop(counter, self._place(raw, event))
+
     def _place(self, raw: int, event: Event) -> int:
         """The frame of a message, by its sn: one of the run of frames that was taken just now.
 
@@ -473,6 +502,8 @@ class ZenohEngine:
         count = raw_stop - raw
         first = source.unwrapped(raw)
         stop = first + count
+        if accepted:
+            self._came_by(source, first, event)
         source.near = stop - 1
         source.first = source.first or event.first_mark()
         before, source.last = source.last, event.last_mark()
@@ -498,6 +529,23 @@ class ZenohEngine:
             self.lanes_of(subscriber).sample(first, stop, arrival, None)
             if subscriber.waiting is not None:
                 self._next_due = min(self._next_due, subscriber.waiting.at_ns + self._grace_ns + 1)
+
+    def _came_by(self, source: Source, first: int, event: Event) -> None:
+        """Notes by which counter live samples came, and what was passed over before them."""
+        here, last = self._hop(event, _first_hop(event)), self._hop(event, _last_hop(event))
+        before, source.hop = source.hop, last
+        if here is None or before is None:
+            return
+        if before.counter is not here.counter:
+            source.mixed = True
+        elif source.live and first > source.live.stop() and len(source.jumps) < MAX_QUERIES:
+            assert source.last is not None
+            source.jumps.append(
+                Jump(
+                    source.live.stop(), first, here.counter, before.sn, here.sn,
+                    source.last, event.first_mark(),
+                )
+            )  # fmt: skip
 
     # -- the document's machine ------------------------------------------------------------------
 
@@ -800,6 +848,7 @@ class ZenohEngine:
         subscribers = self._asking(requester, event.destination, told)
         place = next((s for s in self._sources_of(requester, told.source)), None)
         sort = self._sort(told, asked, subscribers, requester, key, place)
+        hop = self._hop(event, _first_hop(event))
         depth = self.parameters.value("cache_depth")
         number = len(self.queries) + self.unlisted_queries
         timeout = detail.get("timeout_ms", self.parameters.value("query_timeout_ms"))
@@ -808,6 +857,7 @@ class ZenohEngine:
             _placed(place, asked.first), _placed(place, asked.last), event.first_mark(),
             event.at_ns + timeout * 1_000_000,
             newest=place.live.stop() - 1 if place is not None and place.live else None,
+            asked_by=hop,
         )  # fmt: skip
         if depth is not None and place is not None and asked.has_range:
             stop = 2**63 if query.last is None else query.last + 1
@@ -946,6 +996,7 @@ class ZenohEngine:
         assert event.destination is not None
         query = self._open.pop((event.destination, detail["id"]), None)
         if query is not None:
+            query.answered_by = self._hop(event, _first_hop(event))
             query.reply_gap = self._gap_since(query, event.at_ns)
             self._end_query(query, event.first_mark())
 
@@ -998,6 +1049,19 @@ def _note_qos(source: Source, detail: Mapping[str, Any], event: Event, count: in
 
 def _address(endpoint: str) -> str:
     return endpoint.rpartition(":")[0].strip("[]")
+
+
+def _first_hop(event: Event) -> int | None:
+    """The transport sn of the frame of a message, or of the last piece of one."""
+    return event.seqno if event.wire_kind == "Fragment" else event.stamp
+
+
+def _last_hop(event: Event) -> int | None:
+    """The same for the last message of a run."""
+    if event.wire_kind == "Fragment" or event.stamp is None:
+        return _first_hop(event)
+    last: int = event.details().get("last_hop", event.stamp)
+    return last
 
 
 def _placed(source: Source | None, raw: int | None) -> int | None:

@@ -1,19 +1,31 @@
 """What a replayed zenoh session says: streams, gaps, queries, findings (design 4.5)."""
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from seqaudit.decoders.contract.events import NO_CONVERSATION
-from seqaudit.replay.contract.finding import Certainty, Finding, Severity
+from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter, listed, parts_of
 from seqaudit.replay.contract.results import ACCOUNT, GAP, QUERY, STREAM, Result
+from seqaudit.replay.contract.worth import (
+    BEGINNING,
+    END,
+    LIKELY,
+    ORDERED,
+    SHOWN,
+    UNDECIDABLE,
+    Claim,
+)
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Gap, Outcome, between
-from seqaudit.replay.sequence.ranges import RangeSet, inclusive
+from seqaudit.replay.sequence.ranges import Range, RangeSet, inclusive
+from seqaudit.replay.zenoh import certificates
 from seqaudit.replay.zenoh.engine import Source, Unnumbered, ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
+from seqaudit.replay.zenoh.keys import UNRESOLVED
 from seqaudit.replay.zenoh.legs import LINK_RULES
 from seqaudit.replay.zenoh.rules import ZENOH
 from seqaudit.replay.zenoh.subscriber import (
@@ -36,6 +48,8 @@ DOCUMENT_PARAMETERS: Final = (
 )  # fmt: skip
 #: Rules about the design document's machine on today's traffic.
 DOCUMENT_RULES: Final = frozenset({"ZN023", "ZN024"})
+#: Priority and channel of the replies of a cache (zenoh.md 9.2): Data, reliable.
+FINALS: Final = 5 * 2 + 1
 MAX_WAITS: Final = 100
 WAIT_NS: Final = 1_000_000_000
 STORM_QUERIES: Final = 20
@@ -46,6 +60,15 @@ REFUSED: Final = "no sample that its receiver accepts passed here"
 UNMATCHED: Final = "no subscriber that it matches was declared here when its samples came"
 
 BEGAN_LATER: Final = "the capture began after the session: earlier samples are unknown"
+
+#: Why nothing is proven of what is missing.
+OR_NOT_CAPTURED: Final = "lost, or not captured: no frame here shows which"
+#: Of the samples above the first of a gap.
+ASKED_FROM: Final = (
+    "a request names the first missing sample only, so the others were lost, or not captured"
+)
+#: Outcomes that are no loss.
+NO_LOSS: Final = frozenset({Outcome.REORDERED, Outcome.UNCAPTURED, Outcome.UNASKED})
 
 #: Where samples were lost, of what one leg shows (zenoh.md 11).
 ON_LINK: Final = "on this link"
@@ -116,9 +139,8 @@ class _Zenoh(Reporter):
             yield self.finding(
                 self.make(
                     stream, "ZN017", Certainty.PROVEN,
-                    "{count:key expression} {count|is a number|are numbers} that {count|was|were} "
-                    "declared before the capture "
-                    "began.",
+                    "{count:key expression} {count|is a number|are numbers} whose declaration is "
+                    "not in this capture.",
                     facts={"count": engine.keys.unresolved},
                 ),
                 None,
@@ -407,27 +429,18 @@ class _Zenoh(Reporter):
         engine = self.engine
         role = engine.role(source.sender, source.receiver)
         sure = role == "receiver" and engine.world is None
-        here = Certainty.PROVEN if sure else Certainty.LIKELY
+        mine = self._queries_of(source, subscriber)
         gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
-        recovered = [gap for gap in gaps if Outcome.RECOVERED in gap.parts]
-        if recovered:
-            yield self.gap_finding(
-                stream, "ZN001", recovered, parts_of(recovered, Outcome.RECOVERED),
-                "{count:sample} of {sender_member} {count|was|were} missed and recovered from "
-                "{caches}, the "
-                "slowest {slowest} after the gap showed." if engine.world is None else
-                "{count:sample} of {sender_member} {count|was|were} missed and would have been "
-                "recovered from "
-                "the design document's cache {caches}.",
-                claim=here,
-                slowest=shown(subscriber.recovery.percentiles()["max"]),
-                caches=self._caches(source, subscriber),
-            )  # fmt: skip
+        shown_by_requests = certificates.recovered(source, subscriber, mine) if sure else RangeSet()
+        yield from self._recovered(stream, source, subscriber, gaps, shown_by_requests)
         if role != "sender":
-            yield from self._missed(stream, subscriber, subscriber.misses, here)
-            yield from self._missed_by_some(stream, subscriber, here)
-            yield from self._tail(stream, source, subscriber, here)
-        yield from self._document_findings(stream, source, subscriber, here)
+            proven = certificates.missed(source, subscriber.misses, mine) if sure else RangeSet()
+            yield from self._missed(stream, subscriber, subscriber.misses, proven)
+            yield from self._missed_by_some(stream, subscriber)
+            yield from self._tail(stream, source, subscriber)
+        if role == "receiver" and engine.world is None:
+            yield from self._not_captured(stream, subscriber, gaps)
+        yield from self._document_findings(stream, source, subscriber)
         still_open = [gap for gap in gaps if Outcome.GONE in gap.parts]
         if still_open:
             yield self.gap_finding(
@@ -435,28 +448,23 @@ class _Zenoh(Reporter):
                 "{count:sample} of {sender_member} {count|was|were} asked for and missing when "
                 "the capture "
                 "ended.",
+                claim=UNDECIDABLE,
             )  # fmt: skip
-        yield from self._where(stream, source, gaps)
+        yield from self._where(stream, source, gaps, mine)
         if subscriber.repeat_count and role != "sender":
             yield from self.note(
-                stream, "ZN008", subscriber.repeats, here,
+                stream, "ZN008", subscriber.repeats, Claim(Certainty.LIKELY, ORDERED.rests),
                 "{times:sample} of {sender_member} came again; the subscriber ignores "
                 "{times|it|them}.",
                 "a sample that was there already", times=subscriber.repeat_count,
             )  # fmt: skip
-        yield from self.note(
-            stream, "ZN006", source.discarded,
-            Certainty.LIKELY if source.network_duplicates else here,
-            "{count:sample} of {sender_member} arrived in frames that the receiving transport "
-            "throws away.",
-            "a frame whose sn is not newer than the last",
-        )  # fmt: skip
+        yield from self._discarded(stream, source, mine, sure=sure)
         yield from self._query_findings(stream, source, subscriber)
         waits = [w for w in subscriber.waits if w.released.at_ns - w.held.at_ns >= WAIT_NS]
         if waits and role != "sender":
             longest = max(waits, key=lambda w: w.released.at_ns - w.held.at_ns)
             yield self.make(
-                stream, "ZN014", here,
+                stream, "ZN014", Claim(Certainty.LIKELY, Rests(timed=True, ordered=True)),
                 "{times:time} samples of {sender_member} waited behind missing ones, {waited} in "
                 "all, the longest for {wait}.",
                 seqnos=[(w.first, w.stop) for w in waits[:MAX_EVIDENCE]],
@@ -469,8 +477,104 @@ class _Zenoh(Reporter):
                 },
             )  # fmt: skip
 
+    def _recovered(
+        self,
+        stream: Stream,
+        source: Source,
+        subscriber: Subscriber,
+        gaps: list[Gap],
+        proven: RangeSet,
+    ) -> Iterator[Finding]:
+        """What was missed and came back; of each gap a request proves the first sample (ZN001)."""
+        found = [gap for gap in gaps if Outcome.RECOVERED in gap.parts]
+        parts = RangeSet(parts_of(found, Outcome.RECOVERED))
+        sure = RangeSet(r for a, b in proven for r in parts.within(a, b))
+        rest = _difference(parts, sure)
+        for ranges, claim in (
+            (sure, ORDERED),
+            (rest, Claim(Certainty.LIKELY, _rests(found), why=ASKED_FROM if sure else "")),
+        ):
+            mine = [gap for gap in found if _touches(gap, Outcome.RECOVERED, ranges)]
+            if not ranges:
+                continue
+            yield self.gap_finding(
+                stream, "ZN001", mine, ranges,
+                "{count:sample} of {sender_member} {count|was|were} missed and recovered from "
+                "{caches}, the "
+                "slowest {slowest} after the gap showed." if self.engine.world is None else
+                "{count:sample} of {sender_member} {count|was|were} missed and would have been "
+                "recovered from "
+                "the design document's cache {caches}.",
+                claim=claim,
+                slowest=shown(subscriber.recovery.percentiles()["max"]),
+                caches=self._caches(source, subscriber),
+            )  # fmt: skip
+
+    def _not_captured(
+        self, stream: Stream, subscriber: Subscriber, gaps: list[Gap]
+    ) -> Iterator[Finding]:
+        """What the subscriber had, or may have had, and the capture does not hold."""
+        for sure in (True, False):
+            holes = [hole for hole in subscriber.had if certificates.had(hole) is sure]
+            if holes:
+                yield self.make(
+                    stream, "CP007", ORDERED if sure else LIKELY,
+                    "{receiver_member} had {count:sample} of {sender_member} that "
+                    "{count|is|are} not in this capture: its next request begins above "
+                    + ("{count|it|them}, and it sent none between." if sure else
+                       "{count|it|them}. Or it asked, in vain, and that is not in this capture."),
+                    seqnos=[(hole.first, hole.stop) for hole in holes],
+                    mark=holes[0].query.asked,
+                    evidence=[(h.query.asked, f"query {h.query.text}")
+                              for h in holes[:MAX_EVIDENCE]],
+                    facts={"count": sum(hole.stop - hole.first for hole in holes)},
+                )  # fmt: skip
+        unasked = [gap for gap in gaps if Outcome.UNASKED in gap.parts]
+        if unasked:
+            yield self.gap_finding(
+                stream, "CP007", unasked, parts_of(unasked, Outcome.UNASKED),
+                "{count:sample} of {sender_member} {count|is|are} not in this capture, and no "
+                "request of {receiver_member} for {count|it|them} either, which asks at other "
+                "gaps: it had {count|it|them} and the capture missed {count|it|them}, or the "
+                "capture missed the request; whether {count|it was|they were} lost cannot be "
+                "told.",
+                claim=UNDECIDABLE,
+            )  # fmt: skip
+
+    def _discarded(
+        self, stream: Stream, source: Source, mine: list[Query], *, sure: bool
+    ) -> Iterator[Finding]:
+        """Samples in frames that came and were thrown away; some were asked for later (ZN006)."""
+        asked = certificates.asked_for(mine)
+        marks = source.discarded.marks
+        lacked = RangeSet(
+            (sn, sn + 1)
+            for a, b in source.discarded.ranges
+            for sn in sorted(asked)
+            if sure
+            and marks
+            and not source.network_duplicates
+            and a <= sn < b
+            and asked[sn].asked > marks[-1]
+        )
+        rest = _difference(source.discarded.ranges, lacked)
+        for ranges, claim in ((lacked, ORDERED), (rest, Claim(Certainty.LIKELY, ORDERED.rests))):
+            if ranges:
+                yield self.make(
+                    stream, "ZN006", claim,
+                    "{count:sample} of {sender_member} arrived in frames that the receiving "
+                    "transport throws away"
+                    + (", and its subscriber asked for {count|it|them} later."
+                       if ranges is lacked else "."),
+                    seqnos=listed(ranges),
+                    mark=marks[0] if marks else None,
+                    evidence=[(mark, "a frame whose sn is not newer than the last")
+                              for mark in marks[:MAX_EVIDENCE]],
+                    facts={"count": ranges.total()},
+                )  # fmt: skip
+
     def _document_findings(
-        self, stream: Stream, source: Source, subscriber: Subscriber, certainty: Certainty
+        self, stream: Stream, source: Source, subscriber: Subscriber
     ) -> Iterator[Finding]:
         world = self.engine.world
         if world is None or not isinstance(subscriber, DocumentSubscriber):
@@ -498,7 +602,7 @@ class _Zenoh(Reporter):
                 default="cache_history" if world.settings.enabled else None,
             )  # fmt: skip
         yield from self.note(
-            stream, "ZN024", asked.collided, certainty,
+            stream, "ZN024", asked.collided, Claim(Certainty.LIKELY, ORDERED.rests),
             "{count:sample} would have been dropped as repeats: {publishers} publishers of one "
             "session share the source id {sender_member}.",
             "a sample whose sn another publisher has used",
@@ -516,71 +620,81 @@ class _Zenoh(Reporter):
         )
         return ", ".join(names[:MAX_EVIDENCE]) or "a cache that does not name itself"
 
-    def _missed_by_some(
-        self, stream: Stream, subscriber: Subscriber, certainty: Certainty
-    ) -> Iterator[Finding]:
+    def _missed_by_some(self, stream: Stream, subscriber: Subscriber) -> Iterator[Finding]:
         """Of several subscribers with one key expression, some got less than others (S28)."""
         lanes = self.engine.lanes_of(subscriber).all
         all_miss = {(miss.first, miss.stop) for miss in subscriber.misses}
         for number, lane in enumerate(lanes, 1):
             own = [miss for miss in lane.misses if (miss.first, miss.stop) not in all_miss]
             who = f" (subscriber {number} of {len(lanes)} with one key expression)"
-            yield from self._missed(stream, subscriber, own, certainty, who)
+            yield from self._missed(stream, subscriber, own, RangeSet(), who)
 
     def _missed(
         self,
         stream: Stream,
         subscriber: Subscriber,
         missed: list[Miss],
-        certainty: Certainty,
+        proven: RangeSet,
         who: str = "",
     ) -> Iterator[Finding]:
+        """Misses, by cause; those that captured frames prove apart from the others (ZN002)."""
         for cause in Cause:
             misses = [miss for miss in missed if miss.cause is cause]
-            if not misses:
-                continue
-            text = (
-                "{count:sample} of {sender_member} {count|was|were} missed and did not come back "
-                "({cause}); "
-                f"due: {{callbacks}}{who}."
-            )
-            severity = None
-            if cause is Cause.NOBODY:
-                text = (
-                    "{count:message} of {sender_member} did not come, by the numbers that ROS 2 "
-                    "puts into their attachments; nothing asks for them, and no callback tells of "
-                    "them."
-                )
-            if cause is Cause.CUT:
-                certainty, severity = Certainty.UNDECIDABLE, Severity.INFO
-                text = text.replace("due: {callbacks}", "if so, due: {callbacks}")
-                text = text.replace("did not come back", "were not seen to come back")
-            if self.engine.parameters.value("rules") == "document":
-                text = text.replace("due: {callbacks}", "an error is due in its log")
-            if self.engine.world is not None:
-                text = text.replace("did not come back", "would not have come back")
-                text = text.replace("is due", "would have been due")
-            yield self.make(
-                stream, "ZN002", certainty, text,
-                seqnos=[(miss.first, miss.stop) for miss in misses],
-                mark=misses[0].due,
-                evidence=[(miss.due, f"{miss.stop - miss.first} missing")
-                          if cause is Cause.NOBODY else
-                          (miss.due, f"a miss callback was due: {miss.stop - miss.first}")
-                          for miss in misses[:MAX_EVIDENCE]],
-                facts={
-                    "count": sum(miss.stop - miss.first for miss in misses),
-                    "cause": str(cause),
-                    "callbacks": f"{len(misses)} miss callbacks"
-                    if len(misses) > 1 else "a miss callback",
-                },
-                default="query_grace_ms" if cause is Cause.NOT_ASKED else None,
-                severity=severity,
-            )  # fmt: skip
+            everything = RangeSet((miss.first, miss.stop) for miss in misses)
+            sure = RangeSet(r for a, b in everything for r in proven.within(a, b))
+            rest = _difference(everything, sure)
+            for ranges in (sure, rest):
+                mine = [miss for miss in misses if ranges.within(miss.first, miss.stop)]
+                if not mine:
+                    continue
+                severity = None
+                if cause is Cause.CUT:
+                    claim, severity = UNDECIDABLE, Severity.INFO
+                elif ranges is sure:
+                    claim = ORDERED
+                else:
+                    why = ASKED_FROM if sure else "" if cause is Cause.NOBODY else OR_NOT_CAPTURED
+                    claim = Claim(Certainty.LIKELY, _rests(subscriber.gaps), why=why)
+                yield self.make(
+                    stream, "ZN002", claim, self._missed_text(cause, who),
+                    seqnos=listed(ranges),
+                    mark=mine[0].due,
+                    evidence=[(miss.due, f"{miss.stop - miss.first} missing")
+                              if cause is Cause.NOBODY else
+                              (miss.due, f"a miss callback was due: {miss.stop - miss.first}")
+                              for miss in mine[:MAX_EVIDENCE]],
+                    facts={
+                        "count": ranges.total(),
+                        "cause": str(cause),
+                        "callbacks": f"{len(mine)} miss callbacks"
+                        if len(mine) > 1 else "a miss callback",
+                    },
+                    default="query_grace_ms" if cause is Cause.NOT_ASKED else None,
+                    severity=severity,
+                )  # fmt: skip
 
-    def _tail(
-        self, stream: Stream, source: Source, subscriber: Subscriber, certainty: Certainty
-    ) -> Iterator[Finding]:
+    def _missed_text(self, cause: Cause, who: str) -> str:
+        text = (
+            "{count:sample} of {sender_member} {count|was|were} missed and did not come back "
+            f"({{cause}}); due: {{callbacks}}{who}."
+        )
+        if cause is Cause.NOBODY:
+            text = (
+                "{count:message} of {sender_member} did not come, by the numbers that ROS 2 "
+                "puts into their attachments; nothing asks for them, and no callback tells of "
+                "them."
+            )
+        if cause is Cause.CUT:
+            text = text.replace("due: {callbacks}", "if so, due: {callbacks}")
+            text = text.replace("did not come back", "were not seen to come back")
+        if self.engine.parameters.value("rules") == "document":
+            text = text.replace("due: {callbacks}", "an error is due in its log")
+        if self.engine.world is not None:
+            text = text.replace("did not come back", "would not have come back")
+            text = text.replace("is due", "would have been due")
+        return text
+
+    def _tail(self, stream: Stream, source: Source, subscriber: Subscriber) -> Iterator[Finding]:
         if (
             subscriber.heard is None
             or subscriber.last is None
@@ -589,8 +703,12 @@ class _Zenoh(Reporter):
         ):
             return
         assert subscriber.heard_at is not None
+        claim = Claim(
+            Certainty.LIKELY, Rests((subscriber.heard_at.frame, END), ordered=True),
+            why=OR_NOT_CAPTURED,
+        )  # fmt: skip
         yield self.make(
-            stream, "ZN003", certainty,
+            stream, "ZN003", claim,
             "A heartbeat of {sender_member} says {heard}, and nothing after {last} was handed on.",
             seqnos=[(subscriber.last + 1, subscriber.heard + 1)],
             mark=subscriber.heard_at,
@@ -608,7 +726,7 @@ class _Zenoh(Reporter):
 
     def _place(self, source: Source, gap: Gap, counters: list[HopCounter]) -> str | None:
         """Where samples of a gap were lost, as this leg shows it; null where it does not (11)."""
-        if not counters or not gap.parts.keys() - {Outcome.REORDERED, Outcome.UNCAPTURED}:
+        if not counters or not gap.parts.keys() - NO_LOSS:
             return None
         if source.discarded.ranges.within(gap.first, gap.stop):
             return DISCARDED
@@ -619,7 +737,9 @@ class _Zenoh(Reporter):
             return DISCARDED
         return BEFORE if gap.revealed_by == BY_SAMPLE else None
 
-    def _where(self, stream: Stream, source: Source, gaps: list[Gap]) -> Iterator[Finding]:
+    def _where(
+        self, stream: Stream, source: Source, gaps: list[Gap], mine: list[Query]
+    ) -> Iterator[Finding]:
         """Whether missing samples left a hole in the transport sns as well (zenoh.md 11)."""
         counters = self._counters(source)
         if not counters:
@@ -628,15 +748,24 @@ class _Zenoh(Reporter):
         unexplained = [gap for gap in losses if self._place(source, gap, counters) == BEFORE]
         if unexplained:
             at_sender = self.engine.role(source.sender, source.receiver) == "sender"
-            yield self.gap_finding(
-                stream, "ZN004", unexplained, [(gap.first, gap.stop) for gap in unexplained],
-                "{count:sample} of {sender_member} {count|is|are} missing while no transport sn "
-                "is: "
-                "{where}.",
-                claim=Certainty.PROVEN,
-                where="dropped by the publisher's transport" if at_sender
-                else "dropped before this link",
-            )  # fmt: skip
+            proven = certificates.dropped(source, mine)
+            for sure in (True, False):
+                chosen = [
+                    gap
+                    for gap in unexplained
+                    if (proven.within(gap.first, gap.stop) == [(gap.first, gap.stop)]) is sure
+                ]
+                if not chosen:
+                    continue
+                yield self.gap_finding(
+                    stream, "ZN004", chosen, [(gap.first, gap.stop) for gap in chosen],
+                    "{count:sample} of {sender_member} {count|is|are} missing while no transport "
+                    "sn is: {where}.",
+                    claim=ORDERED if sure else
+                    Claim(Certainty.LIKELY, _rests(chosen), why=OR_NOT_CAPTURED),
+                    where="dropped by the publisher's transport" if at_sender
+                    else "dropped before this link",
+                )  # fmt: skip
         promised = source.arrivals and not source.unblocked and not source.unreliable
         stable = not self.engine.closed and self.engine.session_starts <= 1
         if losses and promised and stable:
@@ -662,6 +791,7 @@ class _Zenoh(Reporter):
                 "{times:query} for {gaps:gap} of {sender_member}: each is asked for again and "
                 "again." if subscriber.gap_count else
                 "{times:query} for samples of {sender_member}, again and again; no gap shows here.",
+                claim=_asked_again(recovery),
                 gaps=subscriber.gap_count,
             )  # fmt: skip
         empty = [
@@ -677,30 +807,47 @@ class _Zenoh(Reporter):
             )  # fmt: skip
         messages, samples = subscriber.quiet_control(mine)
         if messages:
-            at_sender = self.engine.role(source.sender, source.receiver) == "sender"
-            beats = source.heartbeats.marks[:1]
+            marks = [q.asked for q in mine if q.idle][:1] + source.heartbeats.marks[:1]
             yield self.make(
-                stream, "ZN011", Certainty.LIKELY if at_sender else Certainty.PROVEN,
+                stream, "ZN011", LIKELY,
                 "{messages:control message} (queries, replies, finals, heartbeats) passed for "
                 "{sender_member} while nothing was missing, beside {samples:sample}.",
-                mark=min([q.asked for q in mine if q.idle][:1] + beats, key=lambda m: m.at_ns),
+                mark=min(marks, key=lambda mark: mark.at_ns, default=None),
                 facts={"messages": messages, "samples": samples},
             )  # fmt: skip
-        late = [q for q in mine if q.timed_out]
-        if late:
-            yield self._about(
-                stream, "ZN013", late,
-                "{times:query} for {sender_member} {times|was|were} never ended: {replied} of "
-                "them had "
-                "replies.",
-                replied=sum(bool(q.replies) for q in late),
-            )  # fmt: skip
+        finals = self._finals(source)
+        for sure in (True, False):
+            late = [q for q in mine if q.timed_out and certificates.unanswered(q, finals) is sure]
+            if late:
+                yield self._about(
+                    stream, "ZN013", late,
+                    "{times:query} for {sender_member} {times|was|were} never ended: {replied} of "
+                    "them had "
+                    "replies.",
+                    claim=Claim(rests=Rests(timed=True, ordered=True)) if sure else
+                    Claim(Certainty.LIKELY, Rests((late[0].asked.frame, END), timed=True),
+                          why="or its end is not in this capture"),
+                    replied=sum(bool(q.replies) for q in late),
+                )  # fmt: skip
+
+    def _finals(self, source: Source) -> list[HopCounter]:
+        """Counters in which finals of a source's cache come: priority Data, reliable."""
+        engine = self.engine
+        wanted = (source.sender, source.receiver, FINALS)
+        return [c for i, c in (*engine.counters.items(), *engine.retired) if i == wanted]
 
     def _about(
-        self, stream: Stream, rule: str, queries: list[Query], text: str, **facts: Any
+        self,
+        stream: Stream,
+        rule: str,
+        queries: list[Query],
+        text: str,
+        *,
+        claim: Claim = LIKELY,
+        **facts: Any,
     ) -> Finding:
         return self.make(
-            stream, rule, Certainty.PROVEN, text,
+            stream, rule, claim, text,
             mark=queries[0].asked,
             evidence=[(q.asked, f"query {q.text}") for q in queries[:MAX_EVIDENCE]],
             facts={"times": len(queries)} | facts,
@@ -775,7 +922,9 @@ class _Zenoh(Reporter):
         mark = found.first
         yield self.finding(
             self.make(
-                stream, "ZN012", Certainty.PROVEN,
+                stream, "ZN012",
+                Claim(Certainty.UNDECIDABLE, why="its key is not known: these may be heartbeats")
+                if found.key.startswith(UNRESOLVED) else SHOWN,
                 "{count:sample} of {key} {count|carries|carry} no SourceInfo: a missing one "
                 "cannot be noticed.",
                 mark=mark, facts={"count": found.count, "key": found.key},
@@ -843,17 +992,20 @@ class _Zenoh(Reporter):
     def _hop_findings(
         self, stream: Stream, counter: HopCounter, *, at_sender: bool
     ) -> Iterator[Finding]:
+        best = Certainty.LIKELY
         if self.engine.transport == "tcp":
-            certainty = Certainty.LIKELY
             why = ": over TCP that is the sender's doing, or a hole in the capture."
         elif at_sender:  # no network lies before its own interface
-            certainty = Certainty.UNDECIDABLE
+            best = Certainty.UNDECIDABLE
             why = " where they are sent: they were not, or this capture missed them."
         else:
-            certainty, why = Certainty.PROVEN, "; zenoh does not send them again."
+            why = ": lost on the link, or not captured; zenoh does not send them again."
         if counter.lost:
+            gaps = counter.gaps
+            first = gaps[0].before.frame if gaps and gaps[0].before else BEGINNING
             yield self.make(
-                stream, "ZN005", certainty,
+                stream, "ZN005",
+                Claim(best, Rests((first, gaps[-1].revealed.frame if gaps else END))),
                 "{count:frame} from {sender_member} to {receiver_member} {count|is|are} missing"
                 + why,
                 seqnos=listed(counter.lost),
@@ -865,7 +1017,7 @@ class _Zenoh(Reporter):
         copies = counter.network_duplicates
         yield from self.times(
             stream, "ZN006", counter.discarded,
-            Certainty.LIKELY if copies else Certainty.PROVEN,
+            Claim(Certainty.LIKELY, ORDERED.rests),
             "{times:frame} from {sender_member} {times|is|are} thrown away by the transport of "
             "{receiver_member}: {late} late, {repeated} repeated"
             + ("; {copies} came twice in identical datagrams, from the network or from the "
@@ -880,10 +1032,40 @@ class _Zenoh(Reporter):
             "the next message begins",
         )  # fmt: skip
         yield from self.times(
-            stream, "ZN016", counter.broken, Certainty.PROVEN,
+            stream, "ZN016", counter.broken,
+            Claim(Certainty.LIKELY, Rests((BEGINNING, END), ordered=True), why=OR_NOT_CAPTURED),
             "{times:fragmented message} of {sender_member} lost a piece and with it everything.",
             "a piece that does not follow",
         )  # fmt: skip
+
+
+def _rests(gaps: Iterable[Gap]) -> Rests:
+    """On nothing having come between what stands before gaps and what revealed them."""
+    spans = [(gap.before.frame if gap.before else BEGINNING, gap.revealed.frame) for gap in gaps]
+    first, last = (
+        min((a for a, _ in spans), default=BEGINNING),
+        max((b for _, b in spans), default=END),
+    )
+    return Rests((first, last), ordered=True)
+
+
+def _touches(gap: Gap, outcome: Outcome, ranges: RangeSet) -> bool:
+    return any(ranges.within(a, b) for a, b in gap.parts[outcome].ranges)
+
+
+def _difference(ranges: Iterable[Range], less: Iterable[Range]) -> RangeSet:
+    left = RangeSet(ranges)
+    for first, stop in less:
+        left.remove(first, stop)
+    return left
+
+
+def _asked_again(queries: list[Query]) -> Claim:
+    """Requests that name the same first sample three times and more, together as many as a
+    storm has, show it by themselves."""
+    times = Counter((query.key, query.first) for query in queries)
+    again = sum(n for n in times.values() if n >= STORM_PER_GAP)
+    return SHOWN if again >= STORM_QUERIES else LIKELY
 
 
 def _hop_gap(gap: HopGap, counter: HopCounter) -> dict[str, Any]:

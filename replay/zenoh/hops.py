@@ -6,7 +6,7 @@ Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H
 
 import base64
 import hashlib
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -17,8 +17,13 @@ from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.sequence.unwrap import unwrap
 
 MAX_GAPS: Final = 10_000
+#: A sn above it shows that the counter does not wrap within a capture that anybody can read: with
+#: 8 or 16 bits as many frames as the space has numbers may be missing without a trace.
+NARROW: Final = 0x3FFF
 #: Bytes of unfinished messages of one session; what comes beyond stays unread.
 MAX_HELD: Final = 16 << 20
+#: Before every frame.
+EVER: Final = Mark(-1, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +34,28 @@ class HopGap:
     stop: int
     before: Mark | None
     revealed: Mark
+
+
+@dataclass(slots=True)
+class Stretch:
+    """Frames [first, stop) of one counter, all captured, each newer by one than the one before.
+
+    Neither the link nor the capture lost a frame of the counter among them. ``begin`` is before
+    everything where the first of them is the first that the counter ever had.
+    """
+
+    first: int
+    stop: int
+    begin: Mark
+    end: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """Where a message travelled: its counter, and the unwrapped sn of its frame there."""
+
+    counter: "HopCounter"
+    sn: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +165,9 @@ class HopCounter:
         self.unlisted_gaps = 0
         self.first: Mark | None = None
         self.end: Mark | None = None
+        self.wide = False  # its numbers show that it has more than 16 bits
+        self._stretches: list[Stretch] = []
+        self._torn = False  # its last frame was cut off by the snap length
         self._before: Mark | None = None  # the end before the frame that is being taken
         self.taken: Taken | None = None
         self._patch = patch
@@ -211,10 +241,14 @@ class HopCounter:
         self._before, self.end = self.end, until
         if self.last is None:  # H5; else the handshake said so: H4
             self.last = first - 1
+        self.wide |= first & self.mask > NARROW
         begin = unwrap(first & self.mask, self.last, self.mask)
         if begin > self.last:
-            if begin > self.last + 1:
+            follows = begin == self.last + 1
+            if not follows:
+                follows = begin == self.last + 2 and self._final_at == self.last
                 self._passed_over(self.last + 1, begin, came, begins=begins)
+            self._stretch(begin, begin + count, came, until, follows=follows)
             accepted_from = begin
         else:
             accepted_from = min(self.last + 1, begin + count)
@@ -225,6 +259,37 @@ class HopCounter:
         self.seen.add(begin, end)
         self.taken = Taken(begin, end, accepted_from)
         return self.taken
+
+    def _stretch(self, first: int, stop: int, came: Mark, until: Mark, *, follows: bool) -> None:
+        follows, self._torn = follows and not self._torn, False
+        if follows and self._stretches and self._stretches[-1].stop in (first, first - 1):
+            self._stretches[-1].stop, self._stretches[-1].end = stop, until
+        elif len(self._stretches) < MAX_GAPS:
+            begins = self.known_start and follows and not self._stretches and not self.seen
+            self._stretches.append(Stretch(first, stop, EVER if begins else came, until))
+
+    def cut_at(self, frame: int) -> None:
+        """What a frame said was cut off by the snap length: it may have been anything."""
+        if self.end is None or self.end.frame < frame or not self._stretches or self.taken is None:
+            return
+        last = self._stretches[-1]
+        last.stop = min(last.stop, self.taken.first)
+        last.end = self._before or EVER
+        self._torn = True
+
+    def stretch_of(self, sn: int) -> Stretch | None:
+        """The frames without a hole around this one; null if there is none that proves anything."""
+        place = bisect_right(self._stretches, sn, key=lambda stretch: stretch.first) - 1
+        if place < 0 or not self.wide or self._stretches[place].stop <= sn:
+            return None
+        return self._stretches[place]
+
+    def stretch_over(self, begin: int, end: int) -> Stretch | None:
+        """The frames without a hole from before one job frame to another one or beyond."""
+        place = bisect_left(self._stretches, begin, key=lambda stretch: stretch.begin.frame) - 1
+        if place < 0 or not self.wide or self._stretches[place].end.frame < end:
+            return None
+        return self._stretches[place]
 
     def _passed_over(self, first: int, stop: int, came: Mark, *, begins: bool) -> None:
         """Newer by more than one: what lies between is ignored silently (H2)."""

@@ -189,7 +189,7 @@ def _nothing_came(
         lost = [(max(a, known + 1), b + 1) for a, b in row["live"] if b > known]
         if lost:
             yield other, _finding(
-                "ZN019", Certainty.PROVEN, stream, row, lost,
+                "ZN019", Certainty.LIKELY, stream, row, lost,
                 "All {count} samples of {sender_member} that left here did not come to "
                 "{receiver_member}, and nothing told it that they exist.",
             )  # fmt: skip
@@ -206,12 +206,10 @@ def _compared(
     after: tuple[int, str, Row],
     spans: Sequence[tuple[int | None, int | None]],
 ) -> Iterator[Finding]:
-    (_, _, near), (other, stream, far) = before, after
+    (_, _, near), (_, stream, far) = before, after
     rules = _comparable(before, after, spans)
     if rules == LINK_RULES:
-        end = spans[other][1] or 0
-        sure = Certainty.PROVEN if near["last_ns"] <= end else Certainty.LIKELY
-        yield from _link_findings(stream, near, far, sure)
+        yield from _link_findings(stream, near, far, Certainty.LIKELY)
     elif rules == SESSION_RULES:
         between = RangeSet([(_highest(near) + 1, far["first_seqno"])])
         for a, b in far["unrecovered_seqnos"] or ():  # its subscriber knew, and asked
@@ -228,7 +226,7 @@ def _compared(
         if lost:
             inside = near["role"] == "receiver" and (far["role"] == "sender" or _one_host(far))
             yield _finding(
-                "ZN020", Certainty.PROVEN, stream, far, lost,
+                "ZN020", Certainty.LIKELY, stream, far, lost,
                 "{count} samples of {sender_member} came to {node} and did not leave it towards "
                 "{receiver_member}." if inside else
                 "{count} samples of {sender_member} passed one end of {node} and not the other: "

@@ -19,6 +19,7 @@ from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
+from seqaudit.replay.zenoh.hops import Hop
 
 MAX_KEPT_GAPS: Final = 10_000
 MAX_KEPT_MISSES: Final = 10_000
@@ -76,6 +77,8 @@ class Query:
     asked: Mark
     deadline_ns: int
     newest: int | None = None  # highest sn of its source that had come live when it was asked
+    asked_by: Hop | None = None  # the frame of the Request, where it travelled
+    answered_by: Hop | None = None  # that of the ResponseFinal
     ended: Mark | None = None
     timed_out: bool = False
     replies: int = 0
@@ -109,6 +112,22 @@ class Miss:
     due: Mark
     cause: Cause
     query: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Had:
+    """Samples [first, stop) that are not here and below what a query asks for.
+
+    Attributes:
+        since: when the last sample before them came.
+        asking: another query was open then, whose end may have passed over them.
+    """
+
+    first: int
+    stop: int
+    query: Query
+    since: Mark | None
+    asking: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +183,7 @@ class Subscriber:
         self.history_max = history_max
         self.delivery = DeliveryOrder()
         self.misses: list[Miss] = []
+        self.had: list[Had] = []  # what its queries show that it had, and is not here
         self.missed = 0
         self.repeats = Note()
         self.repeat_count = 0
@@ -184,6 +204,7 @@ class Subscriber:
         self.quiet_heartbeats = 0  # that told nothing new while nothing was missing
         self._calm = True  # before the sample that is being taken
         self._beat: int | None = None  # what the last of these said
+        self._unasked = RangeSet()  # missed at once, as it seems: no query followed the gap
         self._undelivered: list[tuple[int, Part]] = []  # what filled gaps, by where it ends
         self._by_reply: list[Gap] = []  # of samples that only a reply showed, by first sn
         self._held: Mark | None = None
@@ -245,6 +266,7 @@ class Subscriber:
     def query(self, query: Query) -> None:
         """A query of this subscriber for this source: S11, S13 (one of several), S15, S17, S23."""
         if query.first is not None:
+            self._note_had(query)
             self._agree(query.first, query.asked)
         if query.sort is Sort.HEARTBEAT and query.last is not None and query.last == self._beat:
             self.quiet_heartbeats -= 1  # at the publisher's end: it did tell something new
@@ -283,11 +305,35 @@ class Subscriber:
         """The capture is over."""
         if self.waiting is not None:
             self.flush(self.waiting, None)
+        if self.asked_at_all:
+            self._would_have_asked()
         if self.tracker is not None and not self.queries:
             for first, stop in self.tracker.close(2**63, Outcome.UNRECOVERED, None):
                 self.unrecovered.add(first, stop)
         elif self.tracker is not None:
             self.tracker.close(2**63, Outcome.GONE, None)
+
+    def _would_have_asked(self) -> None:
+        """It asks at every gap; where it did not, it had the samples, or the query is not here."""
+        lost, self._unasked = self._unasked, RangeSet()
+        if not lost:
+            return
+        self.misses = [miss for miss in self.misses if not lost.within(miss.first, miss.stop)]
+        self.missed -= lost.total()
+        for first, stop in lost:
+            self.unrecovered.remove(first, stop)
+        self.counts[Outcome.UNRECOVERED] -= lost.total()
+        self.counts[Outcome.UNASKED] += lost.total()
+        for gap in self.gaps:
+            part = gap.parts.get(Outcome.UNRECOVERED)
+            moved = [] if part is None else [r for a, b in part.ranges for r in lost.within(a, b)]
+            if part is None or not moved:
+                continue
+            gap.parts[Outcome.UNASKED] = Part(RangeSet(moved), part.first, part.last)
+            for first, stop in moved:
+                part.ranges.remove(first, stop)
+            if not part.ranges:
+                del gap.parts[Outcome.UNRECOVERED]
 
     # -- the table -----------------------------------------------------------------------------
 
@@ -368,6 +414,8 @@ class Subscriber:
         if len(self.misses) < MAX_KEPT_MISSES:
             number = None if query is None else query.number
             self.misses.append(Miss(first, stop, mark, cause, number))
+        if at_once and cause is Cause.NOT_ASKED:
+            self._unasked.add(first, stop)
         self.unrecovered.add(first, stop)
         if self.tracker is not None:
             self.tracker.close(stop, Outcome.UNRECOVERED, None)
@@ -415,6 +463,15 @@ class Subscriber:
     def _repeated(self, first: int, stop: int, mark: Mark) -> None:
         self.repeats.add(first, stop, mark)
         self.repeat_count += stop - first
+
+    def _note_had(self, query: Query) -> None:
+        if query.first is None or self.last is None or query.first <= self.last + 1:
+            return
+        first = self.last + 1
+        since, asking = self._delivered_at, bool(self.queries)
+        for a, b in _without(first, query.first, self.pending.within(first, query.first)):
+            if len(self.had) < MAX_KEPT_GAPS:
+                self.had.append(Had(a, b, query, since, asking))
 
     def _agree(self, first: int, mark: Mark) -> None:
         """The query says what this subscriber's last sn was, known here or not (S12)."""

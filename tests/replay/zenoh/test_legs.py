@@ -32,27 +32,27 @@ def told(
 
 def test_samples_that_left_one_end_and_did_not_come_to_the_other() -> None:
     found = told(row([[0, 9]], "sender"), row([[0, 3], [6, 9]], "receiver"))
-    assert found == [("ZN020", [[4, 5]], "proven")]
+    assert found == [("ZN020", [[4, 5]], "likely")]
     assert told(row([[0, 9]], "sender"), row([[0, 9]], "receiver")) == []
 
 
 def test_last_samples_that_nothing_told_of() -> None:
     rows = row([[0, 9]], "sender"), row([[0, 7]], "receiver")
-    assert told(*rows) == [("ZN020", [[8, 9]], "proven"), ("ZN019", [[8, 9]], "proven")]
+    assert told(*rows) == [("ZN020", [[8, 9]], "likely"), ("ZN019", [[8, 9]], "likely")]
     rows[1]["heartbeat_highest"] = 9
-    assert told(*rows) == [("ZN020", [[8, 9]], "proven")]
+    assert told(*rows) == [("ZN020", [[8, 9]], "likely")]
 
 
 def test_a_heartbeat_that_did_not_arrive() -> None:
     rows = row([[0, 9]], "sender", heartbeat_highest=9), row([[0, 9]], "receiver")
-    assert told(*rows) == [("ZN021", [], "proven")]
+    assert told(*rows) == [("ZN021", [], "likely")]
     rows[1]["heartbeat_highest"] = 9
     assert told(*rows) == []
 
 
 @pytest.mark.parametrize(
     ("end", "certainty"),
-    [(3 * SECOND, "proven"), (SECOND, "likely"), (2 * SECOND - SILENCE_NS - 1, None)],
+    [(3 * SECOND, "likely"), (SECOND, "likely"), (2 * SECOND - SILENCE_NS - 1, None)],
 )
 def test_only_what_passed_while_the_other_was_captured_is_compared(
     end: int, certainty: str | None

@@ -1,0 +1,136 @@
+"""What captured frames of a zenoh session show by themselves, whatever else is missing.
+
+A request ``_sn=a..`` shows that its subscriber had passed a-1 and lacked a; of what lies above a it
+shows nothing, except after a heartbeat, where ``a..h`` is all that is missing. Whether something
+did *not* pass is shown by a stretch of one transport counter without a hole: neither the link nor
+the capture lost a frame of that counter there. Contiguity on another priority or channel shows
+nothing, and numbers of 16 bits or less may hide a whole turn.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.zenoh.engine import Jump, Source
+from seqaudit.replay.zenoh.hops import HopCounter, Stretch
+from seqaudit.replay.zenoh.subscriber import Had, Miss, Query, Sort, Subscriber
+
+#: Concurrent put() calls may send out of the order of sns; never by more than this.
+SETTLED_NS: Final = 50_000_000
+
+
+def asked_for(queries: Iterable[Query]) -> dict[int, Query]:
+    """Samples that a request shows its subscriber to have lacked, and the first such request."""
+    found: dict[int, Query] = {}
+    for query in queries:
+        if query.first is not None and query.sort in (Sort.RECOVERY, Sort.HEARTBEAT):
+            found.setdefault(query.first, query)
+    return found
+
+
+def recovered(source: Source, subscriber: Subscriber, queries: Iterable[Query]) -> RangeSet:
+    """Samples that were lacked, as requests say, and came by a reply, no live copy between."""
+    found = RangeSet()
+    for query in queries:
+        if query.first is None or query.ended is None or not query.replied or query.timed_out:
+            continue
+        if query.sort not in (Sort.RECOVERY, Sort.HEARTBEAT):
+            continue
+        if not _nothing_live_between(source, query.asked.frame, query.ended.frame):
+            continue
+        stop = query.first + 1
+        if query.sort is Sort.HEARTBEAT and query.last is not None and _alone(query, queries):
+            stop = query.last + 1
+        for a, b in query.replied.within(query.first, stop):
+            for part in subscriber.recovered.within(a, b):
+                found.add(*part)
+    return found
+
+
+def _alone(query: Query, queries: Iterable[Query]) -> bool:
+    """No other query of the source was open when a heartbeat made it ask: nothing was pending."""
+    return not any(
+        other is not query
+        and other.asked <= query.asked
+        and (other.ended is None or other.ended >= query.asked)
+        for other in queries
+    )
+
+
+def _nothing_live_between(source: Source, begin: int, end: int) -> bool:
+    """The counter of the live samples has no hole from one job frame to another."""
+    if source.hop is None or source.mixed:
+        return False
+    return source.hop.counter.stretch_over(begin, end) is not None
+
+
+def answered_whole(query: Query) -> Stretch | None:
+    """Request, final and all frames of the replies' counter between them were captured."""
+    if query.answered_by is None or not query.final:
+        return None
+    stretch = query.answered_by.counter.stretch_of(query.answered_by.sn)
+    if stretch is None or stretch.begin.frame >= query.asked.frame:
+        return None
+    return stretch
+
+
+def missed(source: Source, misses: Iterable[Miss], queries: Iterable[Query]) -> RangeSet:
+    """Samples that were lacked, were not among the whole answer, and did not come live either."""
+    by_number = {query.number: query for query in queries}
+    jumps = {(jump.first, jump.stop) for jump in dropped_jumps(source)}
+    found = RangeSet()
+    for miss in misses:
+        query = None if miss.query is None else by_number.get(miss.query)
+        if query is None or query.first != miss.first or query.ended is None:
+            continue
+        if answered_whole(query) is None or not _alone(query, by_number.values()):
+            continue
+        if not _nothing_live_between(source, query.asked.frame, query.ended.frame):
+            continue
+        stop = miss.stop if (miss.first, miss.stop) in jumps else miss.first + 1
+        found.add(miss.first, stop)
+    return found
+
+
+def dropped_jumps(source: Source) -> list[Jump]:
+    """Jumps in the sns of a source across frames none of which is missing, then or soon after."""
+    found = []
+    for jump in source.jumps:
+        stretch = jump.counter.stretch_of(jump.after)
+        if stretch is None or stretch.first > jump.before:
+            continue
+        if stretch.end.at_ns - jump.at.at_ns < SETTLED_NS:
+            continue
+        if not source.live.within(jump.first, jump.stop):
+            found.append(jump)
+    return found
+
+
+def dropped(source: Source, queries: Iterable[Query]) -> RangeSet:
+    """Samples that were dropped before the transport: their subscriber asked for the first."""
+    asked = asked_for(queries)
+    return RangeSet(
+        (jump.first, jump.stop)
+        for jump in dropped_jumps(source)
+        if jump.first in asked and asked[jump.first].asked.frame >= jump.at.frame
+    )
+
+
+def unanswered(query: Query, finals: Iterable[HopCounter]) -> bool:
+    """No final passed until its time was up.
+
+    Args:
+        finals: counters of the direction in which finals travel, at their priority and channel.
+    """
+    if not query.timed_out:
+        return False
+    stretches = [c.stretch_over(query.asked.frame, query.asked.frame) for c in finals]
+    return any(s is not None and s.end.at_ns >= query.deadline_ns for s in stretches)
+
+
+def had(hole: Had) -> bool:
+    """A subscriber passed over a hole without asking: its own counter shows that it sent none."""
+    if hole.query.asked_by is None or hole.since is None or hole.asking:
+        return False
+    stretch = hole.query.asked_by.counter.stretch_of(hole.query.asked_by.sn)
+    return stretch is not None and stretch.begin.frame < hole.since.frame

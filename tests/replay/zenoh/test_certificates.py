@@ -1,0 +1,135 @@
+"""What captured frames of a session show by themselves, and what a hole leaves of it."""
+
+from typing import Any
+
+import pytest
+
+from seqaudit.replay.contract.results import FINDING, Result
+from tests.decoders.zenoh import builders as z
+from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, Session, answered, stream
+
+FIRST_SN = {False: 100_000, True: 500_000}
+
+
+class WideSession(Session):
+    """One whose transport sns show that they have more than 16 bits."""
+
+    def __init__(self) -> None:
+        super().__init__(opened=False)
+        self.sns = dict(FIRST_SN)
+        self.raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True), back=True)
+        self.raw(z.opened(FIRST_SN[False])).raw(z.opened(FIRST_SN[True], ack=True), back=True)
+        self.publisher(z.declare(0, 1, 0, "demo/sensor"))
+        self.publisher(z.declare(4, 2, 0, TOKEN))
+        self.subscriber(z.declare(2, 1, 1, own=False))
+
+
+def uncaptured(session: Session, *sns: int) -> Session:
+    """Samples that came and are not in the capture: the same as lost ones to the counter."""
+    for _ in sns:
+        session.lose()
+    return session
+
+
+def said(found: list[Result], rule: str) -> list[tuple[str, Any]]:
+    """Certainty and seqnos of the findings of a rule."""
+    return sorted(
+        (r.detail["certainty"], r.detail["seqnos"])
+        for r in found
+        if r.kind == FINDING and r.rule == rule
+    )
+
+
+def test_a_request_proves_the_first_missing_sample_and_nothing_above_it() -> None:
+    session = WideSession().put(0).lose().lose().put(3).ask(1, "_sn=1..")
+    found = answered(session, 1, 1, 2, 3).put(4).played()[1]
+    assert said(found, "ZN001") == [("likely", [[2, 2]]), ("proven", [[1, 1]])]
+    assert stream(found)["recovered"] == 2
+
+
+def test_the_query_after_a_heartbeat_proves_all_that_it_names() -> None:
+    session = WideSession().put(0).lose().lose().heartbeat(2).ask(1, "_sn=1..2", TOKEN)
+    found = answered(session, 1, 1, 2).put(3).played()[1]
+    assert said(found, "ZN001") == [("proven", [[1, 2]])]
+
+
+def test_a_live_copy_may_have_come_where_frames_are_missing_before_the_reply() -> None:
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..").lose()
+    found = answered(session, 1, 1, 2).put(3).played()[1]
+    assert said(found, "ZN001") == [("likely", [[1, 1]])]
+
+
+def test_numbers_of_few_bits_may_hide_a_whole_turn_and_prove_nothing() -> None:
+    session = Session().put(0).lose().put(2).ask(1, "_sn=1..")
+    found = answered(session, 1, 1, 2).put(3).played()[1]
+    assert said(found, "ZN001") == [("likely", [[1, 1]])]
+
+
+def test_a_whole_answer_without_the_sample_proves_that_it_was_missed() -> None:
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    found = answered(session, 1, 2).put(3).played()[1]
+    assert said(found, "ZN002") == [("proven", [[1, 1]])]
+
+
+@pytest.mark.parametrize("gone", ["before the answer", "before the request", "the final"])
+def test_an_answer_with_a_hole_in_it_leaves_a_miss_likely(gone: str) -> None:
+    session = WideSession().put(0).lose().put(2)
+    if gone == "before the request":
+        session.subscriber()
+    session.ask(1, "_sn=1..")
+    if gone == "before the answer":
+        uncaptured(session, 1)
+    if gone == "the final":
+        session.lose().wait(11.0).put(3)
+    else:
+        answered(session, 1, 2).put(3)
+    found = session.played()[1]
+    proven = gone == "before the request"  # its own counter says nothing of the answer
+    assert [sure for sure, _ in said(found, "ZN002")] == ["proven" if proven else "likely"]
+
+
+def test_samples_dropped_before_the_transport_are_proven_by_its_sns_and_a_request() -> None:
+    session = WideSession().put(0, 3).ask(1, "_sn=1..")
+    found = answered(session, 1, 1, 2, 3).wait(0.1).put(4).played()[1]
+    assert said(found, "ZN004") == [("proven", [[1, 2]])]
+    session = WideSession().put(0, 3).wait(0.1).put(4)  # nobody asked: perhaps another subscriber
+    assert said(session.played()[1], "ZN004") == [("likely", [[1, 2]])]
+    session = WideSession().put(0, 3).ask(1, "_sn=1..")  # a later put() may still be on its way
+    found = answered(session, 1, 1, 2, 3).played()[1]
+    assert said(found, "ZN004") == [("likely", [[1, 2]])]
+
+
+def test_a_request_above_a_hole_shows_that_the_capture_missed_it() -> None:
+    session = WideSession().put(0)
+    session.subscriber()
+    uncaptured(session.put(1), 2, 3).put(4).lose().put(6).ask(1, "_sn=5..")
+    found = answered(session, 1, 5, 6).played()[1]
+    assert said(found, "CP007") == [("proven", [[2, 3]])]
+    assert said(found, "ZN002") == []
+    assert stream(found)["delivered"] == [[0, 6]]
+    session = uncaptured(WideSession().put(0, 1), 2, 3).put(4)
+    session.sns[True] += 1  # a frame of the subscriber is missing: perhaps a request
+    found = answered(session.lose().put(6).ask(1, "_sn=5.."), 1, 5, 6).played()[1]
+    assert said(found, "CP007") == [("likely", [[2, 3]])]
+
+
+def test_a_subscriber_that_asks_at_other_gaps_had_what_it_did_not_ask_for() -> None:
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    uncaptured(answered(session, 1, 1, 2).put(3), 4).put(5).wait(3.0).put(6)
+    found = session.played()[1]
+    assert said(found, "ZN002") == []
+    assert said(found, "CP007") == [("cannot be told", [[4, 4]])]
+    assert stream(found)["unrecovered"] == 0
+
+
+def test_without_any_request_a_gap_is_a_miss_or_a_hole_of_the_capture() -> None:
+    session = WideSession().put(0).lose().put(2).wait(3.0).put(3)
+    assert said(session.played()[1], "ZN002") == [("likely", [[1, 1]])]
+
+
+def test_a_frame_that_was_cut_off_may_have_brought_anything() -> None:
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    session.publisher(z.push(b"\x01\x04" + bytes(4), 0, TOKEN))
+    session.cut[len(session.payloads) - 1] = 20
+    found = answered(session, 1, 2).put(3).played()[1]
+    assert "proven" not in [sure for sure, _ in said(found, "ZN002")]
