@@ -149,8 +149,7 @@ def _run(command: Any, args: Sequence[str] | None, prog_name: str, extra: dict[s
         drop(sys.stdout)
         return ExitCode.CLEAN
     except click.ClickException as problem:
-        with contextlib.suppress(OSError):
-            problem.show()
+        note(f"error: {problem.format_message()}")
         return ExitCode.NOT_JUDGED
     except KeyboardInterrupt:
         note("interrupted")

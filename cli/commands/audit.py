@@ -1,14 +1,13 @@
-"""``seqaudit audit``: captures in, a report out (design 4.5)."""
+"""``seqaudit audit``: captures in, a report out."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.captures import (
     begin,
-    format_option,
     inputs_of,
     judging_options,
     limit_option,
@@ -16,23 +15,40 @@ from seqaudit.cli.options.captures import (
     reading_options,
     time_option,
 )
+from seqaudit.cli.options.selection import selection_of, selection_options
 from seqaudit.cli.output.outcomes import FAILED, NEVER, SEVERITIES, failing, unjudged
-from seqaudit.cli.output.terminal import ShownProgress, emit, emit_all, note, render
+from seqaudit.cli.output.selection import Selection
+from seqaudit.cli.output.terminal import ShownProgress, note
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle
+from seqaudit.cli.output.writers import MORE, TABLE, Shown, outputs_of, write
 
-_MORE_FORMATS: Final = ("junit", "sarif", "html")
+_SELECTION = ("systems", "members", "streams", "since", "until", "select", "ignore")
 
 
 @click.command("audit")
 @reading_options
 @judging_options
-@format_option(
-    "Tables for people, or one HTML page; the report seqaudit/report/1 for programs, or JUnit XML "
-    "or SARIF 2.1.0 for CI. --limit applies to what is for people.",
-    _MORE_FORMATS,
+@click.option(
+    "--format",
+    "formats",
+    type=click.Choice([TABLE, "json", *MORE]),
+    multiple=True,
+    help="Tables for people, the report seqaudit/report/1 for programs, or what a CI reads. May be "
+    "repeated; --limit applies to what is for people.  [default: table]",
+)
+@click.option(
+    "-o",
+    "--output",
+    "files",
+    type=click.Path(dir_okay=False),
+    multiple=True,
+    metavar="FILE",
+    help="Write a format to a file instead of printing it. May be repeated: files take the "
+    "formats in their order. Without --format the name's ending says the format.",
 )
 @time_option
+@selection_options
 @click.option(
     "--fail-on",
     type=click.Choice([*SEVERITIES, NEVER]),
@@ -49,49 +65,67 @@ _MORE_FORMATS: Final = ("junit", "sarif", "html")
     is_flag=True,
     help="Tables of gaps, connections and rules as well.",
 )
+@click.option("-q", "--quiet", is_flag=True, help="Print the verdict alone, and no notes.")
 def command(
     captures: tuple[str, ...],
     at: tuple[str, ...],
     one_capture: bool | None,
-    shape: str,
+    formats: tuple[str, ...],
+    files: tuple[str, ...],
     style: TimeStyle,
     fail_on: str,
     exit_zero: bool,
     limit: int,
     everything: bool,
+    quiet: bool,
     **given: Any,
 ) -> int:
     """Replay captures and report what was lost, repeated, repaired and given up.
 
-    CAPTURE is a pcap or pcapng file, also compressed (gz, zst, lz4), - for standard input, or a
-    file of events that seqaudit decode made. Several captures are vantages of their own.
+    CAPTURE is a pcap or pcapng file, also compressed (gz, zst, lz4), - for standard input, a folder
+    or a pattern, or a file of events that seqaudit decode made. Several captures are vantages of
+    their own.
 
     \b
     Examples:
       seqaudit audit receiver.pcap
       seqaudit audit --at a.pcap=A --at b.pcap=B --names names.yaml a.pcap b.pcap
+      seqaudit audit -o report.json -o report.html recordings/
+      seqaudit audit --member B --since +2 --until +5 --select MC receiver.pcap
       zstdcat big.pcapng.zst | seqaudit audit --engine direct --format json -
-      seqaudit audit --param mcast.capacity=64 --fail-on warning mirror.pcap
 
     \b
     Exit codes: 0 clean, 1 findings, 2 could not judge, 130 interrupted.
     """
+    selection = selection_of(**{name: given.pop(name) for name in _SELECTION})
+    shown = Shown(outputs_of(formats, files), style, limit, fail_on, everything, quiet)
     begin(given)
     from seqaudit.pipeline.audit import StoppedError, audit
 
     inputs, shared_at = inputs_of(captures, at, one_capture)
     options = options_of(at=shared_at, **given)
     try:
-        with ShownProgress() as progress:
+        with ShownProgress(quiet=quiet) as progress:
             report = audit(inputs, options, progress)
     except StoppedError as stopped:
         if stopped.report is not None:
-            _print(stopped.report, shape, style, limit, fail_on, everything)
+            write(_selected(stopped.report, selection), shown)
         note(str(stopped))
         return ExitCode.INTERRUPTED
-    _print(report, shape, style, limit, fail_on, everything)
-    tell_unknown_vantages(report)
-    return exit_code(report, fail_on, exit_zero)
+    chosen = _selected(report, selection)
+    write(chosen, shown)
+    if not quiet:
+        tell_unknown_vantages(report)
+    return exit_code(chosen, fail_on, exit_zero)
+
+
+def _selected(report: Mapping[str, Any], selection: Selection) -> Mapping[str, Any]:
+    """What is to be shown; what is left out is said."""
+    if not selection:
+        return report
+    chosen = selection.of(report)
+    note(selection.left_out(report, chosen))
+    return chosen
 
 
 def exit_code(report: Mapping[str, Any], fail_on: str, exit_zero: bool) -> ExitCode:
@@ -117,33 +151,3 @@ def tell_unjudged(report: Mapping[str, Any]) -> bool:
     for _, problem in problems:
         note(f"error: {problem}")
     return bool(problems)
-
-
-def _print(
-    report: Mapping[str, Any],
-    shape: str,
-    style: TimeStyle,
-    limit: int,
-    fail_on: str,
-    everything: bool,
-) -> None:
-    if shape == "json":
-        from seqaudit.pipeline.report.build import json_chunks
-
-        emit_all(json_chunks(report))
-    elif shape == "junit":
-        from seqaudit.cli.output.junit import junit
-
-        emit(junit(report, fail_on))
-    elif shape == "sarif":
-        from seqaudit.cli.output.sarif import sarif
-
-        emit(sarif(report))
-    elif shape == "html":
-        from seqaudit.cli.output.page import page
-
-        emit(page(report, style, limit))
-    else:
-        from seqaudit.cli.output.table import render_audit
-
-        render(render_audit(report, style, limit, everything=everything))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from seqaudit.cli.options.paths import expanded
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TIME_STYLES
 
@@ -188,6 +189,7 @@ def inputs_of(
     from seqaudit.pipeline.plan import CaptureInput
     from seqaudit.pipeline.rotation import arranged
 
+    captures = expanded(captures)
     shared: str | None = None
     own: dict[str, str] = {}
     for text in at:

@@ -114,12 +114,13 @@ def console(file: IO[str]) -> "Console":
 class ShownProgress:
     """A run's progress on stderr: a bar on a terminal, only notes otherwise."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, quiet: bool = False) -> None:
+        self._quiet = quiet
         self._bar: Any = None
         self._task: Any = None
         self._begun: tuple[str, float] | None = None
         self._starting_seconds = 0.0
-        if sys.stderr is not None and sys.stderr.isatty():
+        if not quiet and sys.stderr is not None and sys.stderr.isatty():
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
             from rich.progress import TimeElapsedColumn as Elapsed
 
@@ -168,5 +169,5 @@ class ShownProgress:
         """One line for the reader."""
         if self._bar is not None:
             self._bar.console.print(safe(text))
-        else:
+        elif not self._quiet:
             note(f"note: {text}")

@@ -61,7 +61,9 @@ class LocalFile:
         if not stat.S_ISREG(found.st_mode):
             self.close()
             if stat.S_ISDIR(found.st_mode):
-                raise CaptureError(path, "is a directory", "name the capture files in it")
+                raise CaptureError(
+                    path, "is a folder without captures", "name a file or another folder"
+                )
             raise CaptureError(path, "is no regular file", "pipe it in and give - as the capture")
         self.stamp = Stamp(found.st_size, found.st_mtime_ns)
 

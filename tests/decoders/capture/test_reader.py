@@ -681,7 +681,7 @@ def test_a_path_that_leads_nowhere_is_refused_in_one_line(tmp_path: Path) -> Non
     for path, line in (
         (tmp_path / "missing", "does not exist; check the path"),
         (tmp_path / "missing" / "deeper", "does not exist; check the path"),
-        (tmp_path, "is a directory; name the capture files in it"),
+        (tmp_path, "is a folder without captures; name a file or another folder"),
         (tmp_path / "pipe", "is no regular file; pipe it in and give - as the capture"),
     ):
         with pytest.raises(CaptureError) as caught:

@@ -1,0 +1,86 @@
+"""Findings as CI services show them: GitHub's workflow commands, GitLab's code quality report."""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any, Final
+
+from seqaudit.cli.output.outcomes import Report, unjudged
+from seqaudit.cli.output.text import safe
+
+_GITHUB: Final = {"error": "error", "warning": "warning", "info": "notice"}
+_GITLAB: Final = {"error": "critical", "warning": "minor", "info": "info"}
+#: Identities that a program makes anew each time it starts say nothing of the next recording.
+_HEX: Final = frozenset("0123456789abcdefABCDEF-/")
+
+
+def github(report: Report) -> Iterator[str]:
+    """A workflow command a line: annotations of the job."""
+    paths = {capture["capture"]: capture["path"] for capture in report["captures"]}
+    for _, problem in unjudged(report):
+        yield f"::error title=seqaudit::{_data(safe(problem))}\n"
+    for finding in report["findings"]:
+        title = f"{finding['rule']} {finding['name']} ({finding['certainty']})"
+        where = "" if finding["frame"] is None else f" (frame {finding['frame']})"
+        text = f"{safe(finding['text'])}{where}"
+        properties = f"file={_property(paths[finding['capture']])},title={_property(title)}"
+        yield f"::{_GITHUB[finding['severity']]} {properties}::{_data(text)}\n"
+
+
+def gitlab(report: Report) -> Iterator[str]:
+    """A Code Quality report: one JSON list. A frame stands where a file has lines."""
+    paths = {capture["capture"]: capture["path"] for capture in report["captures"]}
+    prints = fingerprints(report)
+    entries = [
+        {
+            "description": f"{finding['rule']} {safe(finding['text'])}",
+            "check_name": finding["name"],
+            "fingerprint": prints[place],
+            "severity": _GITLAB[finding["severity"]],
+            "location": {
+                "path": safe(paths[finding["capture"]]),
+                "lines": {"begin": finding["frame"] or 1},
+            },
+        }
+        for place, finding in enumerate(report["findings"])
+    ]
+    yield json.dumps(entries, indent=1) + "\n"
+
+
+def fingerprints(report: Report) -> list[str]:
+    """One a finding, in their order: what survives another recording of the same test.
+
+    It is of the rule, the system, who sent and received by name, the subject or key, and which of
+    several alike it is; not of frames, times, seqnos, counts, or identities made at each start.
+    """
+    streams = {(stream["capture"], stream["id"]): stream for stream in report["streams"]}
+    seen: dict[tuple[Any, ...], int] = {}
+    found = []
+    for finding in report["findings"]:
+        stream = streams.get((finding["capture"], finding["stream"]), {})
+        key = (
+            finding["rule"],
+            finding["system"],
+            _lasting(stream.get("sender_name")),
+            _lasting(stream.get("receiver_name")),
+            stream.get("subject") or stream.get("key") or stream.get("feed"),
+        )
+        seen[key] = seen.get(key, 0) + 1
+        text = json.dumps([*key, seen[key]])
+        found.append(hashlib.sha256(text.encode()).hexdigest()[:32])
+    return found
+
+
+def _lasting(name: Any) -> str | None:
+    """A name that somebody gave; null for an identity of random digits."""
+    if name is None or (len(str(name)) >= 8 and set(str(name)) <= _HEX):
+        return None
+    return str(name)
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: Any) -> str:
+    return _data(safe(text)).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,71 @@
+"""The report as Markdown, for the comment of a pull request: verdict, findings, streams."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from seqaudit.cli.output.outcomes import SEVERITIES, Report
+from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.verdict import verdict
+
+#: A comment has a limit, and nobody reads more.
+_MOST: Final = 50
+
+STREAM: Final = (
+    "system", "sender", "receiver", "messages", "lost", "recovered", "unrecovered",
+)  # fmt: skip
+
+
+def markdown(report: Report, limit: int) -> Iterator[str]:
+    """The document.
+
+    Args:
+        limit: rows a table; never more than fits a comment.
+    """
+    most = min(limit or _MOST, _MOST)
+    for line in verdict(report):
+        yield f"**{_plain(line)}**\n\n"
+    paths = {capture["capture"]: capture["path"] for capture in report["captures"]}
+    findings = sorted(report["findings"], key=lambda f: SEVERITIES.index(f["severity"]))
+    if findings:
+        rows = (
+            (
+                finding["rule"],
+                finding["severity"],
+                finding["certainty"],
+                paths[finding["capture"]],
+                "" if finding["frame"] is None else str(finding["frame"]),
+                finding["text"],
+            )
+            for finding in findings[:most]
+        )
+        header = ("rule", "severity", "certainty", "capture", "frame", "finding")
+        yield from _table(header, rows, len(findings) - most)
+    streams = report["streams"]
+    if streams:
+        yield from _table(STREAM, map(_stream, streams[:most]), len(streams) - most)
+
+
+def _stream(stream: Mapping[str, Any]) -> Sequence[str]:
+    counts = (stream.get(key) for key in STREAM[3:])
+    return [
+        stream["system"],
+        stream.get("sender_name") or "-",
+        stream.get("receiver_name") or "all",
+        *("-" if count is None else str(count) for count in counts),
+    ]
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]], more: int) -> Iterator[str]:
+    yield f"| {' | '.join(header)} |\n|{'---|' * len(header)}\n"
+    for row in rows:
+        yield f"| {' | '.join(_plain(cell) for cell in row)} |\n"
+    if more > 0:
+        yield f"\n… and {more:,} more\n"
+    yield "\n"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown and HTML leave as it is."""
+    written = safe(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_{}\[\]#|~@])", r"\\\1", written)

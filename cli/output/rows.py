@@ -1,0 +1,49 @@
+"""A report as rows for other tools: JSON lines, and CSV of findings."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from seqaudit.cli.output.outcomes import Report
+
+#: Parts of a report that are rows, in the order of the report's own keys.
+PARTS: Final = (
+    "captures", "unreadable", "members", "views", "streams", "connections", "both_ends", "gaps",
+    "queries", "findings", "parameters",
+)  # fmt: skip
+
+_COLUMNS: Final = (
+    "capture", "path", "rule", "name", "severity", "certainty", "system", "stream", "frame",
+    "at_ns", "seqnos", "text", "filter",
+)  # fmt: skip
+
+
+def jsonl(report: Report) -> Iterator[str]:
+    """One JSON object a line: each row with the part it is of, the totals last."""
+    for part in PARTS:
+        for row in report[part]:
+            yield json.dumps({"part": part, **row}, sort_keys=True) + "\n"
+    yield json.dumps({"part": "totals", **report["totals"]}, sort_keys=True) + "\n"
+
+
+def table(report: Report) -> Iterator[str]:
+    """Findings as CSV (RFC 4180), with a header; no cell is one that a spreadsheet computes."""
+    paths = {capture["capture"]: capture["path"] for capture in report["captures"]}
+    yield _line(_COLUMNS)
+    for finding in report["findings"]:
+        row = {**finding, "path": paths[finding["capture"]]}
+        row["seqnos"] = " ".join(f"{a}-{b}" for a, b in finding["seqnos"])
+        yield _line(["" if row[column] is None else row[column] for column in _COLUMNS])
+
+
+def _line(cells: Iterable[object]) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerow(_plain(cell) for cell in cells)
+    return text.getvalue()
+
+
+def _plain(cell: object) -> object:
+    formula = isinstance(cell, str) and cell[:1] in ("=", "+", "-", "@", "\t", "\r")
+    return f"'{cell}" if formula else cell

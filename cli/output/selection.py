@@ -1,0 +1,181 @@
+"""What of a report is shown, and counts for the exit code. Judgements stay as they are."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Any, Final, Literal
+
+Report = Mapping[str, Any]
+Row = Mapping[str, Any]
+
+#: Parts whose rows are about one stream.
+_OF_STREAMS: Final = ("streams", "gaps", "connections", "queries")
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A frame's number, or a time: ns since the epoch, or since the capture's first frame."""
+
+    kind: Literal["frame", "time", "after"]
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to show; what is empty or null leaves out nothing.
+
+    Attributes:
+        systems: as streams name them, or patterns (``unicast*``).
+        members: names, identities or addresses of a sender or receiver, or patterns.
+        streams: parts of a stream's id, subject or key expression, or patterns of all of it.
+        select, ignore: codes of rules, their beginnings (``MC``, ``ZN00``), or names.
+    """
+
+    systems: tuple[str, ...] = ()
+    members: tuple[str, ...] = ()
+    streams: tuple[str, ...] = ()
+    since: Moment | None = None
+    until: Moment | None = None
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self != Selection()
+
+    def of(self, report: Report) -> dict[str, Any]:
+        """The report with the rows that are selected; totals and rules stay those of all."""
+        starts = {capture["capture"]: capture["first_ns"] for capture in report["captures"]}
+        addresses = _addresses(report)
+        wanted = {
+            (row["capture"], row["id"])
+            for row in report["streams"]
+            if self._is_stream(row, addresses)
+        }
+        narrowed = bool(self.systems or self.members or self.streams)
+        chosen: dict[str, Any] = dict(report)
+        for part in _OF_STREAMS:
+            chosen[part] = [
+                row
+                for row in report[part]
+                if self._in_time(row, starts)
+                and (not narrowed or self._has(row, part, wanted, addresses))
+            ]
+        chosen["findings"] = [
+            finding
+            for finding in report["findings"]
+            if self._is_rule(finding)
+            and self._in_time(finding, starts)
+            and (not narrowed or self._is_about(finding, wanted))
+        ]
+        return chosen
+
+    def left_out(self, report: Report, chosen: Report) -> str:
+        """One line that says what is not shown."""
+        parts = [
+            f"{len(report[part]) - len(chosen[part]):,} of {len(report[part]):,} {part}"
+            for part in ("findings", "streams", "gaps")
+            if len(report[part]) > len(chosen[part])
+        ]
+        told = ", ".join(parts) if parts else "nothing"
+        return f"Filtered: {told} left out; all were judged, the totals and rules are of all."
+
+    def _is_stream(self, row: Row, addresses: Mapping[str, set[str]]) -> bool:
+        if self.systems and not _fits(self.systems, row["system"]):
+            return False
+        if self.streams and not any(_named(text, row) for text in self.streams):
+            return False
+        return not self.members or _has_member(self.members, row, addresses)
+
+    def _has(
+        self, row: Row, part: str, wanted: set[Any], addresses: Mapping[str, set[str]]
+    ) -> bool:
+        if part == "streams":
+            return (row["capture"], row["id"]) in wanted
+        if part == "gaps":
+            return (row["capture"], row["stream"]) in wanted
+        return self._is_stream(row, addresses)
+
+    def _is_about(self, finding: Row, wanted: set[Any]) -> bool:
+        if finding["stream"] is not None:
+            return (finding["capture"], finding["stream"]) in wanted
+        return (
+            bool(self.systems)
+            and not (self.members or self.streams)
+            and _fits(self.systems, finding["system"] or "")
+        )
+
+    def _is_rule(self, finding: Row) -> bool:
+        names = finding["rule"], finding["name"]
+        if self.select and not any(_is_code(text, *names) for text in self.select):
+            return False
+        return not any(_is_code(text, *names) for text in self.ignore)
+
+    def _in_time(self, row: Row, starts: Mapping[int, int | None]) -> bool:
+        first, last = _span(row)
+        begin, end = self.since, self.until
+        own = starts.get(row["capture"])
+        return (begin is None or not _before(last, begin, own)) and (
+            end is None or not _behind(first, end, own)
+        )
+
+
+def _span(row: Row) -> tuple[tuple[int | None, int | None], tuple[int | None, int | None]]:
+    """(frame, time) of the first and last moment of a row; nulls where it has none."""
+    if "first_frame" in row:
+        return (row["first_frame"], row.get("first_ns")), (row["last_frame"], row.get("last_ns"))
+    frame = row.get("frame", row.get("revealed_frame"))
+    at = frame, row.get("at_ns", row.get("revealed_at_ns"))
+    return at, at
+
+
+def _before(at: tuple[int | None, int | None], moment: Moment, start: int | None) -> bool:
+    own, limit = _comparable(at, moment, start)
+    return own is not None and limit is not None and own < limit
+
+
+def _behind(at: tuple[int | None, int | None], moment: Moment, start: int | None) -> bool:
+    own, limit = _comparable(at, moment, start)
+    return own is not None and limit is not None and own > limit
+
+
+def _comparable(
+    at: tuple[int | None, int | None], moment: Moment, start: int | None
+) -> tuple[int | None, int | None]:
+    if moment.kind == "frame":
+        return at[0], moment.value
+    if moment.kind == "time":
+        return at[1], moment.value
+    return at[1], None if start is None else start + moment.value
+
+
+def _fits(patterns: Iterable[str], text: str) -> bool:
+    return any(fnmatchcase(text.lower(), pattern.lower()) for pattern in patterns)
+
+
+def _named(text: str, row: Row) -> bool:
+    names = [str(row[key]) for key in ("id", "stream", "subject", "key") if row.get(key)]
+    return any(text in name or fnmatchcase(name, text) for name in names)
+
+
+def _has_member(wanted: Iterable[str], row: Row, addresses: Mapping[str, set[str]]) -> bool:
+    names: set[str] = set()
+    for end in ("sender", "receiver", "requester", "destination"):
+        if row.get(end):
+            names |= {str(row[end]), *addresses.get(str(row[end]), ())}
+        if row.get(f"{end}_name"):
+            names.add(str(row[f"{end}_name"]))
+    return any(_fits(wanted, name) for name in names)
+
+
+def _addresses(report: Report) -> dict[str, set[str]]:
+    """Of each member the addresses it was seen at, with and without a port."""
+    found: dict[str, set[str]] = {}
+    for member in report["members"]:
+        own = found.setdefault(member["member"], set())
+        for address in member["addresses"]:
+            own |= {address, str(address).rpartition(":")[0].strip("[]")}
+    return found
+
+
+def _is_code(text: str, code: str, name: str) -> bool:
+    return code.startswith(text.upper()) or text.lower() == name
