@@ -1,6 +1,6 @@
 """``seqaudit audit``: captures in, a report out."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import click
@@ -116,7 +116,7 @@ def command(
     write(chosen, shown)
     if not quiet:
         tell_unknown_vantages(report)
-    return exit_code(chosen, fail_on, exit_zero)
+    return exit_code(report, chosen["findings"], fail_on, exit_zero)
 
 
 def _selected(report: Mapping[str, Any], selection: Selection) -> Mapping[str, Any]:
@@ -128,10 +128,15 @@ def _selected(report: Mapping[str, Any], selection: Selection) -> Mapping[str, A
     return chosen
 
 
-def exit_code(report: Mapping[str, Any], fail_on: str, exit_zero: bool) -> ExitCode:
-    """1 if any capture has findings that count, else 2 if any could not be judged, else 0."""
+def exit_code(
+    report: Mapping[str, Any],
+    findings: Iterable[Mapping[str, Any]],
+    fail_on: str,
+    exit_zero: bool,
+) -> ExitCode:
+    """1 if any of these findings counts, else 2 if any capture could not be judged, else 0."""
     counted = failing(fail_on)
-    found = any(f["severity"] in counted and f["rule"] != FAILED for f in report["findings"])
+    found = any(f["severity"] in counted and f["rule"] != FAILED for f in findings)
     if found and not exit_zero:
         return ExitCode.FINDINGS
     return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
