@@ -44,7 +44,6 @@ COMMANDS: Final = {
     ),
     "feeds": ("seqaudit.cli.commands.feeds", "List shipped feeds, show one, or check a feed file."),
     "rules": ("seqaudit.cli.commands.rules", "List the rules, or explain one."),
-    "spark": ("seqaudit.cli.commands.spark", "Make Spark start faster."),
 }
 
 #: New objects until Python looks for garbage in cycles. There is next to none here, and at its own
@@ -129,7 +128,7 @@ def main() -> None:
     \b
     Examples:
       seqaudit receiver.pcap
-      seqaudit audit --engine direct --format json a.pcapng.zst b.pcapng.zst
+      seqaudit audit --format json a.pcapng.zst b.pcapng.zst
       seqaudit rules MC001
     """
 

@@ -1,13 +1,17 @@
-"""An audit for a command that shows a part of its report."""
+"""What a command of captures does: what it was given becomes a run, and its progress is shown."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
-from seqaudit.cli.options.captures import begin, inputs_of, options_of
+from seqaudit.cli.options.captures import engine_of, inputs_of, options_of
 from seqaudit.cli.output.terminal import ShownProgress, note
+
+if TYPE_CHECKING:
+    from seqaudit.pipeline.events_file import Decoded
+    from seqaudit.pipeline.plan import CaptureInput
 
 
 def audited(
@@ -15,16 +19,64 @@ def audited(
     at: tuple[str, ...],
     one_capture: bool | None,
     given: Mapping[str, Any],
+    *,
+    quiet: bool = False,
 ) -> dict[str, Any]:
-    """The report; an interruption is said and ends the command with its code."""
-    begin(given)
-    from seqaudit.pipeline.audit import StoppedError, audit
+    """The report.
+
+    Raises:
+        StoppedError: Ctrl-C.
+    """
+    without_pandas()
+    from seqaudit.pipeline.audit import audit
 
     inputs, shared_at = inputs_of(captures, at, one_capture)
-    options = options_of(at=shared_at, **given)
+    choice, rest = engine_of(_files(inputs), **given)
+    options = options_of(choice, at=shared_at, **rest)
+    with ShownProgress(choice.line, quiet=quiet) as progress:
+        return audit(inputs, options, progress)
+
+
+def decoded(
+    captures: tuple[str, ...], one_capture: bool | None, given: Mapping[str, Any]
+) -> "Decoded":
+    """The events.
+
+    Raises:
+        StoppedError: Ctrl-C.
+    """
+    without_pandas()
+    from seqaudit.pipeline.audit import decode
+
+    inputs, _ = inputs_of(captures, (), one_capture)
+    choice, rest = engine_of(_files(inputs), **given)
+    with ShownProgress(choice.line) as progress:
+        return decode(inputs, options_of(choice, **rest), progress)
+
+
+def audited_whole(
+    captures: tuple[str, ...],
+    at: tuple[str, ...],
+    one_capture: bool | None,
+    given: Mapping[str, Any],
+) -> dict[str, Any]:
+    """The report; an interruption is said and ends the command with its code."""
+    without_pandas()
+    from seqaudit.pipeline.progress import StoppedError
+
     try:
-        with ShownProgress() as progress:
-            return audit(inputs, options, progress)
+        return audited(captures, at, one_capture, given)
     except StoppedError as stopped:
         note(str(stopped))
         raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
+
+
+def _files(inputs: "Sequence[CaptureInput]") -> list[str]:
+    return [path for given in inputs for path in given.files]
+
+
+def without_pandas() -> None:
+    """Before the imports of a run: none of them has a use for pandas, wherever it is there."""
+    from seqaudit.pipeline.without_pandas import keep_pandas_out
+
+    keep_pandas_out()

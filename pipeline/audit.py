@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from seqaudit.decoders.capture.pieces import (
     TO_THE_END,
-    Piece,
     plan_pieces,
     settle,
     walk_headers,
@@ -47,6 +46,7 @@ from seqaudit.pipeline.plan import (
     plan,
     stored_bytes,
 )
+from seqaudit.pipeline.progress import Progress, Silent, StoppedError
 from seqaudit.pipeline.report.accounts import (
     Account,
     accounts_of,
@@ -66,16 +66,8 @@ from seqaudit.pipeline.report.vantage import (
     is_nobody,
     who_is_there,
 )
-from seqaudit.pipeline.spark.java import JavaError
-from seqaudit.pipeline.spark.progress import (
-    STARTING,
-    CancelledError,
-    JobError,
-    Progress,
-    Silent,
-    run_watched,
-)
-from seqaudit.pipeline.spark.session import Place, SessionError, Starting, discard, shared
+from seqaudit.pipeline.spark.progress import JobError, in_session, run_watched
+from seqaudit.pipeline.spark.session import Place, Session
 from seqaudit.replay.contract.parameters import GIVEN, ParameterError
 from seqaudit.replay.contract.results import RESULTS
 from seqaudit.replay.contract.settings import UNKNOWN, CaptureSettings, ReplaySettings, Vantage
@@ -152,14 +144,6 @@ class Options:
     cuts: Mapping[str, Sequence[int]] = field(default_factory=dict)
     target_bytes: int | None = None
     lanes: int | None = None
-
-
-class StoppedError(SeqauditError):
-    """Ctrl-C. ``report`` is what is known so far, null if nothing is."""
-
-    def __init__(self, text: str, report: dict[str, Any] | None) -> None:
-        super().__init__(text)
-        self.report = report
 
 
 class UnusableError(SeqauditError):
@@ -252,19 +236,16 @@ class _Job:
         return self._report(planned.files, *replayed)
 
     def _audit_spark(self, planned: Plan) -> dict[str, Any]:
-        starting = self._start()
-        with self._interruptible(starting):
-            self._compile_needed(planned, starting)
+        self._compile_needed(planned)
+        with in_session(self._options.place, self._progress) as spark:
             if not self._guessable(planned):
-                return self._audit_decoded_first(starting, planned)
+                return self._audit_decoded_first(spark, planned)
             accounts, members = self._guess(planned)
             self._one_stage = self._options.place.local and not any(map(has_carriers, accounts))
             vantages = self._vantages(planned.files, accounts, members)
             while True:
                 settings = self._replay_settings(vantages, planned.inputs)
-                planned, results = self._settled(
-                    planned, partial(self._on_spark, starting, settings)
-                )
+                planned, results = self._settled(planned, partial(self._on_spark, spark, settings))
                 proven = self._vantages(
                     planned.files, accounts_of(results, self._of_vantages()), members_of(results)
                 )
@@ -275,14 +256,14 @@ class _Job:
                 self._progress.note("replaying again: a capture was taken elsewhere than guessed")
                 vantages = proven
 
-    def _audit_decoded_first(self, starting: Starting, planned: Plan) -> dict[str, Any]:
+    def _audit_decoded_first(self, spark: Session, planned: Plan) -> dict[str, Any]:
         """Two actions on events that Spark keeps between them."""
         with contextlib.ExitStack() as kept:
             events: list[DataFrame] = []
 
             def decoded(planned: Plan) -> pa.Table:
                 kept.close()  # what an earlier run decoded
-                return self._run_on_spark(starting, planned, act)
+                return self._run_on_spark(spark, planned, act)
 
             def act(rows: "DataFrame") -> pa.Table:
                 events[:] = [rows.persist()]
@@ -299,7 +280,7 @@ class _Job:
             lanes = self._lanes(planned.total_bytes)
             self._progress.begin("replaying", lanes)
             results = run_watched(
-                starting,
+                spark,
                 lambda: job.collected(job.results(events[0], settings, lanes)),
                 lanes,
                 self._progress,
@@ -318,8 +299,7 @@ class _Job:
         self._problems = list(kept.problems)
         if self._options.engine == "direct":
             return self._replay_direct(kept.files, kept.events)
-        starting = self._start()
-        with self._interruptible(starting):
+        with in_session(self._options.place, self._progress) as spark:
             accounts = accounts_of(kept.events, self._of_vantages())
             members = members_of(kept.events)
             vantages = self._vantages(kept.files, accounts, members)
@@ -329,10 +309,10 @@ class _Job:
             lanes = self._lanes(kept.events.nbytes)
 
             def act() -> pa.Table:
-                rows = starting.session().read.schema(job.ddl(EVENTS)).parquet(path)
+                rows = spark.spark.read.schema(job.ddl(EVENTS)).parquet(path)
                 return job.collected(job.results(rows, settings, lanes))
 
-            results = run_watched(starting, act, 1, self._progress)
+            results = run_watched(spark, act, 1, self._progress)
         return self._report(kept.files, _held(results), vantages, settings)
 
     def _decode(self, planned: Plan) -> Decoded:
@@ -342,10 +322,9 @@ class _Job:
             except direct.DecodeStoppedError:
                 raise StoppedError("interrupted; nothing was written", None) from None
         else:
-            starting = self._start()
-            with self._interruptible(starting):
-                self._compile_needed(planned, starting)
-                planned, events = self._settled(planned, partial(self._on_spark, starting, None))
+            self._compile_needed(planned)
+            with in_session(self._options.place, self._progress) as spark:
+                planned, events = self._settled(planned, partial(self._on_spark, spark, None))
         events = direct.ordered(events.cast(EVENTS), "conversation")
         return Decoded(events, planned.files, tuple(self._problems))
 
@@ -392,13 +371,6 @@ class _Job:
             return False
         self._compile_needed(planned)
         return not much_carried(load_for(planned.pieces, settings))
-
-    def _start(self) -> Starting:
-        self._progress.begin(self._starting(), 0)
-        return shared(self._options.place, self._progress.note)
-
-    def _starting(self) -> str:
-        return STARTING if self._options.place == Place() else "reaching Spark"
 
     def _settled(self, planned: Plan, run: Callable[[Plan], pa.Table]) -> tuple[Plan, pa.Table]:
         """Run until every piece's landing is the next one's start (design 3.1), and until all
@@ -478,34 +450,28 @@ class _Job:
         results = direct.replay(events, settings, cores(self._options.place))
         return results, vantages, settings
 
-    def _on_spark(
-        self, starting: Starting, settings: ReplaySettings | None, planned: Plan
-    ) -> pa.Table:
+    def _on_spark(self, spark: Session, settings: ReplaySettings | None, planned: Plan) -> pa.Table:
         """The job of PIPELINE 3; without settings its first two stages only."""
         lanes = self._lanes_of(planned)
 
         def act(rows: "DataFrame") -> pa.Table:
             return job.collected(rows if settings is None else job.results(rows, settings, lanes))
 
-        return self._run_on_spark(starting, planned, act)
+        return self._run_on_spark(spark, planned, act)
 
     def _run_on_spark(
-        self, starting: Starting, planned: Plan, act: Callable[["DataFrame"], pa.Table]
+        self, spark: Session, planned: Plan, act: Callable[["DataFrame"], pa.Table]
     ) -> pa.Table:
         """What ``act`` makes of the job's events."""
         tasks = planned.tasks()
-        if Path.cwd() != starting.folder:
-            tasks = tuple(tuple(_absolute(piece) for piece in task) for task in tasks)
         lanes = self._lanes_of(planned)
         decoding = self._decode_settings(planned)
-        self._progress.begin(self._starting(), 0)
-        spark = starting.session(compiled=bool(decoding.compile_it), note=self._progress.note)
         self._progress.begin("decoding", len(tasks))
         carriers = not (planned.whole or self._one_stage)
         try:
             return run_watched(
-                starting,
-                lambda: act(job.events(spark, tasks, decoding, lanes, carriers)),
+                spark,
+                lambda: act(job.events(spark.spark, tasks, decoding, lanes, carriers)),
                 len(tasks),
                 self._progress,
             )
@@ -514,7 +480,7 @@ class _Job:
                 raise
         self._progress.note("decoding again: fragments or TCP came after the first megabytes")
         self._one_stage = False
-        return self._run_on_spark(starting, planned, act)
+        return self._run_on_spark(spark, planned, act)
 
     def _guessable(self, planned: Plan) -> bool:
         """Whether a look at all captures costs less than Spark's start."""
@@ -528,7 +494,7 @@ class _Job:
         return len(planned.files) <= GUESSED_CAPTURES and size <= GUESSED_BYTES
 
     def _guess(self, planned: Plan) -> tuple[list[Account], list[Member]]:
-        """Accounts and members of the first megabytes of each capture, while Spark starts."""
+        """Accounts and members of the first megabytes of each capture."""
         settings = replace(self._decode_settings(planned), finish_fragments=True)
         accounts: list[Account] = []
         members: list[Member] = []
@@ -552,13 +518,11 @@ class _Job:
             carriers=self._carriers,
         )
 
-    def _compile_needed(self, planned: Plan, starting: Starting | None = None) -> None:
-        """Here, before workers would each wait for it; and load it, if they are forked from us."""
+    def _compile_needed(self, planned: Plan) -> None:
+        """Here, before workers would each wait for it."""
         settings = self._decode_settings(planned)
         if settings.compile_it:
             compile_for([planned.pieces[files[0].first_split] for files in planned.files], settings)
-            if starting is not None and starting.forks_workers:
-                load_for(planned.pieces, settings)
 
     def _compile(self, planned: Plan) -> bool:
         """Whether all pieces together are worth compiled kernels; one piece could not tell."""
@@ -683,29 +647,6 @@ class _Job:
     def _at(self, number: int) -> str | None:
         return self._given(number).at or self._options.at
 
-    @contextlib.contextmanager
-    def _interruptible(self, starting: Starting) -> Iterator[None]:
-        """Ctrl-C and failures of a Spark run; a session that failed is not used again."""
-        try:
-            with starting.in_use():
-                yield
-        except CancelledError as stopped:
-            raise StoppedError(str(stopped), None) from None
-        except KeyboardInterrupt:
-            discard(self._options.place)
-            raise StoppedError("interrupted while Spark was starting", None) from None
-        except (JobError, SessionError, JavaError):
-            discard(self._options.place)
-            raise
-        except SeqauditError:
-            raise
-        except Exception as problem:  # of Py4J, if its other end has gone between two jobs
-            ended = starting.ended
-            if ended is None:
-                raise
-            discard(self._options.place)
-            raise JobError(ended) from problem
-
 
 def members_of(rows: pa.Table) -> list[Member]:
     """Who was seen, of events or results: ``{"capture", "member", "name", "address", ...}``."""
@@ -756,16 +697,6 @@ def _borders(accounts: Iterable[Account]) -> list[_Border]:
         for account in sorted(accounts, key=lambda account: int(account["piece"]))
         if "landing" in account
     ]
-
-
-def _absolute(piece: Piece) -> Piece:
-    if "://" in piece.path:
-        return piece
-    return replace(
-        piece,
-        path=str(Path(piece.path).absolute()),
-        before=tuple(_absolute(end) for end in piece.before),
-    )
 
 
 def _same(one: Sequence[Vantage], other: Sequence[Vantage]) -> bool:

@@ -1,12 +1,12 @@
 """The beginning of what nobody recognises, destination by destination, for ``seqaudit infer``.
 
-Captures are read in this process from their start until enough is held: it is a look, no job. What
-a decoder claims is left out, unless it claims so little of a destination that it must be mistaken;
-IP fragments and TCP are not looked at.
+Captures are read from their start until enough is held, one by one: in this process, or each in a
+task of Spark's. What a decoder claims is left out, unless it claims so little of a destination that
+it must be mistaken; IP fragments and TCP are not looked at.
 """
 
 import ipaddress
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import BinaryIO, Final
 
@@ -24,7 +24,7 @@ from seqaudit.decoders.network.packets import Datagrams, Outcome, PacketReader
 from seqaudit.decoders.stages.first import wants_compiled
 from seqaudit.decoders.stages.registry import DecodeSettings, Dispatcher
 from seqaudit.pipeline.plan import CaptureInput, File, Shares, StandardInput, plan
-from seqaudit.pipeline.spark.progress import Progress
+from seqaudit.pipeline.progress import Progress
 
 #: Datagrams of one destination that are examined.
 SAMPLE_DATAGRAMS: Final = 10_000
@@ -201,14 +201,31 @@ class Sampler:
         return np.concatenate(found)[:REPLIES] if found else None
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What came of one capture; ``reading`` is null if it cannot be read: ``problem`` says why."""
+
+    reading: Reading | None
+    findings: tuple[Finding, ...] = ()
+    problem: tuple[str, str] = ("", "")  # (path, one line)
+
+
+#: Looks at pieces, each with the name that a user gave its file, in their order.
+Looking = Callable[[Sequence[tuple[Piece, str]], DecodeSettings, Progress], Iterable[Look]]
+
+
 def look(
     inputs: Sequence[CaptureInput],
     settings: DecodeSettings,
     progress: Progress,
+    elsewhere: Looking | None = None,
     *,
     sample_datagrams: int = SAMPLE_DATAGRAMS,
 ) -> tuple[list[Reading], list[Finding], list[tuple[str, str]]]:
     """Read the beginning of captures and infer the numbers of what nobody recognises.
+
+    Args:
+        elsewhere: who looks, if not this process.
 
     Returns:
         How much of each was read; findings, destinations with most datagrams first; and captures
@@ -217,32 +234,46 @@ def look(
     Raises:
         SeqauditError: the same file is named twice.
     """
-    stdin = StandardInput(streamed=True)
+    stdin = StandardInput(streamed=elsewhere is None)
     try:
         planned = plan(inputs, shares=Shares(1, TO_THE_END), stdin=stdin)
-        readings: list[Reading] = []
-        findings: list[Finding] = []
-        problems = list(planned.problems)
-        progress.begin("reading", len(planned.pieces))
-        for number, piece in enumerate(planned.pieces):
-            path = _shown(planned.files[piece.capture], piece.split)
-            try:
+        named = [(p, _shown(planned.files[p.capture], p.split)) for p in planned.pieces]
+        if elsewhere is not None:
+            looks = list(elsewhere(named, settings, progress))
+        else:
+            looks = []
+            progress.begin("reading", len(named))
+            for number, (piece, path) in enumerate(named):
                 stream = stdin.stream if piece.path == STDIN else None
-                sampler, frames, whole = _read(piece, settings, stream, sample_datagrams)
-            except CaptureError as problem:
-                problems.append((path, str(problem)))
-                continue
-            readings.append(Reading(path, frames, whole, sampler.recognised, sampler.unrecognised))
-            found = []
-            for place, total, sample in sampler.samples():
-                answer = infer(sample, replies=sampler.replies(place, sample))
-                sources = len(np.unique(sample.source))
-                found.append((Finding(path, *place, total, sources, answer), sample))
-            findings += _with_twins(found)
-            progress.done(number + 1)
+                looks.append(look_at(piece, path, settings, stream, sample_datagrams))
+                progress.done(number + 1)
     finally:
         stdin.close()
-    return readings, findings, problems
+    readings = [one.reading for one in looks if one.reading is not None]
+    findings = [finding for one in looks for finding in one.findings]
+    problems = [one.problem for one in looks if one.reading is None]
+    return readings, findings, [*planned.problems, *problems]
+
+
+def look_at(
+    piece: Piece,
+    path: str,
+    settings: DecodeSettings,
+    stream: BinaryIO | None = None,
+    limit: int = SAMPLE_DATAGRAMS,
+) -> Look:
+    """Look at one capture, which a user calls ``path``."""
+    try:
+        sampler, frames, whole = _read(piece, settings, stream, limit)
+    except CaptureError as problem:
+        return Look(None, problem=(path, str(problem).replace(piece.path, path)))
+    found = []
+    for place, total, sample in sampler.samples():
+        answer = infer(sample, replies=sampler.replies(place, sample))
+        sources = len(np.unique(sample.source))
+        found.append((Finding(path, *place, total, sources, answer), sample))
+    reading = Reading(path, frames, whole, sampler.recognised, sampler.unrecognised)
+    return Look(reading, tuple(_with_twins(found)))
 
 
 def _with_twins(found: Sequence[tuple[Finding, Sample]]) -> list[Finding]:

@@ -3,7 +3,7 @@
 Compiling all of them takes half a minute, and most captures hold one system. So the first bytes of
 each capture are decoded with interpreted kernels to see what is in it, and what it needs is
 compiled before the run, in two processes: in the driver, before workers could all do it at once.
-What only shows later is compiled where it shows. The daemon loads what is compiled before it forks.
+What only shows later is compiled where it shows.
 
 A part is what is compiled together: a capture format with the packets in it (``pcap``, ``pcapng``)
 or a system with its transport (``udp-zenoh``, ``tcp-jgroups``). A file in numba's cache folder says
@@ -34,11 +34,8 @@ from seqaudit.decoders.kernels.loader import LOCK_SECONDS, prepare
 from seqaudit.decoders.network.packets import Datagrams, PacketReader
 from seqaudit.decoders.stages.first import decode_piece
 from seqaudit.decoders.stages.registry import DECODERS, STREAMS, DecodeSettings
+from seqaudit.pipeline.processes import environment
 from seqaudit.pipeline.report.accounts import Account, accounts_of
-from seqaudit.pipeline.spark import worker_environment as same_code
-
-#: Environment variable of the workers: "1" if the job decodes with compiled kernels.
-COMPILED: Final = "SEQAUDIT_COMPILED"
 
 #: What a look at a capture reads, and how many captures are looked at.
 LOOK_BYTES: Final = 128 << 10
@@ -102,12 +99,6 @@ def compile_parts(parts: Iterable[str]) -> None:
         _load(systems)
 
 
-def load_compiled() -> None:
-    """Load what is compiled, and compile nothing."""
-    missing = _missing(PARTS)
-    _load([part for part in PARTS if part not in missing])
-
-
 def _load(parts: Iterable[str]) -> None:
     """Call each kernel of these parts once: numba reads its cache then, or compiles."""
     for part in parts:
@@ -169,7 +160,7 @@ def _another_process(parts: Sequence[str]) -> Iterator[None]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
         start_new_session=True,  # Ctrl-C is for us
-        env=same_code.whole_environment(),
+        env=os.environ | environment(),
     )
     try:
         yield

@@ -20,7 +20,7 @@ from seqaudit.decoders.capture.reader import STDIN
 from seqaudit.decoders.capture.sources import Rejoined
 from seqaudit.decoders.contract.errors import CaptureError, SeqauditError
 from seqaudit.decoders.kernels import signals as interrupts
-from seqaudit.pipeline.spark import private_files as leftovers
+from seqaudit.pipeline import private_files
 
 #: Of standard input so much is looked at, and of what it holds compressed.
 HEAD_BYTES: Final = 1 << 20
@@ -167,7 +167,7 @@ class StandardInput:
         self.streamed = streamed
         self.stream: BinaryIO | None = None  # what ``open_piece`` left to be read
         self.is_long = False  # more comes than ``open_piece`` looked at
-        self._spool: leftovers.Held | None = None
+        self._spool: private_files.Held | None = None
 
     def open_piece(self, capture: int, split: int) -> Piece:
         """The piece that reads ``stream`` straight through.
@@ -200,7 +200,7 @@ class StandardInput:
             source = _piped()
             try:
                 with interrupts.held_back():
-                    self._spool = leftovers.make_file()  # mode 0600
+                    self._spool = private_files.make_file()  # mode 0600
                 with self._spool.path.open("wb") as spool:
                     shutil.copyfileobj(source, spool, 1 << 20)
             except OSError as problem:
@@ -257,7 +257,7 @@ def plan(
     """
     _refuse_repeated(inputs)
     problems: list[tuple[str, str]] = []
-    where = {path: path for given in inputs for path in given.files}
+    where = {path: _absolute(path) for given in inputs for path in given.files}
     streamed = stdin.streamed and list(where) == [STDIN]
     if STDIN in where and not streamed:
         try:
@@ -353,6 +353,11 @@ def stored_size(path: str) -> int:
         return Path(path).stat().st_size
     except OSError:
         return 0
+
+
+def _absolute(path: str) -> str:
+    """Where a file is for workers, which have other working folders."""
+    return path if path == STDIN or "://" in path else str(Path(path).absolute())
 
 
 def _refuse_repeated(inputs: Sequence[CaptureInput]) -> None:

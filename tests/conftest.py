@@ -24,6 +24,6 @@ def spark_place() -> Iterator[object]:
     from seqaudit.pipeline.spark.session import Place, discard, shared
 
     place = Place(master="local[2]")
-    shared(place).session()
+    shared(place)
     yield place
     discard(place)

@@ -36,8 +36,6 @@ LEVELS: Final = {
 #: Between folders of one row, or up: each with its reason.
 ALSO: Final = {
     ("replay", "raims", "pgm"),  # raims over PGM judges its links by PGM's windows
-    # Until progress is the pipeline's:
-    ("pipeline", "direct", "spark"),
 }
 
 

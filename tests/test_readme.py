@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from seqaudit.cli.main import main
+from seqaudit.pipeline.engine_choice import chosen
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -31,6 +32,18 @@ def test_the_shown_output_is_what_the_command_prints(monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(ROOT)
     for _, command, text, _ in shown:
         assert printed(command) == text
+
+
+def test_the_lines_that_say_which_engine_answers_are_what_the_commands_say(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    quick, spark = COMMANDS[0], re.search(r"^\.venv/bin/seqaudit (audit .*)$", README, re.MULTILINE)
+    assert spark is not None
+    capture = quick.split()[-1]
+    assert spark[1] == f"audit --engine spark {capture}"
+    for asked in ("auto", "spark"):
+        assert f"\n{chosen(asked, None, None, [capture], environment={}).line}\n" in README
 
 
 def test_ci_runs_the_test_command_of_the_readme() -> None:

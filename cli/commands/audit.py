@@ -7,21 +7,19 @@ import click
 
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.captures import (
-    begin,
-    inputs_of,
     judging_options,
     limit_option,
-    options_of,
     reading_options,
     time_option,
 )
 from seqaudit.cli.options.selection import selection_of, selection_options
 from seqaudit.cli.output.outcomes import FAILED, NEVER, SEVERITIES, failing, unjudged
 from seqaudit.cli.output.selection import Selection
-from seqaudit.cli.output.terminal import ShownProgress, note
+from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle
 from seqaudit.cli.output.writers import MORE, TABLE, Shown, outputs_of, write
+from seqaudit.cli.run import audited, without_pandas
 
 _SELECTION = ("systems", "members", "streams", "since", "until", "select", "ignore")
 
@@ -92,21 +90,19 @@ def command(
       seqaudit audit --at a.pcap=A --at b.pcap=B --names names.yaml a.pcap b.pcap
       seqaudit audit -o report.json -o report.html recordings/
       seqaudit audit --member B --since +2 --until +5 --select MC receiver.pcap
-      zstdcat big.pcapng.zst | seqaudit audit --engine direct --format json -
+      zstdcat big.pcapng.zst | seqaudit audit --format json -
+      seqaudit audit --master spark://head:7077 /shared/captures/*.pcap.zst
 
     \b
     Exit codes: 0 clean, 1 findings, 2 could not judge, 130 interrupted.
     """
     selection = selection_of(**{name: given.pop(name) for name in _SELECTION})
     shown = Shown(outputs_of(formats, files), style, limit, fail_on, everything, quiet)
-    begin(given)
-    from seqaudit.pipeline.audit import StoppedError, audit
+    without_pandas()
+    from seqaudit.pipeline.progress import StoppedError
 
-    inputs, shared_at = inputs_of(captures, at, one_capture)
-    options = options_of(at=shared_at, **given)
     try:
-        with ShownProgress(quiet=quiet) as progress:
-            report = audit(inputs, options, progress)
+        report = audited(captures, at, one_capture, given, quiet=quiet)
     except StoppedError as stopped:
         if stopped.report is not None:
             write(_selected(stopped.report, selection), shown)

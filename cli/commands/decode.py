@@ -5,8 +5,9 @@ from typing import Any
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
-from seqaudit.cli.options.captures import begin, inputs_of, options_of, reading_options
-from seqaudit.cli.output.terminal import ShownProgress, note
+from seqaudit.cli.options.captures import reading_options
+from seqaudit.cli.output.terminal import note
+from seqaudit.cli.run import decoded, without_pandas
 
 
 @click.command("decode")
@@ -30,19 +31,17 @@ def command(captures: tuple[str, ...], one_capture: bool | None, output: str, **
       seqaudit decode big.pcapng.zst -o events.parquet
       seqaudit audit --param mcast.capacity=64 events.parquet
     """
-    begin(given)
+    without_pandas()
     from seqaudit.pipeline import events_file
-    from seqaudit.pipeline.audit import StoppedError, decode
+    from seqaudit.pipeline.progress import StoppedError
 
-    inputs, _ = inputs_of(captures, (), one_capture)
     try:
-        with ShownProgress() as progress:
-            decoded = decode(inputs, options_of(**given), progress)
+        made = decoded(captures, one_capture, given)
     except StoppedError as stopped:
         note(str(stopped))
         return ExitCode.INTERRUPTED
-    events_file.write(decoded, output)
-    note(f"{output}: {decoded.events.num_rows} rows of events")
-    for _, problem in decoded.problems:
+    events_file.write(made, output)
+    note(f"{output}: {made.events.num_rows} rows of events")
+    for _, problem in made.problems:
         note(f"error: {problem}")
-    return ExitCode.NOT_JUDGED if decoded.problems else ExitCode.CLEAN
+    return ExitCode.NOT_JUDGED if made.problems else ExitCode.CLEAN

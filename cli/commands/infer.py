@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,8 @@ from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.captures import (
     capture_argument,
     decode_settings,
+    engine_of,
+    engine_options,
     format_option,
     limit_option,
     recognition_options,
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     type=click.Path(dir_okay=False, writable=True),
     help="Write the feed found here; a second one is FILE-2, and so on.",
 )
+@engine_options
 @recognition_options
 @format_option("Tables for people, or seqaudit/infer/1 for programs.")
 @limit_option(50)
@@ -41,6 +45,7 @@ def command(
     no_decode: tuple[str, ...],
     shape: str,
     limit: int,
+    **given: Any,
 ) -> int:
     """Find the sequence number in UDP traffic that nothing recognises, and write a feed file.
 
@@ -50,7 +55,7 @@ def command(
     most datagrams follow the one before, and the others are lost, late or duplicate ones.
     Destinations that bring the same numbers at the same time are said to be lines A and B.
 
-    It is a look at the beginning, in this process: the first 10,000 datagrams of a destination and
+    It is a look at the beginning: the first 10,000 datagrams of a destination and
     their first 128 bytes, of at most a million datagrams or five million frames of a capture.
     Bits within bytes, and numbers that count bytes, are not found.
 
@@ -66,14 +71,21 @@ def command(
     from seqaudit.cli.output.feed_file import feed_text, feeds_of
     from seqaudit.pipeline.infer_samples import look
     from seqaudit.pipeline.plan import CaptureInput
+    from seqaudit.pipeline.progress import StoppedError
+    from seqaudit.pipeline.spark.infer import look_on_spark
 
     settings = decode_settings(decode_as, no_decode)
     if output is not None and any(_same_file(output, path) for path in captures):
         raise click.UsageError(f"{safe(output)}: is a capture to be read; name another file")
-    with ShownProgress() as progress:
-        readings, findings, problems = look(
-            [CaptureInput(path) for path in captures], settings, progress
-        )
+    choice, _ = engine_of(captures, **given)
+    elsewhere = partial(look_on_spark, choice.place) if choice.engine == "spark" else None
+    inputs = [CaptureInput(path) for path in captures]
+    try:
+        with ShownProgress(choice.line) as progress:
+            readings, findings, problems = look(inputs, settings, progress, elsewhere)
+    except StoppedError as stopped:
+        note(str(stopped))
+        return ExitCode.INTERRUPTED
     feeds = feeds_of(findings)
     files = _files(output, len(feeds)) if output else []
     for path, feed in zip(files, feeds, strict=False):

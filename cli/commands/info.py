@@ -13,7 +13,7 @@ from seqaudit.cli.options.captures import (
     reading_options,
 )
 from seqaudit.cli.output.terminal import emit, render
-from seqaudit.cli.run import audited
+from seqaudit.cli.run import audited_whole
 
 
 @click.command("info")
@@ -35,9 +35,9 @@ def command(
 
     \b
     Example:
-      seqaudit info --engine direct receiver.pcapng
+      seqaudit info receiver.pcapng
     """
-    report = audited(captures, at, one_capture, given)
+    report = audited_whole(captures, at, one_capture, given)
     if shape == "json":
         from seqaudit.pipeline.report.build import to_json
 

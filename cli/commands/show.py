@@ -15,7 +15,7 @@ from seqaudit.cli.options.captures import (
 )
 from seqaudit.cli.output.terminal import emit, render
 from seqaudit.cli.output.times import TimeStyle
-from seqaudit.cli.run import audited
+from seqaudit.cli.run import audited_whole
 
 
 @click.group("show")
@@ -49,7 +49,7 @@ def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
     ) -> int:
         from seqaudit.cli.commands.audit import tell_unjudged
 
-        report = audited(captures, at, one_capture, given)
+        report = audited_whole(captures, at, one_capture, given)
         if shape == "json":
             from seqaudit.pipeline.report.build import to_json
 
@@ -88,11 +88,11 @@ def recovery(
 
     \b
     Example:
-      seqaudit show recovery --engine direct subscriber.pcap
+      seqaudit show recovery subscriber.pcap
     """
     from seqaudit.cli.commands.audit import tell_unjudged
 
-    report = audited(captures, at, one_capture, given)
+    report = audited_whole(captures, at, one_capture, given)
     if shape == "json":
         from seqaudit.pipeline.report.build import to_json
 

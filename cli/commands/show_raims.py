@@ -15,7 +15,7 @@ from seqaudit.cli.options.captures import judging_options, reading_options
 from seqaudit.cli.output.listing import Column, Listing
 from seqaudit.cli.output.terminal import emit, note, render
 from seqaudit.cli.output.text import safe
-from seqaudit.cli.run import audited
+from seqaudit.cli.run import audited_whole
 
 Row = Mapping[str, Any]
 
@@ -60,7 +60,7 @@ def loss(captures: tuple[str, ...], shape: str, **given: Any) -> int:
 
     \b
     Examples:
-      seqaudit show loss --engine direct B.pcap
+      seqaudit show loss B.pcap
       seqaudit show loss --at 10.77.0.2 A.pcap B.pcap
     """
     return _show(captures, shape, "loss", _loss, given)
@@ -115,7 +115,7 @@ def advisories(captures: tuple[str, ...], shape: str, **given: Any) -> int:
     Example:
       seqaudit show advisories --at B.pcap=10.77.0.2 B.pcap B-client.pcap
     """
-    report = audited(captures, given.pop("at"), given.pop("one_capture"), given)
+    report = audited_whole(captures, given.pop("at"), given.pop("one_capture"), given)
     tables = report.get("tables", {}).get("raims", {})
     paths = {n: capture["path"] for n, capture in enumerate(report["captures"])}
     replayed, seen = tables.get("advisories", []), tables.get("rv_advisories", [])
@@ -165,7 +165,7 @@ def _show(
     listing: Callable[[str, Sequence[Row]], Listing],
     given: dict[str, Any],
 ) -> int:
-    report = audited(captures, given.pop("at"), given.pop("one_capture"), given)
+    report = audited_whole(captures, given.pop("at"), given.pop("one_capture"), given)
     rows = report.get("tables", {}).get("raims", {}).get(table, [])
     paths = {n: capture["path"] for n, capture in enumerate(report["captures"])}
     if shape == "json":

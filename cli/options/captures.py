@@ -1,6 +1,6 @@
 """Options that several commands share, and what they mean (design 4.8)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from seqaudit.decoders.contract.feed_layout import Feed
     from seqaudit.decoders.contract.settings import DecodeSettings
     from seqaudit.pipeline.audit import Options
+    from seqaudit.pipeline.engine_choice import Choice
     from seqaudit.pipeline.plan import CaptureInput
     from seqaudit.pipeline.rotation import Group
 
@@ -34,17 +35,28 @@ _RECOGNITION: Final = (
     ),
 )
 
-_READING: Final = (
-    capture_argument,
+_ENGINE: Final = (
     click.option(
         "--engine",
-        type=click.Choice(["spark", "direct"]),
-        default="spark",
+        type=click.Choice(["auto", "spark", "direct"]),
+        default="auto",
         show_default=True,
-        help="Run as a Spark job, or in this process without Java. Both report the same.",
+        help="A Spark job, or this process without Java; both report the same bytes. auto: Spark "
+        "where a master or server is named or the captures exceed 1 GiB or 1,000 files.",
     ),
-    click.option("--master", metavar="URL", help="Spark master to run on instead of local[*]."),
-    click.option("--remote", metavar="URL", help="Spark Connect server to run on: sc://HOST:PORT."),
+    click.option(
+        "--master", metavar="URL", help="Spark master to run on (or SPARK_MASTER); else local[*]."
+    ),
+    click.option(
+        "--remote",
+        metavar="URL",
+        help="Spark Connect server to run on: sc://HOST:PORT (or SPARK_REMOTE).",
+    ),
+)
+
+_READING: Final = (
+    capture_argument,
+    *_ENGINE,
     *_RECOGNITION,
     click.option(
         "--feed",
@@ -119,6 +131,28 @@ def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def recognition_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Overrides of recognition."""
     return _decorated(function, _RECOGNITION)
+
+
+def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What runs the command."""
+    return _decorated(function, _ENGINE)
+
+
+def engine_of(
+    captures: Sequence[str], engine: str, master: str | None, remote: str | None, **rest: Any
+) -> tuple["Choice", dict[str, Any]]:
+    """What ``engine_options`` say, for these captures; and the other options.
+
+    Raises:
+        click.UsageError: they make no sense; one line.
+    """
+    from seqaudit.decoders.contract.errors import SeqauditError
+    from seqaudit.pipeline.engine_choice import chosen
+
+    try:
+        return chosen(engine, master, remote, captures), rest
+    except SeqauditError as problem:
+        raise click.UsageError(safe(problem)) from problem
 
 
 def decode_settings(decode_as: Iterable[str], no_decode: Iterable[str]) -> "DecodeSettings":
@@ -233,10 +267,8 @@ def _tell_of_rotation(group: "Group") -> None:
 
 
 def options_of(
+    choice: "Choice",
     *,
-    engine: Any,
-    master: str | None,
-    remote: str | None,
     decode_as: Iterable[str],
     no_decode: Iterable[str],
     feeds: Iterable[str] = (),
@@ -254,20 +286,15 @@ def options_of(
         click.UsageError, SeqauditError: they make no sense; one line.
     """
     from seqaudit.pipeline.audit import Options
-    from seqaudit.pipeline.spark.session import Place
 
     told: tuple[Feed, ...] = ()
     if feeds or lines:
         from seqaudit.cli.options.feeds import feeds_of
 
         told = feeds_of(feeds, lines)
-    if master and remote:
-        raise click.UsageError("--master and --remote name two places; give one")
-    if engine == "direct" and (master or remote):
-        raise click.UsageError("--engine direct runs in this process; leave --master/--remote out")
     return Options(
-        engine=engine,
-        place=Place(master, remote),
+        engine=choice.engine,
+        place=choice.place,
         at=at,
         parameters=_parameters(param, params, jgroups_config, rules),
         names=_names(names),
@@ -275,17 +302,6 @@ def options_of(
         no_decode=frozenset(_system(text) for text in no_decode),
         feeds=told,
     )
-
-
-def begin(given: Mapping[str, Any]) -> None:
-    """Begin what takes long before the imports of an audit: a local Spark, if it will be used."""
-    if given["engine"] == "spark" and not (given["master"] or given["remote"]):
-        from seqaudit.pipeline.spark import early_jvm as early
-
-        early.begin()
-    from seqaudit.pipeline.spark.without_pandas import keep_pandas_out
-
-    keep_pandas_out()
 
 
 def _decorated(function: Callable[..., Any], options: Iterable[Any]) -> Callable[..., Any]:

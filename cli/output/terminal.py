@@ -4,7 +4,6 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from time import monotonic
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
@@ -17,9 +16,6 @@ if TYPE_CHECKING:
 
 #: Width of everything that does not go to a terminal: tables are as wide as their content.
 UNBOUND: Final = 100_000
-
-#: Whoever waits longer for Spark is told how not to.
-SLOW_START_SECONDS: Final = 4.0
 
 
 def emit(text: str) -> None:
@@ -114,12 +110,12 @@ def console(file: IO[str]) -> "Console":
 class ShownProgress:
     """A run's progress on stderr: a bar on a terminal, only notes otherwise."""
 
-    def __init__(self, *, quiet: bool = False) -> None:
+    def __init__(self, first: str = "", *, quiet: bool = False) -> None:
+        """``first``: a line that says what runs, for a terminal."""
         self._quiet = quiet
+        self._first = first
         self._bar: Any = None
         self._task: Any = None
-        self._begun: tuple[str, float] | None = None
-        self._starting_seconds = 0.0
         if not quiet and sys.stderr is not None and sys.stderr.isatty():
             from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
             from rich.progress import TimeElapsedColumn as Elapsed
@@ -135,26 +131,17 @@ class ShownProgress:
 
     def __enter__(self) -> "ShownProgress":
         if self._bar is not None:
+            if self._first:
+                self._bar.console.print(safe(self._first))
             self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
-            if self._starting_seconds > SLOW_START_SECONDS:
-                note(
-                    f"note: Spark took {self._starting_seconds:.0f} s to start; "
-                    "seqaudit spark start keeps one running for the next commands"
-                )
 
     def begin(self, what: str, total: int) -> None:
         """A new piece of work of ``total`` steps; 0: nobody knows how many."""
-        from seqaudit.pipeline.spark.progress import STARTING
-
-        now = monotonic()
-        if self._begun is not None and self._begun[0] == STARTING:
-            self._starting_seconds += now - self._begun[1]
-        self._begun = (what, now)
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)

@@ -15,8 +15,8 @@ from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.job import ORDER, decode_pieces, gathered, reassemble_stage, replay_stage
 from seqaudit.pipeline.kernels_ready import load_for
+from seqaudit.pipeline.progress import Progress
 from seqaudit.pipeline.report.result_store import PACKED, HeldResults
-from seqaudit.pipeline.spark.progress import Progress
 from seqaudit.replay.contract.settings import ReplaySettings
 from seqaudit.replay.stages.replay import load_engines
 

@@ -1,24 +1,20 @@
 """The Python process that Spark forks its workers from, with our imports done before the fork.
 
-A fork is then ready to decode at once; otherwise each worker imports pyarrow and the decoders, and
-loads the compiled kernels, anew. Spark starts it by name (``spark.python.daemon.module``); where
-the driver keeps one ready (``pipeline.spark.forked_daemon``), that one goes on in its place.
+A fork is then ready to decode at once; otherwise each worker imports pyarrow and the decoders anew.
+Spark starts it by name (``spark.python.daemon.module``).
 """
 
 import contextlib
 import gc
 import importlib
-import os
 import sys
-
-from seqaudit.pipeline.spark import forked_daemon as ready
 
 
 def import_all() -> None:
     """Import what workers need. PySpark comes from where this package's other needs come from:
     Spark offers it as a zip file without bytecode, which every process would compile anew (0.7 s).
     """
-    from seqaudit.pipeline.spark.without_pandas import keep_pandas_out  # imports pyarrow
+    from seqaudit.pipeline.without_pandas import keep_pandas_out  # imports pyarrow
 
     keep_pandas_out()
     sys.path.sort(key=lambda entry: entry.endswith(".zip") and "pyspark" in entry)  # stable
@@ -26,21 +22,12 @@ def import_all() -> None:
         importlib.import_module("seqaudit.pipeline.job")
         importlib.import_module("seqaudit.replay.stages.replay").load_engines()
         importlib.import_module("pyspark.worker")
-        warm = importlib.import_module("seqaudit.pipeline.kernels_ready")
-        if os.environ.get(warm.COMPILED) == "1":
-            warm.load_compiled()
 
 
-def manage() -> None:
-    """Fork workers for Spark until it ends."""
+if __name__ == "__main__":
+    import_all()
     from pyspark.daemon import manager
 
     gc.collect()
     gc.freeze()  # workers look for garbage after each task, and would look through all of this
     manager()
-
-
-if __name__ == "__main__":
-    if ready.SOCKET not in os.environ or not ready.hand_over(os.environ[ready.SOCKET]):
-        import_all()
-        manage()

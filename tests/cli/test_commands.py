@@ -38,11 +38,11 @@ def test_help_and_version() -> None:
     assert run("--version").output.startswith("seqaudit, version ")
 
 
-@pytest.mark.parametrize("command", ["audit", "info", "decode", "infer", "rules", "spark"])
+@pytest.mark.parametrize("command", ["audit", "info", "decode", "infer", "rules"])
 def test_every_command_explains_itself_with_an_example(command: str) -> None:
     shown = (
         run(command, "--help")
-        if command in ("rules", "spark")
+        if command == "rules"
         else CliRunner().invoke(main, [command, "--help"])
     )
     assert shown.exit_code == 0
@@ -473,11 +473,12 @@ def test_interrupted_what_is_known_is_printed_and_the_code_is_130(
 ) -> None:
     from seqaudit.pipeline import audit as pipeline
     from seqaudit.pipeline.plan import CaptureInput
+    from seqaudit.pipeline.progress import StoppedError
 
     report = pipeline.audit([CaptureInput(str(lossy))], pipeline.Options(engine="direct"))
 
     def stop(*_: object) -> None:
-        raise pipeline.StoppedError("interrupted; this is what is known so far", report)
+        raise StoppedError("interrupted; this is what is known so far", report)
 
     monkeypatch.setattr(pipeline, "audit", stop)
     shown = run("audit", lossy)

@@ -10,8 +10,9 @@ import pytest
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline import events_file, job
-from seqaudit.pipeline.audit import Options, StoppedError, UnusableError, audit, decode
+from seqaudit.pipeline.audit import Options, UnusableError, audit, decode
 from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.progress import StoppedError
 from seqaudit.pipeline.report.build import to_json
 from seqaudit.pipeline.spark.session import Place, shared
 from seqaudit.replay.contract.settings import ReplaySettings
@@ -99,7 +100,7 @@ def test_where_spark_cuts_and_how_many_lanes_it_has_changes_nothing(
 def test_what_one_task_decodes_is_replayed_in_the_same_stage(
     spark_place: Place, lanes: int, shuffles: int
 ) -> None:
-    spark: Any = shared(spark_place).session()
+    spark: Any = shared(spark_place).spark
     decoded = job.events(spark, ((),), DecodeSettings(), lanes, carriers=True)
     rows: Any = job.results(decoded, ReplaySettings(()), lanes)
     assert rows._jdf.queryExecution().executedPlan().toString().count("Exchange") == shuffles

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-CAPTURE = "fixtures/jgroups/n4-loss-1/C.pcap"
+#: The audit of a capture as a Spark job.
+AUDIT = ["audit", "--engine", "spark", "fixtures/jgroups/n4-loss-1/C.pcap"]
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def started(
 def test_told_to_end_while_spark_starts_a_command_leaves_nothing(
     number: int, hanging_java: dict[str, str], tmp_path: Path
 ) -> None:
-    command = started(["audit", CAPTURE], hanging_java, ignoring())
+    command = started(AUDIT, hanging_java, ignoring())
     until((tmp_path / "runs").exists)
     assert list(Path(hanging_java["TMPDIR"]).iterdir()) != []
     command.send_signal(number)
@@ -91,7 +92,11 @@ def test_told_to_end_while_spark_starts_a_command_leaves_nothing(
 def test_signals_that_whoever_started_it_switched_off_do_not_end_a_command(
     hanging_java: dict[str, str], tmp_path: Path
 ) -> None:
-    command = started(["audit", CAPTURE], hanging_java, ignoring(signal.SIGINT, signal.SIGHUP))
+    command = started(
+        AUDIT,
+        hanging_java,
+        ignoring(signal.SIGINT, signal.SIGHUP),
+    )
     until((tmp_path / "runs").exists)
     command.send_signal(signal.SIGINT)
     command.send_signal(signal.SIGHUP)
@@ -107,13 +112,13 @@ def test_a_command_that_is_killed_leaves_only_what_the_next_one_removes(
     hanging_java: dict[str, str], tmp_path: Path
 ) -> None:
     temporary = Path(hanging_java["TMPDIR"])
-    command = started(["audit", CAPTURE], hanging_java, ignoring())
+    command = started(AUDIT, hanging_java, ignoring())
     until((tmp_path / "runs").exists)
     command.kill()
     command.communicate()
     until(lambda: not marked(str(tmp_path)))  # also a daemon that it had forked just then
     (left,) = temporary.iterdir()
-    again = started(["audit", CAPTURE], hanging_java, ignoring())
+    again = started(AUDIT, hanging_java, ignoring())
     until(lambda: not left.exists() and list(temporary.iterdir()))
     again.terminate()
     again.communicate(timeout=30)
@@ -125,7 +130,7 @@ def test_standard_input_that_is_still_coming_leaves_no_file(
 ) -> None:
     temporary = Path(hanging_java["TMPDIR"])
     command = subprocess.Popen(
-        [sys.executable, "-m", "seqaudit.cli", "audit", "-"],
+        [sys.executable, "-m", "seqaudit.cli", "audit", "--engine", "spark", "-"],
         env=hanging_java,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

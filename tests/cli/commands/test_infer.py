@@ -10,6 +10,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from seqaudit.cli.main import main
+from seqaudit.pipeline.spark.session import Place
 from tests.decoders.feeds.layouts import moldudp64, rtp
 from tests.decoders.network.builders import ethernet, ipv4, pcap, udp
 
@@ -118,6 +119,19 @@ def test_json_from_a_compressed_stream(mold: Path) -> None:
     places = [(place["destination"], len(place["layouts"])) for place in found["destinations"]]
     assert places == [("239.1.2.3", 1), ("239.1.2.4", 1), ("10.9.9.9", 0)]
     assert found["feeds"][0]["layout"]["number"]["offset"] == 10
+
+
+def test_spark_gives_the_same_bytes(
+    mold: Path, fixtures: Path, tmp_path: Path, spark_place: Place
+) -> None:
+    known = fixtures / "jgroups" / "n4-loss-1" / "C.pcap"
+    damaged = tmp_path / "damaged.pcap"
+    damaged.write_bytes(mold.read_bytes()[:20])
+    words = ["--format", "json", known, mold, damaged]
+    direct = run("--engine", "direct", *words)
+    by_spark = run("--engine", "spark", "--master", spark_place.master, *words)
+    assert (by_spark.exit_code, by_spark.stdout) == (direct.exit_code, direct.stdout)
+    assert by_spark.stderr == direct.stderr
 
 
 def test_two_runs_give_the_same_bytes(mold: Path) -> None:

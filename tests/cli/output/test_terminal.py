@@ -1,12 +1,11 @@
-"""Progress and hints on stderr (design 7.2)."""
+"""Progress and notes on stderr (design 7.2)."""
 
 import io
 import sys
 
 import pytest
 
-from seqaudit.cli.output import terminal as show
-from seqaudit.pipeline.spark.progress import STARTING
+from seqaudit.cli.output.terminal import ShownProgress
 
 
 class Terminal(io.StringIO):
@@ -20,27 +19,13 @@ class Terminal(io.StringIO):
         return self.looked_at
 
 
-def shown(monkeypatch: pytest.MonkeyPatch, seconds: float, *, looked_at: bool) -> str:
-    """The last line on stderr of a run whose Spark took so long to start."""
+@pytest.mark.parametrize("looked_at", [True, False])
+def test_which_engine_answers_is_told_on_a_terminal_only(
+    looked_at: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     stderr = Terminal(looked_at)
     monkeypatch.setattr(sys, "stderr", stderr)
-    clock = iter([100.0, 100.0 + seconds])
-    with show.ShownProgress() as progress:
-        monkeypatch.setattr(show, "monotonic", lambda: next(clock))
-        progress.begin(STARTING, 0)
-        progress.begin("decoding", 3)
-        monkeypatch.undo()
-        monkeypatch.setattr(sys, "stderr", stderr)
-    return "".join(stderr.getvalue().splitlines()[-1:])
-
-
-def test_a_slow_start_is_told_how_to_avoid_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert shown(monkeypatch, 7.6, looked_at=True).endswith(
-        "note: Spark took 8 s to start; seqaudit spark start keeps one running for the next "
-        "commands"
-    )
-
-
-def test_a_quick_start_or_a_pipe_has_no_hint(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "seqaudit spark start" not in shown(monkeypatch, 1.0, looked_at=True)
-    assert shown(monkeypatch, 7.6, looked_at=False) == ""
+    with ShownProgress("engine: direct, in this process"):
+        pass
+    told = stderr.getvalue().splitlines()[:1]
+    assert told == (["engine: direct, in this process"] if looked_at else [])

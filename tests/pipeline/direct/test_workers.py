@@ -24,8 +24,8 @@ from seqaudit.pipeline.audit import Options, _Job, audit
 from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.progress import Silent
 from seqaudit.pipeline.report.build import to_json
-from seqaudit.pipeline.spark.progress import Silent
 from seqaudit.replay.contract.results import ACCOUNT, FINDING, GAP, PARAMETER, STREAM
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
 
@@ -215,8 +215,8 @@ def test_processes_end_with_the_first_one_however_it_ends(tmp_path: Path) -> Non
     code = f"""
 import os, time
 from pathlib import Path
-from seqaudit.pipeline import forked
-from tests.pipeline.test_forked import NUMBERS, batch
+from seqaudit.pipeline.direct import workers as forked
+from tests.pipeline.direct.test_workers import NUMBERS, batch
 def work(number):
     Path({str(tmp_path)!r}, str(os.getpid())).touch()
     while True:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from seqaudit.pipeline.processes import processes_of, runs
 from seqaudit.pipeline.spark import java
-from seqaudit.pipeline.spark.proc import processes_of, runs
 
 
 def fake_java(folder: Path, release: str) -> Path:
@@ -89,22 +89,12 @@ def test_module_options_are_those_of_spark_submit_less_the_vector_module() -> No
     assert set(options) - {"--add-modules=jdk.incubator.vector"} == ours
 
 
-@pytest.mark.parametrize(
-    ("feature", "make_cache", "option"),
-    [
-        (17, False, "-XX:SharedArchiveFile=cache"),
-        (17, True, "-XX:ArchiveClassesAtExit=cache"),
-        (25, False, "-XX:AOTCache=cache"),
-        (25, True, "-XX:AOTCacheOutput=cache"),
-    ],
-)
-def test_each_java_has_its_own_kind_of_start_up_cache(
-    feature: int, make_cache: bool, option: str, tmp_path: Path
+@pytest.mark.parametrize(("feature", "told"), [(17, False), (23, True), (25, True)])
+def test_a_newer_java_is_told_not_to_warn_of_unsafe_memory(
+    feature: int, told: bool, tmp_path: Path
 ) -> None:
-    runtime = java.Java(Path("java"), feature, str(feature), "PATH")
-    shown = java.command(runtime, tmp_path, cache=Path("cache"), make_cache=make_cache)
-    assert option in shown
-    assert ("--sun-misc-unsafe-memory-access=allow" in shown) == (feature >= 23)
+    shown = java.command(java.Java(Path("java"), feature, str(feature), "PATH"), tmp_path)
+    assert ("--sun-misc-unsafe-memory-access=allow" in shown) is told
 
 
 def test_a_java_that_ends_at_once_is_one_line_with_its_log(

@@ -1,10 +1,10 @@
 """Sessions of a process: other places, threads, and a Spark that was there before (design 3.5)."""
 
 import os
+import socket
+import struct
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,22 +15,22 @@ from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.report.build import to_json
 from seqaudit.pipeline.spark import session
-from seqaudit.pipeline.spark.session import Place, SessionError, Starting
+from seqaudit.pipeline.spark.session import Place, Session, SessionError, shared
 
 #: In a process of its own: the one Spark of this process is that of all tests.
 PROGRAM = """
-import sys, threading
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from seqaudit.pipeline import session
 from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.spark.proc import runs
 from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.processes import runs
 from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.spark import session
 from seqaudit.pipeline.spark.session import Place, SessionError, shared
 
 def report(place):
-    return to_json(audit([CaptureInput(sys.argv[1])], Options(place=place)))
+    return to_json(audit([CaptureInput(sys.argv[1])], Options(engine="spark", place=place)))
 
 def master():
     from pyspark import SparkContext
@@ -44,22 +44,14 @@ with ThreadPoolExecutor(3) as threads:  # the session of a place is started once
 assert master() == "local[1]"
 first = shared(one).jvm.process.pid
 
-with shared(one).in_use():  # a job, so the other place has to wait
-    try:
-        report(two)
-    except SessionError as problem:
-        print(problem)
-assert report(one) == expected
-
 assert report(two) == expected  # another place ends it
 assert master() == "local[2]"
 assert not runs(first)
 
 theirs = shared(two)  # from here on it is somebody else's
 session._SHARED.clear()
-session._CLASSIC.clear()
 assert report(Place()) == expected
-assert shared(Place()).jvm is None and not shared(Place()).owned
+assert shared(Place()).jvm is None
 try:
     report(one)
 except SessionError as problem:
@@ -67,7 +59,7 @@ except SessionError as problem:
 assert report(two) == expected
 session.discard(two)
 session.discard(Place())
-assert theirs.session().range(3).count() == 3
+assert theirs.spark.range(3).count() == 3
 """
 
 
@@ -90,89 +82,56 @@ def test_a_process_has_one_spark_and_it_is_the_one_that_was_asked_for(
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.splitlines() == [
-        "this process runs a job on another Spark, and can have one; local[2] after it",
         "this process has a Spark on local[2] already, and can have one; stop it for local[1]",
     ]
     assert list(tmp_path.iterdir()) == [expected]
 
 
-@pytest.fixture
-def no_spark(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Starting]]:
-    """Nothing is started; what was ended is told."""
-    ended: list[Starting] = []
-    monkeypatch.setattr(session, "_SHARED", {})
-    monkeypatch.setattr(session, "_CLASSIC", [])
-    monkeypatch.setattr(session, "_spark_context", lambda: None)
-    monkeypatch.setattr(Starting, "_launch", lambda *_, **__: None)
-    monkeypatch.setattr(Starting, "close", lambda self: ended.append(self))
-    yield ended
-
-
-def test_a_session_that_failed_ends_with_the_last_job_that_uses_it(
-    no_spark: list[Starting],
-) -> None:
-    place = Place(master="local[3]")
-    starting = session.shared(place)
-    with starting.in_use():
-        with starting.in_use():
-            session.discard(place)
-        assert no_spark == []
-        assert session.shared(place) is not starting
-    assert no_spark == [starting]
-
-
-def test_one_that_is_not_used_ends_at_once(no_spark: list[Starting]) -> None:
-    place = Place(master="local[3]")
-    starting = session.shared(place)
-    session.discard(place)
-    session.discard(place)
-    assert no_spark == [starting]
-
-
-def test_threads_get_the_same_session(
-    no_spark: list[Starting], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    met = threading.Barrier(3)
-    made: list[Any] = []
-
-    def attach(self: Starting, compiled: bool) -> object:
-        made.append(self)
-        return SimpleNamespace()
-
-    monkeypatch.setattr(Starting, "_attach", attach)
-    found: list[Any] = []
-
-    def ask() -> None:
-        met.wait(30)
-        starting = session.shared(Place(master="local[3]"))
-        starting.jvm = SimpleNamespace()  # type: ignore[assignment]
-        found.append(starting.session())
-
-    threads = [threading.Thread(target=ask) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(30)
-    assert len(made) == 1
-    assert len({id(one) for one in found}) == 1
-
-
-def test_who_waited_for_a_session_that_was_ended_is_told(no_spark: list[Starting]) -> None:
-    with pytest.raises(SessionError, match="was ended for another session"):
-        session.shared(Place(master="local[3]")).session()
-
-
 def test_a_java_that_is_ending_is_waited_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Starting, "_launch", lambda *_, **__: None)
-    starting = Starting(Place())
-    assert starting.ended is None
+    monkeypatch.setattr(Session, "_spark", lambda self: None)
+    ending = Session(Place())
+    assert ending.ended is None
     with subprocess.Popen(["sh", "-c", "sleep 0.2; exit 3"]) as process:
         log = Path("nothing")
-        starting.jvm = SimpleNamespace(process=process, log=log)  # type: ignore[assignment]
-        assert starting.ended is None
-        starting._port = 1  # where nobody listens
-        assert starting.ended == "Spark's Java ended while the job ran (status 3)"
-    starting.jvm = None
+        ending.jvm = SimpleNamespace(process=process, log=log)  # type: ignore[assignment]
+        assert ending.ended is None
+        ending._port = 1  # where nobody listens
+        assert ending.ended == "Spark's Java ended while the job ran (status 3)"
+    ending.jvm = None
+
+
+def answer(port: int) -> bytes:
+    """What a port of Spark's answers to a call of somebody who shows no secret."""
+    call = struct.pack(">BqI", 3, 1, 4) + b"none"  # RpcRequest: kind, id, size of what follows
+    with socket.create_connection(("127.0.0.1", port), 30) as connection:
+        connection.settimeout(30)
+        connection.sendall(struct.pack(">q", 8 + len(call)) + call)
+        (size,) = struct.unpack(">q", connection.recv(8, socket.MSG_WAITALL))
+        return connection.recv(size - 8, socket.MSG_WAITALL)
+
+
+def test_who_does_not_know_the_secret_of_a_local_session_is_not_listened_to(
+    spark_place: Place,
+) -> None:
+    context: Any = shared(spark_place).spark.sparkContext
+    (blocks,) = context._jsc.sc().getExecutorMemoryStatus().keys().mkString(" ").split()
+    for port in (context.getConf().get("spark.driver.port"), blocks.rpartition(":")[2]):
+        told = answer(int(port))
+        assert told[0] == 5  # RpcFailure
+        assert b"SaslMessage" in told
+
+
+def test_without_its_client_a_remote_spark_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "grpc", None)
+    for name in [name for name in sys.modules if name.startswith("pyspark.sql.connect")]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(SessionError) as raised:
+        shared(Place(remote="sc://localhost:1"))
+    text = str(raised.value)
+    assert text.startswith("--remote needs Spark Connect's client (")
+    assert text.endswith("pip install 'seqaudit[connect]'")
+    assert "grpcio" in text
+    assert len(text.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

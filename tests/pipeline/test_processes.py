@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seqaudit.pipeline.spark import worker_environment as same_code
+from seqaudit.pipeline.processes import SAFE_PATH, environment
 
 
 def test_workers_look_where_the_command_looks(fixtures: Path, tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_workers_look_where_the_command_looks(fixtures: Path, tmp_path: Path) ->
         return done.stdout
 
     capture = str(fixtures / "jgroups" / "n4-loss-1" / "C.pcap")
-    assert seqaudit(capture) == seqaudit("--engine", "direct", capture)
+    assert seqaudit("--engine", "spark", capture) == seqaudit("--engine", "direct", capture)
 
 
 def test_who_looks_in_the_working_folder_has_its_processes_look_there(
@@ -39,10 +39,10 @@ def test_who_looks_in_the_working_folder_has_its_processes_look_there(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", ["/usr/lib", str(tmp_path / "deeper")])
-    assert same_code.environment() == {same_code.SAFE_PATH: "1"}
+    assert environment() == {SAFE_PATH: "1"}
     for entry in ("", ".", str(tmp_path)):
         monkeypatch.setattr(sys, "path", [entry, "/usr/lib"])
-        assert same_code.environment() == {}
+        assert environment() == {}
 
 
 def test_a_working_folder_that_is_gone_is_not_looked_in(
@@ -52,4 +52,4 @@ def test_a_working_folder_that_is_gone_is_not_looked_in(
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    assert same_code.environment() == {same_code.SAFE_PATH: "1"}
+    assert environment() == {SAFE_PATH: "1"}

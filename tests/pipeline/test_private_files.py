@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seqaudit.pipeline.spark import private_files as leftovers
+from seqaudit.pipeline import private_files
 
 
 @pytest.fixture(autouse=True)
@@ -21,9 +21,9 @@ def killed(make: str) -> Path:
     """What a process made before it was killed."""
     code = f"""
 import os, signal, tempfile
-from seqaudit.pipeline import leftovers
+from seqaudit.pipeline import private_files
 tempfile.tempdir = {tempfile.gettempdir()!r}
-print(leftovers.{make}().path, flush=True)
+print(private_files.{make}().path, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -34,13 +34,13 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 def test_what_a_killed_process_had_goes_when_the_next_is_made() -> None:
     left = [killed("make_folder"), killed("make_file")]
-    (leftovers.make_folder().path / "log").write_text("is in use")
+    (private_files.make_folder().path / "log").write_text("is in use")
     assert [path.exists() for path in left] == [False, False]
 
 
 def test_what_somebody_has_stays_also_if_only_a_fork_of_it_lives(folder: Path) -> None:
-    own = leftovers.make_folder()
-    forked = leftovers.make_file()
+    own = private_files.make_folder()
+    forked = private_files.make_file()
     reader, writer = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -49,12 +49,12 @@ def test_what_somebody_has_stays_also_if_only_a_fork_of_it_lives(folder: Path) -
         os._exit(0)
     os.close(reader)
     os.close(forked._lock)
-    another = leftovers.make_file()
+    another = private_files.make_file()
     assert own.path.is_dir()
     assert forked.path.is_file()
     os.close(writer)
     os.waitpid(pid, 0)
-    leftovers.make_file().remove()
+    private_files.make_file().remove()
     assert not forked.path.exists()
     own.remove()
     own.remove()
@@ -65,13 +65,13 @@ def test_what_somebody_has_stays_also_if_only_a_fork_of_it_lives(folder: Path) -
 def test_other_files_and_links_stay(folder: Path) -> None:
     kept = folder / "kept"
     kept.mkdir()
-    (folder / f"{leftovers.FOLDER}link").symlink_to(kept)
+    (folder / f"{private_files.FOLDER}link").symlink_to(kept)
     (folder / "seqaudit-else").touch()
-    leftovers.make_folder().remove()
+    private_files.make_folder().remove()
     assert sorted(path.name for path in folder.iterdir()) == [
         "kept",
         "seqaudit-else",
-        f"{leftovers.FOLDER}link",
+        f"{private_files.FOLDER}link",
     ]
 
 
@@ -83,12 +83,12 @@ def test_what_is_taken_for_a_leftover_before_it_is_locked_is_made_again(
     def slow(path: Path, *flags: int) -> int:
         descriptor = usual(path, *flags)
         if next(swept):
-            leftovers._remove_leftover(path)
+            private_files._remove_leftover(path)
         return descriptor
 
     made = []
     with monkeypatch.context() as patched:
         patched.setattr(os, "open", slow)
-        made.append(leftovers.make_folder())
+        made.append(private_files.make_folder())
     assert made[0].path.is_dir()
     made[0].remove()

@@ -1,0 +1,39 @@
+"""Where a run tells how far it is: the engines call it, the command line draws it."""
+
+from typing import Any, Protocol
+
+from seqaudit.decoders.contract.errors import SeqauditError
+
+
+class Progress(Protocol):
+    """Told of a run: at most ten times a second."""
+
+    def begin(self, what: str, total: int) -> None:
+        """A new piece of work of ``total`` steps; 0: nobody knows how many."""
+
+    def done(self, steps: int) -> None:
+        """So many steps of it are done."""
+
+    def note(self, text: str) -> None:
+        """One line for the reader, such as a second run because a border did not meet."""
+
+
+class Silent:
+    """A progress that nobody watches."""
+
+    def begin(self, what: str, total: int) -> None:
+        """Nothing."""
+
+    def done(self, steps: int) -> None:
+        """Nothing."""
+
+    def note(self, text: str) -> None:
+        """Nothing."""
+
+
+class StoppedError(SeqauditError):
+    """Ctrl-C. ``report`` is what is known so far, null if nothing is."""
+
+    def __init__(self, text: str, report: dict[str, Any] | None = None) -> None:
+        super().__init__(text)
+        self.report = report

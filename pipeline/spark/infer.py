@@ -1,0 +1,47 @@
+"""``seqaudit infer`` on Spark: each capture is looked at in a task of its own."""
+
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+import pyarrow as pa
+
+from seqaudit.decoders.capture.pieces import Piece
+from seqaudit.decoders.contract.settings import DecodeSettings
+from seqaudit.pipeline.infer_samples import Look, look_at
+from seqaudit.pipeline.job import collected
+from seqaudit.pipeline.progress import Progress
+from seqaudit.pipeline.spark.progress import in_session, run_watched
+from seqaudit.pipeline.spark.session import Place
+
+Pieces = Sequence[tuple[Piece, str]]
+
+
+def look_on_spark(
+    place: Place, pieces: Pieces, settings: DecodeSettings, progress: Progress
+) -> list[Look]:
+    """What ``look_at`` says of each.
+
+    Raises:
+        SeqauditError: Spark could not be started, or its job failed.
+    """
+    if not pieces:
+        return []
+    with in_session(place, progress) as session:
+        numbers = session.spark.range(0, len(pieces), 1, len(pieces))
+        looks = numbers.mapInArrow(partial(_looks, pieces, settings), "id bigint, look binary")
+        progress.begin("reading", len(pieces))
+        rows = run_watched(session, lambda: collected(looks), len(pieces), progress)
+    # from workers that run our code for us: as near to us as the functions that Spark sends them
+    found = {row["id"]: pickle.loads(row["look"]) for row in rows.to_pylist()}
+    return [found[number] for number in range(len(pieces))]
+
+
+def _looks(
+    pieces: Pieces, settings: DecodeSettings, batches: Iterable[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        for number in batch.column("id").to_pylist():
+            piece, path = pieces[number]
+            look = pickle.dumps(look_at(piece, path, settings))
+            yield pa.RecordBatch.from_pydict({"id": [number], "look": [look]})
