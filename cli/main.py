@@ -29,6 +29,10 @@ COMMANDS: Final = {
         "seqaudit.cli.commands.audit",
         "Replay captures and report what was lost, repeated, repaired.",
     ),
+    "check": (
+        "seqaudit.cli.commands.check",
+        "Hold captures to a budget, for CI.",
+    ),
     "info": (
         "seqaudit.cli.commands.info",
         "Say what is in captures, and so what cannot be judged.",

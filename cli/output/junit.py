@@ -1,18 +1,23 @@
-"""The report as JUnit XML, the form that CI systems read (design 2).
+"""The report as JUnit XML, the form that CI systems read.
 
-A capture is a testsuite and each of its rules a testcase: passed where it was judged and found
-nothing that counts, failed with all its findings at or above ``--fail-on``, skipped with the reason
-where it could not be judged. Findings below stand in the testcase's output. A capture that could
-not be judged is an error. There is no wall-clock time in it: two runs give the same bytes. It has
-what Jenkins' junit-10.xsd knows and nothing else: the whole has no count of skipped tests.
+A capture is a testsuite. Each of its streams is a testcase, and one more, *capture*, is about all
+that no stream has: failed with the findings at or above ``--fail-on``, else passed, with the others
+as its output. A stream of which the loss cannot be told is skipped, with the reason. A capture that
+could not be judged is an error. Times are those of the traffic, not of the audit, so two runs give
+the same bytes. It has what Jenkins' junit-10.xsd knows and nothing else.
 """
 
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
+from typing import Any, Final
 
-from seqaudit.cli.output.outcomes import Judged, Report, failing, findings_by_capture, unjudged
-from seqaudit.cli.output.text import filter_of, frame_at, safe
+from seqaudit.cli.output.budget import Line, Result, named
+from seqaudit.cli.output.outcomes import Report, failing, findings_by_capture, unjudged
+from seqaudit.cli.output.text import safe
+
+#: The testcase of what no stream has.
+CAPTURE: Final = "capture"
 
 
 def junit(report: Report, fail_on: str) -> str:
@@ -21,90 +26,142 @@ def junit(report: Report, fail_on: str) -> str:
     problems: dict[str, list[str]] = {}
     for path, problem in unjudged(report):
         problems.setdefault(path, []).append(problem)
-    rules = [Judged(rule) for rule in report["rules"]]
     findings = findings_by_capture(report)
-    totals = dict.fromkeys(("tests", "failures", "errors"), 0)
-    suites: list[str] = []
+    streams: dict[int, list[Any]] = {}
+    for stream in report["streams"]:
+        streams.setdefault(stream["capture"], []).append(stream)
+    whole = _Document()
     for capture in report["captures"]:
-        suite = ET.Element("testsuite", {"name": safe(capture["path"])})
-        for problem in problems.pop(capture["path"], []):
-            _error(suite, capture["path"], problem)
-        by_rule: dict[str, list[Any]] = {}
-        for finding in findings.get(capture["capture"], ()):
-            by_rule.setdefault(finding["rule"], []).append(finding)
-        for rule in rules:
-            _case(suite, capture, rule, by_rule.get(rule.code, []), counted)
-        suites.append(_written(suite, totals))
+        path, number = capture["path"], capture["capture"]
+        suite = _suite(path, (capture["first_ns"], capture["last_ns"]))
+        for problem in problems.pop(path, []):
+            _error(suite, path, problem)
+        by_stream: dict[str | None, list[Any]] = {}
+        known = {stream["id"] for stream in streams.get(number, ())}
+        for finding in findings.get(number, ()):
+            of_one = finding["stream"] if finding["stream"] in known else None
+            by_stream.setdefault(of_one, []).append(finding)
+        _case(suite, path, CAPTURE, by_stream.get(None, []), counted)
+        for stream in streams.get(number, ()):
+            case = _case(
+                suite, path, named(stream), by_stream.get(stream["id"], []), counted,
+                (stream.get("first_ns"), stream.get("last_ns")),
+            )  # fmt: skip
+            why = (stream.get("unknown") or {}).get("lost")
+            if why and len(case) == 0:
+                ET.SubElement(case, "skipped", {"message": f"what was lost cannot be told: {why}"})
+        whole.add(suite)
     for path, texts in problems.items():
-        suite = ET.Element("testsuite", {"name": safe(path)})
+        suite = _suite(path, (None, None))
         for problem in texts:
             _error(suite, path, problem)
-        suites.append(_written(suite, totals))
-    whole = "".join(f' {name}="{number}"' for name, number in totals.items())
-    inside = "".join(f"  {suite}\n" for suite in suites)
-    head = f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="seqaudit"{whole}'
-    return f"{head}>\n{inside}</testsuites>\n" if suites else f"{head} />\n"
+        whole.add(suite)
+    return whole.text()
 
 
-def _written(suite: ET.Element, totals: dict[str, int]) -> str:
-    """A suite with its numbers, as text: elements of all suites would take ten times the room.
+def junit_of_check(lines: Iterable[Line]) -> str:
+    """A check: a suite a capture, a testcase a budget line; too little to judge is an error."""
+    by_path: dict[str, list[Line]] = {}
+    for line in lines:
+        by_path.setdefault(line.path, []).append(line)
+    whole = _Document()
+    for path, own in by_path.items():
+        suite = _suite(path, (None, None))
+        for line in own:
+            told = f"{line.figure}: {line.measured}, the budget is {line.limit}"
+            name = f"{line.about} {line.figure}".strip()
+            case = ET.SubElement(
+                suite, "testcase", {"classname": _classname(path), "name": safe(name)}
+            )
+            message = {"message": safe(f"{told}{f' ({line.why})' if line.why else ''}")}
+            if line.result is Result.EXCEEDED:
+                ET.SubElement(case, "failure", {"type": "exceeded"} | message)
+            elif line.result is Result.UNKNOWN:
+                ET.SubElement(case, "error", {"type": "too-little-to-judge"} | message)
+            else:
+                ET.SubElement(case, "system-out").text = safe(told)
+        whole.add(suite)
+    return whole.text()
 
-    Args:
-        totals: of all suites; this one's numbers are added.
-    """
-    own = {
-        "tests": len(suite),
-        "failures": len(suite.findall("testcase/failure")),
-        "errors": len(suite.findall("testcase/error")),
-        "skipped": len(suite.findall("testcase/skipped")),
-    }
-    for name, number in own.items():
-        suite.set(name, str(number))
-    for name in totals:
-        totals[name] += own[name]
-    ET.indent(suite, level=1)
-    return ET.tostring(suite, encoding="unicode")
+
+class _Document:
+    """Suites as text, and their numbers: elements of all suites would take ten times the room."""
+
+    def __init__(self) -> None:
+        self._suites: list[str] = []
+        self._totals = dict.fromkeys(("tests", "failures", "errors"), 0)
+
+    def add(self, suite: ET.Element) -> None:
+        own = {
+            "tests": len(suite.findall("testcase")),
+            "failures": len(suite.findall("testcase/failure")),
+            "errors": len(suite.findall("testcase/error")),
+            "skipped": len(suite.findall("testcase/skipped")),
+        }
+        for name, number in own.items():
+            suite.set(name, str(number))
+        for name in self._totals:
+            self._totals[name] += own[name]
+        ET.indent(suite, level=1)
+        self._suites.append(ET.tostring(suite, encoding="unicode"))
+
+    def text(self) -> str:
+        whole = "".join(f' {name}="{number}"' for name, number in self._totals.items())
+        inside = "".join(f"  {suite}\n" for suite in self._suites)
+        head = f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="seqaudit"{whole}'
+        return f"{head}>\n{inside}</testsuites>\n" if self._suites else f"{head} />\n"
+
+
+def _suite(path: str, span: tuple[int | None, int | None]) -> ET.Element:
+    return ET.Element("testsuite", {"name": safe(path)} | _time(span))
+
+
+def _time(span: tuple[int | None, int | None]) -> dict[str, str]:
+    """How long the traffic took, in seconds; nothing where nobody knows."""
+    first, last = span
+    if first is None or last is None:
+        return {}
+    return {"time": f"{max(last - first, 0) / 1e9:.6f}"}
+
+
+def _classname(path: str) -> str:
+    """A capture's name as CI systems group by: a dot would make packages of it."""
+    return safe(PurePath(path).name).replace(".", "_")
 
 
 def _case(
-    suite: ET.Element, capture: Any, rule: Judged, findings: Sequence[Any], counted: Sequence[str]
-) -> None:
-    """A testcase; none where the capture has nothing that the rule could judge by."""
-    number = capture["capture"]
-    judged = rule.judged_in(number)
-    why = rule.reasons(number)
-    if not judged and not why and not findings:
-        return
+    suite: ET.Element,
+    path: str,
+    name: str,
+    findings: Sequence[Any],
+    counted: Sequence[str],
+    span: tuple[int | None, int | None] = (None, None),
+) -> ET.Element:
     case = ET.SubElement(
-        suite,
-        "testcase",
-        {"classname": safe(capture["path"]), "name": f"{rule.code} {rule.name}"},
+        suite, "testcase", {"classname": _classname(path), "name": safe(name)} | _time(span)
     )
     bad = [finding for finding in findings if finding["severity"] in counted]
     others = [finding for finding in findings if finding["severity"] not in counted]
     if bad:
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
-        message = safe(bad[0]["text"]) + more
+        message = f"{bad[0]['rule']} {safe(bad[0]['text'])}{more}"
         failure = ET.SubElement(case, "failure", {"type": bad[0]["severity"], "message": message})
         failure.text = "\n\n".join(map(_told, bad))
-    elif not judged and not others:
-        ET.SubElement(case, "skipped", {"message": safe("; ".join(why))})
-        return
-    notes = [f"not judged in part: {safe(reason)}" for reason in why]
-    output = "\n\n".join([*map(_told, others), *notes])
-    if output:
-        ET.SubElement(case, "system-out").text = output
+    if others:
+        ET.SubElement(case, "system-out").text = "\n\n".join(map(_told, others))
+    return case
 
 
 def _error(suite: ET.Element, path: str, problem: str) -> None:
-    case = ET.SubElement(suite, "testcase", {"classname": safe(path), "name": "judged"})
+    case = ET.SubElement(suite, "testcase", {"classname": _classname(path), "name": "judged"})
     ET.SubElement(case, "error", {"type": "not-judged", "message": safe(problem)})
 
 
 def _told(finding: Any) -> str:
-    """A finding as text: how bad and how sure, what, where, the evidence, the display filter."""
-    lines = [f"{finding['severity']} ({finding['certainty']}): {safe(finding['text'])}"]
+    """A finding as text: rule, how bad and how sure, what, where, evidence, display filter."""
+    head = f"{finding['rule']} {finding['name']}, {finding['severity']} ({finding['certainty']})"
+    lines = [f"{head}: {safe(finding['text'])}"]
     if finding["stream"] is not None:
         lines.append(f"  stream {safe(finding['stream'])}")
-    lines += [f"  frame {frame_at(e)}: {safe(e['shows'])}" for e in finding["evidence"]]
-    return "\n".join([*lines, f"  filter: {filter_of(finding)}"])
+    lines += [f"  frame {e['frame']}: {safe(e['shows'])}" for e in finding["evidence"]]
+    return "\n".join([*lines, f"  filter: {safe(finding['filter'])}"])

@@ -1,8 +1,8 @@
 """The report as SARIF 2.1.0, the form that code scanning services read (design 2).
 
 Rules come from the registry with their explanations, results are findings. A result's place is a
-frame of a capture: frames have no lines or bytes that SARIF could point to, so the frame and the
-stream are logical locations within the file. Evidence frames are related locations. A fingerprint
+frame of a capture: a frame stands where a text has lines; the frame and the stream are logical
+locations within the file as well. Evidence frames are related locations. A fingerprint
 names rule, file name, stream, seqnos and frame, so that it outlives rewording and moved files.
 """
 
@@ -150,7 +150,9 @@ def _location(file: Mapping[str, Any], frame: str | None, stream: str | None) ->
         logical.append({"name": f"frame {frame}", "kind": "frame"})
     if stream is not None:
         logical.append({"name": safe(stream), "kind": "stream"})
-    physical = {"physicalLocation": {"artifactLocation": dict(file)}}
+    physical: dict[str, Any] = {"physicalLocation": {"artifactLocation": dict(file)}}
+    if frame is not None:  # a frame stands where a text has lines: services show no result without
+        physical["physicalLocation"]["region"] = {"startLine": frame}
     return physical | ({"logicalLocations": logical} if logical else {})
 
 

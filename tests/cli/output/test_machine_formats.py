@@ -106,22 +106,27 @@ def test_junit_has_what_jenkins_schema_knows(report: Report, hostile: Report) ->
             assert {"name", "tests", "failures", "errors"} <= set(suite.attrib)
 
 
-def test_a_capture_is_a_suite_and_a_rule_a_test(report: Report) -> None:
+def test_a_capture_is_a_suite_and_a_stream_a_test(report: Report) -> None:
     found = suites(junit(report, "error"))
     assert [suite.get("name") for suite in found] == [c["path"] for c in report["captures"]]
     for number, suite in enumerate(found):
-        judged, skipped = set(), set()
-        for rule in report["rules"]:
-            code = f"{rule['rule']} {rule['name']}"
-            if any(entry["capture"] == number for entry in rule["judged"]):
-                judged.add(code)
-            elif any(entry["capture"] == number for entry in rule["not_judged"]):
-                skipped.add(code)
-        named = {case.get("name"): case for case in suite}
-        assert set(named) == judged | skipped
-        assert {name for name, case in named.items() if case.find("skipped") is not None} == skipped
-        assert suite.get("tests") == str(len(suite))
-        assert suite.get("skipped") == str(len(skipped))
+        streams = [stream for stream in report["streams"] if stream["capture"] == number]
+        capture, *cases = suite.findall("testcase")
+        assert capture.get("name") == "capture"
+        assert [case.get("name") for case in cases] == [
+            f"{s['system']} {s['sender_name']} > {s['receiver_name']}" for s in streams
+        ]
+        skipped = [case.find("skipped") is not None for case in cases]
+        assert skipped == ["lost" in stream["unknown"] for stream in streams]
+        assert (suite.get("tests"), suite.get("skipped")) == (str(len(suite)), str(sum(skipped)))
+
+
+def test_times_are_those_of_the_traffic_and_names_make_no_packages(report: Report) -> None:
+    for capture, suite in zip(report["captures"], suites(junit(report, "error")), strict=True):
+        took = (capture["last_ns"] - capture["first_ns"]) / 1e9
+        assert float(str(suite.get("time"))) == pytest.approx(took, abs=1e-6)
+        assert {case.get("classname") for case in suite} == {"C_pcap"}
+        assert all(case.get("time") for case in suite.findall("testcase")[1:])
 
 
 @pytest.mark.parametrize(
@@ -132,22 +137,21 @@ def test_findings_that_count_are_failures_and_others_are_output(
     report: Report, fail_on: str, counted: set[str]
 ) -> None:
     root = ET.fromstring(junit(report, fail_on))
+    known = {(stream["capture"], stream["id"]) for stream in report["streams"]}
     bad = {
-        (finding["capture"], finding["rule"])
+        (finding["capture"], finding["stream"])
+        if (finding["capture"], finding["stream"]) in known
+        else (finding["capture"], None)
         for finding in report["findings"]
         if finding["severity"] in counted
     }
-    failed = {
-        (number, str(case.get("name")).split()[0])
-        for number, suite in enumerate(root)
-        for case in suite
-        if case.find("failure") is not None
-    }
-    assert failed == bad
-    assert root.get("failures") == str(len(bad))
+    assert root.get("failures") == str(len(bad)) == str(len(root.findall("*/*/failure")))
+    failures = "".join(failure.text or "" for failure in root.iter("failure"))
     told = "".join(root.itertext())
     for finding in report["findings"]:
-        assert finding["text"] in told
+        head = f"{finding['rule']} {finding['name']}, {finding['severity']}"
+        assert (head in failures) is (finding["severity"] in counted)
+        assert f"{head} ({finding['certainty']}): {finding['text']}" in told
         assert finding["filter"] in told
         assert finding["stream"] is None or f"stream {finding['stream']}" in told
 
@@ -201,6 +205,8 @@ def test_results_are_the_findings_with_their_frames(report: Report) -> None:
         path = report["captures"][finding["capture"]]["path"]
         assert file == {"uri": uri(path), "index": finding["capture"]}
         assert only["artifacts"][file["index"]]["location"]["uri"] == file["uri"]
+        region = location["physicalLocation"].get("region")
+        assert region == (None if finding["frame"] is None else {"startLine": finding["frame"]})
         frames = [x["name"] for x in location.get("logicalLocations", []) if x["kind"] == "frame"]
         assert frames == ([] if finding["frame"] is None else [f"frame {finding['frame']}"])
         shown = [related["message"]["text"] for related in result.get("relatedLocations", [])]

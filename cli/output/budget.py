@@ -1,0 +1,226 @@
+"""Budgets: what of a report a team puts up with, and whether it was kept.
+
+A budget is a limit of one figure for the streams that a scope fits. Of several scopes that fit a
+stream the last one in the file that names the figure decides. A figure that cannot be told from the
+capture is *too little to judge*: that is neither kept nor exceeded.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from seqaudit.cli.output.outcomes import Report, failing
+from seqaudit.cli.output.times import duration
+
+
+class Unit(StrEnum):
+    """What a figure is measured in."""
+
+    COUNT = "count"
+    SHARE = "share"  # parts per million inside, percent in files and texts
+    TIME = "time"  # nanoseconds
+
+
+#: Figures that a budget can limit, and how each is written.
+FIGURES: Final[Mapping[str, Unit]] = {
+    "lost": Unit.COUNT,
+    "loss_share": Unit.SHARE,
+    "unrecovered": Unit.COUNT,
+    "repeats": Unit.COUNT,
+    "repeat_share": Unit.SHARE,
+    "requests": Unit.COUNT,
+    "recovery_p50": Unit.TIME,
+    "recovery_p99": Unit.TIME,
+    "recovery_max": Unit.TIME,
+}
+
+#: What a scope can ask of a stream; each value is a pattern.
+ASKED: Final = ("system", "member", "subject", "stream", "capture")
+
+_MILLION: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Limits for the streams that fit all patterns.
+
+    Attributes:
+        match: of ``ASKED`` a pattern each; empty fits every stream.
+        limits: figure to its largest value: a count, parts per million, or nanoseconds.
+    """
+
+    match: Mapping[str, str] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """All scopes, and which findings fail a check.
+
+    Attributes:
+        allow, forbid: codes of rules or their beginnings; what is allowed never fails.
+        fail_on: the least severity that fails.
+    """
+
+    scopes: Sequence[Scope] = ()
+    allow: Sequence[str] = ()
+    forbid: Sequence[str] = ()
+    fail_on: str = "error"
+
+
+class Result(StrEnum):
+    """How a budget line ended."""
+
+    KEPT = "kept"
+    EXCEEDED = "exceeded"
+    UNKNOWN = "too little to judge"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One budget line of one stream, or one finding that fails.
+
+    Attributes:
+        capture: its number; ``path`` its path.
+        about: the stream in words, or where the finding is.
+        figure: of ``FIGURES``, or the rule's code and name.
+        limit, measured: in words.
+        why: why it cannot be told, or what the finding says; empty otherwise.
+    """
+
+    capture: int
+    path: str
+    about: str
+    figure: str
+    limit: str
+    measured: str
+    result: Result
+    why: str = ""
+
+
+def judged(report: Report, budget: Budget) -> list[Line]:
+    """All budget lines of a report, streams first, in the report's order."""
+    paths = {capture["capture"]: capture["path"] for capture in report["captures"]}
+    return [
+        *_of_streams(report["streams"], paths, budget.scopes),
+        *_of_findings(report["findings"], paths, budget),
+    ]
+
+
+def verdict_of(lines: Iterable[Line]) -> Result:
+    """Of the whole: the worst there is."""
+    results = {line.result for line in lines}
+    for worst in (Result.EXCEEDED, Result.UNKNOWN):
+        if worst in results:
+            return worst
+    return Result.KEPT
+
+
+def _of_streams(
+    streams: Iterable[Mapping[str, Any]], paths: Mapping[int, str], scopes: Sequence[Scope]
+) -> Iterator[Line]:
+    for stream in streams:
+        limits: dict[str, int] = {}
+        for scope in scopes:
+            if _fits(scope.match, stream, paths[stream["capture"]]):
+                limits |= scope.limits
+        for figure in FIGURES:
+            if figure in limits:
+                yield _line(stream, paths[stream["capture"]], figure, limits[figure])
+
+
+def _line(stream: Mapping[str, Any], path: str, figure: str, limit: int) -> Line:
+    value, why = measured(stream, figure)
+    kept = Result.KEPT if value is not None and value <= limit else Result.EXCEEDED
+    result = Result.UNKNOWN if value is None else kept
+    return Line(
+        stream["capture"], path, named(stream), figure, shown(figure, limit),
+        "-" if value is None else shown(figure, value), result, why,
+    )  # fmt: skip
+
+
+def measured(stream: Mapping[str, Any], figure: str) -> tuple[int | None, str]:
+    """A figure of a stream; null and why where it cannot be told."""
+    unknown = stream.get("unknown") or {}
+    if figure.startswith("recovery_"):
+        took = (stream.get("recovery_ns") or {}).get(figure.removeprefix("recovery_"))
+        if took is not None:
+            return int(took), ""
+        # Without anything recovered nothing was slow.
+        return (0, "") if stream.get("recovered") == 0 else (None, _why(unknown, "recovered"))
+    if figure == "requests":
+        asked = stream.get("requests") or {}
+        told = [count for count in asked.values() if count is not None]
+        return (sum(told), "") if told else (None, _why(unknown, "requests"))
+    key = {"loss_share": "lost", "repeats": "copies", "repeat_share": "copies"}.get(figure, figure)
+    count = stream.get(key)
+    if count is None:
+        return None, _why(unknown, key)
+    if FIGURES[figure] is Unit.COUNT:
+        return int(count), ""
+    whole = int(stream.get("messages") or 0)
+    if figure == "loss_share":
+        whole += int(stream.get("unrecovered") or 0)
+    if not whole:
+        return None, "nothing was sent"
+    return -(-int(count) * _MILLION // whole), ""  # rounded up: a share is never called smaller
+
+
+def _why(unknown: Mapping[str, str], key: str) -> str:
+    return str(unknown.get(key) or unknown.get("lost") or "not visible in this capture")
+
+
+def shown(figure: str, value: int) -> str:
+    """A value as people write it: ``12``, ``0.1 %``, ``500.0 ms``."""
+    unit = FIGURES[figure]
+    if unit is Unit.TIME:
+        return duration(value)
+    if unit is Unit.COUNT:
+        return f"{value:,}"
+    return f"{value / 10_000:.4f}".rstrip("0").rstrip(".") + " %"
+
+
+def named(stream: Mapping[str, Any]) -> str:
+    """A stream in words: system, sender, receiver, subject."""
+    ends = f"{stream.get('sender_name') or '-'} > {stream.get('receiver_name') or 'all'}"
+    subject = stream.get("subject") or stream.get("key") or ""
+    return " ".join(part for part in (stream["system"], ends, subject) if part)
+
+
+def _fits(match: Mapping[str, str], stream: Mapping[str, Any], path: str) -> bool:
+    texts: dict[str, list[Any]] = {
+        "system": [stream["system"]],
+        "member": [stream.get(key) for key in ("sender", "sender_name", "receiver",
+                                               "receiver_name")],
+        "subject": [stream.get("subject"), stream.get("key")],
+        "stream": [stream["id"]],
+        "capture": [path, path.rpartition("/")[2]],
+    }  # fmt: skip
+    return all(
+        any(text is not None and fnmatchcase(str(text), pattern) for text in texts[asked])
+        for asked, pattern in match.items()
+    )
+
+
+def _of_findings(
+    findings: Iterable[Mapping[str, Any]], paths: Mapping[int, str], budget: Budget
+) -> Iterator[Line]:
+    fails = failing(budget.fail_on)
+    for finding in findings:
+        code = finding["rule"]
+        if code.startswith(tuple(budget.allow)):
+            continue
+        forbidden = code.startswith(tuple(budget.forbid))
+        if forbidden or finding["severity"] in fails:
+            yield Line(
+                finding["capture"],
+                paths[finding["capture"]],
+                "" if finding["frame"] is None else f"frame {finding['frame']}",
+                f"{code} {finding['name']}",
+                "forbidden" if forbidden else f"no {finding['severity']}",
+                finding["severity"],
+                Result.EXCEEDED,
+                finding["text"],
+            )

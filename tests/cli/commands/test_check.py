@@ -1,0 +1,146 @@
+"""``seqaudit check``: captures held to a budget."""
+
+import json
+import xml.etree.ElementTree as ET
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from seqaudit.cli.main import main
+from seqaudit.cli.options.budget import EXAMPLE, budget_of
+from seqaudit.cli.output.budget import Budget, Scope, judged, measured, verdict_of
+from seqaudit.cli.output.budget import Result as Outcome
+
+ROOT = Path(__file__).parents[3] / "fixtures" / "jgroups"
+LOSSY = ROOT / "n4-loss-1" / "C.pcap"  # 66 messages of B lost and recovered, slowest 2.011 s
+
+
+def check(tmp_path: Path, budget: Any, *more: object) -> Result:
+    file = tmp_path / "budget.yaml"
+    file.write_text(budget if isinstance(budget, str) else yaml.safe_dump(budget))
+    words = ["check", "--engine", "direct", "--budget", file, *more]
+    return CliRunner().invoke(main, [str(word) for word in words])
+
+
+ONLY_B = {"system": "nakack4", "member": "B"}
+
+
+@pytest.mark.parametrize(
+    ("limits", "result"),
+    [
+        ({"lost": 66}, "kept"),
+        ({"lost": 65}, "exceeded"),
+        ({"loss_share": "33 %"}, "kept"),
+        ({"loss_share": "32.9999 %"}, "exceeded"),
+        ({"recovery_max": "2.012 s"}, "kept"),
+        ({"recovery_max": "2 s"}, "exceeded"),
+        ({"unrecovered": 0, "repeats": 0, "requests": 4}, "kept"),
+        ({"requests": 3}, "exceeded"),
+    ],
+)
+def test_a_limit_is_the_largest_value_that_is_fine(
+    limits: Any, result: str, tmp_path: Path
+) -> None:
+    budget = {"streams": [{"match": ONLY_B, **limits}], "fail_on": "never"}
+    told = check(tmp_path, budget, "--format", "json", LOSSY)
+    report = json.loads(told.stdout)
+    assert report["schema"] == "seqaudit/check/1"
+    assert (report["result"], told.exit_code) == (result, {"kept": 0, "exceeded": 1}[result])
+    assert {line["figure"] for line in report["lines"]} == set(limits)
+
+
+def test_what_cannot_be_told_is_too_little_to_judge_and_never_kept(tmp_path: Path) -> None:
+    told = check(tmp_path, {"lost": 1000, "fail_on": "never"}, LOSSY)
+    assert told.exit_code == 2
+    assert "4 budget lines: 3 kept, 1 too little to judge: too little to judge." in told.stdout
+
+
+def test_of_several_scopes_that_fit_the_last_one_decides() -> None:
+    stream = {
+        "capture": 0, "id": "x", "system": "nakack4", "sender_name": "B", "sender": "uuid",
+        "lost": 5, "unknown": {},
+    }  # fmt: skip
+    report: Any = {"captures": [{"capture": 0, "path": "a/C.pcap"}], "streams": [stream],
+                   "findings": []}  # fmt: skip
+    scopes = (
+        Scope({}, {"lost": 0}),
+        Scope({"capture": "C.pcap", "member": "B"}, {"lost": 5}),
+        Scope({"system": "unicast*"}, {"lost": 0}),
+    )
+    (line,) = judged(report, Budget(scopes))
+    assert (line.result, line.limit, line.about) == (Outcome.KEPT, "5", "nakack4 B > all")
+
+
+@pytest.mark.parametrize(
+    ("rules", "fail_on", "failing"),
+    [
+        ({}, "error", []),
+        ({}, "warning", ["CP005", "MC001", "MC003"]),
+        ({"allow": ["CP", "MC003"]}, "warning", ["MC001"]),
+        ({"forbid": ["MC018"]}, "never", ["MC018"]),
+        ({"forbid": ["MC018"], "allow": ["MC0"]}, "never", []),
+    ],
+)
+def test_findings_fail_by_severity_or_because_they_are_forbidden(
+    rules: Any, fail_on: str, failing: list[str], tmp_path: Path
+) -> None:
+    budget = {"rules": rules, "fail_on": fail_on, "streams": [{"match": ONLY_B, "lost": 66}]}
+    told = check(tmp_path, budget, "--format", "json", LOSSY)
+    lines = json.loads(told.stdout)["lines"]
+    assert [line["figure"].split()[0] for line in lines[1:]] == failing
+    assert told.exit_code == (1 if failing else 0)
+
+
+def test_junit_has_a_case_a_budget_line(tmp_path: Path) -> None:
+    told = check(tmp_path, {"lost": 65, "fail_on": "never"}, "--format", "junit", LOSSY)
+    root = ET.fromstring(told.stdout)
+    (suite,) = root
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "1")
+    failure = suite.find("testcase/failure")
+    assert failure is not None and failure.get("message") == "lost: 66, the budget is 65"
+
+
+def test_a_figure_that_nothing_says_anything_of_is_unknown() -> None:
+    assert measured({"unknown": {"lost": "seen at the sender"}}, "lost") == (
+        None, "seen at the sender",
+    )  # fmt: skip
+    assert measured({"lost": 0, "messages": 0}, "loss_share") == (None, "nothing was sent")
+    assert measured({"recovered": 0}, "recovery_p99") == (0, "")
+    assert measured({"lost": 1, "messages": 3_000_000}, "loss_share")[0] == 1  # never called 0
+
+
+def test_the_verdict_is_the_worst_line() -> None:
+    assert verdict_of([]) is Outcome.KEPT
+
+
+def test_the_example_in_the_help_is_a_budget(tmp_path: Path) -> None:
+    assert budget_of(yaml.safe_load(EXAMPLE), "example").allow == ("CP005",)
+    helped = CliRunner().invoke(main, ["check", "--help"]).stdout
+    assert all(line.strip() in helped for line in EXAMPLE.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        ("lost: many", "lost: many is no count; try lost: 100"),
+        ("lost: true", "lost: True is no count"),
+        ("loss_share: 0.1", "0.1 is no percentage; try loss_share: 0.1 %"),
+        ("recovery_p99: 5", "5 is no duration; try recovery_p99: 500 ms"),
+        ("losst: 1", "nothing is called losst; there are lost, loss_share"),
+        ("- 1", "is no map"),
+        ("streams: 3", "streams: is no list"),
+        ("streams: [{lost: 3}]", "streams, entry 1: has no match"),
+        ("streams: [{match: {port: 3}}]", "match: nothing is called port"),
+        ("rules: {allow: [XX]}", "rules.allow: no rule is called XX"),
+        ("fail_on: sometimes", "fail_on: sometimes is none of error"),
+        ("fail_on: never", "limits nothing"),
+        ("a: [", "is not YAML"),
+    ],
+)
+def test_a_budget_that_makes_no_sense_is_one_line(budget: str, words: str, tmp_path: Path) -> None:
+    told = check(tmp_path, budget, LOSSY)
+    assert told.exit_code == 2
+    assert told.stderr.count("\n") == 1 and words in told.stderr and "budget.yaml" in told.stderr
