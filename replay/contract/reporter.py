@@ -213,6 +213,7 @@ class Reporter:
         *,
         claim: Claim | Certainty = Certainty.PROVEN,
         holds: dict[str, int] | None = None,
+        severity: Severity | None = None,
         **facts: Any,
     ) -> Finding:
         """A finding about gaps, with what revealed them, the request and the repair as evidence."""
@@ -235,6 +236,7 @@ class Reporter:
             evidence=evidence[: 2 * MAX_EVIDENCE],
             facts={"count": seqnos.total()} | facts,
             holds=holds,
+            severity=severity,
         )
 
 
@@ -259,7 +261,7 @@ def _shown(outcome: Outcome, part: Part) -> str:
     named = [_inclusive(r) for r in islice(part.ranges, MAX_NAMED)]
     rest = len(part.ranges) - len(named)
     seqnos = ", ".join(named) + (f" and {rest} more ranges" if rest > 0 else "")
-    if outcome is Outcome.UNCAPTURED:
+    if outcome in (Outcome.UNCAPTURED, Outcome.REPAIRED):
         return f"shows that {seqnos} had arrived"
     return f"{seqnos} is complete"
 

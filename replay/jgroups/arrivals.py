@@ -22,6 +22,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, Beginning
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import (
     BY_ACK,
@@ -41,8 +42,22 @@ from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
 
 #: Answered requests that are remembered, to see a second copy for the same request.
 ANSWERED: Final = 256
+#: Own requests that are remembered, to see what was asked for to the end.
+LAST_REQUESTS: Final = 64
 #: A gap that was revealed this many ticks before the end of the capture is lost, not open.
 TICKS_TO_LOSE: Final = 3
+
+
+#: How a gap may end in the capture that says nothing of what was sent before it.
+_OPEN_TO_DOUBT: Final = (
+    Outcome.RECOVERED,
+    Outcome.EITHER,
+    Outcome.UNRECOVERED,
+    Outcome.UNCAPTURED,
+    Outcome.UNASKED,
+    Outcome.REPAIRED,
+    Outcome.STOPPED,
+)
 
 
 class Answered(NamedTuple):
@@ -60,10 +75,22 @@ class Judged:
         start: the first seqno expected.
         known: by the stream's first message; else the capture began in mid-stream.
         interval_ns: nobody asks sooner than this after a gap arose (A2).
+        beginning: up to where it may have been sent before the capture.
+
+    Attributes:
+        before: what was sent before the capture, by how its gap ended in it.
+        by_others: repaired without an own request, and older than its copy by no IP id.
+        left_out: not captured, and an own request for others shows that it was had.
     """
 
-    def __init__(self, start: int, *, known: bool, interval_ns: int) -> None:
+    def __init__(
+        self, start: int, *, known: bool, interval_ns: int, beginning: Beginning | None = None
+    ) -> None:
         self.start_known = known
+        self.beginning = Beginning(0, start - 1) if beginning is None else beginning
+        self.before: dict[Outcome, RangeSet] = {}
+        self.by_others = RangeSet()
+        self.left_out = RangeSet()
         self._begin(start)
         self.delivery = DeliveryOrder()
         self.recovery = Durations()
@@ -80,8 +107,8 @@ class Judged:
         self.needless_count = 0
         self.needless = Note()
         self.reordered = Note()
+        self.overtaken = Note()  # of these by IP id, and by more than a capture may exchange
         self.spurious = Note()  # asked for although it had arrived
-        self.had_by_requests = 0  # not captured, by own requests that do not name them
         self.unasked_long = False  # should have been asked for; it may have been delivered
         self._interval_ns = interval_ns
         self._ids = IpIds()
@@ -89,12 +116,14 @@ class Judged:
         self._waiting: list[tuple[int, int, Part]] = []
         self._ticket = count()
         self._filling: Arrival | None = None
+        self._older = False  # what fills a gap now was sent before what revealed it
 
     def _begin(self, start: int) -> None:
         """A new window that expects ``start``; what was counted stays."""
         self.start = start
         self.tracker = GapTracker(start, self._judge, self._closed, self._part_ended)
         self.asked = RangeSet()  # own requests that nothing has answered
+        self._requests: deque[tuple[Mark, RangeSet]] = deque(maxlen=LAST_REQUESTS)
         self._regular_high = start - 1  # highest seqno that arrived and was not OOB
         self._answered: deque[Answered] = deque(maxlen=ANSWERED)
 
@@ -129,6 +158,10 @@ class Judged:
 
     def request(self, first: int, stop: int, mark: Mark) -> list[Range]:
         """The receiver asked for [first, stop); returns what of it is missing."""
+        if not self._requests or self._requests[-1][0] != mark:
+            self._requests.append((mark, RangeSet()))
+        self._requests[-1][1].add(first, stop)
+        self.beginning.named(stop, mark)
         missing = self.tracker.open_within(first, stop)
         if missing:
             self.tracker.request(first, stop, mark)
@@ -139,7 +172,8 @@ class Judged:
     def _had_all(self, seqno: int, mark: Mark) -> list[Range]:
         """The receiver has everything up to ``seqno``; returns what was not captured."""
         self.tracker.reveal(seqno + 1, mark, BY_ACK)
-        return self.tracker.close(seqno + 1, Outcome.UNCAPTURED, mark)
+        self.beginning.acknowledged(seqno)
+        return self._had(-(2**63), seqno + 1, mark)
 
     def _had_others(self, named: list[Range], mark: Mark) -> list[Range]:
         """The receiver asked for ``named`` at a tick, which is all that it missed below the last of
@@ -148,9 +182,20 @@ class Judged:
         had = [
             part
             for first, stop in RangeSet(named).missing(self.start, named[-1][0])
-            for part in self.tracker.close_within(first, stop, Outcome.UNCAPTURED, mark)
+            for part in self._had(first, stop, mark)
         ]
-        self.had_by_requests += sum(stop - first for first, stop in had)
+        for part in had:
+            self.left_out.add(*part)
+        return had
+
+    def _had(self, first: int, stop: int, mark: Mark) -> list[Range]:
+        """What is missing of [first, stop) had come: if it was asked for, as a repair."""
+        had = self.tracker.open_within(first, stop)
+        for part in had:
+            for piece in self.asked.remove(*part):
+                self.tracker.close_within(*piece, Outcome.REPAIRED, mark)
+                self.lost.add(*piece)
+            self.tracker.close_within(*part, Outcome.UNCAPTURED, mark)
         return had
 
     def _passed(self, stop: int, mark: Mark) -> None:
@@ -190,6 +235,61 @@ class Judged:
                 self.tracker.close_within(a, b, Outcome.UNASKED, None)
                 self.unasked_long |= long
 
+    def _end_no_longer_asked(self, end_ns: int) -> None:
+        """A tick asks for all that is missing, so what the last ones before the receiver's end did
+        not name had come, or was given up.
+
+        Args:
+            end_ns: the receiver's last own frame, or when the window was removed.
+        """
+        since_ns = end_ns - self._interval_ns * 24 // 10 - 50_000_000
+        recent = RangeSet()
+        for mark, ranges in self._requests:
+            if mark.at_ns >= since_ns:
+                for part in ranges:
+                    recent.add(*part)
+        for first, stop in self.tracker.missing():
+            for asked in self._asked_at_ticks(first, stop):
+                for part in recent.missing(*asked):
+                    self.tracker.close_within(*part, Outcome.STOPPED, None)
+
+    def _asked_at_ticks(self, first: int, stop: int) -> list[Range]:
+        """What of [first, stop) ticks ask for as long as it is missing."""
+        return self.asked.within(first, stop)
+
+    def gaps_by_seqno(self) -> list[Gap]:
+        """The ended gaps that are kept."""
+        return sorted(self.gaps, key=lambda gap: gap.first)
+
+    def settle(self) -> None:
+        """What was sent before the capture began is neither lost nor repaired for certain."""
+        bound = self.beginning.bound
+        stop = self.tracker.known_stop if bound is None else bound + 1
+        for gap in self.gaps:
+            if gap.first < stop:
+                self._settle(gap, stop)
+
+    def _settle(self, gap: Gap, stop: int) -> None:
+        for outcome in _OPEN_TO_DOUBT:
+            part = gap.parts.get(outcome)
+            taken = part.ranges.remove(gap.first, stop) if part is not None else []
+            if part is None or not taken:
+                continue
+            earlier = gap.parts.setdefault(Outcome.BEFORE, Part())
+            earlier.first = earlier.first or part.first
+            earlier.last = part.last or earlier.last
+            earlier.delivered = part.delivered or earlier.delivered
+            for piece in taken:
+                size = piece[1] - piece[0]
+                earlier.ranges.add(*piece)
+                self.before.setdefault(outcome, RangeSet()).add(*piece)
+                self.lost.remove(*piece)
+                self.unrecovered.remove(*piece)
+                self.counts[outcome] -= size
+                self.counts[Outcome.BEFORE] += size
+            if not part.ranges:
+                del gap.parts[outcome]
+
     def _end_below(self, stop: int, outcome: Outcome) -> list[Range]:
         ended = self.tracker.close(stop, outcome, None)
         if outcome is Outcome.UNRECOVERED:
@@ -202,6 +302,7 @@ class Judged:
 
     def _judge(self, gap: Gap, piece: Range, arrival: Arrival) -> Outcome:
         self._filling = arrival
+        self._older = False
         if arrival.repair:
             return Outcome.RECOVERED  # A1
         asked = bool(self.asked.within(*piece))
@@ -211,9 +312,13 @@ class Judged:
         if not asked and self._nobody_can_have_asked(gap, piece, arrival, newer=newer):
             return Outcome.REORDERED  # A2
         if first is False and last is False:
+            self._older = arrival.first.at_ns - gap.revealed.at_ns > HORIZON_NS
             return Outcome.REORDERED  # A3
-        if asked or newer:
-            return Outcome.RECOVERED  # A4, A5
+        if asked:
+            return Outcome.RECOVERED  # A4
+        if newer:
+            self.by_others.add(*piece)
+            return Outcome.RECOVERED  # A5
         return Outcome.EITHER  # A6
 
     def _nobody_can_have_asked(
@@ -247,6 +352,8 @@ class Judged:
             self.undecidable += size
         elif outcome is Outcome.REORDERED and self._is_overtaken(piece):
             self.reordered.add(*piece, part.last)
+            if self._older:
+                self.overtaken.add(*piece, part.last)
 
     def _may_be_late(self, gap: Gap) -> bool:
         """Can a copy still show that what filled this gap was the original?"""
@@ -309,6 +416,8 @@ class Arrivals(Judged):
         """A message or run; returns the seqnos that had not arrived before."""
         assert event.seqno is not None and event.stop_seqno is not None
         self.expect_from(event.seqno)
+        if self.beginning.bound is None:
+            self.beginning.arrived(event)
         return self._take(event, event.arrival(), event.seqno, event.stop_seqno)
 
     def expect_from(self, first: int) -> None:
@@ -328,6 +437,7 @@ class Arrivals(Judged):
         Nothing below ``start`` counts: it was before the capture.
         """
         if seqno < self.start:
+            self.beginning.acknowledged(seqno)
             return []
         return self._had_all(seqno, mark)
 
@@ -355,6 +465,10 @@ class Arrivals(Judged):
     def had_others(self, named: list[Range], mark: Mark) -> list[Range]:
         """See ``_had_others``."""
         return self._had_others(named, mark)
+
+    def end_no_longer_asked(self, end_ns: int) -> None:
+        """See ``_end_no_longer_asked``."""
+        self._end_no_longer_asked(end_ns)
 
     def end(self, outcome: Outcome) -> None:
         """What is missing now never comes."""

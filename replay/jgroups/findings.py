@@ -2,13 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 
-from seqaudit.replay.contract.finding import Certainty, Finding
+from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.reporter import Reporter, Subject, parts_of
+from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE, Judged
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Gap, Outcome
+from seqaudit.replay.sequence.notes import Note
+from seqaudit.replay.sequence.ranges import RangeSet
 
 
 class WindowReporter(Reporter):
@@ -22,17 +25,53 @@ class WindowReporter(Reporter):
 
     # -- gaps ------------------------------------------------------------------------------------
 
-    def repaired(
-        self, stream: Subject, rule: str, gaps: list[Gap], window: Judged, how: str
-    ) -> Finding:
-        """``gaps`` in which messages were lost and repaired."""
-        return self.gap_finding(
-            stream, rule, gaps, parts_of(gaps, Outcome.RECOVERED),
-            "{count:message} of {sender_member} {count|was|were} lost on the way to "
-            "{receiver_member} and repaired by " + how + ", the slowest {slowest} after the gap "
-            "showed.",
-            slowest=shown(window.recovery.percentiles()["max"]),
-        )  # fmt: skip
+    def repaired(self, stream: Subject, rule: str, window: Judged) -> Iterator[Finding]:
+        """Messages that the receiver missed and then got."""
+        every = window.gaps_by_seqno()
+        gaps = [gap for gap in every if gap.parts.keys() & {Outcome.RECOVERED, Outcome.REPAIRED}]
+        ranges = RangeSet([*parts_of(gaps, Outcome.RECOVERED), *parts_of(gaps, Outcome.REPAIRED)])
+        unasked = RangeSet()
+        for part in window.by_others:
+            for first, stop in list(ranges.within(*part)):
+                unasked.add(first, stop)
+                ranges.remove(first, stop)
+        if ranges:
+            slowest_ns = window.recovery.percentiles()["max"]
+            unseen = sum(stop - first for first, stop in parts_of(gaps, Outcome.REPAIRED))
+            text = (
+                "{count:message} of {sender_member} {count|was|were} missing at {receiver_member}, "
+                "asked for and came"
+            )
+            if unseen:
+                text += " (of {unseen} the repair is not in this capture)"
+            if slowest_ns is not None and slowest_ns >= 0:
+                text += ", the slowest {slowest} after the gap showed"
+            yield self.gap_finding(
+                stream, rule, _touching(gaps, ranges), ranges, text + ".",
+                slowest=shown(slowest_ns), unseen=unseen,
+            )  # fmt: skip
+        if unasked:
+            yield self.gap_finding(
+                stream, rule, _touching(gaps, unasked), unasked,
+                "{count:message} of {sender_member} came to {receiver_member} only as a repair "
+                "that it was not seen to ask for: lost or late, or missed by the capture.",
+                claim=Certainty.LIKELY,
+            )  # fmt: skip
+        yield from self._repaired_of_before(stream, rule, window)
+
+    def _repaired_of_before(self, stream: Subject, rule: str, window: Judged) -> Iterator[Finding]:
+        earlier = RangeSet()
+        for outcome in (Outcome.RECOVERED, Outcome.EITHER, Outcome.REPAIRED):
+            for part in window.before.get(outcome, ()):
+                earlier.add(*part)
+        if earlier:
+            yield self.gap_finding(
+                stream, rule, _touching(window.gaps_by_seqno(), earlier), earlier,
+                "{count:message} of {sender_member} {count|was|were} asked for and came; "
+                "{count|it was|they were} sent before the capture began: whether "
+                "{count|it was|they were} lost cannot be told.",
+                claim=Certainty.UNDECIDABLE, severity=Severity.INFO,
+            )  # fmt: skip
 
     def never_came(
         self,
@@ -42,12 +81,12 @@ class WindowReporter(Reporter):
         requests: int,
         holds: dict[str, int] | None = None,
     ) -> Finding:
-        """``gaps`` in which messages are lost for good."""
+        """``gaps`` in which messages are lost for good, as far as the capture goes."""
         return self.gap_finding(
             stream, rule, gaps, parts_of(gaps, Outcome.UNRECOVERED),
             "{count:message} of {sender_member} never reached {receiver_member}, asked for "
             "{requests:time}; nothing behind them can be delivered in order.",
-            holds=holds, requests=requests,
+            claim=Certainty.LIKELY, holds=holds, requests=requests,
         )  # fmt: skip
 
     def lost_or_open(
@@ -58,37 +97,60 @@ class WindowReporter(Reporter):
         """
         until = self._lost_from(gaps)
         yield self.never_came(stream, lost, gaps, requests, holds={"end_from_ns": until})
-        yield self.open_yet(stream, still_open, gaps, Outcome.UNRECOVERED, until)
+        asked = [gap for gap in gaps if gap.requested is not None]
+        for some, claim in ((asked, SHOWN), ([g for g in gaps if g not in asked], LIKELY)):
+            if some:
+                yield self.open_yet(
+                    stream, still_open, some, Outcome.UNRECOVERED, until, claim=claim
+                )
 
     def open_yet(
-        self, stream: Subject, rule: str, gaps: list[Gap], outcome: Outcome, until: int
+        self,
+        stream: Subject,
+        rule: str,
+        gaps: list[Gap],
+        outcome: Outcome,
+        until: int,
+        claim: Claim = LIKELY,
     ) -> Finding:
         """``gaps`` in which messages were missing when the capture ended, if before ``until``."""
         return self.gap_finding(
             stream, rule, gaps, parts_of(gaps, outcome),
             "{count:message} of {sender_member} {count|was|were} still missing when the capture "
             "ended, less than three ticks after that showed.",
+            claim=claim,
             holds={"end_before_ns": until},
         )  # fmt: skip
 
     def missed_by_capture(
-        self, stream: Subject, gaps: list[Gap], window: Judged, still_open: str
+        self, stream: Subject, window: Judged, still_open: str
     ) -> Iterator[Finding]:
         """What the receiver had, or may have had, and the capture does not hold.
 
         Args:
             still_open: rule of what is missing when the capture ends, too soon to be asked for.
         """
+        gaps = window.gaps_by_seqno()
         had = with_part(gaps, Outcome.UNCAPTURED)
-        if had:
+        ranges = RangeSet(parts_of(had, Outcome.UNCAPTURED))
+        left_out = RangeSet()
+        for part in window.left_out:
+            for first, stop in list(ranges.within(*part)):
+                left_out.add(first, stop)
+                ranges.remove(first, stop)
+        if left_out:
             yield self.gap_finding(
-                stream, "CP007", had, parts_of(had, Outcome.UNCAPTURED),
+                stream, "CP007", _touching(had, left_out), left_out,
                 "{receiver_member} had {count:message} of {sender_member} that this capture does "
-                "not hold, as its requests for others show: the capture missed them, the network "
-                "did not lose them."
-                if window.had_by_requests else
+                "not hold, as its requests for others show, which leave {count|it|them} out: in "
+                "all likelihood {count|it was|they were} not lost.",
+            )  # fmt: skip
+        if ranges:
+            yield self.gap_finding(
+                stream, "CP007", _touching(had, ranges), ranges,
                 "{receiver_member} acknowledged {count:message} of {sender_member} that this "
-                "capture does not hold: the capture missed them, the network did not lose them.",
+                "capture does not hold, and no request for {count|it|them} either; whether "
+                "{count|it was|they were} lost and repaired before cannot be told.",
             )  # fmt: skip
         unasked = with_part(gaps, Outcome.UNASKED)
         if unasked:
@@ -103,6 +165,24 @@ class WindowReporter(Reporter):
                 holds={"end_from_ns": until},
             )  # fmt: skip
             yield self.open_yet(stream, still_open, unasked, Outcome.UNASKED, until)
+        stopped = with_part(gaps, Outcome.STOPPED)
+        if stopped:
+            yield self.gap_finding(
+                stream, "CP007", stopped, parts_of(stopped, Outcome.STOPPED),
+                "{receiver_member} asked for {count:message} of {sender_member} and then no "
+                "longer, and no copy is in this capture: {count|it|they} came, or "
+                "{count|was|were} given up, which cannot be told.",
+                claim=Certainty.UNDECIDABLE,
+            )  # fmt: skip
+        asked = window.before.get(Outcome.UNRECOVERED)
+        if asked:
+            yield self.gap_finding(
+                stream, still_open, _touching(gaps, asked), asked,
+                "{count:message} of {sender_member} {count|was|were} asked for and did not come "
+                "while the capture went on; {count|it was|they were} sent before it began: "
+                "whether {count|it|they} had come then cannot be told.",
+                claim=Certainty.UNDECIDABLE,
+            )  # fmt: skip
 
     def _lost_from(self, gaps: list[Gap]) -> int:
         """When the capture has to go on for what is missing to be lost, in ns."""
@@ -121,12 +201,26 @@ class WindowReporter(Reporter):
         )  # fmt: skip
 
     def came_late(self, stream: Subject, rule: str, window: Judged) -> Iterator[Finding]:
-        """Reordering, at the receiver."""
-        yield from self.note(
-            stream, rule, window.reordered, Certainty.PROVEN,
-            "{count:message} of {sender_member} arrived after later ones; nothing was lost.",
-            "the original, later than a higher seqno",
-        )  # fmt: skip
+        """Reordering, at the receiver: proven by IP ids, beyond what a capture may exchange."""
+        sure = Note()
+        unsure = Note()
+        overtaken = window.overtaken.ranges
+        for note, chosen in ((sure, True), (unsure, False)):
+            for first, stop in window.reordered.ranges:
+                for part in (
+                    overtaken.within(first, stop) if chosen else overtaken.missing(first, stop)
+                ):
+                    note.ranges.add(*part)
+            note.marks = [
+                mark for mark in window.reordered.marks
+                if (mark in window.overtaken.marks) == chosen
+            ]  # fmt: skip
+        for note, claim in ((sure, SHOWN), (unsure, LIKELY)):
+            yield from self.note(
+                stream, rule, note, claim,
+                "{count:message} of {sender_member} arrived after later ones; nothing was lost.",
+                "the original, later than a higher seqno",
+            )  # fmt: skip
 
     def passed_twice(self, stream: Subject, rule: str, passing: PassingModel) -> Iterator[Finding]:
         """Network duplicates, wherever no receive window is."""
@@ -140,7 +234,7 @@ class WindowReporter(Reporter):
     def sent_late(self, stream: Subject, rule: str, passing: PassingModel) -> Iterator[Finding]:
         """First sends out of order, at their sender."""
         yield from self.note(
-            stream, rule, passing.out_of_order, Certainty.PROVEN,
+            stream, rule, passing.out_of_order, Certainty.LIKELY,
             "{sender_member} sent {count:message} after higher seqnos.",
             "first sent after a higher seqno",
         )  # fmt: skip
@@ -152,6 +246,11 @@ class WindowReporter(Reporter):
             "{count:message} of {sender_member} passed after later ones.",
             "passed after a higher seqno",
         )  # fmt: skip
+
+
+def _touching(gaps: Iterable[Gap], ranges: RangeSet) -> list[Gap]:
+    """Gaps of which some seqnos are in a set."""
+    return [gap for gap in gaps if ranges.within(gap.first, gap.stop)]
 
 
 def with_part(gaps: Iterable[Gap], outcome: Outcome) -> list[Gap]:

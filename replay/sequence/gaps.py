@@ -55,6 +55,9 @@ class Outcome(StrEnum):
     GONE = "open at the member's end"  # this member died or left while it was missing
     UNCAPTURED = "not captured"  # the receiver says it has them: the capture missed them
     UNASKED = "not asked for"  # never came, and the receiver asked for others only, or for nothing
+    REPAIRED = "repaired, not captured"  # asked for, and had later: the capture missed the repair
+    STOPPED = "no longer asked for"  # asked for, but not to the end: it came, or was given up
+    BEFORE = "sent before the capture"  # an earlier window may have had it: was it lost?
 
 
 @dataclass(slots=True)
@@ -267,7 +270,7 @@ class GapTracker:
             for part in gap.open.within(first, stop):
                 ended.append(part)
                 self._end(gap, part, outcome, mark)
-        if outcome is Outcome.UNCAPTURED:
+        if outcome in (Outcome.UNCAPTURED, Outcome.REPAIRED):
             for part in ended:
                 self.seen.add(*part)
         return ended

@@ -129,6 +129,8 @@ class McastEngine:
         self.excluded: tuple[Mark, str] | None = None
         self.leaving: Mark | None = None
         self.last: Mark | None = None  # of all events
+        self.last_own: Mark | None = None  # of this member's
+        self._began_ns: int | None = None
         self.reports_interval: dict[str, tuple[int, int]] = {}
         self._known_views: dict[tuple[str, int], View] = {}
         self._bases: dict[str, int] = {}  # where a window begins that has not been opened yet
@@ -140,10 +142,14 @@ class McastEngine:
 
     def feed(self, event: Event) -> None:
         """Replay one event."""
+        if self._began_ns is None:
+            self._began_ns = event.at_ns
         if event.kind is Kind.MEMBER:
             self.members.saw(event)
             return
         last = event.last_mark()
+        if self._from_local(event):
+            self.last_own = last
         if self.last is None or last.frame >= self.last.frame:
             self.last = last
         self.members.learn(event)
@@ -176,7 +182,9 @@ class McastEngine:
         for stream in self.streams.values():
             if stream.receiver is not None:
                 assert self.last is not None, "a stream has events"
-                stream.receiver.finish(self.last.at_ns)
+                own = self.last_own
+                stream.receiver.finish(self.last.at_ns, own_ns=None if own is None else own.at_ns)
+                stream.receiver.settle()
             if stream.passing is not None:
                 stream.passing.finish()
             if stream.sender_model is not None:
@@ -204,7 +212,7 @@ class McastEngine:
                         )
         return stream
 
-    def _receiver(self, low: int, *, known: bool, system: str) -> ReceiverModel:
+    def _receiver(self, low: int, *, known: bool, system: str, based: bool = True) -> ReceiverModel:
         capacity = self.parameters.value("capacity") if system != "nakack2" else None  # N2
         return ReceiverModel(
             low,
@@ -216,6 +224,8 @@ class McastEngine:
             and self.parameters.origin("xmit_interval_ms") != DEFAULT,
             document=self._document,
             acks=self._ack_schedule() if system == "nakack4" else None,  # N3
+            began_ns=self._began_ns or 0,
+            based=based,
         )
 
     def _interval_ns(self) -> int:
@@ -271,7 +281,9 @@ class McastEngine:
             base = self._bases.get(stream.sender)
             low = event.seqno - 1 if base is None else base
             known = base is not None or event.seqno == 1
-            stream.receiver = self._receiver(low, known=known, system=stream.system)
+            stream.receiver = self._receiver(
+                low, known=known, system=stream.system, based=base is not None
+            )
         receiver = stream.receiver
         receiver.two_members = self.view is not None and len(self.view.members) == 2
         receiver.arrive(event)
@@ -447,6 +459,7 @@ class McastEngine:
                     event.seqno if low is None else low,
                     known=low is not None,
                     system=stream.system,
+                    based=low is not None,
                 )
             if stream.receiver is not None:
                 stream.receiver.level(event.seqno, mark)
@@ -471,7 +484,9 @@ class McastEngine:
                 base = self._bases.get(sender)
                 assert event.seqno is not None
                 low = event.seqno - 1 if base is None else base
-                stream.receiver = self._receiver(low, known=base is not None, system=stream.system)
+                stream.receiver = self._receiver(
+                    low, known=base is not None, system=stream.system, based=base is not None
+                )
             stream.receiver.own_request(event, self.parameters.value("max_xmit_req_size"))
 
     def _highest(self, event: Event) -> None:

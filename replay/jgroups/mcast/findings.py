@@ -8,6 +8,7 @@ from seqaudit.replay.contract.parameters import DEFAULT
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.contract.results import GAP, STREAM, VIEW, Result
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER
+from seqaudit.replay.contract.worth import LIKELY, SHOWN
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.jgroups.findings import WindowReporter, with_part
@@ -79,7 +80,7 @@ class _Reporter(WindowReporter):
             yield from self._sender_findings(stream)
         if outside(stream) and self.engine.vantage.kind == MEMBER:
             yield self.make(
-                stream, "MC018", Certainty.PROVEN,
+                stream, "MC018", LIKELY,
                 "{count:message} of {sender_member} arrived while this member was outside the "
                 "membership: not delivered, and no loss is judged on {count|it|them}.",
                 facts={"count": outside(stream)},
@@ -87,27 +88,38 @@ class _Reporter(WindowReporter):
 
     def _receiver_findings(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
         gaps = gaps_of(stream)
-        recovered = with_part(gaps, Outcome.RECOVERED)
-        if recovered:
-            yield self.repaired(stream, "MC001", recovered, receiver, "retransmission")
+        yield from self.repaired(stream, "MC001", receiver)
         yield from self._lost(stream, receiver, with_part(gaps, Outcome.UNRECOVERED))
         if receiver.skipped:
             yield self.make(
-                stream, "MC021", Certainty.PROVEN,
+                stream, "MC021", LIKELY,
                 "A merge digest moved the window for {sender_member} past {count:message} that "
                 "were never delivered here.",
                 seqnos=list(receiver.skipped), facts={"count": receiver.skipped.total()},
             )  # fmt: skip
         tail = [g for g in gaps if g.revealed_by == BY_HIGHEST and g.requested is not None]
-        if tail:
-            yield self.gap_finding(
-                stream, "MC003", tail, [(gap.first, gap.stop) for gap in tail],
-                "The last {count:message} of {sender_member} before a pause {count|was|were} lost; "
-                "its HIGHEST_SEQNO revealed it.",
-            )  # fmt: skip
+        lacked, others = RangeSet(), RangeSet()
+        for gap in tail:
+            for outcome, part in gap.parts.items():
+                if outcome is not Outcome.BEFORE:
+                    for piece in part.ranges:
+                        others.add(*piece)
+        for asked in receiver.lacked_highest.ranges:
+            for piece in list(others.within(*asked)):
+                lacked.add(*piece)
+                others.remove(*piece)
+        for ranges, claim in ((lacked, SHOWN), (others, LIKELY)):
+            if ranges:
+                yield self.gap_finding(
+                    stream, "MC003", [g for g in tail if ranges.within(g.first, g.stop)], ranges,
+                    "The last {count:message} of {sender_member} before a pause {count|was|were} "
+                    "missing at {receiver_member} when HIGHEST_SEQNO told of {count|it|them}: "
+                    "lost, or late.",
+                    claim=claim,
+                )  # fmt: skip
         yield from self._notes(stream, receiver)
         yield from self._own_requests(stream, receiver)
-        yield from self.missed_by_capture(stream, gaps, receiver, "MC014")
+        yield from self.missed_by_capture(stream, receiver, "MC014")
 
     def _lost(self, stream: Stream, receiver: ReceiverModel, gaps: list[Gap]) -> Iterator[Finding]:
         """``gaps`` with messages that never came."""
@@ -126,6 +138,7 @@ class _Reporter(WindowReporter):
                 stream, "MC019", gaps, parts_of(gaps, Outcome.UNRECOVERED),
                 "{sender_member} left the view while {count} of its messages were missing "
                 "here; they are never delivered.",
+                claim=LIKELY,
             )  # fmt: skip
         endless = [gap for gap in gaps if gap.requests >= ENDLESS_REQUESTS]
         if endless:
@@ -144,7 +157,7 @@ class _Reporter(WindowReporter):
             "a copy answers a request for a message that had arrived before",
         )  # fmt: skip
         yield from self.note(
-            stream, "MC004", receiver.needless, Certainty.PROVEN,
+            stream, "MC004", receiver.needless, LIKELY,
             "{copies:copy} of {count:message} of {sender_member} were sent to "
             "{receiver_member}, which had them.",
             "a resent copy of a message that had arrived",
@@ -163,7 +176,7 @@ class _Reporter(WindowReporter):
     def _own_requests(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
         """What this member asked for and acknowledged against its own rules."""
         yield from self.note(
-            stream, "MC013", receiver.spurious, Certainty.PROVEN,
+            stream, "MC013", receiver.spurious, LIKELY,
             "{receiver_member} asked for {count:message} of {sender_member} that it had.",
             "the request, or the ACK that covers it",
         )  # fmt: skip
@@ -198,7 +211,8 @@ class _Reporter(WindowReporter):
         if receiver.oversized_requests:
             mark, size = receiver.oversized_requests[0]
             yield self.make(
-                stream, "MC022", Certainty.PROVEN,
+                stream, "MC022",
+                SHOWN if self.parameters.is_given("max_xmit_req_size") else LIKELY,
                 "{receiver_member} asked for {size:seqno} at once, more than max_xmit_req_size.",
                 mark=mark, facts={"size": size},
                 default="max_xmit_req_size",
@@ -213,7 +227,7 @@ class _Reporter(WindowReporter):
         else:
             yield from self.passed_late(stream, "MC011", passing)
         yield from self.note(
-            stream, "MC004", passing.needless, Certainty.PROVEN,
+            stream, "MC004", passing.needless, LIKELY,
             "{sender_member} sent {copies:copy} of messages that everybody who had asked for "
             "them had acknowledged.",
             "a copy after the ACK",
@@ -221,7 +235,7 @@ class _Reporter(WindowReporter):
         )  # fmt: skip
         yield from self.passed_twice(stream, "MC010", passing)
         yield from self.note(
-            stream, "MC013", passing.spurious, Certainty.PROVEN,
+            stream, "MC013", passing.spurious, LIKELY,
             "{count:message} of {sender_member} {count|was|were} asked for by a member that had "
             "acknowledged them, or before they were sent.",
             "the request",
@@ -229,7 +243,7 @@ class _Reporter(WindowReporter):
         for pending in passing.unanswered:
             yield self.make(
                 stream, "MC015",
-                Certainty.PROVEN if at_sender else Certainty.LIKELY,
+                LIKELY,
                 "{asker_member} asked for the same {count:message} of {sender_member} "
                 "{requests:time} and no copy was sent.",
                 seqnos=list(pending.ranges), mark=pending.first,
@@ -272,7 +286,7 @@ class _Reporter(WindowReporter):
             )  # fmt: skip
         if model.ignored_acks:
             yield self.make(
-                stream, "MC020", Certainty.PROVEN,
+                stream, "MC020", LIKELY,
                 "{count:ACK} for {sender_member} came from members outside its view.",
                 facts={"count": model.ignored_acks},
             )  # fmt: skip
@@ -284,7 +298,7 @@ class _Reporter(WindowReporter):
         assert capacity is not None
         room = "{slow_member} made room then." if longest.raised_by else "a view made room then."
         return self.make(
-            stream, "MC006", Certainty.PROVEN if proven else Certainty.LIKELY,
+            stream, "MC006", LIKELY,
             "{sender_member} was blocked {times:time} ({proven} proven) with its window of "
             "{capacity} messages ({origin}) full, the longest for {longest}; " + room,
             mark=stalls[0].full,

@@ -26,6 +26,7 @@ from typing import Final, NamedTuple
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Answered, Judged
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, Beginning
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.gaps import (
     BY_HIGHEST,
@@ -66,6 +67,8 @@ class ReceiverModel(Judged):
         interval_given: the interval is not a default, so a request can be too early.
         document: the MCAST document's bounds (5.6).
         acks: when this member owes an ACK (NAKACK4); null: it sends none.
+        began_ns: when the capture began; where the window begins is known by ``based``.
+        based: a view or digest says where the window begins.
     """
 
     def __init__(
@@ -78,8 +81,15 @@ class ReceiverModel(Judged):
         interval_given: bool,
         document: bool,
         acks: AckSchedule | None,
+        began_ns: int = 0,
+        based: bool = True,
     ) -> None:
-        super().__init__(low + 1, known=known, interval_ns=interval_ns)
+        super().__init__(
+            low + 1,
+            known=known,
+            interval_ns=interval_ns,
+            beginning=Beginning(began_ns, low if based else None),
+        )
         self.window = Window(low, capacity, document=document)
         self.two_members = False  # nobody but this member can ask the sender
         self.before_start = 0  # messages below the first expected seqno
@@ -91,12 +101,15 @@ class ReceiverModel(Judged):
         self.overdue: list[tuple[Mark, Mark]] = []  # delivered, and the event that showed it late
         self.overdue_count = 0
         self.highest_told: int | None = None
+        self.lacked_highest = Note()  # asked for as soon as HIGHEST_SEQNO named it
+        self._highest_at: Mark | None = None
         self.own_level = low if known else 0
         self.ended: tuple[Mark, str] | None = None
         self.skipped = RangeSet()  # by a merge digest
         self._interval_given = interval_given
         self._asked_had = RangeSet()  # own requests for what had arrived
         self._asked_had_highest = RangeSet()  # the same, in answer to a HIGHEST_SEQNO
+        self._for_highest = RangeSet()  # asked for once, as HIGHEST_SEQNO named it
         self._recent: deque[tuple[int, int, int]] = deque(maxlen=1000)  # first, stop, last_at_ns
         self._out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
         self._acks_due = acks
@@ -116,6 +129,8 @@ class ReceiverModel(Judged):
             first = min(stop, self.start)
             if first >= stop:
                 return
+        if self.beginning.bound is None:
+            self.beginning.arrived(event)
         limit = self.window.limit()
         end = stop
         if limit is not None and stop > limit and first > self.window.low + 1:
@@ -145,6 +160,7 @@ class ReceiverModel(Judged):
     def highest(self, seqno: int, mark: Mark, fresh_id: int | None) -> None:
         """HIGHEST_SEQNO(h): everything up to it exists (R11, V6, D9); again is no news (N4)."""
         self.highest_told = max(seqno, self.highest_told or seqno)
+        self._highest_at = mark
         self.tracker.reveal(seqno + 1, mark, BY_HIGHEST, fresh_id)
 
     def own_request(self, event: Event, max_size: int | None) -> None:
@@ -163,6 +179,12 @@ class ReceiverModel(Judged):
                 if accepted.delivered is not None:
                     self._hand_on(accepted.delivered, mark)
         for first, stop in ranges:
+            if for_highest:
+                self._for_highest.add(first, stop)
+                told = self._highest_at
+                if told is not None and mark.at_ns - told.at_ns <= HORIZON_NS:
+                    for part in self.tracker.open_within(first, stop):
+                        self.lacked_highest.add(*part, mark)
             self._too_early(first, stop, mark, for_highest=for_highest)
             self.request(first, stop, mark)
             for had in self.tracker.seen.within(first, stop):
@@ -231,11 +253,16 @@ class ReceiverModel(Judged):
         self._recent.clear()
         self._unacked = self._threshold_at = self._silent_since = None
 
-    def finish(self, end_ns: int, *, only_long: bool = False) -> None:
-        """What is missing now never comes (V2); for the rest see ``_end_unasked``."""
+    def finish(self, end_ns: int, *, only_long: bool = False, own_ns: int | None = None) -> None:
+        """What is missing now never comes (V2); for the rest see ``_end_unasked``.
+
+        Args:
+            own_ns: this member's last own frame, if that is known.
+        """
         if self.ended is not None:
             return
         self._end_unasked(end_ns, only_long=only_long, dropped=self.outside_window.ranges)
+        self._end_no_longer_asked(end_ns if own_ns is None else min(end_ns, own_ns))
         self._end(Outcome.UNRECOVERED)
         for pending in (self._asked_had, self._asked_had_highest):
             for first, stop in list(pending):
@@ -319,6 +346,12 @@ class ReceiverModel(Judged):
         if self.highest_told is not None and piece[0] <= self.highest_told < piece[1]:
             return False
         return self._too_soon(gap, arrival)
+
+    def _asked_at_ticks(self, first: int, stop: int) -> list[Range]:
+        ticks = RangeSet(self.asked.within(first, stop))
+        for part in self._for_highest:
+            ticks.remove(*part)
+        return list(ticks)
 
     def _may_be_late(self, gap: Gap) -> bool:
         return gap.requested is not None

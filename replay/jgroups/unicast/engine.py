@@ -22,6 +22,7 @@ from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.both_ends import Ends
+from seqaudit.replay.jgroups.evidence import Beginning, Stamps
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.members import Members, View
 from seqaudit.replay.jgroups.unicast.acks import AtOnce
@@ -34,6 +35,8 @@ from seqaudit.replay.sequence.gaps import Mark, Outcome
 
 SYSTEMS: Final = frozenset({"unicast3", "unicast4"})
 MS: Final = 1_000_000
+#: Requests that wait for a frame which names their connection.
+MAX_NAMELESS: Final = 1_000
 
 
 class Pair:
@@ -44,6 +47,7 @@ class Pair:
         self.receiver = receiver
         self.streams: dict[int | None, Stream] = {}
         self.current: Stream | None = None  # of the last DATA or ACK
+        self.nameless: list[Event] = []  # came before any frame that names its connection
         self.sending: SenderMachine | None = None
         self.receiving: ReceiverMachine | None = None
 
@@ -74,6 +78,9 @@ class UnicastEngine:
         self.left: Mark | None = None  # when this member was told that it may go
         self._known_views: dict[tuple[str, int], View] = {}
         self._last_own: Mark | None = None
+        self.stamps = Stamps()  # of this member's own ACKs and SEND_FIRST_SEQNO
+        self.joined = False  # this member joined while it was captured
+        self._began_ns: int | None = None
 
     def streams(self) -> Iterator[tuple[Pair, Stream]]:
         """Every connection, by pair in order of names, then in the order of their use."""
@@ -87,6 +94,8 @@ class UnicastEngine:
     def feed(self, event: Event) -> None:
         """Replay one event."""
         kind = event.kind
+        if self._began_ns is None:
+            self._began_ns = event.at_ns
         if kind is Kind.MEMBER:
             self.members.saw(event)
             return
@@ -96,6 +105,9 @@ class UnicastEngine:
         if event.stream is None:
             if kind is Kind.VIEW:
                 self._view(event)
+                self.joined |= event.wire_kind == "JOIN_RSP" and (
+                    event.destination is not None and self.members.is_local(event.destination)
+                )
             elif event.wire_kind == "LEAVE_RSP" and self.members.local in (event.destination,):
                 self.left = event.first_mark()
             return
@@ -110,6 +122,8 @@ class UnicastEngine:
             self.ends.saw(event)
         if self.members.is_local(event.source):
             self._last_own = last
+            if event.stamp is not None:
+                self.stamps.saw(event.stamp, event.first_mark())
         if kind is Kind.DATA:
             self._data(event)
         elif kind is Kind.ACK:
@@ -127,6 +141,9 @@ class UnicastEngine:
             return
         last_own_ns = self._last_own.at_ns if self._last_own is not None else 0
         for pair in self.pairs.values():
+            if pair.nameless:  # no frame names a connection
+                self._flush(pair, self._stream(pair, pair.nameless[0]))
+        for pair in self.pairs.values():
             if pair.receiving is not None:
                 pair.receiving.finish(self.last.at_ns, last_own_ns)
             if pair.sending is not None:
@@ -137,10 +154,28 @@ class UnicastEngine:
             if stream.received is not None:
                 gone = pair.receiving is not None and pair.receiving.stopped is not None
                 if not gone:
+                    removed = stream.removed_at()
+                    until_ns = last_own_ns if removed is None else min(removed, last_own_ns)
                     stream.received.end_unasked(self.last.at_ns)
+                    stream.received.end_no_longer_asked(until_ns)
                 stream.received.end(Outcome.GONE if gone else Outcome.UNRECOVERED)
+                self._settle(stream, stream.received)
             if stream.passing is not None:
                 stream.passing.finish()
+
+    def _settle(self, stream: Stream, received: Arrivals) -> None:
+        """A connection began in the capture if its first message came in it, to a member that
+        began in it too or had been captured for longer than an unacknowledged message rests.
+        """
+        began = stream.first
+        if stream.first_message and received.start == 1 and began is not None:
+            assert self._began_ns is not None, "a stream has events"
+            tick_ns = self.parameters.value("xmit_interval_ms") * MS
+            quiet_ns = tick_ns * 24 // 10 + 50_000_000
+            long = began.at_ns - self._began_ns >= quiet_ns
+            if long or self.joined or self.stamps.first == 1:
+                received.beginning.bound = 0
+        received.settle()
 
     # -- messages ----------------------------------------------------------------------------------
 
@@ -149,7 +184,7 @@ class UnicastEngine:
         assert event.seqno is not None
         pair = self._pair(event.source, event.destination, event)
         stream = self._stream(pair, event)
-        pair.current = stream
+        self._names(pair, stream, event)
         fresh = stream.count(event)
         if pair.receiving is not None:
             self._received(pair, stream, event.seqno, known=bool(event.flags & Flag.FIRST))
@@ -174,7 +209,7 @@ class UnicastEngine:
         pair = self._pair(event.destination, event.source, event)
         stream = self._stream(pair, event)
         if pair.current is None:
-            pair.current = stream
+            self._names(pair, stream, event)
         stream.saw(event)
         stream.highest_ack = max(event.seqno, stream.highest_ack or 0)
         if stream.passing is not None:
@@ -188,7 +223,13 @@ class UnicastEngine:
     def _request(self, event: Event) -> None:
         assert event.source is not None and event.destination is not None
         pair = self._pair(event.destination, event.source, event)
-        stream = pair.current or self._stream(pair, event)
+        if pair.current is None and len(pair.nameless) < MAX_NAMELESS:
+            pair.nameless.append(event)
+            return
+        self._request_for(pair, pair.current or self._stream(pair, event), event)
+
+    def _request_for(self, pair: Pair, stream: Stream, event: Event) -> None:
+        assert event.source is not None
         stream.saw_request(event)
         if stream.passing is not None and not event.flags & Flag.NETWORK_DUPLICATE:
             stream.passing.requested(event.source, event.ranges(), event.first_mark())
@@ -203,7 +244,12 @@ class UnicastEngine:
     def _sync(self, event: Event) -> None:
         assert event.source is not None and event.destination is not None
         pair = self._pair(event.destination, event.source, event)
-        stream = pair.current or self._stream(pair, event)
+        if pair.current is None and len(pair.nameless) < MAX_NAMELESS:
+            pair.nameless.append(event)
+            return
+        self._sync_for(pair, pair.current or self._stream(pair, event), event)
+
+    def _sync_for(self, pair: Pair, stream: Stream, event: Event) -> None:
         stream.saw(event)
         if pair.receiving is not None:
             pair.receiving.own_sync(event, stream)
@@ -219,6 +265,28 @@ class UnicastEngine:
             pair.receiving.close(event, stream)
         elif pair.sending is not None:
             pair.sending.close(event, stream)
+
+    def _names(self, pair: Pair, stream: Stream, event: Event) -> None:
+        """The event names the connection: requests before any such event belong to it, unless it
+        begins with this message and they named others.
+        """
+        if pair.nameless:
+            of = stream
+            if event.kind is Kind.DATA and event.seqno == 1 and event.flags & Flag.FIRST:
+                firsts = [e.seqno for e in pair.nameless if e.seqno is not None]
+                asked = any(e.kind is Kind.SYNC for e in pair.nameless)
+                if firsts and min(firsts) > 1 and not asked:
+                    of = self._stream(pair, pair.nameless[0])
+            self._flush(pair, of)
+        pair.current = stream
+
+    def _flush(self, pair: Pair, stream: Stream) -> None:
+        waiting, pair.nameless = pair.nameless, []
+        for event in waiting:
+            if event.kind is Kind.REQUEST:
+                self._request_for(pair, stream, event)
+            else:
+                self._sync_for(pair, stream, event)
 
     # -- pairs and streams -------------------------------------------------------------------------
 
@@ -245,7 +313,12 @@ class UnicastEngine:
     def _received(self, pair: Pair, stream: Stream, start: int, *, known: bool) -> None:
         if stream.received is None:
             interval_ns = self.parameters.value("xmit_interval_ms") * MS
-            stream.received = Arrivals(start, known=known, interval_ns=interval_ns)
+            stream.received = Arrivals(
+                start,
+                known=known,
+                interval_ns=interval_ns,
+                beginning=Beginning(self._began_ns or 0),
+            )
 
     def _release(self) -> Release:
         return Release.of(self.members.versions.get(self.members.local or ""))

@@ -7,8 +7,9 @@ from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.contract.results import CONNECTION, GAP, STREAM, Result
 from seqaudit.replay.contract.settings import MEMBER
+from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
 from seqaudit.replay.jgroups import stream_rows
-from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE
+from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE, Arrivals
 from seqaudit.replay.jgroups.both_ends_findings import NEEDLESS, ONE_END
 from seqaudit.replay.jgroups.findings import WindowReporter, with_part
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS, Repeat
@@ -26,6 +27,7 @@ from seqaudit.replay.jgroups.unicast.summary import (
 from seqaudit.replay.jgroups.unicast.tables import CODE, Release
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome
+from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import RangeSet
 
 MANY_ACKS: Final = 50
@@ -131,7 +133,7 @@ class _Reporter(WindowReporter):
         if acks >= MANY_ACKS and stream.arrivals < FEW_MESSAGES * acks:
             traffic = stream.ack_traffic()
             yield self.make(
-                stream, "UC037", Certainty.PROVEN,
+                stream, "UC037", LIKELY,
                 "{acks} ACKs ({ack_bytes} bytes) for {messages} messages.",
                 facts={
                     "acks": acks,
@@ -162,23 +164,22 @@ class _Reporter(WindowReporter):
     def _gaps(self, machine: ReceiverMachine, stream: Stream) -> Iterator[Finding]:
         received = stream.received
         assert received is not None
-        gaps = sorted(received.gaps, key=lambda gap: gap.first)
+        gaps = received.gaps_by_seqno()
+        yield from self.repaired(stream, "UC001", received)
         recovered = with_part(gaps, Outcome.RECOVERED)
-        if recovered:
-            yield self.repaired(stream, "UC001", recovered, received, "resends")
         slow = [gap for gap in recovered if _took(gap) > SLOW_TICKS * self.interval_ns]
         if slow:
             yield self.gap_finding(
                 stream, "UC046", slow, parts_of(slow, Outcome.RECOVERED),
                 "It took up to {slowest} until {count:message} of {sender_member} that "
                 "{count|was|were} known to be missing came.",
-                slowest=shown(max(map(_took, slow))),
+                claim=LIKELY, slowest=shown(max(map(_took, slow))),
             )  # fmt: skip
         lost = with_part(gaps, Outcome.UNRECOVERED)
         if lost:
             requests = max(gap.requests for gap in lost)
             yield from self.lost_or_open(stream, "UC002", "UC033", lost, requests)
-        yield from self.missed_by_capture(stream, gaps, received, "UC033")
+        yield from self.missed_by_capture(stream, received, "UC033")
 
     def _first_lost(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
         received = stream.received
@@ -187,11 +188,14 @@ class _Reporter(WindowReporter):
             return
         if received.start_known and received.start in received.lost:
             came, sync = facts.first_missing
+            first = (received.start, received.start + 1)
+            known = received.start == 1 and not facts.acked_before(sync)
+            numbered = known and self.engine.stamps.none_missing(came, sync)
             yield self.make(
-                stream, "UC003", Certainty.PROVEN,
+                stream, "UC003", SHOWN if numbered else LIKELY,
                 "The first message of connection {conn_id} of {sender_member} was lost; "
                 "{receiver_member} had no window and asked for it.",
-                seqnos=[(received.start, received.start + 1)], mark=came,
+                seqnos=[first], mark=came,
                 evidence=[
                     (came, "a message for which there is no window"),
                     (sync, "SEND_FIRST_SEQNO"),
@@ -202,17 +206,11 @@ class _Reporter(WindowReporter):
     def _copies(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
         received = stream.received
         assert received is not None
-        yield from self.note(
-            stream, "UC005", received.needless, Certainty.PROVEN,
-            "{copies:copy} of {count:message} of {sender_member} {copies|was|were} sent to "
-            "{receiver_member}, which had them.",
-            "a resent copy of a message that had arrived",
-            copies=received.needless_count,
-        )  # fmt: skip
+        yield from self._came_though_had(facts, stream, received)
         resent = received.useful + received.needless_count + received.undecidable
         if resent >= MANY_COPIES and received.needless_count * 2 > resent:
             yield self.make(
-                stream, "UC045", Certainty.PROVEN,
+                stream, "UC045", LIKELY,
                 "Of {resent:copy} of messages of {sender_member} that came to {receiver_member}, "
                 "{useful} repaired a loss and {needless} {needless|was|were} of what it had.",
                 facts={
@@ -231,10 +229,35 @@ class _Reporter(WindowReporter):
             last=facts.acks_not_heard.ranges.stop() - 1 if facts.acks_not_heard else None,
         )  # fmt: skip
         yield from self.note(
-            stream, "UC023", facts.redelivered, Certainty.PROVEN,
+            stream, "UC023", facts.redelivered, SHOWN if facts.rebuilt_shown else LIKELY,
             "{count:message} of {sender_member} {count|was|were} delivered a second time, by a "
             "window that was rebuilt.",
             "delivered again",
+        )  # fmt: skip
+
+    def _came_though_had(
+        self, facts: Facts, stream: Stream, received: Arrivals
+    ) -> Iterator[Finding]:
+        """Proven of what came, in another datagram, long after its own ACK."""
+        sure, unsure = facts.came_acked, Note()
+        for part in received.needless.ranges:
+            for piece in sure.ranges.missing(*part):
+                unsure.ranges.add(*piece)
+        unsure.marks = [mark for mark in received.needless.marks if mark not in sure.marks]
+        copies = received.needless_count - facts.came_acked_count
+        yield from self.note(
+            stream, "UC005", sure, SHOWN,
+            "{copies:copy} of {count:message} of {sender_member} came though {receiver_member} had "
+            "acknowledged {count|it|them}.",
+            "another datagram with a message that was acknowledged before",
+            copies=facts.came_acked_count,
+        )  # fmt: skip
+        yield from self.note(
+            stream, "UC005", unsure, LIKELY,
+            "{copies:copy} of {count:message} of {sender_member} {copies|was|were} sent to "
+            "{receiver_member}, which had them.",
+            "a resent copy of a message that had arrived",
+            copies=max(copies, unsure.ranges.total()),
         )  # fmt: skip
 
     def _syncs(self, machine: ReceiverMachine, facts: Facts, stream: Stream) -> Iterator[Finding]:
@@ -242,13 +265,13 @@ class _Reporter(WindowReporter):
             if loss.stream is not stream:
                 continue
             yield self.make(
-                stream, "UC015", Certainty.PROVEN,
+                stream, "UC015", SHOWN if facts.rebuilt_shown else LIKELY,
                 "{receiver_member} lost its window for connection {conn_id} of {sender_member}, "
                 "of which it had delivered up to {level}: {why}.",
                 mark=loss.before,
                 evidence=[
                     (loss.before, "the first message that it had no window for"),
-                    (loss.shown, "SEND_FIRST_SEQNO"),
+                    (loss.shown, loss.shown_by),
                 ],
                 facts={"conn_id": stream.conn_id, "level": loss.level, "why": loss.why},
             )  # fmt: skip
@@ -262,7 +285,7 @@ class _Reporter(WindowReporter):
         )  # fmt: skip
         if machine.close_syncs:
             yield self._storm(
-                stream, machine.close_syncs, machine.close_sync_count, Certainty.PROVEN,
+                stream, machine.close_syncs, machine.close_sync_count, SHOWN,
                 machine.would.row(),
             )  # fmt: skip
         if machine.unanswered_syncs:
@@ -275,7 +298,7 @@ class _Reporter(WindowReporter):
             )  # fmt: skip
 
     def _storm(
-        self, stream: Stream, close: list[tuple[Mark, Mark]], count: int, certainty: Certainty,
+        self, stream: Stream, close: list[tuple[Mark, Mark]], count: int, claim: Claim,
         would: dict[str, dict[str, int]] | None,
     ) -> Finding:  # fmt: skip
         text = (
@@ -289,10 +312,15 @@ class _Reporter(WindowReporter):
             text += ";" + _WOULD
             facts |= _would(would)
         return self.make(
-            stream, "UC013", certainty, text + ".", mark=close[0][1],
+            stream, "UC013", self._given("sync_min_interval_ms", claim), text + ".",
+            mark=close[0][1],
             evidence=[(second, "SEND_FIRST_SEQNO") for _, second in close[:MAX_EVIDENCE]],
             facts=facts, default="sync_min_interval_ms",
         )  # fmt: skip
+
+    def _given(self, name: str, claim: Claim = SHOWN) -> Claim:
+        """A claim that rests on a parameter: not proven by its default."""
+        return claim if self.parameters.is_given(name) else LIKELY
 
     def _sync_interval(self) -> dict[str, Any]:
         return {
@@ -305,7 +333,7 @@ class _Reporter(WindowReporter):
             if repeat.answered:
                 continue
             yield self._purged(
-                stream, repeat, Certainty.LIKELY,
+                stream, repeat, LIKELY,
                 "{receiver_member} asked {requests:time} for {count:message} of {sender_member} "
                 "that it had acknowledged with an earlier window, and no copy came: the sender has "
                 "purged them.",
@@ -315,20 +343,20 @@ class _Reporter(WindowReporter):
                 continue
             if repeat.requests >= ENDLESS_REQUESTS:
                 yield self._repeated(
-                    stream, "UC011", repeat, Certainty.LIKELY,
+                    stream, "UC011", repeat, SHOWN,
                     "{receiver_member} asked {requests:time} for the same {count:message} of "
-                    "{sender_member} and no copy came; whether none was sent or all were lost "
-                    "cannot be told here.",
+                    "{sender_member} and no copy entered its window; whether none was sent or all "
+                    "were lost cannot be told here.",
                 )  # fmt: skip
 
-    def _purged(self, stream: Stream, repeat: Repeat, certainty: Certainty, text: str) -> Finding:
-        return self._repeated(stream, "UC010", repeat, certainty, text)
+    def _purged(self, stream: Stream, repeat: Repeat, claim: Claim, text: str) -> Finding:
+        return self._repeated(stream, "UC010", repeat, claim, text)
 
     def _repeated(
-        self, stream: Stream, rule: str, repeat: Repeat, certainty: Certainty, text: str
+        self, stream: Stream, rule: str, repeat: Repeat, claim: Claim, text: str
     ) -> Finding:
         return self.make(
-            stream, rule, certainty, text,
+            stream, rule, claim, text,
             seqnos=listed(repeat.ranges), mark=repeat.first,
             evidence=[(repeat.first, "the first request"), (repeat.last, "the last request")],
             facts={"count": repeat.ranges.total(), "requests": repeat.requests},
@@ -354,13 +382,13 @@ class _Reporter(WindowReporter):
             "arrived, and asked for later",
         )  # fmt: skip
         yield from self.note(
-            stream, "UC039", facts.without_window, Certainty.PROVEN,
+            stream, "UC039", facts.without_window, LIKELY,
             "{count:message} of {sender_member} came before there was a window and "
             "{count|was|were} dropped; this release keeps none.",
             "a message without a window",
         )  # fmt: skip
         yield from self.note(
-            stream, "UC039", facts.in_lists, Certainty.PROVEN,
+            stream, "UC039", facts.in_lists, LIKELY,
             "{count:message} of connection {conn_id} of {sender_member} came in lists while "
             "{receiver_member} had a window for another connection, and {count|was|were} dropped.",
             "a list of another connection", conn_id=stream.conn_id,
@@ -379,7 +407,7 @@ class _Reporter(WindowReporter):
         )  # fmt: skip
         if stream.received is not None:
             yield from self.note(
-                stream, "UC032", stream.received.spurious, Certainty.PROVEN,
+                stream, "UC032", stream.received.spurious, LIKELY,
                 "{receiver_member} asked for {count:message} of {sender_member} that it had.",
                 "the request",
             )  # fmt: skip
@@ -405,7 +433,7 @@ class _Reporter(WindowReporter):
         if machine.oversized and stream.kinds("XMIT_REQ"):
             mark, size = machine.oversized[0]
             yield self.make(
-                stream, "UC036", Certainty.PROVEN,
+                stream, "UC036", self._given("max_xmit_req_size"),
                 "{receiver_member} asked for {size} seqnos at once, more than max_xmit_req_size.",
                 mark=mark, facts={"size": size},
             )  # fmt: skip
@@ -428,7 +456,7 @@ class _Reporter(WindowReporter):
             if repeat.answered:
                 continue
             yield self._purged(
-                stream, repeat, Certainty.PROVEN,
+                stream, repeat, LIKELY,
                 "{receiver_member} asked {requests:time} for {count:message} of {sender_member} "
                 "that had been acknowledged and purged; none was sent again.",
             )  # fmt: skip
@@ -436,9 +464,9 @@ class _Reporter(WindowReporter):
             for repeat in repeats.kept:
                 if repeat.requests >= ENDLESS_REQUESTS and not repeat.answered:
                     yield self._repeated(
-                        stream, "UC011", repeat, Certainty.PROVEN,
+                        stream, "UC011", repeat, SHOWN,
                         "{receiver_member} asked {requests:time} for the same {count:message} of "
-                        "{sender_member} and no copy was sent.",
+                        "{sender_member} and no copy entered its window; none was seen to be sent.",
                     )  # fmt: skip
         yield from self._sync_answers(facts, stream)
         yield from self._unacked(machine, facts, stream)
@@ -465,10 +493,27 @@ class _Reporter(WindowReporter):
                 facts={"times": len(chosen)}, severity=Severity.INFO,
             )  # fmt: skip
 
+        silent = [tail for tail in facts.tails if tail.acked is None]
+        if facts.silent_ns is not None and silent:
+            tail = silent[-1]
+            yield self.make(
+                stream, "UC003" if tail.seqno == 1 else "UC004", LIKELY,
+                "{sender_member} resent message {seqno} {resends:time}, then was silent for "
+                "{silent}: {receiver_member} acknowledged it, and the ACK is not in this capture; "
+                "whether the message or an ACK was lost or late before cannot be told here.",
+                seqnos=[(tail.seqno, tail.seqno + 1)], mark=tail.first, evidence=_shown(tail),
+                facts={
+                    "seqno": tail.seqno,
+                    "resends": tail.resends,
+                    "silent": shown(facts.silent_ns),
+                },
+                severity=Severity.INFO,
+            )  # fmt: skip
+
     def _stale(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:
         if facts.ignored_count:
             yield self.make(
-                stream, "UC007", Certainty.PROVEN,
+                stream, "UC007", SHOWN if facts.ignored_surely else LIKELY,
                 "{times:ACK} of {receiver_member} arrived out of order by their timestamps and "
                 "are ignored.",
                 mark=facts.ignored[0].mark,
@@ -482,7 +527,7 @@ class _Reporter(WindowReporter):
         if stale and not facts.stale_honoured:
             proven = bool(facts.stale_rightly)
             yield self.make(
-                stream, "UC008", Certainty.PROVEN if proven else Certainty.LIKELY,
+                stream, "UC008", SHOWN if proven else LIKELY,
                 "{times:stale ACK} up to {highest} would have purged messages above {acked}"
                 + ("; {sender_member} sent them again when asked." if proven else "."),
                 seqnos=listed(facts.stale_rightly.ranges), mark=stale[0].mark,
@@ -499,7 +544,7 @@ class _Reporter(WindowReporter):
             )  # fmt: skip
         for ack, request, seqnos in facts.stale_honoured:
             yield self.make(
-                stream, "UC009", Certainty.PROVEN,
+                stream, "UC009", LIKELY,
                 "{sender_member} obeyed a stale ACK: {count:message} that only it covers are "
                 "asked for again and again and are not resent.",
                 seqnos=listed(seqnos), mark=ack,
@@ -515,15 +560,13 @@ class _Reporter(WindowReporter):
             "SEND_FIRST_SEQNO",
         )  # fmt: skip
         yield from self.times(
-            stream, "UC015", facts.syncs_after_ack, Certainty.PROVEN,
+            stream, "UC015", facts.syncs_after_ack, LIKELY,
             "{receiver_member} asked {times:time} for the first message of connection {conn_id}, "
             "of which it had acknowledged messages before: it has lost its window.",
             "SEND_FIRST_SEQNO", conn_id=stream.conn_id,
         )  # fmt: skip
         if facts.syncs_close:
-            yield self._storm(
-                stream, facts.syncs_close, facts.syncs_close_count, Certainty.LIKELY, None
-            )
+            yield self._storm(stream, facts.syncs_close, facts.syncs_close_count, LIKELY, None)
         yield from self.times(
             stream, "UC044", facts.answered_again, Certainty.UNDECIDABLE,
             "{times} SEND_FIRST_SEQNO of {receiver_member} asked for a message that "
@@ -532,7 +575,7 @@ class _Reporter(WindowReporter):
             "SEND_FIRST_SEQNO",
         )  # fmt: skip
         yield from self.times(
-            stream, "UC014", facts.syncs_unanswered, Certainty.PROVEN,
+            stream, "UC014", facts.syncs_unanswered, LIKELY,
             "{times} SEND_FIRST_SEQNO of {receiver_member} {times|was|were} not answered "
             "although "
             "{sender_member} had unacknowledged messages.",
@@ -541,7 +584,7 @@ class _Reporter(WindowReporter):
         if facts.wrong_answers:
             mark, seqno, right = facts.wrong_answers[0]
             yield self.make(
-                stream, "UC016", Certainty.PROVEN,
+                stream, "UC016", LIKELY,
                 "{times} SEND_FIRST_SEQNO {times|was|were} answered wrongly, the first with "
                 "{seqno} where {right} was the lowest unacknowledged message.",
                 seqnos=[(seqno, seqno + 1)], mark=mark,
@@ -556,7 +599,7 @@ class _Reporter(WindowReporter):
         if facts.removed_with_unacked is not None:
             mark, seqnos = facts.removed_with_unacked
             yield self.make(
-                stream, "UC028", Certainty.PROVEN,
+                stream, "UC028", LIKELY,
                 "{sender_member} removed connection {conn_id} with {count:message} that "
                 "{receiver_member} had not acknowledged.",
                 seqnos=listed(seqnos), mark=mark,
@@ -566,10 +609,12 @@ class _Reporter(WindowReporter):
         if entry is None or entry.stream is not stream or not machine.unacked():
             return
         seqnos = machine.unacked()
+        if facts.silent_ns is not None:
+            return
         left = self.engine.left
         if left is not None:  # A21
             yield self.make(
-                stream, "UC028", Certainty.PROVEN,
+                stream, "UC028", LIKELY,
                 "{sender_member} left the cluster with {count:message} that {receiver_member} had "
                 "not acknowledged; its entries are gone without a CLOSE.",
                 seqnos=listed(seqnos), mark=left, evidence=[(left, "LEAVE_RSP")],
@@ -577,7 +622,7 @@ class _Reporter(WindowReporter):
             )  # fmt: skip
             return
         yield self.make(
-            stream, "UC026", Certainty.PROVEN,
+            stream, "UC026", LIKELY,
             "{count:message} of {sender_member} had not been acknowledged by {receiver_member} "
             "when the capture ended.",
             seqnos=listed(seqnos), mark=entry.sent_at, facts={"count": seqnos.total()},
@@ -598,7 +643,7 @@ class _Reporter(WindowReporter):
 
     def _sender_oddities(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:
         yield from self.note(
-            stream, "UC005", facts.needless, Certainty.PROVEN,
+            stream, "UC005", facts.needless, SHOWN,
             "{sender_member} resent {count:message} after the ACK for them had come.",
             "a copy after the ACK",
         )  # fmt: skip
@@ -609,13 +654,13 @@ class _Reporter(WindowReporter):
             "a copy without a reason",
         )  # fmt: skip
         yield from self.note(
-            stream, "UC031", facts.not_answered, Certainty.PROVEN,
+            stream, "UC031", facts.not_answered, LIKELY,
             "{count:message} that {receiver_member} asked for and {sender_member} had "
             "{count|was|were} not sent again.",
             "the request",
         )  # fmt: skip
         yield from self.times(
-            stream, "UC038", facts.other_conn, Certainty.PROVEN,
+            stream, "UC038", facts.other_conn, LIKELY,
             "{times:ACK} of {receiver_member} are for connection {conn_id}, which is not the "
             "current one.",
             "the ACK", conn_id=stream.conn_id,
@@ -652,7 +697,7 @@ class _Reporter(WindowReporter):
         proven = [stall for stall in stalls if stall.proven]
         longest = max(stalls, key=lambda stall: stall.resumed.at_ns - stall.full.at_ns)
         yield self.make(
-            stream, "UC024", Certainty.PROVEN if proven else Certainty.LIKELY,
+            stream, "UC024", LIKELY,
             "{sender_member} was blocked {times:time} ({proven} proven) with its window of "
             "{capacity} messages ({origin}) to {receiver_member} full, the longest for "
             "{longest}.",

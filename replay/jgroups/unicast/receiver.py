@@ -39,11 +39,12 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.evidence import HORIZON_NS
 from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.acks import AtOnce
 from seqaudit.replay.jgroups.unicast.sent_by_rule_set import WouldSend
 from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
-from seqaudit.replay.jgroups.unicast.tables import BEFORE_SYNC, CODE, DOCUMENT, Release
+from seqaudit.replay.jgroups.unicast.tables import BEFORE_SYNC, CODE, DOCUMENT, Release, newer
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.gaps import BY_SEQNO, Mark
 from seqaudit.replay.sequence.notes import Note, Times
@@ -104,6 +105,7 @@ class WindowLoss(NamedTuple):
     shown: Mark  # by its SEND_FIRST_SEQNO
     level: int  # what it had delivered
     why: str
+    shown_by: str = "SEND_FIRST_SEQNO"
 
 
 class Facts:
@@ -112,6 +114,11 @@ class Facts:
     def __init__(self) -> None:
         self.delivered = RangeSet()
         self.highest_ack = 0  # sent by this member
+        self.first_ack: Mark | None = None
+        self.highest_ack_stamp: int | None = None
+        self.rebuilt_shown = False  # it asked for, or fell back below, what it had acknowledged
+        self.came_acked = Note()  # another datagram, well after the ACK and no new window since
+        self.came_acked_count = 0
         self.acked_since: Mark | None = None  # when that level was acknowledged first
         self.last_ack: Mark | None = None
         self.early_acks = Times()
@@ -130,6 +137,10 @@ class Facts:
         self.after_ack = Repeats()  # requests for what this member had acknowledged
         self.first_missing: tuple[Mark, Mark] | None = None  # message without window, first one
         self.closed_without_close: Mark | None = None
+
+    def acked_before(self, mark: Mark) -> bool:
+        """Had this member acknowledged any message before?"""
+        return self.first_ack is not None and self.first_ack.frame < mark.frame
 
 
 class ReceiverMachine:
@@ -191,6 +202,7 @@ class ReceiverMachine:
                 start = received.start
                 received.expect_from(event.seqno)
                 received.request(event.seqno, min(event.seqno + 1, start), self._last_sync)
+            received.beginning.acknowledged(event.seqno - 1)  # else it were not the lowest
             self._open_sync = None
             self._answer = event.first_mark()
             received.start_known = True
@@ -228,6 +240,8 @@ class ReceiverMachine:
         mark, level = event.first_mark(), event.seqno
         facts = self.facts_of(stream)
         self._read_up_to(level, stream)
+        self._fell_back(event, stream, facts)
+        facts.first_ack = facts.first_ack or mark
         if self.entry is None or self.entry.stream is not stream:
             self._adopt(stream, level, mark)
         since, self._flag_since = self._flag_since, None
@@ -240,6 +254,7 @@ class ReceiverMachine:
                 facts.late_acks.append((since, mark))
         if level > facts.highest_ack:
             facts.highest_ack, facts.acked_since = level, mark
+            facts.highest_ack_stamp = event.stamp
         least = self._timing.min_ack_ns * 8 // 10 - 50_000_000
         if (
             self._timing.rules != CODE
@@ -256,6 +271,25 @@ class ReceiverMachine:
         skipped = entry.window.skip_to(level)
         if skipped is not None:
             self._deliver(entry, skipped, mark)
+
+    def _fell_back(self, event: Event, stream: Stream, facts: Facts) -> None:
+        """An ACK below an earlier one, and numbered after it: the window is another one."""
+        assert event.seqno is not None
+        earlier = facts.highest_ack_stamp
+        if event.seqno >= facts.highest_ack or event.stamp is None or earlier is None:
+            return
+        if not newer(event.stamp, earlier):
+            return
+        facts.rebuilt_shown = True
+        mark, entry = event.first_mark(), self.entry
+        if entry is not None and entry.stream is stream and entry.window.low > event.seqno:
+            before = facts.acked_since or mark
+            if len(self.losses) < MAX_LISTED:
+                why = "its ACK fell back"
+                self.losses.append(
+                    WindowLoss(stream, before, mark, entry.window.low, why, "a lower ACK")
+                )
+            self.entry = None
 
     def own_request(self, event: Event, stream: Stream) -> None:
         """XMIT_REQ sent by this member (B15 to B19)."""
@@ -287,6 +321,8 @@ class ReceiverMachine:
                 ):
                     received.spurious.add(*part, mark)
         facts.requests.requested(ranges, mark)
+        if ranges[0][0] <= facts.highest_ack and stream.received is not None:
+            facts.rebuilt_shown = True
         again = [(a, min(b, facts.highest_ack + 1)) for a, b in ranges if a <= facts.highest_ack]
         facts.after_ack.requested(again, mark)
 
@@ -622,9 +658,25 @@ class ReceiverMachine:
             received.copy(part, event, needed=False)
             if event.flags & Flag.NETWORK_DUPLICATE:
                 continue
+            self._though_acked(facts, part, event)
             if self._acked_long_before(facts, part, mark):
                 facts.acks_not_heard.add(*part, mark)
         self._rebuilt(event, stream, stored)
+
+    def _though_acked(self, facts: Facts, part: Range, event: Event) -> None:
+        """Came in another datagram, well after this window's ACK for it."""
+        entry, since, mark = self.entry, facts.acked_since, event.first_mark()
+        assert entry is not None
+        if (
+            event.fresh_id
+            and since is not None
+            and part[1] - 1 <= facts.highest_ack
+            and mark.at_ns - since.at_ns > HORIZON_NS
+            and entry.opened.frame < since.frame
+            and not (self._last_sync is not None and self._last_sync.frame > since.frame)
+        ):
+            facts.came_acked.add(*part, mark)
+            facts.came_acked_count += part[1] - part[0]
 
     def _rebuilt(self, event: Event, stream: Stream, stored: list[Range]) -> None:
         """Copies that the rebuilt window did not have are useful."""

@@ -31,6 +31,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.evidence import HORIZON_NS
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
@@ -100,6 +101,7 @@ class SendEntry:
         self.acked_before = acked
         self.sent = acked
         self.last_stamp: int | None = None
+        self.stamped: Mark | None = None  # where it came
         self.last_ack: Mark | None = None
         self.last_send: Mark = opened
         self.sent_at: Mark = opened  # when the highest was first sent
@@ -117,6 +119,7 @@ class SenderFacts:
     def __init__(self) -> None:
         self.ignored: list[IgnoredAck] = []  # timestamp out of order
         self.ignored_count = 0
+        self.ignored_surely = False  # by more than a capture may exchange two frames
         self.stale_count = 0  # of them: would have purged messages
         self.other_conn = Times()  # ACKs for another conn_id
         self.stale_rightly = Note()  # answered although a stale ACK covers them
@@ -141,6 +144,7 @@ class SenderFacts:
         self.late_resend_count = 0
         self.removed_with_unacked: tuple[Mark, RangeSet] | None = None
         self.closed: Mark | None = None
+        self.silent_ns: int | None = None  # fell silent so long before its end with unacked ones
         self.window: SenderModel | None = None
 
 
@@ -163,6 +167,7 @@ class SenderMachine:
         self._expiry_ns = expiry_ns
         self._last_sync: Mark | None = None
         self._view_without: Mark | None = None
+        self._alive: Mark | None = None
 
     def facts_of(self, stream: Stream) -> SenderFacts:
         """The facts of one connection."""
@@ -231,6 +236,7 @@ class SenderMachine:
 
     def alive(self, mark: Mark) -> None:
         """The member sent something: what was due before must have been sent."""
+        self._alive = mark
         if self.entry is not None:
             self._check_time(self.entry, mark)
 
@@ -255,7 +261,7 @@ class SenderMachine:
                 self._ignore(entry, facts, event)
             return
         if event.stamp is not None:
-            entry.last_stamp = event.stamp
+            entry.last_stamp, entry.stamped = event.stamp, mark
         entry.last_ack = entry.last_ack or mark
         level = min(event.seqno, entry.sent) if stream.arrivals else event.seqno
         if level > entry.acked:  # A8
@@ -293,7 +299,7 @@ class SenderMachine:
             facts.syncs_ignored.add(mark)
             return
         if event.stamp is not None:
-            entry.last_stamp = event.stamp
+            entry.last_stamp, entry.stamped = event.stamp, mark
         if again:
             pass
         elif entry.last_ack is not None:
@@ -337,6 +343,7 @@ class SenderMachine:
         entry = self.entry
         if entry is not None:
             facts = self.facts_of(entry.stream)
+            facts.silent_ns = self._silent_ns(entry, self._alive)
             self._end_tail(entry, facts, None)
             entry.stream.idle_since(entry.last_send, self._expiry_ns, None)
         for facts in self.facts.values():
@@ -351,6 +358,18 @@ class SenderMachine:
         if entry is None or entry.acked >= entry.sent:
             return RangeSet()
         return RangeSet([(entry.acked + 1, entry.sent + 1)])
+
+    def _silent_ns(self, entry: SendEntry, until: Mark | None) -> int | None:
+        """How long it has resent nothing, if for so long that all must be acknowledged; else null.
+
+        A tick resends the highest message until its ACK has come: then only the ACK is not in the
+        capture.
+        """
+        if until is None or entry.acked >= entry.sent:
+            return None
+        marks = [entry.sent_at, entry.last_ack, None if entry.tail is None else entry.tail.last]
+        silent_ns = until.at_ns - max(mark.at_ns for mark in marks if mark is not None)
+        return silent_ns if silent_ns > self._tick_ns * 24 // 10 + 50_000_000 else None
 
     def _out_of_order(self, entry: SendEntry, event: Event) -> bool:
         """The timestamp test of 4.2 (S5, S7); 3.5.0 has none."""
@@ -382,7 +401,8 @@ class SenderMachine:
             entry.stream.enter(CLOSING, expired, "idle for conn_expiry_timeout")  # A17
 
     def _remove(self, entry: SendEntry, facts: SenderFacts, mark: Mark) -> None:
-        if entry.acked < entry.sent:
+        facts.silent_ns = self._silent_ns(entry, mark)
+        if entry.acked < entry.sent and facts.silent_ns is None:
             facts.removed_with_unacked = (mark, RangeSet([(entry.acked + 1, entry.sent + 1)]))
         self._end_tail(entry, facts, None)
         self.entry = None
@@ -425,7 +445,10 @@ class SenderMachine:
         entry.answered = part[0]
         race = entry.last_ack is not None and mark.at_ns - entry.last_ack.at_ns <= RACE_NS
         right = {expected, entry.acked + 1} | ({entry.acked_before + 1} if race else set())
-        if part[0] not in right and len(facts.wrong_answers) < MAX_LISTED:
+        if part[0] > max(right):  # it keeps what is not acknowledged: the ACK was not captured
+            entry.acked_before, entry.acked = entry.acked, part[0] - 1
+            entry.last_ack = entry.last_ack or mark
+        elif part[0] not in right and len(facts.wrong_answers) < MAX_LISTED:
             facts.wrong_answers.append((mark, part[0], entry.acked + 1))
         return True
 
@@ -469,6 +492,10 @@ class SenderMachine:
         assert event.seqno is not None
         mark = event.first_mark()
         facts.ignored_count += 1
+        newest = entry.stamped
+        again = event.stamp == entry.last_stamp  # may be the same message, captured twice
+        late = newest is not None and mark.at_ns - newest.at_ns > HORIZON_NS
+        facts.ignored_surely |= late and not again
         if len(facts.ignored) < MAX_LISTED:
             facts.ignored.append(IgnoredAck(mark, event.seqno, event.stamp, entry.acked))
         if min(event.seqno, entry.sent) > entry.acked:

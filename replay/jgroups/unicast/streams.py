@@ -29,6 +29,7 @@ class Stream(Counted):
         later: the same, by timeouts, if the capture is so long.
         resends: copies by why they were sent, where the sender was replayed.
         highest_acked: level that counts at the replayed end.
+        first_message: its first message came, as one.
     """
 
     def __init__(
@@ -47,11 +48,13 @@ class Stream(Counted):
         self.resends: dict[str, int] = {}
         self.highest_acked: int | None = None
         self.highest_sent: int | None = None
+        self.first_message = False
 
     def count(self, event: Event) -> list[Range]:
         """Count a message or run; returns the seqnos that were never captured before."""
         assert event.seqno is not None
         new = super().count(event)
+        self.first_message |= event.seqno == 1 and bool(event.flags & Flag.FIRST)
         if event.flags & Flag.FIRST and event.seqno > 1:  # seqno 1 always has it (4.3)
             self.copies_with_first_flag += event.count - total(new)
         return new
@@ -85,6 +88,10 @@ class Stream(Counted):
         if close_ns:
             reaped = Mark(used.frame, expired.at_ns + close_ns)
             self.later.append((CLOSED, reaped, "CLOSING for conn_close_timeout"))
+
+    def removed_at(self) -> int | None:
+        """When the replayed end removed it, in ns; null if it has not."""
+        return self.states[-1][1].at_ns if self.state == CLOSED else None
 
     @property
     def state(self) -> str | None:

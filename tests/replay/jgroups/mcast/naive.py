@@ -26,6 +26,9 @@ class NaiveReceiver:
         self.known = low  # highest seqno known to exist
         self.missing: dict[int, int] = {}  # seqno -> last arrival before it was missed, in ms
         self.asked: set[int] = set()
+        self.named_ms: dict[int, int] = {}  # when a request named it last
+        self.for_highest: set[int] = set()  # asked for because HIGHEST_SEQNO named it
+        self.own_ms = 0  # this member's last own message
         self.highest_told = 0
         self.last_ms: int | None = None
         self.outcome: dict[int, str] = {}
@@ -86,6 +89,10 @@ class NaiveReceiver:
     def request(self, seqnos: set[int], now_ms: int) -> None:
         """XMIT_REQ sent by this member."""
         wanted = {seqno for seqno in seqnos if seqno > self.start}
+        self.own_ms = now_ms
+        self.named_ms |= dict.fromkeys(wanted, now_ms)
+        if seqnos == {self.highest_told}:
+            self.for_highest |= wanted
         below = min(wanted, default=0) < max(self.arrived, default=0)
         self.exists(max(wanted, default=0), now_ms)
         fits = self.capacity is None or max(wanted, default=0) <= self.low + self.capacity
@@ -94,8 +101,9 @@ class NaiveReceiver:
             self.had(range(self.start + 1, max(wanted, default=0)), wanted)
         self.asked |= {seqno for seqno in wanted if seqno in self.missing}
 
-    def ack(self, seqno: int) -> None:
+    def ack(self, seqno: int, now_ms: int) -> None:
         """ACK sent by this member: it has delivered everything up to it, whatever was captured."""
+        self.own_ms = now_ms
         self.had(range(self.start + 1, seqno + 1), set())
         for stale in range(self.known + 1, seqno + 1):
             self.known = stale
@@ -106,14 +114,20 @@ class NaiveReceiver:
         for had in seqnos:
             if had not in self.arrived | but:
                 self.arrived.add(had)
-                self.outcome.setdefault(had, "not captured")
+                self.outcome.setdefault(
+                    had, "repaired, not captured" if had in self.asked else "not captured"
+                )
                 self.missing.pop(had, None)
                 self.stored.add(had)
         self.deliver()
 
     def end(self) -> None:
-        """What is missing now never came."""
+        """What is missing now never came, unless the ticks stopped asking for it."""
+        recent_ms = self.own_ms - self.interval_ms * 24 // 10 - 50
         for seqno in self.missing:
+            if seqno in self.asked - self.for_highest and self.named_ms[seqno] < recent_ms:
+                self.outcome[seqno] = "no longer asked for"
+                continue
             lost = seqno in self.asked or seqno in self.outside
             self.outcome[seqno] = "unrecovered" if lost else "not asked for"
 

@@ -63,7 +63,7 @@ def test_messages_of_a_non_member_are_dropped_and_counted() -> None:
         "arrivals": 2,
     }
     assert told.delivered(A) == [[1, 1]]
-    assert told.findings() == [("MC018", "proven", [])]
+    assert told.findings() == [("MC018", "likely", [])]
 
 
 @pytest.mark.rule("R3")
@@ -76,7 +76,7 @@ def test_a_copy_of_a_delivered_message_is_a_duplicate_and_owes_no_ack() -> None:
         "copies": 1,
         "retransmissions": {"useful": 0, "needless": 1, "undecidable": 0},
     }
-    assert told.findings() == [("MC004", "proven", [[2, 2]])]  # and no MC023: nothing was owed
+    assert told.findings() == [("MC004", "likely", [[2, 2]])]  # and no MC023: nothing was owed
 
 
 @pytest.mark.rule("R4")
@@ -155,7 +155,7 @@ def test_a_late_oob_message_is_not_reported_as_reordering() -> None:
     assert told.findings() == []
     overtaken = heard("B", JOINED, msg(1), msg(3, oob=True), msg(2))
     assert overtaken.findings() == []
-    assert heard("B", JOINED, msg(1), msg(3), msg(2)).findings() == [("MC011", "proven", [[2, 2]])]
+    assert heard("B", JOINED, msg(1), msg(3), msg(2)).findings() == [("MC011", "likely", [[2, 2]])]
 
 
 # -- ACKs (5.4) --------------------------------------------------------------------------------
@@ -329,7 +329,7 @@ def test_a_gap_filled_before_anybody_can_have_asked_was_reordered() -> None:
         "reordered": 1,
         "retransmissions": {"useful": 0, "needless": 0, "undecidable": 0},
     }
-    assert told.findings() == [("MC011", "proven", [[2, 2]])]
+    assert told.findings() == [("MC011", "likely", [[2, 2]])]
 
 
 @pytest.mark.rule("A2")
@@ -395,7 +395,7 @@ def test_the_documents_1_3_4_2_5_at_the_receiver_is_no_loss() -> None:
     told = heard("B", JOINED, msg(1), msg(3), msg(4), msg(2), msg(5))
     assert told.delivered() == [[1, 5]]
     assert told.told("lost", "reordered") == {"lost": 0, "reordered": 1}
-    assert told.findings() == [("MC011", "proven", [[2, 2]])]
+    assert told.findings() == [("MC011", "likely", [[2, 2]])]
 
 
 @pytest.mark.rule("D10")
@@ -564,7 +564,7 @@ def test_a_lost_tail_whose_only_repair_is_lost_stays_missing() -> None:
         "lost_seqnos": [[2, 2]],
         "delivered": [[1, 1]],
     }
-    assert told.findings() == [("MC002", "proven", [[2, 2]]), ("MC003", "proven", [[2, 2]])]
+    assert told.findings() == [("MC002", "likely", [[2, 2]]), ("MC003", "proven", [[2, 2]])]
 
 
 # -- what a capture can prove (6) --------------------------------------------------------------
@@ -583,7 +583,7 @@ def test_a_gap_younger_than_three_ticks_at_the_end_is_open_not_lost() -> None:
 def test_a_copy_for_another_member_is_needless_here() -> None:
     told = heard("B", JOINED, msg(1, ip_id=1), msg(2, ip_id=2), ack(2),
                  xmit_req(1, by=C), msg(1, ip_id=3))  # fmt: skip
-    assert told.findings() == [("MC004", "proven", [[1, 1]])]
+    assert told.findings() == [("MC004", "likely", [[1, 1]])]
 
 
 @pytest.mark.rule("V3")
@@ -610,15 +610,15 @@ def test_the_same_datagram_again_is_a_network_duplicate() -> None:
 @pytest.mark.rule("V3")
 def test_a_request_for_what_it_had_acknowledged_is_spurious() -> None:
     told = heard("B", JOINED, msg(1, 2, ip_id=1), ack(2), 50, xmit_req(2), msg(2, ip_id=5))
-    assert told.findings() == [("MC004", "proven", [[2, 2]]), ("MC013", "proven", [[2, 2]])]
+    assert told.findings() == [("MC004", "likely", [[2, 2]]), ("MC013", "likely", [[2, 2]])]
 
 
 @pytest.mark.rule("V3")
 def test_a_request_that_crossed_the_message_is_spurious() -> None:
     told = heard("B", JOINED, msg(1), msg(3, ip_id=5), 1000, msg(2, ip_id=4), xmit_req(2),
                  msg(2, ip_id=6), ack(3))  # fmt: skip
-    assert ("MC013", "proven", [[2, 2]]) in told.findings()
-    assert ("MC004", "proven", [[2, 2]]) in told.findings()
+    assert ("MC013", "likely", [[2, 2]]) in told.findings()
+    assert ("MC004", "likely", [[2, 2]]) in told.findings()
 
 
 @pytest.mark.rule("V3")
@@ -640,7 +640,7 @@ def test_an_ack_before_the_copy_shows_that_nothing_was_dropped() -> None:
         "dropped_inside": 0,
         "delivered": [[1, 4]],
     }
-    assert told.findings() == [("MC004", "proven", [[2, 2]]), ("MC013", "proven", [[2, 2]])]
+    assert told.findings() == [("MC004", "likely", [[2, 2]]), ("MC013", "likely", [[2, 2]])]
 
 
 @pytest.mark.rule("V3")
@@ -655,7 +655,7 @@ def test_the_same_request_five_times_without_a_copy_is_endless() -> None:
     four = heard("B", JOINED, msg(1), msg(3), 1000, *(asked * 4))
     five = heard("B", JOINED, msg(1), msg(3), 1000, *(asked * 5))
     assert [rule for rule, _, _ in four.findings()] == ["MC002"]
-    assert five.findings() == [("MC002", "proven", [[2, 2]]), ("MC015", "likely", [[2, 2]])]
+    assert five.findings() == [("MC002", "likely", [[2, 2]]), ("MC015", "likely", [[2, 2]])]
 
 
 @pytest.mark.rule("V9")
@@ -689,7 +689,7 @@ def test_what_arrives_after_this_member_left_is_no_loss_of_it() -> None:
         "delivered_interval": [1, 1],
         "outside_membership": 2,
     }
-    assert told.findings() == [("MC018", "proven", [])]
+    assert told.findings() == [("MC018", "likely", [])]
 
 
 @pytest.mark.rule("V13")
@@ -699,7 +699,7 @@ def test_a_capture_that_begins_in_mid_stream_starts_at_the_first_message() -> No
         "start_known": False,
         "delivered": [[500, 500]],
     }
-    assert told.gaps() == [("not asked for", [[501, 501]])]
+    assert told.gaps() == [("sent before the capture", [[501, 501]])]  # for all that it shows
 
 
 @pytest.mark.rule("V13")
@@ -707,8 +707,9 @@ def test_a_capture_that_begins_with_an_own_ack_starts_there() -> None:
     told = heard("B", ack(70), msg(72), xmit_rsp(71))
     assert told.told("delivered", "lost_seqnos") == {
         "delivered": [[71, 72]],
-        "lost_seqnos": [[71, 71]],
+        "lost_seqnos": [],  # an earlier window may have had it
     }
+    assert told.gaps() == [("sent before the capture", [[71, 71]])]
 
 
 @pytest.mark.rule("V18")

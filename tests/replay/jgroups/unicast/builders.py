@@ -33,11 +33,11 @@ def _stream(sender: str, receiver: str, conn: int | None = None) -> str:
 
 
 def member(name: str, version: str = "5.6.0") -> Event:
-    """A member's address and release."""
+    """A member's address and release; it is heard of long before the story begins."""
     detail = json.dumps({"address": f"{ADDRESS[name]}:7800", "version": version})
     return Event(
-        frame=0, at_ns=0, kind=Kind.MEMBER, wire_kind="MEMBER", system="jgroups", source=name,
-        detail=detail, index=-1,
+        frame=0, at_ns=-10_000 * MS, kind=Kind.MEMBER, wire_kind="MEMBER", system="jgroups",
+        source=name, detail=detail, index=-1,
     )  # fmt: skip
 
 

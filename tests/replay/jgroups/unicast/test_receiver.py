@@ -68,7 +68,7 @@ def test_before_4_1_5_such_messages_are_dropped() -> None:
     told = heard(B, *story, version="3.5.0")
     assert told.delivered() == [[1, 2]]
     assert told.told("dropped_without_window") == {"dropped_without_window": 1}
-    assert ("UC039", "proven") in told.findings()
+    assert ("UC039", "likely") in told.findings()
     assert heard(B, *story, version="4.2.22").told("dropped_without_window") == {
         "dropped_without_window": 0
     }
@@ -132,12 +132,15 @@ def test_messages_of_an_older_connection_that_wait_are_dropped_by_the_new_window
 @pytest.mark.rule("unicast B9")
 @pytest.mark.rule("unicast P7")
 def test_duplicates_are_not_delivered_and_provoke_an_ack() -> None:
-    told = heard(B, data(1), data(2), TICK, ack(2, 1), data(2), 300, ack(2, 2))
+    story = [data(1), data(2, ip_id=5), TICK, ack(2, 1)]
+    told = heard(B, *story, 100, data(2, ip_id=9), 300, ack(2, 2))
     assert told.delivered() == [[1, 2]]
     assert told.told("retransmissions") == {
         "retransmissions": {"useful": 0, "needless": 1, "undecidable": 0}
     }
-    assert told.findings() == [("UC005", "proven")]
+    assert told.findings("UC006") == [("UC005", "proven")]
+    soon = heard(B, *story, data(2, ip_id=9), 300, ack(2, 2))  # before the ACK, perhaps
+    assert soon.findings() == [("UC005", "likely")]
     late = heard(B, data(1), TICK, ack(1, 1), data(1), 2 * TICK, ack(1, 2))
     assert ("UC018", "likely") in late.findings()
 
@@ -302,16 +305,17 @@ def test_the_same_request_five_times_without_a_copy_is_endless() -> None:
         return [data(1), data(3), TICK, ack(1, 1), *asked * times]
 
     assert heard(B, *story(4)).findings("UC002", "UC005", "UC006") == []
-    assert heard(B, *story(5)).findings("UC002", "UC005", "UC006") == [("UC011", "likely")]
+    assert heard(B, *story(5)).findings("UC002", "UC005", "UC006") == [("UC011", "proven")]
     dead = [step for step in story(6) if step != data(4)]
     assert heard(B, *dead).findings("UC002") == []  # the sender says nothing any more
 
 
 def test_what_never_comes_is_lost_and_what_is_missing_at_the_end_is_open() -> None:
     story = [data(1), data(3), TICK, ack(1, 1)]
-    assert heard(B, *story).findings() == [("UC033", "proven")]
+    assert heard(B, *story).findings() == [("UC033", "likely")]  # it may not be in the capture
     asked = [*story, request(2)]
-    assert heard(B, *asked, 3 * TICK).findings() == [("UC002", "proven")]
+    assert heard(B, *asked).findings() == [("UC033", "proven")]
+    assert heard(B, *asked, 3 * TICK).findings() == [("UC002", "likely")]
     assert heard(B, *asked, 3 * TICK).told("unrecovered_seqnos") == {"unrecovered_seqnos": [[2, 2]]}
 
 
@@ -353,8 +357,10 @@ def test_a_message_asked_for_after_it_arrived_was_dropped_inside() -> None:
 @pytest.mark.rule("unicast B20")
 @pytest.mark.parametrize(("apart_ms", "storm"), [(1540, True), (1560, False)])
 def test_send_first_seqno_is_throttled(apart_ms: int, storm: bool) -> None:
-    told = heard(B, data(2), sync(1), apart_ms - 2, data(3), sync(2))
+    story = [data(2), sync(1), apart_ms - 2, data(3), sync(2)]
+    told = heard(B, *story, sync_min_interval_ms=2000)
     assert (("UC013", "proven") in told.findings()) is storm
+    assert (("UC013", "likely") in heard(B, *story).findings()) is storm  # by the default
 
 
 @pytest.mark.rule("unicast B20")
@@ -481,7 +487,8 @@ def test_a_capture_that_starts_late_begins_at_what_is_shown() -> None:
     gap = heard(B, data(40), TICK, ack(30, 9), TICK, request(*range(31, 40)), data(31, 39), TICK,
                 ack(40, 10))  # fmt: skip
     assert gap.delivered() == [[31, 40]]
-    assert gap.told("lost_seqnos") == {"lost_seqnos": [[31, 39]]}
+    assert gap.told("lost_seqnos") == {"lost_seqnos": []}  # an earlier window may have had them
+    assert gap.findings() == [("UC001", "cannot be told")]
 
 
 @pytest.mark.rule("unicast P5")
@@ -502,7 +509,7 @@ def test_network_duplicates_are_the_networks() -> None:
 
 
 def test_a_resend_after_its_ack_says_that_the_ack_was_lost_or_late() -> None:
-    told = heard(B, data(1), data(2), TICK, ack(2, 1), TICK, data(2), TICK, ack(2, 2))
+    told = heard(B, data(1), data(2), TICK, ack(2, 1), TICK, data(2, ip_id=9), TICK, ack(2, 2))
     assert told.findings() == [("UC005", "proven"), ("UC006", "likely")]
 
 

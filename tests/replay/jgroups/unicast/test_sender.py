@@ -65,7 +65,7 @@ def test_unicast4_blocks_when_its_window_is_full() -> None:
     story = [step for n in range(3) for step in round_of(4 * n + 1, n + 1)]
     told = heard(A, *story, data(13, system=U4), capacity=4)
     assert [stall["outstanding"] for stall in told.stream()["stalls"]] == [4, 4, 4]
-    assert ("UC024", "proven") in told.findings("UC026")
+    assert ("UC024", "likely") in told.findings("UC026")
     learned = heard(A, *story, data(13, system=U4))
     assert learned.told("capacity") == {"capacity": {"value": 4, "origin": "learned"}}
     wide = heard(A, *story, data(13, system=U4), capacity=5)
@@ -80,7 +80,7 @@ def test_unicast4_blocks_when_its_window_is_full() -> None:
 @pytest.mark.rule("unicast A5")
 def test_an_ack_after_the_entry_was_removed_is_ignored() -> None:
     told = heard(A, data(1), TICK, ack(1, 1), close(), ack(1, 2))
-    assert told.findings() == [("UC020", "proven"), ("UC038", "proven")]
+    assert told.findings() == [("UC020", "proven"), ("UC038", "likely")]
 
 
 @pytest.mark.rule("unicast A6")
@@ -98,7 +98,9 @@ def test_an_ack_of_another_connection_is_ignored_with_its_timestamp() -> None:
 def test_an_ack_out_of_order_by_its_timestamp_is_ignored() -> None:
     told = heard(A, data(1), data(2), TICK, ack(1, 5), ack(2, 5), ack(2, 4), 200, ack(2, 6))
     assert told.told("acks_ignored") == {"acks_ignored": 2}
-    assert told.findings() == [("UC007", "proven"), ("UC008", "likely")]
+    assert told.findings() == [("UC007", "likely"), ("UC008", "likely")]  # frames may be exchanged
+    late = heard(A, data(1), data(2), TICK, ack(1, 5), 30, ack(2, 4), 200, ack(2, 6))
+    assert late.findings() == [("UC007", "proven"), ("UC008", "likely")]
 
 
 @pytest.mark.rule("unicast A8")
@@ -142,12 +144,15 @@ def test_the_answer_is_the_lowest_unacknowledged_message_with_first_set() -> Non
     story = [data(1), data(2, 5), TICK, ack(2, 1), 1000, sync(2)]
     right = heard(A, *story, data(3, first=True), 200, ack(5, 3))
     assert right.resends() == {"sync_answer": 1}
-    assert right.findings("UC019") == [("UC012", "proven"), ("UC015", "proven")]
+    assert right.findings("UC019") == [("UC012", "proven"), ("UC015", "likely")]
     assert right.told("copies_with_first_flag") == {"copies_with_first_flag": 1}
-    wrong = heard(A, *story, data(4, first=True), 200, ack(5, 3))
-    assert ("UC016", "proven") in wrong.findings()
+    wrong = heard(A, *story, data(2, first=True), 200, ack(5, 3))
+    assert ("UC016", "likely") in wrong.findings()
+    # it keeps all that is not acknowledged, so the ACK of 3 is only not in the capture
+    higher = heard(A, *story, data(4, first=True), 200, ack(5, 3))
+    assert "UC016" not in dict(higher.findings())
     none = heard(A, *story, 1100, data(6), 200, ack(6, 3))
-    assert ("UC014", "proven") in none.findings()
+    assert ("UC014", "likely") in none.findings()
 
 
 @pytest.mark.rule("unicast A11")
@@ -188,8 +193,8 @@ def test_every_request_is_answered_in_full() -> None:
 def test_a_request_for_what_is_kept_that_stays_without_an_answer(answered: bool) -> None:
     answer: list[Step] = [data(2)] if answered else []
     story = [data(1), data(2, 3), TICK, ack(1, 1), request(2), *answer, 1200, data(4), ack(4, 2)]
-    assert ("UC031", "proven") in heard(A, *story).findings() or answered
-    assert ("UC031", "proven") not in heard(A, *story).findings() or not answered
+    assert ("UC031", "likely") in heard(A, *story).findings() or answered
+    assert ("UC031", "likely") not in heard(A, *story).findings() or not answered
 
 
 @pytest.mark.rule("unicast A14")
@@ -200,14 +205,14 @@ def test_what_was_acknowledged_is_skipped_and_twice_in_a_row_it_is_a_purge() -> 
     once = heard(A, *story, *asked)
     assert once.findings() == []  # ACK and request may have crossed
     twice = heard(A, *story, *asked * 2)
-    assert twice.findings() == [("UC010", "proven")]
+    assert twice.findings() == [("UC010", "likely")]
     assert twice.finding("UC010")["seqnos"] == [[3, 4]]
 
 
 @pytest.mark.rule("unicast P6")
 def test_five_unanswered_requests_are_endless() -> None:
     story = [data(1), data(2, 5), TICK, ack(5, 1), *[300, request(3, 4)] * 5]
-    assert heard(A, *story).findings() == [("UC010", "proven"), ("UC011", "proven")]
+    assert heard(A, *story).findings() == [("UC010", "likely"), ("UC011", "proven")]
 
 
 # -- the tick --------------------------------------------------------------------------------------
@@ -268,7 +273,7 @@ def test_an_idle_connection_is_closing_and_then_closed() -> None:
 @pytest.mark.rule("unicast A18")
 def test_what_is_unacknowledged_when_the_entry_is_removed_is_lost() -> None:
     told = heard(A, data(1), data(2, 3), TICK, ack(1, 1), 900, data(3), 200, close())
-    assert ("UC028", "proven") in told.findings()
+    assert ("UC028", "likely") in told.findings()
     assert told.finding("UC028")["seqnos"] == [[2, 3]]
     silently = heard(A, data(1), data(2), 400, data(1, conn=2), 200, ack(1, 1, conn=2))
     assert silently.finding("UC028")["seqnos"] == [[1, 2]]
@@ -296,10 +301,10 @@ def test_a_member_that_disconnects_sends_its_acks_and_no_close() -> None:
 def test_a_member_that_leaves_with_unacknowledged_messages() -> None:
     story = [data(1), TICK, ack(1, 1), data(2, 3), 100, leave_rsp(A), 2000]
     told = heard(A, *story)
-    assert told.findings() == [("UC028", "proven")]
+    assert told.findings() == [("UC028", "likely")]
     assert told.finding("UC028")["seqnos"] == [[2, 3]]
     assert heard(A, *story[:3], leave_rsp(A)).findings() == []
-    assert heard(A, *story[:-2], leave_rsp(B), 2000).findings() == [("UC026", "proven")]
+    assert heard(A, *story[:-2], leave_rsp(B), 2000).findings() == [("UC026", "likely")]
 
 
 def test_an_answer_that_is_asked_for_again() -> None:
@@ -313,7 +318,7 @@ def test_an_answer_that_is_asked_for_again() -> None:
 def test_messages_that_stay_unacknowledged_and_a_peer_that_says_nothing() -> None:
     story = [data(1), TICK, ack(1, 1), data(2), 900, *[data(2), TICK] * 4]
     told = heard(A, *story, 700)
-    assert told.findings() == [("UC026", "proven"), ("UC027", "likely")]
+    assert told.findings() == [("UC026", "likely"), ("UC027", "likely")]
     assert told.connection()["unacked_seqnos"] == [[2, 2]]
 
 
@@ -336,7 +341,7 @@ def test_a_stale_ack_is_rightly_ignored() -> None:
 def test_a_sender_that_obeys_a_stale_ack_has_purged_what_is_asked_for() -> None:
     told = heard(A, *STALE, *[TICK, request(3, 4)] * 5)
     errors = [rule for rule in told.findings() if rule[0] in ("UC009", "UC010", "UC011")]
-    assert errors == [("UC009", "proven"), ("UC010", "proven"), ("UC011", "proven")]
+    assert errors == [("UC009", "likely"), ("UC010", "likely"), ("UC011", "proven")]
     assert told.finding("UC009")["seqnos"] == [[3, 4]]
     assert told.told("acks_ignored") == {"acks_ignored": 0}
 
@@ -347,7 +352,7 @@ def test_3_5_0_has_no_timestamps_and_purges() -> None:
         200, ack(2), TICK, request(3, 4), TICK, request(3, 4),
     ]  # fmt: skip
     told = heard(A, *plain, version="3.5.0")
-    assert ("UC010", "proven") in told.findings()
+    assert ("UC010", "likely") in told.findings()
     assert told.not_judged()["UC009"] == "this release has no timestamps"
 
 

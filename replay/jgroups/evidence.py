@@ -1,0 +1,142 @@
+"""What single frames prove, whatever else is missing in the capture (jgroups.md 4.2, 4.4, 6).
+
+``Stamps``: a member numbers its own ACKs and SEND_FIRST_SEQNO 1, 2, 3 ... over all its peers, so
+those that its own interface's capture lacks are counted.
+
+``Beginning``: what was sent before the capture began, and delivered, may be asked for once more by
+a window that was lost and built again. So of a stream only what is certain to have been sent first
+within the capture can be called lost.
+"""
+
+from typing import Final, NamedTuple
+
+from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import Range
+
+#: Within this capturing machines and threads may exchange two frames.
+HORIZON_NS: Final = 20_000_000
+SECOND_NS: Final = 1_000_000_000
+MAX_HOLES: Final = 1_000
+
+_WRAP: Final = 1 << 32
+
+
+class Hole(NamedTuple):
+    """Own messages that are not in the capture: which, and the ones around them."""
+
+    stamps: Range
+    before: Mark
+    after: Mark
+
+
+class Stamps:
+    """The numbers of one member's own ACKs and SEND_FIRST_SEQNO."""
+
+    __slots__ = ("_last", "_last_mark", "first", "first_mark", "holes", "unlisted")
+
+    def __init__(self) -> None:
+        self.first: int | None = None
+        self.first_mark: Mark | None = None
+        self.holes: list[Hole] = []
+        self.unlisted = 0
+        self._last = 0
+        self._last_mark: Mark | None = None
+
+    def saw(self, stamp: int, mark: Mark) -> None:
+        """An own message with this number."""
+        if self._last_mark is None:
+            self.first, self.first_mark = stamp, mark
+            self._last, self._last_mark = stamp, mark
+            return
+        step = (stamp - self._last) % _WRAP
+        if step >= _WRAP // 2:  # behind: its record stands out of order, or it came again
+            self._found(self._last - (_WRAP - step))
+            return
+        if step > 1 and len(self.holes) < MAX_HOLES:
+            self.holes.append(Hole((self._last + 1, self._last + step), self._last_mark, mark))
+        elif step > 1:
+            self.unlisted += 1
+        self._last += step
+        self._last_mark = mark
+
+    def _found(self, stamp: int) -> None:
+        for place, hole in enumerate(self.holes):
+            first, stop = hole.stamps
+            if first <= stamp < stop:
+                parts = [(first, stamp), (stamp + 1, stop)]
+                self.holes[place : place + 1] = [
+                    hole._replace(stamps=part) for part in parts if part[0] < part[1]
+                ]
+                return
+
+    def none_missing(self, since: Mark, until: Mark) -> bool:
+        """Are all own messages between two moments in the capture?"""
+        if self.first_mark is None or (self.first != 1 and self.first_mark.frame > since.frame):
+            return False
+        return not self.unlisted and not any(
+            hole.before.frame < until.frame and since.frame < hole.after.frame
+            for hole in self.holes
+        )
+
+
+class Beginning:
+    """Up to which seqno messages of a stream may have been sent before the capture began.
+
+    Attributes:
+        bound: that seqno; null: nothing shows it yet, so it may be any.
+    """
+
+    __slots__ = (
+        "_asked_ns", "_asked_stop", "_began_ns", "_least", "_top", "_top_at", "bound",
+    )  # fmt: skip
+
+    def __init__(self, began_ns: int, bound: int | None = None) -> None:
+        self.bound = bound
+        self._began_ns = began_ns
+        self._least = 0  # highest that was named or acknowledged
+        self._asked_stop = 0
+        self._asked_ns: int | None = None
+        self._top = -1
+        self._top_at: Mark | None = None
+
+    def named(self, stop: int, mark: Mark) -> None:
+        """The receiver asked for seqnos below ``stop``."""
+        self._asked_stop = max(self._asked_stop, stop)
+        self._asked_ns = mark.at_ns
+        self._least = max(self._least, stop - 1)
+
+    def acknowledged(self, seqno: int) -> None:
+        """The receiver said that it has everything up to it."""
+        self._least = max(self._least, seqno)
+
+    def arrived(self, event: Event) -> None:
+        """A message or run came: is one of it certain to be an original?
+
+        It is if it is above all that was seen, the one below it came just before in a datagram of
+        its own, and nobody can have asked for it.
+        """
+        if self.bound is not None or event.kind is Kind.RETRANSMISSION:
+            return
+        assert event.seqno is not None and event.stop_seqno is not None
+        first, last = event.first_mark(), event.last_mark()
+        original: int | None = None
+        if event.seqno > self._top:
+            before = self._top_at
+            if before is not None and event.seqno == self._top + 1:
+                if before.frame != first.frame and first.at_ns - before.at_ns < SECOND_NS:
+                    original = event.seqno
+            elif event.count > 1 and last.frame > first.frame and not event.flags & Flag.LISTED:
+                original = event.seqno + 1
+        if event.stop_seqno - 1 > self._top:
+            self._top, self._top_at = event.stop_seqno - 1, last
+        if original is not None and self._unasked(original, first):
+            self.bound = max(original - 1, self._least)
+
+    def _unasked(self, seqno: int, mark: Mark) -> bool:
+        if self._asked_ns is not None:
+            # A request leaves out what was had below the last it names, so what is above that
+            # was not asked for at the tick before.
+            return seqno >= self._asked_stop or mark.at_ns - self._asked_ns >= SECOND_NS
+        return mark.at_ns - self._began_ns >= SECOND_NS
