@@ -23,6 +23,13 @@ MAX_HOLES: Final = 1_000
 _WRAP: Final = 1 << 32
 
 
+def sent_later(fresh_id: int | None, than: int | None) -> bool:
+    """Was a datagram sent after another one of the same sender, by their IP ids?"""
+    if not fresh_id or than is None:
+        return False
+    return 0 < (fresh_id - than) % 65536 < 32768
+
+
 class Hole(NamedTuple):
     """Own messages that are not in the capture: which, and the ones around them."""
 

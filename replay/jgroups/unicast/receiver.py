@@ -39,7 +39,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import HORIZON_NS
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, sent_later
 from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.acks import AtOnce
 from seqaudit.replay.jgroups.unicast.sent_by_rule_set import WouldSend
@@ -117,6 +117,8 @@ class Facts:
         self.first_ack: Mark | None = None
         self.highest_ack_stamp: int | None = None
         self.rebuilt_shown = False  # it asked for, or fell back below, what it had acknowledged
+        self.last_id: int | None = None  # of the datagrams so far
+        self.id_at_ack: int | None = None  # and before the highest ACK
         self.came_acked = Note()  # another datagram, well after the ACK and no new window since
         self.came_acked_count = 0
         self.acked_since: Mark | None = None  # when that level was acknowledged first
@@ -207,6 +209,9 @@ class ReceiverMachine:
             self._answer = event.first_mark()
             received.start_known = True
         new = received.arrive(event)
+        last_id = event.arrival().last_fresh_id
+        if last_id and (facts.last_id is None or sent_later(last_id, facts.last_id)):
+            facts.last_id = last_id
         for part in new:
             facts.requests.came(*part)
             facts.after_ack.came(*part)
@@ -255,6 +260,7 @@ class ReceiverMachine:
         if level > facts.highest_ack:
             facts.highest_ack, facts.acked_since = level, mark
             facts.highest_ack_stamp = event.stamp
+            facts.id_at_ack = facts.last_id
         least = self._timing.min_ack_ns * 8 // 10 - 50_000_000
         if (
             self._timing.rules != CODE
@@ -668,7 +674,7 @@ class ReceiverMachine:
         entry, since, mark = self.entry, facts.acked_since, event.first_mark()
         assert entry is not None
         if (
-            event.fresh_id
+            sent_later(event.fresh_id, facts.id_at_ack)
             and since is not None
             and part[1] - 1 <= facts.highest_ack
             and mark.at_ns - since.at_ns > HORIZON_NS

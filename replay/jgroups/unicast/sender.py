@@ -31,7 +31,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import HORIZON_NS
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, sent_later
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
@@ -102,6 +102,7 @@ class SendEntry:
         self.sent = acked
         self.last_stamp: int | None = None
         self.stamped: Mark | None = None  # where it came
+        self.last_id: int | None = None  # IP id of the newest datagram that went out
         self.last_ack: Mark | None = None
         self.last_send: Mark = opened
         self.sent_at: Mark = opened  # when the highest was first sent
@@ -195,8 +196,13 @@ class SenderMachine:
             stream.enter(OPEN, mark, "sending")  # A2
         facts = self.facts_of(stream)
         entry.last_send = end
+        # no datagram of its own is older than one before it, unless it was captured twice
+        ids = entry.last_id, event.arrival().last_fresh_id
+        again = bool(ids[0] and event.fresh_id) and not sent_later(event.fresh_id, ids[0])
+        if ids[1] and not again:
+            entry.last_id = ids[1]
         for part in RangeSet(fresh).missing(event.seqno, event.stop_seqno):
-            if not event.flags & Flag.NETWORK_DUPLICATE:
+            if not event.flags & Flag.NETWORK_DUPLICATE and not again:
                 self._resent(entry, facts, part, event)
         for first, stop in fresh:
             if first <= entry.acked and entry.last_ack is None:

@@ -509,8 +509,11 @@ def test_network_duplicates_are_the_networks() -> None:
 
 
 def test_a_resend_after_its_ack_says_that_the_ack_was_lost_or_late() -> None:
-    told = heard(B, data(1), data(2), TICK, ack(2, 1), TICK, data(2, ip_id=9), TICK, ack(2, 2))
+    story = [data(1), data(2, ip_id=5), TICK, ack(2, 1), TICK]
+    told = heard(B, *story, data(2, ip_id=9), TICK, ack(2, 2))
     assert told.findings() == [("UC005", "proven"), ("UC006", "likely")]
+    same = heard(B, *story, data(2, ip_id=5), TICK, ack(2, 2))  # captured twice, perhaps
+    assert same.findings() == [("UC005", "likely"), ("UC006", "likely")]
 
 
 def test_a_hole_of_the_capture_is_no_loss() -> None:
