@@ -249,7 +249,7 @@ def test_names_go_before_those_of_the_wire(tmp_path: Path, lossy: Path) -> None:
     stream = next(s for s in report["streams"] if s["messages"] == 200)
     assert (stream["sender_name"], stream["receiver_name"]) == ("bravo", "charlie")
     texts = [f["text"] for f in report["findings"] if f["rule"] == "MC001"]
-    assert texts[0].startswith("66 messages of bravo were lost on the way to charlie")
+    assert texts[0].startswith("66 messages of bravo were missing at charlie, asked for")
 
 
 def test_param_goes_before_params_and_these_before_the_stack_file(

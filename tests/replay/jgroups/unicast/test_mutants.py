@@ -89,7 +89,8 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "S6": _ANSWER,
     "S7": _STALE,
     "S8": _sender(
-        "entry.last_stamp = event.stamp\n        entry.last_ack", "pass\n        entry.last_ack"
+        "entry.last_stamp, entry.stamped = event.stamp, mark\n        entry.last_ack",
+        "pass\n        entry.last_ack",
     ),
     "S9": _STAMPS,
     "A1": _NEW_ENTRY,
