@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from seqaudit.cli.output.outcomes import Report, failing
+from seqaudit.cli.output.text import frame_at
 from seqaudit.cli.output.times import duration
 
 
@@ -217,7 +218,7 @@ def _of_findings(
             yield Line(
                 finding["capture"],
                 paths[finding["capture"]],
-                "" if finding["frame"] is None else f"frame {finding['frame']}",
+                "" if finding["frame"] is None else f"frame {frame_at(finding)}",
                 f"{code} {finding['name']}",
                 "forbidden" if forbidden else f"no {finding['severity']}",
                 finding["severity"],

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from seqaudit.cli.output.outcomes import Report, unjudged
-from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.text import frame_at, safe
 
 _GITHUB: Final = {"error": "error", "warning": "warning", "info": "notice"}
 _GITLAB: Final = {"error": "critical", "warning": "minor", "info": "info"}
@@ -21,7 +21,7 @@ def github(report: Report) -> Iterator[str]:
         yield f"::error title=seqaudit::{_data(safe(problem))}\n"
     for finding in report["findings"]:
         title = f"{finding['rule']} {finding['name']} ({finding['certainty']})"
-        where = "" if finding["frame"] is None else f" (frame {finding['frame']})"
+        where = "" if finding["frame"] is None else f" (frame {frame_at(finding)})"
         text = f"{safe(finding['text'])}{where}"
         properties = f"file={_property(paths[finding['capture']])},title={_property(title)}"
         yield f"::{_GITHUB[finding['severity']]} {properties}::{_data(text)}\n"

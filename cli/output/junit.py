@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from seqaudit.cli.output.budget import Line, Result, named
 from seqaudit.cli.output.outcomes import Report, failing, findings_by_capture, unjudged
-from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.text import filter_of, frame_at, safe
 
 #: The testcase of what no stream has.
 CAPTURE: Final = "capture"
@@ -163,5 +163,5 @@ def _told(finding: Any) -> str:
     lines = [f"{head}: {safe(finding['text'])}"]
     if finding["stream"] is not None:
         lines.append(f"  stream {safe(finding['stream'])}")
-    lines += [f"  frame {e['frame']}: {safe(e['shows'])}" for e in finding["evidence"]]
-    return "\n".join([*lines, f"  filter: {safe(finding['filter'])}"])
+    lines += [f"  frame {frame_at(e)}: {safe(e['shows'])}" for e in finding["evidence"]]
+    return "\n".join([*lines, f"  filter: {filter_of(finding)}"])

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from seqaudit.cli.output.outcomes import SEVERITIES, Report
-from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.text import frame_at, safe
 from seqaudit.cli.output.verdict import verdict
 
 #: A comment has a limit, and nobody reads more.
@@ -34,7 +34,7 @@ def markdown(report: Report, limit: int) -> Iterator[str]:
                 finding["severity"],
                 finding["certainty"],
                 paths[finding["capture"]],
-                "" if finding["frame"] is None else str(finding["frame"]),
+                "" if finding["frame"] is None else frame_at(finding),
                 finding["text"],
             )
             for finding in findings[:most]

@@ -15,7 +15,7 @@ PARTS: Final = (
 )  # fmt: skip
 
 _COLUMNS: Final = (
-    "capture", "path", "rule", "name", "severity", "certainty", "system", "stream", "frame",
+    "capture", "path", "file", "rule", "name", "severity", "certainty", "system", "stream", "frame",
     "at_ns", "seqnos", "text", "filter",
 )  # fmt: skip
 
@@ -35,7 +35,8 @@ def table(report: Report) -> Iterator[str]:
     for finding in report["findings"]:
         row = {**finding, "path": paths[finding["capture"]]}
         row["seqnos"] = " ".join(f"{a}-{b}" for a, b in finding["seqnos"])
-        yield _line(["" if row[column] is None else row[column] for column in _COLUMNS])
+        values = (row.get(column) for column in _COLUMNS)  # file: of captures of several only
+        yield _line(["" if value is None else value for value in values])
 
 
 def _line(cells: Iterable[object]) -> str:

@@ -120,17 +120,16 @@ def _result(
     finding: Mapping[str, Any], file: Mapping[str, Any], places: Mapping[str, int], print_: str
 ) -> dict[str, Any]:
     related = [
-        _location(file, frame_at(evidence), None)
+        _location(file, evidence, None)
         | {"id": number, "message": {"text": safe(evidence["shows"])}}
         for number, evidence in enumerate(finding["evidence"], 1)
     ]
-    where = None if finding["frame"] is None else frame_at(finding)
     return {
         "ruleId": finding["rule"],
         "ruleIndex": places[finding["rule"]],
         "level": _LEVELS[finding["severity"]],
         "message": {"text": safe(finding["text"])},
-        "locations": [_location(file, where, finding["stream"])],
+        "locations": [_location(file, finding, finding["stream"])],
         **({"relatedLocations": related} if related else {}),
         "partialFingerprints": {"seqaudit/v1": print_},
         "properties": {
@@ -144,10 +143,13 @@ def _result(
     }
 
 
-def _location(file: Mapping[str, Any], frame: str | None, stream: str | None) -> dict[str, Any]:
+def _location(
+    file: Mapping[str, Any], shown: Mapping[str, Any], stream: str | None
+) -> dict[str, Any]:
     logical = []
+    frame = shown["frame"]
     if frame is not None:
-        logical.append({"name": f"frame {frame}", "kind": "frame"})
+        logical.append({"name": f"frame {frame_at(shown)}", "kind": "frame"})
     if stream is not None:
         logical.append({"name": safe(stream), "kind": "stream"})
     physical: dict[str, Any] = {"physicalLocation": {"artifactLocation": dict(file)}}
