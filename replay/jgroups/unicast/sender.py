@@ -37,6 +37,7 @@ from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
 from seqaudit.replay.jgroups.unicast.tables import BEFORE_SYNC, newer
 from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ip_ids import ID_SPAN_NS
 from seqaudit.replay.sequence.notes import Note, Times
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
@@ -102,7 +103,7 @@ class SendEntry:
         self.sent = acked
         self.last_stamp: int | None = None
         self.stamped: Mark | None = None  # where it came
-        self.last_id: int | None = None  # IP id of the newest datagram that went out
+        self._newest: tuple[int, Mark] | None = None  # IP id of the newest own datagram
         self.last_ack: Mark | None = None
         self.last_send: Mark = opened
         self.sent_at: Mark = opened  # when the highest was first sent
@@ -112,6 +113,18 @@ class SendEntry:
         self.syncs: deque[tuple[Mark, int]] = deque(maxlen=MAX_ASKED)  # not answered: when, acked+1
         self.stale: Stale | None = None
         self.answered: int | None = None  # the last answer to a SEND_FIRST_SEQNO
+
+    def captured_again(self, event: Event) -> bool:
+        """Was the datagram captured before? No own one is older than one that was sent before."""
+        mark, last_id = event.first_mark(), event.arrival().last_fresh_id
+        if self._newest is not None and event.fresh_id:
+            newest, at = self._newest
+            near = mark.at_ns - at.at_ns < ID_SPAN_NS and mark.frame != at.frame
+            if near and not sent_later(event.fresh_id, newest):
+                return True
+        if last_id:
+            self._newest = last_id, event.last_mark()
+        return False
 
 
 class SenderFacts:
@@ -196,11 +209,7 @@ class SenderMachine:
             stream.enter(OPEN, mark, "sending")  # A2
         facts = self.facts_of(stream)
         entry.last_send = end
-        # no datagram of its own is older than one before it, unless it was captured twice
-        ids = entry.last_id, event.arrival().last_fresh_id
-        again = bool(ids[0] and event.fresh_id) and not sent_later(event.fresh_id, ids[0])
-        if ids[1] and not again:
-            entry.last_id = ids[1]
+        again = entry.captured_again(event)
         for part in RangeSet(fresh).missing(event.seqno, event.stop_seqno):
             if not event.flags & Flag.NETWORK_DUPLICATE and not again:
                 self._resent(entry, facts, part, event)
