@@ -178,8 +178,11 @@ def _show(
             found.append(listing(path, own))
             if table == "loss":
                 found += [_losses(report, number, path), _others(report, number, path)]
-            if table == "loss" and any(row["unknown"] for row in own):
+            if table == "loss" and any("null_rte" in row["unknown"] for row in own):
                 note(f"note: {path}: {_EARLIER}")
+            elif table == "loss" and any(row["unknown"] for row in own):
+                for why in sorted({why for row in own for why in row["unknown"].values()}):
+                    note(f"note: {path}: ?: {why}")
             elif table == "loss" and any(row["began_before"] for row in own):
                 note(f"note: {path}: {_BEFORE}")
             if table != "convergence" and not own:
@@ -201,8 +204,9 @@ def _loss(path: str, rows: Sequence[Row]) -> Listing:
         name = row.get("observer_name") or row["observer"][:8]
         line = [f"{name} (start {row['start'] + 1})" if len(starts) > 1 else name, row["user"]]
         for _, _, key in _COUNTERS:
-            line += [str(row[key]), _clock(row[f"{key}_ns"])]
-        cells.append([*line, _bounds(row["lost_lower"], row["lost_upper"]), str(row["false_loss"])])
+            line += [_count(row[key]), _clock(row[f"{key}_ns"])]
+        line.append(_bounds(row["lost_lower"], row["lost_upper"]))
+        cells.append([*line, _count(row["false_loss"])])
     return Listing(f"show loss: {path}", columns, cells)
 
 
@@ -320,7 +324,14 @@ def _convergence(path: str, rows: Sequence[Row]) -> Listing:
     return Listing(f"show convergence: {path}", columns, cells)
 
 
-def _bounds(lower: int, upper: int | None) -> str:
+def _count(number: int | None) -> str:
+    """A number, or that nobody can tell it."""
+    return "?" if number is None else str(number)
+
+
+def _bounds(lower: int | None, upper: int | None) -> str:
+    if lower is None:
+        return "?"
     if upper is None:
         return f"{lower} or more"
     return str(lower) if lower == upper else f"{lower} to {upper}"

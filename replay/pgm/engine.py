@@ -4,23 +4,38 @@ At a receiver its window is replayed (``replay.pgm.window``): what was lost, rep
 the sender, and where nobody knows who looks on, only what passes is counted.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from seqaudit.decoders.contract.events import Kind
+from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.pgm.parameters import PARAMETERS
-from seqaudit.replay.pgm.window import Fate, Hole, PgmWindow, WindowSettings
+from seqaudit.replay.pgm.window import (
+    GIVEN_UP,
+    UNTOLD,
+    Fate,
+    Hole,
+    PgmWindow,
+    WindowSettings,
+)
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import RangeSet
 
 MAX_HOLES: Final = 10_000
 MAX_MARKS: Final = 100
+#: Sqns that are asked for by receivers, of each of which the NAKs are counted.
+MAX_ASKED: Final = 10_000
+#: An NCF is followed by its RDATA; by this time at the latest, or its receiver asks again.
+ANSWERED_NS: Final = 500_000_000
 IP_UDP_BYTES: Final = 28
+NOT_TOLD: Final = (
+    "packets are not in this capture; whether the receiver had them cannot be told (CP007)"
+)
 PARITY: Final = "parity packets (FEC) were sent; whether receivers repaired with them is not told"
 
 
@@ -30,6 +45,8 @@ class Requester:
 
     requests: int = 0
     sqns: int = 0
+    naks: Counter[int] = field(default_factory=Counter)  # of each of the first sqns
+    first: Mark | None = None
 
 
 @dataclass(slots=True)
@@ -68,9 +85,13 @@ class PgmEngine:
         self.first: Mark | None = None
         self.last: Mark | None = None
         self.copies = Noted()
+        self.network_duplicates = 0  # the same datagram, captured again
         self.oversized = Noted()
+        self.refused = Noted()  # of those, the receiver asked for one that had come
         self.asked = RangeSet()
         self.confirmed = Noted()
+        self.unanswered = Noted()  # confirmed, and asked for again long after
+        self._confirmed_ns: dict[int, int] = {}  # sqn -> its last NCF
         self.parity = 0  # packets of forward error correction, which is not replayed
         self.repaired = 0
         self.useful = 0
@@ -174,6 +195,8 @@ class PgmEngine:
             self.needless += event.count - fresh
         elif fresh < event.count:
             self.copies.add(first, stop, mark)
+            if event.flags & Flag.NETWORK_DUPLICATE:
+                self.network_duplicates += event.count
         if event.size + IP_UDP_BYTES * event.count > self._mtu * event.count:
             self.oversized.add(first, stop, mark)
 
@@ -182,17 +205,31 @@ class PgmEngine:
         if event.wire_kind == "NCF":
             for sqn in sqns:
                 self.confirmed.add(sqn, sqn + 1, mark)
+                if len(self._confirmed_ns) < MAX_ASKED or sqn in self._confirmed_ns:
+                    self._confirmed_ns[sqn] = event.at_ns
             self.window.confirmed(sqns, mark)
             return
         asker = self.requesters.setdefault(event.source or "", Requester())
+        asker.first = asker.first or mark
         asker.requests += event.count
         asker.sqns += len(sqns)
+        own = event.source == self.vantage.address
         for sqn in sqns:
             self.asked.add(sqn, sqn + 1)
-        if not self.receiving or event.source == self.vantage.address:
+            if len(asker.naks) < MAX_ASKED or sqn in asker.naks:
+                asker.naks[sqn] += event.count
+            if event.at_ns - self._confirmed_ns.get(sqn, event.at_ns) >= ANSWERED_NS:
+                self.unanswered.add(sqn, sqn + 1, mark)
+            if self.receiving and own and sqn in self.oversized.ranges:
+                self.refused.add(sqn, sqn + 1, mark)
+        if not self.receiving or own:
             self.window.asked(sqns, mark)
 
     def _collect(self) -> None:
+        for fate, _ in self.window.refuted:
+            self.fates[fate] -= 1
+            self.fates[Fate.ASKED] += 1
+        self.window.refuted.clear()
         for hole in self.window.take_ended():
             assert hole.fate is not None and hole.ended is not None
             self.fates[hole.fate] += hole.count
@@ -218,8 +255,17 @@ class PgmEngine:
 def summary(engine: PgmEngine) -> dict[str, Any]:
     """The stream of a TSI in the report."""
     receiving = engine.receiving and not engine.parity
-    lost_for_good = sum(engine.fates[fate] for fate in (Fate.RETRIES, Fate.TRAIL, Fate.FULL))
-    hidden = PARITY if engine.parity else "not visible at this point of capture (raims.md 15)"
+    lost_for_good = sum(engine.fates[fate] for fate in GIVEN_UP)
+    hidden = PARITY if engine.parity else "not visible at this point of capture"
+    unknown = {} if receiving else dict.fromkeys(("lost", "recovered", "unrecovered"), hidden)
+    if receiving and any(engine.fates[fate] for fate in UNTOLD):
+        unknown |= dict.fromkeys(("lost", "unrecovered"), NOT_TOLD)
+    if receiving and engine.fates[Fate.FOREIGN]:
+        unknown |= dict.fromkeys(("lost", "recovered"), NOT_TOLD)
+
+    def told(name: str, count: int) -> int | None:
+        return None if name in unknown else count
+
     asked = sum(r.requests for r in engine.requesters.values())
     asked_sqns = sum(r.sqns for r in engine.requesters.values())
     side = "sent" if engine.receiving else "arrived" if engine.sending else "passed"
@@ -245,9 +291,9 @@ def summary(engine: PgmEngine) -> dict[str, Any]:
         "by_source": {k: dict(sorted(v.items())) for k, v in sorted(engine.by_source.items())},
         "gaps": sum(engine.fates.values()) + len(engine.window.holes),
         "reordered": engine.fates[Fate.LATE],
-        "recovered": engine.fates[Fate.REPAIRED] if receiving else None,
-        "unrecovered": lost_for_good if receiving else None,
-        "lost": engine.fates[Fate.REPAIRED] + lost_for_good if receiving else None,
+        "recovered": told("recovered", engine.fates[Fate.REPAIRED]),
+        "unrecovered": told("unrecovered", lost_for_good),
+        "lost": told("lost", engine.fates[Fate.REPAIRED] + lost_for_good),
         "open": len(engine.window.holes),
         "requests": {"sent": None, "arrived": None, side: asked},
         "requested_seqnos": {"sent": None, "arrived": None, side: asked_sqns},
@@ -261,5 +307,5 @@ def summary(engine: PgmEngine) -> dict[str, Any]:
             address: {"requests": r.requests, "requested_seqnos": r.sqns}
             for address, r in sorted(engine.requesters.items())
         },
-        "unknown": {} if receiving else dict.fromkeys(("lost", "recovered", "unrecovered"), hidden),
+        "unknown": unknown,
     }

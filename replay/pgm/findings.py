@@ -4,18 +4,25 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from seqaudit.replay.contract.finding import Certainty, Finding
-from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter
+from seqaudit.replay.contract.finding import Certainty, Finding, Rests
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_NAMED, Reporter
 from seqaudit.replay.contract.results import GAP, STREAM, Result
-from seqaudit.replay.pgm.engine import MAX_HOLES, PARITY, PgmEngine, summary
+from seqaudit.replay.contract.settings import MEMBER
+from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim, absence
+from seqaudit.replay.pgm.engine import MAX_HOLES, PARITY, Noted, PgmEngine, summary
 from seqaudit.replay.pgm.rules import PGM as RULES
-from seqaudit.replay.pgm.window import Fate, Hole
+from seqaudit.replay.pgm.window import GIVEN_UP, Fate, Hole
 from seqaudit.replay.sequence.gaps import between
 from seqaudit.replay.sequence.ranges import RangeSet
 
-_NO_RECEIVER: Final = "the capture was not taken at a receiver (design 4.7)"
-_NEEDS_RECEIVER: Final = frozenset({"PG001", "PG002"})
-_LOST: Final = (Fate.RETRIES, Fate.TRAIL, Fate.FULL)
+_NO_RECEIVER: Final = "the capture was not taken at a receiver"
+_NEEDS_RECEIVER: Final = frozenset({"PG001", "PG002", "PG008"})
+#: Shown by NAKs that are counted; the last wait is timed.
+_GAVE_UP: Final = SHOWN
+#: The order of captured frames is all there is.
+_IN_ORDER: Final = Claim(Certainty.LIKELY, Rests(ordered=True))
+#: A request so shortly before the end may be answered behind it.
+END_NS: Final = 1_000_000_000
 _PARAMETERS: Final = ("rxw_sqns", "nak_data_retries", "nak_rdata_wait_ms", "mtu")
 
 
@@ -62,79 +69,168 @@ class _Reporter(Reporter):
     def _findings(self) -> Iterator[Finding]:
         engine = self.engine
         if engine.receiving and not engine.parity:
-            yield from self._holes(
-                "PG001", (Fate.REPAIRED,), "{count:packet} of {sender_member} {count|was|were} "
-                "lost and came again as RDATA.",
+            yield from self._of_receiver()
+        elif engine.vantage.kind != MEMBER:
+            yield from self._of_nobody()
+        late = [hole for hole in engine.holes if hole.fate is Fate.LATE]
+        yield from self._holes(
+            "PG003", [h for h in late if h.naks and engine.receiving], SHOWN,
+            "{count:packet} of {sender_member} came late, as {count|it was|they were} sent first.",
+        )  # fmt: skip
+        yield from self._holes(
+            "PG003", [h for h in late if not (h.naks and engine.receiving)], _IN_ORDER,
+            "{count:packet} of {sender_member} {count|was|were} captured behind later ones.",
+        )  # fmt: skip
+        if engine.copies.count:
+            yield self._noted(
+                "PG004", engine.copies, SHOWN,
+                "{count:packet} of {sender_member} {count|was|were} captured more than once.",
             )  # fmt: skip
+        yield from self._oversized()
+        yield from self._unanswered()
+
+    def _of_receiver(self) -> Iterator[Finding]:
+        """What became of the packets that the observer lacked."""
+        by_fate: dict[Fate | None, list[Hole]] = {}
+        for hole in self.engine.holes:
+            by_fate.setdefault(hole.fate, []).append(hole)
+        yield from self._holes(
+            "PG001", by_fate.get(Fate.REPAIRED, []), SHOWN, "{count:packet} of {sender_member} "
+            "{count|was|were} lost or late, and came again as RDATA.",
+        )  # fmt: skip
+        gone = [hole for fate in GIVEN_UP for hole in by_fate.get(fate, [])]
+        for sure in (Certainty.PROVEN, Certainty.LIKELY):
+            full = any(h.fate is Fate.FULL and h.loss is sure for h in gone)
             yield from self._holes(
-                "PG002", _LOST, "{count:packet} of {sender_member} never came; {receiver_member} "
-                "{why}.",
-            )  # fmt: skip
-            yield from self._holes(
-                "CP007", (Fate.UNASKED,), "{count:packet} of {sender_member} {count|is|are} not in "
-                "this capture, and no NAK of {receiver_member} for {count|it|them} either: it had "
-                "{count|it|them} and the capture missed {count|it|them}, or the capture missed the "
-                "NAKs; whether {count|it was|they were} lost cannot be told.",
-                certainty=Certainty.UNDECIDABLE,
+                "PG002", [h for h in gone if h.loss is sure], _GAVE_UP if sure is Certainty.PROVEN
+                else Claim(sure, defaults=self._default("rxw_sqns") if full else ()),
+                "{count:packet} of {sender_member} never came; {receiver_member} {why}.",
             )  # fmt: skip
         yield from self._holes(
-            "PG003", (Fate.LATE,), "{count:packet} of {sender_member} came late, as "
-            "{count|it was|they were} sent first.",
+            "CP007", by_fate.get(Fate.ASKED, []), LIKELY,
+            "{receiver_member} asked {most:time} for {count:packet} of {sender_member} and no "
+            "more: {count|it|they} came, and the capture missed {count|it|them}.",
         )  # fmt: skip
-        for rule, noted, text in (
-            ("PG004", engine.copies, "{count:packet} of {sender_member} came more than once."),
-            (
-                "PG006", engine.oversized,
-                "{count:packet} of {sender_member} {count|is|are} larger than pgm.mtu: no receiver "
-                "can take {count|it|them}.",
-            ),
-        ):  # fmt: skip
-            if noted.count:
-                yield self.make(
-                    self.about, rule, Certainty.PROVEN, text,
-                    seqnos=list(noted.ranges)[:1000], mark=noted.marks[0],
-                    evidence=[(mark, "here") for mark in noted.marks[:MAX_EVIDENCE]],
-                    facts={"count": noted.count},
-                    default="mtu" if rule == "PG006" else None,
-                )  # fmt: skip
-        if engine.sending and engine.confirmed.count and not engine.repaired:
-            yield self.make(
-                self.about, "PG005", Certainty.PROVEN,
-                "{count:request} {count|was|were} confirmed and none was answered.",
-                seqnos=list(engine.confirmed.ranges)[:1000], mark=engine.confirmed.marks[0],
-                facts={"count": engine.confirmed.count},
-            )  # fmt: skip
-        if engine.vantage.kind == "unknown" and engine.window.holes:
-            yield self.make(
-                self.about, "PG007", Certainty.UNDECIDABLE,
-                "{count:packet} of {sender_member} {count|is|are} missing here.",
-                facts={"count": len(engine.window.holes)},
-            )  # fmt: skip
+        unasked = [*by_fate.get(Fate.UNASKED, []), *(h for h in gone if h.loss is UNDECIDABLE.best)]
+        yield from self._holes(
+            "CP007", unasked, UNDECIDABLE,
+            "{count:packet} of {sender_member} {count|is|are} not in this capture, and no NAK of "
+            "{receiver_member} for {count|it|them} either: it had {count|it|them} and the capture "
+            "missed {count|it|them}, or the capture missed the NAKs; whether {count|it was|they "
+            "were} lost cannot be told.",
+        )  # fmt: skip
+        yield from self._holes(
+            "CP007", by_fate.get(Fate.FOREIGN, []), UNDECIDABLE,
+            "{count:packet} of {sender_member} {count|is|are} not in this capture; another "
+            "receiver asked for {count|it|them}, {receiver_member} did not.",
+        )  # fmt: skip
+        yield from self._holes(
+            "PG008", [hole for hole in self.engine.missing() if hole.naks], UNDECIDABLE,
+            "{count:packet} of {sender_member} {count|was|were} asked for and {count|is|are} open "
+            "at the end.",
+        )  # fmt: skip
 
-    def _holes(
-        self, rule: str, fates: tuple[Fate, ...], text: str,
-        certainty: Certainty = Certainty.PROVEN,
-    ) -> Iterator[Finding]:  # fmt: skip
-        holes = [hole for hole in self.engine.holes if hole.fate in fates]
+    def _of_nobody(self) -> Iterator[Finding]:
+        """What is missing here, and who lacked it too: a NAK is one wherever it passes."""
+        engine = self.engine
+        holes = [h for h in engine.holes if h.fate not in (Fate.LATE, Fate.REPAIRED, Fate.FOREIGN)]
+        holes += engine.missing()
+        if not holes:
+            return
+        missing = RangeSet((h.sqn, h.sqn + h.count) for h in holes)
+        text = "{count:packet} of {sender_member} {count|is|are} missing here"
+        facts: dict[str, Any] = {"count": missing.total()}
+        evidence = [(h.revealed, f"{h.revealed_by} shows that {h.sqn} is missing")
+                    for h in holes[: MAX_EVIDENCE // 2]]  # fmt: skip
+        asked = 0
+        for address, requester in sorted(engine.requesters.items()):
+            wanted = {sqn: n for sqn, n in requester.naks.items() if sqn in missing}
+            if wanted and asked < MAX_NAMED:
+                text += (f"; {{asker{asked}_member}} asked {{times{asked}:time}} for "
+                         f"{{wanted{asked}}} of them")  # fmt: skip
+                facts |= {f"asker{asked}_member": address, f"times{asked}": sum(wanted.values()),
+                          f"wanted{asked}": len(wanted)}  # fmt: skip
+                if requester.first is not None:
+                    evidence.append((requester.first, f"a NAK of {address}"))
+                asked += 1
+        text += ", and no RDATA passed." if asked else "; nobody was seen to ask for them."
+        yield self.make(
+            self.about, "PG007", UNDECIDABLE, text, seqnos=list(missing)[:1000],
+            mark=holes[0].revealed, evidence=evidence, facts=facts,
+        )  # fmt: skip
+        yield self.make(
+            self.about, "CP010", SHOWN,
+            "It is not known at whose interface this capture was taken, so whether a receiver gave "
+            "up packets of {sender_member} cannot be told.",
+        )  # fmt: skip
+
+    def _oversized(self) -> Iterator[Finding]:
+        """Packets that no receiver can take: shown by one that asks for what came to it."""
+        engine = self.engine
+        if not engine.oversized.count:
+            return
+        shown = engine.refused.count and engine.repaired
+        claim = SHOWN if shown else Claim(Certainty.LIKELY, defaults=self._default("mtu"))
+        yield self._noted(
+            "PG006", engine.refused if shown else engine.oversized, claim,
+            "{count:packet} of {sender_member} {count|is|are} larger than pgm.mtu: no receiver "
+            "can take {count|it|them}.",
+            default="mtu",
+        )  # fmt: skip
+
+    def _unanswered(self) -> Iterator[Finding]:
+        """NAKs that the sender confirmed and did not answer; those of the end may be yet."""
+        engine = self.engine
+        if not engine.sending or engine.repaired or engine.last is None:
+            return
+        until_ns = engine.last.at_ns - END_NS
+        due = [mark for mark in engine.confirmed.marks if mark.at_ns < until_ns]
+        if not due:
+            return
+        again = engine.unanswered.ranges.total() > 1
+        yield self._noted(
+            "PG005", engine.confirmed, absence(due[0].frame, engine.last.frame, certified=again),
+            "{count:request} {count|was|were} confirmed and none was answered.",
+        )  # fmt: skip
+
+    def _noted(
+        self, rule: str, noted: Noted, claim: Claim, text: str, default: str | None = None
+    ) -> Finding:
+        return self.make(
+            self.about, rule, claim, text,
+            seqnos=list(noted.ranges)[:1000], mark=noted.marks[0],
+            evidence=[(mark, "here") for mark in noted.marks[:MAX_EVIDENCE]],
+            facts={"count": noted.count}, default=default,
+        )  # fmt: skip
+
+    def _default(self, name: str) -> tuple[str, ...]:
+        return () if self.parameters.is_given(name) else (name,)
+
+    def _holes(self, rule: str, holes: list[Hole], claim: Claim, text: str) -> Iterator[Finding]:
         if not holes:
             return
         evidence = []
         for hole in holes[: MAX_EVIDENCE // 2]:
             evidence.append((hole.revealed, f"{hole.revealed_by} shows that {hole.sqn} is missing"))
             if hole.ended is not None and hole.fate is not None:
-                evidence.append((hole.ended, f"{hole.sqn}: {hole.fate}"))
+                rounds = f" (asked for {hole.naks} times)" if hole.fate in GIVEN_UP else ""
+                evidence.append((hole.ended, f"{hole.sqn}: {hole.fate}{rounds}"))
         why = sorted({str(hole.fate) for hole in holes})
+        count = sum(hole.count for hole in holes)
+        if len(self.engine.holes) >= MAX_HOLES and rule != "PG008":  # the rest is only counted
+            fates = {hole.fate for hole in holes}
+            count = max(count, sum(self.engine.fates[fate] for fate in fates if fate is not None))
         yield self.make(
-            self.about, rule, certainty, text,
+            self.about, rule, claim, text,
             seqnos=list(RangeSet((h.sqn, h.sqn + h.count) for h in holes))[:1000],
             mark=holes[0].revealed, evidence=evidence,
-            facts={"count": sum(self.engine.fates[fate] for fate in fates), "why": "; ".join(why)},
+            facts={"count": count, "why": "; ".join(why), "most": max(h.naks for h in holes)},
         )  # fmt: skip
 
 
 def _gap(hole: Hole) -> dict[str, Any]:
     """One hole as a row of ``gaps``."""
-    outcome = "unrecovered" if hole.fate in _LOST else str(hole.fate)
+    outcome = "unrecovered" if hole.fate in GIVEN_UP else str(hole.fate)
     came = hole.fate in (Fate.LATE, Fate.REPAIRED)
     ended = hole.ended
     return {

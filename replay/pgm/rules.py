@@ -7,15 +7,18 @@ from seqaudit.replay.contract.rule import Rule, error, info, warning
 PGM: Final[tuple[Rule, ...]] = (
     warning(
         "PG001", "pgm-loss-recovered",
-        "PGM packets were lost on the way to this receiver and repaired by RDATA.",
-        "A hole in the sqns of a TSI that an RDATA filled.",
+        "PGM packets were lost on the way to this receiver, or late, and repaired by RDATA.",
+        "A hole in the sqns of a TSI that this receiver asked for and an RDATA filled. Where only "
+        "another one asked, the capture may have missed the original (CP007).",
         "Look at when and how much was lost; everything behind a hole waited for its repair.",
         "raims.md 2"),
     error(
         "PG002", "pgm-loss-not-recovered",
         "PGM packets never reached this receiver: it gave up and went on behind them.",
-        "A hole that was abandoned: after the NAK retries, below the sender's trail, or out of the "
-        "full receive window. The time is that of the give-up.",
+        "A hole that was abandoned: ten NAKs or more and no RDATA, or below the sender's trail or "
+        "out of the full receive window after a NAK. A receiver that asked less often and then no "
+        "more had it in the end, or the capture missed the rest (CP007). The time is that of the "
+        "give-up.",
         "Find where RDATA is lost; raise txw_sqns where the trail had passed.",
         "raims.md 2"),
     info(
@@ -33,7 +36,8 @@ PGM: Final[tuple[Rule, ...]] = (
     warning(
         "PG005", "requests-not-answered",
         "The sender confirmed NAKs (NCF) and never sent the RDATA.",
-        "NAK and NCF of a sqn, and no RDATA of any sqn of this TSI at the sender's own capture.",
+        "NAK and NCF of a sqn, and no RDATA of any sqn of this TSI at the sender's own capture. "
+        "Proven where receivers ask for several sqns again half a second after the NCF.",
         "Check the version of OpenPGM: with raims its retransmit queue may refuse every buffer.",
         "raims.md 2"),
     error(
@@ -45,8 +49,16 @@ PGM: Final[tuple[Rule, ...]] = (
         "raims.md 2"),
     info(
         "PG007", "pgm-vantage-unknown",
-        "Whether this receiver gave up cannot be told: it is not known whose interface this is.",
-        "No vantage of a member.",
+        "Packets are missing here, and whether a receiver gave them up cannot be told: it is not "
+        "known whose interface this is.",
+        "Holes in the sqns of a TSI at no member's interface; who asked for them is said, as a NAK "
+        "shows wherever it passes that its sender lacked the packet.",
         "Say it with --at IP.",
         "design 4.7"),
+    info(
+        "PG008", "pgm-open-at-the-end",
+        "Packets were asked for, and the capture ends before they came or were given up.",
+        "A hole with a NAK of this receiver that is open at the end.",
+        "Capture for some seconds longer.",
+        "raims.md 2"),
 )  # fmt: skip

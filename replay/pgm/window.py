@@ -2,19 +2,23 @@
 
 A sqn is accepted once, as ODATA or RDATA, and handed on in order. A hole is asked for: back-off,
 NAK, NCF, a wait for RDATA, and again; it is given up after so many rounds, when it falls below the
-sender's trail, or when the window is full. What is behind it is handed on only then. The NAKs and
-NCFs of the capture say how far a hole is; without them the time that all rounds take at most does.
-A hole that nobody asked for in that time need not be one: the receiver may have had what the
-capture missed.
+sender's trail, or when the window is full. What is behind it is handed on only then.
+
+How a hole ended is said by counts, not by the clock: a receiver that gives up has sent its ten NAKs
+(ten to seventeen in recordings, those repaired one to four). One that asked less often and then no
+more had it, or the capture missed the rest; one that never asked may have had what the capture
+missed. The clock only says when what waits behind a hole is handed on.
 
 Sqns are unwrapped here: 32 bits on the wire, plain growing integers inside.
 """
 
 import heapq
+from collections import deque
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
@@ -30,12 +34,22 @@ class Fate(StrEnum):
     """How a hole ended."""
 
     LATE = "reordered"  # the original came, nothing was lost
-    REPAIRED = "recovered"  # RDATA
+    REPAIRED = "recovered"  # this receiver asked, and RDATA came
+    FOREIGN = "repaired for another receiver"  # RDATA came, and this one had not asked
     RETRIES = "gave up after its retries"
     TRAIL = "fell below the sender's trail"
     FULL = "fell out of the full receive window"
+    ASKED = "asked for and then no more"  # had it in the end, or the capture missed the rest
     UNASKED = "not asked for"  # and it should have been: the receiver may have had it
     OPEN = "open at the end"
+
+
+#: Ends after which a sqn did not come, as far as the capture shows.
+GIVEN_UP: Final = (Fate.RETRIES, Fate.TRAIL, Fate.FULL)
+#: Ends of which nobody can tell whether the receiver had the sqn.
+UNTOLD: Final = (Fate.ASKED, Fate.UNASKED)
+#: Sqns that were given up and are remembered, as a later NAK says that they were not.
+MAX_REMEMBERED: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +75,7 @@ class Hole:
     asked: Mark | None = None  # first NAK of this receiver
     naks: int = 0  # rounds of NAKs
     last_nak_ns: int = -1
+    decided: Mark | None = None  # the last NAK or NCF before it was given up
     unconfirmed: int = 0  # rounds without an NCF
     confirmed: int = 0  # rounds with one
     wait_ends_ns: int = -1
@@ -68,6 +83,22 @@ class Hole:
     ended: Mark | None = None
     fate: Fate | None = None
     count: int = 1
+
+    @property
+    def loss(self) -> Certainty:
+        """How sure it is that it never came to the receiver; of holes that were given up.
+
+        Proven by rounds that are used up; and by a sender that did not even confirm a NAK of what
+        its trail then passes. That an RDATA was not sent shows in no other way. How large the
+        window is nobody says on the wire.
+        """
+        if self.fate is Fate.RETRIES or (
+            self.fate is Fate.TRAIL and self.naks and not self.confirmed
+        ):
+            return Certainty.PROVEN
+        if self.fate is Fate.TRAIL or (self.fate is Fate.FULL and self.naks):
+            return Certainty.LIKELY
+        return Certainty.UNDECIDABLE
 
 
 class PgmWindow:
@@ -83,6 +114,8 @@ class PgmWindow:
         self._last: Mark | None = None
         self._due: list[tuple[int, int]] = []
         self._have = RangeSet()  # everything accepted
+        self.refuted: list[tuple[Fate, Hole]] = []  # given up, and asked for again afterwards
+        self._gave_up: deque[Hole] = deque(maxlen=MAX_REMEMBERED)
 
     # -- wire numbers ----------------------------------------------------------------------------
 
@@ -101,13 +134,17 @@ class PgmWindow:
             self.start = self.next = self.lead = first
         if first > self.lead:
             self._reveal(first, mark, "a higher sqn")
+        if self._gave_up and first < self.next:
+            for sqn in range(first, min(stop, self.next)):
+                self._refute(sqn, *GIVEN_UP)
         low = max(first, self.next)
         new = [(a, b) for a, b in self._have.add(low, stop)] if low < stop else []
         self.lead = max(self.lead, stop)
         if self.holes:
             for a, b in new:
                 for sqn in [s for s in self.holes if a <= s < b]:
-                    self._end(sqn, Fate.REPAIRED if repair else Fate.LATE, mark)
+                    repaired = Fate.REPAIRED if self.holes[sqn].naks else Fate.FOREIGN
+                    self._end(sqn, repaired if repair else Fate.LATE, mark)
         if self._last is None or last.at_ns >= self._last.at_ns:
             self._last = last
         self._advance()
@@ -146,16 +183,22 @@ class PgmWindow:
             self._drop(trail, Fate.TRAIL, mark)
 
     def asked(self, sqns: list[int], mark: Mark) -> None:
-        """This receiver's own NAK."""
+        """This receiver's own NAK: it lacks them, knows of them, and has not given up."""
+        highest = max(sqns, default=-1)
+        if self.lead is not None and 0 <= highest - self.lead < self.settings.window_sqns:
+            self._reveal(highest + 1, mark, "this receiver's own NAK")
         for sqn in sqns:
             hole = self.holes.get(sqn)
-            if hole is None or (hole.naks and mark.at_ns - hole.last_nak_ns < SAME_ROUND_NS):
+            if hole is None:
+                self._refute(sqn, Fate.TRAIL, Fate.FULL)
+                continue
+            if hole.naks and mark.at_ns - hole.last_nak_ns < SAME_ROUND_NS:
                 continue
             if hole.naks and hole.wait_ends_ns < hole.last_nak_ns:
                 hole.unconfirmed += 1
             hole.naks += 1
             hole.asked = hole.asked or mark
-            hole.last_nak_ns = mark.at_ns
+            hole.last_nak_ns, hole.decided = mark.at_ns, mark
             due = mark.at_ns + self.settings.ncf_wait_ns
             if hole.unconfirmed + 1 < self.settings.ncf_retries:
                 due = max(hole.due_ns, mark.at_ns + self._rounds_ns())
@@ -169,6 +212,7 @@ class PgmWindow:
                 continue
             if mark.at_ns >= hole.wait_ends_ns - SLACK_NS:
                 hole.confirmed += 1
+            hole.decided = mark
             hole.wait_ends_ns = mark.at_ns + self.settings.data_wait_ns
             left = self.settings.data_retries - hole.confirmed
             self._set_due(hole, hole.wait_ends_ns + max(left, 0) * self._round_ns())
@@ -188,7 +232,7 @@ class PgmWindow:
         while (due := self.next_due_ns()) is not None and due <= at_ns:
             _, sqn = heapq.heappop(self._due)
             hole = self.holes[sqn]
-            frame = hole.asked.frame if hole.asked else hole.revealed.frame
+            frame = (hole.decided or hole.revealed).frame
             self._end(sqn, Fate.RETRIES, Mark(frame, due))
             self._advance()
 
@@ -237,12 +281,35 @@ class PgmWindow:
 
     def _end(self, sqn: int, fate: Fate, mark: Mark) -> None:
         hole = self.holes.pop(sqn)
-        if fate in (Fate.RETRIES, Fate.TRAIL, Fate.FULL) and not hole.naks and not hole.confirmed:
-            patience_ns = self.settings.back_off_ns + self.settings.ncf_wait_ns
-            if mark.at_ns - hole.revealed.at_ns > patience_ns:
-                fate = Fate.UNASKED
+        if fate in GIVEN_UP:
+            fate = self._given_up(hole, fate, mark)
+            if fate in GIVEN_UP:
+                self._gave_up.append(hole)
         hole.ended, hole.fate = mark, fate
         self.ended.append(hole)
+
+    def _given_up(self, hole: Hole, fate: Fate, mark: Mark) -> Fate:
+        """Whether it was, by what the receiver had asked for (raims.md 2)."""
+        since_ns = mark.at_ns - (hole.last_nak_ns if hole.naks else hole.revealed.at_ns)
+        if fate is Fate.RETRIES:
+            rules = self.settings
+            used_up = hole.naks >= rules.data_retries or hole.unconfirmed + 1 >= rules.ncf_retries
+            if used_up:
+                return fate
+        elif 0 <= since_ns <= (self._round_ns() + SLACK_NS if hole.naks else self._patience_ns()):
+            return fate  # it had no time to ask, or to ask again
+        return Fate.ASKED if hole.naks else Fate.UNASKED
+
+    def _patience_ns(self) -> int:
+        """No receiver lets so much time pass before its first NAK."""
+        return self.settings.back_off_ns + self.settings.ncf_wait_ns
+
+    def _refute(self, sqn: int, *fates: Fate) -> None:
+        """It had not been given up: it is asked for, or comes."""
+        for hole in self._gave_up:
+            if hole.sqn == sqn and hole.fate in fates:
+                self.refuted.append((hole.fate, hole))
+                hole.fate = Fate.ASKED
 
     def _advance(self) -> None:
         assert self.lead is not None

@@ -86,16 +86,18 @@ def _holes(seen: RangeSet) -> Iterable[tuple[int, int]]:
 
 def _total(by_name: Mapping[tuple[str, str], list[Row]], table: list[Row]) -> None:
     """The loss table's bounds as the sums of its streams."""
-    sums: dict[tuple[int, str | None, str], tuple[int, int | None]] = {}
+    sums: dict[tuple[int, str | None, str], tuple[int | None, int | None]] = {}
     for several in by_name.values():
         for stream in several:
             if stream["role"] != "receiver":
                 continue
             at = (stream["capture"], stream["receiver"], stream["sender"])
             low, high = sums.get(at, (0, 0))
-            upper = stream["lost_upper"]
-            lost = stream["lost"] or 0  # null: the capture may have missed all of it (CP007)
-            sums[at] = low + lost, None if None in (high, upper) else high + upper
+            upper, lost = stream["lost_upper"], stream["lost"]
+            sums[at] = (
+                None if None in (low, lost) else low + lost,  # the capture may have missed them
+                None if None in (high, upper) else high + upper,
+            )
     for row in table:
         found = sums.get((row["capture"], row["observer"], row["bridge"]))
         if found is not None:

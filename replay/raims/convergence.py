@@ -33,33 +33,27 @@ class Uninterrupted(StrEnum):
     YES = "uninterrupted by the design's criterion"
     NOT_PROVABLE = "not provable"
     UNKNOWN = "convergence unknown"
+    NO_HEARTBEAT = "convergence unknown, no heartbeat of the subscriber after it tells"
     CONTRADICTED = "contradicted"
 
 
 @dataclass(slots=True)
 class Join:
-    """One subscriber's first message of a stream that had begun before."""
+    """One subscriber's first message of a stream that had begun before.
+
+    Attributes:
+        time_ns: the message's own time; null if it has none.
+    """
 
     subscriber: str | None
     publisher: str
     subject: str
     seqno: int
     mark: Mark
-    converged_ns: int | None
+    time_ns: int | None
     chain: int | None
     contradicted_by: list[tuple[Mark, str]] = field(default_factory=list)
     undecided: str | None = None  # what may speak against it and cannot be told
-
-    @property
-    def verdict(self) -> Uninterrupted:
-        """Contradiction wins; then the frame's start against convergence."""
-        if self.contradicted_by:
-            return Uninterrupted.CONTRADICTED
-        if self.converged_ns is None:
-            return Uninterrupted.UNKNOWN
-        if start_of(self.seqno) > self.converged_ns:
-            return Uninterrupted.YES
-        return Uninterrupted.NOT_PROVABLE
 
 
 @dataclass(slots=True)
@@ -87,6 +81,8 @@ class Convergence:
         self._followed: dict[tuple[str, str], _Followed] = {}
         self.unfollowed = 0
         self.heartbeats: list[tuple[int, int]] = []  # (converge, capture time) as it grew
+        self._by_daemon: dict[str, list[tuple[int, int]]] = {}  # the same of each; job frame
+        self._values: set[int] = set()
         self.unlisted = 0
         self._by_stream: dict[tuple[str, str], list[Join]] = {}
 
@@ -102,6 +98,12 @@ class Convergence:
         converge = detail.get("converge")
         if not isinstance(converge, int) or converge <= 0:
             return
+        own = self._by_daemon.setdefault(str(event.source), [])
+        if len(own) > 1 and own[-1][0] == own[-2][0] == converge:
+            own[-1] = (converge, event.frame)  # the first and the last that say the same
+        else:
+            own.append((converge, event.frame))
+        self._values.add(converge)
         if not self.heartbeats or converge > self.heartbeats[-1][0]:
             self.heartbeats.append((converge, event.at_ns))
 
@@ -171,16 +173,42 @@ class Convergence:
         if len(self.joins) >= MAX_JOINS:
             self.unlisted += 1
             return
-        converged = self.at_ns
-        if self.stated_ns is None and event.stamp is not None:
-            known = [c for c, _ in self.heartbeats if c <= event.stamp]
-            converged = known[-1] if known else None
         join = Join(
             subscriber, stream.publisher, stream.subject, event.seqno, event.first_mark(),
-            converged, event.conn_id,
+            event.stamp, event.conn_id,
         )  # fmt: skip
         self.joins.append(join)
         self._by_stream.setdefault((stream.publisher, stream.subject), []).append(join)
+
+    def converged_ns(self, join: Join) -> int | None:
+        """The latest convergence up to a join's message that any heartbeat of the capture tells,
+        before it or behind it (raims.md 9.1)."""
+        if self.stated_ns is not None:
+            return self.stated_ns
+        return max((c for c in self._values if join.time_ns is None or c <= join.time_ns),
+                   default=None)  # fmt: skip
+
+    def verdict(self, join: Join) -> Uninterrupted:
+        """What can be said when all heartbeats are known.
+
+        A convergence between the frame's start and the message speaks against it. That there was
+        none shows in the joiner's own heartbeat behind the message: within one start of a daemon
+        the time that it tells never falls, so a later value bounds all earlier ones.
+        """
+        if join.contradicted_by:
+            return Uninterrupted.CONTRADICTED
+        converged = self.converged_ns(join)
+        if converged is None:
+            return Uninterrupted.UNKNOWN
+        if converged >= start_of(join.seqno):
+            return Uninterrupted.NOT_PROVABLE
+        if self.stated_ns is not None:
+            return Uninterrupted.YES
+        behind = [c for c, frame in self._by_daemon.get(join.subscriber or "", ())
+                  if frame > join.mark.frame]  # fmt: skip
+        if behind and min(behind) < start_of(join.seqno):
+            return Uninterrupted.YES
+        return Uninterrupted.NO_HEARTBEAT
 
     def doubt(
         self, subscriber: str | None, publisher: str, subject: str, frame: int, why: str
@@ -199,6 +227,7 @@ class Convergence:
             if (
                 frame_of(join.seqno) == frame
                 and len(join.contradicted_by) < MAX_REASONS
+                and join.mark.frame <= mark.frame
                 and (subscriber is None or join.subscriber in (None, subscriber))
             ):
                 join.contradicted_by.append((mark, why))

@@ -9,6 +9,7 @@ everything.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -22,8 +23,18 @@ from seqaudit.replay.raims.advisories import Advisories, Outbound
 from seqaudit.replay.raims.clients import Clients
 from seqaudit.replay.raims.convergence import Convergence
 from seqaudit.replay.raims.fast_path import SteadyStreams
-from seqaudit.replay.raims.links import InboxLink, PgmLink, Ready
-from seqaudit.replay.raims.notices import Notice, Notices
+from seqaudit.replay.raims.links import (
+    BYTES_MISSING,
+    BYTES_WHOLE,
+    OTHER_LINK,
+    RECONNECTED,
+    SECRET,
+    InboxLink,
+    Missing,
+    PgmLink,
+    Ready,
+)
+from seqaudit.replay.raims.notices import SENT_NS, Notice, Notices
 from seqaudit.replay.raims.parameters import PARAMETERS
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.publisher import PublisherWindow, Why
@@ -42,7 +53,7 @@ from seqaudit.replay.raims.rotation import (
     RotationSettings,
 )
 from seqaudit.replay.raims.seqno import base_of, key
-from seqaudit.replay.raims.streams import MAX_NOTES, Stream
+from seqaudit.replay.raims.streams import MAX_NOTES, Repeat, Stream
 from seqaudit.replay.raims.subscriber import Status, SubscriptionWindow, Verdict
 from seqaudit.replay.raims.truth import BY_END, Loss
 from seqaudit.replay.sequence.gaps import Mark
@@ -63,11 +74,36 @@ INBOX_WORDS: Final = frozenset(
 )  # fmt: skip
 #: Default sizes of the windows by the document (raims.md 9.3), and in its time (raims.md 14.1).
 DOCUMENT_BYTES: Final = 4 << 20
+#: Words that go only to a daemon that is authenticated; an ADJ_REQ comes before (tcp-partition-1).
+TO_PEERS: Final = frozenset({"PING", "PONG", "LOSS"})
 MAX_NOTICES: Final = 10_000
 #: A daemon says nothing in its first moments.
 STARTED_NS: Final = 5_000_000_000
 #: Clocks of two daemons may differ by so much before anything is said.
 SKEW_NS: Final = 2_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Incomplete:
+    """A message in pieces before whose end another one began.
+
+    Attributes:
+        missing: what did not come on the link in between.
+    """
+
+    publisher: str
+    subject: str | None
+    mark: Mark
+    next: Mark
+    missing: Missing
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A stretch of point-to-point messages that the capture holds whole, and its end."""
+
+    mark: Mark | None
+    says: str
 
 
 class Observer:
@@ -88,6 +124,26 @@ class Observer:
         self.advisories = Advisories()
         self.notices = Notices()  # that it must have sent
         self.outbound: list[Outbound] = []
+        self.last_change: int | None = None  # number of its last change of subscriptions
+        self.unseen: list[tuple[Mark, int, int]] = []  # where its numbers step: from, to
+        self.start_told = False  # its heartbeats said when it started
+
+    def counts_change(self, event: Event) -> None:
+        """Its changes of subscriptions are numbered, one by one (raims.md 6)."""
+        if event.seqno is None:
+            return
+        last, self.last_change = self.last_change, max(event.seqno, self.last_change or 0)
+        if last is not None and event.seqno > last + 1 and len(self.unseen) < MAX_NOTES:
+            self.unseen.append((event.first_mark(), last, event.seqno))
+
+    @property
+    def unseen_changes(self) -> int:
+        """Changes that were made while the capture ran and are not in it."""
+        return sum(to - last - 1 for _, last, to in self.unseen)
+
+    def knows_subscriptions(self, mark: Mark) -> bool:
+        """Is no change unseen by then?"""
+        return not self.unseen or mark.frame < self.unseen[0][0].frame
 
 
 class RaimsEngine:
@@ -112,9 +168,12 @@ class RaimsEngine:
         self.convergence = Convergence(_time(self.parameters.value("converged_at")))
         self.encrypted: list[tuple[str, Mark]] = []
         self.tcp_links: set[str] = set()
+        self.own_skew: list[int] = []  # capture time less the observer's own, of what it publishes
+        self.holes: dict[str, Mark] = {}  # TCP link -> the last place where bytes of it are missing
         self.messages = 0
         self.unread = 0
-        self.incomplete: list[tuple[str, str | None, Mark]] = []
+        self.incomplete: list[Incomplete] = []
+        self.incomplete_at_end = 0
         self._pieces: dict[str, list[Any]] = {}
         self._starts: dict[tuple[str, str | None], str] = {}  # who and where -> its first bridge
         self._uids: dict[str, int] = {}  # address -> uid, by the observer's own inbox headers
@@ -123,7 +182,7 @@ class RaimsEngine:
         self.first_ns: int | None = None
         self.last_ns = 0
         self._waiting: set[str] = set()  # PGM links on which something may be missing
-        self._steady = SteadyStreams(self.links, self.publishers, self.convergence)
+        self._steady = SteadyStreams(self.links, self.publishers, self.convergence, self.own_skew)
 
     # -- events ----------------------------------------------------------------------------------
 
@@ -192,10 +251,10 @@ class RaimsEngine:
             for stream in observer.streams.values():
                 self._trailing(stream)
             self._number_peers(observer)
+            self._told(observer)
         for publisher in self.publishers.values():
             publisher.rotation.advance(self.last_ns)
-        for event, *_ in self._pieces.values():
-            self.incomplete.append((str(event.source), event.destination, event.first_mark()))
+        self.incomplete_at_end = len(self._pieces)
 
     @property
     def observer(self) -> Observer:
@@ -234,11 +293,15 @@ class RaimsEngine:
         link = self._inbox_link(event.stream[:-1])
         if event.destination == self.address or self.address is None:
             self._deliver_all(link.packet(event))
-        elif event.kind is Kind.ACK:
+            return
+        if event.kind is Kind.ACK:
             link.acks += event.count
         else:
-            link.packets += event.count
-            link.repairs += event.count if event.kind is Kind.RETRANSMISSION else 0
+            link.count(event)
+        other = self.inboxes.get(link.reverse())
+        if other is not None and event.stamp is not None and other.waits(event):
+            # what the observer says it had, it had, captured or not
+            self._deliver_all(other.acknowledged(event.stamp, event.first_mark()))
 
     def _inbox_link(self, name: str) -> InboxLink:
         link = self.inboxes.get(name)
@@ -253,6 +316,9 @@ class RaimsEngine:
             self._flush()
         if event.wire_kind == "ENCRYPTED":
             self.encrypted.append((str(event.stream), event.first_mark()))
+            return
+        if event.wire_kind == "HOLE":
+            self.holes[(event.stream or "").split("|", 1)[0]] = event.first_mark()
             return
         own = event.source is not None and event.source == self._own_bridge(event)
         if own:
@@ -365,7 +431,14 @@ class RaimsEngine:
         if observer.earlier_changes is None and event.source == observer.bridge:
             self._count_earlier(observer, event, detail)
         if event.destination is not None and event.kind is Kind.NOTICE:
-            observer.notices.told(event.destination, event.at_ns)
+            link = (event.stream or "").split("|", 1)[0]
+            observer.notices.told(event.destination, link, event.first_mark())
+            peer = observer.peers.get(event.destination)
+            if peer is not None and peer.dropped and event.wire_kind in TO_PEERS:
+                peer.dropped, peer.doubted = False, True  # it is asked nothing before its AUTH
+                peer.closed.clear()
+        if event.kind is Kind.SUBSCRIBE and event.source == observer.bridge:
+            observer.counts_change(event)
         if event.kind is Kind.SUBSCRIBE:
             self._subscription(event, detail)
             self.convergence.subscribed(event, detail)
@@ -376,6 +449,8 @@ class RaimsEngine:
             stream = self._stream_of(self.sent, event)
             stream.link = stream.link or (event.stream or "").split("|", 1)[0]
             stream.sees(event, event.first_mark(), event.last_mark())
+            if event.stamp is not None:
+                _spread(self.own_skew, event.at_ns - event.stamp)
             self._check_publisher(event, stream)
             self._passed(event, stream, observer.bridge)
             self._steady.fed(event, stream, observer.window, None)
@@ -401,6 +476,35 @@ class RaimsEngine:
         """Did the daemon run before the capture began? Its heartbeats say when it started."""
         return observer.start_ns < (self.first_ns or 0) - STARTED_NS
 
+    def inbox_span(self, observer: Observer, peer: str, at_ns: int) -> "Said | None":
+        """What the observer said to a peer from a moment to a second later, if the capture has all
+        of it; null: it does not, or nobody can tell."""
+        link, mark = observer.notices.last_told.get(peer, ("", None))
+        if mark is None or mark.at_ns < at_ns + SENT_NS:
+            return None
+        inbox = self.inboxes.get(link)
+        if inbox is not None:
+            numbers = inbox.whole(at_ns, at_ns + SENT_NS)
+            return (
+                None if numbers is None else Said(mark, f"in numbers {numbers[0]} to {numbers[1]}")
+            )
+        if self.holes or not link.startswith("tcp:"):
+            return None
+        return Said(mark, "in what it has said since")
+
+    def is_whole(self, observer: Observer) -> str | None:
+        """Why the capture does not hold all that the observer had, from its start on; null: as far
+        as can be seen, it does."""
+        if not observer.start_told or self.began_before(observer):
+            return "the capture began after the daemon"
+        if observer.unseen:
+            return "changes of its subscriptions are not in this capture"
+        if self._may_lack(0) or any(link.uncaptured for link in self.inboxes.values()):
+            return "packets that it may have had are not in this capture"
+        if any(peer.doubted for peer in observer.peers.values()):
+            return "heartbeats that it may have had are not in this capture"
+        return None
+
     def _copy_of_own(self, event: Event) -> bool:
         """RDATA of one's own, or the same message on another link."""
         stream = self.sent.get((str(event.source), _subject(event)))
@@ -417,6 +521,7 @@ class RaimsEngine:
 
     def _started(self, observer: Observer, start_ns: int, event: Event) -> None:
         """The daemon says when it started: its timer ticks from then on."""
+        observer.start_told = True
         if observer.start_ns == start_ns:
             return
         fresh = abs(event.at_ns - start_ns) < 60_000_000_000 and not observer.streams
@@ -511,10 +616,14 @@ class RaimsEngine:
     def _first_piece(self, event: Event) -> None:
         name = (event.stream or "").split("|", 1)[0]
         before = self._pieces.pop(name, None)
-        if before is not None:
+        if before is not None and len(self.incomplete) < MAX_NOTICES:
+            one = before[0]
             self.incomplete.append(
-                (str(before[0].source), before[0].destination, before[0].first_mark())
-            )
+                Incomplete(
+                    str(one.source), one.destination, one.first_mark(), event.first_mark(),
+                    self._between(name, one.fresh_id, event.fresh_id),
+                )
+            )  # fmt: skip
         detail = event.details()
         self._pieces[name] = [
             event,
@@ -542,30 +651,49 @@ class RaimsEngine:
         assert event.source is not None
         peer = self._peer(event.source)
         if event.stamp is not None and not waited and event.first_mark() == mark:
-            _spread(peer.skew, event.at_ns - event.stamp)
+            link = self.links.get((event.stream or "").split("|", 1)[0])
+            if link is None or not link.repairing:  # a repair has the time of its original
+                _spread(peer.skew, event.at_ns - event.stamp)
+                peer.clock_pairs += 1
         last = event.last_mark() if not waited else mark
         stream = self._stream_of(observer.streams, event)
+        missing = self._missing(event, stream)
+        if missing is not None and stream.glsno:
+            stream.skipped(event, missing, mark)
         fresh = stream.sees(event, mark, last)
         if fresh:
             self._check_publisher(event, stream)
             self._passed(event, stream, observer.bridge)
         if not observer.active or event.seqno is None or event.stop_seqno is None:
             return
-        if not peer.is_known(mark.at_ns, (event.stream or "").split("|", 1)[0]):
+        if not self._takes_from(peer, mark.at_ns, (event.stream or "").split("|", 1)[0]):
             stream.ignored += event.count
             return
         subject = _subject(event)
-        missing = self._missing(event, stream, sqn)
         if event.wire_kind == "GLSNO":
-            self._glsno(event, peer, stream, mark, last)
+            self._glsno(event, peer, stream, mark, last, known=not fresh)
         else:
-            verdicts = self._decide(event, peer, subject, mark, last, stream)
+            verdicts = self._decide(event, peer, subject, mark, last, stream, known=not fresh)
             if verdicts and verdicts[0].status is not Status.NOT_SUBSCRIBED:
                 self._judge(event, stream, verdicts, missing, mark)
                 if self._joins(observer, subject):
                     self.convergence.delivered(observer.bridge, stream, event, verdicts[0])
         self._remember(event, stream, sqn)
         self._steady.fed(event, stream, observer.window, peer)
+
+    def _takes_from(self, peer: Peer, now_ns: int, link: str) -> bool:
+        """Does the observer still take messages of a peer? Not if it has heard nothing for too
+        long; where the capture may have missed what it heard, it does."""
+        if peer.is_silent(now_ns) and self._may_lack(peer.heard_ns or 0):
+            peer.heard_ns = now_ns
+            peer.doubted = True
+        return peer.is_known(now_ns, link)
+
+    def _may_lack(self, since_ns: int) -> bool:
+        """May messages have come since then that the capture does not hold?"""
+        return any(link.doubtful_since(since_ns) for link in self.links.values()) or any(
+            mark.at_ns >= since_ns for mark in self.holes.values()
+        )
 
     @staticmethod
     def _joins(observer: Observer, subject: str) -> bool:
@@ -577,8 +705,9 @@ class RaimsEngine:
         return bool(found) and found[0] > observer.stated
 
     def _decide(
-        self, event: Event, peer: Peer, subject: str, mark: Mark, last: Mark, stream: Stream
-    ) -> list[Verdict]:
+        self, event: Event, peer: Peer, subject: str, mark: Mark, last: Mark, stream: Stream,
+        *, known: bool,
+    ) -> list[Verdict]:  # fmt: skip
         observer = self.observer
         assert event.seqno is not None and event.stop_seqno is not None
         assert event.source is not None
@@ -604,7 +733,7 @@ class RaimsEngine:
                 stream.unwanted += count
             elif verdict.status is Status.REPEAT:
                 peer.repeat.add(count, last.at_ns)
-                stream.repeats.append((verdict, mark))
+                stream.repeats.append(Repeat(verdict, mark, known))
             else:
                 stream.deliver(verdict.seqno, verdict.stop)
             if verdict.counted:
@@ -612,7 +741,7 @@ class RaimsEngine:
         return verdicts
 
     def _judge(
-        self, event: Event, stream: Stream, verdicts: list[Verdict], missing: int | None,
+        self, event: Event, stream: Stream, verdicts: list[Verdict], missing: Missing | None,
         mark: Mark,
     ) -> None:  # fmt: skip
         """Beside the daemon's verdict, the truth."""
@@ -646,7 +775,9 @@ class RaimsEngine:
                 mark,
             )
 
-    def _glsno(self, event: Event, peer: Peer, stream: Stream, mark: Mark, last: Mark) -> None:
+    def _glsno(
+        self, event: Event, peer: Peer, stream: Stream, mark: Mark, last: Mark, *, known: bool
+    ) -> None:
         observer = self.observer
         subject = str(event.destination)
         assert event.seqno is not None and event.stop_seqno is not None
@@ -658,7 +789,7 @@ class RaimsEngine:
         for verdict in observer.window.glsno(event.source, path, event.seqno, event.stop_seqno):
             if verdict.status is Status.REPEAT:
                 peer.repeat.add(verdict.stop - verdict.seqno, last.at_ns)
-                stream.repeats.append((verdict, mark))
+                stream.repeats.append(Repeat(verdict, mark, known))
             else:
                 stream.deliver(verdict.seqno, verdict.stop)
                 stream.subject_delivered(subject, verdict.stop - verdict.seqno)
@@ -716,9 +847,24 @@ class RaimsEngine:
         last = peer.inbox.get(word, 0)
         if event.seqno <= last:
             return
-        peer.inbox[word] = event.seqno
+        before_ns = peer.inbox_ns.get(word, 0)
+        peer.inbox[word], peer.inbox_ns[word] = event.seqno, mark.at_ns
         if last and event.seqno != last + 1 and event.wire_kind not in UNCOUNTED:
-            peer.inbox_loss.add(event.seqno - last - 1, mark.at_ns)
+            lost = event.seqno - last - 1
+            name = (event.stream or "").split("|", 1)[0]
+            if self._inbox_lacks(name, before_ns):
+                peer.inbox_uncaptured.append((mark, lost))
+                return
+            peer.inbox_loss.add(lost, mark.at_ns)
+            peer.inbox_steps.append((mark, word, last, event.seqno))
+
+    def _inbox_lacks(self, name: str, since_ns: int) -> bool:
+        """Does the capture lack packets of a point-to-point link that came since then?"""
+        link = self.inboxes.get(name)
+        if link is not None:
+            return link.doubted_ns is not None and link.doubted_ns >= since_ns
+        hole = self.holes.get(name)
+        return hole is not None and hole.at_ns >= since_ns
 
     def _notice(self, event: Event, detail: Mapping[str, Any]) -> None:
         if len(self.notices) < MAX_NOTICES and event.source is not None:
@@ -735,16 +881,52 @@ class RaimsEngine:
                 Outbound(service, lost, unknown, peer.address, peer.user, event.first_mark())
             )
 
+    def _told(self, observer: Observer) -> None:
+        """What the observer itself told publishers of losses is what it counted, whatever the
+        capture lacks (raims.md 10.3)."""
+        for notice in self.notices:
+            if notice.receiver != observer.bridge or notice.seqno is None:
+                continue
+            peer = observer.peers.get(notice.publisher or "")
+            if peer is not None and notice.total is not None:
+                peer.told_loss = max(peer.told_loss or 0, notice.total)
+            stream = observer.streams.get((notice.publisher or "", notice.subject or ""))
+            if stream is not None:
+                stream.truth.tell(
+                    notice.seqno, None if notice.restart else notice.count, notice.mark
+                )
+
     # -- truth -----------------------------------------------------------------------------------
 
-    def _missing(self, event: Event, stream: Stream, sqn: int | None) -> int | None:
-        """Sqns given up between the stream's last message and this one; null without PGM."""
-        name = (event.stream or "").split("|", 1)[0]
+    def _between(self, name: str, sqn: int | None, other: int | None) -> Missing:
+        """What did not come between two packets of a link."""
         link = self.links.get(name)
-        if link is None or stream.link != name or stream.last_sqn is None:
+        if link is None or sqn is None or other is None:
+            return BYTES_MISSING if name in self.holes else BYTES_WHOLE
+        return link.between(link.window.unwrap(sqn), link.window.unwrap(other))
+
+    def _missing(self, event: Event, stream: Stream) -> Missing | None:
+        """What did not come on the link between the stream's last message and this one; null where
+        this one follows it, or is its first."""
+        high = stream.truth.high
+        if stream.glsno:
+            high = stream.seen.stop() - 1 if stream.seen else None
+        if high is None or event.seqno is None or event.seqno == high + 1:
             return None
-        first = link.window.unwrap(event.fresh_id if event.fresh_id is not None else 0)
-        return link.lost_between(stream.last_sqn, first)
+        name = (event.stream or "").split("|", 1)[0]
+        if self.encrypted:
+            return SECRET
+        link = self.links.get(name)
+        if link is not None and stream.link == name and stream.last_sqn is not None:
+            first = link.window.unwrap(event.fresh_id if event.fresh_id is not None else 0)
+            return link.between(stream.last_sqn, first)
+        if not name.startswith("tcp:") or not stream.link.startswith("tcp:"):
+            return OTHER_LINK
+        since = -1 if stream.last is None else stream.last.frame
+        if any(name in (hole, stream.link) and mark.frame > since
+               for hole, mark in self.holes.items()):  # fmt: skip
+            return BYTES_MISSING
+        return BYTES_WHOLE if stream.link == name else RECONNECTED
 
     def _remember(self, event: Event, stream: Stream, sqn: int | None) -> None:
         name = (event.stream or "").split("|", 1)[0]
@@ -763,10 +945,13 @@ class RaimsEngine:
         link = self.links.get(stream.link)
         if link is None or stream.last_sqn is None or stream.truth.high is None or stream.glsno:
             return
-        missing = link.open_after(stream.last_sqn)
-        if missing and stream.last is not None:
-            room = missing * self._room(stream)
-            stream.truth.add(Loss(stream.truth.high, None, 0, room, BY_END, stream.last, missing))
+        missing = link.behind(stream.last_sqn)
+        if missing.count and stream.last is not None:
+            room = missing.count * self._room(stream)
+            stream.truth.add(
+                Loss(stream.truth.high, None, 0, room, BY_END, stream.last, missing.count,
+                     missing=missing)
+            )  # fmt: skip
 
     def _room(self, stream: Stream) -> int:
         """Messages of a stream in one PGM packet at most."""

@@ -55,8 +55,9 @@ class SteadyStreams:
 
     def __init__(
         self, links: Mapping[str, PgmLink], publishers: Mapping[str, PublisherWindow],
-        convergence: Convergence,
+        convergence: Convergence, own_skew: list[int],
     ) -> None:  # fmt: skip
+        self._own_skew = own_skew
         self._links = links
         self._publishers = publishers
         self._convergence = convergence
@@ -119,6 +120,7 @@ class SteadyStreams:
             why = publisher.goes_on(subject, seqno, stop, chain, stamp)
             if why is None:
                 return False
+            _widen(self._own_skew, at_ns - stamp)
             stream.goes_on(row, why)
             return True
         if not peer.is_steady(at_ns, steady.name):
@@ -136,11 +138,9 @@ class SteadyStreams:
         why = publisher.goes_on(subject, seqno, stop, chain, stamp)
         if why is None:
             return False
-        skew, spread = at_ns - stamp, peer.skew
-        if skew < spread[0]:
-            spread[0] = skew
-        elif skew > spread[1]:
-            spread[1] = skew
+        if steady.link is None or not steady.link.repairing:
+            _widen(peer.skew, at_ns - stamp)
+            peer.clock_pairs += 1
         stream.goes_on(row, why)
         if entry is None:
             peer.null_route.add(count, last_at_ns)
@@ -157,3 +157,11 @@ class SteadyStreams:
             last = steady.link.window.unwrap(last_fresh_id)
             stream.last_sqn = max(stream.last_sqn or 0, last)
         return True
+
+
+def _widen(extremes: list[int], value: int) -> None:
+    """The least and the most, of which there are some already."""
+    if value < extremes[0]:
+        extremes[0] = value
+    elif value > extremes[1]:
+        extremes[1] = value

@@ -1,17 +1,27 @@
 """What replayed raims traffic says: streams, tables, findings (design 4.5; raims.md 9 to 11)."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Final
 
-from seqaudit.replay.contract.finding import Certainty, Finding, Severity
+from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_RANGES, Reporter
 from seqaudit.replay.contract.results import STREAM, TABLE, Result
+from seqaudit.replay.contract.worth import (
+    BEGINNING,
+    END,
+    LIKELY,
+    SHOWN,
+    UNDECIDABLE,
+    Claim,
+    absence,
+)
 from seqaudit.replay.raims import notices as raims_notices
 from seqaudit.replay.raims.advisories import INBOUND, OUTBOUND
 from seqaudit.replay.raims.convergence import Uninterrupted
 from seqaudit.replay.raims.engine import SKEW_NS, Observer, RaimsEngine
+from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.publisher import Why
 from seqaudit.replay.raims.rotation import Rotation
@@ -26,6 +36,7 @@ from seqaudit.replay.raims.seqno import (
     start_of,
 )
 from seqaudit.replay.raims.streams import Step, Stream
+from seqaudit.replay.raims.truth import Loss
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import inclusive
 
@@ -37,11 +48,11 @@ _PARAMETERS: Final = (
     "pub_window_size", "pub_window_count", "pub_window_time_ms", "sub_window_size",
     "sub_window_count", "sub_window_time_ms", "heartbeat_ms", "pub_window_autoscale",
 )  # fmt: skip
-_LOSSES: Final = frozenset({"RA001", "RA002", "RA003", "RA007"})
-_MAY_HAVE_COME: Final = (
-    "packets that this capture does not hold were not asked for either: the daemon may have had "
-    "them (CP007)"
+_NOT_CAPTURED: Final = (
+    "messages are not in this capture, and whether the daemon had them cannot be told"
 )
+_UNSEEN: Final = "changes of this daemon's subscriptions are not in this capture"
+_WINDOW: Final = ("sub_window_size", "sub_window_count", "sub_window_time_ms")
 _COUNTERS: Final = ("null_rte", "repeat", "not_sub", "msg_loss")
 _EARLIER: Final = (
     "what the daemon subscribed to before the capture is in it only as a bloom filter, whose "
@@ -49,12 +60,16 @@ _EARLIER: Final = (
 )
 _OF_UNKNOWN_SIZE: Final = ("raims-9.12", "raims-14.1-11")
 _RESTARTS: Final = ("raims-9.11", "raims-14.1-11")
-_GIVEN_UP: Final = "packets were given up behind messages of it; they may have held some"
+_GIVEN_UP: Final = "packets behind messages of it did not come; they may have held some"
+#: A message and the clock of the capture.
+_CLOCKS: Final = Claim(Certainty.LIKELY, Rests(timed=True))
+#: So many messages or heartbeats say how far a clock is off.
+LEAST_PAIRS: Final = 3
 _UID_MAPS: Final = (
     "subjects of several publishers have uid maps, whose size the reference does not give; the "
     "tables are at least this large (raims.md 9)"
 )
-_NO_OBSERVER: Final = "it is not known at whose interface the capture was taken (design 4.7)"
+_NO_OBSERVER: Final = "it is not known at whose interface the capture was taken"
 _NEEDS_OBSERVER: Final = frozenset(
     {"RA001", "RA002", "RA003", "RA005", "RA007", "RA008", "RA009", "RA010", "RA012", "RA027",
      "RA028"}
@@ -85,6 +100,9 @@ class _Reporter(Reporter):
         self.engine = engine
         self._observer: Observer = engine.observer
         self.known = engine.address is not None and engine.observer.bridge is not None
+        own = {observer.bridge for observer in engine.observers}
+        self._told_seqnos = {n.seqno for n in engine.notices if n.receiver in own}
+        self._clock_off = self._capture_clock_off()
 
     def receiver_of(self, stream: Any) -> str | None:
         return self._observer.bridge
@@ -132,9 +150,10 @@ class _Reporter(Reporter):
         if observer is not None and not receiving:
             unknown = dict.fromkeys(("delivered", "lost"), _NO_OBSERVER)
         counted = receiving
-        if receiving and truth.lower and self._may_have_come(stream):
+        if observer is not None and receiving and (why := self._doubt(stream, observer)):
             counted = False
-            unknown = dict.fromkeys(("lost", "recovered", "unrecovered"), _MAY_HAVE_COME)
+            unknown = dict.fromkeys(("delivered", "lost", "recovered", "unrecovered"), why)
+        lower, upper = _bounds(stream)
         return {
             "system": "raims",
             "id": f"{stream.publisher}|{stream.subject}",
@@ -170,22 +189,22 @@ class _Reporter(Reporter):
                 }
                 for begin in stream.begins[:MAX_RANGES]
             ],
-            "delivered": delivered if receiving else None,
+            "delivered": delivered if counted else None,
             "delivered_by_subject": dict(sorted(stream.by_subject.items())),
             "arrivals_by_subject": {s: r.total() for s, r in sorted(stream.came.items())},
             "numbers_by_subject": {
                 s: inclusive(list(r)[:MAX_RANGES]) for s, r in sorted(stream.came.items())
             },
             "lost_by_subject": _lost_by_subject(stream),
-            "gaps": len(stream.truth.losses),
+            "gaps": len(truth.losses) + len(stream.gaps),
             "reordered": 0,
             "recovered": 0 if counted else None,
-            "unrecovered": truth.lower if counted else None,
-            "lost": truth.lower if counted else None,
-            "lost_upper": truth.upper if counted else None,
+            "unrecovered": lower if counted else None,
+            "lost": lower if counted else None,
+            "lost_upper": upper if counted else None,
             "losses": [loss.row() for loss in truth.losses],
-            "counted_loss": stream.counted if receiving else None,
-            "false_loss": stream.false_loss if receiving else None,
+            "counted_loss": stream.counted if counted else None,
+            "false_loss": stream.false_loss if counted else None,
             "rows": dict(sorted(stream.rows.items())),
             **self._remembered(stream),
             "unwanted": stream.unwanted,
@@ -207,7 +226,7 @@ class _Reporter(Reporter):
     def _sender_findings(self, stream: Stream, about: _Subject) -> Iterator[Finding]:
         if stream.zero:
             yield self.make(
-                about, "RA006", Certainty.PROVEN,
+                about, "RA006", SHOWN,
                 "{count:message} of {sender_member} on this subject carry seqno 0.",
                 mark=stream.zero_marks[0],
                 evidence=[(mark, "seqno 0") for mark in stream.zero_marks[:MAX_EVIDENCE]],
@@ -224,9 +243,9 @@ class _Reporter(Reporter):
                     mark=begin.mark,
                     facts={"shown": shown(begin.seqno), "time": shown_time(began)},
                 )  # fmt: skip
-            if start_of(begin.seqno) > at_ns + SKEW_NS:
+            if start_of(begin.seqno) > at_ns + SKEW_NS and not self._clock_off:
                 yield self.make(
-                    about, "RA018", Certainty.PROVEN,
+                    about, "RA018", _CLOCKS,
                     "The frame of {shown} begins {late} s after it was captured.",
                     mark=begin.mark,
                     facts={
@@ -298,40 +317,83 @@ class _Reporter(Reporter):
             "At least {lower} and at most {upper} messages of {sender_member} were lost; raims "
             "counts nothing.",
         )  # fmt: skip
-        yield from self._steps(
-            stream, about, "RA005", [s for s in steps if s.verdict.counted and s.loss is None],
-            "raims counts {counted:message} of {sender_member} as lost that were not.",
-        )  # fmt: skip
-        yield from self._steps(
-            stream, about, "RA007",
+        false = [s for s in steps if s.verdict.counted and s.loss is None]
+        told = [s for s in false if s.verdict.seqno in self._told_seqnos]
+        for some, claim in (
+            (told, SHOWN),
+            ([s for s in false if s not in told], self._of_window()),
+        ):
+            yield from self._step(
+                about, "RA005", some, claim,
+                "raims counts {counted:message} of {sender_member} as lost that were not.",
+            )  # fmt: skip
+        yield from self._step(
+            about, "RA007",
             [s for s in steps if s.verdict.row in _RESTARTS and s.loss and not s.loss.chained],
+            SHOWN,
             "The numbering of {sender_member} restarted {times:time}; loss there is between 0 and "
             "{upper}.",
         )  # fmt: skip
-        if stream.repeats:
-            yield self.make(
-                about, "RA008", Certainty.PROVEN,
-                "{count:message} of {sender_member} came again and were dropped.",
-                mark=stream.repeats[0][1],
-                evidence=[(m, f"{shown(v.seqno)} again") for v, m in stream.repeats[:MAX_EVIDENCE]],
-                facts={"count": sum(v.stop - v.seqno for v, _ in stream.repeats)},
-            )  # fmt: skip
+        yield from self._repeats(stream, about)
+
+    def _repeats(self, stream: Stream, about: _Subject) -> Iterator[Finding]:
+        """RA008: both are in the capture; or the window says so, whose size nobody has said."""
+        shown_twice = [r for r in stream.repeats if r.known and r.verdict.row not in ("raims-9.0",)]
+        others = [r for r in stream.repeats if r not in shown_twice]
+        for some, claim in ((shown_twice, SHOWN), (others, self._of_window())):
+            if some:
+                yield self.make(
+                    about, "RA008", claim,
+                    "{count:message} of {sender_member} came again and were dropped.",
+                    mark=some[0].mark,
+                    evidence=[(r.mark, f"{shown(r.verdict.seqno)} again")
+                              for r in some[:MAX_EVIDENCE]],
+                    facts={"count": sum(r.verdict.stop - r.verdict.seqno for r in some)},
+                )  # fmt: skip
+
+    def _of_window(self) -> Claim:
+        """A claim that rests on when tables of the subscription window rotate."""
+        unsaid = [n for n in _WINDOW if not self.parameters.is_given(n)]
+        return Claim(
+            Certainty.LIKELY, Rests(timed=True), defaults=tuple(unsaid),
+            why=f"raims.{unsaid[0]} is not given: judged by its default" if unsaid else "",
+        )  # fmt: skip
 
     def _steps(
         self, stream: Stream, about: _Subject, rule: str, steps: list[Step], text: str
     ) -> Iterator[Finding]:
+        """Losses, each group as sure as what lies between the messages on both sides."""
+        groups: dict[tuple[Certainty, str], list[Step]] = {}
+        for step in steps:
+            assert step.loss is not None
+            groups.setdefault(self._sure(step.loss), []).append(step)
+        for (sure, why), some in groups.items():
+            if sure is Certainty.UNDECIDABLE:
+                yield from self._step(
+                    about, rule, some, Claim(sure, why=why),
+                    "{lower:message} of {sender_member} {lower|is|are} not in this capture: lost, "
+                    "or not captured.",
+                    Severity.INFO,
+                )  # fmt: skip
+            else:
+                yield from self._step(about, rule, some, Claim(sure, why=why), text)
+
+    def _step(
+        self, about: _Subject, rule: str, steps: list[Step], claim: Claim, text: str,
+        severity: Severity | None = None,
+    ) -> Iterator[Finding]:  # fmt: skip
         if not steps:
             return
-        doubted = rule in _LOSSES and self._may_have_come(stream)
-        if doubted:
-            text += " Or the capture missed them, as it may have missed packets (CP007)."
         uppers = [s.loss.upper for s in steps if s.loss is not None]
         upper = None if None in uppers else sum(u for u in uppers if u is not None)
+        evidence: list[tuple[Mark, str]] = []
+        for step in steps[:MAX_EVIDENCE]:
+            evidence.append((step.mark, _step_text(step)))
+            if step.loss is not None and step.loss.told is not None:
+                evidence.append((step.loss.told, "the daemon tells the publisher of it"))
         yield self.make(
-            about, rule, Certainty.UNDECIDABLE if doubted else Certainty.PROVEN, text,
-            severity=Severity.WARNING if doubted else None,
-            mark=steps[0].mark,
-            evidence=[(s.mark, _step_text(s)) for s in steps[:MAX_EVIDENCE]],
+            about, rule, claim, text, severity=severity, mark=steps[0].mark,
+            evidence=evidence[: 2 * MAX_EVIDENCE],
             facts={
                 "lower": sum(s.loss.lower for s in steps if s.loss is not None),
                 "upper": "an unknown number of" if upper is None else upper,
@@ -340,25 +402,55 @@ class _Reporter(Reporter):
             },
         )  # fmt: skip
 
-    def _may_have_come(self, stream: Stream) -> bool:
-        """Are there packets of its link that the observer never asked for?"""
-        link = self.engine.links.get(stream.link)
-        return link is not None and link.unasked
+    def _sure(self, loss: Loss) -> tuple[Certainty, str]:
+        """How sure it is that messages were lost, and why not surer.
+
+        The daemon's own word comes first; then what its subscriptions were, and what of the link
+        did not come between the messages on both sides.
+        """
+        if loss.told is not None:
+            return Certainty.PROVEN, ""
+        if not self._observer.knows_subscriptions(loss.mark):
+            return Certainty.UNDECIDABLE, _UNSEEN
+        if loss.missing is None:
+            return Certainty.UNDECIDABLE, _NOT_CAPTURED
+        return loss.missing.certainty, loss.missing.reason
+
+    def _doubt(self, stream: Stream, observer: Observer) -> str | None:
+        """Why nobody can tell what of a stream the observer got; null: it can be told."""
+        if stream.last is not None and not observer.knows_subscriptions(stream.last):
+            return _UNSEEN
+        for loss in stream.truth.losses:
+            if loss.lower and self._sure(loss)[0] is Certainty.UNDECIDABLE:
+                return f"{_NOT_CAPTURED}: {self._sure(loss)[1]}"
+        for gap in stream.gaps:
+            # numbers that no packet is missing for were never sent here
+            if gap.missing.certainty is Certainty.UNDECIDABLE and gap.missing.count:
+                return f"{_NOT_CAPTURED}: {gap.missing.reason}"
+        return None
 
     def _glsno(self, stream: Stream, about: _Subject) -> Iterator[Finding]:
-        """On a PGM segment, where every message of a publisher and path passes (raims.md 7.3)."""
+        """On a PGM segment, where every message of a publisher and path passes (raims.md 7.3);
+        without a packet that is missing, one was never sent here."""
         if not stream.glsno or not stream.link.startswith("pgm:"):
             return
-        ranges = list(stream.seen)
-        missing = [(a[1], b[0]) for a, b in pairwise(ranges)]
-        if missing:
+        for sure in (Certainty.PROVEN, Certainty.LIKELY, Certainty.UNDECIDABLE):
+            gaps = [g for g in stream.gaps if g.missing.count and g.missing.certainty is sure]
+            if not gaps:
+                continue
+            told = sure is not Certainty.UNDECIDABLE
             yield self.make(
-                about, "RA004", Certainty.PROVEN,
-                "{count:message} of {sender_member} {count|is|are} missing here; raims counts "
-                "none.",
-                seqnos=missing[:MAX_RANGES],
-                mark=stream.first,
-                facts={"count": sum(b - a for a, b in missing)},
+                about, "RA004", Claim(sure, why="" if told else gaps[0].missing.reason),
+                "{count:message} of {sender_member} {count|was|were} lost on the way here; raims "
+                "counts none." if told else
+                "{count:number} of {sender_member} {count|is|are} not in this capture; no packet "
+                "was surely given up.",
+                seqnos=[(gap.first, gap.stop) for gap in gaps[:MAX_RANGES]],
+                mark=gaps[0].mark,
+                evidence=[(gap.mark, f"#{gap.stop} after #{gap.first - 1}")
+                          for gap in gaps[:MAX_EVIDENCE]],
+                facts={"count": sum(gap.stop - gap.first for gap in gaps)},
+                severity=None if told else Severity.INFO,
             )  # fmt: skip
 
     def _conversation_findings(self) -> Iterator[Finding]:
@@ -382,6 +474,11 @@ class _Reporter(Reporter):
                         _Subject("", peer.bridge), "RA010",
                         "{count:point-to-point message} of {sender_member} {count|was|were} lost.",
                         {"count": peer.inbox_loss.count},
+                        peer.inbox_steps[0][0] if peer.inbox_steps else None,
+                        evidence=[
+                            (mark, f"{word} number {to} after {last}")
+                            for mark, word, last, to in peer.inbox_steps[:MAX_EVIDENCE]
+                        ],
                     )  # fmt: skip
                 if peer.null_route.count and self._earlier(observer):
                     yield self._about(
@@ -390,31 +487,55 @@ class _Reporter(Reporter):
                         "that is known, but {changes:change} of this daemon's subscriptions "
                         "{changes|was|were} made before the capture.",
                         {"count": peer.null_route.count, "changes": self._earlier(observer)},
-                        certainty=Certainty.UNDECIDABLE,
+                        claim=UNDECIDABLE,
                     )  # fmt: skip
-                if peer.not_subscribed.count:
+                if peer.not_subscribed.count and not (self._earlier(observer) or observer.unseen):
                     yield self._about(
                         _Subject("", peer.bridge), "RA009",
                         "{count:message} of {sender_member} matched no subscription.",
                         {"count": peer.not_subscribed.count},
                     )  # fmt: skip
+            if observer.unseen:
+                yield self._about(
+                    nobody, "RA029",
+                    "{count:change} of {receiver_member}'s subscriptions {count|is|are} not in "
+                    "this capture ({steps}).",
+                    {
+                        "count": observer.unseen_changes,
+                        "steps": ", ".join(f"{a} \u2192 {b}" for _, a, b in observer.unseen[:4]),
+                    },
+                    observer.unseen[0][0],
+                )  # fmt: skip
         for bridge in sorted(engine.users):
-            skew = self._skew(bridge)
+            skew = None if self._clock_off else self._skew(bridge)
             if skew is not None:
                 yield self._about(
                     _Subject("", bridge), "RA016",
                     "The clock of {sender_member} is {skew} s off the capture's.",
-                    {"skew": f"{skew / SECOND_NS:+.3f}"},
+                    {"skew": f"{skew / SECOND_NS:+.3f}"}, claim=_CLOCKS,
                 )  # fmt: skip
         yield from self._restarts()
         yield from self._notices()
-        for publisher, subject, mark in engine.incomplete:
+        for one in engine.incomplete:
+            sure = one.missing.certainty
+            lost = sure is not Certainty.UNDECIDABLE
             yield self._about(
-                _Subject("", publisher), "RA023",
-                "A message of {sender_member} on {subject} never became complete.",
-                {"subject": subject}, mark,
+                _Subject("", one.publisher), "RA023",
+                "A message of {sender_member} on {subject} never became complete." if lost else
+                "A message of {sender_member} on {subject} is not complete in this capture.",
+                {"subject": one.subject}, one.mark,
+                Claim(sure, why="" if lost else one.missing.reason),
+                [(one.mark, "its first piece"), (one.next, "the first piece of the next one")],
+                None if lost else Severity.INFO,
             )  # fmt: skip
         yield from self._joins()
+        if not self.known and engine.first_ns is not None:
+            yield self._about(
+                nobody, "CP010",
+                "It is not known at whose interface this capture was taken, so what daemons "
+                "received and lost cannot be told.",
+                {},
+            )  # fmt: skip
 
     def _earlier(self, observer: Observer) -> int:
         """Changes of the observer's subscriptions that nobody knows; 0 where the user states them,
@@ -426,30 +547,40 @@ class _Reporter(Reporter):
 
     def _about(
         self, about: _Subject, rule: str, text: str, facts: dict[str, Any],
-        mark: Mark | None = None, certainty: Certainty = Certainty.PROVEN,
+        mark: Mark | None = None, claim: Claim = SHOWN,
+        evidence: Iterable[tuple[Mark, str]] = (), severity: Severity | None = None,
     ) -> Finding:  # fmt: skip
-        finding = self.make(about, rule, certainty, text, mark=mark, facts=facts)
-        return Finding(
-            finding.rule, finding.certainty, finding.text, "raims", None, finding.frame,
-            finding.at_ns, (), finding.evidence, finding.facts, finding.severity,
-        )  # fmt: skip
+        finding = self.make(
+            about, rule, claim, text, mark=mark, facts=facts, evidence=evidence, severity=severity
+        )
+        return replace(finding, system="raims", stream=None)
 
     def _restarts(self) -> Iterator[Finding]:
-        seen: dict[tuple[str | None, str | None], str] = {}
+        """Starts of one daemon by the times that they tell, whatever order they came in."""
+        starts: dict[tuple[str | None, str | None], list[Peer]] = {}
         for peer in self.engine.users.values():
-            who = (peer.user, peer.address)
-            if who in seen and peer.first is not None and peer.user:
+            if peer.user and peer.first is not None:
+                starts.setdefault((peer.user, peer.address), []).append(peer)
+        for peers in starts.values():
+            told = sum(p.start_ns is not None for p in peers) == len(peers)
+            different = len({p.start_ns for p in peers}) == len(peers)
+            if told:
+                peers.sort(key=lambda p: p.start_ns or 0)
+            for before, peer in pairwise(peers):
+                assert before.first is not None and peer.first is not None
                 yield self._about(
                     _Subject("", peer.bridge), "RA022", "{sender_member} has restarted.", {},
-                    peer.first,
+                    peer.first, SHOWN if told and different else LIKELY,
+                    [(before.first, "the start before"), (peer.first, "this start")],
                 )  # fmt: skip
-            seen[who] = peer.bridge
 
     def _notices(self) -> Iterator[Finding]:
+        seen: set[tuple[object, ...]] = set()
         for notice in self.engine.notices:
-            own = notice.receiver == self.engine.observer.bridge
-            if own:
+            same = (notice.receiver, notice.publisher, notice.subject, notice.seqno, notice.total)
+            if notice.receiver == self.engine.observer.bridge or same in seen:
                 continue
+            seen.add(same)
             yield self._about(
                 _Subject("", notice.publisher or ""), "RA011",
                 "{reporter_member} reports {count} lost messages of {sender_member} on {subject}, "
@@ -460,7 +591,7 @@ class _Reporter(Reporter):
                     "subject": notice.subject,
                     "total": notice.total,
                 },
-                notice.mark,
+                notice.mark, evidence=[(notice.mark, "the loss notice")],
             )  # fmt: skip
         for observer in self.engine.observers if self.known else ():
             self._observer = observer
@@ -469,30 +600,66 @@ class _Reporter(Reporter):
     def _own_notices(self, observer: Observer) -> Iterator[Finding]:
         """What the observer told its peers beside what it must have told them (raims.md 10.3)."""
         own = [n for n in self.engine.notices if n.receiver == observer.bridge]
+        whole = self.engine.is_whole(observer) is None
+        told: dict[str | None, Notice] = {}
         for notice in own:
             about = _Subject("", notice.publisher or "")
             due = observer.notices.of(notice)
             how = None if due is None else raims_notices.wrong(notice, due)
             if due is None and not observer.notices.unlisted:
                 how = "a loss that the replay does not have"
-            if how is not None:
+            if how is not None and whole:
                 yield self._about(
                     about, "RA012", "This daemon tells {sender_member} of {how}, on {subject}.",
                     {"how": how, "subject": notice.subject}, notice.mark,
+                    absence(BEGINNING, notice.mark.frame, timed=True),
+                    [(notice.mark, "the loss notice")],
                 )  # fmt: skip
-            if due is not None and not due.at_once:
+            elif due is None:
+                yield self._about(
+                    about, "RA001",
+                    "This daemon counted {count} lost messages of {sender_member} on {subject}; "
+                    "they are behind what this capture holds of it.",
+                    {
+                        "count": "an unknown number of" if notice.restart else notice.count,
+                        "subject": notice.subject,
+                    },
+                    notice.mark, LIKELY, [(notice.mark, "the loss notice")],
+                )  # fmt: skip
+            before = told.get(notice.publisher)
+            told[notice.publisher] = notice
+            if before is None or before.seqno == notice.seqno:
+                continue
+            if 0 <= notice.mark.at_ns - before.mark.at_ns < raims_notices.THROTTLED_NS:
                 yield self._about(
                     about, "RA028",
                     "This daemon tells {sender_member} of a loss on {subject} within 10 s of the "
-                    "loss before.",
+                    "notice before.",
                     {"subject": notice.subject}, notice.mark,
+                    Claim(Certainty.LIKELY, Rests(timed=True)),
+                    [(before.mark, "the notice before"), (notice.mark, "this one")],
                 )  # fmt: skip
         for due in observer.notices.missing(own):
-            yield self._about(
-                _Subject("", due.publisher), "RA027",
-                "This daemon never tells {sender_member} of a loss on {subject}.",
-                {"subject": due.subject}, due.mark,
-            )  # fmt: skip
+            yield from self._untold(observer, due, whole=whole)
+
+    def _untold(
+        self, observer: Observer, due: raims_notices.Due, *, whole: bool
+    ) -> Iterator[Finding]:
+        """RA027: a loss that is one, and all that was said to its publisher afterwards."""
+        stream = observer.streams.get((due.publisher, due.subject))
+        losses = [] if stream is None else [x for x in stream.truth.losses if x.before == due.seqno]
+        span = self.engine.inbox_span(observer, due.publisher, due.mark.at_ns)
+        if not losses or self._sure(losses[0])[0] is not Certainty.PROVEN or span is None:
+            return
+        claim = absence(due.mark.frame, END if span.mark is None else span.mark.frame,
+                        certified=whole, timed=True)  # fmt: skip
+        yield self._about(
+            _Subject("", due.publisher), "RA027",
+            "This daemon never tells {sender_member} of a loss on {subject}.",
+            {"subject": due.subject}, due.mark, claim,
+            [(due.mark, "the message behind the loss"),
+             *([] if span.mark is None else [(span.mark, f"no notice {span.says}")])],
+        )  # fmt: skip
 
     # -- convergence -----------------------------------------------------------------------------
 
@@ -500,10 +667,12 @@ class _Reporter(Reporter):
         """Losses and loss notices against joins of the same stream and frame."""
         convergence = self.engine.convergence
         for observer in self.engine.observers:
+            self._observer = observer
             for stream in observer.streams.values():
                 for loss in stream.truth.losses:
-                    if not loss.lower:
-                        if loss.missing_sqns:
+                    sure = self._sure(loss)[0]
+                    if not loss.lower or sure is not Certainty.PROVEN:
+                        if loss.missing_sqns or loss.lower:
                             convergence.doubt(
                                 observer.bridge, stream.publisher, stream.subject,
                                 frame_of(loss.after or 0), _GIVEN_UP,
@@ -511,40 +680,54 @@ class _Reporter(Reporter):
                         continue
                     if loss.before is None:
                         continue
-                    for seqno in {frame_of(loss.after or 0), frame_of(loss.before)}:
+                    for frame in _frames_of(loss):
                         convergence.contradict(
-                            observer.bridge, stream.publisher, stream.subject, seqno, loss.mark,
+                            observer.bridge, stream.publisher, stream.subject, frame, loss.mark,
                             "messages of it were lost",
                         )  # fmt: skip
         for notice in self.engine.notices:
             if notice.publisher and notice.subject and notice.seqno is not None:
-                convergence.contradict(
-                    notice.receiver, notice.publisher, notice.subject, frame_of(notice.seqno),
-                    notice.mark, "its receiver reports loss",
-                )  # fmt: skip
+                told = self._frame_lost(notice)
+                if told is not None:
+                    convergence.contradict(
+                        notice.receiver, notice.publisher, notice.subject, told,
+                        notice.mark, "its receiver reports loss",
+                    )  # fmt: skip
+
+    def _frame_lost(self, notice: Notice) -> int | None:
+        """The time frame of what a notice says was lost: where the number behind begins a frame,
+        the one that its chain names; null: not known."""
+        assert notice.seqno is not None
+        if base_of(notice.seqno) != 1:
+            # an unknown number may be a late copy's, which is no loss
+            return None if notice.restart else frame_of(notice.seqno)
+        for observer in self.engine.observers:
+            stream = observer.streams.get((notice.publisher or "", notice.subject or ""))
+            if stream is not None and frame_of(notice.seqno) in stream.chains:
+                return frame_of(stream.chains[frame_of(notice.seqno)])
+        return None
 
     def _joins(self) -> Iterator[Finding]:
-        for join in self.engine.convergence.joins:
+        convergence = self.engine.convergence
+        for join in convergence.joins:
             about = _Subject(f"{join.publisher}|{join.subject}", join.publisher)
-            if join.verdict is Uninterrupted.CONTRADICTED:
+            verdict = convergence.verdict(join)
+            if verdict is Uninterrupted.CONTRADICTED:
+                mark, why = join.contradicted_by[0]
                 yield self._about(
                     about, "RA013",
                     "{subject} of {sender_member} was joined at {seqno}, and {why}.",
-                    {
-                        "subject": join.subject,
-                        "seqno": shown(join.seqno),
-                        "why": join.contradicted_by[0][1],
-                    },
-                    join.contradicted_by[0][0],
+                    {"subject": join.subject, "seqno": shown(join.seqno), "why": why},
+                    mark, SHOWN, [(join.mark, "the first message for it"), (mark, why)],
                 )  # fmt: skip
-            elif join.verdict is not Uninterrupted.YES:
+            elif verdict is not Uninterrupted.YES:
                 yield self._about(
                     about, "RA014", "{subject} of {sender_member}, joined at {seqno}: {why}.",
                     {
                         "subject": join.subject, "seqno": shown(join.seqno),
-                        "why": str(join.verdict),
+                        "why": str(verdict),
                     },
-                    join.mark, Certainty.UNDECIDABLE,
+                    join.mark, UNDECIDABLE,
                 )  # fmt: skip
 
     # -- tables ----------------------------------------------------------------------------------
@@ -626,8 +809,8 @@ class _Reporter(Reporter):
                     "shown": shown(join.seqno),
                     "number": base_of(join.seqno),
                     "started_ns": start_of(join.seqno),
-                    "converged_ns": join.converged_ns,
-                    "verdict": str(join.verdict),
+                    "converged_ns": engine.convergence.converged_ns(join),
+                    "verdict": str(engine.convergence.verdict(join)),
                     "undecided": join.undecided,
                     "frame": join.mark.frame,
                     "at_ns": join.mark.at_ns,
@@ -660,25 +843,36 @@ class _Reporter(Reporter):
         """A row of ``show loss``, and the truth beside it."""
         lower, upper, false = 0, 0, 0
         bounded = True
+        unknown: dict[str, str] = (
+            dict.fromkeys(_COUNTERS, _EARLIER) if self._earlier(observer) else {}
+        )
+        if observer.unseen:
+            unknown |= dict.fromkeys(_COUNTERS, _UNSEEN)
         for (publisher, _), stream in observer.streams.items():
             if publisher != peer.bridge:
                 continue
-            lower += stream.truth.lower
+            why = self._doubt(stream, observer)
+            if why is not None:
+                unknown |= dict.fromkeys(("msg_loss", "lost", "false_loss"), why)
+            least, most = _bounds(stream)
+            lower += least
             false += stream.false_loss
-            if stream.truth.upper is None:
+            if most is None:
                 bounded = False
             else:
-                upper += stream.truth.upper
+                upper += most
+        told = "lost" not in unknown
         row: dict[str, Any] = {
             "observer": observer.bridge,
             "start": number,
             "bridge": peer.bridge,
             "user": f"{peer.user or '?'}.{peer.uid}",
-            "lost_lower": lower,
-            "lost_upper": upper if bounded else None,
-            "false_loss": false,
+            "lost_lower": lower if told else None,
+            "lost_upper": upper if bounded and told else None,
+            "false_loss": false if told else None,
+            "told_loss": peer.told_loss,
             "began_before": self.engine.began_before(observer),
-            "unknown": dict.fromkeys(_COUNTERS, _EARLIER) if self._earlier(observer) else {},
+            "unknown": unknown,
             "skew_least_ns": peer.skew[0] if peer.skew else None,
             "skew_most_ns": peer.skew[1] if peer.skew else None,
         }
@@ -689,8 +883,8 @@ class _Reporter(Reporter):
             ("msg_loss", peer.msg_loss),
             ("ibx_loss", peer.inbox_loss),
         ):
-            row[name] = counted.count
-            row[f"{name}_ns"] = counted.at_ns
+            row[name] = None if name == "msg_loss" and not told else counted.count
+            row[f"{name}_ns"] = None if row[name] is None else counted.at_ns
         return row
 
     def _windows(self, observer: Observer, number: int) -> dict[str, Any]:
@@ -702,6 +896,7 @@ class _Reporter(Reporter):
             "address": self.engine.address,
             "from_ns": observer.start_ns if number else self.engine.first_ns,
             "to_ns": self._until(number),
+            "doubt": self.engine.is_whole(observer),
         }
         row |= _memory("sub", sub)
         row["sub_size_unknown"] = _UID_MAPS if observer.window.shared else None
@@ -725,14 +920,45 @@ class _Reporter(Reporter):
         """
         for observer in self.engine.observers:
             peer = observer.peers.get(bridge)
-            if peer is None or not peer.skew:
+            if peer is None or not peer.skew or peer.clock_pairs < LEAST_PAIRS:
                 continue
-            least, most = peer.skew
-            if least > SKEW_NS:
-                return -least
-            if most < -SKEW_NS:
-                return -most
+            skew = _off(peer.skew)
+            if skew is not None:
+                return skew
         return None
+
+    def _capture_clock_off(self) -> bool:
+        """Are the clocks of several daemons off alike? Then it is the capture's."""
+        own = self.engine.own_skew
+        off = [self._skew(bridge) for bridge in self.engine.users]
+        off += [_off(own)] if own else []
+        found = [skew for skew in off if skew is not None]
+        return len(found) > 1 and (min(found) > 0 or max(found) < 0)
+
+
+def _off(skew: list[int]) -> int | None:
+    """How far a clock is off, by the least and the most that capture time is ahead of it."""
+    least, most = skew
+    if least > SKEW_NS:
+        return -least
+    return -most if most < -SKEW_NS else None
+
+
+def _bounds(stream: Stream) -> tuple[int, int | None]:
+    """The least and the most of a stream that was lost, as far as it can be told."""
+    if not stream.glsno:
+        return stream.truth.lower, stream.truth.upper
+    lost = sum(gap.stop - gap.first for gap in stream.gaps if gap.missing.count)
+    return lost, lost
+
+
+def _frames_of(loss: Loss) -> set[int]:
+    """Time frames of which messages are lost: up to the number behind, if any before it are of its
+    frame."""
+    frames = {frame_of(loss.after or 0)}
+    if loss.before is not None and base_of(loss.before) > 1:
+        frames.add(frame_of(loss.before))
+    return frames
 
 
 def _memory(side: str, window: Rotation[Any]) -> dict[str, Any]:

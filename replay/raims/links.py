@@ -5,22 +5,103 @@ any other (TCP) is in order by itself. Messages behind a hole wait here.
 """
 
 import heapq
-from bisect import bisect_left, insort
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
 from typing import Any, Final
 
-from seqaudit.decoders.contract.events import Kind
+from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.pgm.window import Fate, PgmWindow, WindowSettings
+from seqaudit.replay.contract.finding import Certainty
+from seqaudit.replay.pgm.window import Fate, Hole, PgmWindow, WindowSettings
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.sequence.ranges import Range
+from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 MAX_HELD: Final = 200_000
 #: Waits that end within this time of each other end in one pass of the timer.
 SAME_PASS_NS: Final = 1_000_000
 #: Packets that only the sender of a TSI sends.
 FROM_SENDER: Final = frozenset({"ODATA", "RDATA", "SPM", "NCF"})
+#: How holes end that no longer miss anything.
+_CAME: Final = (Fate.LATE, Fate.REPAIRED, Fate.FOREIGN)
+#: How far back a packet may be that would have come just now.
+RECENT_SQNS: Final = 65_536
 
 Ready = tuple[Event, Mark, bool]  # a message, when it is handed on, whether it had waited
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What of a link did not come between two of its packets, as far as the capture shows.
+
+    Attributes:
+        holes: packets that the capture does not hold; how sure it is that they were lost is theirs
+            to say, and may change as long as the capture goes on.
+        cut: packets that came, of which the snap length left only the beginning.
+        sure: of a link without numbers of its own, how sure it is that what did not come was not
+            captured because it was lost; null: by the holes.
+        why: why that is not proven, a clause.
+    """
+
+    holes: tuple[Hole, ...] = ()
+    cut: int = 0
+    sure: Certainty | None = None
+    why: str = ""
+
+    @property
+    def count(self) -> int:
+        """Packets that are not here, or not whole."""
+        return sum(hole.count for hole in self.holes) + self.cut
+
+    def lost(self, *sure: Certainty) -> int:
+        """Packets of which it is so sure that they were lost."""
+        return sum(hole.count for hole in self.holes if hole.loss in sure)
+
+    @property
+    def certainty(self) -> Certainty:
+        """How sure it is that all that was in them was lost, and nothing else is missing."""
+        if self.sure is not None:
+            return self.sure
+        if self.cut or not self.holes:
+            return Certainty.UNDECIDABLE
+        losses = {hole.loss for hole in self.holes}
+        for sure in (Certainty.UNDECIDABLE, Certainty.LIKELY):
+            if sure in losses:
+                return sure
+        return Certainty.PROVEN
+
+    @property
+    def reason(self) -> str:
+        """Why it is not proven that something was lost; empty if it is."""
+        if self.why or self.certainty is Certainty.PROVEN:
+            return self.why
+        if self.cut:
+            return f"{_packets(self.cut)} before it {_were(self.cut)} cut by the snap length"
+        unsure = self.count - self.lost(Certainty.PROVEN)
+        if unsure:
+            return f"{_packets(unsure)} before it {_were(unsure)} not captured, nor surely given up"
+        return "no packet before it is missing on this link"
+
+
+#: Bytes of a TCP connection without a hole.
+BYTES_WHOLE: Final = Missing(sure=Certainty.PROVEN)
+OTHER_LINK: Final = Missing(
+    sure=Certainty.UNDECIDABLE, why="the messages on both sides came on different links"
+)
+RECONNECTED: Final = Missing(
+    sure=Certainty.LIKELY, why="the messages on both sides came on different connections"
+)
+BYTES_MISSING: Final = Missing(
+    sure=Certainty.UNDECIDABLE, why="bytes of the connection are missing here (CP012)"
+)
+SECRET: Final = Missing(sure=Certainty.UNDECIDABLE, why="another link is encrypted")
+
+
+def _packets(count: int) -> str:
+    return f"{count} packet" if count == 1 else f"{count} packets"
+
+
+def _were(count: int) -> str:
+    return "was" if count == 1 else "were"
 
 
 class PgmLink:
@@ -31,8 +112,10 @@ class PgmLink:
         self.window = PgmWindow(settings)
         self.sender: str | None = None
         self.dropped = 0  # messages of packets that had come before
-        self.lost: list[tuple[int, int]] = []  # sqns given up: first and how many, ascending
-        self.unasked = False  # some of them were never asked for: the capture may have missed them
+        self.lost: list[Hole] = []  # that were given up or may have come, ascending
+        self.cut = RangeSet()  # sqns that came, and are captured only in part
+        self.cut_ns: int | None = None  # the last of them
+        self.repairing = False  # the packet that came last is a repair
         self._address = address
         self._fresh: list[Range] = []
         self._stop = -1
@@ -63,6 +146,10 @@ class PgmLink:
             window.told_trail(window.unwrap(event.stamp), mark)
         if event.kind in (Kind.DATA, Kind.RETRANSMISSION) and event.seqno is not None:
             first = window.unwrap(event.seqno)
+            self.repairing = event.kind is Kind.RETRANSMISSION
+            if event.flags & Flag.CUT:
+                self.cut.add(first, first + event.count)
+                self.cut_ns = event.last_mark().at_ns
             fresh = window.accept(
                 first,
                 first + event.count,
@@ -97,7 +184,7 @@ class PgmLink:
         if self.own:
             return not self.window.ended
         word, seqno = row[12], row[13]
-        if word == "ODATA" and seqno is not None:
+        if word == "ODATA" and seqno is not None and not row[18] & Flag.CUT:
             stop = seqno + row[15]
             first = self.window.lead
             if not self.window.goes_on(seqno, stop, Mark(row[3], row[5])):
@@ -106,6 +193,7 @@ class PgmLink:
             fresh = (first, self.window.next)
             self._fresh = [*self._fresh[-1:], fresh] if first == self._stop else [fresh]
             self._stop = self.window.next
+            self.repairing = False
         elif word != "SPM" or seqno is None or not self.window.knows(seqno):
             return False
         self._mark = Mark(row[1], row[4])
@@ -167,23 +255,29 @@ class PgmLink:
         self._mark = Mark(ended.frame if ended is not None else 0, at_ns)
         return [*ready, *self._release(self._mark)]
 
-    def lost_between(self, sqn: int, other: int) -> int:
-        """How many sqns in between were given up."""
-        between = self.lost[
-            bisect_left(self.lost, (sqn + 1, 0)) : bisect_left(self.lost, (other, 0))
-        ]
-        return sum(count for _, count in between)
+    def between(self, sqn: int, other: int) -> Missing:
+        """What of the sqns in between did not come."""
+        low = bisect_left(self.lost, sqn + 1, key=_sqn)
+        high = bisect_right(self.lost, other - 1, key=_sqn)
+        holes = [hole for hole in self.window.holes.values() if sqn < hole.sqn < other]
+        cut = sum(b - a for a, b in self.cut.within(sqn + 1, other))
+        return Missing((*self.lost[low:high], *holes), cut)
 
-    def open_after(self, sqn: int) -> int:
-        """Sqns behind one that were given up or are still missing."""
-        missing = sum(1 for hole in self.window.holes if hole > sqn)
-        return missing + sum(count for first, count in self.lost if first > sqn)
+    def behind(self, sqn: int) -> Missing:
+        """What did not come of those behind one."""
+        return self.between(sqn, 1 << 62)
+
+    def doubtful_since(self, at_ns: int) -> bool:
+        """May something have come since then that the capture does not hold?"""
+        last = self.lost[bisect_left(self.lost, self.window.next - RECENT_SQNS, key=_sqn) :]
+        if any(h.revealed.at_ns >= at_ns and h.loss is not Certainty.PROVEN for h in last):
+            return True
+        return self.cut_ns is not None and self.cut_ns >= at_ns
 
     def _release(self, mark: Mark, below: int | None = None) -> list[Ready]:
         for hole in self.window.take_ended():
-            if hole.fate not in (Fate.LATE, Fate.REPAIRED):
-                insort(self.lost, (hole.sqn, hole.count))
-                self.unasked |= hole.fate is Fate.UNASKED
+            if hole.fate not in _CAME:
+                self.lost.insert(bisect_left(self.lost, hole.sqn, key=_sqn), hole)
         ready: list[Ready] = []
         stop = self.window.next if below is None else min(below, self.window.next)
         while self._held and self._held[0][0] < stop:
@@ -192,7 +286,11 @@ class PgmLink:
 
 
 class InboxLink:
-    """One direction of an inbox connection: in order, once (raims.md 3)."""
+    """One direction of an inbox connection: in order, once (raims.md 3).
+
+    A number that the receiver has acknowledged it had, whether the capture holds it or not: what
+    waits behind it goes on.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -200,12 +298,21 @@ class InboxLink:
         self.repairs = 0
         self.duplicates = 0
         self.acks = 0
-        self._ident: int | None = None
+        self.uncaptured = 0  # packets that the receiver had, and the capture does not hold
+        self.sent = RangeSet()  # numbers that were captured, in the connection's latest life
+        self.sent_ns: list[tuple[int, int]] = []  # when the highest number grew: (time, number)
+        self.doubted_ns: int | None = None  # when something was last found to be missing
+        self.ident: int | None = None
         self._next: int | None = None
         self._accepted = False
         self._held: list[tuple[int, int, Event]] = []
         self._order = 0
         self._waiting: set[int] = set()
+
+    def reverse(self) -> str:
+        """The name of the other direction."""
+        source, _, destination = self.name.removeprefix("inbox:").partition(">")
+        return f"inbox:{destination}>{source}"
 
     def packet(self, event: Event) -> list[Ready]:
         """The header of an inbox datagram."""
@@ -213,12 +320,10 @@ class InboxLink:
             self.acks += event.count
             return []
         assert event.seqno is not None
-        self.packets += event.count
-        if event.kind is Kind.RETRANSMISSION:
-            self.repairs += event.count
+        self.count(event)
         ident = (event.conn_id or 0) & 1023
-        if ident != self._ident:
-            self._ident, self._held = ident, []
+        if ident != self.ident:
+            self.ident, self._held = ident, []
             self._next = event.seqno if self._next is None else 1
             self._waiting.clear()
         assert self._next is not None
@@ -231,13 +336,46 @@ class InboxLink:
             self._waiting.update(range(first, min(stop, first + 1000)))
             return []
         self._next = max(self._next, stop)
-        while self._next in self._waiting:
-            self._waiting.discard(self._next)
-            self._next += 1
-        ready: list[Ready] = []
-        while self._held and self._held[0][0] < self._next and self._held[0][0] < first:
-            ready.append((heapq.heappop(self._held)[2], event.first_mark(), True))
-        return ready
+        self._join()
+        return self._ready(event.first_mark(), first)
+
+    def count(self, event: Event) -> None:
+        """A data packet was captured, whoever gets it."""
+        assert event.seqno is not None
+        self.packets += event.count
+        self.repairs += event.count if event.kind is Kind.RETRANSMISSION else 0
+        grows = not self.sent or event.seqno >= self.sent.stop()
+        if grows and len(self.sent_ns) < MAX_HELD:
+            self.sent_ns.append((event.at_ns, event.seqno))
+        self.sent.add(event.seqno, event.seqno + event.count)
+
+    def whole(self, from_ns: int, to_ns: int) -> tuple[int, int] | None:
+        """The numbers sent from before one time to behind another, if the capture holds them all;
+        null: it does not, or nobody can tell.
+        """
+        before = [number for at_ns, number in self.sent_ns if at_ns <= from_ns]
+        behind = [number for at_ns, number in self.sent_ns if at_ns >= to_ns]
+        if not behind or (not before and behind[0] != 1 and self.sent.first() != 1):
+            return None
+        first = before[-1] if before else 1
+        if first > behind[0] or self.sent.missing(first, behind[0] + 1):
+            return None
+        return first, behind[0]
+
+    def waits(self, event: Event) -> bool:
+        """Does something wait that this packet of the other direction may acknowledge?"""
+        return bool(self._waiting) and event.details().get("dest_id") == self.ident
+
+    def acknowledged(self, seqno: int, mark: Mark) -> list[Ready]:
+        """The receiver says that it had everything up to this number."""
+        if self._next is None or seqno < self._next or not self._waiting:
+            return []
+        self.uncaptured += seqno + 1 - self._next - sum(n <= seqno for n in self._waiting)
+        self.doubted_ns = mark.at_ns
+        self._waiting = {n for n in self._waiting if n > seqno}
+        self._next = seqno + 1
+        self._join()
+        return self._ready(mark, self._next)
 
     def message(self, event: Event) -> list[Ready]:
         """A message of the datagram whose header came last."""
@@ -252,3 +390,21 @@ class InboxLink:
             waited = self._held[0][0] != seqno
             ready.append((heapq.heappop(self._held)[2], event.first_mark(), waited))
         return ready
+
+    def _join(self) -> None:
+        assert self._next is not None
+        while self._next in self._waiting:
+            self._waiting.discard(self._next)
+            self._next += 1
+
+    def _ready(self, mark: Mark, below: int) -> list[Ready]:
+        """What waited and is in order now, below a number whose messages come yet."""
+        assert self._next is not None
+        ready: list[Ready] = []
+        while self._held and self._held[0][0] < min(self._next, below):
+            ready.append((heapq.heappop(self._held)[2], mark, True))
+        return ready
+
+
+def _sqn(hole: Hole) -> int:
+    return hole.sqn

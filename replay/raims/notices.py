@@ -14,6 +14,8 @@ from seqaudit.replay.raims.seqno import key
 from seqaudit.replay.sequence.gaps import Mark
 
 QUIET_NS: Final = 10_000_000_000
+#: Two notices so close together are not throttled, less what two clocks may differ by.
+THROTTLED_NS: Final = QUIET_NS - 100_000_000
 #: A daemon sends its notice at once; within this time at the latest it is in the capture.
 SENT_NS: Final = 1_000_000_000
 MAX_LOSSES: Final = 10_000
@@ -81,14 +83,14 @@ class Notices:
     def __init__(self) -> None:
         self.losses: list[Due] = []
         self.unlisted = 0
-        self.last_told_ns: dict[str, int] = {}  # any point-to-point message of the observer
+        self.last_told: dict[str, tuple[str, Mark]] = {}  # any point-to-point message: its link
         self._last_ns: dict[str, int] = {}
         self._known: dict[str, bool] = {}  # a loss of known size since the last notice
         self._by_seqno: dict[tuple[str, str, int], Due] = {}
 
-    def told(self, peer: str, at_ns: int) -> None:
+    def told(self, peer: str, link: str, mark: Mark) -> None:
         """A point-to-point message of the observer to a peer was captured."""
-        self.last_told_ns[peer] = at_ns
+        self.last_told[peer] = link, mark
 
     def lost(
         self, publisher: str, subject: str, count: int | None, total: int, seqno: int, mark: Mark
@@ -113,14 +115,12 @@ class Notices:
         return self._by_seqno.get((notice.publisher, notice.subject, key(notice.seqno)))
 
     def missing(self, notices: list[Notice]) -> list[Due]:
-        """Losses that had to be told at once and were not, where the capture would show it."""
+        """Losses that had to be told at once, and of which no notice was captured."""
         sent = {(n.publisher, key(n.seqno)) for n in notices if n.seqno is not None}
         return [
             due
             for due in self.losses
-            if due.at_once
-            and (due.publisher, key(due.seqno)) not in sent
-            and self.last_told_ns.get(due.publisher, 0) >= due.mark.at_ns + SENT_NS
+            if due.at_once and (due.publisher, key(due.seqno)) not in sent
         ]
 
 

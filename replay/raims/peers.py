@@ -34,6 +34,12 @@ class Peer:
     msg_loss: Counted = field(default_factory=Counted)
     inbox_loss: Counted = field(default_factory=Counted)
     inbox: dict[str, int] = field(default_factory=dict)  # word -> last seqno
+    inbox_ns: dict[str, int] = field(default_factory=dict)  # and when it came
+    inbox_steps: list[tuple[Mark, str, int, int]] = field(default_factory=list)  # word, from, to
+    inbox_uncaptured: list[tuple[Mark, int]] = field(default_factory=list)
+    told_loss: int | None = None  # losses of it that the observer told it, in all
+    clock_pairs: int = 0  # messages that ``skew`` is of
+    doubted: bool = False  # it seemed dropped, and the capture may lack what it said
     ended: Mark | None = None  # BYE
     first: Mark | None = None
     #: capture time less publisher's time, ns: smallest and largest of messages that did not wait
@@ -45,11 +51,19 @@ class Peer:
     links: set[str] = field(default_factory=set)  # TCP links it has used
     closed: set[str] = field(default_factory=set)  # those it had when it was dropped
 
+    def is_silent(self, now_ns: int) -> bool:
+        """Was nothing heard of it for so long that it is dropped?"""
+        # the daemons of tcp-partition-1 and pub-restart-3 log 10 s at an interval of 4, 22 at 10
+        return self.heard_ns is not None and now_ns - self.heard_ns > self.limit_ns
+
+    @property
+    def limit_ns(self) -> int:
+        """For how long it may be silent."""
+        return 2 * self.interval_ns + 2_000_000_000
+
     def is_known(self, now_ns: int, link: str = "") -> bool:
         """Does the observer still take messages of it, on that link?"""
-        # the daemons of tcp-partition-1 and pub-restart-3 log 10 s at an interval of 4, 22 at 10
-        limit_ns = 2 * self.interval_ns + 2_000_000_000
-        if self.heard_ns is not None and now_ns - self.heard_ns > limit_ns:
+        if self.is_silent(now_ns):
             self.dropped, self.heard_ns = True, None
             self.closed |= self.links
         if link.startswith("tcp:"):
@@ -58,13 +72,7 @@ class Peer:
 
     def is_steady(self, now_ns: int, link: str) -> bool:
         """Is it known as before, and its clock? ``is_known`` would change nothing."""
-        limit_ns = 2 * self.interval_ns + 2_000_000_000
-        return not (
-            self.dropped
-            or (self.heard_ns is not None and now_ns - self.heard_ns > limit_ns)
-            or link in self.closed
-            or not self.skew
-        )
+        return not (self.dropped or self.is_silent(now_ns) or link in self.closed or not self.skew)
 
     def heard(self, word: str, interval: object, now_ns: int, link: str) -> None:
         """A message that says that it lives, or authenticates it."""

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.publisher import Why
 from seqaudit.replay.raims.seqno import BASE_BITS, base_of, frame_of, key
 from seqaudit.replay.raims.subscriber import Verdict
@@ -25,6 +26,29 @@ class Step:
     loss: Loss | None
     mark: Mark
     copy: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """A message that came again.
+
+    Attributes:
+        known: it was captured before as well.
+    """
+
+    verdict: Verdict
+    mark: Mark
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
+class NumberGap:
+    """GLSNO numbers [first, stop) that did not come before a message."""
+
+    first: int
+    stop: int
+    missing: Missing
+    mark: Mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +85,13 @@ class Stream:
         self.first_seqno: int | None = None
         self.zero = 0  # messages with base 0
         self.zero_marks: list[Mark] = []
+        self._zero_ids: set[int] = set()  # of their packets
         self.ignored = 0  # from a peer that was dropped: taken by nobody, counted by nobody
         self.unwanted = 0  # null route and not subscribed
         self.delivered: list[list[int]] = []  # half-open, in delivery order
         self.by_subject: Counter[str] = Counter()  # delivered, of GLSNO streams
         self.came: dict[str, RangeSet] = {}  # numbers that came by subject, of GLSNO streams
-        self.repeats: list[tuple[Verdict, Mark]] = []
+        self.repeats: list[Repeat] = []
         self.rows: Counter[str] = Counter()
         self.steps: list[Step] = []
         self.false_loss = 0
@@ -81,6 +106,14 @@ class Stream:
         self.followed = [0, 0]  # subscriptions of others that have been looked at, and patterns
         self.again: list[tuple[int, Mark]] = []  # frames that begin a second time
         self.network_duplicates = 0
+        self.gaps: list[NumberGap] = []  # of GLSNO numbers
+
+    def skipped(self, event: Event, missing: Missing, mark: Mark) -> None:
+        """Numbers of a GLSNO stream are missing before a message."""
+        assert event.seqno is not None
+        last = self.seen.stop() - 1
+        if key(event.seqno) > last and len(self.gaps) < MAX_NOTES:
+            self.gaps.append(NumberGap(last + 1, key(event.seqno), missing, mark))
 
     def sees(self, event: Event, mark: Mark, last: Mark) -> bool:
         """Messages that came once on their link; were any of them new?"""
@@ -98,6 +131,10 @@ class Stream:
             self.first, self.first_seqno = mark, event.seqno
         self.last = last
         if base_of(event.seqno) == 0 and not self.glsno:
+            if event.fresh_id is not None and event.fresh_id in self._zero_ids:
+                return False  # the same packet again
+            if event.fresh_id is not None and len(self._zero_ids) < MAX_FRAMES:
+                self._zero_ids.add(event.fresh_id)
             self.zero += event.count
             if len(self.zero_marks) < MAX_NOTES:
                 self.zero_marks.append(mark)

@@ -8,6 +8,7 @@ frame (raims.md 9, notes). Here the highest number ever seen is kept, and every 
 from dataclasses import dataclass
 from typing import Any, Final
 
+from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.seqno import base_of, frame_of, key
 from seqaudit.replay.raims.subscriber import Status, decide
 from seqaudit.replay.sequence.gaps import Mark
@@ -30,7 +31,9 @@ class Loss:
     Attributes:
         after, before: the seqnos on both sides; ``before`` is null at the end of the capture.
         upper: null where nothing bounds it.
-        missing_sqns: PGM sqns of the link that were given up in between; null: no PGM, not known.
+        missing_sqns: PGM sqns of the link that did not come in between; null: no PGM, not known.
+        missing: what of the link did not come in between, and how sure it is that it was lost.
+        told: where the daemon itself tells their publisher of them; null: no such notice.
     """
 
     after: int | None
@@ -41,6 +44,8 @@ class Loss:
     mark: Mark
     missing_sqns: int | None = None
     chained: bool = False
+    missing: Missing | None = None
+    told: Mark | None = None
 
     def row(self) -> dict[str, Any]:
         """For the report."""
@@ -68,13 +73,14 @@ class Truth:
         self.copies = 0  # messages at or below the highest
 
     def step(
-        self, seqno: int, stop: int, chain: int | None, missing_sqns: int | None, room: int,
+        self, seqno: int, stop: int, chain: int | None, missing: Missing | None, room: int,
         mark: Mark,
     ) -> Loss | None:  # fmt: skip
         """Messages [seqno, stop) came; the loss before them, if there may be one.
 
         Args:
-            missing_sqns: given up on the link since the last message of this stream.
+            missing: what did not come on the link since the last message of this stream; null:
+                nobody knows.
             room: messages of this stream that one PGM packet can hold at most.
         """
         if base_of(seqno) == 0:
@@ -91,6 +97,7 @@ class Truth:
             return None
         verdict = decide(seqno, high, 0 if chain is None else chain)
         self.high = stop - 1
+        missing_sqns = None if missing is None or missing.sure is not None else missing.count
         loss: Loss | None = None
         if verdict.row in ("raims-9.7", "raims-9.10") and verdict.counted:
             exact = key(seqno) - key(high) - 1
@@ -109,12 +116,28 @@ class Truth:
             loss = Loss(high, seqno, base_of(seqno) - 1, None, BY_BASE, mark, missing_sqns)
         if loss is None or verdict.status is Status.NEXT:
             return None
+        loss.missing = missing
         if loss.upper is None and missing_sqns is not None:
             loss.upper = max(loss.lower, missing_sqns * room)
             if not missing_sqns and not loss.lower:
                 loss.known_by = BY_SQNS
         self.add(loss)
         return loss
+
+    def tell(self, before: int, count: int | None, mark: Mark) -> None:
+        """The daemon says that it lost so many before this number; null: it does not know.
+
+        Where it says fewer than did not come here, it had the others.
+        """
+        for loss in self.losses:
+            if loss.before != before or loss.told is not None:
+                continue
+            loss.told = mark
+            if count is not None and loss.upper is not None and 0 < count < loss.lower:
+                self.lower -= loss.lower - count
+                if self.upper is not None:
+                    self.upper -= loss.upper - count
+                loss.lower = loss.upper = count
 
     def add(self, loss: Loss) -> None:
         """Count a loss, and keep it while there are few."""

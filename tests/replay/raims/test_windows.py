@@ -723,12 +723,12 @@ def test_a_notice_is_compared_with_the_loss_it_is_about(
     assert wrong(notice, due) == how
 
 
-def test_a_notice_is_missing_only_where_the_capture_would_show_it() -> None:
+def test_a_notice_is_due_for_a_loss_of_which_none_was_captured() -> None:
     made = Notices()
     made.lost("P", "_1.A", 3, 7, 11, Mark(1, T0))
-    assert made.missing([]) == []
-    made.told("P", T0 + SECOND)
     assert [due.seqno for due in made.missing([])] == [11]
+    told = Notice("ME", "P", "_1.A", 3, False, 7, 11, Mark(2, T0))
+    assert made.missing([told]) == []
 
 
 # --- parameters ---
