@@ -9,7 +9,7 @@ from seqaudit.cli.output.terminal import emit, render
 @click.command("rules")
 @click.argument("code", required=False)
 def command(code: str | None) -> int:
-    """List the rules with their codes, or explain one: meaning, detection, what to do, source.
+    """List the rules with their codes, or explain one: meaning, detection, what to do.
 
     \b
     Examples:
@@ -35,7 +35,6 @@ def command(code: str | None) -> int:
                 f"Meaning: {rule.meaning}",
                 f"Detected: {rule.detection}",
                 f"What to do: {rule.action}",
-                f"Source: {rule.source}",
             ]
         )
     )

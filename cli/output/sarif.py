@@ -101,7 +101,6 @@ def _rule(code: str) -> dict[str, Any]:
         ("Meaning", rule.meaning),
         ("Detected", rule.detection),
         ("What to do", rule.action),
-        ("Source", rule.source),
     )
     return {
         "id": code,

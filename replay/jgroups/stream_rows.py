@@ -15,9 +15,9 @@ SENDER, RECEIVER, BETWEEN = "sender", "receiver", "between"  # which end of a st
 
 NO_CAPACITY: Final = (
     "the capacity is not given, and the sender did not run into the same number of unacknowledged "
-    "messages twice (jgroups.md 6)"
+    "messages twice"
 )
-_NOT_HERE: Final = "not visible at this point of capture (jgroups.md 6)"
+_NOT_HERE: Final = "not visible at this point of capture"
 _MAY_HAVE_COME: Final = (
     "messages that this capture does not hold were not asked for either: the member may have had "
     "them (CP007)"

@@ -56,7 +56,7 @@ _WINDOW: Final = ("sub_window_size", "sub_window_count", "sub_window_time_ms")
 _COUNTERS: Final = ("null_rte", "repeat", "not_sub", "msg_loss")
 _EARLIER: Final = (
     "what the daemon subscribed to before the capture is in it only as a bloom filter, whose "
-    "format the reference does not give (raims.md 6); say it with raims.subscribed"
+    "format is not known; say it with raims.subscribed"
 )
 _OF_UNKNOWN_SIZE: Final = ("raims-9.12", "raims-14.1-11")
 _RESTARTS: Final = ("raims-9.11", "raims-14.1-11")
@@ -66,8 +66,8 @@ _CLOCKS: Final = Claim(Certainty.LIKELY, Rests(timed=True))
 #: So many messages or heartbeats say how far a clock is off.
 LEAST_PAIRS: Final = 3
 _UID_MAPS: Final = (
-    "subjects of several publishers have uid maps, whose size the reference does not give; the "
-    "tables are at least this large (raims.md 9)"
+    "subjects of several publishers have uid maps, whose size is not known; the "
+    "tables are at least this large"
 )
 _NO_OBSERVER: Final = "it is not known at whose interface the capture was taken"
 _NEEDS_OBSERVER: Final = frozenset(

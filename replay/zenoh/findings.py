@@ -343,7 +343,7 @@ class _Zenoh(Reporter):
         }
         self._in_document(row, subscriber)
         if role == "sender":
-            why = "what arrived is not visible at the sender (zenoh.md 11)"
+            why = "what arrived is not visible at the sender"
             for figure in UNSEEN_AT_SENDER:
                 row[figure] = None
                 row["unknown"][figure] = why

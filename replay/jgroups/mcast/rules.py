@@ -8,7 +8,7 @@ MCAST: Final[tuple[Rule, ...]] = (
     warning(
         "MC001", "loss-recovered",
         "Multicast messages were lost on the path to this member and repaired by retransmission.",
-        "A gap was revealed, asked for, and filled by a repair (table A1-A6 of the receiver).",
+        "A gap was revealed, asked for, and filled by a repair.",
         "Look at when and how much was lost; recovery took the time shown.",
         "jgroups.md 5.4, 6"),
     error(
