@@ -19,6 +19,7 @@ from typing import Any, Final
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.replay.stages.parameters import PARAMETERS, load_parameters
+from tests.agreement import statements
 from tests.agreement.findings_raims import Happened, finding_figures, read_data
 from tests.agreement.rows import Row
 
@@ -104,7 +105,9 @@ def compare_all(
         for scenario, node in places
     ]
     report = audit(inputs, options)
-    rows: list[Row] = []
+    rows: list[Row] = list(statements.rows_of_totals("raims", report))
+    for number, (scenario, node) in enumerate(places):
+        rows += statements.rows(scenario.name, node, report, number, more=more)
     for scenario in scenarios:
         views = {
             node: View(report, number)

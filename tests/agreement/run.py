@@ -9,7 +9,7 @@ from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.spark.session import Place
 from seqaudit.replay.jgroups.config import from_jgroups_config
-from tests.agreement import raims, zenoh
+from tests.agreement import findings_jgroups, raims, statements, zenoh
 from tests.agreement.figures import compare, share_out
 from tests.agreement.rows import Row
 from tests.agreement.truth import Scenario, find_scenarios
@@ -87,6 +87,10 @@ def agree(
     report = audit(inputs, options)
     for audited in share_out(places, report, configured):
         agreement.rows += compare(audited)
+        agreement.rows += findings_jgroups.finding_rows(audited, more=more)
+    for number, (scenario, vantage) in enumerate(places):
+        agreement.rows += statements.rows(scenario.name, vantage, report, number, more=more)
+    agreement.rows += statements.rows_of_totals("jgroups", report)
     return agreement
 
 

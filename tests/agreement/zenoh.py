@@ -11,6 +11,7 @@ from typing import Any, Final
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
+from tests.agreement import statements
 from tests.agreement.findings_zenoh import finding_rows
 from tests.agreement.happened_zenoh import Identity, numbers, to_ranges
 from tests.agreement.rows import Row
@@ -59,6 +60,9 @@ def compare_all(
             numbered[file] = at
             at += 1
         yield from compare(Part(scenario, report, numbered), more=more)
+        for file, number in numbered.items():
+            yield from statements.rows(scenario.name, file, report, number, more=more)
+    yield from statements.rows_of_totals("zenoh", report)
 
 
 def compare(part: Part, *, more: bool = False) -> Iterator[Row]:

@@ -1,0 +1,237 @@
+"""Laws that every report keeps: what its findings, gap rows and totals say of themselves.
+
+The times of frames are read from the capture files here, by a reader of its own. One row a capture
+and law: ours is what breaks the law, and the truth is that nothing does.
+"""
+
+import re
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from seqaudit.replay.stages.rules import RULES
+from tests.agreement.rows import Row
+
+Report = Mapping[str, Any]
+Finding = Mapping[str, Any]
+Broken = list[str]
+#: (figure, what breaks it, nothing)
+Law = tuple[str, Broken, Broken]
+
+PROVEN: Final = "proven"
+#: A capture's clock ticks in microseconds or finer.
+TICK_NS: Final = 1_000
+
+#: Rules whose finding is made when a time ran out, or by the daemon's own clock: not at its frame.
+NOT_AT_THEIR_FRAME: Final = frozenset({"ZN002", "RA001", "RA002"})
+#: Rules that name each thing they count by its number.
+COUNTING: Final = frozenset(
+    f"{family}{number:03}"
+    for family, numbers in {
+        "MC": (1, 2, 3, 4, 5, 10, 11, 12, 13),
+        "UC": (1, 2, 4, 5, 9, 10, 11, 23, 26, 29, 30, 32, 34, 39, 41, 43, 46),
+        "ZN": (1, 2, 4, 5, 14, 19, 20),
+        "PG": (1, 2, 3, 4),
+        "RA": (4,),
+    }.items()
+    for number in numbers
+)
+#: Rules that no capture of one place proves: what another did, or why nothing came.
+NEVER_PROVEN: Final = frozenset(
+    f"{family}{number:03}"
+    for family, numbers in {
+        "MC": (5, 7, 8),
+        "UC": (6, 14, 17, 19, 21, 25, 27, 34, 44),
+        "ZN": (7, 15),
+        "RA": (16,),
+    }.items()
+    for number in numbers
+)
+#: Rules that only the other end proves: at this one they are likely at most.
+NOT_HERE: Final = {"UC003": "sender", "UC004": "sender", "UC010": "receiver", "UC011": "receiver"}
+
+#: Step of a gap row -> the frame that ends it, and those that it is measured from, the first there.
+STEPS: Final = {
+    "revealed_after_ns": ("revealed_frame", ("lost_after_frame",)),
+    "requested_after_ns": ("requested_frame", ("revealed_frame",)),
+    "repaired_after_ns": ("repaired_frame", ("requested_frame", "revealed_frame")),
+    "delivered_after_ns": ("delivered_frame", ("revealed_frame",)),
+}
+
+
+def rows(
+    scenario: str, capture: str, report: Report, number: int, *, more: bool = False
+) -> Iterator[Row]:
+    """The laws as rows of one capture."""
+    severities = {code: str(rule.severity) for code, rule in RULES.items()}
+    found = [*laws(report, number, severities), *([defaults(report, number)] if more else [])]
+    for figure, ours, truth in found:
+        yield Row(scenario, capture, figure, ours, truth, "different" if ours else "equal")
+
+
+def rows_of_totals(system: str, report: Report) -> Iterator[Row]:
+    """The totals of a whole report as rows."""
+    for figure, ours, truth in totals(report):
+        verdict = "equal" if ours == truth else "different"
+        yield Row(f"all {system}", "*", f"total {figure}", ours, truth, verdict)
+
+
+@cache
+def frame_times(path: Path) -> list[int] | None:
+    """Time of each frame in ns; null where the file is neither pcap nor pcapng as it lies there."""
+    data = path.read_bytes()
+    if data[:4] == b"\x0a\x0d\x0d\x0a":
+        return list(_of_pcapng(data))
+    found = {b"\xd4\xc3\xb2\xa1": 1000, b"\x4d\x3c\xb2\xa1": 1}
+    if data[:4] not in found:
+        return None
+    times, at = [], 24
+    while at + 16 <= len(data):
+        seconds, part, captured, _ = struct.unpack("<IIII", data[at : at + 16])
+        times.append(seconds * 10**9 + part * found[data[:4]])
+        at += 16 + captured
+    return times
+
+
+def _of_pcapng(data: bytes) -> Iterator[int]:
+    """Enhanced packet blocks of one little-endian section, each in its interface's resolution."""
+    units: list[int] = []
+    at = 0
+    while at + 12 <= len(data):
+        kind, length = struct.unpack("<II", data[at : at + 8])
+        if kind == 1:
+            unit, option = 1000, at + 16
+            while option + 4 <= at + length - 4:
+                code, size = struct.unpack("<HH", data[option : option + 4])
+                if code == 9:
+                    unit = 10 ** (9 - data[option + 4])
+                option += 4 + -(-size // 4) * 4
+            units.append(unit)
+        elif kind == 6:
+            interface, high, low = struct.unpack("<III", data[at + 8 : at + 20])
+            yield (high << 32 | low) * units[interface]
+        at += length
+
+
+def laws(report: Report, capture: int, severities: Mapping[str, str]) -> Iterator[Law]:
+    """Every law over one capture's part of a report.
+
+    Args:
+        severities: rule -> the severity that the registry gives it, its highest.
+    """
+    found = [f for f in report["findings"] if f["capture"] == capture]
+    gaps = [gap for gap in report["gaps"] if gap["capture"] == capture]
+    files = report["captures"][capture]["files"]
+    times = frame_times(Path(files[0])) if len(files) == 1 else None
+    roles = {
+        s["id"]: s.get("role") for s in report["streams"] if s["capture"] == capture
+    }  # fmt: skip
+
+    def broken(law: Callable[[Finding], bool], chosen: list[Finding] = found) -> Broken:
+        return sorted(f"{finding['rule']} {finding['seqnos']}" for finding in chosen
+                      if not law(finding))  # fmt: skip
+
+    def sure(finding: Finding) -> bool:
+        end = NOT_HERE.get(finding["rule"])
+        here = end is None or roles.get(finding["stream"]) != end
+        return finding["certainty"] != PROVEN or (finding["rule"] not in NEVER_PROVEN and here)
+
+    yield "findings, severity", broken(lambda f: _not_graver(f, severities)), []
+    yield "findings, certainty", broken(sure), []
+    yield "findings, counts", broken(_counted), []
+    if times is not None:
+        yield "findings, frames", broken(lambda f: _frames_exist(f, len(times))), []
+        yield "findings, times", broken(lambda f: _at_its_frame(f, times)), []
+        for step in STEPS:
+            yield f"gaps, {step}", _wrong_steps(gaps, step, times), []
+    yield "gaps, counts", [str(gap["seqnos"]) for gap in gaps if not _gap_counted(gap)], []
+
+
+def defaults(report: Report, capture: int) -> Law:
+    """A finding that is judged by a default is likely at most."""
+    return (
+        "findings by a default",
+        sorted(
+            f"{finding['rule']} {finding['seqnos']}"
+            for finding in report["findings"]
+            if finding["capture"] == capture
+            and "by its default" in finding["text"]
+            and finding["certainty"] == PROVEN
+        ),
+        [],
+    )
+
+
+def totals(report: Report) -> Iterator[tuple[str, object, object]]:
+    """(figure, the report's total, its rows added up again)."""
+    stated = report["totals"]
+    yield "captures", stated["captures"], len(report["captures"])
+    yield "frames", stated["frames"], sum(capture["frames"] for capture in report["captures"])
+    outcomes = {name for capture in report["captures"] for name in capture["frames_by"]}
+    for name in sorted(outcomes):
+        added = sum(capture["frames_by"].get(name, 0) for capture in report["captures"])
+        yield f"frames {name}", stated["frames_by"].get(name), added
+    yield "streams", stated["streams"], len(report["streams"])
+    yield "gaps", stated["gaps"], len(report["gaps"])
+    for severity in ("error", "warning", "info"):
+        count = sum(finding["severity"] == severity for finding in report["findings"])
+        yield f"findings {severity}", stated["findings"].get(severity, 0), count
+    for figure in ("lost", "recovered", "unrecovered"):
+        # a part that is null makes the sum null; a frame's counter has no part in it
+        parts = [s.get(figure) for s in report["streams"] if s.get("kind") != "transport"]
+        if stated[figure] is not None:
+            yield figure, stated[figure], sum(part or 0 for part in parts)
+    if None not in (stated["lost"], stated["recovered"], stated["unrecovered"]):
+        both = stated["recovered"] + stated["unrecovered"]
+        yield "lost, in its parts", stated["lost"], both
+
+
+def _not_graver(finding: Finding, severities: Mapping[str, str]) -> bool:
+    order = ("info", "warning", "error")
+    return order.index(finding["severity"]) <= order.index(severities[finding["rule"]])
+
+
+def _counted(finding: Finding) -> bool:
+    count = sum(last - first + 1 for first, last in finding["seqnos"])
+    if not count or finding["rule"] not in COUNTING:
+        return True
+    return count in {int(n.replace(",", "")) for n in re.findall(r"\b\d[\d,]*\b", finding["text"])}
+
+
+def _frames_exist(finding: Finding, frames: int) -> bool:
+    named = [evidence["frame"] for evidence in finding["evidence"]]
+    named += [finding["frame"]] if finding["frame"] is not None else []
+    return all(1 <= frame <= frames for frame in named)
+
+
+def _at_its_frame(finding: Finding, times: list[int]) -> bool:
+    frame = finding["frame"]
+    if frame is None or not 1 <= frame <= len(times):
+        return True
+    off = abs(finding["at_ns"] - times[frame - 1])
+    return bool(off < TICK_NS or finding["rule"] in NOT_AT_THEIR_FRAME)
+
+
+def _gap_counted(gap: Mapping[str, Any]) -> bool:
+    return bool(gap["count"] == sum(last - first + 1 for first, last in gap["seqnos"]))
+
+
+def _wrong_steps(gaps: list[Mapping[str, Any]], step: str, times: list[int]) -> Broken:
+    """Gap rows whose time of a step is not that between its frames; a frame may come of order."""
+    end, starts = STEPS[step]
+    wrong = []
+    for gap in gaps:
+        start = next((gap[name] for name in starts if gap[name] is not None), None)
+        if gap["system"] == "pgm" and step == "repaired_after_ns":
+            start = gap["revealed_frame"]
+        true = None
+        if gap[end] is not None and start is not None:
+            true = times[gap[end] - 1] - times[start - 1]
+        if true is not None and true < 0:
+            true = None  # asked for before anything showed that it was missing
+        ours = gap[step]
+        if (ours is None) != (true is None) or abs((ours or 0) - (true or 0)) >= TICK_NS:
+            wrong.append(f"{gap['stream']} {gap['seqnos']}: {ours}, {true}")
+    return sorted(wrong)
