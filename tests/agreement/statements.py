@@ -32,7 +32,7 @@ COUNTING: Final = frozenset(
     for family, numbers in {
         "MC": (1, 2, 3, 4, 5, 10, 11, 12, 13),
         "UC": (1, 2, 4, 5, 9, 10, 11, 23, 26, 29, 30, 32, 34, 39, 41, 43, 46),
-        "ZN": (1, 2, 4, 5, 14, 19, 20),
+        "ZN": (1, 2, 4, 5, 19, 20),
         "PG": (1, 2, 3, 4),
         "RA": (4,),
     }.items()
@@ -181,11 +181,11 @@ def totals(report: Report) -> Iterator[tuple[str, object, object]]:
     for figure in ("lost", "recovered", "unrecovered"):
         # a part that is null makes the sum null; a frame's counter has no part in it
         parts = [s.get(figure) for s in report["streams"] if s.get("kind") != "transport"]
-        if stated[figure] is not None:
-            yield figure, stated[figure], sum(part or 0 for part in parts)
-    if None not in (stated["lost"], stated["recovered"], stated["unrecovered"]):
-        both = stated["recovered"] + stated["unrecovered"]
-        yield "lost, in its parts", stated["lost"], both
+        added = None if stated[figure] is None else sum(part or 0 for part in parts)
+        yield figure, stated[figure], added
+    ended = (stated["recovered"], stated["unrecovered"])
+    both = None if None in ended or stated["lost"] is None else sum(ended)
+    yield "lost, in its parts", stated["lost"], both
 
 
 def _not_graver(finding: Finding, severities: Mapping[str, str]) -> bool:
