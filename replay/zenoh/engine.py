@@ -183,6 +183,8 @@ class ZenohEngine:
         self.subscriptions: dict[str, dict[Declared, str]] = {}
         self.queryables: dict[str, dict[Declared, str]] = {}
         self.subscribers: dict[tuple[str, str | None, str], Subscriber] = {}
+        self.ended: list[tuple[tuple[str, str | None, str], Subscriber]] = []
+        self._unsubscribed: dict[tuple[str, str], Mark] = {}  # endpoint, key expression
         self.lanes: dict[int, Lanes] = {}  # of subscribers, which live as long as the engine
         self.queries: list[Query] = []
         self.unlisted_queries = 0
@@ -316,6 +318,8 @@ class ZenohEngine:
             if word == "InitSyn":
                 self._new_session()
                 self.session_starts += 1
+            if end.zid not in (None, detail["zid"]):
+                self._node_gone(event.source, event.first_mark())
             end.zid = detail["zid"]
             self._mask = MASKS[detail["resolution"]]
             self.patch = detail["patch"]
@@ -610,11 +614,18 @@ class ZenohEngine:
         names: list[str | None] = list(subjects)
         unknown = (source.receiver, None, self._machine(source))
         if unknown in self.subscribers or not (names or (told and self.multicast)):
-            names = [None]
+            names = [] if not names and self._left(source) else [None]
         if len(self._matched) >= MAX_SOURCES:
             self._matched.clear()
         found = self._matched[identity] = [self._subscriber(source, name) for name in names]
         return found
+
+    def _left(self, source: Source) -> bool:
+        """Its subscriber was undeclared; samples may still be on their way to it."""
+        return any(
+            endpoint == source.receiver and source.key is not None and matches(subject, source.key)
+            for endpoint, subject in self._unsubscribed
+        )
 
     def lanes_of(self, subscriber: Subscriber) -> Lanes:
         """The subscribers that a machine stands for, where their queries tell them apart (S28)."""
@@ -644,6 +655,9 @@ class ZenohEngine:
                 retention_ns=self.parameters.value("retention_ms") * 1_000_000,
                 kept=lambda: source.source in self._tokens.get(source.sender, {}).values(),
             )
+            before = [one.until for known, one in self.ended if known == identity]
+            if before:
+                found.life, found.since = len(before) + 1, max(before)
         return found
 
     def _cause(
@@ -790,13 +804,17 @@ class ZenohEngine:
             name = self._declared(sender, receiver, detail)
             if len(declared) < MAX_DECLARED:
                 declared[name] = self.keys.resolve(sender, receiver, detail["key"])
+                if what == "subscriber":
+                    self._unsubscribed.pop((sender, declared[name]), None)
                 if what == "subscriber" and self.multicast and self._listens_here(sender):
                     self._subscribes_now(declared[name])
         elif what in ("token", "u_token"):
             self._token(what == "token", detail, sender, receiver)
         elif what in ("u_subscriber", "u_queryable"):
             table = self.subscriptions if what == "u_subscriber" else self.queryables
-            table.get(sender, {}).pop(self._declared(sender, receiver, detail), None)
+            subject = table.get(sender, {}).pop(self._declared(sender, receiver, detail), None)
+            if what == "u_subscriber" and subject is not None:
+                self._unsubscribes(sender, subject, event.first_mark())
 
     def _declared(self, sender: str, receiver: str, detail: Mapping[str, Any]) -> Declared:
         """How a declaration is told from others: to a group all of them have id 0.
@@ -816,6 +834,28 @@ class ZenohEngine:
         for (_, receiver, _), source in self.sources.items():
             if source.key is not None and matches(subject, source.key):
                 self.subscribers.pop((receiver, None, self._machine(source)), None)
+
+    def _unsubscribes(self, endpoint: str, subject: str, mark: Mark) -> None:
+        """The last subscriber of a node at a key expression is gone; a later one begins anew."""
+        if subject in self.subscriptions.get(endpoint, {}).values():
+            return
+        if len(self._unsubscribed) < MAX_SOURCES:
+            self._unsubscribed[endpoint, subject] = mark
+        for identity in list(self.subscribers):
+            if identity[0] == endpoint and identity[1] == subject:
+                self._end_subscriber(identity, mark)
+
+    def _end_subscriber(self, identity: tuple[str, str | None, str], mark: Mark) -> None:
+        subscriber = self.subscribers.pop(identity)
+        subscriber.end(mark)
+        if subscriber.start is not None and len(self.ended) < MAX_SOURCES:
+            self.ended.append((identity, subscriber))
+
+    def _node_gone(self, endpoint: str, mark: Mark) -> None:
+        """Another node is at this endpoint now: the subscribers of the one before are gone."""
+        for identity in list(self.subscribers):
+            if identity[0] == endpoint:
+                self._end_subscriber(identity, mark)
 
     def _token(self, declared: bool, detail: Mapping[str, Any], sender: str, receiver: str) -> None:
         """A publisher or subscriber says that it lives; the token keeps what is known of it."""

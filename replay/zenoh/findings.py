@@ -84,7 +84,8 @@ UNSEEN_AT_SENDER: Final = (
 #: Rules that need several legs of a source (``replay.zenoh.legs`` judges them), and why not
 #: without.
 ELSEWHERE: Final = dict.fromkeys(LINK_RULES, "needs captures of two places") | {
-    "ZN022": "needs two sessions of one node in turn"
+    "ZN022": "needs two sessions of one node in turn",
+    "ZN026": "needs two sessions of one node in turn",
 }
 
 
@@ -110,6 +111,7 @@ class _Zenoh(Reporter):
         super().__init__(capture, engine.conversation, engine.parameters, SYSTEM)
         self.engine = engine
         self.end_ns = end_ns
+        self._by_machine: dict[tuple[str, str], list[Subscriber]] | None = None
         self._by_source: dict[str, list[Query]] | None = None
 
     def receiver_of(self, stream: Any) -> str | None:
@@ -134,6 +136,7 @@ class _Zenoh(Reporter):
                 yield from self._hop(identity, counter, sessions[identity])
         for query in self._all_queries():
             yield self.row(QUERY, self._query(query))
+        yield from self._histories()
         if engine.keys.unresolved:
             stream = self._stream("", "", "", None)
             yield self.finding(
@@ -154,6 +157,22 @@ class _Zenoh(Reporter):
         yield from self.parameters_used(PARAMETERS)
         if engine.world is not None:
             yield from self.parameters_used(DOCUMENT_PARAMETERS)
+
+    def _histories(self) -> Iterator[Result]:
+        """Queries for historical samples are about no one source."""
+        late = [q for q in self.engine.queries if q.sort is Sort.HISTORY and q.timed_out]
+        if late:
+            stream = self._stream("", "", "", None)
+            yield self.finding(
+                self._about(
+                    stream, "ZN013", late,
+                    "{times:query} for historical samples {times|was|were} never ended: what came "
+                    "live waited for {times|it|them}.",
+                    claim=Claim(Certainty.LIKELY, Rests((late[0].asked.frame, END), timed=True),
+                                why="or its end is not in this capture"),
+                ),
+                None,
+            )  # fmt: skip
 
     def _accounts(self) -> Iterator[Result]:
         """Frames that might have been zenoh and are; messages that were fragmented."""
@@ -200,14 +219,7 @@ class _Zenoh(Reporter):
     # -- sources and subscribers -------------------------------------------------------------------
 
     def _source(self, source: Source) -> Iterator[Result]:
-        machines = [
-            subscriber
-            for (receiver, _, name), subscriber in sorted(
-                self.engine.subscribers.items(),
-                key=lambda item: (item[0][0], item[0][1] or "", item[0][2]),
-            )
-            if receiver == source.receiver and self._is_of(subscriber, name, source)
-        ]
+        machines = self._machines(source)
         if not source.arrivals and not source.replies and not source.heartbeats:
             return
         if not machines:
@@ -215,6 +227,8 @@ class _Zenoh(Reporter):
             yield self.row(STREAM, self._summary(source, None), stream)
         for subscriber in machines:
             stream = self._stream(source.sender, source.receiver, source.source, subscriber.subject)
+            if subscriber.life > 1:
+                stream.key += f"|{subscriber.life}"
             yield self.row(STREAM, self._summary(source, subscriber), stream)
             counters = self._counters(source)
             for gap in sorted(subscriber.gaps, key=lambda gap: gap.first):
@@ -223,6 +237,22 @@ class _Zenoh(Reporter):
                     yield self.row(GAP, self._gap(subscriber, gap, row) | {"where": where}, stream)
             for finding in self._findings(stream, source, subscriber):
                 yield self.finding(finding, stream)
+
+    def _machines(self, source: Source) -> list[Subscriber]:
+        """Subscribers of a source, each with a row of its own, in order of key and life."""
+        if self._by_machine is None:
+            self._by_machine = {}
+            everyone = (*self.engine.ended, *self.engine.subscribers.items())
+            for (receiver, _, name), one in everyone:
+                self._by_machine.setdefault((receiver, name), []).append(one)
+        names = {source.source, source.source.partition("/")[0]}
+        found = [
+            subscriber
+            for name in names
+            for subscriber in self._by_machine.get((source.receiver, name), [])
+            if self._is_of(subscriber, name, source)
+        ]
+        return sorted(found, key=lambda one: (one.subject or "", one.life))
 
     def _is_of(self, subscriber: Subscriber, name: str, source: Source) -> bool:
         """Whether a subscriber is told of beside this source; beside the first it has (D11)."""
@@ -410,6 +440,8 @@ class _Zenoh(Reporter):
 
     def _is_for(self, query: Query, subscriber: Subscriber) -> bool:
         subject = query.key.partition("/@adv/")[0]
+        if not subscriber.lived_at(query.asked.frame):
+            return False
         return subscriber.subject in (None, subject) or query.sort in (Sort.HEARTBEAT, Sort.LATE)
 
     def _gap(self, subscriber: Subscriber, gap: Gap, row: dict[str, Any]) -> dict[str, Any]:
@@ -806,7 +838,9 @@ class _Zenoh(Reporter):
                 "sample.",
             )  # fmt: skip
         messages, samples = subscriber.quiet_control(mine)
-        if messages:
+        counters = self._counters(source)
+        begun = bool(self.engine.session_starts) and all(c.known_start for c in counters)
+        if messages and begun and not any(counter.lost for counter in counters):
             marks = [q.asked for q in mine if q.idle][:1] + source.heartbeats.marks[:1]
             yield self.make(
                 stream, "ZN011", LIKELY,

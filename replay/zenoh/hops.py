@@ -173,6 +173,8 @@ class HopCounter:
         self._patch = patch
         self._message: Message | None = None
         self._expected = 0
+        #: Pieces pass whose message was counted as broken, or began before the capture.
+        self._headless = initial is None
         self._final_at: int | None = None  # sn of a final fragment, if it was the last frame
         self._open_at: int | None = None  # sn of a fragment with more to come, likewise
 
@@ -183,6 +185,7 @@ class HopCounter:
             if self._message is not None:
                 self.broken.add(came)
             self._forget()
+            self._headless = False
             self._final_at = self._open_at = None
         return taken
 
@@ -210,11 +213,16 @@ class HopCounter:
                 self._forget()
             self._message = Message(detail.get("message"), came, raw=bytearray())
         elif self._message is None:
+            if not self._headless:  # each run of pieces without a first is a message
+                self.broken.add(came)
+            self._headless = more
             return None  # H7
         elif place != self._expected:
             self.broken.add(came)  # H9
             self._forget()
+            self._headless = more
             return None
+        self._headless = False
         if said_drop:  # H12
             self.abandoned.add(came)
             self._forget()

@@ -7,7 +7,9 @@ Comes in: the sample streams of all captures as ``replay.zenoh.findings`` summed
     router: leg in, leg out               sns that came in and did not go out: lost in the router
     same link, nothing newer came         last samples lost, and nobody was told (ZN019)
     same link, newer heartbeat left       a heartbeat lost (ZN021)
+    same link, older ones did not come    first samples lost, and nobody was told (ZN025)
     two sessions of a node, in turn       sns between them: lost while there was none (ZN022)
+    the same, sns used before             the source began again under its id (ZN026)
 
 Only what passed one place while the other was being captured is compared.
 """
@@ -28,9 +30,9 @@ MAX_RANGES: Final = 1_000
 SILENCE_NS: Final = 2_500_000_000
 
 #: What two legs can be judged by: the same link, into and out of a node, two sessions in turn.
-LINK_RULES: Final = frozenset({"ZN019", "ZN020", "ZN021"})
+LINK_RULES: Final = frozenset({"ZN019", "ZN020", "ZN021", "ZN025"})
 ROUTER_RULES: Final = frozenset({"ZN020"})
-SESSION_RULES: Final = frozenset({"ZN022"})
+SESSION_RULES: Final = frozenset({"ZN022", "ZN026"})
 RULES: Final = LINK_RULES | SESSION_RULES
 
 #: Cause of a miss that no session shows by itself.
@@ -69,9 +71,11 @@ def judge(
         for before, after in permutations([c for c in chosen if c[2]["live"]], 2):
             for rule in _comparable(before, after, spans):
                 judged[rule] |= {(p[0], p[2]["leg"]) for p in (before, after)}
-            for finding in _compared(before, after, spans):
+            for finding in _compared(before, after, chosen, spans):
                 found.append(finding.detail() | {"capture": after[0], "stream": after[1]})
         for near in chosen:
+            for finding in _began_again(near, chosen):
+                found.append(finding.detail() | {"capture": near[0], "stream": near[1]})
             for other, finding in _nothing_came(near, chosen, heard, spans):
                 judged["ZN019"] |= {(near[0], near[2]["leg"]), (other, near[2]["leg"])}
                 found.append(finding.detail() | {"capture": near[0], "stream": near[1]})
@@ -107,7 +111,9 @@ def across_sessions(
                 if near["last_ns"] < row["first_ns"] and _same_subscriber(near, row)
                 for _, stop in near["delivered"]
             ]
-            if before and (figures := _missed_between(max(before), row)):
+            if not before:
+                continue
+            if figures := _missed_between(max(before), row) or _taken_for_repeats(max(before), row):
                 changed[capture, stream] = figures
     return changed
 
@@ -140,6 +146,38 @@ def _missed_between(last: int, row: Row) -> dict[str, Any]:
         name: added[name][:MAX_RANGES] for name in ("unrecovered_seqnos", "lost_seqnos")
         if name in added
     }  # fmt: skip
+
+
+def _taken_for_repeats(last: int, row: Row) -> dict[str, Any]:
+    """Of a source that began again under its id: what its subscriber has had, it drops."""
+    left = [[max(a, last + 1), b] for a, b in row["delivered"] if b > last]
+    return {} if left == row["delivered"] else {"delivered": left}
+
+
+def _before(row: Row, near: Row) -> bool:
+    """Two legs of one source and receiving node, in turn."""
+    same = near["receiver"] is not None and near["receiver"] == row["receiver"]
+    return same and _link(near) != _link(row) and bool(near["last_ns"] < row["first_ns"])
+
+
+def _began_again(far: Place, chosen: Sequence[Place]) -> Iterator[Finding]:
+    """Live sns in a later session of a node that an earlier one of it has shown already."""
+    capture, stream, row = far
+    if not row["live"] or row["role"] == "sender":
+        return
+    known = [
+        _highest(near)
+        for other, _, near in chosen
+        if other == capture and near["live"] and near["first_ns"] and _before(row, near)
+    ]
+    again = RangeSet((a, b + 1) for a, b in row["live"]).within(0, max(known, default=-1) + 1)
+    if again:
+        yield _finding(
+            "ZN026", Certainty.LIKELY, stream, row, again,
+            "{count} samples of {sender_member} have sns that it has used in an earlier session: "
+            "it began again under the same id, and {receiver_member} takes them for repeats and "
+            "drops them.",
+        )  # fmt: skip
 
 
 def _comparable(
@@ -186,6 +224,7 @@ def _nothing_came(
         if not _while(row, spans[other]):
             continue
         known = max([_highest(far) for far in there], default=-1)
+        known = max(known, _elsewhere(other, row["receiver"], chosen))
         lost = [(max(a, known + 1), b + 1) for a, b in row["live"] if b > known]
         if lost:
             yield other, _finding(
@@ -193,6 +232,16 @@ def _nothing_came(
                 "All {count} samples of {sender_member} that left here did not come to "
                 "{receiver_member}, and nothing told it that they exist.",
             )  # fmt: skip
+
+
+def _elsewhere(capture: int, receiver: str | None, chosen: Sequence[Place]) -> int:
+    """The highest sn that a node was shown in a capture, on whatever leg."""
+    known = [
+        _highest(row)
+        for number, _, row in chosen
+        if number == capture and receiver is not None and row["receiver"] == receiver
+    ]
+    return max(known, default=-1)
 
 
 def _highest(row: Row) -> int:
@@ -204,16 +253,19 @@ def _highest(row: Row) -> int:
 def _compared(
     before: tuple[int, str, Row],
     after: tuple[int, str, Row],
+    chosen: Sequence[Place],
     spans: Sequence[tuple[int | None, int | None]],
 ) -> Iterator[Finding]:
-    (_, _, near), (_, stream, far) = before, after
+    (_, _, near), (other, stream, far) = before, after
     rules = _comparable(before, after, spans)
     if rules == LINK_RULES:
-        yield from _link_findings(stream, near, far, Certainty.LIKELY)
+        yield from _link_findings(stream, near, far, _elsewhere(other, far["receiver"], chosen))
     elif rules == SESSION_RULES:
         between = RangeSet([(_highest(near) + 1, far["first_seqno"])])
-        for a, b in far["unrecovered_seqnos"] or ():  # its subscriber knew, and asked
-            between.remove(a, b + 1)
+        for _, _, row in chosen:
+            if row["receiver"] == far["receiver"]:  # its subscriber knew, and asked
+                for a, b in row["unrecovered_seqnos"] or ():
+                    between.remove(a, b + 1)
         if between:
             yield _finding(
                 "ZN022", Certainty.LIKELY, stream, far, list(between),
@@ -241,26 +293,39 @@ def _one_host(row: Row) -> bool:
     return len({end.rpartition(":")[0] for end in ends}) == 1
 
 
-def _link_findings(stream: str, near: Row, far: Row, sure: Certainty) -> Iterator[Finding]:
+def _link_findings(stream: str, near: Row, far: Row, elsewhere: int) -> Iterator[Finding]:
+    """What left one end of a link and is not in the capture of the other end.
+
+    Args:
+        elsewhere: the highest sn that the receiving node was shown on any leg.
+    """
+    likely = Certainty.LIKELY
     lost = list(_less(near, far))
     if lost:
         yield _finding(
-            "ZN020", sure, stream, far, lost,
+            "ZN020", likely, stream, far, lost,
             "{count} samples of {sender_member} left its end of the link and did not come to the "
             "end of {receiver_member}.",
         )  # fmt: skip
-    known = _highest(far)
+    known = max(_highest(far), elsewhere)
     highest = near["last_seqno"]
     if highest > known:
         yield _finding(
-            "ZN019", sure, stream, far, [(known + 1, highest + 1)],
+            "ZN019", likely, stream, far, [(known + 1, highest + 1)],
             "The last {count} samples of {sender_member} did not come to {receiver_member}, and "
             "nothing told it that they exist.",
+        )  # fmt: skip
+    first = RangeSet((a, b + 1) for a, b in near["live"]).within(0, far["first_seqno"] or 0)
+    if first:
+        yield _finding(
+            "ZN025", likely, stream, far, first,
+            "The first {count} samples of {sender_member} that left for {receiver_member} did not "
+            "come; a subscriber takes the first that comes for the beginning and does not ask.",
         )  # fmt: skip
     told, heard = near["heartbeat_highest"], far["heartbeat_highest"]
     if told is not None and (heard is None or told > heard):
         yield _finding(
-            "ZN021", sure, stream, far, [],
+            "ZN021", likely, stream, far, [],
             "A heartbeat of {sender_member} that says {told} left and did not arrive.",
             told=told,
         )  # fmt: skip

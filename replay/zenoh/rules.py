@@ -177,4 +177,20 @@ ZENOH: Final[tuple[Rule, ...]] = (
         "With --rules document: a subscriber gets samples of several publishers of one session.",
         "One publisher a session, or key expressions that no subscription joins.",
         "missed samples document, \"The ReliablePublisher\"; zenoh.md 10"),
+    error(
+        "ZN025", "first-samples-lost",
+        "The first samples that a publisher sent to a subscriber did not reach it: it takes the "
+        "first one that comes for the beginning, asks for nothing older and is told of no miss.",
+        "Captures of two places: the source's lowest live sns at the one are below all that came "
+        "to the other.",
+        "Ask for history, or use heartbeats with recovery: these bring the whole cache.",
+        "zenoh.md 9.4 rule 5"),
+    error(
+        "ZN026", "source-began-again",
+        "A publisher began again under the same zid and entity id: its subscribers take the sns "
+        "that they have had for repeats and drop these samples without a word.",
+        "Two sessions of one node in turn: live sns of the later one are not above those of the "
+        "earlier one.",
+        "Do not configure fixed zids, or start the subscribers again as well.",
+        "zenoh.md 9.4 rule 9"),
 )  # fmt: skip

@@ -175,6 +175,9 @@ class Subscriber:
         self.forgotten = 0  # times that an idle source was forgotten
         self.subject = subject
         self.source = source
+        self.life = 1  # of the subscribers that its node had at this key, one after the other
+        self.since = -1  # job frame of its declaration
+        self.until = 1 << 62  # job frame with which it ended
         self.last: int | None = None
         self.start: int | None = None  # first sn ever handed to this machine
         self.pending = RangeSet()
@@ -213,6 +216,10 @@ class Subscriber:
         self._cause = cause
         self._delivered_at: Mark | None = None
         self._filling: Query | None = None
+
+    def lived_at(self, frame: int) -> bool:
+        """Whether it was declared when this frame passed."""
+        return self.since <= frame <= self.until
 
     # -- what arrives --------------------------------------------------------------------------
 
@@ -300,6 +307,18 @@ class Subscriber:
         """Time has come to this point."""
         if self.waiting is not None and at_ns - self.waiting.at_ns > self._grace_ns:
             self.flush(self.waiting, None)
+
+    def end(self, mark: Mark) -> None:
+        """It was undeclared, or its node is gone: what comes later is not for it.
+
+        A gap that showed less than the grace before is no miss: it may have been about to ask.
+        """
+        self.until = mark.frame
+        if self.waiting is not None and mark.at_ns - self.waiting.at_ns <= self._grace_ns:
+            self.waiting = None
+            if self.tracker is not None:
+                self.tracker.close(2**63, Outcome.GONE, mark)
+        self.finish()
 
     def finish(self) -> None:
         """The capture is over."""

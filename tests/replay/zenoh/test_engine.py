@@ -789,3 +789,41 @@ def test_runs_of_any_length_give_the_same() -> None:
         patch.setattr(wire, "SINGLE_FRAMES", 10_000)
         alone = session.played()[1]
     assert alone == together
+
+
+def test_a_subscriber_ends_when_it_is_undeclared_and_a_later_one_begins_anew() -> None:
+    """Recorded: nothing is lost, and what passed between them was for nobody."""
+    session = Session().put(0, 1, 2)
+    session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1)).put(3)  # one was on its way
+    session.subscriber(z.declare(2, 2, 1, own=False)).put(7, 8)
+    _, found = session.played()
+    rows = [r for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
+    assert [row.detail["delivered"] for row in rows] == [[[0, 2]], [[7, 8]]]
+    assert len({row.stream for row in rows}) == 2
+    assert rules(found) == set()
+
+
+def test_another_node_at_the_same_endpoint_has_other_subscribers() -> None:
+    session = Session().put(0, 1)
+    session.raw(z.init()).raw(z.init(bytes(range(60, 76)), ack=True), back=True)
+    session.publisher(z.declare(0, 1, 0, "demo/sensor"))
+    session.subscriber(z.declare(2, 1, 1, own=False)).put(5)
+    _, found = session.played()
+    rows = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
+    assert [row["delivered"] for row in rows] == [[[0, 1]], [[5, 5]]]
+
+
+def test_control_traffic_is_judged_of_whole_sessions_without_loss_only() -> None:
+    beats = Session().put(0).heartbeat(0).heartbeat(0)
+    assert "ZN011" in rules(beats.played()[1])
+    begun = Session(opened=False).put(0).heartbeat(0).heartbeat(0)
+    assert "ZN011" not in rules(begun.played()[1])
+    assert "ZN011" not in rules(beats.lose().put(1).played()[1])
+
+
+def test_one_source_heard_from_two_addresses_of_a_group_ends_no_audit() -> None:
+    group = Group().put(0)
+    beat = z.push(b"\x01\x04" + bytes(4), 0, TOKEN)
+    group.say(0, beat)
+    group.subscribe("demo/sensor").say(1, z.push(z.put(0), 0, "demo/sensor"), beat)
+    assert group.streams()

@@ -80,7 +80,8 @@ def test_what_could_be_compared_was_judged() -> None:
     assert found == []
     assert judged == {
         "ZN019": {(0, LEG), (1, LEG)}, "ZN020": {(0, LEG), (1, LEG)},
-        "ZN021": {(0, LEG), (1, LEG)}, "ZN022": set(),
+        "ZN021": {(0, LEG), (1, LEG)}, "ZN022": set(), "ZN025": {(0, LEG), (1, LEG)},
+        "ZN026": set(),
     }  # fmt: skip
     assert not any(judge([(0, "s0", rows[0])], SPANS)[1].values())
 
@@ -151,3 +152,33 @@ def test_another_subscriber_of_the_node_misses_nothing_between_sessions() -> Non
     assert missed(session([[0, 7]], 1), unknown) == [[], [(5, [[8, 12]])]]
     assert missed(session([[0, 7]], 1), session([[13, 20]], 1)) == [[], []]
     assert missed(session([[0, 7]], 1), session([[13, 20]], 15, receiver="ef")) == [[], []]
+
+
+def test_first_samples_that_did_not_come_and_nobody_asks_for() -> None:
+    near, far = row([[0, 9]], "sender"), row([[3, 9]], "receiver")
+    assert told(near, far) == [("ZN020", [[0, 2]], "likely"), ("ZN025", [[0, 2]], "likely")]
+    far["first_seqno"] = 0  # a reply brought them
+    assert told(near, far) == [("ZN020", [[0, 2]], "likely")]
+
+
+def test_a_source_that_began_again_under_its_id_is_taken_for_repeats() -> None:
+    first = session([[0, 19]], 1)
+    second = session([[0, 29]], 9, receiver_endpoint="10.0.0.2:51", unrecovered_seqnos=[])
+    assert [one["delivered"] for one in across(first, second)] == [[[0, 19]], [[20, 29]]]
+    found, _ = judge([(0, "s0", first), (0, "s1", second)], SPANS)
+    assert [(f["rule"], f["seqnos"], f["stream"]) for f in found] == [("ZN026", [[0, 19]], "s1")]
+    second["receiver"] = "ef"  # another subscriber
+    assert [one["delivered"] for one in across(first, second)] == [[[0, 19]], [[0, 29]]]
+    assert judge([(0, "s0", first), (0, "s1", second)], SPANS)[0] == []
+
+
+def test_a_source_that_goes_on_by_another_leg_has_lost_no_last_samples() -> None:
+    """Recorded with a link cut for 4 s: one loss, and the session's end is its explanation."""
+    one, two = row([[0, 22]], "sender"), row([[0, 19]], "receiver")
+    later = row(
+        [[60, 89]], "receiver", receiver_endpoint="10.0.0.2:51", first_ns=9 * SECOND,
+        unrecovered_seqnos=[[20, 59]],
+    )  # fmt: skip
+    found, _ = judge([(0, "s0", one), (1, "s1", two), (1, "s2", later)], SPANS)
+    assert "ZN019" not in {f["rule"] for f in found}
+    assert "ZN022" not in {f["rule"] for f in found}  # its subscriber asked for all of them

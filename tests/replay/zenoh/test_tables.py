@@ -577,8 +577,24 @@ def test_a_piece_without_first_starts_a_message_only_in_the_old_protocol(
 def test_a_piece_that_does_not_follow_loses_the_message() -> None:
     hop = counter()
     hop.fragment_came(10, mark(0), piece(1), said_drop=False)
-    assert hop.fragment_came(13, mark(0), piece(0, 0), said_drop=False)[1] is None
+    assert hop.fragment_came(13, mark(0), piece(0, 1), said_drop=False)[1] is None
     assert hop.fragment_came(14, mark(0), piece(0, 0), said_drop=False)[1] is None
+    assert hop.broken.count == 1
+
+
+def test_each_run_of_pieces_without_a_first_is_a_message_that_was_lost() -> None:
+    hop = counter()
+    for sn, more in ((11, 1), (12, 0), (15, 1), (16, 1), (17, 0)):
+        assert hop.fragment_came(sn, mark(0), piece(0, more), said_drop=False)[1] is None
+    assert hop.broken.count == 2
+
+
+def test_pieces_of_a_message_that_began_before_the_capture_are_no_loss() -> None:
+    hop = counter(None)
+    for sn, more in ((11, 1), (12, 0)):
+        hop.fragment_came(sn, mark(0), piece(0, more), said_drop=False)
+    assert hop.broken.count == 0
+    hop.fragment_came(15, mark(0), piece(0, 0), said_drop=False)
     assert hop.broken.count == 1
 
 
