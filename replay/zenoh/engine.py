@@ -686,6 +686,9 @@ class ZenohEngine:
             return Cause.CUT
         if query.gone:
             return Cause.GONE
+        answered = query.replied.stop() if query.replied else 0
+        if query.newest is not None and first > max(query.newest, answered - 1):
+            return Cause.LATER  # published when it had been asked, and it stayed open
         if query.timed_out:
             return Cause.REPLY_LOST if query.reply_gap or query.replies else Cause.QUERY_LOST
         if query.replied and stop <= query.replied.first():

@@ -38,6 +38,11 @@ RULES: Final = LINK_RULES | SESSION_RULES
 #: Cause of a miss that no session shows by itself.
 BETWEEN_SESSIONS: Final = "lost between two sessions"
 
+FIRST_LOST: Final = (
+    "The first {count} samples of {sender_member} that left for {receiver_member} did not come; a "
+    "subscriber takes the first that comes for the beginning and does not ask."
+)
+
 #: Kinds of streams that are looked at.
 COMPARED: Final = frozenset({"samples", "transport"})
 
@@ -225,6 +230,9 @@ def _nothing_came(
             continue
         known = max([_highest(far) for far in there], default=-1)
         known = max(known, _elsewhere(other, row["receiver"], chosen))
+        for far in there:  # replies brought it some
+            if first := _older(row, far):
+                yield other, _finding("ZN025", Certainty.LIKELY, stream, row, first, FIRST_LOST)
         lost = [(max(a, known + 1), b + 1) for a, b in row["live"] if b > known]
         if lost:
             yield other, _finding(
@@ -315,13 +323,8 @@ def _link_findings(stream: str, near: Row, far: Row, elsewhere: int) -> Iterator
             "The last {count} samples of {sender_member} did not come to {receiver_member}, and "
             "nothing told it that they exist.",
         )  # fmt: skip
-    first = RangeSet((a, b + 1) for a, b in near["live"]).within(0, far["first_seqno"] or 0)
-    if first:
-        yield _finding(
-            "ZN025", likely, stream, far, first,
-            "The first {count} samples of {sender_member} that left for {receiver_member} did not "
-            "come; a subscriber takes the first that comes for the beginning and does not ask.",
-        )  # fmt: skip
+    if first := _older(near, far):
+        yield _finding("ZN025", likely, stream, far, first, FIRST_LOST)
     told, heard = near["heartbeat_highest"], far["heartbeat_highest"]
     if told is not None and (heard is None or told > heard):
         yield _finding(
@@ -329,6 +332,13 @@ def _link_findings(stream: str, near: Row, far: Row, elsewhere: int) -> Iterator
             "A heartbeat of {sender_member} that says {told} left and did not arrive.",
             told=told,
         )  # fmt: skip
+
+
+def _older(near: Row, far: Row) -> list[tuple[int, int]]:
+    """Live sns of one end below all that came to the other, live or by a reply."""
+    if far["first_seqno"] is None:
+        return []
+    return RangeSet((a, b + 1) for a, b in near["live"]).within(0, far["first_seqno"])
 
 
 def _finding(

@@ -43,6 +43,7 @@ class Cause(StrEnum):
     REPLY_LOST = "reply lost"
     REPLY_OR_EVICTED = "reply lost, or evicted"
     NOT_ASKED = "not asked"
+    LATER = "not asked: an earlier query stayed open"
     GONE = "publisher gone"
     NOBODY = "numbered by ROS 2: nothing asks for them"  # S29
     CUT = "not known: snap length cut off what was asked or answered"

@@ -15,6 +15,7 @@ DROPPED_BEFORE, LOST_ON_LINK, DISCARDED = "ZN004", "ZN005", "ZN006"
 DESPITE_BLOCK, STORM, TIMED_OUT, WAITED = "ZN007", "ZN009", "ZN013", "ZN014"
 PIECE_LOST, UNNOTICED, HEARTBEAT_LOST = "ZN016", "ZN019", "ZN021"
 BETWEEN_SESSIONS: Final = "ZN022"
+FIRST_LOST, BEGAN_AGAIN = "ZN025", "ZN026"
 
 WAIT_S: Final = 1.0
 TIMEOUT_S: Final = 10.0  # of a query (zenoh.md 9.4)
@@ -157,6 +158,20 @@ def unnoticed(happened: Happened) -> bool:
     )
 
 
+def first_lost(happened: Happened) -> bool:
+    """The first samples of a source were dropped on the way to somebody who lived."""
+    return any(
+        happened.head_lost(life, source)
+        for _, life, source in by_source(happened)
+        if happened.both_ends
+    )
+
+
+def began_again(happened: Happened) -> bool:
+    """Two publishers in turn had one zid and entity id."""
+    return any(len(publishers) > 1 for publishers in happened.identities.values())
+
+
 def heartbeat_lost(happened: Happened) -> bool:
     """The last sporadic heartbeat was dropped, and nothing newer passed."""
     for drop in happened.dropped:
@@ -183,6 +198,8 @@ RULES: Final[Mapping[str, Callable[[Happened], bool | None]]] = {
     UNNOTICED: unnoticed,
     HEARTBEAT_LOST: heartbeat_lost,
     BETWEEN_SESSIONS: between_sessions,
+    FIRST_LOST: first_lost,
+    BEGAN_AGAIN: began_again,
 }
 #: What says that a session was lost: at least one of these where it was.
 OF_SESSIONS: Final = frozenset({DROPPED_BEFORE, BETWEEN_SESSIONS})

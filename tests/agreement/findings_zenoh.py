@@ -3,7 +3,17 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from tests.agreement.expected_zenoh import BETWEEN_SESSIONS, MISSED, UNNOTICED, judged, missed
+from tests.agreement.expected_zenoh import (
+    BEGAN_AGAIN,
+    BETWEEN_SESSIONS,
+    FIRST_LOST,
+    MISSED,
+    UNNOTICED,
+    began_again,
+    first_lost,
+    judged,
+    missed,
+)
 from tests.agreement.happened_zenoh import Identity, Life, matches, numbers, to_ranges
 from tests.agreement.rows import Row
 from tests.agreement.zenoh_delivered import why_unknown
@@ -37,6 +47,8 @@ def _errors(part: Part, file: str) -> Iterator[Row]:
     fired = {f["rule"] for f in of_zenoh(part.findings(file)) if f["severity"] == "error"}
     due = any(life.misses and why_unknown(part, file, life) is None for life in happened.lives)
     known = {MISSED, UNNOTICED}
+    known |= {FIRST_LOST} if first_lost(happened) else set()
+    known |= {BEGAN_AGAIN} if began_again(happened) else set()
     ours = MISSED in fired
     if missed(happened) is None:
         known.add(BETWEEN_SESSIONS)

@@ -431,6 +431,19 @@ class Happened:
             for row in life.delivered
         )
 
+    def head_lost(self, life: Life, source: Identity) -> set[int]:
+        """Samples that the path dropped in its life, before the first that it was handed."""
+        first = min(self.delivered(life, source), default=None)
+        lost = self.lost_on_path(source)
+        return {
+            one["sn"]
+            for one in self.published(source)
+            if one["sn"] in lost
+            and first is not None
+            and one["sn"] < first
+            and life.since <= one["t"] < life.until
+        }
+
     def tail_lost(self, file: str, life: Life, source: Identity) -> set[int]:
         """Last samples published in its life, after the last that it was handed."""
         delivered = self.delivered(life, source)

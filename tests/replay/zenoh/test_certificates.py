@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from seqaudit.replay.contract.results import FINDING, Result
+from seqaudit.replay.contract.results import FINDING, STREAM, Result
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, Session, answered, stream
 
@@ -133,3 +133,17 @@ def test_a_frame_that_was_cut_off_may_have_brought_anything() -> None:
     session.cut[len(session.payloads) - 1] = 20
     found = answered(session, 1, 2).put(3).played()[1]
     assert "proven" not in [sure for sure, _ in said(found, "ZN002")]
+
+
+def test_what_was_lost_while_a_query_stayed_open_was_never_asked_for() -> None:
+    """Recorded: the final of one query was lost, and its subscriber asked for nothing for 10 s."""
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    session.publisher(z.response(1, z.put(1)), z.response(1, z.put(2)))
+    session.lose().put(3).lose().put(5).lose().put(7).wait(11.0).put(8)
+    (row,) = [
+        r.detail for r in session.played()[1] if r.kind == STREAM and r.detail["kind"] == "samples"
+    ]
+    assert [(miss["seqnos"], miss["cause"]) for miss in row["misses"]] == [
+        ([[4, 4]], "not asked: an earlier query stayed open"),
+        ([[6, 6]], "not asked: an earlier query stayed open"),
+    ]
