@@ -1017,6 +1017,7 @@ class ZenohEngine:
             )  # fmt: skip
         else:
             query.replied.add(sn, sn + 1)
+            query.all_lost = self._all_lost(source, query)
             if query.sort is not Sort.HISTORY:  # history may be limited, and of several sources
                 newest = max(query.replied.stop() - 1, sn if query.newest is None else query.newest)
                 source.depth = max(source.depth or 0, newest - query.replied.first() + 1)
@@ -1034,6 +1035,20 @@ class ZenohEngine:
             if subscriber.source == self._machine(source):
                 subscriber.sample(sn, sn + 1, arrival, query)
                 self.lanes_of(subscriber).sample(sn, sn + 1, arrival, query)
+
+    def _all_lost(self, source: Source, query: Query) -> bool:
+        """A heartbeat's query for a source of which nothing came: its samples were lost.
+
+        A late joiner sends the same query; but then no frames are missing since the session began.
+        """
+        if query.sort is not Sort.HEARTBEAT or query.first is not None or query.last is None:
+            return False
+        missing = sum(
+            counter.lost.total()
+            for (sender, receiver, _), counter in self.counters.items()
+            if (sender, receiver) == (source.sender, source.receiver) and counter.known_start
+        )
+        return not source.live and missing > query.last - query.replied.first()
 
     def _final(self, detail: Mapping[str, Any], event: Event) -> None:
         assert event.destination is not None

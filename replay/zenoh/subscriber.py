@@ -90,6 +90,7 @@ class Query:
     reply_gap: bool = False  # transport sns are missing on the way of the replies
     gone: bool = False  # the session ended first
     filled: int = 0  # samples it recovered
+    all_lost: bool = False  # nothing of its source had come, and frames are missing
     quiet: bool = False  # asked while nothing was missing
     evicted: RangeSet | None = None  # what the cache no longer had; null: its depth is not known
 
@@ -230,6 +231,8 @@ class Subscriber:
         if reply is None and self._by_reply:
             self._overtaken(first, stop)
         self._filling, self._calm = reply, self.calm
+        if reply is not None and reply.all_lost and self.tracker is None:
+            self._all_lost(first, reply)
         self._note(first, stop, arrival)
         self._take(first, stop, arrival.first)
         if reply is None:
@@ -533,6 +536,13 @@ class Subscriber:
         elif self._only_asked_for(first, stop):
             self._shown_by_reply(stop, arrival)
         self.tracker.arrive(first, stop, arrival, BY_SAMPLE)
+
+    def _all_lost(self, first: int, query: Query) -> None:
+        """A heartbeat told of samples none of which had come, and frames are missing as well."""
+        assert query.last is not None
+        self.start, self.first_at = first, query.asked
+        self.tracker = self._new_tracker(first)
+        self.tracker.reveal(max(query.last + 1, first + 1), query.asked, BY_HEARTBEAT)
 
     def _only_asked_for(self, first: int, stop: int) -> bool:
         """Nothing but a reply to a query for missing samples says that these exist."""

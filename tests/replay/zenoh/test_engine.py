@@ -827,3 +827,14 @@ def test_one_source_heard_from_two_addresses_of_a_group_ends_no_audit() -> None:
     group.say(0, beat)
     group.subscribe("demo/sensor").say(1, z.push(z.put(0), 0, "demo/sensor"), beat)
     assert group.streams()
+
+
+def test_samples_that_were_all_lost_come_by_a_heartbeat() -> None:
+    """Recorded; a late joiner sends the same query, and nothing was lost."""
+    session = Session().lose().lose().lose().heartbeat(2).ask(1, "_sn=..2", TOKEN)
+    _, found = answered(session, 1, 1, 2).played()
+    assert (stream(found)["delivered"], stream(found)["recovered"]) == ([[1, 2]], 2)
+    assert "ZN001" in rules(found)
+    session = Session().heartbeat(2).ask(1, "_sn=..2", TOKEN)
+    _, found = answered(session, 1, 1, 2).played()
+    assert (stream(found)["delivered"], stream(found)["recovered"]) == ([[1, 2]], 0)
