@@ -25,7 +25,7 @@ A batch that only might be zenoh (``doubt``) counts if the session proves to be 
 import json
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -59,6 +59,7 @@ from seqaudit.replay.zenoh.subscriber import (
     Sort,
     Subscriber,
 )
+from seqaudit.replay.zenoh.timers import OpenQueries, Timers
 
 MASKS: Final = {0: 0x7F, 1: 0x3FFF, 2: 0x0FFF_FFFF, 3: 0xFFFF_FFFF}
 #: Sources, subscribers and queries kept apart; a hostile capture may name millions.
@@ -161,6 +162,27 @@ class Unnumbered:
     clocks: dict[str, int] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class _Caches:
+    """The caches that one end has declared.
+
+    Attributes:
+        any: one of them does not say of what, or is no advanced one.
+        stamped: zids of publishers whose samples are told apart by timestamps.
+    """
+
+    any: bool
+    sources: frozenset[str]
+    stamped: frozenset[str]
+
+    @classmethod
+    def of(cls, declared: Iterable[str]) -> "_Caches":
+        told = [advanced(key) for key in declared]
+        names = [one.source for one in told if one is not None and one.source is not None]
+        stamped = (name.partition("/")[0] for name in names if name.endswith("/uhlc"))
+        return cls(len(names) < len(told), frozenset(names), frozenset(stamped))
+
+
 class ZenohEngine:
     """One session leg in one capture. See the module's docstring."""
 
@@ -197,7 +219,10 @@ class ZenohEngine:
         self.unreadable = 0
         self.patch = 0
         self._mask = MASKS[2]
-        self._open: dict[tuple[str, int], Query] = {}
+        self._open = OpenQueries()
+        self.timers = Timers()
+        self._by_name: dict[str, list[Source]] = {}  # by source, and by the zid of it
+        self._cached_at: dict[str, _Caches] = {}  # by sender
         self._matched: dict[tuple[str, str, str, str | None], list[Subscriber]] = {}
         self._asked_by: dict[int, list[Subscriber]] = {}
         self._histories: dict[tuple[str, str], Query] = {}
@@ -257,20 +282,20 @@ class ZenohEngine:
 
     def advance(self, at_ns: int) -> None:
         """Timeouts up to this time."""
-        if at_ns < self._next_due:
-            return
-        for identity, query in list(self._open.items()):
-            if query.deadline_ns <= at_ns:
+        while self.timers.next_ns <= at_ns and (due := self.timers.due(at_ns)) is not None:
+            what, query = due
+            if isinstance(what, Subscriber):
+                what.advance(at_ns)
+                self.lanes_of(what).advance(at_ns)
+                self._watch(what)
+            elif query is not None and self._open.get(what) is query:
                 query.timed_out = True
                 query.reply_gap = self._gap_since(query, query.deadline_ns)
-                del self._open[identity]
+                self._open.pop(what)
                 self._end_query(query, Mark(query.asked.frame, query.deadline_ns))
-        if self.world is not None:
+        if self.world is not None and at_ns >= self._next_due:
             self.world.advance(at_ns)
-        for subscriber in self.subscribers.values():
-            subscriber.advance(at_ns)
-            self.lanes_of(subscriber).advance(at_ns)
-        self._note_due()
+            self._next_due = self.world.next_ns()
 
     def close(self) -> None:
         """The capture is over."""
@@ -281,17 +306,13 @@ class ZenohEngine:
         if self.world is not None:
             self.world.finish()
 
-    def _note_due(self) -> None:
-        due = [query.deadline_ns for query in self._open.values()]
-        due += [
-            s.waiting.at_ns + self._grace_ns + 1
-            for one in self.subscribers.values()
-            for s in (one, *self.lanes_of(one).living)
-            if s.waiting is not None
-        ]
-        self._next_due = min(due, default=2**63)
-        if self.world is not None:
-            self._next_due = min(self._next_due, self.world.next_ns())
+    def _watch(self, subscriber: Subscriber) -> None:
+        """It waits for a query, which comes soon or not at all."""
+        lanes = self.lanes.get(id(subscriber))
+        for one in (subscriber, *(lanes.living if lanes is not None and lanes.all else ())):
+            if one.waiting is not None:
+                due_ns = one.waiting.at_ns + self._grace_ns + 1
+                self.timers.add_subscriber(subscriber, due_ns)
 
     # -- sessions ------------------------------------------------------------------------------
 
@@ -307,6 +328,7 @@ class ZenohEngine:
         self.counters.clear()
         self.subscriptions.clear()
         self.queryables.clear()
+        self._cached_at.clear()
         self._tokens.clear()
         for end in self.ends.values():
             end.initial = None
@@ -334,10 +356,11 @@ class ZenohEngine:
         elif word == "Close":
             if len(self.closed) < MAX_DECLARED:
                 self.closed.append((event.first_mark(), event.source))
-            for identity, query in list(self._open.items()):
+            for identity in self._open.all():
+                query = self._open.pop(identity)
+                assert query is not None
                 query.gone = True
                 query.reply_gap = self._gap_since(query, event.at_ns)
-                del self._open[identity]
                 self._end_query(query, event.first_mark())
 
     def _join(self, event: Event, detail: Mapping[str, Any]) -> None:
@@ -464,6 +487,12 @@ class ZenohEngine:
 
     # -- samples -------------------------------------------------------------------------------
 
+    def _add(self, source: Source) -> Source:
+        self.sources[source.sender, source.receiver, source.source] = source
+        for name in {source.source, source.source.partition("/")[0]}:
+            self._by_name.setdefault(name, []).append(source)
+        return source
+
     def _source(self, event: Event, name: str, key: list[Any]) -> Source | None:
         assert event.source is not None and event.destination is not None
         identity = (event.source, event.destination, name)
@@ -471,7 +500,7 @@ class ZenohEngine:
         if source is None:
             if len(self.sources) >= MAX_SOURCES:
                 return None
-            source = self.sources[identity] = Source(event.source, event.destination, name)
+            source = self._add(Source(event.source, event.destination, name))
             self._names(event.source, name.partition("/")[0])
         if source.key is None or source.key.startswith(UNRESOLVED):
             source.key = self.keys.resolve(event.source, event.destination, key)
@@ -531,8 +560,7 @@ class ZenohEngine:
                 continue
             subscriber.sample(first, stop, arrival, None)
             self.lanes_of(subscriber).sample(first, stop, arrival, None)
-            if subscriber.waiting is not None:
-                self._next_due = min(self._next_due, subscriber.waiting.at_ns + self._grace_ns + 1)
+            self._watch(subscriber)
 
     def _came_by(self, source: Source, first: int, event: Event) -> None:
         """Notes by which counter live samples came, and what was passed over before them."""
@@ -609,7 +637,12 @@ class ZenohEngine:
             if "@adv" not in subject
         ]
         subjects = sorted(
-            {subject for subject in told if source.key is not None and matches(subject, source.key)}
+            {
+                subject
+                for subject in told
+                if source.key is not None
+                and (subject == source.key or ("*" in subject and matches(subject, source.key)))
+            }
         )
         names: list[str | None] = list(subjects)
         unknown = (source.receiver, None, self._machine(source))
@@ -709,14 +742,12 @@ class ZenohEngine:
         """Whether a cache of this source is declared at the sender's side, or has answered."""
         if source.replies or source.has_cache:
             return True
-        for declared in self.queryables.get(source.sender, {}).values():
-            told = advanced(declared)
-            if told is None or told.source is None or told.source == source.source:
-                return True
-            zid, _, entity = told.source.partition("/")
-            if entity == "uhlc" and source.source.startswith(zid):
-                return True
-        return False
+        caches = self._cached_at.get(source.sender)
+        if caches is None:
+            declared = self.queryables.get(source.sender, {}).values()
+            caches = self._cached_at[source.sender] = _Caches.of(declared)
+        zid = source.source.partition("/")[0]
+        return caches.any or source.source in caches.sources or zid in caches.stamped
 
     # -- everything else -----------------------------------------------------------------------
 
@@ -758,8 +789,8 @@ class ZenohEngine:
             identity = (event.source, event.destination, told.source)
             source = self.sources.get(identity)
             if source is None:
-                source = self.sources[identity] = Source(
-                    event.source, event.destination, told.source, told.subject
+                source = self._add(
+                    Source(event.source, event.destination, told.source, told.subject)
                 )
             source.heartbeats.add(event.first_mark())
             value = source.placed(detail["value"])
@@ -793,7 +824,10 @@ class ZenohEngine:
     def _declare(self, what: str, detail: Mapping[str, Any], event: Event) -> None:
         assert event.source is not None and event.destination is not None
         sender, receiver = event.source, event.destination
-        self._matched.clear()
+        if what in ("subscriber", "u_subscriber"):
+            self._matched.clear()
+        elif what in ("queryable", "u_queryable"):
+            self._cached_at.pop(sender, None)
         if what == "keyexpr":
             key = detail["key"]
             self.keys.declare(sender, detail["id"], self.keys.resolve(sender, receiver, key))
@@ -909,12 +943,12 @@ class ZenohEngine:
             self.queries.append(query)
         else:
             self.unlisted_queries += 1
-        before = self._open.pop((requester, detail["id"]), None)
+        before = self._open.pop((requester, detail["id"]))
         if before is not None:
             before.timed_out = True
             self._end_query(before, event.first_mark())
-        self._open[requester, detail["id"]] = query
-        self._next_due = min(self._next_due, query.deadline_ns)
+        self._open.add((requester, detail["id"]), query)
+        self.timers.add_query((requester, detail["id"]), query)
         if sort is Sort.HISTORY:
             self._histories[requester, told.subject] = query
             for (who, subject, _), subscriber in self.subscribers.items():
@@ -930,11 +964,10 @@ class ZenohEngine:
     def _sources_of(self, requester: str, name: str | None) -> list[Source]:
         return [
             source
-            for (sender, receiver, known), source in self.sources.items()
-            if sender != requester
-            and (receiver == requester or self.multicast)
-            and name is not None
-            and (known == name or (self._document and known.partition("/")[0] == name))
+            for source in ([] if name is None else self._by_name.get(name, []))
+            if source.sender != requester
+            and (source.receiver == requester or self.multicast)
+            and (source.source == name or self._document)
         ]
 
     def _asking(self, requester: str, responder: str, told: Advanced) -> list[Subscriber]:
@@ -944,8 +977,7 @@ class ZenohEngine:
         found = []
         sources = self._sources_of(requester, told.source)
         if not sources:
-            source = Source(responder, requester, told.source)
-            self.sources[responder, requester, told.source] = source
+            source = self._add(Source(responder, requester, told.source))
             if told.role == "pub":
                 source.key = told.subject
             sources = [source]
@@ -977,8 +1009,7 @@ class ZenohEngine:
         first = _placed(source, asked.first)
         if source is not None and source.live and first is not None and first < source.live.stop():
             return Sort.RECOVERY  # it lacks what has passed here
-        beside = (q for q in self._open.values() if q.requester == requester and q.key == key)
-        if any(q.sort is Sort.RECOVERY for q in beside):
+        if self._open.recovering(requester, key):
             return Sort.RECOVERY
         return Sort.PERIODIC
 
@@ -1052,7 +1083,7 @@ class ZenohEngine:
 
     def _final(self, detail: Mapping[str, Any], event: Event) -> None:
         assert event.destination is not None
-        query = self._open.pop((event.destination, detail["id"]), None)
+        query = self._open.pop((event.destination, detail["id"]))
         if query is not None:
             query.answered_by = self._hop(event, _first_hop(event))
             query.reply_gap = self._gap_since(query, event.at_ns)

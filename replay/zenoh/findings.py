@@ -112,6 +112,9 @@ class _Zenoh(Reporter):
         self.engine = engine
         self.end_ns = end_ns
         self._by_machine: dict[tuple[str, str], list[Subscriber]] | None = None
+        self._by_way: dict[tuple[str, str], list[tuple[int, HopCounter]]] = {}
+        for (sender, receiver, code), counter in (*engine.counters.items(), *engine.retired):
+            self._by_way.setdefault((sender, receiver), []).append((code, counter))
         self._by_source: dict[str, list[Query]] | None = None
 
     def receiver_of(self, stream: Any) -> str | None:
@@ -749,12 +752,8 @@ class _Zenoh(Reporter):
         )  # fmt: skip
 
     def _counters(self, source: Source) -> list[HopCounter]:
-        engine = self.engine
-        return [
-            counter
-            for (sender, receiver, _), counter in (*engine.counters.items(), *engine.retired)
-            if sender == source.sender and receiver == source.receiver
-        ]
+        ways = self._by_way.get((source.sender, source.receiver), [])
+        return [counter for _, counter in ways]
 
     def _place(self, source: Source, gap: Gap, counters: list[HopCounter]) -> str | None:
         """Where samples of a gap were lost, as this leg shows it; null where it does not (11)."""
@@ -866,9 +865,8 @@ class _Zenoh(Reporter):
 
     def _finals(self, source: Source) -> list[HopCounter]:
         """Counters in which finals of a source's cache come: priority Data, reliable."""
-        engine = self.engine
-        wanted = (source.sender, source.receiver, FINALS)
-        return [c for i, c in (*engine.counters.items(), *engine.retired) if i == wanted]
+        ways = self._by_way.get((source.sender, source.receiver), [])
+        return [counter for code, counter in ways if code == FINALS]
 
     def _about(
         self,

@@ -100,6 +100,11 @@ class Query:
         return self.ended is not None and not self.timed_out and not self.gone
 
     @property
+    def recovers(self) -> bool:
+        """A gap made its subscriber ask."""
+        return self.sort is Sort.RECOVERY
+
+    @property
     def idle(self) -> bool:
         """Asked while nothing was missing, and that was so."""
         return self.quiet and not self.filled

@@ -838,3 +838,19 @@ def test_samples_that_were_all_lost_come_by_a_heartbeat() -> None:
     session = Session().heartbeat(2).ask(1, "_sn=..2", TOKEN)
     _, found = answered(session, 1, 1, 2).played()
     assert (stream(found)["delivered"], stream(found)["recovered"]) == ([[1, 2]], 0)
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_every_source_is_asked_for_and_timed_out_by_itself(count: int) -> None:
+    """With as many sources as there are, each message costs no more."""
+    session = Session()
+    for sn in (0, 2):
+        for eid in range(10, 10 + count):
+            session.publisher(z.push(z.put(sn, eid=eid)))
+    for number, eid in enumerate(range(10, 10 + count)):
+        session.ask(number, "_sn=1..", f"/@adv/*/{ZID}/{eid}/**")
+    engine, found = session.wait(11.0).put(0).played()
+    rows = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
+    missed = [row["misses"] for row in rows if row["live"] != [[0, 0]]]
+    assert [[miss["seqnos"] for miss in misses] for misses in missed] == [[[[1, 1]]]] * count
+    assert engine.timers.next_ns == 1 << 63
