@@ -17,6 +17,8 @@ from tests.agreement.report import to_ranges
 
 ODATA: Final = 0x04
 RDATA: Final = 0x05
+NAK: Final = 0x08
+OPT_NAK_LIST: Final = 0x02
 
 #: (figure, ours, truth, reason for null)
 Figure = tuple[str, Any, Any, str]
@@ -52,6 +54,22 @@ def read_data(path: Path) -> Iterator[Packet]:
                 session = f"{body[8:14].hex()}.{port}"
                 (sqn,) = struct.unpack(">I", body[16:20])
                 yield Packet(datagram.frame, datagram.at_ns, datagram.source, session, kind, sqn)
+
+
+def read_naks(path: Path) -> Iterator[tuple[str, int]]:
+    """(requester, sqn) of every NAK, lists included (RFC 3208, 8.3 and 9.3)."""
+    for datagram in wire.read_datagrams(path):
+        body = datagram.payload
+        if len(body) < 36 or body[4] != NAK or body[20:22] != b"\x00\x01":
+            continue
+        yield datagram.source, int.from_bytes(body[16:20], "big")
+        at = 40  # behind OPT_LENGTH
+        while body[5] & 1 and at + 4 <= len(body):
+            kind, size = body[at] & 0x7F, max(body[at + 1], 4)
+            if kind == OPT_NAK_LIST:
+                for place in range(at + 4, at + size, 4):
+                    yield datagram.source, int.from_bytes(body[place : place + 4], "big")
+            at += size
 
 
 @dataclass(frozen=True)
@@ -124,6 +142,16 @@ class Happened:
         return {key for key in self.dropped if key not in self.arrived}
 
     @cached_property
+    def repaired(self) -> set[tuple[str, int]]:
+        """Of those, what this daemon asked for itself and got.
+
+        Where another had asked before, nothing here says that it was lost on the way here.
+        """
+        own = self.truth["nodes"][self.node]["ip"]
+        asked = {sqn for requester, sqn in read_naks(self.capture) if requester == own}
+        return {key for key in self.dropped - self.never_came if key[1] in asked}
+
+    @cached_property
     def lost(self) -> dict[str, int]:
         """Publisher -> messages that clients here did not get although the publisher lives on."""
         found: dict[str, int] = {}
@@ -177,7 +205,7 @@ def expected(happened: Happened) -> set[str]:
     )
     rules |= {NOTICED} if told else set()
     rules |= {RESTARTED} if happened.restarted else set()
-    rules |= {REPAIRED} if happened.dropped - happened.never_came else set()
+    rules |= {REPAIRED} if happened.repaired else set()
     rules |= {GAVE_UP} if happened.never_came else set()
     return rules | ({TWICE} if twice(happened) else set())
 
@@ -221,7 +249,7 @@ def finding_figures(
         yield "lost and counted, in findings", said, happened.counted("msg loss"), ""
     if not happened.over_tcp:
         for rule, keys in (
-            (REPAIRED, happened.dropped - happened.never_came),
+            (REPAIRED, happened.repaired),
             (GAVE_UP, happened.never_came),
             (TWICE, twice(happened)),
         ):

@@ -50,7 +50,7 @@ NEVER_PROVEN: Final = frozenset(
     for number in numbers
 )
 #: Rules that only the other end proves: at this one they are likely at most.
-NOT_HERE: Final = {"UC003": "sender", "UC004": "sender", "UC010": "receiver", "UC011": "receiver"}
+NOT_HERE: Final = {"UC003": "sender"}
 
 #: Step of a gap row -> the frame that ends it, and those that it is measured from, the first there.
 STEPS: Final = {
