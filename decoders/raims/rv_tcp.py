@@ -33,6 +33,7 @@ from seqaudit.decoders.tcp.framing import (
     StreamFrames,
     Verdict,
     no_frames,
+    shows,
 )
 
 SYSTEM: Final = "rv"
@@ -79,7 +80,7 @@ class RvStreams:
             if not greeted or len(prefix) >= len(GREETING) + 4:
                 return Verdict.NO
             return Verdict.LIKELY if len(prefix) >= len(GREETING) else Verdict.UNDECIDED
-        if CANDIDATE.search(prefix):
+        if shows(prefix, CANDIDATE, b"\x99\x55\xee\xaa", 4):
             return Verdict.YES
         return Verdict.UNDECIDED if len(prefix) < SEARCHED else Verdict.NO
 

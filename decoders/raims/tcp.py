@@ -28,6 +28,7 @@ from seqaudit.decoders.tcp.framing import (
     StreamFrames,
     Verdict,
     no_frames,
+    shows,
 )
 
 #: Kinds of frames that are no messages.
@@ -77,7 +78,7 @@ class RaimsStreams:
             if not (plain or secret):
                 return Verdict.NO
             return Verdict.LIKELY if len(prefix) > 10 else Verdict.UNDECIDED
-        if CANDIDATE.search(prefix):
+        if shows(prefix, CANDIDATE, b"\xc4\x03", 8):
             return Verdict.YES
         return Verdict.UNDECIDED if len(prefix) < SEARCHED else Verdict.NO
 

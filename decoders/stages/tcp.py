@@ -263,6 +263,7 @@ class TcpAssembler:
                     runs.goes_on(one)
                     row += 1
             runs.take_all(runs.count)
+            self._undecided_bytes += runs.undecided_bytes()
             self._runs = None
         for key in self._gone:
             if key in flows and flows[key].state == NOBODY:
@@ -273,7 +274,7 @@ class TcpAssembler:
     def _next_odd(self, runs: Runs, row: int) -> int:
         """The next odd row; bytes of rows before it are decoded as they become enough."""
         odd = runs.next_odd(row)
-        while odd > row and self._ready + runs.bytes_of(row, odd) >= BATCH_BYTES:
+        while self._ready + runs.bytes_of(row, odd) >= BATCH_BYTES and runs.any_counted(row, odd):
             row = runs.row_with(row, BATCH_BYTES - self._ready) + 1
             runs.take_all(row)
             self._decode_ready()
@@ -296,6 +297,8 @@ class TcpAssembler:
                 self._decode_ready()
         elif was == UNDECIDED:
             self._undecided_bytes += length
+            if self._runs is not None:
+                self._undecided_bytes += self._runs.undecided_bytes()
             self._decide(key, tracked)
         return tracked
 

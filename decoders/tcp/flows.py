@@ -15,7 +15,14 @@ from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.packets import Outcome
 from seqaudit.decoders.tcp.connection import ACK, SYN, Flow
-from seqaudit.decoders.tcp.framing import Connection, Framing, StreamSystem, Verdict, choose
+from seqaudit.decoders.tcp.framing import (
+    Connection,
+    Framing,
+    Refused,
+    StreamSystem,
+    Verdict,
+    choose,
+)
 from seqaudit.decoders.tcp.segments import OUTGOING_BIT, TCP, WIRE_SHIFT, Key, ends_of
 
 #: A direction that nobody has recognised after so many bytes is nobody's.
@@ -31,8 +38,8 @@ class Tracked:
 
     __slots__ = (
         "connection", "flow", "frames", "framings", "high_ttl", "kept", "likely", "low_ttl",
-        "next_try", "outgoing", "placed", "problems", "sent", "split", "state", "system",
-        "systems", "wire_bytes",
+        "next_try", "outgoing", "placed", "problems", "refused", "sent", "split", "state",
+        "system", "systems", "wire_bytes",
     )  # fmt: skip
 
     def __init__(self, key: Key, split: int, systems: Sequence[StreamSystem]) -> None:
@@ -43,7 +50,8 @@ class Tracked:
         self.state = UNDECIDED
         self.system: StreamSystem | None = None
         self.likely = False  # undecided, but something speaks for a system
-        self.next_try = 1
+        self.next_try = 1  # pending bytes with which it is judged again
+        self.refused: Refused = set()
         self.frames = 0
         self.kept = 0  # frames whose fate the flow's bytes decide
         self.sent = [0, 0]  # frames by direction
@@ -116,12 +124,16 @@ class Tracked:
 
     def judge(self) -> None:
         """Ask the systems, with the bytes that have come."""
-        prefixes = [prefix for direction in self.flow.directions for prefix in direction.prefixes()]
+        prefixes = [
+            ((direction.number, number), *prefix)
+            for direction in self.flow.directions
+            for number, prefix in enumerate(direction.prefixes())
+        ]
         if not prefixes:
             return
         pending = self.pending
-        self.next_try = pending + 1 + pending // 4
-        verdict, system = choose(self.systems, prefixes)
+        self.next_try = 2 * pending + 1
+        verdict, system = choose(self.systems, prefixes, self.refused)
         if verdict == Verdict.YES:
             assert system is not None
             self.claim(system)

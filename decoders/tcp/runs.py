@@ -26,7 +26,7 @@ import numpy.typing as npt
 from seqaudit.decoders.contract.event_columns import grouped
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.tcp.connection import ACK, FARTHEST, FIN, MASK, RST, SILENT_NS, SYN
-from seqaudit.decoders.tcp.flows import OURS, Tracked
+from seqaudit.decoders.tcp.flows import NOBODY, OURS, UNDECIDED, Tracked
 from seqaudit.decoders.tcp.segments import OUTGOING_BIT, WIRE_SHIFT, Key, Segments
 
 #: Segments are taken one by one where there are fewer than these: of all, and of a run.
@@ -79,10 +79,18 @@ class Runs:
         self._odd = bytearray(self.count + 1)
         marks = np.frombuffer(self._odd, np.uint8)
         marks[self._order[self._links.odd]] = 1
+        #: Whose bytes wait to be decoded; those of others are counted nowhere.
+        self._counted = [tracked is not None and tracked.state == OURS for tracked in self.tracked]
+        ours = np.array(self._counted, np.bool_)
+        self._rows_before = _sums(ours[flow])
+        self._bytes = _sums(np.where(ours[flow], segments.length, 0))
+        self._bytes_by_place = _sums(segments.length[self._order])
         for number, tracked in enumerate(self.tracked):
-            if tracked is None or tracked.state != OURS or not tracked.flow.is_usual():
+            if tracked is None or not (tracked.state == NOBODY or tracked.flow.is_usual()):
                 self._odd[self._order[self._starts[number]]] = 1
-        self._bytes = _sums(segments.length)
+            else:
+                self._judge_next(tracked, number)
+        self._undecided_bytes = 0
         self._block: list[Row] = []
         self._block_at = 0
 
@@ -110,13 +118,18 @@ class Runs:
         return self.count if found < 0 else found
 
     def bytes_of(self, row: int, stop: int) -> int:
-        """Payload bytes on the wire of rows [row, stop)."""
+        """Payload bytes on the wire of rows [row, stop), of flows that are decoded."""
         return int(self._bytes[stop] - self._bytes[row])
 
     def row_with(self, row: int, size: int) -> int:
-        """The first row from ``row`` on with which there are ``size`` bytes; there is one."""
-        wanted = int(self._bytes[row]) + max(size, 0)
-        return max(row, int(np.searchsorted(self._bytes, wanted, "left")) - 1)
+        """The first row from ``row`` on of a flow that is decoded with which there are ``size``
+        bytes; there is one."""
+        sums, wanted = (self._bytes, size) if size > 0 else (self._rows_before, 1)
+        return int(np.searchsorted(sums, int(sums[row]) + wanted, "left")) - 1
+
+    def any_counted(self, row: int, stop: int) -> bool:
+        """Whether any of rows [row, stop) is of a flow that is decoded."""
+        return bool(self._rows_before[stop] > self._rows_before[row])
 
     def row(self, number: int) -> Row:
         """A row by itself."""
@@ -142,8 +155,35 @@ class Runs:
         self._done[row.flow] = row.place + 1
         self._note(row)
         tracked = self.tracked[row.flow]
-        if tracked is None or tracked.state != OURS or not self._in_order(tracked, row.flow):
+        if tracked is not None and (tracked.state == OURS) != self._counted[row.flow]:
+            self._count_bytes(row.flow, ours=tracked.state == OURS)
+        if tracked is None or not self._in_order(tracked, row.flow):
             self._odd[row.next_row] = 1
+        else:
+            self._judge_next(tracked, row.flow)
+
+    def _count_bytes(self, number: int, *, ours: bool) -> None:
+        """From its next row on the bytes of a flow count, or do not."""
+        self._counted[number] = ours
+        rows = self._order[self._done[number] : self._starts[number + 1]]
+        if len(rows):
+            sign = 1 if ours else -1
+            more = np.zeros((2, self.count + 1), np.int64)
+            more[0, rows + 1] = sign
+            more[1, rows + 1] = sign * self._segments.length[rows]
+            more = np.cumsum(more, axis=1)
+            self._rows_before = self._rows_before + more[0]
+            self._bytes = self._bytes + more[1]
+
+    def _judge_next(self, tracked: Tracked, number: int) -> None:
+        """The row with which an undecided flow has bytes enough to be judged again is odd."""
+        if tracked.state != UNDECIDED:
+            return
+        begin = self._done[number]
+        wanted = int(self._bytes_by_place[begin]) + tracked.next_try - tracked.pending
+        place = max(begin, int(np.searchsorted(self._bytes_by_place, wanted, "left")) - 1)
+        if place < self._starts[number + 1]:
+            self._odd[self._order[place]] = 1
 
     def _note(self, row: Row) -> None:
         """What the columns think of a flow behind a row."""
@@ -152,7 +192,9 @@ class Runs:
             self._expected[row.direction][row.flow] = (row.seq + moved) & MASK
 
     def _in_order(self, tracked: Tracked, number: int) -> bool:
-        """Whether a flow is where the columns think that it is."""
+        """Whether a flow is where the columns think that it is; nobody's is anywhere."""
+        if tracked.state == NOBODY:
+            return True
         flow = tracked.flow
         if not flow.is_usual():
             return False
@@ -161,6 +203,11 @@ class Runs:
             if known != expected[number]:
                 return False
         return True
+
+    def undecided_bytes(self) -> int:
+        """Bytes that undecided flows took in since this was asked last."""
+        taken, self._undecided_bytes = self._undecided_bytes, 0
+        return taken
 
     def take_all(self, row: int) -> None:
         """Every flow takes in what it has before ``row``."""
@@ -190,6 +237,11 @@ class Runs:
         self._done[number] = stop
         tracked = self.tracked[number]
         assert tracked is not None, "rows without a flow are odd"
+        if tracked.state == NOBODY:
+            self._count(tracked, begin, stop)
+            return
+        if tracked.state == UNDECIDED:
+            self._undecided_bytes += int(self._bytes_by_place[stop] - self._bytes_by_place[begin])
         together = self._links.answered(begin, stop)
         if together - begin < SHORT:
             together = begin
@@ -202,16 +254,27 @@ class Runs:
             if stop < self._starts[number + 1] and not self._in_order(tracked, number):
                 self._odd[self._order[stop]] = 1
 
-    def _follow(self, tracked: Tracked, number: int, begin: int, stop: int) -> None:
-        """A flow takes in a run."""
-        segments, links, flow = self._segments, self._links, tracked.flow
+    def _count(self, tracked: Tracked, begin: int, stop: int) -> tuple[int, ...]:
+        """Count frames and what their headers say; how many each direction has."""
+        links = self._links
+        counts = []
         for direction, lane in enumerate(links.lanes):
             count = int(lane.counts[stop] - lane.counts[begin])
+            counts.append(count)
             if not count:
                 continue
             tracked.count_run(direction, count, lane.wire_bytes(begin, stop))
             if links.is_news(tracked, direction):
                 tracked.note_headers(direction, lane.facts(begin, stop))
+        return tuple(counts)
+
+    def _follow(self, tracked: Tracked, number: int, begin: int, stop: int) -> None:
+        """A flow takes in a run."""
+        segments, links, flow = self._segments, self._links, tracked.flow
+        counts = self._count(tracked, begin, stop)
+        for direction, lane in enumerate(links.lanes):
+            if not counts[direction]:
+                continue
             last = self._order[lane.latest[stop - 1]]
             flow.spoke_ns[direction] = int(segments.at_ns[last])
             rows = self._order[lane.data_places(begin, stop)]

@@ -519,3 +519,12 @@ def tshark_bytes(path: Path) -> Iterator[int]:
         key = stream, source
         ends[key] = max(ends.get(key, 0), int(seq) - 1 + int(length))
     yield from ends.values()
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.sampled_from([b"\0", b"\0", b"\x18", b"\x2b", b"\x2c", b"\3", b"\4", b"\7",
+                                 b"bela", b"bela\x28\1\0\x07"]), max_size=40))  # fmt: skip
+def test_candidates_are_all_places_at_which_their_pattern_matches(parts: list[bytes]) -> None:
+    data = b"".join(parts)
+    expected = [found.start() for found in jgroups_tcp.CANDIDATE.finditer(data)]
+    assert jgroups_tcp._candidates(data) == expected

@@ -243,6 +243,33 @@ def test_what_only_goes_on_is_not_looked_at_one_by_one(
     assert feeds.count < 30
 
 
+def foreign(size: int, begins: bytes = b"") -> list[Segment]:
+    """Bytes of somebody else in one direction, caught in the middle."""
+    return [
+        Segment(0, 1 + at, (begins + b"x" * size)[at : at + 10])
+        for at in range(0, size + len(begins), 10)
+    ]
+
+
+def test_a_flow_that_nobody_recognises_is_not_looked_at_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    feeds = Feeds(monkeypatch)
+    given = [segments(foreign(20_000))]
+    assert told(given, 64, 1 << 22) == told(given, ONE_BY_ONE, 1 << 22)
+    feeds.count = 0
+    told(given, 64, 1 << 22)
+    assert feeds.count < 20  # of 2,000: it is judged when its bytes have doubled
+
+
+def test_a_flow_is_recognised_whenever_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = [
+        segments([*foreign(700), *(replace(one, seq=one.seq + 700) for one in busy(300)[::2])])
+    ]
+    one_by_one = told(given, ONE_BY_ONE, 1 << 22)
+    assert told(given, 64, 1 << 22).seen == one_by_one.seen != []
+
+
 def test_a_run_is_decoded_where_its_bytes_are_enough() -> None:
     given = [segments(busy(1000))]
     asked = told(given, 0, 500).asked

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network.packets import Outcome
 from seqaudit.decoders.tcp.framing import Connection, StreamFrames, Verdict
+from seqaudit.decoders.zenoh import tcp as zenoh_tcp
 from seqaudit.decoders.zenoh.tcp import ZenohFraming, ZenohStreamDecoder, ZenohStreams
 from tests.decoders.zenoh import builders as z
 
@@ -122,3 +123,28 @@ def test_batches_of_one_capture_frame_keep_their_order_over_calls() -> None:
     assert [row["seqno"] for row in rows if row["wire_kind"] == "push"] == [0, 1, 2]
     assert {row["conversation"] for row in rows} == {"zenoh|tcp|10.0.0.1:5|10.0.0.2:7447"}
     assert decoder.account()["messages_by"] == {"zenoh": {"Frame": 3, "push": 3}}
+
+
+#: Bytes that are lengths and begins of batches more often than any others.
+likely_bytes = st.lists(st.sampled_from([0, 0, 1, 2, 3, 4, 5, 0x19, 0x1D, 0x40]), max_size=60)
+chains = st.lists(st.sampled_from([b"\1\0\4", b"\1\0\0\0\4", b"\2\0\4"]), max_size=6)
+
+
+@settings(max_examples=300, deadline=None)
+@given(likely_bytes, chains, likely_bytes, st.integers(0, 20), st.booleans())
+def test_a_chain_is_looked_for_at_every_place(
+    before: list[int], chain: list[bytes], after: list[int], begin: int, strong: bool
+) -> None:
+    data = bytes(before) + b"".join(chain) + bytes(after)
+    module = zenoh_tcp.interpreted("zenoh.kernels")
+    memory = zenoh_tcp.argument(np.zeros(zenoh_tcp.wire.OUT, np.int64), compile_it=False)
+    first = next(
+        (
+            (at, width)
+            for at in range(begin, len(data))
+            for width in (2, 4)
+            if zenoh_tcp._chain(module, memory, data, at, width, strong=strong)
+        ),
+        None,
+    )
+    assert zenoh_tcp._in_step(data, begin, strong=strong) == first

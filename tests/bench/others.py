@@ -1,0 +1,184 @@
+"""Captures of ordinary traffic, nothing of which seqaudit replays: what most captures are of.
+
+``python -m tests.bench.others web 300k OUT.pcap`` writes one. Kinds: ``web`` (HTTP-like connections
+from SYN to FIN), ``tls`` (long ones of random bytes), ``middle`` (200 flows caught in the middle,
+the rule in ring buffers), ``short`` (a connection for every few bytes), ``dns`` (UDP questions and
+answers) and ``mixed`` (all of them). Ethernet, IPv4, little-endian pcap with microseconds; the same
+kind and size give the same bytes.
+"""
+
+import argparse
+import random
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Final
+
+SYN, ACK, PSH, FIN = 2, 16, 8, 1
+STEP_US: Final = 20
+FLOWS: Final = 200
+MSS: Final = 1_400
+_LINKS: Final = bytes.fromhex("020000000001020000000002") + b"\x08\x00"
+_PAGE: Final = b"<p>the quick brown fox jumps over the lazy dog, again and again</p>\r\n"
+
+
+class Host:
+    """Makes the frames of one flow; ``sequence`` numbers go on by themselves."""
+
+    def __init__(self, chance: random.Random, number: int, port: int) -> None:
+        self._ends = (
+            (struct.pack(">I", 0x0A000000 + number % 60_000), 1024 + number % 60_000),
+            (struct.pack(">I", 0xC0A80000 + number % 250), port),
+        )
+        self._next = [chance.getrandbits(32), chance.getrandbits(32)]
+        self._ident = chance.getrandbits(16)
+
+    def tcp(self, direction: int, payload: bytes = b"", flags: int = ACK) -> bytes:
+        """A segment with the bytes that follow."""
+        (source, port), (destination, to) = self._ends[direction], self._ends[1 - direction]
+        acked = self._next[1 - direction] if flags & ACK else 0
+        header = struct.pack(
+            ">HHIIBBHHH", port, to, self._next[direction], acked, 0x50, flags, 65_000, 0, 0
+        )
+        grown = len(payload) + (flags & (SYN | FIN) > 0)
+        self._next[direction] = (self._next[direction] + grown) & 0xFFFFFFFF
+        return self._ip(6, source, destination, header + payload)
+
+    def udp(self, direction: int, payload: bytes) -> bytes:
+        """A datagram."""
+        (source, port), (destination, to) = self._ends[direction], self._ends[1 - direction]
+        header = struct.pack(">HHHH", port, to, 8 + len(payload), 0)
+        return self._ip(17, source, destination, header + payload)
+
+    def _ip(self, protocol: int, source: bytes, destination: bytes, data: bytes) -> bytes:
+        self._ident = (self._ident + 1) & 0xFFFF
+        head = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(data), self._ident, 0, 64, protocol, 0)
+        return _LINKS + head + source + destination + data
+
+
+def web(chance: random.Random, number: int) -> Iterator[bytes]:
+    """A connection with requests in text, and pages."""
+    host = Host(chance, number, 80)
+    yield from _opened(host)
+    for page in range(chance.randrange(1, 4)):
+        yield host.tcp(0, b"GET /%d HTTP/1.1\r\nHost: example.net\r\n\r\n" % page, ACK | PSH)
+        body = _PAGE * chance.randrange(20, 200)
+        text = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body
+        yield from _sent(host, 1, text)
+    yield from _closed(host)
+
+
+def tls(chance: random.Random, number: int) -> Iterator[bytes]:
+    """A connection of records that nobody can read."""
+    host = Host(chance, number, 443)
+    yield from _opened(host)
+    yield host.tcp(0, b"\x16\x03\x01\x02\x00\x01" + chance.randbytes(511), ACK | PSH)
+    yield from _sent(host, 1, b"\x16\x03\x03\x0f\xa0\x02" + chance.randbytes(3_999))
+    for _ in range(chance.randrange(5, 40)):
+        yield from _sent(host, chance.randrange(2), _record(chance))
+    yield from _closed(host)
+
+
+def middle(chance: random.Random, number: int) -> Iterator[bytes]:
+    """200 segments of a connection that began before the capture, and goes on after it."""
+    host = Host(chance, number, 443)
+    frames = 0
+    while True:
+        for frame in _sent(host, chance.randrange(2), _record(chance)[chance.randrange(9) :]):
+            yield frame
+            frames += 1
+            if frames == 200:
+                return
+
+
+def short(chance: random.Random, number: int) -> Iterator[bytes]:
+    """A connection for a question of a few bytes."""
+    host = Host(chance, number, 8080)
+    yield from _opened(host)
+    yield host.tcp(0, b"ping %d\n" % number, ACK | PSH)
+    yield host.tcp(1, b"pong %d\n" % number, ACK | PSH)
+    yield from _closed(host)
+
+
+def dns(chance: random.Random, number: int) -> Iterator[bytes]:
+    """A question and its answer."""
+    host = Host(chance, number, 53)
+    name = b"\x05host%d\x07example\x03net\x00\x00\x01\x00\x01" % (number % 10)
+    ident = chance.randbytes(2)
+    yield host.udp(0, ident + bytes.fromhex("01000001000000000000") + name)
+    answer = bytes.fromhex("c00c0001000100000e100004") + chance.randbytes(4)
+    yield host.udp(1, ident + bytes.fromhex("81800001000100000000") + name + answer)
+
+
+KINDS: Final[dict[str, tuple[Callable[[random.Random, int], Iterator[bytes]], ...]]] = {
+    "web": (web,),
+    "tls": (tls,),
+    "middle": (middle,),
+    "short": (short,),
+    "dns": (dns,),
+    "mixed": (web, tls, middle, short, dns, dns),
+}
+
+
+def frames(kind: str, count: int, seed: int = 1) -> Iterator[bytes]:
+    """So many frames of a kind, of ``FLOWS`` flows at a time; others begin as they end."""
+    chance = random.Random(f"{kind} {seed}")
+    made = 0
+    number = 0
+    live: list[Iterator[bytes]] = []
+    while made < count:
+        while len(live) < FLOWS:
+            live.append(KINDS[kind][number % len(KINDS[kind])](chance, number))
+            number += 1
+        place = chance.randrange(FLOWS)
+        frame = next(live[place], None)
+        if frame is None:
+            live[place] = live[-1]
+            live.pop()
+            continue
+        yield frame
+        made += 1
+
+
+def write(kind: str, count: int, path: Path) -> None:
+    """A capture of so many frames."""
+    with path.open("wb") as out:
+        out.write(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 1 << 18, 1))
+        for place, frame in enumerate(frames(kind, count)):
+            seconds, micros = divmod(1_700_000_000_000_000 + place * STEP_US, 1_000_000)
+            out.write(struct.pack("<IIII", seconds, micros, len(frame), len(frame)) + frame)
+
+
+def _opened(host: Host) -> Iterator[bytes]:
+    yield host.tcp(0, flags=SYN)
+    yield host.tcp(1, flags=SYN | ACK)
+    yield host.tcp(0)
+
+
+def _closed(host: Host) -> Iterator[bytes]:
+    yield host.tcp(0, flags=FIN | ACK)
+    yield host.tcp(1, flags=FIN | ACK)
+    yield host.tcp(0)
+
+
+def _sent(host: Host, direction: int, data: bytes) -> Iterator[bytes]:
+    for at in range(0, len(data), MSS):
+        yield host.tcp(direction, data[at : at + MSS], ACK | PSH)
+        if at // MSS % 2:
+            yield host.tcp(1 - direction)
+
+
+def _record(chance: random.Random) -> bytes:
+    size = chance.choice([60, 300, 1_200, 8_000, 16_000])
+    return b"\x17\x03\x03" + size.to_bytes(2, "big") + chance.randbytes(size)
+
+
+if __name__ == "__main__":
+    from tests.bench.__main__ import count as number_of
+
+    parser = argparse.ArgumentParser(prog="python -m tests.bench.others", description=__doc__)
+    parser.add_argument("kind", choices=sorted(KINDS))
+    parser.add_argument("count")
+    parser.add_argument("out", type=Path)
+    told = parser.parse_args()
+    write(told.kind, number_of(told.count), told.out)
