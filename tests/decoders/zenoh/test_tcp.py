@@ -8,8 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.settings import DecodeSettings
+from seqaudit.decoders.kernels.loader import argument, interpreted
 from seqaudit.decoders.network.packets import Outcome
 from seqaudit.decoders.tcp.framing import Connection, StreamFrames, Verdict
+from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh import tcp as zenoh_tcp
 from seqaudit.decoders.zenoh.tcp import ZenohFraming, ZenohStreamDecoder, ZenohStreams
 from tests.decoders.zenoh import builders as z
@@ -136,8 +138,8 @@ def test_a_chain_is_looked_for_at_every_place(
     before: list[int], chain: list[bytes], after: list[int], begin: int, strong: bool
 ) -> None:
     data = bytes(before) + b"".join(chain) + bytes(after)
-    module = zenoh_tcp.interpreted("zenoh.kernels")
-    memory = zenoh_tcp.argument(np.zeros(zenoh_tcp.wire.OUT, np.int64), compile_it=False)
+    module = interpreted("zenoh.kernels")
+    memory = argument(np.zeros(wire.OUT, np.int64), compile_it=False)
     first = next(
         (
             (at, width)
