@@ -1,4 +1,8 @@
-"""Figures of a report made without a vantage: they are the same, or null (design 4.10)."""
+"""What a report says otherwise than that of the whole capture where it should be the same.
+
+Without a vantage, figures are the same or null (design 4.10); files that were written in turns are
+one capture, in whatever order they are given.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -25,3 +29,18 @@ def differences(
     for name in TOTALS:
         if totals.get(name) is not None and totals[name] != given.get(name):
             yield name, "totals", f"{totals[name]}, with --at {given.get(name)}"
+
+
+def other_findings(whole: Mapping[str, Any], other: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """(rule, which and how it differs) of findings that only one of two reports has."""
+    here, there = _said(whole), _said(other)
+    for only, what in ((here - there, "only in one file"), (there - here, "only in several")):
+        for rule, certainty, stream, seqnos, text in sorted(only):
+            yield rule, f"{what}: {certainty}, {stream or 'no stream'}, {seqnos}: {text}"
+
+
+def _said(report: Mapping[str, Any]) -> set[tuple[str, str, str, str, str]]:
+    return {
+        (f["rule"], f["certainty"], f["stream"] or "", str(f["seqnos"]), f["text"])
+        for f in report.get("findings", ())
+    }

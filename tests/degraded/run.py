@@ -16,7 +16,7 @@ from tests.degraded import auditing, claims, figures
 from tests.degraded.auditing import Audited
 from tests.degraded.subjects import Recording, find
 from tests.degraded.truths import refuted
-from tests.degraded.ways import WAYS, Spoiled, Subject, Way, text_of
+from tests.degraded.ways import WAYS, Rotation, Spoiled, Subject, Way, text_of
 
 Kind = Literal["refuted", "new", "contradiction", "figure", "crash"]
 
@@ -130,12 +130,10 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             audited = audit(spoiled)
             places = _places(recording, file, way, spoiled)
             found = judge(recording, file, places, whole, audited, way.name, text_of(one))
-            if way.name == "no-at" and spoiled.at is None:
-                name = text_of(one)
-                found += [
-                    Violation("figure", way.name, name, subject.name, rule, "error", of, why)
-                    for rule, of, why in figures.differences(wholes.report(file), audited.report)
-                ]
+            found += [
+                Violation("figure", way.name, text_of(one), subject.name, rule, "error", of, why)
+                for rule, of, why in _others(way, one, spoiled, wholes.report(file), audited)
+            ]
             outcome.spoiled += 1
             outcome.by_way[way.name] += 1
             outcome.proven += len(claims.proven(claims.findings(audited.report)))
@@ -143,6 +141,17 @@ def spoil_all(recording: Recording, file: str, choice: Choice) -> Outcome:
             if found and choice.write is not None:
                 _write(choice.write, subject, spoiled, recording, audited, found)
     return outcome
+
+
+def _others(
+    way: Way, choice: object, spoiled: Spoiled, whole: Mapping[str, Any], audited: Audited
+) -> Iterator[tuple[str, str, str]]:
+    """What should be as in the whole capture's report and is not."""
+    if way.name == "no-at" and spoiled.at is None:
+        yield from figures.differences(whole, audited.report)
+    if isinstance(choice, Rotation) and choice.tells:
+        for rule, how in figures.other_findings(whole, audited.report):
+            yield rule, "the report is not that of one file", how
 
 
 def _places(recording: Recording, file: str, way: Way, spoiled: Spoiled) -> tuple[str | None, ...]:

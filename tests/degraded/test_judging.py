@@ -216,3 +216,13 @@ def test_a_small_capture_is_tried_at_every_frame(fixtures: Path) -> None:
     assert outcome.by_way == {
         "head": frames - 1, "single": frames
     }  # fmt: skip
+
+
+def test_findings_of_rotated_files_are_those_of_one_file() -> None:
+    one = report(row("UC001", [[3, 9]]))
+    assert list(figures.other_findings(one, one)) == []
+    (only,) = figures.other_findings(one, report(row("UC001", [[3, 9]]), row("UC005", [[4, 4]])))
+    assert only[0] == "UC005"
+    assert only[1].startswith("only in several: proven")
+    (less,) = figures.other_findings(one, report())
+    assert less[1].startswith("only in one file")

@@ -251,6 +251,11 @@ class Rotation:
     order: str
     one_capture: bool
 
+    @property
+    def tells(self) -> bool:
+        """Whether names or an option tell that the files are one capture."""
+        return self.one_capture or self.naming in _NAMINGS[:3]
+
     def __str__(self) -> str:
         flag = "with" if self.one_capture else "without"
         return f"{self.files} files of {self.naming}, {self.order}, {flag} --one-capture"
