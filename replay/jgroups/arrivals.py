@@ -257,6 +257,13 @@ class Judged:
         """What of [first, stop) ticks ask for as long as it is missing."""
         return self.asked.within(first, stop)
 
+    def of_unknown_fate(self) -> int:
+        """Messages of which it cannot be told whether they were lost; zero if there are none."""
+        doubted = (Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.STOPPED)
+        asked = (Outcome.RECOVERED, Outcome.REPAIRED, Outcome.EITHER, Outcome.UNRECOVERED)
+        earlier = sum(self.before[o].total() for o in asked if o in self.before)
+        return sum(self.counts[outcome] for outcome in doubted) + earlier
+
     def gaps_by_seqno(self) -> list[Gap]:
         """The ended gaps that are kept."""
         return sorted(self.gaps, key=lambda gap: gap.first)

@@ -59,6 +59,9 @@ def counted(stream: Counted) -> dict[str, Any]:
         "unrecovered": None,
         "not_captured": 0,
         "not_asked_for": 0,
+        "no_longer_asked_for": 0,
+        "sent_before": 0,
+        "repairs_not_captured": 0,
         "lost": None,
         "lost_seqnos": None,
         "unrecovered_seqnos": None,
@@ -86,12 +89,17 @@ def received(row: dict[str, Any], window: Judged) -> None:
         "delivered_unlisted": window.delivery.unlisted,
         "gaps": window.gap_count,
         "reordered": window.counts[Outcome.REORDERED],
-        "recovered": window.counts[Outcome.RECOVERED],
+        "recovered": window.counts[Outcome.RECOVERED] + window.counts[Outcome.REPAIRED],
+        "repairs_not_captured": window.counts[Outcome.REPAIRED],
         "recovered_or_late": window.counts[Outcome.EITHER],
         "unrecovered": window.counts[Outcome.UNRECOVERED],
         "not_captured": window.counts[Outcome.UNCAPTURED],
         "not_asked_for": window.counts[Outcome.UNASKED],
-        "lost": window.counts[Outcome.RECOVERED] + window.counts[Outcome.UNRECOVERED],
+        "no_longer_asked_for": window.counts[Outcome.STOPPED],
+        "sent_before": window.counts[Outcome.BEFORE],
+        "lost": window.counts[Outcome.RECOVERED]
+        + window.counts[Outcome.REPAIRED]
+        + window.counts[Outcome.UNRECOVERED],
         "lost_seqnos": inclusive(listed(window.lost)),
         "unrecovered_seqnos": inclusive(listed(window.unrecovered)),
         "unlisted_gaps": window.unlisted_gaps,
@@ -105,6 +113,13 @@ def received(row: dict[str, Any], window: Judged) -> None:
     if window.unasked_long:
         row["delivered"] = None
         row["unknown"]["delivered"] = _MAY_HAVE_COME
+    open_to_doubt = window.of_unknown_fate()
+    if open_to_doubt:
+        at_least, row["lost"] = row["lost"], None
+        row["unknown"]["lost"] = (
+            f"{at_least} or more: of {open_to_doubt} others it cannot be told, because "
+            "this capture does not hold how they came"
+        )
 
 
 def nothing_received() -> dict[str, Any]:
