@@ -81,6 +81,7 @@ class Judged:
         before: what was sent before the capture, by how its gap ended in it.
         by_others: repaired without an own request, and older than its copy by no IP id.
         left_out: not captured, and an own request for others shows that it was had.
+        silent: not captured, and had in all likelihood, as nobody asked when its sender named it.
     """
 
     def __init__(
@@ -90,6 +91,8 @@ class Judged:
         self.beginning = Beginning(0, start - 1) if beginning is None else beginning
         self.before: dict[Outcome, RangeSet] = {}
         self.by_others = RangeSet()
+        self.silent = RangeSet()
+        self._had_below = 0  # by its ACKs
         self.left_out = RangeSet()
         self._begin(start)
         self.delivery = DeliveryOrder()
@@ -258,11 +261,21 @@ class Judged:
         return self.asked.within(first, stop)
 
     def of_unknown_fate(self) -> int:
-        """Messages of which it cannot be told whether they were lost; zero if there are none."""
+        """Messages of which it cannot be told whether they were lost; zero if there are none.
+
+        Of what a request leaves out it can: it was had at the first tick that saw it missing.
+        """
         doubted = (Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.STOPPED)
         asked = (Outcome.RECOVERED, Outcome.REPAIRED, Outcome.EITHER, Outcome.UNRECOVERED)
         earlier = sum(self.before[o].total() for o in asked if o in self.before)
-        return sum(self.counts[outcome] for outcome in doubted) + earlier
+        told = sum(
+            stop - first
+            for gap in self.gaps
+            if Outcome.UNCAPTURED in gap.parts
+            for part in gap.parts[Outcome.UNCAPTURED].ranges
+            for first, stop in self.left_out.within(*part)
+        )
+        return sum(self.counts[outcome] for outcome in doubted) - told + earlier
 
     def gaps_by_seqno(self) -> list[Gap]:
         """The ended gaps that are kept."""
@@ -428,7 +441,11 @@ class Arrivals(Judged):
         return self._take(event, event.arrival(), event.seqno, event.stop_seqno)
 
     def expect_from(self, first: int) -> None:
-        """The stream is known to go back to ``first``, below what was expected so far."""
+        """The stream is known to go back to ``first``, below what was expected so far.
+
+        What was acknowledged before that showed, the receiver had: an earlier window of it.
+        """
+        first = max(first, self._had_below)
         if first < self.start:
             self.tracker.expect_from(first)
             self.start = first
@@ -443,6 +460,7 @@ class Arrivals(Judged):
 
         Nothing below ``start`` counts: it was before the capture.
         """
+        self._had_below = max(self._had_below, seqno + 1)
         if seqno < self.start:
             self.beginning.acknowledged(seqno)
             return []

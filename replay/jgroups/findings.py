@@ -138,6 +138,19 @@ class WindowReporter(Reporter):
             for first, stop in list(ranges.within(*part)):
                 left_out.add(first, stop)
                 ranges.remove(first, stop)
+        silent = RangeSet()
+        for part in window.silent:
+            for first, stop in list(ranges.within(*part)):
+                silent.add(first, stop)
+                ranges.remove(first, stop)
+        if silent:
+            yield self.gap_finding(
+                stream, "CP007", _touching(had, silent), silent,
+                "{receiver_member} did not ask for {count:message} of {sender_member} when "
+                "HIGHEST_SEQNO named {count|it|them}: it had {count|it|them}, and this capture "
+                "does not.",
+                claim=LIKELY,
+            )  # fmt: skip
         if left_out:
             yield self.gap_finding(
                 stream, "CP007", _touching(had, left_out), left_out,

@@ -340,6 +340,19 @@ class ReceiverModel(Judged):
 
     # -- gaps ------------------------------------------------------------------------------------
 
+    def _judge(self, gap: Gap, piece: Range, arrival: Arrival) -> Outcome:
+        told = self.highest_told
+        if (
+            not arrival.repair
+            and gap.revealed_by == BY_HIGHEST
+            and told is not None
+            and piece == (told, told + 1)
+            and not self.asked.within(*piece)
+        ):
+            self.silent.add(*piece)  # asked for at once, had it been missing [n2-last-lost-1]
+            return Outcome.UNCAPTURED
+        return super()._judge(gap, piece, arrival)
+
     def _nobody_can_have_asked(
         self, gap: Gap, piece: Range, arrival: Arrival, *, newer: bool
     ) -> bool:

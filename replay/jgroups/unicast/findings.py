@@ -493,22 +493,27 @@ class _Reporter(WindowReporter):
                 facts={"times": len(chosen)}, severity=Severity.INFO,
             )  # fmt: skip
 
-        silent = [tail for tail in facts.tails if tail.acked is None]
-        if facts.silent_ns is not None and silent:
-            tail = silent[-1]
-            yield self.make(
-                stream, "UC003" if tail.seqno == 1 else "UC004", LIKELY,
-                "{sender_member} resent message {seqno} {resends:time}, then was silent for "
-                "{silent}: {receiver_member} acknowledged it, and the ACK is not in this capture; "
-                "whether the message or an ACK was lost or late before cannot be told here.",
-                seqnos=[(tail.seqno, tail.seqno + 1)], mark=tail.first, evidence=_shown(tail),
-                facts={
-                    "seqno": tail.seqno,
-                    "resends": tail.resends,
-                    "silent": shown(facts.silent_ns),
-                },
-                severity=Severity.INFO,
-            )  # fmt: skip
+        if facts.last_tail is not None:
+            yield self._fell_silent(facts.last_tail, facts, stream)
+
+    def _fell_silent(self, tail: Tail, facts: SenderFacts, stream: Stream) -> Finding:
+        """Resends stopped without an ACK in the capture, if it goes on for long enough."""
+        seen = facts.silent_ns is not None
+        return self.make(
+            stream, "UC003" if tail.seqno == 1 else "UC004", LIKELY,
+            "{sender_member} resent message {seqno} {resends:time}, then was silent "
+            + ("for {silent}" if seen else "until the capture ended")
+            + ": {receiver_member} acknowledged it, and the ACK is not in this capture; whether "
+            "the message or an ACK was lost or late before cannot be told here.",
+            seqnos=[(tail.seqno, tail.seqno + 1)], mark=tail.first, evidence=_shown(tail),
+            facts={
+                "seqno": tail.seqno,
+                "resends": tail.resends,
+                "silent": shown(facts.silent_ns),
+            },
+            holds={} if seen else {"end_from_ns": facts.silent_from_ns or 0},
+            severity=Severity.INFO,
+        )  # fmt: skip
 
     def _stale(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:
         if facts.ignored_count:
@@ -611,6 +616,7 @@ class _Reporter(WindowReporter):
         seqnos = machine.unacked()
         if facts.silent_ns is not None:
             return
+        silent_ns = facts.silent_from_ns
         left = self.engine.left
         if left is not None:  # A21
             yield self.make(
@@ -626,7 +632,8 @@ class _Reporter(WindowReporter):
             "{count:message} of {sender_member} had not been acknowledged by {receiver_member} "
             "when the capture ended.",
             seqnos=listed(seqnos), mark=entry.sent_at, facts={"count": seqnos.total()},
-            holds={"end_from_ns": entry.sent_at.at_ns + TICKS_TO_LOSE * self.interval_ns},
+            holds={"end_from_ns": entry.sent_at.at_ns + TICKS_TO_LOSE * self.interval_ns}
+            | ({} if silent_ns is None else {"end_before_ns": silent_ns}),
         )  # fmt: skip
         tail = next((tail for tail in facts.tails if tail.acked is None), None)
         quiet = tail is not None and (

@@ -249,6 +249,7 @@ class ReceiverMachine:
         facts.first_ack = facts.first_ack or mark
         if self.entry is None or self.entry.stream is not stream:
             self._adopt(stream, level, mark)
+            facts.delivered.add(1, level + 1)
         since, self._flag_since = self._flag_since, None
         at_once = self._at_once.acked(mark)
         if since is None or mark.at_ns - since.at_ns <= self._timing.ack_due_ns():

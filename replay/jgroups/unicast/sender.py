@@ -159,6 +159,9 @@ class SenderFacts:
         self.removed_with_unacked: tuple[Mark, RangeSet] | None = None
         self.closed: Mark | None = None
         self.silent_ns: int | None = None  # fell silent so long before its end with unacked ones
+        self.last_tail: Tail | None = None  # resent before it fell silent
+        # if the capture goes on until then, it fell silent
+        self.silent_from_ns: int | None = None
         self.window: SenderModel | None = None
 
 
@@ -173,6 +176,7 @@ class SenderMachine:
         self.facts: dict[str, SenderFacts] = {}
         self.last_peer: Mark | None = None  # last event that came from the peer
         self._tick_ns = tick_ns
+        self.silence_ns = tick_ns * 24 // 10 + 50_000_000  # longer than any two ticks
         self._sync_ns = sync_ns
         self._timestamps = timestamps and rules != BEFORE_SYNC
         self._capacity = capacity
@@ -359,6 +363,9 @@ class SenderMachine:
         if entry is not None:
             facts = self.facts_of(entry.stream)
             facts.silent_ns = self._silent_ns(entry, self._alive)
+            if self._view_without is None:
+                facts.silent_from_ns = self._last_sign_ns(entry) + self.silence_ns
+                facts.last_tail = entry.tail
             self._end_tail(entry, facts, None)
             entry.stream.idle_since(entry.last_send, self._expiry_ns, None)
         for facts in self.facts.values():
@@ -380,11 +387,16 @@ class SenderMachine:
         A tick resends the highest message until its ACK has come: then only the ACK is not in the
         capture.
         """
-        if until is None or entry.acked >= entry.sent:
-            return None
+        if until is None or entry.acked >= entry.sent or self._view_without is not None:
+            return None  # an entry for who is in no view may be removed as it is [u3-dead-peer-1]
+        silent_ns = until.at_ns - self._last_sign_ns(entry)
+        return silent_ns if silent_ns > self.silence_ns else None
+
+    @staticmethod
+    def _last_sign_ns(entry: SendEntry) -> int:
+        """When something last showed that not all was acknowledged."""
         marks = [entry.sent_at, entry.last_ack, None if entry.tail is None else entry.tail.last]
-        silent_ns = until.at_ns - max(mark.at_ns for mark in marks if mark is not None)
-        return silent_ns if silent_ns > self._tick_ns * 24 // 10 + 50_000_000 else None
+        return max(mark.at_ns for mark in marks if mark is not None)
 
     def _out_of_order(self, entry: SendEntry, event: Event) -> bool:
         """The timestamp test of 4.2 (S5, S7); 3.5.0 has none."""
@@ -417,6 +429,7 @@ class SenderMachine:
 
     def _remove(self, entry: SendEntry, facts: SenderFacts, mark: Mark) -> None:
         facts.silent_ns = self._silent_ns(entry, mark)
+        facts.last_tail = entry.tail if facts.silent_ns is not None else None
         if entry.acked < entry.sent and facts.silent_ns is None:
             facts.removed_with_unacked = (mark, RangeSet([(entry.acked + 1, entry.sent + 1)]))
         self._end_tail(entry, facts, None)

@@ -26,6 +26,7 @@ class NaiveReceiver:
         self.known = low  # highest seqno known to exist
         self.missing: dict[int, int] = {}  # seqno -> last arrival before it was missed, in ms
         self.asked: set[int] = set()
+        self.by_highest: set[int] = set()  # known to exist by HIGHEST_SEQNO first
         self.named_ms: dict[int, int] = {}  # when a request named it last
         self.for_highest: set[int] = set()  # asked for because HIGHEST_SEQNO named it
         self.own_ms = 0  # this member's last own message
@@ -68,6 +69,8 @@ class NaiveReceiver:
         """How the gap at this seqno ended."""
         if repair:
             return "recovered"
+        if seqno in self.by_highest and seqno == self.highest_told and seqno not in self.asked:
+            return "not captured"  # it would have asked at once
         early = now_ms - since_ms < self.interval_ms and seqno != self.highest_told
         if seqno not in self.asked and early:
             return "reordered"
@@ -84,7 +87,9 @@ class NaiveReceiver:
     def highest(self, seqno: int, now_ms: int) -> None:
         """HIGHEST_SEQNO(h)."""
         self.highest_told = max(self.highest_told, seqno)
+        before = set(self.missing)
         self.exists(seqno, now_ms)
+        self.by_highest |= self.missing.keys() - before
 
     def request(self, seqnos: set[int], now_ms: int) -> None:
         """XMIT_REQ sent by this member."""
