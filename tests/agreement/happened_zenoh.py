@@ -4,6 +4,7 @@ what publishers put out, what passed each place, and what the applications were 
 Nothing here asks what a recording is called or of what kind it is.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -402,6 +403,42 @@ class Happened:
             if part in f"{key}/" and "_sn=" in str(parameters)
         ]
 
+    def why_missed(self, file: str, group: Sequence[Life], source: Identity, sn: int) -> set[str]:
+        """Why a sample did not come back; several where they are one, as a dead publisher is."""
+        publisher = self.identities[source][0]
+        part = f"/{source[0]}/{source[1]}/"
+        born = max(one["t"] for one in self.published(source) if one["sn"] == sn)
+        asked = [
+            (at, first)
+            for at, _, key, parameters in self.summary(file)["queries"]
+            if part in f"{key}/"
+            for first in [_first_asked(str(parameters))]
+            if first is not None and first <= sn and at >= born
+        ]
+        if not asked or all("rec" not in life.options for life in group):
+            # without a cache no question leaves the node at all (zenoh.md 9.3)
+            nobody = not publisher["options"].get("cache")
+            return {"not asked", "no cache"} if nobody else {"not asked"}
+        if not publisher["options"].get("cache"):
+            return {"no cache"}
+        dead = any(e["event"].startswith("SIGKILL") for e in self.truth["timeline"])
+        arrived = self.asked_at_publisher(source)
+        if self.both_ends and len(arrived) < len(asked):
+            return {"query lost", "publisher gone"} if dead else {"query lost"}
+        replied = {
+            (message_part["si"]["zid"], message_part["si"]["eid"], message_part["si"]["sn"])
+            for action in self.actions
+            if action["action"] == "drop"
+            for message in action.get("zenoh") or ()
+            for message_part in message.get("msgs", ())
+            if message_part["m"] == "response" and message_part.get("si")
+        }
+        if (*source, sn) in replied:
+            return {"reply lost"}
+        depth = publisher["options"]["cache"]
+        published = [one["sn"] for one in self.published(source) if one["t"] <= max(arrived)]
+        return {"evicted"} if sn in published[:-depth] else {"reply lost"}
+
     @property
     def both_ends(self) -> bool:
         """Whether the links on both sides of the path were captured."""
@@ -469,6 +506,12 @@ def _dropped(action: Mapping[str, Any], flow: str, message: Mapping[str, Any]) -
         action["t"], action["dir"], flow, message["T"] == "Fragment", message["sn"], channel, live,
         tuple(part["m"] for part in parts), beats,
     )  # fmt: skip
+
+
+def _first_asked(parameters: str) -> int | None:
+    """The first sn of ``_sn=a..`` or ``_sn=a..b``; 0 of ``_sn=..b``."""
+    found = re.search(r"_sn=(\d*)\.\.", parameters)
+    return None if found is None else int(found[1] or 0)
 
 
 def missing(passed: Sequence[int], published: Sequence[int]) -> Iterator[int]:

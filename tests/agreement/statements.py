@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from seqaudit.replay.stages.rules import RULES
+from tests.agreement.report import to_ranges
 from tests.agreement.rows import Row
 
 Report = Mapping[str, Any]
@@ -21,6 +22,7 @@ Broken = list[str]
 Law = tuple[str, Broken, Broken]
 
 PROVEN: Final = "proven"
+UNITS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 #: A capture's clock ticks in microseconds or finer.
 TICK_NS: Final = 1_000
 
@@ -146,6 +148,9 @@ def laws(report: Report, capture: int, severities: Mapping[str, str]) -> Iterato
         yield "findings, times", broken(lambda f: _at_its_frame(f, times)), []
         for step in STEPS:
             yield f"gaps, {step}", _wrong_steps(gaps, step, times), []
+        yield "findings, durations", broken(lambda f: _slowest(f, gaps, times)), []
+        yield "streams, slowest repair", _wrong_recoveries(report, capture, gaps, times), []
+    yield "streams, lost by gap rows", _wrong_losses(report, capture, gaps), []
     yield "gaps, counts", [str(gap["seqnos"]) for gap in gaps if not _gap_counted(gap)], []
 
 
@@ -212,6 +217,76 @@ def _at_its_frame(finding: Finding, times: list[int]) -> bool:
         return True
     off = abs(finding["at_ns"] - times[frame - 1])
     return bool(off < TICK_NS or finding["rule"] in NOT_AT_THEIR_FRAME)
+
+
+def _slowest(finding: Finding, gaps: list[Mapping[str, Any]], times: list[int]) -> bool:
+    """Whether the slowest repair takes as long as the frames of its gap rows lie apart."""
+    stated = re.search(r"the slowest (\d+)(?:\.(\d+))? (s|ms|us|ns)\b", finding["text"])
+    if stated is None:
+        return True
+    unit = UNITS[stated[3]]
+    ours = float(f"{stated[1]}.{stated[2] or 0}") * unit
+    digit = unit / 10 ** len(stated[2] or "")
+    longest = max(
+        (
+            times[gap["repaired_frame"] - 1] - times[gap["revealed_frame"] - 1]
+            for gap in gaps
+            if gap["stream"] == finding["stream"]
+            and gap["outcome"] == "recovered"
+            and gap["repaired_frame"] is not None
+            and gap["revealed_frame"] is not None
+        ),
+        default=0,
+    )
+    return bool(abs(ours - longest) <= 0.51 * digit + TICK_NS)
+
+
+def _streams(report: Report, capture: int) -> list[Mapping[str, Any]]:
+    """Streams that say which seqnos were lost there."""
+    return [
+        stream
+        for stream in report["streams"]
+        if stream["capture"] == capture and stream.get("lost_seqnos") is not None
+    ]
+
+
+def _wrong_recoveries(
+    report: Report, capture: int, gaps: list[Mapping[str, Any]], times: list[int]
+) -> Broken:
+    """Streams whose slowest repair is none of their gap rows' longest."""
+    wrong = []
+    for stream in _streams(report, capture):
+        if not stream["recovered"]:
+            continue
+        longest = max(
+            (
+                times[gap["repaired_frame"] - 1] - times[gap["revealed_frame"] - 1]
+                for gap in gaps
+                if (gap["stream"], gap["outcome"]) == (stream["id"], "recovered")
+                and None not in (gap["repaired_frame"], gap["revealed_frame"])
+            ),
+            default=None,
+        )
+        ours = stream["recovery_ns"]["max"]
+        if abs((ours or 0) - (longest or 0)) >= TICK_NS:
+            wrong.append(f"{stream['id']}: {ours}, {longest}")
+    return sorted(wrong)
+
+
+def _wrong_losses(report: Report, capture: int, gaps: list[Mapping[str, Any]]) -> Broken:
+    """Streams whose lost seqnos are not those of their gap rows."""
+    wrong = []
+    for stream in _streams(report, capture):
+        rows_of_it = {
+            seqno
+            for gap in gaps
+            if gap["stream"] == stream["id"] and gap["outcome"] in ("recovered", "unrecovered")
+            for first, last in gap["seqnos"]
+            for seqno in range(first, last + 1)
+        }
+        if to_ranges(rows_of_it) != stream["lost_seqnos"]:
+            wrong.append(f"{stream['id']}: {stream['lost_seqnos']}, {to_ranges(rows_of_it)}")
+    return sorted(wrong)
 
 
 def _gap_counted(gap: Mapping[str, Any]) -> bool:

@@ -92,6 +92,7 @@ def _of_source(
     if why is None and len(happened.identities[source]) == 1:
         yield from _outcome(part, file, name, group, source, here)
         yield from _evicted(part, file, name, source, here)
+        yield from _causes(part, file, name, group, source, here, more=more)
 
 
 def _given(happened: Happened, file: str, life: Life, source: Identity) -> Given:
@@ -192,6 +193,23 @@ def _first(happened: Happened, file: str, life: Life, source: Identity) -> int:
 def _recovered(happened: Happened, file: str, life: Life, source: Identity) -> int:
     found = happened.recovered(file, life, source)
     return len(found & numbers(_given(happened, file, life, source)[0]))
+
+
+def _causes(
+    part: Part, file: str, name: str, group: Sequence[Life], source: Identity,
+    streams: Sequence[Stream], *, more: bool,
+) -> Iterator[Row]:  # fmt: skip
+    """Why each miss did not come back: of every sample in it the same, else each says its own."""
+    for stream in streams:
+        for miss in stream["misses"] or ():
+            sns = sorted(numbers(miss["seqnos"]))
+            true = [sorted(part.happened.why_missed(file, group, source, sn)) for sn in sns]
+            ours = [
+                why if any(word in miss["cause"] for word in why) else [miss["cause"]]
+                for why in true
+            ]
+            if more or len({tuple(why) for why in true}) == 1:
+                yield part.row(file, f"{name} causes of {sns[0]}", ours, true)
 
 
 def _evicted(
