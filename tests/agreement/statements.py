@@ -202,7 +202,8 @@ def _counted(finding: Finding) -> bool:
     count = sum(last - first + 1 for first, last in finding["seqnos"])
     if not count or finding["rule"] not in COUNTING:
         return True
-    return count in {int(n.replace(",", "")) for n in re.findall(r"\b\d[\d,]*\b", finding["text"])}
+    text = re.sub(r"\d+(?:\.\d+)+", " ", finding["text"])  # addresses and times are no counts
+    return count in {int(n.replace(",", "")) for n in re.findall(r"\b\d[\d,]*\b", text)}
 
 
 def _frames_exist(finding: Finding, frames: int) -> bool:
