@@ -15,8 +15,8 @@ ROOT: Final = Path(__file__).parents[2]
 FIXTURES: Final = ROOT / "fixtures" / "raims"
 ALL_RECORDINGS: Final = ROOT.parent / "shared" / "captures" / "raims"
 
-FIXTURE_EQUAL: Final = 1819
-ALL_EQUAL: Final = 6465
+FIXTURE_EQUAL: Final = 1948
+ALL_EQUAL: Final = 6819
 
 WHERE_ALL_ARE: Final = pytest.mark.skipif(
     not ALL_RECORDINGS.is_dir(), reason="the full set of recordings is not here"
