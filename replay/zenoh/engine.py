@@ -33,6 +33,7 @@ from seqaudit.decoders.contract.events import FRAME_BITS, Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Read, Vantage
+from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
 from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.sequence.notes import Note, Times
 from seqaudit.replay.sequence.ranges import RangeSet
@@ -68,6 +69,10 @@ MAX_QUERIES: Final = 100_000
 #: Subscribers or queryables of one side; each is matched against each new source.
 MAX_DECLARED: Final = 2_000
 MAX_COUNTERS: Final = 10_000
+#: Times that time goes back that are kept; then order is in doubt to the end.
+MAX_SPANS: Final = 1_000
+#: Records do not overtake each other by more: a clock was set.
+STEP_NS: Final = 1_000_000_000
 #: zids tried for an end whose handshake was not captured, and how far behind its initial sn a
 #: counter may be found: by chance one in 2,000 tries is (28 bits).
 MAX_NAMED: Final = 8
@@ -233,6 +238,8 @@ class ZenohEngine:
         if self._document:
             self.world = DocumentWorld(DocumentSettings.of(self.parameters))
         self._next_due = 2**63
+        self.worth = Worth()
+        self._fed = Mark(BEGINNING, 0)
         self._last_ns = 0
         self._held = Held()
         self._read = read
@@ -245,6 +252,7 @@ class ZenohEngine:
         """Replay one event."""
         if event.kind is Kind.MEMBER:
             return
+        self._note_order(event)
         self.advance(event.at_ns)
         self._last_ns = max(self._last_ns, event.last_mark().at_ns)
         detail = json.loads(event.detail) if event.detail else {}
@@ -279,6 +287,18 @@ class ZenohEngine:
             self._samples(event, detail)
         else:
             self._message(word, detail, event, self._accepted(event))
+
+    def _note_order(self, event: Event) -> None:
+        """Time goes back: records stand in another order than on the wire, or the clock was set."""
+        back_ns, frame = self._fed.at_ns - event.at_ns, self._fed.frame
+        self._fed = event.first_mark()
+        if back_ns <= 0 or len(self.worth.spans) > MAX_SPANS:
+            return
+        last = END if len(self.worth.spans) == MAX_SPANS else event.frame
+        why = "time goes back from one record of this session to the next"
+        self.worth.add(Span(Doubt.OUT_OF_ORDER, frame, last, why))
+        if back_ns > STEP_NS:
+            self.worth.add(Span(Doubt.CLOCK_STEPPED, frame, last, why))
 
     def advance(self, at_ns: int) -> None:
         """Timeouts up to this time."""

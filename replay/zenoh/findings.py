@@ -81,6 +81,11 @@ UNSEEN_AT_SENDER: Final = (
     "lost_seqnos", "unrecovered_seqnos", "repeats", "longest_wait_ns",
 )  # fmt: skip
 
+UNSEEN: Final = {
+    "sender": "what arrived is not visible at the sender",
+    "between": "it is not known at whose interface the capture was taken",
+}
+
 #: Rules that need several legs of a source (``replay.zenoh.legs`` judges them), and why not
 #: without.
 ELSEWHERE: Final = dict.fromkeys(LINK_RULES, "needs captures of two places") | {
@@ -108,7 +113,7 @@ def results(engine: ZenohEngine, capture: int, end_ns: int) -> list[Result]:
 
 class _Zenoh(Reporter):
     def __init__(self, engine: ZenohEngine, capture: int, end_ns: int) -> None:
-        super().__init__(capture, engine.conversation, engine.parameters, SYSTEM)
+        super().__init__(capture, engine.conversation, engine.parameters, SYSTEM, engine.worth)
         self.engine = engine
         self.end_ns = end_ns
         self._by_machine: dict[tuple[str, str], list[Subscriber]] | None = None
@@ -375,8 +380,8 @@ class _Zenoh(Reporter):
             },
         }
         self._in_document(row, subscriber)
-        if role == "sender":
-            why = "what arrived is not visible at the sender"
+        if role != "receiver":
+            why = UNSEEN[role]
             for figure in UNSEEN_AT_SENDER:
                 row[figure] = None
                 row["unknown"][figure] = why

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from seqaudit.replay.contract.results import FINDING, STREAM, Result
+from seqaudit.replay.contract.settings import Vantage
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, Session, answered, stream
 
@@ -147,3 +148,19 @@ def test_what_was_lost_while_a_query_stayed_open_was_never_asked_for() -> None:
         ([[4, 4]], "not asked: an earlier query stayed open"),
         ([[6, 6]], "not asked: an earlier query stayed open"),
     ]
+
+
+def test_where_time_goes_back_nothing_is_proven_by_the_order_of_frames() -> None:
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    answered(session, 1, 2).put(3)
+    assert said(session.played()[1], "ZN002") == [("proven", [[1, 1]])]
+    session.times[-1] -= 0.02
+    assert said(session.played()[1], "ZN002") == [("likely", [[1, 1]])]
+
+
+def test_without_a_vantage_nobody_says_what_was_delivered_or_lost() -> None:
+    session = WideSession().put(0).lose().put(2).wait(3.0).put(3)
+    row = stream(session.played(Vantage("between"))[1])
+    figures = ("delivered", "lost", "recovered", "unrecovered", "not_captured", "misses")
+    assert [row[figure] for figure in figures] == [None] * 6
+    assert row["unknown"]["lost"] == "it is not known at whose interface the capture was taken"
