@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import pyarrow as pa
 
@@ -76,7 +76,6 @@ from seqaudit.replay.stages.parameters import parse_parameter
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-T = TypeVar("T")
 Member = dict[str, Any]
 
 #: Of each capture so much is decoded in the driver to guess its vantage.
@@ -181,8 +180,34 @@ class NobodyError(SeqauditError):
     """``--at`` names nobody in the capture: a usage error."""
 
 
-class _ReplanError(Exception):
-    """A capture turned out to be unreadable while it was read: go on without it."""
+@dataclass(frozen=True, slots=True)
+class _Guess:
+    """What a run takes for granted. Where its rows prove it wrong, it is corrected and run again.
+
+    Attributes:
+        planned: which captures can be read, and where their pieces start (design 3.1).
+        carriers: TCP connections of which every piece ships all frames.
+        one_stage: nothing has to be put together from several pieces.
+        vantages: where captures were taken (4.7); null: that is asked of what was decoded.
+        border_runs: runs whose landings have proven starts of pieces wrong.
+    """
+
+    planned: Plan
+    carriers: frozenset[tuple[int, str]] = frozenset()
+    one_stage: bool = False
+    vantages: tuple[Vantage, ...] | None = None
+    border_runs: int = 0
+
+
+class _Kept(contextlib.ExitStack):
+    """Events that Spark keeps between two jobs."""
+
+    events: "DataFrame"
+
+    def keep(self, events: "DataFrame") -> None:
+        self.close()  # what an earlier run decoded
+        self.events = events.persist()
+        self.callback(self.events.unpersist)
 
 
 class _Job:
@@ -196,10 +221,9 @@ class _Job:
         self._progress = progress
         self._stdin = StandardInput(streamed=options.engine == "direct")
         self._problems: list[tuple[str, str]] = []
-        self._carriers: frozenset[tuple[int, str]] = frozenset()
         self._seen: dict[str, list[Seen]] = {}
         self._nobody: dict[int, str] = {}  # captures in which --at names nobody: who is there
-        self._one_stage = False  # guessed: no carriers, so the second stage is left out
+        self._files: Files = ()  # that are being decoded
 
     def __enter__(self) -> "_Job":
         return self
@@ -210,84 +234,44 @@ class _Job:
     def audit(self) -> dict[str, Any]:
         if any(events_file.is_events_file(given.path) for given in self._inputs):
             return self._audit_events()
-        return self._without_unreadable(
-            self._audit_direct if self._options.engine == "direct" else self._audit_spark
-        )
+        return self._audit_direct() if self._options.engine == "direct" else self._audit_spark()
 
-    def decode(self) -> Decoded:
-        return self._without_unreadable(self._decode)
+    # --- the kinds of run ---
 
-    def _without_unreadable(self, run: Callable[[Plan], T]) -> T:
-        while True:
-            with contextlib.suppress(_ReplanError):
-                return run(self._plan())
-
-    # --- the three kinds of run ---
-
-    def _audit_direct(self, planned: Plan) -> dict[str, Any]:
+    def _audit_direct(self) -> dict[str, Any]:
         try:
-            planned, events = self._settled(planned, self._decode_direct)
+            guess, events = self._settled(self._guessed(), self._decode_direct)
         except direct.DecodeStoppedError as stopped:
-            known = self._replay_direct(planned.files, stopped.events)
+            known = self._replay_direct(self._files, stopped.events)
             raise StoppedError("interrupted; this is what is known so far", known) from None
-        replayed = self._replayed_direct(planned.files, events)
+        replayed = self._replayed_direct(guess.planned.files, events)
         del events  # the report takes the room
         pa.default_memory_pool().release_unused()
-        return self._report(planned.files, *replayed)
+        return self._report(guess.planned.files, *replayed)
 
-    def _audit_spark(self, planned: Plan) -> dict[str, Any]:
-        self._compile_needed(planned)
-        with in_session(self._options.place, self._progress) as spark:
-            if not self._guessable(planned):
-                return self._audit_decoded_first(spark, planned)
-            accounts, members = self._guess(planned)
-            self._one_stage = self._options.place.local and not any(map(has_carriers, accounts))
-            vantages = self._vantages(planned.files, accounts, members)
-            while True:
-                settings = self._replay_settings(vantages, planned.inputs)
-                planned, results = self._settled(planned, partial(self._on_spark, spark, settings))
-                proven = self._vantages(
-                    planned.files, accounts_of(results, self._of_vantages()), members_of(results)
+    def _audit_spark(self) -> dict[str, Any]:
+        """One job where the vantages can be guessed; else two, on events that Spark keeps."""
+        guess = self._guessed(look=True)
+        with in_session(self._options.place, self._progress) as session, _Kept() as kept:
+
+            def run(guess: _Guess) -> pa.Table:
+                if guess.vantages is None:
+                    return self._on_spark(session, guess, partial(_kept_and_told, kept))
+                lanes = self._lanes_of(guess.planned)
+                settings = self._settings_of(guess.vantages, guess.planned.inputs)
+                return self._on_spark(
+                    session, guess, lambda rows: job.collected(job.results(rows, settings, lanes))
                 )
-                if _same(proven, vantages):
-                    held = _held(results)
-                    del results  # the report takes the room
-                    return self._report(planned.files, held, proven, settings)
-                self._progress.note("replaying again: a capture was taken elsewhere than guessed")
-                vantages = proven
 
-    def _audit_decoded_first(self, spark: Session, planned: Plan) -> dict[str, Any]:
-        """Two actions on events that Spark keeps between them."""
-        with contextlib.ExitStack() as kept:
-            events: list[DataFrame] = []
-
-            def decoded(planned: Plan) -> pa.Table:
-                kept.close()  # what an earlier run decoded
-                return self._run_on_spark(spark, planned, act)
-
-            def act(rows: "DataFrame") -> pa.Table:
-                events[:] = [rows.persist()]
-                kept.callback(events[0].unpersist)
-                return job.collected(rows.filter(f"kind in ({Kind.ACCOUNT:d}, {Kind.MEMBER:d})"))
-
-            planned, facts = self._settled(planned, decoded)
-            vantages = self._vantages(
-                planned.files,
-                accounts_of(facts.cast(EVENTS), self._of_vantages()),
-                members_of(facts.cast(EVENTS)),
-            )
-            settings = self._replay_settings(vantages, planned.inputs)
-            lanes = self._lanes(planned.total_bytes)
-            self._progress.begin("replaying", lanes)
-            results = run_watched(
-                spark,
-                lambda: job.collected(job.results(events[0], settings, lanes)),
-                lanes,
-                self._progress,
-            )
-        held = _held(results)
-        del results
-        return self._report(planned.files, held, vantages, settings)
+            guess, rows = self._settled(guess, run)
+            vantages = guess.vantages or self._vantages_in(guess, rows.cast(EVENTS))
+            settings = self._settings_of(vantages, guess.planned.inputs)
+            if guess.vantages is None:
+                lanes = self._lanes(guess.planned.total_bytes)
+                rows = self._replay_on_spark(session, lambda: kept.events, settings, lanes)
+        held = _held(rows)
+        del rows  # the report takes the room
+        return self._report(guess.planned.files, held, vantages, settings)
 
     def _audit_events(self) -> dict[str, Any]:
         if len(self._inputs) > 1:
@@ -299,39 +283,110 @@ class _Job:
         self._problems = list(kept.problems)
         if self._options.engine == "direct":
             return self._replay_direct(kept.files, kept.events)
-        with in_session(self._options.place, self._progress) as spark:
-            accounts = accounts_of(kept.events, self._of_vantages())
-            members = members_of(kept.events)
-            vantages = self._vantages(kept.files, accounts, members)
-            settings = self._replay_settings(vantages, self._inputs * len(kept.files))
-            self._progress.begin("replaying", 1)
-            path = str(Path(self._inputs[0].path).absolute())
-            lanes = self._lanes(kept.events.nbytes)
+        vantages = self._vantages(
+            kept.files, accounts_of(kept.events, self._of_vantages()), members_of(kept.events)
+        )
+        settings = self._settings_of(vantages, self._inputs * len(kept.files))
+        path = str(Path(self._inputs[0].path).absolute())
+        lanes = self._lanes(kept.events.nbytes)
+        with in_session(self._options.place, self._progress) as session:
 
-            def act() -> pa.Table:
-                rows = spark.spark.read.schema(job.ddl(EVENTS)).parquet(path)
-                return job.collected(job.results(rows, settings, lanes))
+            def rows() -> "DataFrame":
+                return session.spark.read.schema(job.ddl(EVENTS)).parquet(path)
 
-            results = run_watched(spark, act, 1, self._progress)
+            results = self._replay_on_spark(session, rows, settings, lanes)
         return self._report(kept.files, _held(results), vantages, settings)
 
-    def _decode(self, planned: Plan) -> Decoded:
+    def decode(self) -> Decoded:
         if self._options.engine == "direct":
             try:
-                planned, events = self._settled(planned, self._decode_direct)
+                guess, events = self._settled(self._guessed(), self._decode_direct)
             except direct.DecodeStoppedError:
-                raise StoppedError("interrupted; nothing was written", None) from None
+                raise StoppedError("interrupted; nothing was written") from None
         else:
-            self._compile_needed(planned)
-            with in_session(self._options.place, self._progress) as spark:
-                planned, events = self._settled(planned, partial(self._on_spark, spark, None))
+            guess = self._guessed()
+            with in_session(self._options.place, self._progress) as session:
+                guess, events = self._settled(
+                    guess, lambda guess: self._on_spark(session, guess, job.collected)
+                )
         events = direct.ordered(events.cast(EVENTS), "conversation")
-        return Decoded(events, planned.files, tuple(self._problems))
+        return Decoded(events, guess.planned.files, tuple(self._problems))
+
+    # --- the loop ---
+
+    def _settled(self, guess: _Guess, run: Callable[[_Guess], pa.Table]) -> tuple[_Guess, pa.Table]:
+        """Run; where something guessed proved wrong, say it, correct it, run again."""
+        while True:
+            try:
+                rows = run(guess)
+            except JobError as problem:
+                if not (guess.one_stage and job.CARRIER_SHIPPED in str(problem.__cause__)):
+                    raise
+                wrong = "decoding again: fragments or TCP came after the first megabytes"
+                guess = replace(guess, one_stage=False)
+            else:
+                wrong, guess = self._proven(guess, rows)
+                if not wrong:
+                    return guess, rows
+                del rows
+            self._progress.note(wrong)
+
+    def _proven(self, guess: _Guess, rows: pa.Table) -> tuple[str, _Guess]:
+        """What was wrong with a guess, empty if nothing was, and the guess made right."""
+        planned = guess.planned
+        accounts = accounts_of(rows, _OF_BORDERS)
+        if self._leave_out_unreadable(planned, accounts):
+            again = self._guessed(look=guess.vantages is not None)
+            return "reading the others again: a capture cannot be read", again
+        wrong = settle(planned.pieces, _borders(accounts))
+        if wrong and guess.border_runs < BORDER_RUNS - 1:
+            pieces = list(planned.pieces)
+            for number, landing, state in wrong:
+                pieces[number] = with_proven_start(pieces[number], landing, state)
+            better = planned.with_pieces(pieces)
+            return "decoding again: a piece did not start where it was guessed", replace(
+                guess, planned=better, border_runs=guess.border_runs + 1
+            )
+        if wrong:
+            pieces = walk_headers(planned.pieces, compile_it=self._compile(planned))
+            better = planned.with_pieces(pieces)
+            return "walking the headers: guesses of starts failed again", replace(
+                guess, planned=better
+            )
+        torn = torn_carriers(accounts) - guess.carriers
+        if torn:
+            return "decoding again: a piece did not know a TCP connection", replace(
+                guess, carriers=guess.carriers | torn
+            )
+        if guess.vantages is None:
+            return "", guess
+        vantages = self._vantages_in(guess, rows)
+        same = _same(vantages, guess.vantages)
+        return (
+            "" if same else "replaying again: a capture was taken elsewhere than guessed",
+            replace(guess, vantages=vantages),
+        )
+
+    def _guessed(self, *, look: bool = False) -> _Guess:
+        """The first guess.
+
+        Args:
+            look: at the beginning of the captures, for their vantages, where that is soon done.
+        """
+        planned = self._plan()
+        self._compile_needed(planned)
+        if not (look and self._guessable(planned)):
+            return _Guess(planned)
+        accounts, members = self._look(planned)
+        return _Guess(
+            planned,
+            one_stage=self._options.place.local and not any(map(has_carriers, accounts)),
+            vantages=tuple(self._vantages(planned.files, accounts, members)),
+        )
 
     # --- steps ---
 
     def _plan(self) -> Plan:
-        self._carriers = frozenset()  # they name captures by number
         direct_engine = self._options.engine == "direct" and self._options.target_bytes is None
         planned = self._planned(cut=not direct_engine)
         if direct_engine and self._worth_cutting(planned):
@@ -372,37 +427,11 @@ class _Job:
         self._compile_needed(planned)
         return not much_carried(load_for(planned.pieces, settings))
 
-    def _settled(self, planned: Plan, run: Callable[[Plan], pa.Table]) -> tuple[Plan, pa.Table]:
-        """Run until every piece's landing is the next one's start (design 3.1), and until all
-        frames of the TCP connections that some piece recognised were shipped."""
-        runs = 0
-        while True:
-            rows = run(planned)
-            runs += 1
-            accounts = accounts_of(rows, _OF_BORDERS)
-            self._leave_out_unreadable(planned, accounts)
-            wrong = settle(planned.pieces, _borders(accounts))
-            if not wrong:
-                torn = torn_carriers(accounts) - self._carriers
-                if not torn:
-                    return planned, rows
-                self._progress.note("decoding again: a piece did not know a TCP connection")
-                self._carriers |= torn
-                continue
-            pieces = list(planned.pieces)
-            if runs < BORDER_RUNS:
-                self._progress.note("decoding again: a piece did not start where it was guessed")
-                for number, landing, state in wrong:
-                    pieces[number] = with_proven_start(pieces[number], landing, state)
-            else:
-                self._progress.note("walking the headers: guesses of starts failed again")
-                pieces = walk_headers(pieces, compile_it=self._compile(planned))
-            planned = planned.with_pieces(pieces)
-
-    def _leave_out_unreadable(self, planned: Plan, accounts: Iterable[Account]) -> None:
+    def _leave_out_unreadable(self, planned: Plan, accounts: Iterable[Account]) -> bool:
+        """Whether there was any."""
         errors = {a["piece"]: a["error"] for a in accounts if a.get("error")}
         if not errors:
-            return
+            return False
         remaining = []
         for given, files in zip(planned.inputs, planned.files, strict=True):
             text = next(
@@ -423,14 +452,14 @@ class _Job:
         self._inputs = remaining
         if not remaining:
             raise UnusableError(self._problems)
-        raise _ReplanError
+        return True
 
-    def _decode_direct(self, planned: Plan) -> pa.Table:
-        settings = self._decode_settings(planned)
-        self._compile_needed(planned)
+    def _decode_direct(self, guess: _Guess) -> pa.Table:
+        planned = guess.planned
+        self._files = planned.files
         return direct.decode(
             planned.tasks(),
-            settings,
+            self._decode_settings(planned, guess.carriers),
             not planned.whole,
             self._progress,
             self._stdin.stream,
@@ -446,41 +475,40 @@ class _Job:
         vantages = self._vantages(
             files, accounts_of(events, self._of_vantages()), members_of(events)
         )
-        settings = self._replay_settings(vantages, self._inputs)
+        settings = self._settings_of(vantages, self._inputs)
         results = direct.replay(events, settings, cores(self._options.place))
         return results, vantages, settings
 
-    def _on_spark(self, spark: Session, settings: ReplaySettings | None, planned: Plan) -> pa.Table:
-        """The job of PIPELINE 3; without settings its first two stages only."""
-        lanes = self._lanes_of(planned)
-
-        def act(rows: "DataFrame") -> pa.Table:
-            return job.collected(rows if settings is None else job.results(rows, settings, lanes))
-
-        return self._run_on_spark(spark, planned, act)
-
-    def _run_on_spark(
-        self, spark: Session, planned: Plan, act: Callable[["DataFrame"], pa.Table]
+    def _on_spark(
+        self, session: Session, guess: _Guess, act: Callable[["DataFrame"], pa.Table]
     ) -> pa.Table:
-        """What ``act`` makes of the job's events."""
-        tasks = planned.tasks()
-        lanes = self._lanes_of(planned)
-        decoding = self._decode_settings(planned)
+        """What ``act`` makes of the job's events (PIPELINE 3)."""
+        planned = guess.planned
+        tasks, lanes = planned.tasks(), self._lanes_of(planned)
+        settings = self._decode_settings(planned, guess.carriers)
+        carriers = not (planned.whole or guess.one_stage)
         self._progress.begin("decoding", len(tasks))
-        carriers = not (planned.whole or self._one_stage)
-        try:
-            return run_watched(
-                spark,
-                lambda: act(job.events(spark.spark, tasks, decoding, lanes, carriers)),
-                len(tasks),
-                self._progress,
-            )
-        except JobError as problem:
-            if not self._one_stage or job.CARRIER_SHIPPED not in str(problem.__cause__):
-                raise
-        self._progress.note("decoding again: fragments or TCP came after the first megabytes")
-        self._one_stage = False
-        return self._run_on_spark(spark, planned, act)
+        return run_watched(
+            session,
+            lambda: act(job.events(session.spark, tasks, settings, lanes, carriers)),
+            len(tasks),
+            self._progress,
+        )
+
+    def _replay_on_spark(
+        self,
+        session: Session,
+        rows: Callable[[], "DataFrame"],
+        settings: ReplaySettings,
+        lanes: int,
+    ) -> pa.Table:
+        self._progress.begin("replaying", lanes)
+        return run_watched(
+            session,
+            lambda: job.collected(job.results(rows(), settings, lanes)),
+            lanes,
+            self._progress,
+        )
 
     def _guessable(self, planned: Plan) -> bool:
         """Whether a look at all captures costs less than Spark's start."""
@@ -493,7 +521,7 @@ class _Job:
                 size += min(piece.stop, GUESS_BYTES)
         return len(planned.files) <= GUESSED_CAPTURES and size <= GUESSED_BYTES
 
-    def _guess(self, planned: Plan) -> tuple[list[Account], list[Member]]:
+    def _look(self, planned: Plan) -> tuple[list[Account], list[Member]]:
         """Accounts and members of the first megabytes of each capture."""
         settings = replace(self._decode_settings(planned), finish_fragments=True)
         accounts: list[Account] = []
@@ -507,7 +535,9 @@ class _Job:
             members += members_of(rows)
         return accounts, members
 
-    def _decode_settings(self, planned: Plan) -> DecodeSettings:
+    def _decode_settings(
+        self, planned: Plan, carriers: frozenset[tuple[int, str]] = frozenset()
+    ) -> DecodeSettings:
         return DecodeSettings(
             decode_as=self._options.decode_as,
             no_decode=self._options.no_decode,
@@ -515,7 +545,7 @@ class _Job:
             compile_it=self._compile(planned),
             sparing=True,
             finish_fragments=planned.whole,
-            carriers=self._carriers,
+            carriers=carriers,
         )
 
     def _compile_needed(self, planned: Plan) -> None:
@@ -535,6 +565,11 @@ class _Job:
             for piece in planned.pieces
         )
         return size // RECORD_BYTES >= COMPILE_FROM_RECORDS
+
+    def _vantages_in(self, guess: _Guess, rows: pa.Table) -> tuple[Vantage, ...]:
+        """Where captures were taken, by events or results of all of them."""
+        accounts = accounts_of(rows, self._of_vantages())
+        return tuple(self._vantages(guess.planned.files, accounts, members_of(rows)))
 
     def _vantages(
         self, files: Files, accounts: Iterable[Account], members: Sequence[Member]
@@ -579,7 +614,7 @@ class _Job:
                 self._seen[path] = prints(piece, frozenset(ends), MOST_RECORDS)
         return self._seen[path]
 
-    def _replay_settings(
+    def _settings_of(
         self, vantages: Sequence[Vantage], inputs: Sequence[CaptureInput]
     ) -> ReplaySettings:
         captures = []
@@ -673,6 +708,12 @@ def cores(place: Place) -> int:
         return int(match[1])
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def _kept_and_told(kept: _Kept, rows: "DataFrame") -> pa.Table:
+    """What tells the vantages; all events are kept."""
+    kept.keep(rows)
+    return job.collected(kept.events.filter(f"kind in ({Kind.ACCOUNT:d}, {Kind.MEMBER:d})"))
 
 
 def _held(results: pa.Table) -> HeldResults:

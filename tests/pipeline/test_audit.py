@@ -146,7 +146,7 @@ def test_many_captures_are_decoded_once_and_replayed_where_they_were_taken(
     captures: list[CaptureInput], spark: Options, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("seqaudit.pipeline.audit.GUESSED_CAPTURES", 1)
-    monkeypatch.setattr("seqaudit.pipeline.audit._Job._guess", None)  # nobody calls it
+    monkeypatch.setattr("seqaudit.pipeline.audit._Job._look", None)  # nobody calls it
     watcher = Watcher()
     cut = replace(spark, cuts={captures[0].path: [10_000]})
     assert to_json(audit(captures, cut, watcher)) == to_json(audit(captures, DIRECT))
