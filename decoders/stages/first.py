@@ -19,6 +19,7 @@ from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.fragment_rows import segment_batch
+from seqaudit.decoders.network.order import Order
 from seqaudit.decoders.network.packets import PacketReader, Packets
 from seqaudit.decoders.network.rare_links import link_name
 from seqaudit.decoders.stages.fragments import Assembler
@@ -57,7 +58,9 @@ def decode_piece(
     if settings.finish_fragments and piece.whole:
         assembler = Assembler(settings, compile_it=compile_it)
     _prime(packet_reader, piece.before, compile_it=compile_it)
-    for records in reader:
+    order = Order()
+    for chunk in reader:
+        records = order.arranged(chunk)
         for packets in packet_reader.read(records):
             batches, claimed = dispatcher.decode(packets.datagrams)
             yield from batches
@@ -77,7 +80,8 @@ def decode_piece(
     for link, count in packet_reader.unknown_links.items():
         account.undecoded[f"link type not understood: {link_name(link)}"] = count
     account.undecoded.pop("link type not understood", None)
-    yield account.row(_reader_account(piece, reader) | streams.facts(), dispatcher.accounts())
+    facts = _reader_account(piece, reader) | {"order": order.account()} | streams.facts()
+    yield account.row(facts, dispatcher.accounts())
 
 
 def _prime(packet_reader: PacketReader, before: Sequence[Piece], *, compile_it: bool) -> None:

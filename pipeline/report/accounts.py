@@ -12,7 +12,8 @@ import pyarrow as pa
 
 from seqaudit.decoders.capture.pieces import merge_interfaces
 from seqaudit.decoders.contract.arrow import equal, filtered
-from seqaudit.decoders.contract.events import Kind
+from seqaudit.decoders.contract.events import FRAME_BITS, Kind
+from seqaudit.decoders.network.order import HORIZON_NS
 from seqaudit.decoders.stages.tcp import carrier_digest
 from seqaudit.pipeline.plan import File
 
@@ -193,7 +194,47 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     for name in _COUNTERS[1:]:
         merged[name] = dict(sorted(merged[name].items()))
     merged["ends"] = merge_ends(account.get("ends") for account in ordered)
+    merged["order"] = merge_order(ordered)
     return merged
+
+
+def merge_order(accounts: Iterable[Account]) -> dict[str, Any]:
+    """What the times of all pieces together say (``decoders.network.order``), in job frames.
+
+    Returns:
+        late, most_ns: records that were put in order; first_late: the first of them.
+        moved: job frame, a place in the order of times, to that of Wireshark's number.
+        steps: (frame behind it, how far back, flows that agree, flows that do not), with
+            ``steps_more``; torn: frames that belong before a border of chunks and are not there.
+    """
+    told: dict[str, Any] = {"late": 0, "most_ns": 0, "first_late": None, "steps_more": 0}
+    moved: dict[int, int] = {}
+    steps: list[list[int]] = []
+    torn: list[int] = []
+    high: int | None = None
+    for account in accounts:
+        own = account.get("order")
+        if not own or own["first_ns"] is None:
+            continue
+        base = account["piece"] << FRAME_BITS
+        if high is not None and own["first_ns"] < high:
+            back = high - own["first_ns"]
+            if back > HORIZON_NS:
+                steps.append([base + 1, back, 0, 0])
+            else:
+                torn.append(base + 1)
+                told["late"] += 1
+                told["most_ns"] = max(told["most_ns"], back)
+        high = own["high_ns"]
+        if own["late"] and told["first_late"] is None:
+            told["first_late"] = base + own["first_late"]
+        told["late"] += own["late"]
+        told["most_ns"] = max(told["most_ns"], own["most_ns"])
+        told["steps_more"] += own["steps_more"]
+        moved |= {base + place: base + number for place, number in own["moved"]}
+        steps += [[base + frame, *more] for frame, *more in own["steps"]]
+        torn += [base + frame for frame in own["torn"]]
+    return told | {"moved": moved, "steps": steps, "torn": torn}
 
 
 def merge_ends(parts: Iterable[Mapping[str, Any] | None]) -> dict[str, Any]:

@@ -28,9 +28,11 @@ from seqaudit.pipeline.report.result_store import HeldResults, places
 from seqaudit.pipeline.report.totals import Losses, messages_of, totals_of
 from seqaudit.pipeline.report.vantage import ip_of_endpoint
 from seqaudit.replay.captures import findings as capture_rules
+from seqaudit.replay.captures.doubts import spans_of, weighed
 from seqaudit.replay.contract import results as rows_of
 from seqaudit.replay.contract.settings import ReplaySettings, Vantage
 from seqaudit.replay.contract.wall import Wall
+from seqaudit.replay.contract.worth import Worth
 from seqaudit.replay.feeds import sessions as feed_sessions
 from seqaudit.replay.jgroups import both_ends_findings
 from seqaudit.replay.raims import bounds as raims_bounds
@@ -96,7 +98,7 @@ def build(
         _capture(number, account, files[number], vantages[number], called)
         for number, account in enumerate(accounts.merged(rows.of(rows_of.ACCOUNT)))
     )
-    frames = FrameNumbers(files, accounts.frames)
+    frames = FrameNumbers(files, accounts.frames, accounts.moved)
     noted = _Noted(rows.of(rows_of.STREAM), rows.without_frame(rows_of.FINDING))
     systems = rows.systems(rows_of.STREAM)
     across: Mapping[tuple[int, str], Row] = {}
@@ -132,7 +134,7 @@ def build(
 
     def found(details: Iterable[Row]) -> Iterator[Row]:
         def put(detail: Row) -> Row:
-            return _finding(detail, frames, called, noted.spans)
+            return _finding(detail, frames, called, noted.spans, accounts.worth)
 
         return wall.rows("a finding", put, details)
 
@@ -189,8 +191,8 @@ def build(
     )
     unreadable = [{"path": path, "problem": text} for path, text in problems]
     if wall.failures:
-        failed = sorted(found(list(wall.failures)), key=_finding_order)
-        findings = kept(_merged(iter(findings), counts.each(iter(failed))))
+        failed = counts.each(found(list(wall.failures)))
+        findings = kept(sorted([*findings, *failed], key=_reported_order))
     unjudged = list(losses.unjudged(captures))
     lines = tables.get(FEED, {}).get("lines", [])
     return {
@@ -226,8 +228,18 @@ def json_chunks(report: Mapping[str, Any]) -> Iterator[str]:
 class FrameNumbers:
     """From job frames (``split << FRAME_BITS | number``) to a file and Wireshark's number in it."""
 
-    def __init__(self, files: Sequence[Sequence[File]], counts: Mapping[int, int]) -> None:
-        """``counts``: frames of each split."""
+    def __init__(
+        self,
+        files: Sequence[Sequence[File]],
+        counts: Mapping[int, int],
+        moved: Mapping[int, int] | None = None,
+    ) -> None:
+        """
+        Args:
+            counts: frames of each split.
+            moved: job frames that are places in the order of times, to those of the file's order.
+        """
+        self._moved = moved or {}
         self._several = [len(own) > 1 for own in files]
         self._names = [[PurePath(file.shown).name for file in own] for own in files]
         self._starts: list[int] = []  # first split of each file
@@ -244,6 +256,7 @@ class FrameNumbers:
 
     def number(self, frame: int) -> int:
         """Wireshark's number of a job frame in its file."""
+        frame = self._moved.get(frame, frame)
         split = frame >> FRAME_BITS
         return frame + self._moves.get(split, -(split << FRAME_BITS))
 
@@ -361,6 +374,8 @@ class _Accounts:
     Attributes:
         frames: of each split.
         spans: first and last time of each capture.
+        moved: see ``FrameNumbers``.
+        worth: of captures with stretches of doubt.
         findings: details of findings about captures, in their order.
     """
 
@@ -369,6 +384,8 @@ class _Accounts:
         self._wall = wall
         self.frames: dict[int, int] = {}
         self.spans: list[tuple[int | None, int | None]] = []
+        self.moved: dict[int, int] = {}
+        self.worth: dict[int, Worth] = {}
         self._findings = Section()
 
     @property
@@ -387,6 +404,10 @@ class _Accounts:
             self.frames |= frames_of_splits(pieces)
             account = merge(pieces, files)
             self.spans.append((account["first_ns"], account["last_ns"]))
+            self.moved |= account["order"]["moved"]
+            doubts = spans_of(account)
+            if doubts:
+                self.worth[number] = Worth(doubts)
             judged = self._wall.part("the capture itself", _judged, number, account, capture=number)
             for detail in judged or []:
                 self._findings.append(detail)
@@ -440,6 +461,7 @@ class _Counts:
             self.rules[finding["rule"]] += 1
             severity = finding["severity"]
             self.severities[severity] = self.severities.get(severity, 0) + 1
+            del finding["order"]
             yield finding
 
 
@@ -609,9 +631,14 @@ def _shown(details: Iterable[Row], problems: Iterable[Row]) -> Iterator[Row]:
             yield detail
 
 
-def _finding(detail: Row, frames: FrameNumbers, called: Names, spans: Spans) -> Row:
+def _finding(
+    detail: Row, frames: FrameNumbers, called: Names, spans: Spans, worth: Mapping[int, Worth]
+) -> Row:
     """A finding as the report prints it; ``detail`` still has job frames and an unfilled text."""
     finding = dict(detail)
+    if finding["capture"] in worth:
+        finding |= weighed(finding, worth[finding["capture"]])
+    finding["order"] = -1 if finding.get("frame") is None else finding["frame"]
     rule = RULES[finding["rule"]]
     facts = finding.pop("facts", None) or {}
     for key in ("holds", "rests", "conversation"):
@@ -690,11 +717,16 @@ def _plural(word: str) -> str:
     return f"{word}es" if word.endswith(("ch", "s", "x")) else f"{word}s"
 
 
+def _reported_order(finding: Row) -> tuple[Any, ...]:
+    """The order of findings in the report, by what it says."""
+    frame = -1 if finding["frame"] is None else finding["frame"]
+    return finding["capture"], finding.get("frame_file", 0), frame, _text(finding)
+
+
 def _finding_order(finding: Row) -> tuple[Any, ...]:
     return (
         finding["capture"],
-        finding.get("frame_file", 0),
-        -1 if finding["frame"] is None else finding["frame"],
+        finding["order"],
         finding["rule"],
         finding["stream"] or "",
     )
@@ -704,7 +736,7 @@ def _capture(
     number: int, account: Account, files: Sequence[File], vantage: Vantage, called: Names
 ) -> Row:
     member = called.member_at(number, vantage.address)
-    capture = {key: value for key, value in account.items() if key != "ends"}
+    capture = {key: value for key, value in account.items() if key not in ("ends", "order")}
     formats = sorted({file.container for file in files})
     compressions = sorted({file.compression for file in files if file.compression})
     return capture | {

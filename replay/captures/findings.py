@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from seqaudit.replay.contract.finding import Certainty, Finding
+from seqaudit.replay.captures.doubts import drops, shown
+from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.settings import UNKNOWN, Vantage
 
 SYSTEM: Final = "capture"
@@ -78,13 +79,13 @@ def _judged(account: Account) -> Iterator[Finding]:
             start=first["from"],
             why=first["why"],
         )
-    drops = _drops(account.get("interfaces") or ())
-    if drops:
+    dropped = drops(account.get("interfaces") or ())
+    if dropped:
         yield _finding(
             "CP003",
             "The capturing machine counted {count:packet} that it did not write; losses reported "
             "here may be losses of the capture.",
-            count=drops,
+            count=dropped,
         )
     if frames_by.get("truncated"):
         yield _finding(
@@ -119,6 +120,7 @@ def _judged(account: Account) -> Iterator[Finding]:
             bytes=tcp["hole_bytes"],
             count=tcp["holes"],
         )
+    yield from _order(account.get("order") or {})
     if account.get("problem"):
         yield _finding("CP011", "{problem}; what could be unpacked was audited.",
                        problem=account["problem"])  # fmt: skip
@@ -128,6 +130,34 @@ def _finding(rule: str, text: str, **facts: Any) -> Finding:
     return Finding(rule, Certainty.PROVEN, text, system=SYSTEM, facts=facts)
 
 
+def _order(order: Mapping[str, Any]) -> Iterator[Finding]:
+    """Records that were put in order, and steps of the clock."""
+    if order.get("late"):
+        frame = order.get("first_late")
+        yield Finding(
+            "CP013", Certainty.PROVEN,
+            "{count:record} {count|stands|stand} behind later ones, by at most {most}; all were "
+            "put in the order of their times.",
+            system=SYSTEM,
+            frame=frame,
+            evidence=[] if frame is None else [Evidence(frame, "the first that is late")],
+            facts={"count": order["late"], "most": shown(order["most_ns"])},
+        )  # fmt: skip
+    for frame, back_ns, agree, against in order.get("steps") or ():
+        sure = agree and not against
+        yield Finding(
+            "CP014", Certainty.PROVEN if sure else Certainty.LIKELY,
+            "The clock stepped back by about {by} at frame {at_frame}" + (
+                ": {count:sender} {count|counts|count} on there."
+                if sure else ", or records are out of order by as much."
+            ) + " No duration across it is judged as proven.",
+            system=SYSTEM,
+            frame=frame,
+            evidence=[Evidence(frame, "the first record behind the step")],
+            facts={"by": shown(back_ns), "at_frame": frame, "count": agree},
+        )  # fmt: skip
+
+
 def _is_the_cut(account: Account, stretch: Mapping[str, Any]) -> bool:
     return bool(account.get("cut")) and str(stretch.get("why")).startswith(CUT_REASON)
 
@@ -135,15 +165,6 @@ def _is_the_cut(account: Account, stretch: Mapping[str, Any]) -> bool:
 #: How the reader's reason for the last, incomplete record of a file begins
 #: (decoders.capture.reader).
 CUT_REASON: Final = "the file ends in the middle of a record"
-
-
-def _drops(interfaces: Iterable[Mapping[str, Any]]) -> int:
-    return sum(
-        int(value)
-        for interface in interfaces
-        for key, value in interface.items()
-        if key.endswith(("drop", "drops")) and value
-    )
 
 
 def _listed(parts: Iterable[str]) -> str:

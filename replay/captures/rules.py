@@ -83,6 +83,23 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "What replays or words that part raised an exception; the finding says which and where.",
         "Report it, with the capture if it can be shown; nothing is known of that part.",
         "design 4.2"),
+    info(
+        "CP013", "out-of-order",
+        "Records stand in the file in another order than that of their times; they were put in "
+        "order and judged so.",
+        "A record is earlier than one before it, by no more than queues of a network card are "
+        "apart, or the IP ids of its sender say that it was sent earlier.",
+        "None is needed; capture tools that write one queue, or reordercap, keep files in order.",
+        "design 4.9"),
+    warning(
+        "CP014", "clock-stepped",
+        "The capturing machine's clock was set while it captured, so durations across the step "
+        "cannot be told.",
+        "Time goes back and the senders' own counters (IP ids) go on; or it goes back further than "
+        "records are ever out of order.",
+        "Let the clock be slewed while capturing; findings that rest on durations across the step "
+        "are likely at most.",
+        "design 4.9"),
     warning(
         "CP020", "vantage-contradicted",
         "The capture was taken elsewhere than --at says, so nothing is judged as at a member's "

@@ -57,6 +57,8 @@ def test_codes_that_were_published_keep_their_names() -> None:
         "CP010": "vantage-unknown",
         "CP011": "compression-damaged",
         "CP012": "tcp-not-captured",
+        "CP013": "out-of-order",
+        "CP014": "clock-stepped",
         "CP020": "vantage-contradicted",
         "CP099": "seqaudit-failed",
         "MC001": "loss-recovered",

@@ -1,0 +1,107 @@
+"""Stretches of doubt over a whole capture, and what they make of findings (design 4.9).
+
+They are known when all of a capture was read, so findings that engines made before carry what they
+rest on, and are weighed once more here.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests, Severity
+from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
+
+Account = Mapping[str, Any]
+
+#: Rules that speak of the capture itself: doubts about it are what they say.
+_OF_CAPTURES: Final = "CP"
+
+MS: Final = 1_000_000
+SECOND: Final = 1_000_000_000
+
+
+def spans_of(account: Account) -> list[Span]:
+    """The stretches of doubt that a capture's merged account shows."""
+    spans: list[Span] = []
+
+    def everywhere(doubt: Doubt, why: str) -> None:
+        spans.append(Span(doubt, BEGINNING, END, why))
+
+    dropped = drops(account.get("interfaces") or ())
+    if dropped:
+        everywhere(Doubt.HOLE, f"the capturing machine dropped {_counted(dropped, 'packet')}")
+    if account.get("skipped"):
+        everywhere(Doubt.HOLE, "a damaged stretch of the file was skipped")
+    truncated = (account.get("frames_by") or {}).get("truncated")
+    if truncated:
+        everywhere(Doubt.CUT, f"{_counted(truncated, 'packet')} captured only in part")
+    order = account.get("order") or {}
+    for frame, back_ns, agree, against in order.get("steps") or ():
+        what = f"time goes back by {shown(back_ns)}"
+        spans.append(Span(Doubt.CLOCK_STEPPED, frame - 1, frame, what))
+        if not agree or against:
+            spans.append(Span(Doubt.OUT_OF_ORDER, frame - 1, frame, what))
+    for frame in order.get("torn") or ():
+        spans.append(Span(Doubt.OUT_OF_ORDER, frame - 1, frame, "records are out of order"))
+    return spans
+
+
+def weighed(finding: Mapping[str, Any], worth: Worth) -> dict[str, Any]:
+    """What changes of a finding's row in a capture that is worth so much."""
+    if finding["rule"].startswith(_OF_CAPTURES):
+        return {}
+    known = Certainty(finding["certainty"])
+    verdict = worth.capped(known, _rests(finding), finding.get("stream"))
+    certainty, reasons = verdict.certainty, list(verdict.reasons)
+    if certainty is Certainty.PROVEN:
+        frames = sorted(_frames(finding))
+        across = frames and worth.over(frames[0], frames[-1], None, [Doubt.CLOCK_STEPPED])
+        if across:
+            certainty = Certainty.LIKELY
+            reasons = [span.why for span in across]
+    changed: dict[str, Any] = {}
+    if certainty is not known:
+        because = "; ".join(dict.fromkeys(reasons))
+        changed = {"certainty": str(certainty), "text": f"{finding['text']} ({because}.)"}
+    if verdict.in_hole:
+        changed["severity"] = str(Severity.INFO)
+    return changed
+
+
+def drops(interfaces: Iterable[Mapping[str, Any]]) -> int:
+    """Packets that the capturing machine counted and did not write."""
+    return sum(
+        int(value)
+        for interface in interfaces
+        for key, value in interface.items()
+        if key.endswith(("drop", "drops")) and value
+    )
+
+
+def shown(span_ns: int) -> str:
+    """``12.5 ms``, ``30 s``, ``5 min``."""
+    if span_ns < SECOND:
+        return f"{span_ns / MS:.3g} ms"
+    seconds = span_ns / SECOND
+    return f"{seconds:.3g} s" if seconds < 100 else f"{seconds / 60:.3g} min"
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word} was" if count == 1 else f"{count} {word}s were"
+
+
+def _rests(finding: Mapping[str, Any]) -> Rests:
+    told = finding.get("rests")
+    if not told:
+        return ON_NOTHING
+    absent = None if told["absent"] is None else (told["absent"][0], told["absent"][1])
+    return Rests(absent, told["timed"], told["ordered"])
+
+
+def _frames(finding: Mapping[str, Any]) -> set[int]:
+    """The job frames that a finding names."""
+    frames = {e["frame"] for e in finding.get("evidence") or () if e.get("frame") is not None}
+    facts = finding.get("facts") or {}
+    frames |= {v for k, v in facts.items() if k.endswith("_frame") and isinstance(v, int)}
+    if finding.get("frame") is not None:
+        frames.add(finding["frame"])
+    return frames

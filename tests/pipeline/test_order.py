@@ -1,0 +1,139 @@
+"""Records out of order are put in order, and steps of the clock are said (design 4.9)."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from pathlib import Path
+from struct import pack, unpack_from
+from typing import Any
+
+import pytest
+
+from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.plan import CaptureInput
+
+DIRECT = Options(engine="direct")
+Records = list[tuple[int, bytes]]  # microseconds, and the rest of the record
+
+
+def records(capture: Path) -> tuple[bytes, Records]:
+    content = capture.read_bytes()
+    found: Records = []
+    at = 24
+    while at < len(content):
+        seconds, micros, size = unpack_from("<III", content, at)
+        found.append((seconds * 1_000_000 + micros, content[at + 8 : at + 16 + size]))
+        at += 16 + size
+    return content[:24], found
+
+
+def written(path: Path, head: bytes, found: Iterable[tuple[int, bytes]]) -> CaptureInput:
+    rows = (pack("<II", at // 1_000_000, at % 1_000_000) + rest for at, rest in found)
+    path.write_bytes(head + b"".join(rows))
+    return CaptureInput(str(path))
+
+
+@pytest.fixture
+def spoiled(fixtures: Path, tmp_path: Path) -> Callable[..., tuple[dict[str, Any], dict[str, Any]]]:
+    """The reports of a capture as it is and with its records changed."""
+
+    def make(change: Callable[[Records], Records], **options: Any) -> tuple[Any, Any]:
+        whole = fixtures / "jgroups" / "n4-loss-1" / "C.pcap"
+        head, found = records(whole)
+        given = written(tmp_path / "x.pcap", head, change(found))
+        chosen = replace(DIRECT, **options)
+        return audit([CaptureInput(str(whole))], DIRECT), audit([given], chosen)
+
+    return make
+
+
+def of_captures(report: dict[str, Any]) -> list[dict[str, Any]]:
+    return [f for f in report["findings"] if f["rule"] in ("CP013", "CP014")]
+
+
+def others(report: dict[str, Any]) -> list[dict[str, Any]]:
+    return [f for f in report["findings"] if not f["rule"].startswith("CP")]
+
+
+def swapped(n: int) -> Callable[[Records], Records]:
+    return lambda found: [*found[: n - 1], found[n], found[n - 1], *found[n + 1 :]]
+
+
+def renumbered(value: Any, numbers: dict[int, int]) -> Any:
+    """A report with other frame numbers."""
+    if isinstance(value, list):
+        return [renumbered(item, numbers) for item in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: numbers.get(item, item)
+        if (key == "frame" or key.endswith("_frame")) and isinstance(item, int)
+        else renumbered(item, numbers)
+        for key, item in value.items()
+        if key not in ("filter", "text", "shows")
+    }
+
+
+@pytest.mark.parametrize("n", [20, 40, 57, 60, 90])
+@pytest.mark.parametrize("compile_it", [False, True])
+def test_two_records_that_changed_places_change_nothing_but_their_numbers(
+    spoiled: Any, n: int, compile_it: bool
+) -> None:
+    whole, other = spoiled(swapped(n), compile_it=compile_it)
+    numbers = {n: n + 1, n + 1: n}
+    for part in ("streams", "gaps", "views", "connections"):
+        assert renumbered(other[part], numbers) == renumbered(whole[part], {})
+    assert renumbered(others(other), numbers) == renumbered(others(whole), {})
+    (found,) = of_captures(other)
+    assert (found["rule"], found["certainty"], found["severity"]) == ("CP013", "proven", "info")
+    assert found["frame"] == n + 1  # the one that is late
+    assert found["text"].startswith("1 record stands behind later ones, by at most ")
+
+
+def test_a_capture_in_order_says_nothing_of_order(spoiled: Any) -> None:
+    whole, same = spoiled(lambda found: found)
+    assert of_captures(whole) == of_captures(same) == []
+
+
+@pytest.mark.parametrize("back_s", [30, 300])
+def test_a_clock_that_is_set_back_is_said_and_the_order_of_records_is_kept(
+    spoiled: Any, back_s: int
+) -> None:
+    def step(found: Records) -> Records:
+        return [(at - back_s * 1_000_000 * (n >= 49), rest) for n, (at, rest) in enumerate(found)]
+
+    whole, other = spoiled(step)
+    (found,) = of_captures(other)
+    assert (found["rule"], found["certainty"], found["frame"]) == ("CP014", "proven", 50)
+    by = f"{back_s} s" if back_s < 100 else f"{back_s // 60} min"
+    assert f"The clock stepped back by about {by} at frame 50" in found["text"]
+    for key in ("messages", "lost", "recovered", "reordered", "delivered"):
+        assert [s.get(key) for s in other["streams"]] == [s.get(key) for s in whole["streams"]]
+
+
+def test_no_finding_across_a_step_is_proven(spoiled: Any) -> None:
+    def step(found: Records) -> Records:
+        return [(at - 30_000_000 * (n >= 49), rest) for n, (at, rest) in enumerate(found)]
+
+    _, other = spoiled(step)
+    across = [
+        f for f in others(other)
+        if min(frames := [e["frame"] for e in f["evidence"]], default=99) < 50 <= max(frames)
+    ]  # fmt: skip
+    assert across
+    for finding in across:
+        assert finding["certainty"] != "proven"
+        assert "time goes back by 30 s" in finding["text"]
+
+
+def test_a_file_that_ends_later_than_the_next_begins_is_noticed_at_the_border(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    head, found = records(fixtures / "jgroups" / "n4-loss-1" / "C.pcap")
+    first = written(tmp_path / "a.pcap", head, found[:50])
+    second = written(
+        tmp_path / "b.pcap", head, [(at - 60_000_000, rest) for at, rest in found[50:]]
+    )
+    report = audit([replace(first, more=(second.path,))], DIRECT)
+    assert [(f["rule"], f["file"], f["frame"]) for f in of_captures(report)] == [
+        ("CP014", "b.pcap", 1)
+    ]
