@@ -49,12 +49,13 @@ class Step:
     """A place at which time goes back and the order of records is right, or nobody knows.
 
     Attributes:
-        frame: first record behind it, its place in the order.
+        frame, at_ns: first record behind it, its place in the order, and its time.
         back_ns: how far time goes back.
         agree, against: flows whose IP ids say that the clock was set, and that they do not.
     """
 
     frame: int
+    at_ns: int
     back_ns: int
     agree: int
     against: int
@@ -75,6 +76,7 @@ class Order:
     late: int = 0
     most_ns: int = 0
     first_late: int = 0
+    first_late_ns: int | None = None
     first_ns: int | None = None
     high_ns: int | None = None
     moved: list[tuple[int, int]] = field(default_factory=list)
@@ -106,6 +108,7 @@ class Order:
         self.high_ns = int(times[borders[-2] :].max())
         if self._first >= 0:
             self.first_late = int(records.frame[np.flatnonzero(order == self._first)[0]])
+            self.first_late_ns = int(times[self._first])
             self._first = -1
         return self._moved(records, order)
 
@@ -115,11 +118,12 @@ class Order:
             "late": self.late,
             "most_ns": self.most_ns,
             "first_late": self.first_late,
+            "first_late_ns": self.first_late_ns,
             "first_ns": self.first_ns,
             "high_ns": self.high_ns,
             "moved": [list(pair) for pair in self.moved],
             "moved_more": self.moved_more,
-            "steps": [[s.frame, s.back_ns, s.agree, s.against] for s in self.steps],
+            "steps": [[s.frame, s.at_ns, s.back_ns, s.agree, s.against] for s in self.steps],
             "steps_more": self.steps_more,
             "torn": self.torn,
         }
@@ -168,7 +172,8 @@ class Order:
                 continue
             back = int(highs[first] - times[begin + first])
             if back > ROUNDED_NS and not _of_other_clock(records, times, begin + first):
-                self._add(Step(int(records.frame[begin + first]), back, agree, against))
+                frame, at = int(records.frame[begin + first]), int(times[begin + first])
+                self._add(Step(frame, at, back, agree, against))
             return begin + first
         return None
 

@@ -202,12 +202,13 @@ def merge_order(accounts: Iterable[Account]) -> dict[str, Any]:
     """What the times of all pieces together say (``decoders.network.order``), in job frames.
 
     Returns:
-        late, most_ns: records that were put in order; first_late: the first of them.
+        late, most_ns: records that were put in order; first_late, first_late_ns: the first of them.
         moved: job frame, a place in the order of times, to that of Wireshark's number.
-        steps: (frame behind it, how far back, flows that agree, flows that do not), with
+        steps: (frame behind it, its time, how far back, flows that agree, flows that do not), with
             ``steps_more``; torn: frames that belong before a border of chunks and are not there.
     """
-    told: dict[str, Any] = {"late": 0, "most_ns": 0, "first_late": None, "steps_more": 0}
+    told: dict[str, Any] = {"late": 0, "most_ns": 0, "first_late": None, "first_late_ns": None}
+    told["steps_more"] = 0
     moved: dict[int, int] = {}
     steps: list[list[int]] = []
     torn: list[int] = []
@@ -220,7 +221,7 @@ def merge_order(accounts: Iterable[Account]) -> dict[str, Any]:
         if high is not None and own["first_ns"] < high:
             back = high - own["first_ns"]
             if back > HORIZON_NS:
-                steps.append([base + 1, back, 0, 0])
+                steps.append([base + 1, own["first_ns"], back, 0, 0])
             else:
                 torn.append(base + 1)
                 told["late"] += 1
@@ -228,6 +229,7 @@ def merge_order(accounts: Iterable[Account]) -> dict[str, Any]:
         high = own["high_ns"]
         if own["late"] and told["first_late"] is None:
             told["first_late"] = base + own["first_late"]
+            told["first_late_ns"] = own["first_late_ns"]
         told["late"] += own["late"]
         told["most_ns"] = max(told["most_ns"], own["most_ns"])
         told["steps_more"] += own["steps_more"]

@@ -35,7 +35,7 @@ def spans_of(account: Account) -> list[Span]:
     if truncated:
         everywhere(Doubt.CUT, f"{_counted(truncated, 'packet')} captured only in part")
     order = account.get("order") or {}
-    for frame, back_ns, agree, against in order.get("steps") or ():
+    for frame, _, back_ns, agree, against in order.get("steps") or ():
         what = f"time goes back by {shown(back_ns)}"
         spans.append(Span(Doubt.CLOCK_STEPPED, frame - 1, frame, what))
         if not agree or against:

@@ -139,11 +139,11 @@ def _order(order: Mapping[str, Any]) -> Iterator[Finding]:
             "{count:record} {count|stands|stand} behind later ones, by at most {most}; all were "
             "put in the order of their times.",
             system=SYSTEM,
-            frame=frame,
+            frame=frame, at_ns=order.get("first_late_ns"),
             evidence=[] if frame is None else [Evidence(frame, "the first that is late")],
             facts={"count": order["late"], "most": shown(order["most_ns"])},
         )  # fmt: skip
-    for frame, back_ns, agree, against in order.get("steps") or ():
+    for frame, at_ns, back_ns, agree, against in order.get("steps") or ():
         sure = agree and not against
         yield Finding(
             "CP014", Certainty.PROVEN if sure else Certainty.LIKELY,
@@ -152,7 +152,7 @@ def _order(order: Mapping[str, Any]) -> Iterator[Finding]:
                 if sure else ", or records are out of order by as much."
             ) + " No duration across it is judged as proven.",
             system=SYSTEM,
-            frame=frame,
+            frame=frame, at_ns=at_ns,
             evidence=[Evidence(frame, "the first record behind the step")],
             facts={"by": shown(back_ns), "at_frame": frame, "count": agree},
         )  # fmt: skip
