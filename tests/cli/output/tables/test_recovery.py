@@ -11,7 +11,8 @@ ROOT = Path(__file__).parents[4] / "fixtures" / "zenoh"
 
 
 def shown(*arguments: str) -> str:
-    done = CliRunner().invoke(main, list(arguments))
+    """At the subscriber's interface: two hosts alone do not show where it was captured."""
+    done = CliRunner().invoke(main, [*arguments, "--at", "10.77.0.2"])
     assert done.exit_code in (0, 1), done.output
     return done.stdout
 
