@@ -250,7 +250,10 @@ class RaimsStreamDecoder:
             frames.connection.ends[direction],
             frames.connection.ends[1 - direction],
         )
-        return frames.row_of(at) | {
+        row = frames.row_of(at)
+        return row | {
+            # what is missing was before the message
+            "index": row["index"] if key else row["index"] - 1,
             "system": RAIMS,
             "conversation": RAIMS,
             "stream": f"tcp:{links[direction + 1]}|",

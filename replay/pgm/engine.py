@@ -97,6 +97,8 @@ class PgmEngine:
         self.useful = 0
         self.needless = 0
         self.holes: list[Hole] = []
+        self.overtaken = Noted()  # their repair came, and then they did
+        self._repaired = RangeSet()
         self.fates: dict[Fate, int] = dict.fromkeys(Fate, 0)
         self.recovery = Durations()
         self.unlisted = 0
@@ -195,6 +197,9 @@ class PgmEngine:
             self.needless += event.count - fresh
         elif fresh < event.count:
             self.copies.add(first, stop, mark)
+            for low, high in self._repaired.within(first, stop):
+                self._repaired.remove(low, high)
+                self.overtaken.add(low, high, mark)
             if event.flags & Flag.NETWORK_DUPLICATE:
                 self.network_duplicates += event.count
         if event.size + IP_UDP_BYTES * event.count > self._mtu * event.count:
@@ -233,6 +238,8 @@ class PgmEngine:
         for hole in self.window.take_ended():
             assert hole.fate is not None and hole.ended is not None
             self.fates[hole.fate] += hole.count
+            if hole.fate is Fate.REPAIRED:
+                self._repaired.add(hole.sqn, hole.sqn + hole.count)
             if hole.fate is Fate.REPAIRED:
                 self.recovery.add(hole.ended.at_ns - hole.revealed.at_ns)
             if len(self.holes) < MAX_HOLES:

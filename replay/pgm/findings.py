@@ -81,6 +81,12 @@ class _Reporter(Reporter):
             "PG003", [h for h in late if not (h.naks and engine.receiving)], _IN_ORDER,
             "{count:packet} of {sender_member} {count|was|were} captured behind later ones.",
         )  # fmt: skip
+        if engine.overtaken.count and engine.receiving:
+            yield self._noted(
+                "PG003", engine.overtaken, SHOWN,
+                "{count:packet} of {sender_member} came behind {count|its|their} repair: late, "
+                "and not lost.",
+            )  # fmt: skip
         if engine.copies.count:
             yield self._noted(
                 "PG004", engine.copies, SHOWN,

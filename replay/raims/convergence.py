@@ -43,6 +43,8 @@ class Join:
 
     Attributes:
         time_ns: the message's own time; null if it has none.
+        late: messages of the stream from before the subscription are in the capture; else what
+            came first may only be what was captured first.
     """
 
     subscriber: str | None
@@ -52,6 +54,7 @@ class Join:
     mark: Mark
     time_ns: int | None
     chain: int | None
+    late: bool
     contradicted_by: list[tuple[Mark, str]] = field(default_factory=list)
     undecided: str | None = None  # what may speak against it and cannot be told
 
@@ -80,6 +83,7 @@ class Convergence:
         self._patterns: list[_Followed] = []
         self._followed: dict[tuple[str, str], _Followed] = {}
         self.unfollowed = 0
+        self._changes: dict[str, int] = {}  # number of each daemon's last change
         self.heartbeats: list[tuple[int, int]] = []  # (converge, capture time) as it grew
         self._by_daemon: dict[str, list[tuple[int, int]]] = {}  # the same of each; job frame
         self._values: set[int] = set()
@@ -112,6 +116,10 @@ class Convergence:
         subject = detail.get("subject") or detail.get("pattern")
         if event.source is None or not isinstance(subject, str):
             return
+        if event.seqno is not None:  # they are numbered: the same one may be captured again
+            if event.seqno <= self._changes.get(event.source, 0):
+                return
+            self._changes[event.source] = event.seqno
         before = self._followed.pop((event.source, subject), None)
         if before is not None:
             before.active = False
@@ -143,7 +151,7 @@ class Convergence:
             stream.followed[place] = at
         for followed in new:
             if followed.active and followed.subscriber not in (own, stream.publisher):
-                self._join(followed.subscriber, stream, event)
+                self._join(followed.subscriber, stream, event, followed.mark)
 
     def is_followed(self, stream: "Stream") -> bool:
         """Have all subscriptions been looked at that may join with the stream's next message?"""
@@ -163,9 +171,16 @@ class Convergence:
         """The observer got a message: a FIRST that is not the stream's beginning is a late join."""
         if verdict.status is not Status.FIRST or event.seqno is None:
             return
-        self._join(subscriber, stream, event)
+        own = [
+            followed.mark
+            for followed in (*self._exact.get(stream.subject, ()), *self._patterns)
+            if followed.subscriber == subscriber and matches(followed.pattern, stream.subject)
+        ]
+        self._join(subscriber, stream, event, max(own, default=None))
 
-    def _join(self, subscriber: str | None, stream: "Stream", event: Event) -> None:
+    def _join(
+        self, subscriber: str | None, stream: "Stream", event: Event, since: Mark | None
+    ) -> None:
         """The first message for a subscriber: a late join unless the stream begins with it."""
         assert event.seqno is not None
         if base_of(event.seqno) == 1 and event.conn_id is None:
@@ -176,6 +191,7 @@ class Convergence:
         join = Join(
             subscriber, stream.publisher, stream.subject, event.seqno, event.first_mark(),
             event.stamp, event.conn_id,
+            since is not None and stream.first is not None and stream.first.frame < since.frame,
         )  # fmt: skip
         self.joins.append(join)
         self._by_stream.setdefault((stream.publisher, stream.subject), []).append(join)

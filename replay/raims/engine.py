@@ -19,6 +19,7 @@ from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.pgm.parameters import PARAMETERS as PGM_PARAMETERS
 from seqaudit.replay.pgm.window import WindowSettings
+from seqaudit.replay.raims import learned
 from seqaudit.replay.raims.advisories import Advisories, Outbound
 from seqaudit.replay.raims.clients import Clients
 from seqaudit.replay.raims.convergence import Convergence
@@ -252,6 +253,8 @@ class RaimsEngine:
                 self._trailing(stream)
             self._number_peers(observer)
             self._told(observer)
+            self._learn_window(observer)
+            self._drop_silent(observer)
         for publisher in self.publishers.values():
             publisher.rotation.advance(self.last_ns)
         self.incomplete_at_end = len(self._pieces)
@@ -437,6 +440,7 @@ class RaimsEngine:
             if peer is not None and peer.dropped and event.wire_kind in TO_PEERS:
                 peer.dropped, peer.doubted = False, True  # it is asked nothing before its AUTH
                 peer.closed.clear()
+                peer.inbox.clear()  # its numbers were not followed
         if event.kind is Kind.SUBSCRIBE and event.source == observer.bridge:
             observer.counts_change(event)
         if event.kind is Kind.SUBSCRIBE:
@@ -522,6 +526,8 @@ class RaimsEngine:
     def _started(self, observer: Observer, start_ns: int, event: Event) -> None:
         """The daemon says when it started: its timer ticks from then on."""
         observer.start_told = True
+        if observer.bridge in self.users:
+            self.users[observer.bridge].start_ns = start_ns
         if observer.start_ns == start_ns:
             return
         fresh = abs(event.at_ns - start_ns) < 60_000_000_000 and not observer.streams
@@ -862,7 +868,7 @@ class RaimsEngine:
         """Does the capture lack packets of a point-to-point link that came since then?"""
         link = self.inboxes.get(name)
         if link is not None:
-            return link.doubted_ns is not None and link.doubted_ns >= since_ns
+            return link.lacks or (link.doubted_ns is not None and link.doubted_ns >= since_ns)
         hole = self.holes.get(name)
         return hole is not None and hole.at_ns >= since_ns
 
@@ -880,6 +886,28 @@ class RaimsEngine:
             self.observer.outbound.append(
                 Outbound(service, lost, unknown, peer.address, peer.user, event.first_mark())
             )
+
+    def _learn_window(self, observer: Observer) -> None:
+        """What the observer's silence says of its window, whose size nobody has given."""
+        if all(self.parameters.is_given(name) for name in learned.SUB_WINDOW):
+            return
+
+        def silence(peer: str, at_ns: int) -> str | None:
+            span = self.inbox_span(observer, peer, at_ns)
+            return None if span is None else span.says
+
+        own = [notice for notice in self.notices if notice.receiver == observer.bridge]
+        told = learned.Told(observer.notices, own, observer.advisories, silence)
+        learned.learn(observer.peers.values(), observer.streams, told)
+
+    def _drop_silent(self, observer: Observer) -> None:
+        """Peers whose heartbeats have ended are dropped with their counters, unless the capture may
+        lack what they said."""
+        later = [o.start_ns for o in self.observers if o.start_ns > observer.start_ns]
+        end_ns = min(later, default=self.last_ns)
+        for peer in list(observer.peers.values()):
+            if peer.is_silent(end_ns) and not self._may_lack(peer.heard_ns or 0):
+                del observer.peers[peer.bridge]
 
     def _told(self, observer: Observer) -> None:
         """What the observer itself told publishers of losses is what it counted, whatever the

@@ -21,6 +21,7 @@ from seqaudit.replay.raims import notices as raims_notices
 from seqaudit.replay.raims.advisories import INBOUND, OUTBOUND
 from seqaudit.replay.raims.convergence import Uninterrupted
 from seqaudit.replay.raims.engine import SKEW_NS, Observer, RaimsEngine
+from seqaudit.replay.raims.learned import SUB_WINDOW
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.publisher import Why
@@ -52,7 +53,6 @@ _NOT_CAPTURED: Final = (
     "messages are not in this capture, and whether the daemon had them cannot be told"
 )
 _UNSEEN: Final = "changes of this daemon's subscriptions are not in this capture"
-_WINDOW: Final = ("sub_window_size", "sub_window_count", "sub_window_time_ms")
 _COUNTERS: Final = ("null_rte", "repeat", "not_sub", "msg_loss")
 _EARLIER: Final = (
     "what the daemon subscribed to before the capture is in it only as a bloom filter, whose "
@@ -61,6 +61,10 @@ _EARLIER: Final = (
 _OF_UNKNOWN_SIZE: Final = ("raims-9.12", "raims-14.1-11")
 _RESTARTS: Final = ("raims-9.11", "raims-14.1-11")
 _GIVEN_UP: Final = "packets behind messages of it did not come; they may have held some"
+_NO_JOIN: Final = Claim(
+    Certainty.LIKELY,
+    why="no message of it from before the subscription was captured, so it may have begun there",
+)
 #: A message and the clock of the capture.
 _CLOCKS: Final = Claim(Certainty.LIKELY, Rests(timed=True))
 #: So many messages or heartbeats say how far a clock is off.
@@ -321,7 +325,7 @@ class _Reporter(Reporter):
         told = [s for s in false if s.verdict.seqno in self._told_seqnos]
         for some, claim in (
             (told, SHOWN),
-            ([s for s in false if s not in told], self._of_window()),
+            ([s for s in false if s not in told], self._of_window(stream)),
         ):
             yield from self._step(
                 about, "RA005", some, claim,
@@ -338,9 +342,17 @@ class _Reporter(Reporter):
 
     def _repeats(self, stream: Stream, about: _Subject) -> Iterator[Finding]:
         """RA008: both are in the capture; or the window says so, whose size nobody has said."""
-        shown_twice = [r for r in stream.repeats if r.known and r.verdict.row not in ("raims-9.0",)]
-        others = [r for r in stream.repeats if r not in shown_twice]
-        for some, claim in ((shown_twice, SHOWN), (others, self._of_window())):
+        whole = self.engine.is_whole(self._observer) is None
+        shown_twice = [
+            r for r in stream.repeats if whole and r.known and r.verdict.row != "raims-9.0"
+        ]
+        of_window = [r for r in stream.repeats if r.verdict.row == "raims-9.0"]
+        rest = [
+            r for r in stream.repeats if r.verdict.row != "raims-9.0" and not (whole and r.known)
+        ]
+        for some, claim in (
+            (shown_twice, SHOWN), (of_window, self._of_window(stream)), (rest, LIKELY),
+        ):  # fmt: skip
             if some:
                 yield self.make(
                     about, "RA008", claim,
@@ -351,9 +363,12 @@ class _Reporter(Reporter):
                     facts={"count": sum(r.verdict.stop - r.verdict.seqno for r in some)},
                 )  # fmt: skip
 
-    def _of_window(self) -> Claim:
+    def _of_window(self, stream: Stream) -> Claim:
         """A claim that rests on when tables of the subscription window rotate."""
-        unsaid = [n for n in _WINDOW if not self.parameters.is_given(n)]
+        peer = self._observer.peers.get(stream.publisher)
+        if peer is not None and peer.learned is not None:
+            return Claim(Certainty.LIKELY, Rests(timed=True), why=peer.learned)
+        unsaid = [n for n in SUB_WINDOW if not self.parameters.is_given(n)]
         return Claim(
             Certainty.LIKELY, Rests(timed=True), defaults=tuple(unsaid),
             why=f"raims.{unsaid[0]} is not given: judged by its default" if unsaid else "",
@@ -718,7 +733,8 @@ class _Reporter(Reporter):
                     about, "RA013",
                     "{subject} of {sender_member} was joined at {seqno}, and {why}.",
                     {"subject": join.subject, "seqno": shown(join.seqno), "why": why},
-                    mark, SHOWN, [(join.mark, "the first message for it"), (mark, why)],
+                    mark, SHOWN if join.late else _NO_JOIN,
+                    [(join.mark, "the first message for it"), (mark, why)],
                 )  # fmt: skip
             elif verdict is not Uninterrupted.YES:
                 yield self._about(
@@ -871,6 +887,7 @@ class _Reporter(Reporter):
             "lost_upper": upper if bounded and told else None,
             "false_loss": false if told else None,
             "told_loss": peer.told_loss,
+            "learned": peer.learned,
             "began_before": self.engine.began_before(observer),
             "unknown": unknown,
             "skew_least_ns": peer.skew[0] if peer.skew else None,

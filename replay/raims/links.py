@@ -303,6 +303,8 @@ class InboxLink:
         self.sent_ns: list[tuple[int, int]] = []  # when the highest number grew: (time, number)
         self.doubted_ns: int | None = None  # when something was last found to be missing
         self.ident: int | None = None
+        self._life: int | None = None  # the same, of whoever sends
+        self._again = False  # it had another before, so its numbers begin at 1
         self._next: int | None = None
         self._accepted = False
         self._held: list[tuple[int, int, Event]] = []
@@ -342,12 +344,21 @@ class InboxLink:
     def count(self, event: Event) -> None:
         """A data packet was captured, whoever gets it."""
         assert event.seqno is not None
+        ident = (event.conn_id or 0) & 1023
+        if ident != self._life:
+            self._again = self._life is not None
+            self._life, self.sent, self.sent_ns = ident, RangeSet(), []
         self.packets += event.count
         self.repairs += event.count if event.kind is Kind.RETRANSMISSION else 0
         grows = not self.sent or event.seqno >= self.sent.stop()
         if grows and len(self.sent_ns) < MAX_HELD:
             self.sent_ns.append((event.at_ns, event.seqno))
         self.sent.add(event.seqno, event.seqno + event.count)
+
+    @property
+    def lacks(self) -> bool:
+        """Are numbers missing in between, so far?"""
+        return len(self.sent) > 1 or (self._again and bool(self.sent) and self.sent.first() > 1)
 
     def whole(self, from_ns: int, to_ns: int) -> tuple[int, int] | None:
         """The numbers sent from before one time to behind another, if the capture holds them all;

@@ -108,6 +108,10 @@ class Notices:
         else:
             self.unlisted += 1
 
+    def forget(self, publisher: str, seqno: int) -> None:
+        """It was no loss."""
+        self.losses = [d for d in self.losses if (d.publisher, d.seqno) != (publisher, seqno)]
+
     def of(self, notice: Notice) -> Due | None:
         """The loss that a captured notice is about; null: the replay has none."""
         if notice.publisher is None or notice.subject is None or notice.seqno is None:

@@ -1,6 +1,7 @@
 """What the observing daemon knows and counts of each other one (raims.md 10)."""
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -17,6 +18,9 @@ class Counted:
         if count:
             self.count += count
             self.at_ns = at_ns
+
+
+_COUNTERS: Final = ("null_route", "repeat", "not_subscribed", "msg_loss", "inbox_loss")
 
 
 @dataclass(slots=True)
@@ -37,6 +41,7 @@ class Peer:
     inbox_ns: dict[str, int] = field(default_factory=dict)  # and when it came
     inbox_steps: list[tuple[Mark, str, int, int]] = field(default_factory=list)  # word, from, to
     inbox_uncaptured: list[tuple[Mark, int]] = field(default_factory=list)
+    learned: str | None = None  # what its publisher was not told shows of the observer's window
     told_loss: int | None = None  # losses of it that the observer told it, in all
     clock_pairs: int = 0  # messages that ``skew`` is of
     doubted: bool = False  # it seemed dropped, and the capture may lack what it said
@@ -66,6 +71,8 @@ class Peer:
         if self.is_silent(now_ns):
             self.dropped, self.heard_ns = True, None
             self.closed |= self.links
+            for name in _COUNTERS:  # they are the entry's, and it is gone
+                setattr(self, name, Counted())
         if link.startswith("tcp:"):
             self.links.add(link)
         return not self.dropped and link not in self.closed

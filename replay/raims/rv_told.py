@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
-from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
+from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Rests
 from seqaudit.replay.raims.advisories import (
     INBOUND,
     INTERVAL_NS,
@@ -121,6 +121,8 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[dict[str, Any]], list[d
         judged.append(_judged("RA026", client.capture, None))
         serving = [d for d in daemons if _serves(d, client)]
         why = None if serving else NO_DAEMON
+        if serving and all(d.row["doubt"] for d in serving):
+            why = f"the daemon's losses cannot be told: {serving[0].row['doubt']}"
         if not client.row["began"] or client.row["service"] is None:
             why = NO_BEGIN
         elif len(client.patterns) > MAX_PATTERNS or any(
@@ -129,7 +131,7 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[dict[str, Any]], list[d
             why = TOO_MANY
         judged += [_judged(rule, client.capture, why) for rule in ("RA024", "RA025")]
     for daemon in daemons:
-        own = [c for c in clients.values() if _serves(daemon, c)]
+        own = [c for c in clients.values() if _serves(daemon, c) and not daemon.row["doubt"]]
         too_many = len(daemon.events) * len(clients) > MAX_PAIRS
         if own and not too_many and all(len(c.patterns) <= MAX_PATTERNS for c in own):
             found += _compared(daemon, own)
@@ -168,12 +170,13 @@ def _unthrottled(client: _Client) -> Iterator[Finding]:
         apart = after["at_ns"] - before["at_ns"]
         if apart < SHORTEST_NS:
             yield Finding(
-                "RA026", Certainty.PROVEN,
+                "RA026", Certainty.LIKELY,
                 "Client {client} got two advisories within {apart} s.",
                 SYSTEM, frame=after["frame"], at_ns=after["at_ns"],
                 evidence=[Evidence(before["frame"], "the first"),
                           Evidence(after["frame"], "the second")],
                 facts={"client": client.row["client"], "apart": f"{apart / INTERVAL_NS:.3f}"},
+                rests=Rests(timed=True),
             )  # fmt: skip
 
 
@@ -220,7 +223,7 @@ def _compared(daemon: _Daemon, clients: list[_Client]) -> Iterator[dict[str, Any
                 continue
             missing = not seen[at]
             finding = Finding(
-                "RA024" if missing else "RA025", Certainty.PROVEN,
+                "RA024" if missing else "RA025", Certainty.LIKELY,
                 "Client {client} was never told of {expected:lost message} on {subject}."
                 if missing else
                 "Client {client} was told of {told:lost message} on {subject}; the replay counts "
@@ -254,7 +257,7 @@ def _outbound_missing(daemon: _Daemon, client: _Client) -> Iterator[Finding]:
             for seen in client.advisories
         ):
             yield Finding(
-                "RA024", Certainty.PROVEN,
+                "RA024", Certainty.LIKELY,
                 "Client {client} was never told that clients of {hostid} lost {expected:message}.",
                 SYSTEM, frame=row["frame"], at_ns=at,
                 facts={"client": client.row["client"], "hostid": row["data"]["hostid"],

@@ -1,6 +1,7 @@
 """The raims and PGM engines on events: links, order, identities, convergence, findings."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from seqaudit.replay.pgm.window import Fate, PgmWindow
 from seqaudit.replay.raims import bounds as raims_bounds
 from seqaudit.replay.raims import findings as raims_findings
 from seqaudit.replay.raims.engine import RaimsEngine
+from seqaudit.replay.raims.learned import SUB_WINDOW as _SUB_WINDOW
 from seqaudit.replay.raims.seqno import FRAME_NS, first_seqno, seqno, start_of
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -739,3 +741,223 @@ def test_without_an_observer_nothing_is_counted_for_anybody() -> None:
     rows = raims_findings.results(engine, 0, T0)
     assert rules_of(rows) == ["CP010"]
     assert [row.detail["lost"] for row in rows if row.kind == "STREAM"] == [None]
+
+
+# --- what the daemon's own words and silence say ---
+
+
+def lossy_world(**parameters: Any) -> World:
+    """Packets 1 and 3 of a link, with messages 0 and 2 of a subject; 2 was given up by ten NAKs."""
+    world = World(**parameters)
+    for sqn in (1, 3):
+        at = 0.0 if sqn == 1 else 60.0
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+        if sqn == 1:
+            world.engine.feed(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
+            for turn in range(10):
+                world.engine.feed(nak_on_link(2, 0.2 + turn / 2))
+    return world
+
+
+def test_a_loss_is_proven_by_the_packets_that_were_given_up() -> None:
+    found = only(lossy_world().rows(), "RA001")
+    assert (found["certainty"], found["facts"]["lower"]) == ("proven", 1)
+
+
+def test_a_loss_that_only_its_own_daemon_tells_is_proven_and_as_large_as_it_says() -> None:
+    world = World()
+    for sqn, value, at in ((1, 0, 0.0), (4, 3, 0.1), (5, 4, 9.0)):
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + value, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    world.notice("LOSS", 9.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=1,
+                 ms_tot=1, ref_seqno=F0 + 3)  # fmt: skip
+    found = only(world.rows(), "RA001")
+    assert (found["certainty"], found["facts"]["lower"]) == ("proven", 1)
+    assert found["evidence"][-1]["shows"] == "the daemon tells the publisher of it"
+    (row,) = world.table("loss")
+    assert (row["lost_lower"], row["lost_upper"], row["told_loss"]) == (1, 1, 1)
+
+
+def test_packets_that_are_cut_take_messages_away_and_prove_no_loss() -> None:
+    world = World()
+    for sqn, value, flags in ((1, 0, 0), (2, None, Flag.CUT), (3, 2, 0)):
+        world.engine.feed(packet("ODATA", sqn, sqn / 10, stream=f"{LINK}|", flags=Flag(flags)))
+        if value is not None:
+            world.data(F0 + value, sqn / 10, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    found = only(world.rows(), "RA001")
+    assert found["certainty"] == "cannot be told"
+    assert "cut by the snap length" in found["text"]
+
+
+@pytest.mark.parametrize(("hole", "sure"), [(False, "proven"), (True, "cannot be told")])
+def test_over_tcp_a_loss_is_proven_where_no_byte_is_missing(hole: bool, sure: str) -> None:
+    world = World()
+    world.data(F0)
+    if hole:
+        world.notice("HOLE", stream="tcp:x|", source=None)
+    world.data(F0 + 2, 1.0)
+    rows = world.rows()
+    assert sureness_of(rows)["RA001"] == [sure]
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM"]
+    assert stream["lost"] == (None if hole else 1)
+
+
+def test_from_an_unseen_change_of_subscriptions_on_nothing_is_called_lost() -> None:
+    world = World()
+    world.notice("JOIN", 0.1, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=4, subject="_1.B")
+    world.data(F0, 0.2)
+    world.notice("JOIN", 0.3, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=6, subject="_1.C")
+    world.data(F0 + 5, 0.4)
+    rows = world.rows()
+    assert sureness_of(rows)["RA001"] == ["cannot be told"]
+    assert "4 → 6" in only(rows, "RA029")["facts"]["steps"]
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM"]
+    assert stream["delivered"] is None
+
+
+def glsno(world: World, number: int, sqn: int, at: float) -> None:
+    world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+    world.feed(
+        at, kind=Kind.DATA, wire_kind="GLSNO", source=PEER, destination="_nats.X", size=100,
+        seqno=number, stop_seqno=number + 1, stream=f"{LINK}|{PEER}|#0", fresh_id=sqn,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sqns", "rounds", "sure"),
+    [((1, 2), 0, None), ((1, 3), 0, "cannot be told"), ((1, 3), 10, "proven")],
+)
+def test_numbers_without_a_missing_packet_were_never_sent_here(
+    sqns: tuple[int, int], rounds: int, sure: str | None
+) -> None:
+    world = World()
+    glsno(world, 7, sqns[0], 0.0)
+    if sqns[1] > 2:
+        world.engine.feed(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
+    for turn in range(rounds):
+        world.engine.feed(nak_on_link(2, 0.2 + turn / 2))
+    glsno(world, 9, sqns[1], 60.0)
+    rows = world.rows()
+    assert sureness_of(rows).get("RA004") == (None if sure is None else [sure])
+    if sure is not None:
+        found = only(rows, "RA004")
+        assert (found["seqnos"], bool(found["evidence"])) == ([[8, 8]], True)
+
+
+def inbox_packet(number: int, at: float, *, own: bool = True) -> Event:
+    ends = (f"{HERE}:1", f"{THERE}:2") if own else (f"{THERE}:2", f"{HERE}:1")
+    return Event(
+        frame=1, at_ns=T0 + round(at * SECOND), kind=Kind.DATA, wire_kind="DATA", system="inbox",
+        stream=f"inbox:{ends[0]}>{ends[1]}|", source=HERE if own else THERE,
+        destination=THERE if own else HERE, seqno=number, stop_seqno=number + 1, conn_id=7,
+        stamp=0, detail="{}",
+    )  # fmt: skip
+
+
+def told_by_inbox(world: World, numbers: dict[int, float]) -> None:
+    """Point-to-point packets of the observer, each with a PING."""
+    for number, at in numbers.items():
+        world.engine.feed(inbox_packet(number, at))
+        world.notice("PING", at, source=ME, destination=PEER, seqno=number,
+                     stream=f"inbox:{HERE}:1>{THERE}:2|{ME}|.PING")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [({9: 59.0, 10: 62.0}, True), ({9: 59.0, 11: 62.0}, False), ({9: 59.0, 10: 60.5}, False)],
+)
+def test_a_missing_notice_needs_all_that_was_said_for_a_second(
+    numbers: dict[int, float], said: bool
+) -> None:
+    world = World()
+    first, last = numbers.items()
+    told_by_inbox(world, dict([first]))
+    lossy = lossy_world()
+    lossy.engine.feed(inbox_packet(*first))
+    told_by_inbox(lossy, dict([last]))
+    assert ("RA027" in rules_of(lossy.rows())) == said
+
+
+def test_late_copies_of_which_nobody_was_told_were_too_old_for_the_window() -> None:
+    for stated, learned in (({}, True), (dict.fromkeys(_SUB_WINDOW, 1 << 30), False)):
+        world = World(**stated)
+        old, new = seqno(1000, 3), seqno(1001, 1)
+        world.engine.feed(inbox_packet(9, -1.0))
+        for value in (seqno(1000, 2), old, new, old, new + 1):
+            world.data(value)
+        told_by_inbox(world, {10: 5.0})
+        (row,) = world.table("loss")
+        counted = (row["msg_loss"], row["repeat"], row["false_loss"])
+        assert counted == ((0, 1, 0) if learned else (2, 0, 2))
+        rows = raims_findings.results(world.engine, 0, world.engine.last_ns)
+        assert {"RA005", "RA027"} & set(rules_of(rows)) == (set() if learned else {"RA005"})
+        if learned:
+            found = only(rows, "RA008")
+            assert found["certainty"] == "likely"
+            assert "in numbers 9 to 10 is whole and holds no loss notice" in found["text"]
+
+
+def test_a_false_loss_by_a_default_window_is_likely_and_names_it() -> None:
+    world = World()
+    old, new = seqno(1000, 3), seqno(1001, 1)
+    for value in (seqno(1000, 2), old, new, old, new + 1):
+        world.data(value)
+    found = only(world.rows(), "RA005")
+    assert found["certainty"] == "likely"
+    assert "raims.sub_window_size is not given" in found["text"]
+
+
+def test_a_peer_whose_heartbeats_have_ended_is_gone_with_its_counters() -> None:
+    world = World()
+    world.notice("HB", interval=4)
+    world.data(F0)
+    world.feed(60.0, kind=Kind.NOTICE, wire_kind="HB", source=ME, stream="tcp:x|me|.HB")
+    assert world.table("loss") == []
+
+
+def test_a_peer_whose_heartbeats_the_capture_may_have_missed_is_still_there() -> None:
+    world = World()
+    world.notice("HB", interval=4)
+    world.data(F0)
+    world.notice("HOLE", 5.0, stream="tcp:x|", source=None)
+    world.data(F0 + 1, 20.0)
+    (stream,) = world.engine.observer.streams.values()
+    assert stream.ignored == 0
+
+
+def test_a_peer_that_is_asked_for_an_answer_was_not_dropped() -> None:
+    world = World()
+    world.notice("HB", interval=4)
+    world.data(F0)
+    world.data(F0 + 1, 20.0)
+    world.notice("PING", 20.1, source=ME, destination=PEER)
+    world.data(F0 + 2, 20.2)
+    (stream,) = world.engine.observer.streams.values()
+    assert (stream.ignored, stream.delivered) == (1, [[F0, F0 + 1], [F0 + 2, F0 + 3]])
+
+
+def test_an_inbox_packet_that_is_acknowledged_was_had_and_what_is_behind_it_goes_on() -> None:
+    world = World()
+    for number in (1, 3):  # the second is not in the capture
+        world.engine.feed(inbox_packet(number, number / 10, own=False))
+        world.notice("LOSS", number / 10, destination="cc" * 16, seqno=number, subject="_1.A",
+                     idl_msg_loss=1, ms_tot=number, ref_seqno=F0 + number,
+                     stream=f"inbox:{THERE}:2>{HERE}:1|{PEER}|.LOSS")  # fmt: skip
+    world.notice("PING", 0.35, seqno=1, destination=ME)
+    own = inbox_packet(1, 0.4)
+    world.engine.feed(replace(own, stamp=3, detail='{"dest_id":7}'))
+    link = world.engine.inboxes[f"inbox:{THERE}:2>{HERE}:1"]
+    assert link.uncaptured == 1
+
+
+def test_a_join_is_one_only_of_a_stream_that_was_seen_before_the_subscription() -> None:
+    for before, sure in ((True, "proven"), (False, "likely")):
+        world = World()
+        if before:
+            world.data(F0, subject="_1.J")
+        world.notice("JOIN", 0.5, source=ME, kind=Kind.SUBSCRIBE, stream=None, subject="_1.J")
+        world.data(F0 + 4, 1.0, subject="_1.J", stamp=T0)
+        world.data(F0 + 7, 1.1, subject="_1.J", stamp=T0)
+        found = only(world.rows(), "RA013")
+        assert (found["certainty"], len(found["evidence"])) == (sure, 2)

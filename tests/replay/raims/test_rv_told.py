@@ -18,6 +18,7 @@ def daemon(*losses: tuple[float, str, int], address: str = "10.0.0.2") -> list[A
         "address": address,
         "from_ns": 0,
         "to_ns": 99 * SECOND,
+        "doubt": None,
     }
     events = [
         {
