@@ -202,7 +202,10 @@ def _loss(path: str, rows: Sequence[Row]) -> Listing:
     cells = []
     for row in rows:
         name = row.get("observer_name") or row["observer"][:8]
-        line = [f"{name} (start {row['start'] + 1})" if len(starts) > 1 else name, row["user"]]
+        user = row["user"]
+        if row["dropped_ns"] is not None:  # the daemon's own table has it no longer
+            user += f" (dropped {_clock(row['dropped_ns'])})"
+        line = [f"{name} (start {row['start'] + 1})" if len(starts) > 1 else name, user]
         for _, _, key in _COUNTERS:
             line += [_count(row[key]), _clock(row[f"{key}_ns"])]
         line.append(_bounds(row["lost_lower"], row["lost_upper"]))

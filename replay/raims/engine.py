@@ -438,7 +438,11 @@ class RaimsEngine:
             observer.notices.told(event.destination, link, event.first_mark())
             peer = observer.peers.get(event.destination)
             if peer is not None and peer.dropped and event.wire_kind in TO_PEERS:
-                peer.dropped, peer.doubted = False, True  # it is asked nothing before its AUTH
+                peer.dropped, peer.dropped_ns, peer.doubted = (
+                    False,
+                    None,
+                    True,
+                )  # it is asked nothing before its AUTH
                 peer.closed.clear()
                 peer.inbox.clear()  # its numbers were not followed
         if event.kind is Kind.SUBSCRIBE and event.source == observer.bridge:
@@ -905,9 +909,9 @@ class RaimsEngine:
         lack what they said."""
         later = [o.start_ns for o in self.observers if o.start_ns > observer.start_ns]
         end_ns = min(later, default=self.last_ns)
-        for peer in list(observer.peers.values()):
+        for peer in observer.peers.values():
             if peer.is_silent(end_ns) and not self._may_lack(peer.heard_ns or 0):
-                del observer.peers[peer.bridge]
+                peer.dropped_ns = (peer.heard_ns or 0) + peer.limit_ns
 
     def _told(self, observer: Observer) -> None:
         """What the observer itself told publishers of losses is what it counted, whatever the

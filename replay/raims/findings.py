@@ -888,6 +888,7 @@ class _Reporter(Reporter):
             "false_loss": false if told else None,
             "told_loss": peer.told_loss,
             "learned": peer.learned,
+            "dropped_ns": peer.dropped_ns,
             "began_before": self.engine.began_before(observer),
             "unknown": unknown,
             "skew_least_ns": peer.skew[0] if peer.skew else None,

@@ -41,6 +41,7 @@ class Peer:
     inbox_ns: dict[str, int] = field(default_factory=dict)  # and when it came
     inbox_steps: list[tuple[Mark, str, int, int]] = field(default_factory=list)  # word, from, to
     inbox_uncaptured: list[tuple[Mark, int]] = field(default_factory=list)
+    dropped_ns: int | None = None  # since when it has been, with its counters
     learned: str | None = None  # what its publisher was not told shows of the observer's window
     told_loss: int | None = None  # losses of it that the observer told it, in all
     clock_pairs: int = 0  # messages that ``skew`` is of
@@ -69,10 +70,9 @@ class Peer:
     def is_known(self, now_ns: int, link: str = "") -> bool:
         """Does the observer still take messages of it, on that link?"""
         if self.is_silent(now_ns):
+            self.dropped_ns = (self.heard_ns or 0) + self.limit_ns
             self.dropped, self.heard_ns = True, None
             self.closed |= self.links
-            for name in _COUNTERS:  # they are the entry's, and it is gone
-                setattr(self, name, Counted())
         if link.startswith("tcp:"):
             self.links.add(link)
         return not self.dropped and link not in self.closed
@@ -85,7 +85,10 @@ class Peer:
         """A message that says that it lives, or authenticates it."""
         self.is_known(now_ns, link)
         if word == "AUTH":
-            self.dropped = False
+            if self.dropped:
+                for name in _COUNTERS:  # they were the entry's that is gone
+                    setattr(self, name, Counted())
+            self.dropped, self.dropped_ns = False, None
         if word in ("HB", "HELO", "AUTH"):
             self.heard_ns = now_ns
             if isinstance(interval, int) and 0 < interval < 1 << 20:

@@ -275,7 +275,9 @@ def _show_loss(scenario: RaimsScenario, node: str, view: View) -> Iterator[Figur
     ours = {row["user"]: row for row in view.table("loss") if row["start"] == last}
     truth = scenario.truth["show"]["end"][node]["show loss"]
     users = sorted(row["user"] for row in truth)
-    yield "show loss users", sorted(ours) if ours or not why else None, users, why
+    # it may have been printed before a silent peer was dropped
+    there = sorted(u for u, row in ours.items() if row["dropped_ns"] is None or u in users)
+    yield "show loss users", there if ours or not why else None, users, why
     for row in truth:
         found = ours.get(row["user"])
         for column, (name, clock) in COLUMNS.items():

@@ -913,7 +913,16 @@ def test_a_peer_whose_heartbeats_have_ended_is_gone_with_its_counters() -> None:
     world.notice("HB", interval=4)
     world.data(F0)
     world.feed(60.0, kind=Kind.NOTICE, wire_kind="HB", source=ME, stream="tcp:x|me|.HB")
-    assert world.table("loss") == []
+    (row,) = world.table("loss")
+    assert row["dropped_ns"] == T0 + 10 * SECOND
+    world = World()
+    world.notice("HB", interval=4)
+    world.data(F0, subject="_1.B")
+    world.data(F0 + 1, 20.0, subject="_1.B")  # ignored
+    world.notice("AUTH", 21.0, destination=ME, stream=f"tcp:y|{PEER}|.AUTH")
+    world.data(F0 + 2, 21.5, subject="_1.B", stream=f"tcp:y|{PEER}|_1.B")
+    (row,) = world.table("loss")
+    assert (row["null_rte"], row["dropped_ns"]) == (1, None)
 
 
 def test_a_peer_whose_heartbeats_the_capture_may_have_missed_is_still_there() -> None:
