@@ -212,6 +212,8 @@ def judge(
     for one in found:
         at = file if one.capture is None or one.capture >= len(places) else places[one.capture]
         why = refuted(recording, at, one)
+        if why == "":
+            continue
         if why is not None:
             violations.append(violation("refuted", one, why))
             continue

@@ -1,7 +1,7 @@
 """What the truth of a recording says against a proven finding, rule by rule.
 
-A predicate gives a reason for which the finding is not so, or null where the truth agrees or cannot
-tell; then only the whole capture's report is left to compare with.
+A predicate gives a reason for which the finding is not so, an empty text where the truth says the
+same, or null where it cannot tell; then only the whole capture's report is left to compare with.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ _PREDICATES: Final[Mapping[str, Mapping[str, Predicate]]] = {
 
 
 def refuted(recording: Recording, file: str | None, found: Finding) -> str | None:
-    """Why the truth refutes a proven finding; null where it does not, or cannot tell.
+    """Why the truth refutes a proven finding; empty if it confirms it, null if it cannot tell.
 
     Args:
         file: the capture it is of; null where several vantages are merged.

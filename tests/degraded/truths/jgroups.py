@@ -4,12 +4,14 @@ The recording lab computed it from the captures of both ends and from what its p
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from tests.agreement.truth import Scenario
 from tests.degraded.claims import Finding, shown
 from tests.degraded.subjects import Recording
+
+Predicate = Callable[[Recording, str | None, Finding], str | None]
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 _NOT_LOST: Final = re.compile(r"did not lose|not lost")
@@ -89,15 +91,16 @@ def facts(recording: Recording) -> Facts:
     return _FACTS.setdefault(str(recording.folder), Facts(recording))
 
 
-def _each(
-    judge: Callable[[Facts, str, str, Finding], set[int] | None], why: str
-) -> Callable[[Recording, str | None, Finding], str | None]:
-    """Refuted where for every receiver it may be about some of its seqnos are wrong."""
+def _each(judge: Callable[[Facts, str, str, Finding], set[int] | None], why: str) -> Predicate:
+    """Refuted where for every receiver it may be about some of its seqnos are wrong, confirmed
+    where for one none is."""
 
     def predicate(recording: Recording, file: str | None, found: Finding) -> str | None:
         known = facts(recording)
         wrong = [judge(known, *pair, found) for pair in known.ends(found, file)]
-        if not wrong or any(not seqnos for seqnos in wrong):
+        if any(seqnos is not None and not seqnos for seqnos in wrong):
+            return "" if found.seqnos else None
+        if not wrong or any(seqnos is None for seqnos in wrong):
             return None
         fewest = min((seqnos for seqnos in wrong if seqnos), key=len)
         return f"{why}: {shown(fewest)}"
@@ -136,26 +139,31 @@ def _network_lost_it(known: Facts, sender: str, receiver: str, found: Finding) -
     return None if lost is None or not _NOT_LOST.search(found.text) else set(found.seqnos) & lost
 
 
-def _first_of(*predicates: Callable[[Recording, str | None, Finding], str | None]) -> Any:
+def _both(*predicates: Predicate) -> Predicate:
+    """Refuted by the first that refutes; confirmed if all confirm."""
+
     def predicate(recording: Recording, file: str | None, found: Finding) -> str | None:
-        answers: Iterator[str | None] = (one(recording, file, found) for one in predicates)
-        return next((answer for answer in answers if answer), None)
+        answers = [one(recording, file, found) for one in predicates]
+        return next((answer for answer in answers if answer), "" if None not in answers else None)
 
     return predicate
 
 
+def _never_confirmed(predicate: Predicate) -> Predicate:
+    """For a rule that says more than its predicate knows."""
+    return lambda recording, file, found: predicate(recording, file, found) or None
+
+
 _NOT_LOST_ON_PATH: Final = _each(_not_missed, "the path did not lose")
-_REPAIRED: Final = _first_of(
-    _NOT_LOST_ON_PATH, _each(_repaired_but_never_came, "never arrived at all")
-)
+_REPAIRED: Final = _both(_NOT_LOST_ON_PATH, _each(_repaired_but_never_came, "never arrived at all"))
 _CAME: Final = _each(_arrived, "arrived in the end")
 
-PREDICATES: Final[Mapping[str, Callable[[Recording, str | None, Finding], str | None]]] = {
-    "CP007": _each(_network_lost_it, "the path dropped"),
+PREDICATES: Final[Mapping[str, Predicate]] = {
+    "CP007": _never_confirmed(_each(_network_lost_it, "the path dropped")),
     "MC001": _REPAIRED,
     "MC002": _CAME,
-    "MC003": _NOT_LOST_ON_PATH,
+    "MC003": _never_confirmed(_NOT_LOST_ON_PATH),
     "UC001": _REPAIRED,
     "UC002": _CAME,
-    "UC003": _NOT_LOST_ON_PATH,
+    "UC003": _never_confirmed(_NOT_LOST_ON_PATH),
 }

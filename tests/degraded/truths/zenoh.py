@@ -21,12 +21,11 @@ def _source(found: Finding) -> tuple[str, int] | None:
 
 
 def _subscribers(recording: Recording, found: Finding) -> list[Mapping[str, Any]]:
-    """Those that the finding's stream can be of."""
-    return [
-        one
-        for one in recording.truth["subscribers"]
-        if found.receiver in (None, one["zid"]) and found.subscriber in (None, one["key"])
+    """Those that the finding's stream can be of; of a router's, all behind it."""
+    every = [
+        one for one in recording.truth["subscribers"] if found.subscriber in (None, one["key"])
     ]
+    return [one for one in every if found.receiver in (None, one["zid"])] or every
 
 
 def _delivered(subscriber: Mapping[str, Any], source: tuple[str, int]) -> set[int]:
@@ -83,7 +82,10 @@ def _came_live(recording: Recording, file: str | None, found: Finding) -> str | 
     never = set(found.seqnos) - ever
     if never:
         return f"never delivered: {shown(never)}"
-    live = got - _pushed(recording, source, "drop")
+    dropped = _pushed(recording, source, "drop")
+    if found.seqnos and found.seqnos <= got & dropped:
+        return ""
+    live = got - dropped
     begun = {min(_delivered(one, source), default=0) for one in here}
     wrong = {sn for sn in set(found.seqnos) & live if sn > max(begun)}
     if recording.truth["kind"].startswith("late-joiner") or _session_lost(recording):
