@@ -74,17 +74,17 @@ def _came_live(recording: Recording, file: str | None, found: Finding) -> str | 
     source, here = _source(found), _subscribers(recording, found)
     if source is None or not here or not _all_readable(recording):
         return None
+    got = set.intersection(*(_delivered(one, source) for one in here))
+    dropped = _pushed(recording, source, "drop")
+    if found.seqnos and found.seqnos <= got & dropped:
+        return ""
     if any(_actions(recording, "delay", "dup")) or found.transport == "tcp":
         return None
-    got = set.intersection(*(_delivered(one, source) for one in here))
     ever: set[int] = set()
     ever.update(*(_delivered(one, source) for one in here))
     never = set(found.seqnos) - ever
     if never:
         return f"never delivered: {shown(never)}"
-    dropped = _pushed(recording, source, "drop")
-    if found.seqnos and found.seqnos <= got & dropped:
-        return ""
     live = got - dropped
     begun = {min(_delivered(one, source), default=0) for one in here}
     wrong = {sn for sn in set(found.seqnos) & live if sn > max(begun)}
