@@ -101,6 +101,8 @@ SHOWN: Final = Claim()
 TIMED: Final = Claim(rests=Rests(timed=True))
 #: They show it, and the order in which they were captured.
 ORDERED: Final = Claim(rests=Rests(ordered=True))
+#: They show it by their order, and the time between them.
+PLACED: Final = Claim(rests=Rests(timed=True, ordered=True))
 LIKELY: Final = Claim(Certainty.LIKELY)
 UNDECIDABLE: Final = Claim(Certainty.UNDECIDABLE)
 

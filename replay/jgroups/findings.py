@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.reporter import Reporter, Subject, parts_of
-from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
+from seqaudit.replay.contract.worth import END, LIKELY, PLACED, SHOWN, Claim, absence
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE, Judged
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.sequence.durations import shown
@@ -86,7 +86,7 @@ class WindowReporter(Reporter):
             stream, rule, gaps, parts_of(gaps, Outcome.UNRECOVERED),
             "{count:message} of {sender_member} never reached {receiver_member}, asked for "
             "{requests:time}; nothing behind them can be delivered in order.",
-            claim=Certainty.LIKELY, holds=holds, requests=requests,
+            claim=absence(gaps[0].revealed.frame, END), holds=holds, requests=requests,
         )  # fmt: skip
 
     def lost_or_open(
@@ -228,7 +228,7 @@ class WindowReporter(Reporter):
                 mark for mark in window.reordered.marks
                 if (mark in window.overtaken.marks) == chosen
             ]  # fmt: skip
-        for note, claim in ((sure, SHOWN), (unsure, LIKELY)):
+        for note, claim in ((sure, PLACED), (unsure, LIKELY)):
             yield from self.note(
                 stream, rule, note, claim,
                 "{count:message} of {sender_member} arrived after later ones; nothing was lost.",

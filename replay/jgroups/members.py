@@ -10,6 +10,11 @@ from typing import Any, Final
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.settings import MEMBER, Vantage
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ip_ids import ID_SPAN_NS
+
+#: IP ids of own datagrams to one destination that are remembered.
+RECENT_IDS: Final = 256
 
 _CONTROL: Final = frozenset(
     {Kind.ACK, Kind.REQUEST, Kind.SYNC, Kind.HIGHEST, Kind.CLOSE, Kind.DIGEST}
@@ -60,6 +65,7 @@ class Members:
         self.addresses: dict[str, set[str]] = {}
         self.versions: dict[str, str] = {}
         self._vantage = vantage
+        self._own_ids: dict[str, dict[int, Mark]] = {}  # destination -> IP id -> where it was seen
 
     def saw(self, event: Event) -> None:
         """A MEMBER row."""
@@ -87,10 +93,21 @@ class Members:
         """The same datagram of this member's own again: no network lies between it and its own
         interface, so it was sent once. (Numbered messages count their copies themselves.)
         """
+        if event.kind not in _CONTROL or not self.is_local(event.source):
+            return False
+        if event.flags & Flag.NETWORK_DUPLICATE:
+            return True
+        if not event.fresh_id:
+            return False
+        recent = self._own_ids.setdefault(event.destination or "", {})
+        before = recent.pop(event.fresh_id, None)
+        recent[event.fresh_id] = before or event.first_mark()
+        if len(recent) > RECENT_IDS:
+            del recent[next(iter(recent))]
         return (
-            bool(event.flags & Flag.NETWORK_DUPLICATE)
-            and event.kind in _CONTROL
-            and self.is_local(event.source)
+            before is not None
+            and before.frame != event.frame
+            and event.at_ns - before.at_ns < ID_SPAN_NS
         )
 
     def learn(self, event: Event) -> None:

@@ -7,7 +7,16 @@ from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.contract.results import CONNECTION, GAP, STREAM, Result
 from seqaudit.replay.contract.settings import MEMBER
-from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
+from seqaudit.replay.contract.worth import (
+    BEGINNING,
+    END,
+    LIKELY,
+    PLACED,
+    SHOWN,
+    TIMED,
+    Claim,
+    absence,
+)
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE, Arrivals
 from seqaudit.replay.jgroups.both_ends_findings import NEEDLESS, ONE_END
@@ -27,7 +36,7 @@ from seqaudit.replay.jgroups.unicast.summary import (
 from seqaudit.replay.jgroups.unicast.tables import CODE, Release
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome
-from seqaudit.replay.sequence.notes import Note
+from seqaudit.replay.sequence.notes import Note, Times
 from seqaudit.replay.sequence.ranges import RangeSet
 
 MANY_ACKS: Final = 50
@@ -246,7 +255,7 @@ class _Reporter(WindowReporter):
         unsure.marks = [mark for mark in received.needless.marks if mark not in sure.marks]
         copies = received.needless_count - facts.came_acked_count
         yield from self.note(
-            stream, "UC005", sure, SHOWN,
+            stream, "UC005", sure, PLACED,
             "{copies:copy} of {count:message} of {sender_member} came though {receiver_member} had "
             "acknowledged {count|it|them}.",
             "another datagram with a message that was acknowledged before",
@@ -285,7 +294,7 @@ class _Reporter(WindowReporter):
         )  # fmt: skip
         if machine.close_syncs:
             yield self._storm(
-                stream, machine.close_syncs, machine.close_sync_count, SHOWN,
+                stream, machine.close_syncs, machine.close_sync_count, TIMED,
                 machine.would.row(),
             )  # fmt: skip
         if machine.unanswered_syncs:
@@ -317,6 +326,11 @@ class _Reporter(WindowReporter):
             evidence=[(second, "SEND_FIRST_SEQNO") for _, second in close[:MAX_EVIDENCE]],
             facts=facts, default="sync_min_interval_ms",
         )  # fmt: skip
+
+    @staticmethod
+    def _since(noticed: Note | Times) -> Claim:
+        """A claim that something did not come after what was noticed first."""
+        return absence(noticed.marks[0].frame if noticed.marks else BEGINNING, END)
 
     def _given(self, name: str, claim: Claim = SHOWN) -> Claim:
         """A claim that rests on a parameter: not proven by its default."""
@@ -518,7 +532,7 @@ class _Reporter(WindowReporter):
     def _stale(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:
         if facts.ignored_count:
             yield self.make(
-                stream, "UC007", SHOWN if facts.ignored_surely else LIKELY,
+                stream, "UC007", PLACED if facts.ignored_surely else LIKELY,
                 "{times:ACK} of {receiver_member} arrived out of order by their timestamps and "
                 "are ignored.",
                 mark=facts.ignored[0].mark,
@@ -580,7 +594,7 @@ class _Reporter(WindowReporter):
             "SEND_FIRST_SEQNO",
         )  # fmt: skip
         yield from self.times(
-            stream, "UC014", facts.syncs_unanswered, LIKELY,
+            stream, "UC014", facts.syncs_unanswered, self._since(facts.syncs_unanswered),
             "{times} SEND_FIRST_SEQNO of {receiver_member} {times|was|were} not answered "
             "although "
             "{sender_member} had unacknowledged messages.",
@@ -604,7 +618,7 @@ class _Reporter(WindowReporter):
         if facts.removed_with_unacked is not None:
             mark, seqnos = facts.removed_with_unacked
             yield self.make(
-                stream, "UC028", LIKELY,
+                stream, "UC028", absence(BEGINNING, mark.frame),
                 "{sender_member} removed connection {conn_id} with {count:message} that "
                 "{receiver_member} had not acknowledged.",
                 seqnos=listed(seqnos), mark=mark,
@@ -628,7 +642,7 @@ class _Reporter(WindowReporter):
             )  # fmt: skip
             return
         yield self.make(
-            stream, "UC026", LIKELY,
+            stream, "UC026", absence(entry.sent_at.frame, END),
             "{count:message} of {sender_member} had not been acknowledged by {receiver_member} "
             "when the capture ended.",
             seqnos=listed(seqnos), mark=entry.sent_at, facts={"count": seqnos.total()},
@@ -650,18 +664,18 @@ class _Reporter(WindowReporter):
 
     def _sender_oddities(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:
         yield from self.note(
-            stream, "UC005", facts.needless, SHOWN,
+            stream, "UC005", facts.needless, PLACED,
             "{sender_member} resent {count:message} after the ACK for them had come.",
             "a copy after the ACK",
         )  # fmt: skip
         yield from self.note(
-            stream, "UC017", facts.unexplained, Certainty.LIKELY,
+            stream, "UC017", facts.unexplained, absence(BEGINNING, END),
             "{sender_member} sent {count:message} again that nobody had asked for and that are "
             "not the highest unacknowledged one.",
             "a copy without a reason",
         )  # fmt: skip
         yield from self.note(
-            stream, "UC031", facts.not_answered, LIKELY,
+            stream, "UC031", facts.not_answered, self._since(facts.not_answered),
             "{count:message} that {receiver_member} asked for and {sender_member} had "
             "{count|was|were} not sent again.",
             "the request",
