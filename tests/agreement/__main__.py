@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from seqaudit.decoders.contract.errors import SeqauditError
-from tests.agreement.rows import Row
+from tests.agreement.rows import Hints, Row
 from tests.agreement.run import Agreement, agree
 
 
@@ -23,6 +23,12 @@ def main() -> int:
     )
     parser.add_argument("--all", action="store_true", help="print equal rows too")
     parser.add_argument(
+        "--without-at", action="store_true", help="do not say where captures were taken"
+    )
+    parser.add_argument(
+        "--without-parameters", action="store_true", help="give no raims param.yaml"
+    )
+    parser.add_argument(
         "--more", action="store_true", help="compare figures as well that no test asserts yet"
     )
     options = parser.parse_args()
@@ -32,7 +38,7 @@ def main() -> int:
             options.match,
             options.engine,
             configured=options.with_config,
-            more=options.more,
+            hints=Hints(not options.without_at, not options.without_parameters, options.more),
         )
     except SeqauditError as problem:
         print(f"the audit failed: {problem}", file=sys.stderr)

@@ -21,7 +21,7 @@ from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.replay.stages.parameters import PARAMETERS, load_parameters
 from tests.agreement import statements
 from tests.agreement.findings_raims import Happened, finding_figures, read_data
-from tests.agreement.rows import Row
+from tests.agreement.rows import EVERYTHING, Hints, Row
 
 #: Why a figure may be unknown (design 8.1).
 ENCRYPTED: Final = "the link is encrypted (raims.md 4, 13)"
@@ -94,27 +94,41 @@ def find(top: Path, match: str) -> list[RaimsScenario]:
 
 
 def compare_all(
-    scenarios: Sequence[RaimsScenario], options: Options, *, more: bool = False
+    scenarios: Sequence[RaimsScenario], options: Options, hints: Hints = EVERYTHING
 ) -> list[Row]:
     """One audit over all captures, then every figure."""
     places = [(scenario, node) for scenario in scenarios for node in scenario.files]
     if not places:
         return []
     inputs = [
-        CaptureInput(str(scenario.files[node]), scenario.address(node), scenario.parameters(node))
+        CaptureInput(
+            str(scenario.files[node]),
+            scenario.address(node) if hints.places else None,
+            scenario.parameters(node) if hints.parameters else {},
+        )
         for scenario, node in places
     ]
     report = audit(inputs, options)
     rows: list[Row] = list(statements.rows_of_totals("raims", report))
     for number, (scenario, node) in enumerate(places):
-        rows += statements.rows(scenario.name, node, report, number, more=more)
+        rows += statements.rows(scenario.name, node, report, number, more=hints.more)
+        if not hints.places:
+            place = scenario.address(node)
+            rows += statements.place_rows(
+                scenario.name, node, report, number, place, more=hints.more
+            )
     for scenario in scenarios:
         views = {
             node: View(report, number)
             for number, (owner, node) in enumerate(places)
             if owner is scenario
         }
-        rows += [row for node in views for row in compare(scenario, node, views, more=more)]
+        rows += [
+            row
+            for node, view in views.items()
+            if statements.placed(report, [view.number])
+            for row in compare(scenario, node, views, hints)
+        ]
     return rows
 
 
@@ -147,7 +161,7 @@ class View:
 
 
 def compare(
-    scenario: RaimsScenario, node: str, views: Mapping[str, View], *, more: bool = False
+    scenario: RaimsScenario, node: str, views: Mapping[str, View], hints: Hints = EVERYTHING
 ) -> Iterator[Row]:
     """All figures of one capture."""
     view = views[node]
@@ -155,7 +169,7 @@ def compare(
     if node.endswith("-client"):
         figures = _client(scenario, node.removesuffix("-client"), view)
     else:
-        figures = _daemon(scenario, node, views, more=more)
+        figures = _daemon(scenario, node, views, hints)
     for figure, ours, truth, why in figures:
         if why and ours is None:
             yield Row(scenario.name, node, figure, ours, truth, "unknown", why)
@@ -169,7 +183,7 @@ Figure = tuple[str, Any, Any, str]
 
 
 def _daemon(
-    scenario: RaimsScenario, node: str, views: Mapping[str, View], *, more: bool
+    scenario: RaimsScenario, node: str, views: Mapping[str, View], hints: Hints
 ) -> Iterator[Figure]:
     """Figures of a capture at a daemon's own interface."""
     view = views[node]
@@ -179,9 +193,10 @@ def _daemon(
         *_streams(scenario, node, view),
         *_show_loss(scenario, node, view),
         *_delivered(scenario, node, views),
-        *_windows(scenario, node, view, more=more),
+        # when a window turns is decided by the parameters
+        *(_windows(scenario, node, view, more=hints.more) if hints.parameters else ()),
         *_advisories(scenario, node, view),
-        *finding_figures(happened, view.findings, more=more),
+        *finding_figures(happened, view.findings, more=hints.more),
     )
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from tests.agreement.report import ABSENT, CaptureReport
 from tests.agreement.truth import Scenario
@@ -20,6 +20,18 @@ class Row:
     truth: object
     verdict: str
     reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hints:
+    """What the user says beside the captures, and how much is compared."""
+
+    places: bool = True  # --at
+    parameters: bool = True  # of raims: param.yaml
+    more: bool = False  # figures as well that no test asserts yet
+
+
+EVERYTHING: Final = Hints()
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from seqaudit.pipeline.spark.session import Place
 from seqaudit.replay.jgroups.config import from_jgroups_config
 from tests.agreement import findings_jgroups, raims, statements, zenoh
 from tests.agreement.figures import compare, share_out
-from tests.agreement.rows import Row
+from tests.agreement.rows import EVERYTHING, Hints, Row
 from tests.agreement.truth import Scenario, find_scenarios
 
 #: This machine.
@@ -53,7 +53,7 @@ def agree(
     engine: Literal["direct", "spark"] = "spark",
     *,
     configured: bool = False,
-    more: bool = False,
+    hints: Hints = EVERYTHING,
     place: Place = HERE,
 ) -> Agreement:
     """Audit every capture below ``top`` in one job and compare all figures.
@@ -61,16 +61,16 @@ def agree(
     Args:
         match: pattern of folder names.
         configured: give each member's capture the stack configuration of that member.
-        more: also figures that no test asserts yet.
+        hints: what else the audit is told, and how much is compared.
         place: where the job runs, on Spark.
     """
     options = Options(engine=engine, place=place)
     agreement = Agreement()
     chosen: list[Scenario] = []
     of_zenoh = zenoh.find(top, match)
-    agreement.rows += zenoh.compare_all(of_zenoh, options, more=more)
+    agreement.rows += zenoh.compare_all(of_zenoh, options, hints)
     of_raims = raims.find(top, match)
-    agreement.rows += raims.compare_all(of_raims, options, more=more)
+    agreement.rows += raims.compare_all(of_raims, options, hints)
     for scenario in find_scenarios(top, match):
         if scenario.truth.get("schema") == zenoh.SCHEMA or scenario.truth.get("system") == "raims":
             continue
@@ -83,23 +83,34 @@ def agree(
     if not chosen:
         return agreement
     places = [(scenario, vantage) for scenario in chosen for vantage in scenario.captures]
-    inputs = [capture_input(scenario, vantage, configured) for scenario, vantage in places]
+    inputs = [
+        capture_input(scenario, vantage, configured, placed=hints.places)
+        for scenario, vantage in places
+    ]
     report = audit(inputs, options)
     for audited in share_out(places, report, configured):
-        agreement.rows += compare(audited)
-        agreement.rows += findings_jgroups.finding_rows(audited, more=more)
+        if statements.placed(report, [part.capture for part in audited.reports.values()]):
+            agreement.rows += compare(audited)
+            agreement.rows += findings_jgroups.finding_rows(audited, more=hints.more)
     for number, (scenario, vantage) in enumerate(places):
-        agreement.rows += statements.rows(scenario.name, vantage, report, number, more=more)
+        name, at = scenario.name, scenario.address(vantage) or "between"
+        agreement.rows += statements.rows(name, vantage, report, number, more=hints.more)
+        if not hints.places:
+            agreement.rows += statements.place_rows(
+                name, vantage, report, number, at, more=hints.more
+            )
     agreement.rows += statements.rows_of_totals("jgroups", report)
     return agreement
 
 
-def capture_input(scenario: Scenario, vantage: str, configured: bool) -> CaptureInput:
+def capture_input(
+    scenario: Scenario, vantage: str, configured: bool, *, placed: bool = True
+) -> CaptureInput:
     """One capture as a user would name it: the file, where it was taken, and what is known."""
     stack = scenario.stack(vantage) if configured else None
     parameters = from_jgroups_config(stack) if stack else {}
     return CaptureInput(
         path=str(scenario.captures[vantage]),
-        at=scenario.address(vantage) or "between",
+        at=(scenario.address(vantage) or "between") if placed else None,
         parameters={name: str(value) for name, value in parameters.items()},
     )

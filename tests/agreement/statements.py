@@ -6,8 +6,9 @@ and law: ours is what breaks the law, and the truth is that nothing does.
 
 import re
 import struct
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,8 @@ Broken = list[str]
 Law = tuple[str, Broken, Broken]
 
 PROVEN: Final = "proven"
+#: Why a place may be unknown where ``--at`` is not given.
+NOBODY_SAYS: Final = "nobody says where it was captured, and nothing in it does"
 UNITS: Final = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 #: A capture's clock ticks in microseconds or finer.
 TICK_NS: Final = 1_000
@@ -78,6 +81,44 @@ def rows_of_totals(system: str, report: Report) -> Iterator[Row]:
     for figure, ours, truth in totals(report):
         verdict = "equal" if ours == truth else "different"
         yield Row(f"all {system}", "*", f"total {figure}", ours, truth, verdict)
+
+
+def place_rows(
+    scenario: str, capture: str, report: Report, number: int, place: str, *, more: bool
+) -> Iterator[Row]:
+    """Where a capture was taken, as it was inferred: the truth, or unknown.
+
+    Where it is unknown, no stream says what was delivered there.
+    """
+    found = report["captures"][number]["vantage"]
+    if found["kind"] != "unknown":
+        ours = found["address"] if found["kind"] == "member" else found["kind"]
+        verdict = "equal" if _address(ours) == _address(place) else "different"
+        yield Row(scenario, capture, "place", ours, place, verdict)
+        return
+    yield Row(scenario, capture, "place", None, place, "unknown", NOBODY_SAYS)
+    if not more:
+        return
+    stated = sorted(
+        stream["id"]
+        for stream in report["streams"]
+        if stream["capture"] == number and stream.get("delivered") is not None
+    )
+    verdict = "different" if stated else "equal"
+    yield Row(scenario, capture, "delivered, at no known place", stated, [], verdict)
+
+
+def _address(text: str) -> str:
+    """An IP address in one spelling; another word as it is."""
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        return text
+
+
+def placed(report: Report, numbers: Iterable[int]) -> bool:
+    """Whether it is known of all of some captures where they were taken."""
+    return all(report["captures"][number]["vantage"]["kind"] != "unknown" for number in numbers)
 
 
 @cache

@@ -14,7 +14,7 @@ from seqaudit.pipeline.plan import CaptureInput
 from tests.agreement import statements
 from tests.agreement.findings_zenoh import finding_rows
 from tests.agreement.happened_zenoh import Identity, numbers, to_ranges
-from tests.agreement.rows import Row
+from tests.agreement.rows import EVERYTHING, Hints, Row
 from tests.agreement.zenoh_delivered import delivered_rows
 from tests.agreement.zenoh_report import (
     NO_SUCCESSOR,
@@ -43,14 +43,17 @@ def find(top: Path, match: str = "*") -> list[ZenohScenario]:
 
 
 def compare_all(
-    scenarios: Sequence[ZenohScenario], options: Options, *, more: bool = False
+    scenarios: Sequence[ZenohScenario], options: Options, hints: Hints = EVERYTHING
 ) -> Iterator[Row]:
-    """One job over all captures; all rows, and ``more`` that no test asserts yet."""
+    """One job over all captures; all rows."""
     if not scenarios:
         return
     places = [(scenario, file) for scenario in scenarios for file in scenario.files]
     report = audit(
-        [CaptureInput(str(s.folder / file), at=s.at(file)) for s, file in places],
+        [
+            CaptureInput(str(s.folder / file), at=s.at(file) if hints.places else None)
+            for s, file in places
+        ],
         options,
     )
     at = 0
@@ -59,9 +62,15 @@ def compare_all(
         for file in scenario.files:
             numbered[file] = at
             at += 1
-        yield from compare(Part(scenario, report, numbered), more=more)
+        if statements.placed(report, numbered.values()):
+            yield from compare(Part(scenario, report, numbered), more=hints.more)
         for file, number in numbered.items():
-            yield from statements.rows(scenario.name, file, report, number, more=more)
+            yield from statements.rows(scenario.name, file, report, number, more=hints.more)
+            if not hints.places:
+                place = scenario.at(file)
+                yield from statements.place_rows(
+                    scenario.name, file, report, number, place, more=hints.more
+                )
     yield from statements.rows_of_totals("zenoh", report)
 
 
