@@ -47,6 +47,7 @@ COMMANDS: Final = {
         "Find the sequence number of traffic that nothing recognises; write a feed file.",
     ),
     "feeds": ("seqaudit.cli.commands.feeds", "List shipped feeds, show one, or check a feed file."),
+    "schema": ("seqaudit.cli.commands.schema", "Print the JSON schema of the report."),
     "rules": ("seqaudit.cli.commands.rules", "List the rules, or explain one."),
 }
 

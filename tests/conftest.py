@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,23 @@ import pytest
 os.environ["SEQAUDIT_NO_WALL"] = "1"
 
 ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True, scope="session")
+def every_report_is_what_its_types_say() -> Iterator[None]:
+    """Whatever report a test makes: a missing key, or one of no type, fails it."""
+    from seqaudit.pipeline import audit
+    from seqaudit.pipeline.report.build import build
+    from tests.report_types import problems
+
+    def checked(*given: Any) -> Any:
+        report = build(*given)
+        assert problems(report) == []
+        return report
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(audit, "build", checked)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from importlib.metadata import version
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import PurePath
@@ -197,6 +198,7 @@ def build(
     lines = tables.get(FEED, {}).get("lines", [])
     return {
         "schema": SCHEMA_NAME,
+        "tool": {"name": "seqaudit", "version": version("seqaudit")},
         "captures": captures,
         "unreadable": unreadable,
         "unjudged": unjudged,

@@ -1,0 +1,69 @@
+"""The JSON schema of the report, made from the types of its rows."""
+
+import types
+import typing
+from typing import Annotated, Any, Final, Literal, NotRequired, Union, get_args, get_origin
+
+from seqaudit.replay.contract.report_rows import OPEN, Report
+
+DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
+
+_PLAIN: Final[dict[Any, str]] = {
+    int: "integer",
+    str: "string",
+    bool: "boolean",
+    float: "number",
+    type(None): "null",
+}
+
+
+def schema() -> dict[str, Any]:
+    """The schema of ``seqaudit/report/1``."""
+    defined: dict[str, Any] = {}
+    top = _row(Report, defined)
+    return {"$schema": DRAFT, "title": "seqaudit/report/1", **top, "$defs": defined}
+
+
+def _of(hint: Any, defined: dict[str, Any]) -> dict[str, Any]:
+    origin = get_origin(hint)
+    if origin is Annotated:
+        inner, *notes = get_args(hint)
+        return {**_of(inner, defined), "description": " ".join(map(str, notes))}
+    if origin is NotRequired:
+        return _of(get_args(hint)[0], defined)
+    if origin is Literal:
+        return {"enum": list(get_args(hint))}
+    if origin in (Union, types.UnionType):
+        return _any_of([_of(part, defined) for part in get_args(hint)])
+    if origin is list:
+        return {"type": "array", "items": _of(get_args(hint)[0], defined)}
+    if origin is dict:
+        return {"type": "object", "additionalProperties": _of(get_args(hint)[1], defined)}
+    if typing.is_typeddict(hint):
+        name = hint.__name__
+        if name not in defined:
+            defined[name] = {}  # a row may hold itself
+            defined[name] = _row(hint, defined)
+        return {"$ref": f"#/$defs/{name}"}
+    if hint is Any:
+        return {}
+    return {"type": _PLAIN[hint]}
+
+
+def _any_of(parts: list[dict[str, Any]]) -> dict[str, Any]:
+    if all(set(part) == {"type"} for part in parts):
+        return {"type": [part["type"] for part in parts]}
+    return {"anyOf": parts}
+
+
+def _row(row: Any, defined: dict[str, Any]) -> dict[str, Any]:
+    hints = typing.get_type_hints(row, include_extras=True)
+    return {
+        "description": row.__doc__,
+        "type": "object",
+        "properties": {key: _of(hint, defined) for key, hint in hints.items()},
+        "required": sorted(row.__required_keys__),
+        # of a capture of several files each frame says its file
+        "patternProperties": {"_file$": {"type": ["integer", "string", "array", "null"]}},
+        "additionalProperties": row in OPEN,
+    }

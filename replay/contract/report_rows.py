@@ -1,0 +1,383 @@
+"""The rows of the report ``seqaudit/report/1``: the product's API, in one place.
+
+Each field has its meaning, its unit and what null means as the text of its ``Annotated``. Times are
+nanoseconds since the epoch by the capture's clock, durations nanoseconds, frames Wireshark's
+numbers, ranges of seqnos inclusive pairs. Null is "cannot be told from this capture" unless the
+field says otherwise. In a capture of several files a field that names a frame has a twin with
+``_file`` behind its name: which file the number is of, from 0.
+
+The JSON schema is made from these types (``pipeline.report.schema``).
+"""
+
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+Ranges = list[list[int]]
+Severity = Literal["error", "warning", "info"]
+Certainty = Literal["proven", "likely", "cannot be told"]
+
+
+class FramesBy(TypedDict):
+    """Every frame of a capture is in one of these."""
+
+    decoded: int
+    other: Annotated[int, "of no known system"]
+    malformed: int
+    truncated: Annotated[int, "of which the capture holds only the beginning"]
+    undecodable: Annotated[int, "of a known system, and for a stated reason not decoded further"]
+
+
+class VantageRow(TypedDict):
+    """Where a capture was taken."""
+
+    kind: Literal["member", "between", "unknown"]
+    address: Annotated[str | None, "IP address of the member; null unless kind is member"]
+    member: Annotated[str | None, "identity of the member; null if none was heard there"]
+    name: Annotated[str | None, "its name; null as member"]
+    origin: Annotated[str, "who says so: given, inferred or default"]
+    why: str
+
+
+class CaptureRow(TypedDict):
+    """One capture: a file, or several that were written in turns."""
+
+    capture: Annotated[int, "its number, from 0"]
+    path: str
+    files: list[str]
+    format: str
+    compression: Annotated[str | None, "null if it is not compressed"]
+    bytes: Annotated[int, "of the files, unpacked"]
+    wire_bytes: Annotated[int, "of all frames on the wire"]
+    frames: int
+    frames_by: FramesBy
+    first_ns: Annotated[int | None, "time of the first frame; null without frames"]
+    last_ns: Annotated[int | None, "latest time of a frame; null without frames"]
+    untimed: Annotated[int, "frames without a time"]
+    vantage: VantageRow
+    drops: Annotated[dict[str, int] | None, "packets not written, by who counted; null: nobody did"]
+    messages_by: Annotated[dict[str, dict[str, int]], "decoded messages by system and wire kind"]
+    undecoded: Annotated[dict[str, int], "reasons, and how often"]
+    cut: Annotated[bool, "the file ends in the middle of a record"]
+    problem: Annotated[str | None, "of a compressed file that is damaged; empty or null if none"]
+    skipped: Annotated[list[dict[str, Any]], "stretches of bytes that are no records"]
+    skipped_bytes: int
+    skipped_more: int
+    fragments: dict[str, int]
+    tcp: dict[str, Any]
+    interfaces: list[dict[str, Any]]
+    interfaces_more: int
+    links: dict[str, Any]
+    endpoints: list[list[Any]]
+    endpoints_more: int
+    clusters: dict[str, Any]
+    clusters_more: int
+    comments: int
+    comment_texts: list[str]
+    datagrams: dict[str, Any]
+    feeds: dict[str, Any]
+    sureness: dict[str, Any]
+    versions: dict[str, Any]
+
+
+class Problem(TypedDict):
+    """A capture that could not be read, or of which nothing could be judged."""
+
+    path: str
+    problem: Annotated[str, "one line: what, and what to try"]
+    capture: NotRequired[Annotated[int, "its number, if it was read"]]
+
+
+class MemberRow(TypedDict):
+    """Who was seen in a capture."""
+
+    capture: int
+    member: Annotated[str, "identity as the protocol has it"]
+    name: Annotated[str | None, "given, or from the wire, or the identity made short"]
+    addresses: list[str]
+    versions: list[str]
+
+
+class ViewRow(TypedDict):
+    """A membership that was announced."""
+
+    capture: int
+    system: str
+    id: list[int | str]
+    members: list[str]
+    installed: Annotated[bool, "by the member at whose interface the capture was taken"]
+    frame: int
+    at_ns: int
+
+
+class Directions(TypedDict):
+    """Counts by direction; null where that direction cannot be seen."""
+
+    sent: int | None
+    arrived: int | None
+    passed: NotRequired[int | None]
+
+
+class Percentiles(TypedDict):
+    """Durations in ns; null where there is none."""
+
+    p50: int | None
+    p99: int | None
+    max: int | None
+
+
+class Retransmissions(TypedDict):
+    """Copies by whether anybody lacked the message; null where nobody can see it."""
+
+    useful: int | None
+    needless: int | None
+    undecidable: int | None
+
+
+class StreamRow(TypedDict):
+    """One numbered sequence of one sender at one capture; systems add figures of their own."""
+
+    capture: int
+    system: str
+    id: str
+    role: NotRequired[Annotated[str, "of the place of capture: sender, receiver or between"]]
+    sender: str | None
+    sender_name: str | None
+    receiver: Annotated[str | None, "null if there is no one receiver"]
+    receiver_name: str | None
+    conn_id: Annotated[int | None, "of the connection; null where the protocol has none"]
+    first_seqno: Annotated[int | str | None, "lowest seqno, a text of hex digits for raims"]
+    last_seqno: int | str | None
+    first_frame: int | None
+    last_frame: int | None
+    first_ns: NotRequired[int | None]
+    last_ns: NotRequired[int | None]
+    messages: Annotated[int, "distinct seqnos captured"]
+    arrivals: Annotated[int, "all of them, copies included"]
+    copies: Annotated[int, "arrivals - messages"]
+    network_duplicates: NotRequired[Annotated[int, "same IP id and bytes again"]]
+    bytes: NotRequired[Annotated[int, "of payload"]]
+    gaps: int
+    reordered: NotRequired[int | None]
+    lost: Annotated[int | None, "recovered + unrecovered"]
+    recovered: int | None
+    unrecovered: int | None
+    recovered_or_late: NotRequired[int | None]
+    delivered: NotRequired[Annotated[list[Any] | None, "ranges in the order of delivery"]]
+    requests: NotRequired[Directions]
+    requested_seqnos: NotRequired[Directions]
+    acks: NotRequired[Directions]
+    syncs: NotRequired[Annotated[Directions | None, "null where the protocol has none"]]
+    retransmissions: NotRequired[Retransmissions]
+    recovery_ns: NotRequired[Percentiles]
+    unknown: NotRequired[Annotated[dict[str, str], "figures that cannot be told, and why"]]
+
+
+class ConnectionRow(TypedDict):
+    """One end of a connection."""
+
+    capture: int
+    system: str
+    id: str
+    cluster: str
+    sender: str
+    sender_name: str | None
+    receiver: str
+    receiver_name: str | None
+    conn_id: int | None
+    end: Annotated[str, "whose end was captured: sender, receiver or between"]
+    frame: int | None
+    at_ns: int | None
+    state: Annotated[str | None, "the last one; null if none is known"]
+    states: list[dict[str, Any]]
+    highest_sent: int | None
+    highest_acked: int | None
+    highest_received: NotRequired[int | None]
+    highest_delivered: NotRequired[int | None]
+    last_stamp: Annotated[int | None, "timestamp of the last ACK; null if none had one"]
+    unacked_seqnos: Ranges
+
+
+class GapRow(TypedDict):
+    """Seqnos known to exist before they arrived, and what became of them."""
+
+    capture: int
+    system: str
+    stream: str
+    seqnos: Ranges
+    count: int
+    outcome: str
+    lost_after_frame: Annotated[int | None, "the last frame before; null if there is none"]
+    revealed_frame: Annotated[int | None, "the frame that shows it"]
+    revealed_at_ns: int | None
+    revealed_by: str | None
+    revealed_after_ns: Annotated[int | None, "after lost_after_frame"]
+    requests: Annotated[int, "how often it was asked for"]
+    requested_frame: Annotated[int | None, "null: nobody was seen to ask"]
+    requested_after_ns: Annotated[int | None, "after it was revealed"]
+    repaired_frame: Annotated[int | None, "null: nothing came"]
+    repaired_after_ns: Annotated[int | None, "after it was asked for"]
+    delivered_frame: int | None
+    delivered_after_ns: Annotated[int | None, "after it was revealed"]
+    causes: NotRequired[list[str]]
+    where: NotRequired[str | None]
+    why: NotRequired[str]
+    ended_at_ns: NotRequired[int | None]
+
+
+class QueryRow(TypedDict):
+    """A query of a cache, and its answer."""
+
+    capture: int
+    system: str
+    frame: int
+    at_ns: int
+    requester: str | None
+    source: Annotated[str | None, "null: all sources"]
+    key: str
+    parameters: Annotated[str, "as on the wire"]
+    sort: Annotated[str, "recovery, periodic, heartbeat or history"]
+    first_seqno: int | None
+    last_seqno: Annotated[int | None, "null: open"]
+    replies: int
+    reply_bytes: int
+    reply_seqnos: Ranges
+    discarded_replies: int
+    recovered: Annotated[int | None, "missing samples that it brought"]
+    evicted_seqnos: Annotated[Ranges | None, "null: the depth of the cache is not known"]
+    caches: list[str]
+    outcome: str
+    ended_frame: Annotated[int | None, "null: it was not seen to end"]
+    duration_ns: Annotated[int | None, "null: it was not seen to end"]
+
+
+class EvidenceRow(TypedDict):
+    """A frame and what it shows."""
+
+    frame: int | None
+    shows: str
+    file: NotRequired[Annotated[str, "its file, in a capture of several"]]
+
+
+class FindingRow(TypedDict):
+    """What a rule says."""
+
+    capture: int
+    rule: str
+    name: str
+    severity: Severity
+    certainty: Certainty
+    system: str | None
+    stream: Annotated[str | None, "null: about a whole conversation or capture"]
+    text: str
+    seqnos: Ranges
+    frame: Annotated[int | None, "null: about no one moment"]
+    at_ns: Annotated[int | None, "null: about no one moment"]
+    evidence: list[EvidenceRow]
+    filter: Annotated[str, "Wireshark's display filter that shows it"]
+    file: NotRequired[str]
+    filter_file: NotRequired[str]
+    exception: NotRequired[Annotated[Any, "what went wrong in seqaudit itself"]]
+
+
+class Judged(TypedDict):
+    """Where a rule was judged."""
+
+    capture: int
+    conversation: str
+
+
+class NotJudged(TypedDict):
+    """Where it could not be, and why."""
+
+    capture: int
+    conversation: str
+    why: str | None
+
+
+class RuleRow(TypedDict):
+    """A rule, and where it was judged."""
+
+    rule: str
+    name: str
+    judged: list[Judged]
+    not_judged: list[NotJudged]
+    findings: int
+
+
+class ParameterRow(TypedDict):
+    """A parameter that an engine used, or that was given without effect."""
+
+    capture: int
+    system: str
+    stream: str | None
+    name: str
+    value: Annotated[int | bool | str | None, "null: nobody knows, nothing is judged by it"]
+    origin: Annotated[str, "given, wire, learned or default"]
+    used: bool
+
+
+class SeverityCounts(TypedDict):
+    """Findings by severity."""
+
+    error: int
+    warning: int
+    info: int
+
+
+class TotalsRow(TypedDict):
+    """Sums over all captures; null where a part is."""
+
+    captures: int
+    unreadable: int
+    frames: int
+    frames_by: FramesBy
+    streams: int
+    gaps: Annotated[int, "rows of gaps"]
+    findings: SeverityCounts
+    messages: int | None
+    lost: int | None
+    recovered: int | None
+    unrecovered: int | None
+
+
+class BothEndsRow(TypedDict):
+    """A stream of which the captures at its sender and at its receiver are given."""
+
+    system: str
+    id: str
+    sender: str
+    sender_name: str | None
+    receiver: str
+    receiver_name: str | None
+
+
+class ToolRow(TypedDict):
+    """What made the report."""
+
+    name: str
+    version: str
+
+
+class Report(TypedDict):
+    """``seqaudit/report/1``."""
+
+    schema: Literal["seqaudit/report/1"]
+    tool: ToolRow
+    captures: list[CaptureRow]
+    unreadable: list[Problem]
+    unjudged: list[Problem]
+    members: list[MemberRow]
+    views: list[ViewRow]
+    streams: list[StreamRow]
+    connections: list[ConnectionRow]
+    both_ends: list[BothEndsRow]
+    gaps: list[GapRow]
+    queries: list[QueryRow]
+    findings: list[FindingRow]
+    rules: list[RuleRow]
+    parameters: list[ParameterRow]
+    totals: TotalsRow
+    tables: NotRequired[Annotated[dict[str, dict[str, list[Any]]], "a system's own tables"]]
+
+
+#: Rows to which systems add figures of their own.
+OPEN: frozenset[type] = frozenset({StreamRow, BothEndsRow, CaptureRow})

@@ -1,0 +1,76 @@
+"""The report is what its types say, and its JSON schema says the same."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from click.testing import CliRunner
+
+from seqaudit.cli.main import main
+from seqaudit.pipeline.report.schema import schema
+from tests.report_types import problems
+
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+
+
+@pytest.fixture(scope="module")
+def report() -> Any:
+    words = ["audit", "--engine", "direct", "--format", "json"]
+    captures = [str(FIXTURES / "jgroups" / "n4-loss-1" / f"{name}.pcap") for name in "BC"]
+    return json.loads(CliRunner().invoke(main, [*words, *captures]).stdout)
+
+
+def test_the_schema_is_one_and_a_report_is_valid_by_it(report: Any) -> None:
+    jsonschema.Draft202012Validator.check_schema(schema())
+    jsonschema.validate(report, schema())
+    assert report["tool"]["name"] == "seqaudit" and report["tool"]["version"]
+
+
+def test_the_command_prints_the_schema() -> None:
+    assert json.loads(CliRunner().invoke(main, ["schema"]).stdout) == schema()
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        ("streams", "messages", None),
+        ("streams", "lost", "many"),
+        ("gaps", "outcome", 3),
+        ("findings", "severity", "fatal"),
+        ("findings", "certainty", "sure"),
+        ("captures", "frames_by", {}),
+    ],
+)
+def test_a_wrong_value_is_noticed_by_schema_and_types(
+    report: Any, part: str, key: str, value: Any
+) -> None:
+    changed = json.loads(json.dumps(report))
+    changed[part][0][key] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(changed, schema())
+    assert problems(changed) and not problems(report)
+
+
+@pytest.mark.parametrize("part", ["streams", "gaps", "findings", "rules", "members", "parameters"])
+def test_a_missing_key_is_noticed_by_schema_and_types(report: Any, part: str) -> None:
+    changed = json.loads(json.dumps(report))
+    changed[part][0].pop("name" if part in ("findings", "rules", "members") else "system", None)
+    changed[part][0].pop("capture", None)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(changed, schema())
+    assert problems(changed)
+
+
+def test_every_field_says_what_it_means_where_its_name_does_not() -> None:
+    rows = schema()["$defs"]
+    assert all(row["description"] for row in rows.values())
+    nullable = [
+        (name, key)
+        for name, row in rows.items()
+        for key, field in row["properties"].items()
+        if key.endswith(("_frame", "_after_ns")) and "description" not in field
+    ]
+    assert nullable == [("StreamRow", "first_frame"), ("StreamRow", "last_frame"),
+                        ("GapRow", "delivered_frame")]  # fmt: skip
