@@ -2,10 +2,13 @@
 
 Two entry points. ``scan``: per record it finds the IP header behind the link layer, walks the IP
 header and its extensions, checks UDP, interns both addresses and the destination port, and looks
-for the same datagram captured shortly before. Everything is written into ``out``, field by field:
+for the same datagram captured shortly before. What a tunnel carries is read in its place, to a
+bounded depth (``inside``). Everything is written into ``out``, field by field:
 ``out[FIELD * room + row]``. ``tally``: counts what became of the datagrams, when the decoders have
 seen them. The file imports nothing; ``kernels`` loads it in either mode.
 """
+
+# ruff: noqa: SIM109  (one comparison a line: PIPELINE 5)
 
 #: What Python calls; the rest are helpers of these.
 ENTRY_POINTS = ("scan", "tally")
@@ -79,6 +82,21 @@ FLAG_CUT = 32
 
 MAX_TAGS = 16  # VLAN tags and MPLS labels
 MAX_EXTENSIONS = 16
+MAX_TUNNELS = 20  # within each other
+
+# What a packet is carried in; 0: in no tunnel.
+TUNNEL_IP = 1  # IP in IP, 6in4, 4in6
+TUNNEL_GRE = 2
+TUNNEL_ERSPAN = 3
+TUNNEL_VXLAN = 4
+TUNNEL_GENEVE = 5
+TUNNEL_GTP = 6
+TUNNEL_TEREDO = 7
+TUNNEL_KINDS = 8
+GTP_PORT = 2152
+TEREDO_PORT = 3544
+VXLAN_PORT = 4789
+GENEVE_PORT = 6081
 
 HOSTS = 65536  # addresses, and flows, before the caller starts fresh tables
 SLOTS = 131072  # hash table places for them
@@ -137,7 +155,8 @@ PAIR_ROWS = FLOW_ROWS + HOSTS * FLOW_WORDS
 HEADS = PAIR_ROWS + PAIRS * PAIR_WORDS  # per bucket the newest entry
 RING_ROWS = HEADS + BUCKETS
 WIDE_ROWS = RING_ROWS + RING * ENTRY_WORDS
-WORK_SIZE = WIDE_ROWS + RING * WIDE_WORDS
+TUNNELS = WIDE_ROWS + RING * WIDE_WORDS  # frames by the kind of their innermost tunnel
+WORK_SIZE = TUNNELS + TUNNEL_KINDS
 
 # ``counts`` of ``tally``, all 0 at first.
 OUTCOMES = 0  # datagrams by outcome
@@ -228,6 +247,16 @@ def behind_ethertype(data, ethertype, at, stop):
                 return NETWORK_SHORT, at
             ethertype = u16be(data, at + 2)
             at = at + 4
+        elif ethertype == 0x8926:  # VN-Tag
+            if stop - at < 6:
+                return NETWORK_SHORT, at
+            ethertype = u16be(data, at + 4)
+            at = at + 6
+        elif ethertype == 0x893F or ethertype == 0xDADA:  # 802.1BR; a switch's own (EDSA)
+            if stop - at < 8:
+                return NETWORK_SHORT, at
+            ethertype = u16be(data, at + 6)
+            at = at + 8
         elif ethertype == 0x8847 or ethertype == 0x8848:
             if stop - at < 4:
                 return NETWORK_SHORT, at
@@ -356,6 +385,151 @@ def has_ports(protocol):
     if protocol == 6 or protocol == 33 or protocol == 132 or protocol == 136:
         return 1
     return 0
+
+
+def is_tunnel_port(port):
+    """1 for UDP ports behind which a packet may stand."""
+    if port == VXLAN_PORT or port == GENEVE_PORT:
+        return 1
+    if port == GTP_PORT or port == TEREDO_PORT:
+        return 1
+    return 0
+
+
+def may_carry(protocol):
+    """1 for IP in IP, UDP, IPv6 in IP, GRE."""
+    if protocol == 4 or protocol == 17 or protocol == 41 or protocol == 47:
+        return 1
+    return 0
+
+
+def inside(data, protocol, at, stop, end):
+    """What a tunnel carries: (TUNNEL_*, NETWORK_*, offset); TUNNEL_* is 0 where it is none.
+
+    Nothing on the wire says for sure that a port is a tunnel's: fields that must be zero are, and
+    the caller asks whether what stands there is IP.
+
+    Args:
+        protocol, at: of IP, and where its header begins.
+        stop, end: one past the last byte of it that was captured, and that there is.
+    """
+    if protocol == 4:
+        return TUNNEL_IP, NETWORK_IPV4, at
+    if protocol == 41:
+        return TUNNEL_IP, NETWORK_IPV6, at
+    if stop - at < 16:  # no tunnel with a packet in it is shorter
+        return 0, NETWORK_NONE, at
+    if protocol == 47:
+        return inside_gre(data, at, stop)
+    if protocol != 17 or u16be(data, at + 4) < 16:
+        return 0, NETWORK_NONE, at
+    port = u16be(data, at + 2)
+    within = at + 8
+    if port == VXLAN_PORT:
+        # flags: the network's number is there; maybe a group's, and what is carried (GPE)
+        if u8(data, within) & 0x7B != 8 or u8(data, within + 7):
+            return 0, NETWORK_NONE, at
+        carried = 3
+        if u8(data, within) & 4:
+            carried = u8(data, within + 3)
+        if carried == 1 or carried == 2:
+            return TUNNEL_VXLAN, by_version(data, within + 8, stop), within + 8
+        if carried != 3:
+            return 0, NETWORK_NONE, at
+        kind, inner = inside_ethernet(data, within + 8, stop)
+        return TUNNEL_VXLAN, kind, inner
+    if port == GENEVE_PORT:
+        if u8(data, within) >> 6 or u8(data, within + 1) & 0x3F or u8(data, within + 7):
+            return 0, NETWORK_NONE, at
+        inner = within + 8 + (u8(data, within) & 63) * 4
+        kind, inner = behind_type(data, u16be(data, within + 2), inner, stop)
+        return TUNNEL_GENEVE, kind, inner
+    if port == GTP_PORT:
+        # version 1, GTP, a packet of a user, as long as the datagram
+        if u16be(data, within) & 0xF0FF != 0x30FF or u16be(data, within + 2) != end - within - 8:
+            return 0, NETWORK_NONE, at
+        inner = within + 8
+        if u8(data, within) & 7:
+            inner = inner + 4
+            following = u8(data, within + 11) if u8(data, within) & 4 else 0
+            for _ in range(MAX_EXTENSIONS):
+                if following == 0 or stop - inner < 4:
+                    break
+                size = u8(data, inner) * 4
+                if size == 0 or size > stop - inner:
+                    return 0, NETWORK_NONE, at
+                following = u8(data, inner + size - 1)
+                inner = inner + size
+        return TUNNEL_GTP, by_version(data, inner, stop), inner
+    if port == TEREDO_PORT or u16be(data, at) == TEREDO_PORT:
+        if u16be(data, within) == 1:  # authentication: two lengths, then 9 bytes
+            within = within + 13 + u8(data, within + 2) + u8(data, within + 3)
+        if stop - within >= 8 and u16be(data, within) == 0:  # where the client was seen
+            within = within + 8
+        if stop - within < 40 or u16be(data, within + 4) != end - within - 40:
+            return 0, NETWORK_NONE, at
+        if u32be(data, within + 8) != 0x20010000 and u32be(data, within + 24) != 0x20010000:
+            return 0, NETWORK_NONE, at
+        return TUNNEL_TEREDO, by_version(data, within, stop), within
+    return 0, NETWORK_NONE, at
+
+
+def inside_gre(data, at, stop):
+    """As ``inside``, of GRE (RFC 2784, 2890), also with ERSPAN in it."""
+    word = u16be(data, at)
+    ethertype = u16be(data, at + 2)
+    if word & 0x4FFF:  # routing, or another version: PPTP
+        return 0, NETWORK_NONE, at
+    inner = at + 4
+    if word & 0x8000:  # checksum
+        inner = inner + 4
+    if word & 0x2000:  # key
+        inner = inner + 4
+    if word & 0x1000:  # sequence number
+        inner = inner + 4
+    if ethertype == 0x88BE:  # type I has no header of its own, and no number
+        if word & 0x1000:
+            inner = inner + 8
+        kind, inner = inside_ethernet(data, inner, stop)
+        return TUNNEL_ERSPAN, kind, inner
+    if ethertype == 0x22EB:
+        if stop - inner < 12:
+            return 0, NETWORK_NONE, at
+        word = u16be(data, inner + 10)
+        inner = inner + 12
+        if word & 1:  # a part for the platform
+            inner = inner + 8
+        if word >> 10 & 31 == 2:  # IP without Ethernet
+            return TUNNEL_ERSPAN, by_version(data, inner, stop), inner
+        kind, inner = inside_ethernet(data, inner, stop)
+        return TUNNEL_ERSPAN, kind, inner
+    kind, inner = behind_type(data, ethertype, inner, stop)
+    return TUNNEL_GRE, kind, inner
+
+
+def inside_ethernet(data, at, stop):
+    """(NETWORK_*, offset) behind an Ethernet header."""
+    if stop - at < 14:
+        return NETWORK_NONE, at
+    return behind_ethertype(data, u16be(data, at + 12), at + 14, stop)
+
+
+def behind_type(data, ethertype, at, stop):
+    """(NETWORK_*, offset) behind an ethertype, which may be that of Ethernet."""
+    if ethertype == 0x6558:
+        return inside_ethernet(data, at, stop)
+    if ethertype < 1536:
+        return NETWORK_NONE, at
+    return behind_ethertype(data, ethertype, at, stop)
+
+
+def by_version(data, at, stop):
+    """NETWORK_* by the first four bits."""
+    if stop > at:
+        version = u8(data, at) >> 4
+        if version == 4 or version == 6:
+            return version
+    return NETWORK_NONE
 
 
 def intern_host(data, wide_at, version, last, work):
@@ -598,6 +772,7 @@ def scan(
                 and work[p] == key
                 and work[p + 1] == s3
                 and work[p + 2] == d3
+                and ports >> 16 != TEREDO_PORT
             ):
                 transport = start + 42
                 claimed = length - 8
@@ -666,11 +841,35 @@ def scan(
         ip_id = -1
         ttl = 0
         fragment = -1
+        tunnel = 0
         if kind == NETWORK_IPV4:
             state, protocol, transport, end, ip_id, ttl, fragment = ipv4(data, at, stop, wire_stop)
         elif kind == NETWORK_IPV6:
             state, protocol, transport, end, ip_id, ttl, fragment = ipv6(data, at, stop, wire_stop)
-        elif kind == NETWORK_SHORT:
+        if state == NOT_UDP and may_carry(protocol) == 1:
+            # Addresses, ports and times to live are those of the packet that a tunnel carries. What
+            # is no sound packet, as far as its headers go, is left in its tunnel.
+            for _ in range(MAX_TUNNELS):
+                limit = end if end < stop else stop
+                found, inner_kind, inner = inside(data, protocol, transport, limit, end)
+                if found == 0:
+                    break
+                if inner_kind == NETWORK_IPV4:
+                    told = ipv4(data, inner, limit, end)
+                elif inner_kind == NETWORK_IPV6:
+                    told = ipv6(data, inner, limit, end)
+                else:
+                    break
+                if told[0] != NOT_UDP and told[0] != FRAGMENT_STATE:
+                    break
+                kind = inner_kind
+                at = inner
+                stop = limit
+                state, protocol, transport, end, ip_id, ttl, fragment = told
+                tunnel = found
+                if state != NOT_UDP:
+                    break
+        if kind == NETWORK_SHORT:
             state = TRUNCATED_LINK if wire_stop > stop else MALFORMED_LINK
         elif kind == NETWORK_UNKNOWN:
             state = UNKNOWN_LINK
@@ -761,7 +960,10 @@ def scan(
                     flow = intern_flow(destination << 32 | protocol << 16 | destination_port, work)
                     if flow < 0:
                         break
-                    if kind == NETWORK_IPV4:
+                    # what a tunnel's port has carried once says nothing of the next datagram
+                    if kind == NETWORK_IPV4 and (
+                        protocol != 17 or is_tunnel_port(destination_port) == 0
+                    ):
                         work[p] = key
                         work[p + 1] = s3
                         work[p + 2] = d3
@@ -794,6 +996,8 @@ def scan(
                     for word in range(3):
                         work[w + word] = u32be(data, at + 8 + word * 4)
                         work[w + 3 + word] = u32be(data, at + 24 + word * 4)
+        if frames[i] > 0 and tunnel:
+            work[TUNNELS + tunnel] += 1
         if frames[i] <= 0:
             state = PRIMING
         elif state == DATAGRAM:

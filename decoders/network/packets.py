@@ -168,6 +168,18 @@ class Packets:
         return column
 
 
+#: What ``info`` calls tunnels.
+TUNNEL_NAMES: Final = {
+    k.TUNNEL_IP: "IP in IP",
+    k.TUNNEL_GRE: "GRE",
+    k.TUNNEL_ERSPAN: "ERSPAN",
+    k.TUNNEL_VXLAN: "VXLAN",
+    k.TUNNEL_GENEVE: "GENEVE",
+    k.TUNNEL_GTP: "GTP-U",
+    k.TUNNEL_TEREDO: "Teredo",
+}
+
+
 class Flows:
     """Destinations seen: (address, protocol, port) with frames and bytes, by number.
 
@@ -255,6 +267,11 @@ class PacketReader:
                 self.flows.retire()
                 self.flows = Flows(self._work)
             first = stop
+
+    def tunnels(self) -> dict[str, int]:
+        """Frames whose packet came in a tunnel, by the kind of the innermost."""
+        counts = self._work[k.TUNNELS : k.TUNNELS + k.TUNNEL_KINDS].tolist()
+        return {name: counts[kind] for kind, name in TUNNEL_NAMES.items() if counts[kind]}
 
     def _forget_datagrams(self, section: int) -> None:
         """Duplicates are sought within a section: a piece is primed from its own section only."""

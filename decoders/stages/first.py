@@ -81,6 +81,8 @@ def decode_piece(
         account.undecoded[f"link type not understood: {link_name(link)}"] = count
     account.undecoded.pop("link type not understood", None)
     facts = _reader_account(piece, reader) | {"order": order.account()} | streams.facts()
+    if tunnels := packet_reader.tunnels():
+        facts["tunnels"] = tunnels
     yield account.row(facts, dispatcher.accounts())
 
 

@@ -157,6 +157,8 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
             _add(merged["messages_by"].setdefault(system, {}), kinds)
         for feed, counts in (account.get("feeds") or {}).items():
             _add(merged["feeds"].setdefault(feed, {}), counts)
+        if account.get("tunnels"):
+            _add(merged.setdefault("tunnels", {}), account["tunnels"])
         merged["problem"] = merged["problem"] or account.get("problem") or ""
         merged["comment_texts"] += account.get("comment_texts") or []
         merged["cut"] = merged["cut"] or bool(account.get("cut"))

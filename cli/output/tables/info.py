@@ -116,6 +116,9 @@ def _facts(capture: Report) -> list[tuple[str, str]]:
     facts.append(("taken at", f"{vantage_text(capture['vantage'])}: {capture['vantage']['why']}"))
     links = ", ".join(f"{name} {count}" for name, count in sorted(capture["links"].items()))
     facts.append(("links", links or "-"))
+    if capture.get("tunnels"):
+        tunnels = sorted(capture["tunnels"].items())
+        facts.append(("in tunnels", ", ".join(f"{name} {count}" for name, count in tunnels)))
     sure = ", ".join(f"{word} {count}" for word, count in sorted(capture["sureness"].items()))
     if sure:
         facts.append(("recognition of frames", sure))
