@@ -68,6 +68,7 @@ from seqaudit.pipeline.report.vantage import (
 )
 from seqaudit.pipeline.spark.progress import JobError, in_session, run_watched
 from seqaudit.pipeline.spark.session import Place, Session
+from seqaudit.replay.captures.doubts import is_twice
 from seqaudit.replay.contract.parameters import GIVEN, ParameterError
 from seqaudit.replay.contract.results import RESULTS
 from seqaudit.replay.contract.settings import UNKNOWN, CaptureSettings, ReplaySettings, Vantage
@@ -105,7 +106,7 @@ RESULT_ROWS: Final = 10_000
 _OF_BORDERS: Final = (
     "piece", "begin", "landing", "begin_state", "landing_state", "error", "shipped",
 )  # fmt: skip
-_OF_VANTAGES: Final = ("ends",)
+_OF_VANTAGES: Final = ("ends", "twice")
 _OF_GIVEN_VANTAGES: Final = (*_OF_VANTAGES, "endpoints", "endpoints_more")
 
 #: Set in the environment, faults are raised where they happen: tests must not miss one.
@@ -577,12 +578,14 @@ class _Job:
         found: list[Vantage] = []
         both: list[Sequence[str]] = []
         self._nobody = {}
+        twice: list[bool] = []
         seen: dict[int, list[Member]] = {}
         for member in members:
             seen.setdefault(member["capture"], []).append(member)
         for number, own in enumerate(by_capture(accounts, len(files))):
             at = self._at(number)
             ends = merge_ends(a.get("ends") for a in own)
+            twice.append(is_twice(a.get("twice") for a in own))
             if at is not None:
                 members_here = seen.get(number, [])
                 about = {
@@ -602,7 +605,7 @@ class _Job:
             for number, vantage in told.items():
                 if found[number].kind == UNKNOWN:
                     found[number] = vantage
-        return found
+        return [replace(v, twice=again) for v, again in zip(found, twice, strict=True)]
 
     def _prints(self, files: Sequence[File], ends: tuple[str, str]) -> list[Seen]:
         """The first packets between two hosts in a capture, each of which tells itself."""

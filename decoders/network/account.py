@@ -65,6 +65,7 @@ class Account:
         self.frames_by = dict.fromkeys(FRAMES_BY.values(), 0)
         self.undecoded: dict[str, int] = {}
         self.links: dict[int, int] = {}
+        self.twice = {"datagrams": 0, "again": 0}
         self.fragments = {"frames": 0, "datagrams": 0, "incomplete": 0}
         self._systems = systems
         self._endpoints: dict[tuple[str, str, int, str], list[int]] = {}
@@ -93,6 +94,7 @@ class Account:
         self._add_links(packets.record_column("link")[ours], packets.link)
         if not packets.only_datagrams:
             self._add_settled(packets.column(k.STATE))
+        self._add_twice(packets)
         self._add_outgoing(packets, claimed)
         self._tally(packets, claimed)
 
@@ -162,6 +164,7 @@ class Account:
             "sureness": {},
             "links": {link_name(link): count for link, count in self.links.items()},
             "fragments": self.fragments,
+            "twice": self.twice,
             "endpoints": [[*key, *counts] for key, counts in by_frames[:ENDPOINTS]],
             "endpoints_more": max(0, len(by_frames) - ENDPOINTS) + self._endpoints_more,
             "ends": {
@@ -194,6 +197,15 @@ class Account:
         for state, count in enumerate(np.bincount(states).tolist()):
             if state in SETTLED:
                 self.count(*SETTLED[state][:1], count, SETTLED[state][1])
+
+    def _add_twice(self, packets: Packets) -> None:
+        """UDP datagrams, and those that had been captured shortly before."""
+        datagrams = packets.datagrams
+        if not datagrams.count or datagrams.frame[0] <= 0:
+            return
+        self.twice["datagrams"] += datagrams.count
+        again = np.count_nonzero(datagrams.flags & k.FLAG_NETWORK_DUPLICATE)
+        self.twice["again"] += int(again)
 
     def _add_outgoing(self, packets: Packets, claimed: Int64s | int) -> None:
         if packets.link is not None and packets.link not in PACKET_TYPES:

@@ -40,6 +40,7 @@ _COUNTERS: Final = (
     "datagrams",
     "versions",
     "tcp",
+    "twice",
 )
 
 #: Endpoints and skipped stretches listed per capture; the rest is counted.

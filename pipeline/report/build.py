@@ -738,7 +738,9 @@ def _capture(
     number: int, account: Account, files: Sequence[File], vantage: Vantage, called: Names
 ) -> Row:
     member = called.member_at(number, vantage.address)
-    capture = {key: value for key, value in account.items() if key not in ("ends", "order")}
+    capture = {
+        key: value for key, value in account.items() if key not in ("ends", "order", "twice")
+    }
     formats = sorted({file.container for file in files})
     compressions = sorted({file.compression for file in files if file.compression})
     return capture | {

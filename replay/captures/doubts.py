@@ -15,6 +15,9 @@ Account = Mapping[str, Any]
 #: Rules that speak of the capture itself: doubts about it are what they say.
 _OF_CAPTURES: Final = "CP"
 
+#: So many datagrams stand in a capture twice at least, if it was captured twice.
+LEAST_TWICE: Final = 10
+
 MS: Final = 1_000_000
 SECOND: Final = 1_000_000_000
 
@@ -34,6 +37,8 @@ def spans_of(account: Account) -> list[Span]:
     truncated = (account.get("frames_by") or {}).get("truncated")
     if truncated:
         everywhere(Doubt.CUT, f"{_counted(truncated, 'packet')} captured only in part")
+    if is_twice([account.get("twice")]):
+        everywhere(Doubt.TWICE, "the capture holds most datagrams twice")
     order = account.get("order") or {}
     for frame, _, back_ns, agree, against in order.get("steps") or ():
         what = f"time goes back by {shown(back_ns)}"
@@ -43,6 +48,17 @@ def spans_of(account: Account) -> list[Span]:
     for frame in order.get("torn") or ():
         spans.append(Span(Doubt.OUT_OF_ORDER, frame - 1, frame, "records are out of order"))
     return spans
+
+
+def is_twice(parts: Iterable[Mapping[str, int] | None]) -> bool:
+    """Whether most datagrams of a capture stand in it twice, by the accounts of its pieces: a
+    network that doubles so many is none."""
+    datagrams = again = 0
+    for part in parts:
+        if part:
+            datagrams += part.get("datagrams", 0)
+            again += part.get("again", 0)
+    return again >= LEAST_TWICE and 3 * again >= datagrams
 
 
 def weighed(finding: Mapping[str, Any], worth: Worth) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from seqaudit.replay.captures.doubts import drops, shown
+from seqaudit.replay.captures.doubts import drops, is_twice, shown
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.settings import UNKNOWN, Vantage
 
@@ -121,6 +121,16 @@ def _judged(account: Account) -> Iterator[Finding]:
             count=tcp["holes"],
         )
     yield from _order(account.get("order") or {})
+    seen = account.get("twice") or {}
+    if is_twice([seen]):
+        yield _finding(
+            "CP017",
+            "{count} of {total} datagrams were captured twice (the same IP id and bytes): the "
+            "second ones were left out. If several vantages are merged here, what was lost between "
+            "them cannot be told.",
+            count=seen["again"],
+            total=seen["datagrams"],
+        )
     if account.get("problem"):
         yield _finding("CP011", "{problem}; what could be unpacked was audited.",
                        problem=account["problem"])  # fmt: skip

@@ -101,6 +101,14 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "are likely at most.",
         "design 4.9"),
     warning(
+        "CP017", "captured-twice",
+        "Most datagrams stand in the capture twice: it was taken at two interfaces that the same "
+        "packets pass, or several captures are merged.",
+        "At least a third of all datagrams have the IP id and the bytes of one shortly before.",
+        "Audit the captures of each interface by themselves, together in one command; here every "
+        "second one was left out.",
+        "design 4.9"),
+    warning(
         "CP020", "vantage-contradicted",
         "The capture was taken elsewhere than --at says, so nothing is judged as at a member's "
         "interface.",

@@ -21,12 +21,14 @@ class Vantage:
         address: the member's IP address as text; null unless kind is ``member``.
         origin: who says so.
         why: one sentence for the report.
+        twice: most datagrams stand in the capture twice; those that came again are left out.
     """
 
     kind: Literal["member", "between", "unknown"] = "unknown"
     address: str | None = None
     origin: Literal["given", "inferred", "default"] = "default"
     why: str = ""
+    twice: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ a small audit.
 
 import importlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from operator import itemgetter
 from typing import Any, Final
@@ -23,7 +23,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from seqaudit.decoders.contract.arrow import encoded, equal, filled, true_count
+from seqaudit.decoders.contract.arrow import encoded, equal, filled, int_column, taken, true_count
 from seqaudit.decoders.contract.events import (
     EVENTS,
     NO_CONVERSATION,
@@ -110,8 +110,11 @@ def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Itera
     """Replay sorted EVENTS batches; yields RESULTS batches."""
     results: list[Result] = []
     conversations = _Conversations(settings, results)
+    twice = [number for number, own in enumerate(settings.captures) if own.vantage.twice]
     for batch in batches:
         assert batch.schema.names == EVENTS.names, "the replay stage reads the event contract"
+        if twice:
+            batch = _once(batch, twice)
         for part, feed in _by_columns(batch):
             if isinstance(part, FeedRows):
                 conversations.take_many(feed, part)
@@ -130,6 +133,13 @@ def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Itera
     conversations.close()
     if results:
         yield to_batch(results)
+
+
+def _once(batch: pa.RecordBatch, twice: Sequence[int]) -> pa.RecordBatch:
+    """Rows without those of datagrams that came again, of captures that hold most of them twice."""
+    again = batch.column("flags").to_numpy() & int(Flag.NETWORK_DUPLICATE) != 0
+    again &= np.isin(batch.column("capture").to_numpy(), twice)
+    return taken(batch, int_column(np.flatnonzero(~again)))
 
 
 class _Conversations:

@@ -1,4 +1,4 @@
-"""Records out of order are put in order, and steps of the clock are said (design 4.9)."""
+"""Records out of order, clocks that are set, and captures that hold all twice (design 4.9)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -47,7 +47,7 @@ def spoiled(fixtures: Path, tmp_path: Path) -> Callable[..., tuple[dict[str, Any
 
 
 def of_captures(report: dict[str, Any]) -> list[dict[str, Any]]:
-    return [f for f in report["findings"] if f["rule"] in ("CP013", "CP014")]
+    return [f for f in report["findings"] if f["rule"] in ("CP013", "CP014", "CP017")]
 
 
 def others(report: dict[str, Any]) -> list[dict[str, Any]]:
@@ -137,3 +137,23 @@ def test_a_file_that_ends_later_than_the_next_begins_is_noticed_at_the_border(
     assert [(f["rule"], f["file"], f["frame"]) for f in of_captures(report)] == [
         ("CP014", "b.pcap", 1)
     ]
+
+
+@pytest.mark.parametrize("lag_us", [20, 5_000, 400_000])
+def test_what_was_captured_twice_is_counted_once(spoiled: Any, lag_us: int) -> None:
+    def twice(found: Records) -> Records:
+        return sorted([*found, *((at + lag_us, rest) for at, rest in found)], key=lambda r: r[0])
+
+    whole, other = spoiled(twice)
+    (found,) = of_captures(other)
+    assert (found["rule"], found["certainty"], found["severity"]) == ("CP017", "proven", "warning")
+    for key in ("messages", "arrivals", "copies", "network_duplicates", "lost", "delivered"):
+        assert [s.get(key) for s in other["streams"]] == [s.get(key) for s in whole["streams"]]
+    assert {f["rule"] for f in others(other)} <= {f["rule"] for f in others(whole)}
+
+
+def test_a_network_that_doubles_some_datagrams_is_no_capture_that_was_taken_twice(
+    fixtures: Path,
+) -> None:
+    capture = fixtures / "jgroups" / "u4n4-dup-reorder-1" / "C.pcap"
+    assert of_captures(audit([CaptureInput(str(capture))], DIRECT)) == []

@@ -59,6 +59,7 @@ def test_codes_that_were_published_keep_their_names() -> None:
         "CP012": "tcp-not-captured",
         "CP013": "out-of-order",
         "CP014": "clock-stepped",
+        "CP017": "captured-twice",
         "CP020": "vantage-contradicted",
         "CP099": "seqaudit-failed",
         "MC001": "loss-recovered",
