@@ -65,8 +65,18 @@ _LACKS: Final = frozenset(
 )  # fmt: skip
 
 
+#: Options of the command without a command.
+_OWN_OPTIONS: Final = frozenset({"-h", "--help", "--version"})
+
+
 class Commands(click.Group):
     """A group that loads its commands late and turns every ending into an exit code."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """``seqaudit -q FILE``: an option that is not the group's own is one of audit."""
+        if args and args[0].startswith("-") and args[0] not in _OWN_OPTIONS:
+            args = ["audit", *args]
+        return super().parse_args(ctx, args)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

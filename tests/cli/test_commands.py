@@ -332,8 +332,11 @@ def test_show_has_each_part_of_an_audit_as_a_table_and_as_json(
     assert rows[part] == whole[part] and rows[part]
 
 
-def test_a_file_without_a_command_is_audited(lossy: Path) -> None:
-    audited = CliRunner().invoke(main, [str(lossy), "--engine", "direct"])
+@pytest.mark.parametrize("last", [True, False])
+def test_a_file_without_a_command_is_audited(last: bool, lossy: Path) -> None:
+    options = ["--engine", "direct"]
+    words = [str(lossy), *options] if last else [*options, str(lossy)]
+    audited = CliRunner().invoke(main, words)
     assert audited.stdout == run("audit", lossy).stdout
 
 
