@@ -342,7 +342,7 @@ def test_a_file_without_a_command_is_audited(last: bool, lossy: Path) -> None:
 
 @pytest.mark.parametrize(
     ("word", "advice"),
-    [("auditt", "did you mean audit?"), ("xyz", "there are audit, info, decode")],
+    [("auditt", "did you mean audit?"), ("xyz", "there are audit, check, info")],
 )
 def test_a_mistyped_command_gets_a_suggestion(word: str, advice: str) -> None:
     told = CliRunner().invoke(main, [word])
