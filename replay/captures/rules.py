@@ -46,13 +46,24 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "jgroups.md 1.8"),
     warning(
         "CP007", "acknowledged-but-not-captured",
-        "A receiver had messages that the capture does not hold: the capture has a hole, the "
-        "network had none. Where it cannot be told whether it had them, the finding says so.",
+        "A receiver had messages that the capture does not hold, so the capture has a hole. That "
+        "it had them does not say that the network lost none: an ACK covers repairs as well. Where "
+        "it cannot be told whether it had them, the finding says so.",
         "The member at whose interface the capture was taken sends an ACK (or digest) above the "
         "highest seqno that could be delivered from the capture, or a tick's xmit-request that "
-        "leaves out a lower seqno, or asks for nothing for three ticks.",
-        "Do not count these as loss; capture with a larger buffer.",
+        "leaves out a lower seqno (had, in all likelihood without a loss), or does not ask when "
+        "HIGHEST_SEQNO names a message, or asks for nothing for three ticks, or stops asking. What "
+        "it had asked for before was lost or late and repaired: UC001 and MC001 say so.",
+        "Capture with a larger buffer; what was lost of these cannot be told from this capture.",
         "jgroups.md 6"),
+    warning(
+        "CP030", "own-messages-not-captured",
+        "A member's own messages are not in the capture that was taken at its interface: whatever "
+        "rests on something that was not seen there is in doubt.",
+        "A member of JGroups from 3.5.1 on numbers its ACKs and SEND_FIRST_SEQNO 1, 2, 3 over all "
+        "its peers; numbers are left out.",
+        "Capture with a larger buffer (dumpcap -B), without a snap length.",
+        "jgroups.md 4.2"),
     info(
         "CP010", "vantage-unknown",
         "It is not known at whose interface the capture was taken, so what was delivered and what "

@@ -7,29 +7,37 @@ from seqaudit.replay.contract.rule import Rule, error, info, warning
 MCAST: Final[tuple[Rule, ...]] = (
     warning(
         "MC001", "loss-recovered",
-        "Multicast messages were lost on the path to this member and repaired by retransmission.",
-        "A gap was revealed, asked for, and filled by a repair.",
+        "Multicast messages were missing at this member, asked for, and came: lost on the path, "
+        "late, or dropped inside it.",
+        "Its own request names them, and then they come, or its ACK or a later request shows that "
+        "they came though the repair is not in the capture (proven); or a repair that another "
+        "member asked for fills the gap (likely). Of what was sent before the capture began, it "
+        "cannot be told.",
         "Look at when and how much was lost; recovery took the time shown.",
         "jgroups.md 5.4, 6"),
     error(
         "MC002", "loss-not-recovered",
         "Messages are known to exist and never arrived: this member's application did not get "
         "them, nor anything behind them.",
-        "A gap is still open long after its revelation, or its window was removed with the gap.",
+        "Its own requests name them to the end, or the window was removed with the gap. That none "
+        "came past the capture nothing proves: likely at most.",
         "With NAKACK2 the last message is repaired only by STABLE; with NAKACK4 look for a dead "
         "sender or a blocked path.",
         "jgroups.md 5.4, 5.5"),
     warning(
         "MC003", "last-message-lost",
-        "The last message before a pause was lost: no higher seqno revealed it, HIGHEST_SEQNO did.",
-        "A gap revealed by HIGHEST_SEQNO that this member asked for.",
+        "The last message before a pause was lost or late: no higher seqno revealed it, "
+        "HIGHEST_SEQNO did.",
+        "This member asks for it within 20 ms of the HIGHEST_SEQNO that names it (proven); who "
+        "does not ask has it.",
         "Nothing if it is rare; it delays the message by one to two ticks.",
         "jgroups.md 5.3, 5.5"),
     info(
         "MC004", "needless-retransmission",
         "Messages were sent again to a member that had them.",
-        "At the receiver: a copy, in a datagram of its own, of a seqno that is delivered or stored "
-        "(proven). At the sender: a copy although all who asked had acknowledged it.",
+        "At the receiver: a copy, in a datagram of its own, of a seqno that is delivered or "
+        "stored. At the sender: a copy although all who asked had acknowledged it. Likely: another "
+        "datagram of it, or a request, may not be in the capture.",
         "With use_mcast_xmit every member gets the repairs of one; use unicast repairs if only "
         "some members lose messages.",
         "jgroups.md 6"),
@@ -45,7 +53,7 @@ MCAST: Final[tuple[Rule, ...]] = (
         "MC006", "sender-blocked",
         "The send window was full: the sender's threads waited for ACKs.",
         "Highest sent - minimum ACK reached the capacity, and the next new seqno came only after "
-        "an ACK (or a view) made room; proven if it came within 20 ms of that ACK, otherwise the "
+        "an ACK (or a view) made room; if it came later than 20 ms after that ACK, the "
         "time is an upper bound. Visible at the sender only.",
         "Find the member whose ACK made room: it is slow, or its ACKs are lost.",
         "jgroups.md 5.3; MCAST document, \"On sending of message M\""),
@@ -105,8 +113,8 @@ MCAST: Final[tuple[Rule, ...]] = (
     warning(
         "MC015", "request-unanswered",
         "A member asked for the same messages again and again and no copy came.",
-        "The same xmit-request five times or more without a copy; at the sender this is proven, "
-        "at the receiver all copies may have been lost.",
+        "The same xmit-request five times or more without a copy; the capture may miss a copy at "
+        "the sender, and at the receiver all of them may have been lost.",
         "Look whether the sender is alive and whether it has purged the messages.",
         "jgroups.md 6 (JGRP-1873)"),
     warning(

@@ -1,10 +1,11 @@
 """What the replayed unicast connections of a cluster say (design 4.3, 4.5)."""
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, Final
 
-from seqaudit.replay.contract.finding import Certainty, Finding, Severity
-from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
+from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Severity
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_NAMED, listed, parts_of
 from seqaudit.replay.contract.results import CONNECTION, GAP, STREAM, Result
 from seqaudit.replay.contract.settings import MEMBER
 from seqaudit.replay.contract.worth import (
@@ -15,6 +16,8 @@ from seqaudit.replay.contract.worth import (
     SHOWN,
     TIMED,
     Claim,
+    Doubt,
+    Span,
     absence,
 )
 from seqaudit.replay.jgroups import stream_rows
@@ -67,6 +70,10 @@ class _Reporter(WindowReporter):
         system = min(systems) if systems else "unicast3"
         super().__init__(capture, engine.conversation, engine.parameters, system)
         self.engine = engine
+        for hole in engine.stamps.holes:  # where own frames are missing, others may be as well
+            lost = hole.stamps[1] - hole.stamps[0]
+            why = f"{lost} ACK or SEND_FIRST_SEQNO of this member not captured here"
+            self.worth.add(Span(Doubt.HOLE, hole.before.frame, hole.after.frame, why, count=lost))
         self.release = Release.of(engine.members.versions.get(engine.members.local or ""))
 
     def receiver_of(self, stream: Any) -> str | None:
@@ -85,6 +92,8 @@ class _Reporter(WindowReporter):
                     yield self.row(GAP, row, stream)
             for finding in self._findings(pair, stream):
                 yield self.finding(finding, stream)
+        for finding in self._own_not_captured():
+            yield self.finding(finding, None)
         if self.engine.pairs:
             yield from self._judged()
             yield from self.parameters_used(_USED)
@@ -98,6 +107,30 @@ class _Reporter(WindowReporter):
             yield from self._window(pair, stream)
         if pair.receiving is None:
             yield from self._passed(pair, stream)
+
+    def _own_not_captured(self) -> Iterator[Finding]:
+        """Own ACKs and SEND_FIRST_SEQNO whose numbers are left out."""
+        holes = self.engine.stamps.holes
+        if not holes:
+            return
+        stamps = RangeSet(hole.stamps for hole in holes)
+        named = [f"{a}" if b - a == 1 else f"{a}-{b - 1}" for a, b in islice(stamps, MAX_NAMED)]
+        more = len(stamps) - len(named)
+        yield Finding(
+            "CP030", Certainty.PROVEN,
+            "{count:ACK} or SEND_FIRST_SEQNO of {member_member} {count|is|are} not in this "
+            "capture: timestamp {named}.",
+            system=self.default_system, frame=holes[0].after.frame, at_ns=holes[0].after.at_ns,
+            evidence=[
+                Evidence(hole.after.frame, f"follows timestamp {hole.stamps[0] - 1} too late")
+                for hole in holes[:MAX_EVIDENCE]
+            ],
+            facts={
+                "count": stamps.total(),
+                "member_member": self.engine.members.local,
+                "named": ", ".join(named) + (f" and {more} more" if more > 0 else ""),
+            },
+        )  # fmt: skip
 
     # -- connections -----------------------------------------------------------------------------
 

@@ -7,16 +7,21 @@ from seqaudit.replay.contract.rule import Rule, error, info, warning
 UNICAST: Final[tuple[Rule, ...]] = (
     warning(
         "UC001", "unicast-loss-recovered",
-        "Unicast messages were lost on the path and repaired by a resend.",
-        "At the receiver: a gap that was asked for, or whose fill is newer by its IP id than the "
-        "message that revealed it.",
+        "Unicast messages were missing at their receiver, asked for, and came: lost on the path, "
+        "late, or dropped inside the receiver.",
+        "At the receiver: its own request names them, and then they come, or its ACK or a later "
+        "request shows that they came though the repair is not in the capture (proven); or a "
+        "resend fills the gap that nobody was seen to ask for (likely). Of what was sent before "
+        "the capture began, it cannot be told.",
         "Look at when and how much was lost; recovery took the time shown.",
         "jgroups.md 4.4, 6"),
     error(
         "UC002", "unicast-loss-not-recovered",
         "Unicast messages are known to exist and never arrived: the application did not get them, "
         "nor anything behind them.",
-        "At the receiver: a gap still open long after its revelation.",
+        "At the receiver: its own requests name them to the end of the capture or connection, and "
+        "no copy comes. That none came later, or past the capture, nothing proves: likely at most; "
+        "how often they were asked for in vain is proven by UC011.",
         "See whether the sender answers requests, has purged the messages, or is dead.",
         "jgroups.md 4.4, 6"),
     warning(
@@ -24,7 +29,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "The first message of a connection was lost or late: the receiver had no window when the "
         "next ones came.",
         "At the receiver: messages without a window, a SEND_FIRST_SEQNO, then the first message "
-        "arrives newer than those. At the sender: a SEND_FIRST_SEQNO while nothing was "
+        "arrives newer than those; proven if the numbers of the receiver's own ACKs leave none out "
+        "meanwhile. At the sender: a SEND_FIRST_SEQNO while nothing was "
         "acknowledged, or resends of seqno 1; whether the message or its ACK was lost cannot be "
         "told there.",
         "Nothing if it is rare; it costs one round trip, or one to two ticks.",
@@ -34,15 +40,17 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "The highest message was resent at ticks because no ACK for it came: it, or its ACKs, "
         "were lost or late.",
         "At the sender: resends of the highest seqno, then the ACK, and no gap below it that was "
-        "asked for in time. Whether the message or its ACK was lost or late needs both ends; a "
+        "asked for in time; or resends that stop though the sender lives, so that the ACK came and "
+        "is not in the capture. Whether the message or its ACK was lost or late needs both ends; a "
         "receiver alone cannot tell the resend of a lost last message from a late send.",
         "Compare with a capture at the receiver: a first copy there is late or lost here.",
         "jgroups.md 4.3 \"tick\", 6 \"lost last message\"; unicast3.txt, \"Design\""),
     info(
         "UC005", "unicast-needless-retransmission",
         "Messages were sent again to a receiver that had them.",
-        "At the receiver: a copy in a datagram of its own of what is delivered or stored (proven). "
-        "At the sender: a copy after the ACK for it had come.",
+        "At the receiver: a copy of what is delivered or stored; proven if it came in a newer "
+        "datagram (IP id), 20 ms or more after the receiver's own ACK for it, and no new window "
+        "was asked for between. At the sender: a copy after the ACK for it had come.",
         "Look for lost or late ACKs (UC006) and for reordering.",
         "jgroups.md 6"),
     warning(
@@ -56,7 +64,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
     info(
         "UC007", "acks-out-of-order",
         "ACKs arrived out of order, by their timestamps; the sender rightly ignores them.",
-        "At the sender: int32(timestamp - last accepted) <= 0.",
+        "At the sender: int32(timestamp - last accepted) <= 0; proven beyond the 20 ms within "
+        "which a capturing machine may exchange two frames.",
         "Look for reordering on the path.",
         "jgroups.md 4.2, 4.3; unicast3-sync.txt"),
     info(
@@ -88,7 +97,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC011", "endless-requests",
         "The same messages are asked for again and again and no copy comes (JGRP-1873).",
         "Five or more requests in a row naming the same seqnos without a copy, while the sender "
-        "is alive. At the sender it is proven that none was sent.",
+        "is alive: no copy entered the receiver's window. That none was sent is likely, and only "
+        "seen at the sender.",
         "See UC010; the connection must be closed to end it.",
         "jgroups.md 6 \"endless retransmission\""),
     info(
@@ -116,14 +126,16 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "The receiver lost its window for a connection that goes on: reaped as idle, closed by a "
         "view without the sender, or by a fault.",
         "SEND_FIRST_SEQNO for a connection that had been delivered (at the receiver) or "
-        "acknowledged (at the sender) before.",
+        "acknowledged (at the sender) before. Proven at the receiver by an own ACK that is lower "
+        "than an earlier one and numbered after it, or by a request for what it had acknowledged.",
         "Give both ends the same conn_expiry_timeout and conn_close_timeout; look for "
         "asymmetric views.",
         "jgroups.md 4.4, 6; unicast3-sync.txt, \"Issue\""),
     warning(
         "UC016", "send-first-seqno-wrongly-answered",
         "The answer to a SEND_FIRST_SEQNO was not the lowest unacknowledged message.",
-        "At the sender: a copy with first = 1 whose seqno is not acked + 1.",
+        "At the sender: a copy with first = 1 whose seqno is below acked + 1. A higher one shows "
+        "that an ACK came which is not in the capture.",
         "Another implementation or a fault of the sender.",
         "jgroups.md 4.3, 6 \"wrong answer\""),
     warning(
@@ -181,7 +193,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC024", "unicast-sender-blocked",
         "The send window was full: the sender's threads waited for ACKs (UNICAST4).",
         "Highest sent - acknowledged reached the capacity, and the next new seqno came only after "
-        "an ACK made room; proven if it came within 20 ms.",
+        "an ACK made room, within 20 ms if the block is to be counted as certain. Likely: an ACK "
+        "may not be in the capture.",
         "The receiver is slow or its ACKs are lost.",
         "jgroups.md 4.3"),
     warning(
@@ -193,7 +206,9 @@ UNICAST: Final[tuple[Rule, ...]] = (
     warning(
         "UC026", "unacknowledged-at-end",
         "Messages were still unacknowledged when the capture ended.",
-        "At the sender: acked < sent for three ticks or more before the end.",
+        "At the sender: acked < sent for three ticks or more before the end, and resends to the "
+        "end: a tick resends until the ACK comes, so silence shows that it came and was not "
+        "captured (UC004). The ACK may also be missing in the capture: likely.",
         "See whether the peer is alive.",
         "jgroups.md 4.3"),
     warning(
@@ -207,7 +222,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC028", "closed-with-unacknowledged",
         "A connection was removed with messages that were never acknowledged; if the peer has "
         "not got them they are lost.",
-        "At the sender: CLOSE, or a new conn_id, while acked < sent.",
+        "At the sender: CLOSE, or a new conn_id, while acked < sent, and no silence of more than "
+        "two ticks before it, which would show that the ACK came. Likely.",
         "Look why the peer did not acknowledge; raise conn_close_timeout.",
         "jgroups.md 4.3 \"tick\""),
     info(

@@ -61,6 +61,7 @@ def test_codes_that_were_published_keep_their_names() -> None:
         "CP014": "clock-stepped",
         "CP017": "captured-twice",
         "CP020": "vantage-contradicted",
+        "CP030": "own-messages-not-captured",
         "CP099": "seqaudit-failed",
         "MC001": "loss-recovered",
         "MC002": "loss-not-recovered",

@@ -1,0 +1,106 @@
+"""What a spoiled capture still proves of unicasts, and in which words: recorded kinds."""
+
+from tests.replay.builders import B, Step
+from tests.replay.jgroups.unicast.builders import TICK, Heard, ack, data, heard, request, sync
+
+SECOND = 1000
+
+
+def said(told: Heard, rule: str) -> list[tuple[str, list[list[int]]]]:
+    """(certainty, seqnos) of every finding of a rule, in the order of the report."""
+    return [
+        (row.detail["certainty"], row.detail["seqnos"])
+        for row in told.results
+        if row.rule == rule and row.detail.get("text")
+    ]
+
+
+#: B lacks 3 and 6 when the capture begins; 11 and 13 are lost while it goes on.
+BEGUN_AT_A_REQUEST: list[Step] = [
+    request(3, 6), data(3), data(6), data(8), data(9), data(10), data(12), data(14), TICK,
+    ack(10, 7), TICK, request(11, 13), data(11), data(13), data(15), TICK, ack(15, 8),
+]  # fmt: skip
+
+
+def test_a_request_at_the_beginning_belongs_to_the_connection_that_is_named_next() -> None:
+    told = heard(B, *BEGUN_AT_A_REQUEST)
+    assert len([row for row in told.results if row.kind == "STREAM"]) == 1
+    assert told.told("requests") == {"requests": {"sent": 2, "arrived": None}}
+
+
+def test_what_was_sent_before_the_capture_is_not_called_lost() -> None:
+    told = heard(B, *BEGUN_AT_A_REQUEST)
+    assert said(told, "UC001") == [
+        ("proven", [[11, 11], [13, 13]]),
+        ("cannot be told", [[3, 3], [6, 6]]),
+    ]
+    assert not {"UC002", "UC039", "CP007"} & dict(told.findings()).keys()
+
+
+def test_a_repair_that_is_not_captured_is_a_repair() -> None:
+    story: list[Step] = [
+        data(1), data(2), data(4), data(6), TICK, ack(2, 1), TICK, request(3, 5), data(3), TICK,
+        ack(6, 2),
+    ]  # fmt: skip
+    told = heard(B, *story)
+    assert said(told, "UC001") == [("proven", [[3, 3], [5, 5]])]
+    assert "of {unseen} the repair is not in this capture" in told.finding("UC001")["text"]
+    assert told.finding("UC001")["facts"]["unseen"] == 1
+    assert "CP007" not in dict(told.findings())
+    assert told.told("lost", "recovered", "repairs_not_captured") == {
+        "lost": 2, "recovered": 2, "repairs_not_captured": 1,
+    }  # fmt: skip
+    assert ("repaired, not captured", [[5, 5]]) in told.gaps()
+
+
+def test_an_ack_alone_does_not_say_that_nothing_was_lost() -> None:
+    told = heard(B, data(1), data(3), TICK, ack(3, 1))
+    assert said(told, "CP007") == [("proven", [[2, 2]])]
+    text = told.finding("CP007")["text"]
+    assert "cannot be told" in text and "did not lose" not in text
+    assert told.told("lost") == {"lost": None}
+
+
+#: Begun behind a lost window: what is asked for had come before, and was purged by its sender.
+ENDLESS: list[Step] = [
+    sync(5), data(2, first=True), TICK, ack(2, 6),
+    *[step for seqno in range(20, 28) for step in (request(3, 18), data(seqno), TICK)],
+]  # fmt: skip
+
+
+def test_requests_without_a_copy_are_proven_and_not_that_the_messages_were_lost() -> None:
+    told = heard(B, *ENDLESS)
+    assert said(told, "UC002") == []
+    assert ("proven", [[3, 3], [18, 18]]) in said(told, "UC011")
+    assert ("cannot be told", [[3, 3], [18, 18]]) in said(told, "UC033")
+
+
+def test_what_had_been_acknowledged_is_no_loss_when_a_new_window_asks_for_it() -> None:
+    story: list[Step] = [
+        ack(16, 3), TICK, data(16), 2 * TICK, data(16), sync(5), data(11, first=True), TICK,
+        ack(11, 6), TICK, request(12, 13, 14, 15), data(12, 15), TICK, ack(16, 7),
+    ]  # fmt: skip
+    told = heard(B, *story)
+    found = dict(told.findings())
+    assert not {"UC001", "UC002", "UC003"} & found.keys()
+    assert (found["UC015"], found["UC023"]) == ("proven", "proven")
+
+
+def test_an_ack_that_falls_back_shows_a_lost_window_without_its_request_for_the_first() -> None:
+    """The SEND_FIRST_SEQNO, timestamp 5, is not in the capture."""
+    story: list[Step] = [
+        data(1), data(2, 21), TICK, ack(21, 4), 2 * SECOND, data(21), data(2, first=True), TICK,
+        ack(2, 6), TICK, request(3, 20), TICK, request(3, 20),
+    ]  # fmt: skip
+    told = heard(B, *story)
+    found = dict(told.findings())
+    assert (found["UC015"], found["UC010"], found["CP030"]) == ("proven", "likely", "proven")
+    assert "UC032" not in found
+    assert told.finding("CP030")["facts"]["named"] == "5"
+
+
+def test_cp030_numbers_that_follow_one_another_leave_nothing_out() -> None:
+    whole = heard(B, data(1), TICK, ack(1, 4), data(2), TICK, ack(2, 5), data(3), TICK, ack(3, 6))
+    assert "CP030" not in dict(whole.findings())
+    exchanged = heard(B, data(1), TICK, ack(1, 4), data(2), TICK, ack(2, 6), ack(1, 5))
+    assert "CP030" not in dict(exchanged.findings())
