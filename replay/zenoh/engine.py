@@ -322,6 +322,8 @@ class ZenohEngine:
         if self.world is not None:
             self.world.advance(self._last_ns)  # within the last run as well
         for subscriber in self.subscribers.values():
+            if self.worth.spans or subscriber.history_asked:
+                subscriber.learns = False  # records out of order look like late samples
             subscriber.finish()
         if self.world is not None:
             self.world.finish()
@@ -973,6 +975,7 @@ class ZenohEngine:
             self._histories[requester, told.subject] = query
             for (who, subject, _), subscriber in self.subscribers.items():
                 if who == requester and subject in (None, told.subject) and not subscriber.last:
+                    subscriber.history_asked = True
                     subscriber.history = subscriber.last is None
             return
         self._asked_by[number] = subscribers

@@ -19,6 +19,7 @@ from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
+from seqaudit.replay.zenoh.at_once import MANY_GAPS, AtOnce
 from seqaudit.replay.zenoh.hops import Hop
 
 MAX_KEPT_GAPS: Final = 10_000
@@ -190,6 +191,7 @@ class Subscriber:
         self.pending = RangeSet()
         self.queries: list[Query] = []  # open ones (pending_q)
         self.history = history  # an initial history query is open (global_q)
+        self.history_asked = history
         self.history_max = history_max
         self.delivery = DeliveryOrder()
         self.misses: list[Miss] = []
@@ -209,6 +211,8 @@ class Subscriber:
         self.heard: int | None = None  # highest sn that a heartbeat told
         self.heard_at: Mark | None = None
         self.asked_at_all = False
+        self.learns = True  # what never asks, and lets many gaps pass, has no recovery
+        self.at_once = AtOnce()
         self.first_at: Mark | None = None
         self.quiet_samples = 0  # live ones that came in order while nothing was missing
         self.quiet_heartbeats = 0  # that told nothing new while nothing was missing
@@ -242,6 +246,8 @@ class Subscriber:
         self._take(first, stop, arrival.first)
         if reply is None:
             self._after_live(arrival.first)
+            if not self.asked_at_all:
+                self.at_once.live(first, stop, arrival.first)
 
     def _forget_if_idle(self, arrival: Arrival) -> None:
         """What is known of a source goes after an hour without it (S26)."""
@@ -335,11 +341,45 @@ class Subscriber:
             self.flush(self.waiting, None)
         if self.asked_at_all:
             self._would_have_asked()
+        elif self.learns and self.at_once.count >= MANY_GAPS:
+            self._went_on_at_once()
         if self.tracker is not None and not self.queries:
             for first, stop in self.tracker.close(2**63, Outcome.UNRECOVERED, None):
                 self.unrecovered.add(first, stop)
         elif self.tracker is not None:
             self.tracker.close(2**63, Outcome.GONE, None)
+
+    def _went_on_at_once(self) -> None:
+        """It let many gaps pass and never asked: it has no recovery, and late samples came in vain.
+
+        What it asked for would have come behind these gaps; nothing that it was handed waited.
+        """
+        self.delivery = self.at_once.delivery
+        before = self.unrecovered
+        self.unrecovered = RangeSet(span for span, _ in self.at_once.missed)
+        self.misses = [
+            Miss(a, b, mark, self._cause(self, a, b, None, mark.at_ns), None)
+            for (a, b), mark in self.at_once.missed
+        ]
+        self.missed = self.unrecovered.total()
+        self.waits = []
+        for first, stop in before:
+            self.counts[Outcome.UNRECOVERED] -= stop - first
+        self.counts[Outcome.UNRECOVERED] += self.missed
+        for gap in self.gaps:
+            part = gap.parts.get(Outcome.REORDERED)
+            late = [] if part is None else [
+                r for a, b in part.ranges for r in self.unrecovered.within(a, b)
+            ]  # fmt: skip
+            if part is None or not late:
+                continue
+            gap.parts.setdefault(Outcome.UNRECOVERED, Part()).ranges.add(*late[0])
+            for a, b in late:
+                gap.parts[Outcome.UNRECOVERED].ranges.add(a, b)
+                self.counts[Outcome.REORDERED] -= b - a
+                part.ranges.remove(a, b)
+            if not part.ranges:
+                del gap.parts[Outcome.REORDERED]
 
     def _would_have_asked(self) -> None:
         """It asks at every gap; where it did not, it had the samples, or the query is not here."""
@@ -639,6 +679,7 @@ class DocumentSubscriber(Subscriber):
         super().__init__(
             subject, source, grace_ns, cause, history=history, history_max=None, kept=lambda: True
         )
+        self.learns = False
         self.last_frame = 0  # of the last sample that came
 
     def before(self, older: list[Range]) -> None:

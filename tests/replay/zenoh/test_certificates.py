@@ -164,3 +164,23 @@ def test_without_a_vantage_nobody_says_what_was_delivered_or_lost() -> None:
     figures = ("delivered", "lost", "recovered", "unrecovered", "not_captured", "misses")
     assert [row[figure] for figure in figures] == [None] * 6
     assert row["unknown"]["lost"] == "it is not known at whose interface the capture was taken"
+
+
+def test_a_subscriber_that_lets_many_gaps_pass_has_no_recovery_and_drops_what_comes_late() -> None:
+    """Recorded with concurrent put(): samples leave out of the order of their sns."""
+    session = WideSession().put(0, 2, 1, 3, 5, 4, 6, 8, 7, 9)
+    row = stream(session.played()[1])
+    assert row["delivered"] == [[0, 0], [2, 3], [5, 6], [8, 9]]
+    assert [miss["seqnos"] for miss in row["misses"]] == [[[1, 1]], [[4, 4]], [[7, 7]]]
+    assert (row["reordered"], row["unrecovered"], row["recovered"]) == (0, 3, 0)
+
+
+def test_one_late_sample_says_nothing_of_recovery() -> None:
+    row = stream(WideSession().put(0, 2, 1, 3).played()[1])
+    assert (row["delivered"], row["misses"]) == ([[0, 3]], [])
+
+
+def test_a_subscriber_that_asks_waits_for_late_samples_too() -> None:
+    session = WideSession().put(0, 2, 1, 3, 5, 4, 6, 8, 7, 9).lose().put(11).ask(1, "_sn=10..")
+    row = stream(answered(session, 1, 10, 11).put(12).played()[1])
+    assert (row["delivered"], row["misses"]) == ([[0, 12]], [])

@@ -1,0 +1,37 @@
+"""A subscriber without recovery: it goes on at once, and what comes late is dropped (zenoh.md 9.4).
+
+Rows S8 and S9 alone. It runs beside the machine that waits for a query, because no capture says
+which of the two a subscriber is before it has asked, or has let several gaps pass.
+"""
+
+from typing import Final
+
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import DeliveryOrder, Range
+
+#: Gaps that a subscriber with recovery does not let pass without a query: it asks in the same
+#: callback, a millisecond later at most as a rule.
+MANY_GAPS: Final = 3
+MAX_KEPT: Final = 10_000
+
+
+class AtOnce:
+    """What such a subscriber was handed, and which misses it was told of, when."""
+
+    def __init__(self) -> None:
+        self.last: int | None = None
+        self.delivery = DeliveryOrder()
+        self.missed: list[tuple[Range, Mark]] = []
+        self.count = 0  # of misses, kept or not
+
+    def live(self, first: int, stop: int, mark: Mark) -> None:
+        """Samples [first, stop) came."""
+        if self.last is not None and first > self.last + 1:  # S8
+            self.count += 1
+            if len(self.missed) < MAX_KEPT:
+                self.missed.append(((self.last + 1, first), mark))
+        elif self.last is not None:  # S9
+            first = max(first, self.last + 1)
+        if first < stop:
+            self.delivery.deliver(first, stop)
+            self.last = stop - 1
