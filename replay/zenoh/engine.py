@@ -731,6 +731,8 @@ class ZenohEngine:
         if source.source.endswith(ROS):
             return Cause.NOBODY
         if query is None:
+            if source.live.within(first, stop) == [(first, stop)]:
+                return Cause.LATE
             if self._cut(since_ns, since_ns + self._grace_ns):
                 return Cause.CUT  # a query may have been among it
             if not self.multicast and self.session_starts and not self._cached(source):

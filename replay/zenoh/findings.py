@@ -1,7 +1,6 @@
 """What a replayed zenoh session says: streams, gaps, queries, findings (design 4.5)."""
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -15,7 +14,6 @@ from seqaudit.replay.contract.worth import (
     END,
     LIKELY,
     ORDERED,
-    SHOWN,
     UNDECIDABLE,
     Claim,
 )
@@ -72,6 +70,7 @@ NO_LOSS: Final = frozenset({Outcome.REORDERED, Outcome.UNCAPTURED, Outcome.UNASK
 
 #: Where samples were lost, of what one leg shows (zenoh.md 11).
 ON_LINK: Final = "on this link"
+OUT_OF_ORDER: Final = "nowhere: sent out of the order of their sns"
 BEFORE: Final = "before the transport of this link"
 DISCARDED: Final = "thrown away by the receiving transport"
 
@@ -693,7 +692,9 @@ class _Zenoh(Reporter):
                 elif ranges is sure:
                     claim = ORDERED
                 else:
-                    why = ASKED_FROM if sure else "" if cause is Cause.NOBODY else OR_NOT_CAPTURED
+                    why = ASKED_FROM if sure else OR_NOT_CAPTURED
+                    if cause in (Cause.NOBODY, Cause.LATE):
+                        why = ""
                     claim = Claim(Certainty.LIKELY, _rests(subscriber.gaps), why=why)
                 yield self.make(
                     stream, "ZN002", claim, self._missed_text(cause, who),
@@ -771,6 +772,8 @@ class _Zenoh(Reporter):
             return ON_LINK
         if any(start <= mark.at_ns <= until for c in counters for mark in c.discarded.marks):
             return DISCARDED
+        if source.live.within(gap.first, gap.stop):
+            return OUT_OF_ORDER
         return BEFORE if gap.revealed_by == BY_SAMPLE else None
 
     def _where(
@@ -827,7 +830,6 @@ class _Zenoh(Reporter):
                 "{times:query} for {gaps:gap} of {sender_member}: each is asked for again and "
                 "again." if subscriber.gap_count else
                 "{times:query} for samples of {sender_member}, again and again; no gap shows here.",
-                claim=_asked_again(recovery),
                 gaps=subscriber.gap_count,
             )  # fmt: skip
         empty = [
@@ -961,7 +963,7 @@ class _Zenoh(Reporter):
             self.make(
                 stream, "ZN012",
                 Claim(Certainty.UNDECIDABLE, why="its key is not known: these may be heartbeats")
-                if found.key.startswith(UNRESOLVED) else SHOWN,
+                if found.key.startswith(UNRESOLVED) else ORDERED,
                 "{count:sample} of {key} {count|carries|carry} no SourceInfo: a missing one "
                 "cannot be noticed.",
                 mark=mark, facts={"count": found.count, "key": found.key},
@@ -1095,14 +1097,6 @@ def _difference(ranges: Iterable[Range], less: Iterable[Range]) -> RangeSet:
     for first, stop in less:
         left.remove(first, stop)
     return left
-
-
-def _asked_again(queries: list[Query]) -> Claim:
-    """Requests that name the same first sample three times and more, together as many as a
-    storm has, show it by themselves."""
-    times = Counter((query.key, query.first) for query in queries)
-    again = sum(n for n in times.values() if n >= STORM_PER_GAP)
-    return SHOWN if again >= STORM_QUERIES else LIKELY
 
 
 def _hop_gap(gap: HopGap, counter: HopCounter) -> dict[str, Any]:

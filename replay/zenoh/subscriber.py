@@ -44,6 +44,7 @@ class Cause(StrEnum):
     REPLY_LOST = "reply lost"
     REPLY_OR_EVICTED = "reply lost, or evicted"
     NOT_ASKED = "not asked"
+    LATE = "they came too late for a subscriber without recovery"
     LATER = "not asked: an earlier query stayed open"
     GONE = "publisher gone"
     NOBODY = "numbered by ROS 2: nothing asks for them"  # S29

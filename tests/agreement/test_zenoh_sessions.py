@@ -38,7 +38,7 @@ def joined(ranges: list[list[int]]) -> list[list[int]]:
 
 
 def test_there_are_recordings() -> None:
-    assert len(RECORDINGS) == 5
+    assert len(RECORDINGS) == 6
 
 
 @pytest.mark.parametrize("name", RECORDINGS)
