@@ -13,12 +13,13 @@ from seqaudit.cli.options.captures import (
     time_option,
 )
 from seqaudit.cli.options.selection import selection_of, selection_options
+from seqaudit.cli.output.baseline import baseline_of, new_in, read_baseline
 from seqaudit.cli.output.outcomes import FAILED, NEVER, SEVERITIES, failing, unjudged
 from seqaudit.cli.output.selection import Selection
 from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle
-from seqaudit.cli.output.writers import MORE, TABLE, Shown, outputs_of, write
+from seqaudit.cli.output.writers import MORE, TABLE, Shown, outputs_of, write, write_file
 from seqaudit.cli.run import audited, without_pandas
 
 _SELECTION = ("systems", "members", "streams", "since", "until", "select", "ignore")
@@ -55,6 +56,19 @@ _SELECTION = ("systems", "members", "streams", "since", "until", "select", "igno
     help="Exit with 1 for findings of this severity or worse; those are failures in JUnit XML.",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even with findings.")
+@click.option(
+    "--baseline",
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Findings that are in this file are known: only new ones count for the exit code.",
+)
+@click.option(
+    "--write-baseline",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Write the findings of this audit as a baseline. They outlive another recording of the "
+    "same test: by rule, system, names and subject, not by frames, times or counts.",
+)
 @limit_option(100)
 @click.option(
     "-v",
@@ -73,6 +87,8 @@ def command(
     style: TimeStyle,
     fail_on: str,
     exit_zero: bool,
+    baseline: str | None,
+    write_baseline: str | None,
     limit: int,
     everything: bool,
     quiet: bool,
@@ -96,6 +112,7 @@ def command(
     \b
     Exit codes: 0 clean, 1 findings, 2 could not judge, 130 interrupted.
     """
+    known = frozenset[str]() if baseline is None else read_baseline(baseline)
     selection = selection_of(**{name: given.pop(name) for name in _SELECTION})
     shown = Shown(outputs_of(formats, files), style, limit, fail_on, everything, quiet)
     without_pandas()
@@ -112,7 +129,13 @@ def command(
     write(chosen, shown)
     if not quiet:
         tell_unknown_vantages(report)
-    return exit_code(report, chosen["findings"], fail_on, exit_zero)
+    if write_baseline is not None:
+        write_file(write_baseline, [baseline_of(chosen)])
+    counted = chosen["findings"] if baseline is None else new_in(chosen, known)
+    if baseline is not None and not quiet:
+        old = len(chosen["findings"]) - len(counted)
+        note(f"Baseline: {old:,} of {len(chosen['findings']):,} findings are known.")
+    return exit_code(report, counted, fail_on, exit_zero)
 
 
 def _selected(report: Mapping[str, Any], selection: Selection) -> Mapping[str, Any]:

@@ -83,7 +83,7 @@ def write(report: Report, shown: Shown) -> None:
     """
     for name, file in shown.outputs:
         if file is not None:
-            _to_file(file, _text(name, report, shown))
+            write_file(file, _text(name, report, shown))
         elif name == TABLE:
             from seqaudit.cli.output.table import render_audit
 
@@ -158,8 +158,12 @@ def _without_last_line_end(chunks: Iterable[str]) -> Iterator[str]:
     yield held.removesuffix("\n")
 
 
-def _to_file(name: str, chunks: Iterable[str]) -> None:
-    """Write beside the file, then put it in its place: nobody sees half of it."""
+def write_file(name: str, chunks: Iterable[str]) -> None:
+    """Write beside the file, then put it in its place: nobody sees half of it.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
     target = Path(name)
     try:
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name[:50]}-")

@@ -1,0 +1,51 @@
+"""A baseline: findings that are known, so that an audit fails on new ones only."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from seqaudit.cli.output.ci import fingerprints
+from seqaudit.cli.output.outcomes import Report
+from seqaudit.cli.output.text import safe
+
+SCHEMA: Final = "seqaudit/baseline/1"
+
+
+def baseline_of(report: Report) -> str:
+    """The findings of a report as a baseline file: a fingerprint a line, with rule and text."""
+    known = {
+        print_: f"{finding['rule']} {safe(finding['text'])}"
+        for print_, finding in zip(fingerprints(report), report["findings"], strict=True)
+    }
+    return json.dumps({"schema": SCHEMA, "findings": known}, indent=1, sort_keys=True) + "\n"
+
+
+def read_baseline(path: str) -> frozenset[str]:
+    """The fingerprints in a baseline file.
+
+    Raises:
+        click.UsageError: it is none; one line.
+    """
+    advice = "seqaudit audit --write-baseline FILE makes one"
+    try:
+        loaded = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as problem:
+        raise click.UsageError(f"{safe(path)}: is no baseline; {advice}") from problem
+    if not isinstance(loaded, Mapping) or loaded.get("schema") != SCHEMA:
+        raise click.UsageError(f"{safe(path)}: is no {SCHEMA}; {advice}")
+    findings = loaded.get("findings")
+    if not isinstance(findings, Mapping):
+        raise click.UsageError(f"{safe(path)}: has no findings; {advice}")
+    return frozenset(map(str, findings))
+
+
+def new_in(report: Report, known: frozenset[str]) -> list[Mapping[str, Any]]:
+    """The findings that a baseline does not have, in the report's order."""
+    return [
+        finding
+        for print_, finding in zip(fingerprints(report), report["findings"], strict=True)
+        if print_ not in known
+    ]
