@@ -145,6 +145,8 @@ class PgmEngine:
     def feed(self, event: Event) -> None:
         """One row of the TSI."""
         mark, last = event.first_mark(), event.last_mark()
+        if self.window.holes and self.last is not None:
+            self.window.pause(event.at_ns - self.last.at_ns)
         self.window.give_up(event.at_ns)
         self.first = self.first or mark
         self.last = last
@@ -173,6 +175,7 @@ class PgmEngine:
     def close(self) -> None:
         """Nothing follows."""
         if self.last is not None:
+            self.window.resume()
             self.window.give_up(self.last.at_ns)
         self._collect()
 

@@ -83,6 +83,7 @@ class Hole:
     ended: Mark | None = None
     fate: Fate | None = None
     count: int = 1
+    paused_ns: int = 0  # a stretch without any packet, which was not counted
 
     @property
     def loss(self) -> Certainty:
@@ -226,6 +227,25 @@ class PgmWindow:
                 return due
             heapq.heappop(self._due)
         return None
+
+    def pause(self, silent_ns: int) -> None:
+        """So long no packet was captured.
+
+        A receiver that lacks something is never silent for longer than a round, so the clock may
+        have been set, or packets are missing: once it does not count.
+        """
+        if silent_ns <= self._round_ns() + self.settings.back_off_ns:
+            return
+        for hole in self.holes.values():
+            if not hole.paused_ns and 0 < hole.naks < self.settings.data_retries:
+                hole.paused_ns = silent_ns
+                self._set_due(hole, hole.due_ns + silent_ns)
+
+    def resume(self) -> None:
+        """Nothing follows that could show that no such time had passed."""
+        for hole in self.holes.values():
+            if hole.paused_ns:
+                self._set_due(hole, hole.due_ns - hole.paused_ns)
 
     def give_up(self, at_ns: int) -> None:
         """Give up the holes that are due by then."""

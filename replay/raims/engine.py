@@ -182,6 +182,8 @@ class RaimsEngine:
         self.tick_ns = self.parameters.value("heartbeat_ms") * 1_000_000 // TICKS
         self.first_ns: int | None = None
         self.last_ns = 0
+        self._before_ns: int | None = None  # of the event before
+        self._silence: tuple[int, int] | None = None  # the last long one: its end, and how long
         self._waiting: set[str] = set()  # PGM links on which something may be missing
         self._steady = SteadyStreams(self.links, self.publishers, self.convergence, self.own_skew)
 
@@ -206,6 +208,7 @@ class RaimsEngine:
                 return False
         else:
             return False
+        self._before_ns = max(row[4], row[5])
         self.last_ns = max(self.last_ns, row[4], row[5])
         return True
 
@@ -223,6 +226,12 @@ class RaimsEngine:
         """One event, in the order of the capture."""
         if self.first_ns is None:
             self.first_ns = event.at_ns
+        silent_ns = event.at_ns - self._before_ns if self._before_ns is not None else 0
+        self._before_ns = max(event.at_ns, event.last_at_ns)
+        for name in self._waiting:
+            self.links[name].window.pause(silent_ns)
+        if silent_ns > STARTED_NS:
+            self._silence = event.at_ns, silent_ns
         self.last_ns = max(self.last_ns, event.at_ns, event.last_at_ns)
         if event.system == "rv":
             self.clients.feed(event)
@@ -245,6 +254,8 @@ class RaimsEngine:
     def close(self) -> None:
         """Nothing follows: what is due by the last event is given up."""
         self._flush()
+        for link in self.links.values():
+            link.window.resume()
         self._give_up(self.last_ns)
         for observer in self.observers:
             observer.window.rotation.advance(self.last_ns)
@@ -663,6 +674,7 @@ class RaimsEngine:
         if event.stamp is not None and not waited and event.first_mark() == mark:
             link = self.links.get((event.stream or "").split("|", 1)[0])
             if link is None or not link.repairing:  # a repair has the time of its original
+                self._steps(event, peer)
                 _spread(peer.skew, event.at_ns - event.stamp)
                 peer.clock_pairs += 1
         last = event.last_mark() if not waited else mark
@@ -690,6 +702,21 @@ class RaimsEngine:
                     self.convergence.delivered(observer.bridge, stream, event, verdicts[0])
         self._remember(event, stream, sqn)
         self._steady.fed(event, stream, observer.window, peer)
+
+    def _steps(self, event: Event, peer: Peer) -> None:
+        """Was the capture's clock set in a long silence? The sender's own clock says that no such
+        time has passed; so nobody was silent for as long."""
+        if self._silence is None or not peer.skew or event.stamp is None:
+            return
+        ended_ns, silent_ns = self._silence
+        if event.at_ns - ended_ns > SKEW_NS or event.at_ns - event.stamp - peer.skew[1] < (
+            silent_ns // 2
+        ):
+            return
+        for other in self.observer.peers.values():
+            if other.heard_ns is not None and other.heard_ns < ended_ns:
+                other.heard_ns += silent_ns
+        self._silence = None
 
     def _takes_from(self, peer: Peer, now_ns: int, link: str) -> bool:
         """Does the observer still take messages of a peer? Not if it has heard nothing for too

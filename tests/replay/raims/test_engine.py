@@ -176,6 +176,28 @@ def test_how_often_a_receiver_asked_says_whether_it_gave_up(
     assert hidden == (said == "CP007")
 
 
+def test_a_clock_that_steps_before_a_repair_changes_nothing() -> None:
+    story = [packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.1), packet("RDATA", 2, 6.2)]
+    assert sureness_of(received(*story)) == {"PG001": ["proven"]}
+    world = World()
+    for sqn, at, word in ((1, 0.0, "ODATA"), (3, 0.1, "ODATA"), (2, 6.2, "RDATA")):
+        if sqn == 2:
+            world.engine.feed(nak_on_link(2, 0.15))
+        world.engine.feed(packet(word, sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    assert "RA001" not in rules_of(world.rows())
+
+
+def test_a_silence_that_only_the_captures_clock_shows_drops_no_peer() -> None:
+    for stepped in (True, False):
+        world = World()
+        world.notice("HB", interval=4)
+        world.data(F0, 1.0, stamp=T0 + SECOND)
+        world.data(F0 + 1, 31.1, stamp=T0 + (1 if stepped else 31) * SECOND)
+        (stream,) = world.engine.observer.streams.values()
+        assert stream.ignored == (not stepped)
+
+
 def test_a_clock_that_steps_between_two_rounds_gives_nothing_up() -> None:
     rows = received(packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.1), nak(2, 60.6))
     assert sureness_of(rows) == {"CP007": ["likely"]}

@@ -1,0 +1,242 @@
+"""raims captures from which something was taken away, through the command: what is still said.
+
+Each test takes one thing out of a recording of the real daemons, and says what is left of the
+findings. Where a recording is not among the fixtures, the full set is needed.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pytest
+
+from tests.degraded import auditing
+from tests.degraded.captures import Record, read
+
+ROOT: Final = Path(__file__).parents[2]
+FIXTURES: Final = ROOT / "fixtures" / "raims"
+ALL_RECORDINGS: Final = ROOT.parent / "shared" / "captures" / "raims"
+#: Where IP, UDP and PGM begin in an Ethernet frame without options.
+UDP_AT: Final = 34
+PGM_AT: Final = 42
+ODATA, RDATA, NAK = 4, 5, 8
+SECOND_NS: Final = 1_000_000_000
+
+Records = list[Record]
+
+
+class Pgm(NamedTuple):
+    """A PGM packet: its record's place, type, sqn and who sent it."""
+
+    place: int
+    sort: int
+    sqn: int
+    source: str
+
+
+def pgm(records: Records) -> Iterator[Pgm]:
+    """The PGM packets of a capture (raims.md 2)."""
+    for place, record in enumerate(records):
+        data = record.data
+        if len(data) < PGM_AT + 24 or data[12:14] != b"\x08\x00" or data[23] != 17:
+            continue
+        if data[UDP_AT + 2 : UDP_AT + 4] != b"\x1c\x47":
+            continue
+        sort = data[PGM_AT + 4] & 15
+        if sort in (ODATA, RDATA, NAK):
+            source = ".".join(map(str, data[26:30]))
+            yield Pgm(place, sort, int.from_bytes(data[PGM_AT + 16 : PGM_AT + 20], "big"), source)
+
+
+def audited(
+    tmp_path: Path, recording: str, file: str, spoil: Callable[[Records], Records], *given: str
+) -> dict[str, Any]:
+    """The report about a spoiled capture, taken at its own daemon."""
+    folder = FIXTURES / recording
+    if not folder.is_dir():
+        folder = ALL_RECORDINGS / recording
+    if not folder.is_dir():
+        pytest.skip("the full set of recordings is not here")
+    capture = read(folder / file)
+    path = tmp_path / file
+    path.write_bytes(capture.of(spoil(list(capture.records))).written())
+    at = f"10.77.0.{'ABC'.index(file[0]) + 1}"
+    done = auditing.command(["--at", at, *given, str(path)])
+    assert done.crash is None
+    return {**done.report, "code": done.code}
+
+
+def without(*places: int) -> Callable[[Records], Records]:
+    return lambda records: [r for place, r in enumerate(records) if place not in places]
+
+
+def said(report: dict[str, Any], *rules: str) -> list[tuple[str, str, str]]:
+    """(rule, certainty, text up to its reasons) of findings of these rules."""
+    return [
+        (f["rule"], f["certainty"], f["text"].partition(" (")[0])
+        for f in report["findings"]
+        if f["rule"] in rules
+    ]
+
+
+def errors(report: dict[str, Any]) -> list[str]:
+    return [f["rule"] for f in report["findings"] if f["severity"] == "error"]
+
+
+def test_an_original_that_only_another_receiver_asked_for_is_not_lost_here(tmp_path: Path) -> None:
+    def spoil(records: Records) -> Records:
+        packets = list(pgm(records))
+        repaired = {p.sqn for p in packets if p.sort == RDATA}
+        first = next(
+            p for p in packets if p.sort == ODATA and p.sqn in repaired
+            and p.source == "10.77.0.1" and p.sqn not in missed
+        )  # fmt: skip
+        return without(first.place)(records)
+
+    whole = audited(tmp_path, "pgm-loss-recovered-1", "C.pcap", list)
+    (lost,) = [f for f in whole["findings"] if f["rule"] == "PG001"]
+    missed = {n for low, high in lost["seqnos"] for n in range(low, high + 1)}
+    report = audited(tmp_path, "pgm-loss-recovered-1", "C.pcap", spoil)
+    assert said(report, "PG001", "PG002") == said(whole, "PG001")
+    assert said(report, "CP007") == [
+        ("CP007", "cannot be told",
+         "1 packet of 10.77.0.1 is not in this capture; another receiver asked for it, "
+         "10.77.0.3 did not.")
+    ]  # fmt: skip
+
+
+def test_a_repair_that_the_capture_missed_is_no_loss(tmp_path: Path) -> None:
+    def spoil(records: Records) -> Records:
+        asked = {p.sqn for p in pgm(records) if p.sort == NAK and p.source == "10.77.0.2"}
+        first = next(p for p in pgm(records) if p.sort == RDATA and p.sqn in asked)
+        return without(first.place)(records)
+
+    whole = audited(tmp_path, "pgm-loss-recovered-1", "B.pcap", list)
+    report = audited(tmp_path, "pgm-loss-recovered-1", "B.pcap", spoil)
+    assert errors(report) == []
+    assert [f for f in said(report, "CP007") if f not in said(whole, "CP007")] == [
+        ("CP007", "likely",
+         "10.77.0.2 asked 1 time for 1 packet of 10.77.0.1 and no more: it came, and the capture "
+         "missed it.")
+    ]  # fmt: skip
+    found = said(report, "RA001", "RA002")
+    assert found and {sure for _, sure, _ in found} == {"cannot be told"}
+
+
+def test_a_clock_that_steps_behind_a_request_changes_nothing(tmp_path: Path) -> None:
+    def spoil(records: Records) -> Records:
+        first = next(p.place for p in pgm(records) if p.sort == NAK and p.source == "10.77.0.2")
+        return [r.moved(6 * SECOND_NS) if n > first else r for n, r in enumerate(records)]
+
+    whole = audited(tmp_path, "pgm-loss-recovered-1", "B.pcap", list)
+    report = audited(tmp_path, "pgm-loss-recovered-1", "B.pcap", spoil)
+    rules = ("PG001", "PG002", "RA001", "RA002", "RA003", "RA013", "CP007")
+    assert said(report, *rules) == said(whole, *rules)
+
+
+def test_what_is_asked_for_when_the_capture_ends_is_open(tmp_path: Path) -> None:
+    def spoil(records: Records) -> Records:
+        naks = [p for p in pgm(records) if p.sort == NAK and p.source == "10.77.0.2"]
+        rounds = [p.place for p in naks if p.sqn == naks[0].sqn]
+        return records[: rounds[4] + 1]
+
+    report = audited(tmp_path, "pgm-unrecoverable-1", "B.pcap", spoil)
+    (found,) = said(report, "PG008")
+    assert found[2].endswith("asked for and are open at the end.")
+    assert said(report, "PG002", "RA001") == []
+
+
+def test_two_heartbeats_that_the_capture_missed_hide_no_loss(tmp_path: Path) -> None:
+    def spoil(records: Records) -> Records:
+        beats = [p.place for p in pgm(records) if p.source == "10.77.0.1" and p.sort == ODATA
+                 and b"_X.HB" in records[p.place].data]  # fmt: skip
+        return without(*beats[:2])(records)
+
+    whole = audited(tmp_path, "frame-chain-loss-1", "B.pcap", list)
+    report = audited(tmp_path, "frame-chain-loss-1", "B.pcap", spoil)
+    assert said(report, "RA001") == said(whole, "RA001")
+    assert {sure for _, sure, _ in said(report, "RA001")} == {"proven"}
+    assert said(report, "RA012", "RA027", "RA028") == []
+
+
+def test_a_number_whose_packet_nobody_asked_for_is_not_called_lost(tmp_path: Path) -> None:
+    def spoil(records: Records) -> Records:
+        data = [p.place for p in pgm(records) if p.source == "10.77.0.1" and p.sort == ODATA
+                and b"_nats." in records[p.place].data]  # fmt: skip
+        return without(data[len(data) // 2])(records)
+
+    report = audited(tmp_path, "glsno-loss-1", "C.pcap", spoil)
+    assert errors(report) == []
+    assert [(sure, text) for _, sure, text in said(report, "RA004")] == [
+        ("cannot be told",
+         "1 number of A is not in this capture; no packet was surely given up.")
+    ]  # fmt: skip
+
+
+def test_a_capture_that_ends_behind_a_first_piece_says_nothing_of_the_message(
+    tmp_path: Path,
+) -> None:
+    def spoil(records: Records) -> Records:
+        mark = b"\x99\xaa\x44\xff"
+        first = next(n for n, r in enumerate(records) if r.data[-4:] == mark)
+        return records[: first + 1]
+
+    report = audited(tmp_path, "large-1", "B.pcap", spoil)
+    assert said(report, "RA023") == []
+
+
+def test_from_a_change_of_subscriptions_that_is_missing_on_nothing_is_delivered_or_lost(
+    tmp_path: Path,
+) -> None:
+    def spoil(records: Records) -> Records:
+        left = next(n for n, r in enumerate(records)
+                    if b"_S.LEAV" in r.data and r.data[26:30] == b"\x0a\x4d\x00\x03")  # fmt: skip
+        return without(left)(records)
+
+    report = audited(tmp_path, "late-join-3", "C.pcap", spoil)
+    (found,) = said(report, "RA029")
+    assert found[2] == "1 change of C's subscriptions is not in this capture"
+    assert [f for f in said(report, "RA001", "RA002", "RA003", "RA013") if f[1] == "proven"] == []
+    received = [s for s in report["streams"] if s["system"] == "raims" and s["role"] == "receiver"]
+    assert any(s["delivered"] is None for s in received)
+
+
+def test_over_tcp_missing_bytes_are_not_called_lost(tmp_path: Path) -> None:
+    def spoil(records: Records) -> Records:
+        data = [n for n, r in enumerate(records)
+                if b"_7500.TICK.A" in r.data and r.data[26:30] == b"\x0a\x4d\x00\x01"
+                and b"TICK.A#" in r.data]  # fmt: skip
+        return without(data[len(data) // 2])(records)
+
+    report = audited(tmp_path, "mesh-plain-1", "C.pcap", spoil)
+    found = [f for f in report["findings"] if f["rule"] == "RA001"]
+    assert {f["certainty"] for f in found} == {"cannot be told"}
+    assert all("bytes of the connection are missing here" in f["text"] for f in found)
+    lost = [s["lost"] for s in report["streams"] if s["system"] == "raims" and s["unknown"]]
+    assert (lost, report["code"]) == ([None] * len(lost), 0)
+
+
+def test_a_daemon_that_joins_long_after_convergence_has_an_uninterrupted_stream(
+    tmp_path: Path,
+) -> None:
+    """No recording has one: here every heartbeat tells of a convergence a minute earlier."""
+
+    def earlier(record: Record) -> Record:
+        data = bytearray(record.data)
+        at = 0
+        while (at := data.find(b"\xc3\x45", at)) >= 0:  # field 69, converge, eight bytes
+            told = int.from_bytes(data[at + 2 : at + 10], "big")
+            if told >> 60 == 1:
+                data[at + 2 : at + 10] = (told - 60 * SECOND_NS).to_bytes(8, "big")
+                data[PGM_AT + 6 : PGM_AT + 8] = b"\0\0"  # no checksum
+            at += 2
+        return replace(record, data=bytes(data))
+
+    report = audited(
+        tmp_path, "late-join-1", "C.pcap",
+        lambda records: [earlier(r) if b"_X.HB" in r.data else r for r in records],
+    )  # fmt: skip
+    verdicts = {row["verdict"] for row in report["tables"]["raims"]["convergence"]}
+    assert verdicts == {"uninterrupted by the design's criterion"}
+    assert said(report, "RA013", "RA014") == []
