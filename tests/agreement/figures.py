@@ -37,7 +37,11 @@ ATTRIBUTES: Final[Mapping[str, Callable[["Member"], object]]] = {
 
 
 def share_out(
-    places: Sequence[tuple[Scenario, str]], report: Mapping[str, Any], configured: bool
+    places: Sequence[tuple[Scenario, str]],
+    report: Mapping[str, Any],
+    configured: bool,
+    *,
+    more: bool = False,
 ) -> Iterator[Audited]:
     """The report cut into the parts of the scenarios; ``places`` are the captures in its order."""
     for number, (scenario, vantage) in enumerate(places):
@@ -46,7 +50,7 @@ def share_out(
             raise ValueError(f"capture {number} of the report is {path}")
     shares: dict[Path, Audited] = {}
     for number, (scenario, vantage) in enumerate(places):
-        share = shares.setdefault(scenario.folder, Audited(scenario, {}, configured))
+        share = shares.setdefault(scenario.folder, Audited(scenario, {}, configured, more))
         share.reports[vantage] = CaptureReport(report, number)
     yield from shares.values()
 
@@ -342,7 +346,7 @@ def _compare_own_stream(audited: Audited, vantage: str, stream: StreamReport) ->
     if scenario.delivered(vantage, vantage):
         yield row(
             "delivered",
-            None,
+            stream.figure("delivered") if stream.entry else None,
             scenario.delivered(vantage, vantage),
             entry=("delivered", "sender"),
         )
@@ -415,7 +419,8 @@ def _compare_views(audited: Audited, vantage: str, report: CaptureReport) -> Ite
         elif str(view) not in ours and reason("view set by hand", "member", place):
             entry = "view set by hand"
         if entry:
-            yield _row(audited, vantage, f"view {view}", None, str(view), entry=(entry, "member"))
+            shown = str(view) if str(view) in ours else None
+            yield _row(audited, vantage, f"view {view}", shown, str(view), entry=(entry, "member"))
         else:
             truth.append(str(view))
     yield _row(audited, vantage, "views", ours, truth)

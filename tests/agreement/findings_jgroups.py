@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from tests.agreement import wire
 from tests.agreement.figures_unicast import DATA, hidden_at_receiver, of_pair
-from tests.agreement.report import CaptureReport, to_ranges
+from tests.agreement.report import ABSENT, CaptureReport, to_ranges
 from tests.agreement.rows import Audited, Row, row
 from tests.agreement.truth import Scenario
 
@@ -23,6 +23,7 @@ Frames = tuple[list[list[int]], int | None, int | None, int | None]
 def finding_rows(audited: Audited, *, more: bool = False) -> Iterator[Row]:
     """All rows of one scenario, over the captures of its members."""
     scenario = audited.scenario
+    yield from _lost_on_path(audited, more=more)
     for vantage, report in audited.reports.items():
         if vantage not in scenario.uuids or scenario.happened("DISCARD"):
             continue  # what its own stack drops was lost on no path
@@ -40,6 +41,34 @@ def finding_rows(audited: Audited, *, more: bool = False) -> Iterator[Row]:
         for pair, truth in scenario.unicast.items():
             if pair.endswith(f">{vantage}") and "exact" in truth and not scenario.over_tcp:
                 yield from _of_pair(audited, vantage, pair, report, more=more)
+
+
+def _lost_on_path(audited: Audited, *, more: bool) -> Iterator[Row]:
+    """How many copies the path lost, where the captures of both members were given."""
+    scenario = audited.scenario
+    told = [(*pair.split(">"), "unicast", f) for pair, f in scenario.unicast.items()]
+    for sender, stream in scenario.multicast.items():
+        told += [(sender, name, "nakack", f) for name, f in stream["receivers"].items()]
+    for sender, receiver, system, figures in told:
+        ends = [audited.reports.get(name) for name in (sender, receiver)]
+        if None in ends or "messages_lost_on_path" not in figures.get("exact", {}):
+            continue
+        numbers = [end.capture for end in ends if end is not None]
+        uuids = [scenario.uuids[sender], scenario.uuids[receiver]]
+        found = [
+            met.get("messages_lost_on_path", ABSENT)
+            for met in audited.reports[sender].report["both_ends"]
+            if [met["sender"], met["receiver"]] == uuids
+            and [met["sender_capture"], met["receiver_capture"]] == numbers
+            and str(met["system"]).startswith(system)
+        ]
+        absent = not found or ABSENT in found
+        if absent and not more:
+            continue  # a figure that no report has yet
+        ours = ABSENT if absent else None if None in found else sum(found)
+        true = figures["exact"]["messages_lost_on_path"]
+        name = f"{sender}>{receiver}" if system == "unicast" else f"{sender}>* at {receiver}"
+        yield row(audited, "both", f"{name} messages_lost_on_path", ours, true)
 
 
 def named(report: CaptureReport, rule: str, streams: Iterable[str]) -> list[list[int]]:

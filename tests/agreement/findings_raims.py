@@ -143,13 +143,18 @@ class Happened:
 
     @cached_property
     def repaired(self) -> set[tuple[str, int]]:
-        """Of those, what this daemon asked for itself and got.
+        """What was dropped, or held up until a repair overtook it, and this daemon asked for.
 
         Where another had asked before, nothing here says that it was lost on the way here.
         """
         own = self.truth["nodes"][self.node]["ip"]
         asked = {sqn for requester, sqn in read_naks(self.capture) if requester == own}
-        return {key for key in self.dropped - self.never_came if key[1] in asked}
+        late = {
+            key
+            for key in self.switched("delay", "ODATA")
+            if self.arrived.get(key, [ODATA])[0] == RDATA
+        }
+        return {key for key in (self.dropped - self.never_came) | late if key[1] in asked}
 
     @cached_property
     def lost(self) -> dict[str, int]:
@@ -226,18 +231,14 @@ def twice(happened: Happened) -> set[tuple[str, int]]:
     return {key for key, kinds in happened.arrived.items() if ODATA in kinds[1:]}
 
 
-def finding_figures(
-    happened: Happened, findings: list[Mapping[str, Any]], *, more: bool
-) -> Iterator[Figure]:
+def finding_figures(happened: Happened, findings: list[Mapping[str, Any]]) -> Iterator[Figure]:
     """Rules that fired, what they say to be lost, and how much of it."""
     own = [f for f in findings if f["rule"][:2] in ("RA", "PG")]
     fired = {finding["rule"] for finding in own} - OPEN
     due = expected(happened)
     late = happened.switched("delay", "ODATA")
-    if late:  # repaired before the original came, or overtaken: both are no loss
+    if late:  # whether it was asked for before the original came decides
         fired -= {LATE}
-        if not more:
-            fired -= {REPAIRED}
     yield "findings", sorted(fired), sorted(due), ""
     for column, rule in COUNTED.items():
         if not happened.encrypted:
@@ -253,8 +254,6 @@ def finding_figures(
             (GAVE_UP, happened.never_came),
             (TWICE, twice(happened)),
         ):
-            if rule == REPAIRED and late and not more:
-                continue
             ours = [sn for f in own if f["rule"] == rule for a, b in f["seqnos"]
                     for sn in range(a, b + 1)]  # fmt: skip
             yield f"{rule} seqnos", to_ranges(ours), to_ranges({sqn for _, sqn in keys}), ""

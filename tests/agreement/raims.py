@@ -196,7 +196,7 @@ def _daemon(
         # when a window turns is decided by the parameters
         *(_windows(scenario, node, view, more=hints.more) if hints.parameters else ()),
         *_advisories(scenario, node, view),
-        *finding_figures(happened, view.findings, more=hints.more),
+        *finding_figures(happened, view.findings),
     )
 
 

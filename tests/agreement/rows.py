@@ -41,6 +41,7 @@ class Audited:
     scenario: Scenario
     reports: dict[str, CaptureReport]  # vantage -> its part
     configured: bool  # the members' stack files were given
+    more: bool = False  # what no test asserts yet is compared as well
 
 
 def row(
@@ -55,7 +56,7 @@ def row(
     equal: Callable[[Any, Any], bool] = lambda ours, truth: bool(ours == truth),
 ) -> Row:
     """One row; ``entry`` is (figure, vantage) as the table of unknowns has them."""
-    place = Place(audited.scenario, vantage, sender, audited.configured)
+    place = Place(audited.scenario, vantage, sender, audited.configured, audited.more)
     why = reason(*entry, place) if ours is None and truth is not None else None
     if why is not None:
         verdict = "unknown"

@@ -88,7 +88,7 @@ def agree(
         for scenario, vantage in places
     ]
     report = audit(inputs, options)
-    for audited in share_out(places, report, configured):
+    for audited in share_out(places, report, configured, more=hints.more):
         if statements.placed(report, [part.capture for part in audited.reports.values()]):
             agreement.rows += compare(audited)
             agreement.rows += findings_jgroups.finding_rows(audited, more=hints.more)
