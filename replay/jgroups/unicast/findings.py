@@ -1,7 +1,7 @@
 """What the replayed unicast connections of a cluster say (design 4.3, 4.5)."""
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Severity
@@ -74,6 +74,8 @@ class _Reporter(WindowReporter):
             lost = hole.stamps[1] - hole.stamps[0]
             why = f"{lost} ACK or SEND_FIRST_SEQNO of this member not captured here"
             self.worth.add(Span(Doubt.HOLE, hole.before.frame, hole.after.frame, why, count=lost))
+        self._ordered: Pair | None = None  # whose connections ``_earlier`` is of
+        self._earlier: dict[str, Stream] = {}
         self.release = Release.of(engine.members.versions.get(engine.members.local or ""))
 
     def receiver_of(self, stream: Any) -> str | None:
@@ -158,18 +160,14 @@ class _Reporter(WindowReporter):
                 "{sender_member} closed connection {conn_id} to {receiver_member}.",
                 mark=stream.last, facts={"conn_id": stream.conn_id},
             )  # fmt: skip
-        older = [s for s in pair.streams.values() if s.conn_id is not None and s is not stream]
-        before = [
-            s for s in older
-            if s.first is not None and stream.first is not None and s.first < stream.first
-        ]  # fmt: skip
-        if before and stream.arrivals:
+        before = self._before(pair).get(stream.key)
+        if before is not None and stream.arrivals:
             yield self.make(
                 stream, "UC022", Certainty.PROVEN,
                 "{sender_member} opened connection {conn_id} to {receiver_member}, after "
                 "connection {before}.",
                 mark=stream.first,
-                facts={"conn_id": stream.conn_id, "before": before[-1].conn_id},
+                facts={"conn_id": stream.conn_id, "before": before.conn_id},
             )  # fmt: skip
         acks = stream.kinds("ACK")
         if acks >= MANY_ACKS and stream.arrivals < FEW_MESSAGES * acks:
@@ -183,6 +181,25 @@ class _Reporter(WindowReporter):
                     "messages": stream.arrivals,
                 },
             )  # fmt: skip
+
+    def _before(self, pair: Pair) -> dict[str, Stream]:
+        """Of each connection of a pair the one used last of those that began before it did."""
+        if self._ordered is not pair:
+            self._ordered, self._earlier = pair, {}
+            begun = sorted(
+                (stream.first, place, stream)
+                for place, stream in enumerate(pair.streams.values())
+                if stream.first is not None
+            )
+            latest: tuple[int, Stream] | None = None
+            for _, together in groupby(begun, key=lambda one: one[0]):
+                found = list(together)
+                if latest is not None:
+                    self._earlier |= {stream.key: latest[1] for _, _, stream in found}
+                for _, place, stream in found:
+                    if stream.conn_id is not None and (latest is None or latest[0] < place):
+                        latest = place, stream
+        return self._earlier
 
     def _sync_marks(self, pair: Pair, stream: Stream) -> list[Mark]:
         if pair.receiving is not None:

@@ -538,3 +538,12 @@ def test_what_a_member_sent_is_not_sent_twice_because_it_was_captured_twice() ->
     names = ("requests", "requested_seqnos", "acks", "syncs")
     assert heard(B, *twice, data(3)).told(*names) == once.told(*names)
     assert heard(B, *twice, data(3)).findings() == once.findings()
+
+
+def test_a_new_connection_names_the_one_before_it() -> None:
+    told = heard("B", data(1, 2), data(1, 2, conn=2), data(1, 2, conn=3), data(3, conn=1))
+    found = [row for row in told.results if row.rule == "UC022" and row.kind == "FINDING"]
+    assert [(f.detail["facts"]["conn_id"], f.detail["facts"]["before"]) for f in found] == [
+        (2, 1),
+        (3, 2),
+    ]
