@@ -6,6 +6,7 @@ first stage done, of those planned.
 """
 
 import contextlib
+import re
 import threading
 import time
 import uuid
@@ -33,6 +34,9 @@ T = TypeVar("T")
 
 #: What Spark says of a worker that is gone.
 _CRASHED: Final = "Python worker exited unexpectedly"
+
+#: What Python says of a package that it has not got.
+_MISSING: Final = re.compile(r"No module named '([\w.]+)'")
 
 #: Seconds in which the first task of a job must have begun; a cold worker needs two.
 FIRST_TASK_SECONDS: Final = 120.0
@@ -194,6 +198,12 @@ def _cause(problem: BaseException) -> str:
     """The line of a Spark exception that names the cause: the end of the worker's traceback."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("SQLSTATE")]  # Connect's last one
+    missing = _MISSING.search(str(problem))
+    if missing:
+        return (
+            f"the workers' Python has no {missing[1]}; install seqaudit's packages there, or point "
+            "PYSPARK_PYTHON at a Python that has them"
+        )
     if _CRASHED in str(problem):
         return "a Python worker ended unexpectedly: killed, or out of memory"
     if lines and "exception was thrown from the Python worker" in lines[0]:

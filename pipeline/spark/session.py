@@ -27,8 +27,10 @@ from urllib.parse import urlsplit
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.kernels import signals as interrupts
 from seqaudit.decoders.kernels.loader import prepare
+from seqaudit.pipeline import private_files
 from seqaudit.pipeline.processes import environment
 from seqaudit.pipeline.spark import java
+from seqaudit.pipeline.spark.shipped_code import archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,6 +103,7 @@ class Session:
         self.jvm: java.Jvm | None = None
         self._port = 0  # of the gateway of a JVM of our own
         self._is_lent = False
+        self._shipped: private_files.Held | None = None
         try:
             self.spark = self._spark()
         except BaseException:
@@ -134,6 +137,8 @@ class Session:
             self._is_lent = False
             with contextlib.suppress(Exception):  # it has gone, or takes long
                 within(RELEASE_SECONDS, self.spark.stop)
+        if self._shipped is not None:
+            self._shipped.remove()
         if self.jvm is None:
             return
         jvm, self.jvm = self.jvm, None
@@ -145,16 +150,28 @@ class Session:
 
     def _spark(self) -> "SparkSession":
         if self.place.remote is not None:
-            session = _connected(self.place.remote)
+            connected: Any = _connected(self.place.remote)
             self._is_lent = "session_id=" not in self.place.remote  # else others go on with it
-            return session
-        theirs = _theirs(self.place)
-        if theirs is not None:
-            return theirs
-        runtime = java.find_java()
-        with interrupts.held_back():
-            self.jvm = java.launch(runtime)
-        return self._attached(self.jvm)
+            self._ship(lambda path: connected.addArtifacts(path, pyfile=True))
+            return connected
+        session: Any = _theirs(self.place)
+        if session is None:
+            _knock_at_master(self.place.master or "")
+            runtime = java.find_java()
+            with interrupts.held_back():
+                self.jvm = java.launch(runtime)
+            session = self._attached(self.jvm)
+        if not self.place.local:
+            self._ship(session.sparkContext.addPyFile)
+        return session
+
+    def _ship(self, add: Callable[[str], object]) -> None:
+        """Have workers elsewhere run the code that runs here."""
+        self._shipped = private_files.make_folder()  # until the end: workers fetch it late
+        try:
+            add(str(archive(self._shipped.path)))
+        except Exception as problem:
+            raise SessionError(f"Spark takes no code of ours: {first_line(problem)}") from problem
 
     def _attached(self, jvm: java.Jvm) -> "SparkSession":
         import_started = time.monotonic()
@@ -189,11 +206,10 @@ class Session:
     def _settings(self, jvm: java.Jvm) -> dict[str, str]:
         settings = JOB_SETTINGS | {
             "spark.master": self.place.master or "local[*]",
-            "spark.executorEnv.NUMBA_CACHE_DIR": prepare(),
             "spark.sql.warehouse.dir": str(jvm.folder / "warehouse"),
         }
         if self.place.local:
-            settings |= LOCAL_SETTINGS
+            settings |= LOCAL_SETTINGS | {"spark.executorEnv.NUMBA_CACHE_DIR": prepare()}
             settings |= {f"spark.executorEnv.{k}": value for k, value in environment().items()}
         return settings
 
@@ -323,6 +339,21 @@ def _knock(remote: str) -> None:
         raise SessionError(
             f"{remote}: no Spark Connect server answers ({problem}); check the address"
         ) from problem
+
+
+def _knock_at_master(master: str) -> None:
+    """Whether anything listens at a master of Spark's own kind: Spark would try for a minute."""
+    if not master.startswith("spark://"):
+        return
+    problems = []
+    for place in master.removeprefix("spark://").split(","):  # one leads, others wait
+        host, _, port = place.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), KNOCK_SECONDS).close()
+            return
+        except (OSError, ValueError) as problem:
+            problems.append(f"{place}: {problem}")
+    raise SessionError(f"{master}: no Spark master answers ({'; '.join(problems)})")
 
 
 def _listens(port: int) -> bool:
