@@ -48,6 +48,10 @@ PROTOCOLS: Final[Mapping[int, str]] = {
     136: "udplite",
 }
 
+#: Why frames are left undecoded below the systems.
+_BELOW_SYSTEMS: Final = frozenset(reason for _, reason in SETTLED.values() if reason)
+UNKNOWN_LINK_REASON: Final = "link type not understood"
+
 Detail = dict[str, Any]
 
 
@@ -160,6 +164,7 @@ class Account:
             "last_ns": self.last_ns,
             "frames_by": self.frames_by,
             "undecoded": dict(self.undecoded),
+            "of_no_system": {r: n for r, n in self.undecoded.items() if _is_of_no_system(r)},
             "messages_by": {},
             "sureness": {},
             "links": {link_name(link): count for link, count in self.links.items()},
@@ -274,6 +279,11 @@ class Account:
             known[0], known[1] = min(known[0], low), max(known[1], high)
         elif len(self._ttl) < TTL_ADDRESSES:
             self._ttl[source] = [low, high]
+
+
+def _is_of_no_system(reason: str) -> bool:
+    """Whether a frame was left undecoded before anybody could say of which system it is."""
+    return reason in _BELOW_SYSTEMS or reason.startswith(UNKNOWN_LINK_REASON)
 
 
 def account_batch(capture: int, split: int, detail: Mapping[str, Any]) -> pa.RecordBatch:

@@ -33,6 +33,7 @@ _SUMS: Final = (
 _COUNTERS: Final = (
     "frames_by",
     "undecoded",
+    "of_no_system",
     "sureness",
     "links",
     "fragments",

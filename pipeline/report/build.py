@@ -62,6 +62,9 @@ EVERY_FRAME: Final = "frame"
 #: The order of findings as columns of results.
 FINDING_COLUMNS: Final = ("capture", "frame", "rule", "stream")
 
+#: What of an account findings are made of, and no row.
+_NOT_SHOWN: Final = frozenset({"ends", "order", "twice", "of_no_system"})
+
 #: Characters of a UUID shown where nobody knows a name.
 SHORT: Final = 8
 
@@ -738,9 +741,7 @@ def _capture(
     number: int, account: Account, files: Sequence[File], vantage: Vantage, called: Names
 ) -> Row:
     member = called.member_at(number, vantage.address)
-    capture = {
-        key: value for key, value in account.items() if key not in ("ends", "order", "twice")
-    }
+    capture = {key: value for key, value in account.items() if key not in _NOT_SHOWN}
     formats = sorted({file.container for file in files})
     compressions = sorted({file.compression for file in files if file.compression})
     return capture | {

@@ -103,11 +103,16 @@ def _judged(account: Account) -> Iterator[Finding]:
         )
     undecoded = dict(account.get("undecoded") or {})
     undecoded.pop(INCOMPLETE, None)  # CP005 says it
+    for reason, count in (account.get("of_no_system") or {}).items():
+        undecoded[reason] = undecoded.get(reason, 0) - count
+    undecoded = {reason: count for reason, count in undecoded.items() if count > 0}
+    systems = sorted(account.get("messages_by") or ())
     if undecoded:
         named = sorted(undecoded.items(), key=lambda item: (-item[1], item[0]))
         yield _finding(
             "CP006",
-            "{count:time} something of a recognised system could not be decoded: {named}.",
+            "{count:time} something of {systems} could not be decoded: {named}.",
+            systems=" or ".join(systems) or "a recognised system",
             count=sum(undecoded.values()),
             named=_listed(f"{reason} ({count})" for reason, count in named),
         )

@@ -157,3 +157,13 @@ def test_a_network_that_doubles_some_datagrams_is_no_capture_that_was_taken_twic
 ) -> None:
     capture = fixtures / "jgroups" / "u4n4-dup-reorder-1" / "C.pcap"
     assert of_captures(audit([CaptureInput(str(capture))], DIRECT)) == []
+
+
+def test_an_odd_frame_of_no_system_is_no_finding_about_one(spoiled: Any) -> None:
+    def odd(found: Records) -> Records:
+        at, rest = found[3]
+        return [*found[:4], (at, rest[:20] + b"\x08\x00\x15" + rest[23:]), *found[4:]]
+
+    _, other = spoiled(odd)
+    assert other["captures"][0]["undecoded"]["IP version"] == 1
+    assert "CP006" not in {f["rule"] for f in other["findings"]}

@@ -82,14 +82,26 @@ def test_cp005_incomplete_datagrams_are_said_once() -> None:
 
 def test_cp006_the_three_most_frequent_reasons_are_named() -> None:
     undecoded = {"b": 2, "a": 2, "unknown header 77": 9, "encrypted": 1}
-    assert judged(undecoded=undecoded) == [
+    messages = {"unicast4": {"MSG": 1}, "nakack4": {"MSG": 1}}
+    assert judged(undecoded=undecoded, messages_by=messages) == [
         (
             "CP006",
             "proven",
-            {"count": 14, "named": "unknown header 77 (9), a (2), b (2) and 1 more"},
+            {
+                "count": 14,
+                "named": "unknown header 77 (9), a (2), b (2) and 1 more",
+                "systems": "nakack4 or unicast4",
+            },
         )
     ]
-    assert judged(undecoded={"a": 1})[0][2] == {"count": 1, "named": "a (1)"}
+    assert judged(undecoded={"a": 1})[0][2]["systems"] == "a recognised system"
+
+
+def test_cp006_frames_of_no_system_are_no_finding() -> None:
+    of_no_system = {"IP version": 3, "link type not understood: 147": 2}
+    assert judged(undecoded=of_no_system, of_no_system=of_no_system) == []
+    (found,) = judged(undecoded=of_no_system | {"a": 1}, of_no_system=of_no_system)
+    assert found[2]["named"] == "a (1)"
 
 
 def test_cp011_a_damaged_compression_says_what_is_wrong() -> None:
