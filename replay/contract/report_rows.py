@@ -219,7 +219,7 @@ class GapRow(TypedDict):
     delivered_after_ns: Annotated[int | None, "after it was revealed"]
     causes: NotRequired[list[str]]
     where: NotRequired[str | None]
-    why: NotRequired[str]
+    why: NotRequired[Annotated[str | None, "why it was given up; null if it was not"]]
     ended_at_ns: NotRequired[int | None]
 
 
