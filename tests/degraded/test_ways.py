@@ -193,6 +193,12 @@ def test_half_of_a_sample_lies_at_frames_of_note() -> None:
     assert len([frame for frame in picked if frame in (500, 501, 700, 701)]) >= 2
 
 
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_sample_has_as_many_as_were_asked_for(count: int) -> None:
+    for name in ("head", "single", "drop-5", "step", "rotated"):
+        assert len(way(name).picked(subject(1000), count, seed=1)) == count
+
+
 def test_another_seed_draws_another_sample() -> None:
     samples = {tuple(way("head").picked(subject(1000, ()), 4, seed)) for seed in range(5)}
     assert len(samples) > 1

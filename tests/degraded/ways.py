@@ -107,7 +107,7 @@ def text_of(choice: object) -> str:
 def _spread(choices: Sequence[Any], count: int, rng: random.Random) -> list[Any]:
     if len(choices) <= count:
         return list(choices)
-    width = len(choices) / count
+    width = len(choices) / max(count, 1)
     return [choices[int((i + rng.random()) * width)] for i in range(count)]
 
 

@@ -1,0 +1,32 @@
+"""Some recordings, spoiled once in every way: nothing false is called proven.
+
+All recordings and more variants: ``python -m tests.degraded FOLDER``.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.degraded.run import Choice, spoil_all
+from tests.degraded.subjects import find
+
+#: Losses that are repaired, and losses that are not.
+RECORDINGS = (
+    "n2-loss-1",
+    "v35-u3-loss-1",
+    "heartbeat-lost-1",
+    "reply-lost-1",
+    "udp-loss-recovered-1",
+)
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_spoiled_capture_proves_nothing_that_is_not_so(fixtures: Path, name: str) -> None:
+    (recording,) = find(fixtures, name)
+    spoiled, wrong = 0, []
+    for file in recording.places:
+        outcome = spoil_all(recording, file, Choice(sample=1))
+        spoiled += outcome.spoiled
+        wrong += [(one.repro, one.rule, one.kind, one.why) for one in outcome.violations]
+    assert wrong == []
+    assert spoiled > 30
