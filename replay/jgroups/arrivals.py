@@ -261,21 +261,11 @@ class Judged:
         return self.asked.within(first, stop)
 
     def of_unknown_fate(self) -> int:
-        """Messages of which it cannot be told whether they were lost; zero if there are none.
-
-        Of what a request leaves out it can: it was had at the first tick that saw it missing.
-        """
+        """Messages of which it cannot be told whether they were lost; zero if there are none."""
         doubted = (Outcome.UNCAPTURED, Outcome.UNASKED, Outcome.STOPPED)
         asked = (Outcome.RECOVERED, Outcome.REPAIRED, Outcome.EITHER, Outcome.UNRECOVERED)
         earlier = sum(self.before[o].total() for o in asked if o in self.before)
-        told = sum(
-            stop - first
-            for gap in self.gaps
-            if Outcome.UNCAPTURED in gap.parts
-            for part in gap.parts[Outcome.UNCAPTURED].ranges
-            for first, stop in self.left_out.within(*part)
-        )
-        return sum(self.counts[outcome] for outcome in doubted) - told + earlier
+        return sum(self.counts[outcome] for outcome in doubted) + earlier
 
     def gaps_by_seqno(self) -> list[Gap]:
         """The ended gaps that are kept."""

@@ -155,8 +155,8 @@ class WindowReporter(Reporter):
             yield self.gap_finding(
                 stream, "CP007", _touching(had, left_out), left_out,
                 "{receiver_member} had {count:message} of {sender_member} that this capture does "
-                "not hold, as its requests for others show, which leave {count|it|them} out: in "
-                "all likelihood {count|it was|they were} not lost.",
+                "not hold, as its requests for others show, which leave {count|it|them} out; "
+                "whether {count|it was|they were} lost and repaired before cannot be told.",
             )  # fmt: skip
         if ranges:
             yield self.gap_finding(

@@ -305,7 +305,8 @@ class _Reporter(WindowReporter):
         unsure.marks = [mark for mark in received.needless.marks if mark not in sure.marks]
         copies = received.needless_count - facts.came_acked_count
         yield from self.note(
-            stream, "UC005", sure, PLACED,
+            # an own SEND_FIRST_SEQNO that is not captured may have asked for it
+            stream, "UC005", sure, LIKELY if self.engine.stamps.holes else PLACED,
             "{copies:copy} of {count:message} of {sender_member} came though {receiver_member} had "
             "acknowledged {count|it|them}.",
             "another datagram with a message that was acknowledged before",

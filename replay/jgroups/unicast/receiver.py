@@ -676,6 +676,7 @@ class ReceiverMachine:
         assert entry is not None
         if (
             sent_later(event.fresh_id, facts.id_at_ack)
+            and not (event.flags & Flag.FIRST and part[0] > 1)  # a new window asked for it
             and since is not None
             and part[1] - 1 <= facts.highest_ack
             and mark.at_ns - since.at_ns > HORIZON_NS

@@ -42,6 +42,8 @@ from seqaudit.replay.sequence.notes import Note, Times
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 MAX_LISTED: Final = 100
+#: Timestamps of ACKs that are remembered, to know one that was captured twice.
+RECENT_STAMPS: Final = 64
 MAX_ASKED: Final = 1_000
 #: An ACK that was captured this shortly before may not have been read by the sender (P4).
 RACE_NS: Final = 20_000_000
@@ -103,6 +105,7 @@ class SendEntry:
         self.sent = acked
         self.last_stamp: int | None = None
         self.stamped: Mark | None = None  # where it came
+        self.stamps: deque[int | None] = deque(maxlen=RECENT_STAMPS)  # of ACKs that came
         self._newest: tuple[int, Mark] | None = None  # IP id of the newest own datagram
         self.last_ack: Mark | None = None
         self.last_send: Mark = opened
@@ -275,7 +278,10 @@ class SenderMachine:
         if entry is None or entry.stream is not stream:
             facts.other_conn.add(mark)  # A5, A6
             return
-        if self._out_of_order(entry, event):  # A7
+        out_of_order = self._out_of_order(entry, event)
+        if not out_of_order:
+            entry.stamps.append(event.stamp)
+        if out_of_order:  # A7
             if not event.flags & Flag.NETWORK_DUPLICATE:
                 self._ignore(entry, facts, event)
             return
@@ -521,7 +527,7 @@ class SenderMachine:
         mark = event.first_mark()
         facts.ignored_count += 1
         newest = entry.stamped
-        again = event.stamp == entry.last_stamp  # may be the same message, captured twice
+        again = event.stamp in entry.stamps  # the same message, captured twice
         late = newest is not None and mark.at_ns - newest.at_ns > HORIZON_NS
         facts.ignored_surely |= late and not again
         if len(facts.ignored) < MAX_LISTED:
