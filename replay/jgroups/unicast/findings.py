@@ -715,7 +715,7 @@ class _Reporter(WindowReporter):
 
     def _sender_oddities(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:
         yield from self.note(
-            stream, "UC005", facts.needless, PLACED,
+            stream, "UC005", facts.needless, PLACED if facts.with_ids else LIKELY,
             "{sender_member} resent {count:message} after the ACK for them had come.",
             "a copy after the ACK",
         )  # fmt: skip

@@ -156,6 +156,7 @@ class SenderFacts:
         self.wrong_answers: list[tuple[Mark, int, int]] = []  # copy, its seqno, acked + 1
         self.tails: list[Tail] = []
         self.needless = Note()  # resent after the ACK had come
+        self.with_ids = False  # IP ids tell a resend from a datagram that was captured twice
         self.unexplained = Note()
         self.late_resends: list[tuple[Mark, Mark]] = []  # due since, still not
         self.late_resend_count = 0
@@ -217,6 +218,7 @@ class SenderMachine:
         facts = self.facts_of(stream)
         entry.last_send = end
         again = entry.captured_again(event)
+        facts.with_ids |= bool(event.fresh_id)
         for part in RangeSet(fresh).missing(event.seqno, event.stop_seqno):
             if not event.flags & Flag.NETWORK_DUPLICATE and not again:
                 self._resent(entry, facts, part, event)

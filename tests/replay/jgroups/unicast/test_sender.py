@@ -245,8 +245,11 @@ def test_a_resend_is_due_within_two_ticks(after_ms: int, late: bool) -> None:
 @pytest.mark.rule("unicast P4")
 @pytest.mark.parametrize(("after_ms", "needless"), [(10, False), (40, True)])
 def test_a_resend_within_milliseconds_of_its_ack_is_a_race(after_ms: int, needless: bool) -> None:
-    told = heard(A, data(1), data(2), 600, ack(2, 1), after_ms, data(2))
+    story: list[Step] = [data(1), data(2, ip_id=5), 600, ack(2, 1), after_ms]
+    told = heard(A, *story, data(2, ip_id=9))
     assert told.findings() == ([("UC005", "proven")] if needless else [])
+    without_ids = heard(A, data(1), data(2), 600, ack(2, 1), after_ms, data(2))
+    assert without_ids.findings() == ([("UC005", "likely")] if needless else [])
 
 
 def test_any_other_copy_is_not_explained() -> None:
