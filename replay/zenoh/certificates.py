@@ -20,11 +20,11 @@ SETTLED_NS: Final = 50_000_000
 
 
 def asked_for(queries: Iterable[Query]) -> dict[int, Query]:
-    """Samples that a request shows its subscriber to have lacked, and the first such request."""
+    """Samples that a request shows its subscriber to have lacked, and the last such request."""
     found: dict[int, Query] = {}
     for query in queries:
         if query.first is not None and query.sort in (Sort.RECOVERY, Sort.HEARTBEAT):
-            found.setdefault(query.first, query)
+            found[query.first] = query
     return found
 
 

@@ -69,6 +69,11 @@ MAX_QUERIES: Final = 100_000
 #: Subscribers or queryables of one side; each is matched against each new source.
 MAX_DECLARED: Final = 2_000
 MAX_COUNTERS: Final = 10_000
+#: An end says that it lives four times a lease; ns of silence a ms of lease, with some room.
+KEEP_ALIVE_NS: Final = 400_000
+LEASE_MS: Final = 10_000
+#: Samples of a source in frames that were thrown away, kept one by one.
+MAX_KEPT_SNS: Final = 10_000
 #: Times that time goes back that are kept; then order is in doubt to the end.
 MAX_SPANS: Final = 1_000
 #: Records do not overtake each other by more: a clock was set.
@@ -124,6 +129,7 @@ class Source:
     replied: RangeSet = field(default_factory=RangeSet)
     accepted: RangeSet = field(default_factory=RangeSet)
     discarded: Note = field(default_factory=Note)
+    refused: dict[int, Mark] = field(default_factory=dict)  # each of these, and when first
     arrivals: int = 0
     replies: int = 0
     bytes: int = 0
@@ -240,6 +246,7 @@ class ZenohEngine:
         self._next_due = 2**63
         self.worth = Worth()
         self._fed = Mark(BEGINNING, 0)
+        self._silence_ns = LEASE_MS * KEEP_ALIVE_NS
         self._last_ns = 0
         self._held = Held()
         self._read = read
@@ -292,7 +299,12 @@ class ZenohEngine:
         """Time goes back: records stand in another order than on the wire, or the clock was set."""
         back_ns, frame = self._fed.at_ns - event.at_ns, self._fed.frame
         self._fed = event.first_mark()
-        if back_ns <= 0 or len(self.worth.spans) > MAX_SPANS:
+        if len(self.worth.spans) > MAX_SPANS:
+            return
+        if frame >= 0 and event.at_ns - self._last_ns > self._silence_ns and not self.multicast:
+            why = "for longer than KeepAlives allow no record of this session stands here"
+            self.worth.add(Span(Doubt.CLOCK_STEPPED, frame, event.frame, why))
+        if back_ns <= 0:
             return
         last = END if len(self.worth.spans) == MAX_SPANS else event.frame
         why = "time goes back from one record of this session to the next"
@@ -369,6 +381,7 @@ class ZenohEngine:
             self.patch = detail["patch"]
         elif word in ("OpenSyn", "OpenAck"):
             end.initial = detail["sn"]
+            self._silence_ns = max(self._silence_ns, detail["lease_ms"] * KEEP_ALIVE_NS)
         elif word == "Join":
             if end.zid is None:
                 self.session_starts += 1
@@ -571,6 +584,8 @@ class ZenohEngine:
             self._passed(self.world, source, first, event, before)
         if not accepted:
             source.discarded.add(first, stop, event.first_mark())
+            for sn in range(first, min(stop, first + MAX_KEPT_SNS - len(source.refused))):
+                source.refused.setdefault(sn, event.first_mark())
             self._publish(source, first, stop)
             return
         source.accepted.add(first, stop)

@@ -588,13 +588,8 @@ class _Zenoh(Reporter):
         marks = source.discarded.marks
         lacked = RangeSet(
             (sn, sn + 1)
-            for a, b in source.discarded.ranges
-            for sn in sorted(asked)
-            if sure
-            and marks
-            and not source.network_duplicates
-            and a <= sn < b
-            and asked[sn].asked > marks[-1]
+            for sn, mark in sorted(source.refused.items())
+            if sure and sn in asked and asked[sn].asked > mark
         )
         rest = _difference(source.discarded.ranges, lacked)
         for ranges, claim in ((lacked, ORDERED), (rest, Claim(Certainty.LIKELY, ORDERED.rests))):

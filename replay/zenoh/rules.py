@@ -9,7 +9,8 @@ ZENOH: Final[tuple[Rule, ...]] = (
         "ZN001", "samples-recovered",
         "Samples were missed and came back by a query to a cache.",
         "A gap in the sns of a source (zid, eid), then a reply with the missing sn that the "
-        "transport accepted.",
+        "transport accepted. A query proves that its first sn was missing, the one after a "
+        "heartbeat all that it names; the others of the gap may be missing in the capture only.",
         "Look at when and how much was missed; everything behind it waited for the recovery.",
         "zenoh.md 9.4, 11"),
     error(
@@ -17,8 +18,9 @@ ZENOH: Final[tuple[Rule, ...]] = (
         "Samples were missed and did not come back: the subscriber went on without them, and a "
         "miss callback was due.",
         "Replay of the subscriber: holes left when the last open query of a source ended, or when "
-        "no query followed the gap. The text names the cause: cache too small, no cache, query "
-        "lost, reply lost, not asked, publisher gone.",
+        "no query followed the gap; at once where a subscriber lets several gaps pass without one. "
+        "Proven only by a query whose whole answer was captured. The text names the cause: cache "
+        "too small, no cache, query lost, reply lost, not asked, too late, publisher gone.",
         "Give the cache more depth, or the subscriber recovery; see seqaudit show recovery.",
         "zenoh.md 9.4 \"query ends\", 11"),
     error(
@@ -33,7 +35,8 @@ ZENOH: Final[tuple[Rule, ...]] = (
         "Samples are missing end to end while the transport sns of the link are contiguous: they "
         "were dropped before they got a transport sn, by congestion control at the sender, or "
         "upstream of this link.",
-        "A gap in the sns of a source within which no transport sn of the direction is missing. At "
+        "A gap in the sns of a source within which no transport sn of the direction is missing; "
+        "proven if its subscriber asked for the first of them. At "
         "the publisher's own link it is the publisher's drop; elsewhere it may be any hop before.",
         "Use congestion control Block, or a longer wait_before_drop, or a faster link.",
         "zenoh.md 8.4, 11"),

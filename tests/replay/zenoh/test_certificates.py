@@ -184,3 +184,21 @@ def test_a_subscriber_that_asks_waits_for_late_samples_too() -> None:
     session = WideSession().put(0, 2, 1, 3, 5, 4, 6, 8, 7, 9).lose().put(11).ask(1, "_sn=10..")
     row = stream(answered(session, 1, 10, 11).put(12).played()[1])
     assert (row["delivered"], row["misses"]) == ([[0, 12]], [])
+
+
+def test_silence_for_longer_than_keepalives_allow_proves_no_timeout() -> None:
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    for _ in range(5):
+        session.wait(2.4).publisher(z.push(z.put(None), 0, "demo/other"))
+    assert [sure for sure, _ in said(session.played()[1], "ZN013")] == ["proven"]
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..").wait(300.0).put(3, 4)
+    assert [sure for sure, _ in said(session.played()[1], "ZN013")] == ["likely"]
+
+
+def test_a_late_frame_whose_sample_is_asked_for_later_was_thrown_away() -> None:
+    session = WideSession().put(0)
+    late = z.frame(session.sns[False], z.push(z.put(1)))
+    session.lose().put(2).raw(late)
+    assert said(session.played()[1], "ZN006")[0] == ("likely", [])  # of the counter
+    found = answered(session.ask(1, "_sn=1.."), 1, 1, 2).played()[1]
+    assert ("proven", [[1, 1]]) in said(found, "ZN006")
