@@ -1,4 +1,4 @@
-"""Some recordings, spoiled once in every way: nothing false is called proven.
+"""Some recordings of every system, spoiled once in every way: nothing false is called proven.
 
 All recordings and more variants: ``python -m tests.degraded FOLDER``.
 """
@@ -12,6 +12,7 @@ from tests.degraded.subjects import find
 
 #: Losses that are repaired, and losses that are not.
 RECORDINGS = (
+    "tcp-partition-1",
     "n2-loss-1",
     "v35-u3-loss-1",
     "heartbeat-lost-1",
