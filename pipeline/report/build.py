@@ -136,8 +136,12 @@ def build(
         "what raims applications were told", _told_of_raims, rows.of(rows_of.TABLE)
     ) or ([], [])
 
+    tightened = {(row["capture"], row["id"]): row for row in changing if row["system"] == RAIMS}
+
     def found(details: Iterable[Row]) -> Iterator[Row]:
         def put(detail: Row) -> Row:
+            if tightened:
+                detail = raims_bounds.restated(detail, tightened)
             return _finding(detail, frames, called, noted.spans, accounts.worth)
 
         return wall.rows("a finding", put, details)

@@ -164,11 +164,6 @@ class _Reporter(Reporter):
             self.about, "PG007", UNDECIDABLE, text, seqnos=list(missing)[:1000],
             mark=holes[0].revealed, evidence=evidence, facts=facts,
         )  # fmt: skip
-        yield self.make(
-            self.about, "CP010", SHOWN,
-            "It is not known at whose interface this capture was taken, so whether a receiver gave "
-            "up packets of {sender_member} cannot be told.",
-        )  # fmt: skip
 
     def _oversized(self) -> Iterator[Finding]:
         """Packets that no receiver can take: shown by one that asks for what came to it."""

@@ -14,6 +14,9 @@ from seqaudit.replay.sequence.ranges import RangeSet
 
 BY_OTHER: Final = "another capture of this job"
 
+#: In place of an upper bound where nothing bounds a loss.
+UNBOUNDED: Final = "an unknown number of"
+
 Row = dict[str, Any]
 
 
@@ -29,6 +32,25 @@ def tighten(streams: list[Row], tables: Mapping[str, Mapping[str, list[Row]]]) -
             if stream["losses"] and len(several) > 1:
                 _tighten(stream, [other for other in several if other is not stream])
     _total(by_name, tables.get("raims", {}).get("loss", []))
+
+
+def restated(detail: Row, streams: Mapping[tuple[int, str], Row]) -> Row:
+    """A finding about losses with the bounds that they have now.
+
+    Args:
+        streams: by capture and id, tightened.
+    """
+    facts = detail.get("facts") or {}
+    stream = streams.get((detail["capture"], detail.get("stream") or ""))
+    if "losses" not in facts or stream is None:
+        return detail
+    losses = [stream["losses"][place] for place in facts["losses"]]
+    uppers = [loss["upper"] for loss in losses]
+    bounds = {
+        "lower": sum(loss["lower"] for loss in losses),
+        "upper": UNBOUNDED if None in uppers else sum(uppers),
+    }
+    return detail | {"facts": facts | bounds}
 
 
 def _tighten(stream: Row, others: list[Row]) -> None:

@@ -19,6 +19,7 @@ from seqaudit.replay.contract.worth import (
 )
 from seqaudit.replay.raims import notices as raims_notices
 from seqaudit.replay.raims.advisories import INBOUND, OUTBOUND
+from seqaudit.replay.raims.bounds import UNBOUNDED
 from seqaudit.replay.raims.convergence import Uninterrupted
 from seqaudit.replay.raims.engine import SKEW_NS, Observer, RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW
@@ -328,11 +329,11 @@ class _Reporter(Reporter):
             ([s for s in false if s not in told], self._of_window(stream)),
         ):
             yield from self._step(
-                about, "RA005", some, claim,
+                stream, about, "RA005", some, claim,
                 "raims counts {counted:message} of {sender_member} as lost that were not.",
             )  # fmt: skip
         yield from self._step(
-            about, "RA007",
+            stream, about, "RA007",
             [s for s in steps if s.verdict.row in _RESTARTS and s.loss and not s.loss.chained],
             SHOWN,
             "The numbering of {sender_member} restarted {times:time}; loss there is between 0 and "
@@ -385,17 +386,17 @@ class _Reporter(Reporter):
         for (sure, why), some in groups.items():
             if sure is Certainty.UNDECIDABLE:
                 yield from self._step(
-                    about, rule, some, Claim(sure, why=why),
+                    stream, about, rule, some, Claim(sure, why=why),
                     "{lower:message} of {sender_member} {lower|is|are} not in this capture: lost, "
                     "or not captured.",
                     Severity.INFO,
                 )  # fmt: skip
             else:
-                yield from self._step(about, rule, some, Claim(sure, why=why), text)
+                yield from self._step(stream, about, rule, some, Claim(sure, why=why), text)
 
     def _step(
-        self, about: _Subject, rule: str, steps: list[Step], claim: Claim, text: str,
-        severity: Severity | None = None,
+        self, stream: Stream, about: _Subject, rule: str, steps: list[Step], claim: Claim,
+        text: str, severity: Severity | None = None,
     ) -> Iterator[Finding]:  # fmt: skip
         if not steps:
             return
@@ -411,11 +412,19 @@ class _Reporter(Reporter):
             evidence=evidence[: 2 * MAX_EVIDENCE],
             facts={
                 "lower": sum(s.loss.lower for s in steps if s.loss is not None),
-                "upper": "an unknown number of" if upper is None else upper,
+                "upper": UNBOUNDED if upper is None else upper,
                 "counted": sum(s.verdict.counted for s in steps),
                 "times": len(steps),
-            },
+            } | self._places(stream, steps),
         )  # fmt: skip
+
+    @staticmethod
+    def _places(stream: Stream, steps: list[Step]) -> dict[str, Any]:
+        """Where the losses of a finding are in the list of its stream, whose bounds other captures
+        may tighten; nothing where some are not listed."""
+        places = {id(loss): place for place, loss in enumerate(stream.truth.losses)}
+        found = [places.get(id(step.loss)) for step in steps if step.loss is not None]
+        return {} if not found or None in found else {"losses": found}
 
     def _sure(self, loss: Loss) -> tuple[Certainty, str]:
         """How sure it is that messages were lost, and why not surer.
@@ -544,13 +553,6 @@ class _Reporter(Reporter):
                 None if lost else Severity.INFO,
             )  # fmt: skip
         yield from self._joins()
-        if not self.known and engine.first_ns is not None:
-            yield self._about(
-                nobody, "CP010",
-                "It is not known at whose interface this capture was taken, so what daemons "
-                "received and lost cannot be told.",
-                {},
-            )  # fmt: skip
 
     def _earlier(self, observer: Observer) -> int:
         """Changes of the observer's subscriptions that nobody knows; 0 where the user states them,

@@ -240,3 +240,16 @@ def test_a_daemon_that_joins_long_after_convergence_has_an_uninterrupted_stream(
     verdicts = {row["verdict"] for row in report["tables"]["raims"]["convergence"]}
     assert verdicts == {"uninterrupted by the design's criterion"}
     assert said(report, "RA013", "RA014") == []
+
+
+def test_the_text_of_a_loss_has_the_bounds_that_the_publishers_capture_gives() -> None:
+    folder = FIXTURES / "frame-silent-loss-1"
+    given = [x for n, name in enumerate("AB") for x in ("--at", f"{name}.pcap=10.77.0.{n + 1}")]
+    files = [str(folder / f"{name}.pcap") for name in "AB"]
+    report = auditing.command([*given, *files]).report
+    found = [f for f in report["findings"] if f["rule"] == "RA003"]
+    lost = {(s["capture"], s["id"]): s["lost"] for s in report["streams"]}
+    assert found
+    for finding in found:
+        exact = lost[finding["capture"], finding["stream"]]
+        assert finding["text"].startswith(f"At least {exact} and at most {exact} messages")
