@@ -53,6 +53,7 @@ _PARAMETERS: Final = (
 _NOT_CAPTURED: Final = (
     "messages are not in this capture, and whether the daemon had them cannot be told"
 )
+_IGNORED: Final = "messages of it came while its publisher seemed to be silent, and was not"
 _UNSEEN: Final = "changes of this daemon's subscriptions are not in this capture"
 _COUNTERS: Final = ("null_rte", "repeat", "not_sub", "msg_loss")
 _EARLIER: Final = (
@@ -382,7 +383,10 @@ class _Reporter(Reporter):
         groups: dict[tuple[Certainty, str], list[Step]] = {}
         for step in steps:
             assert step.loss is not None
-            groups.setdefault(self._sure(step.loss), []).append(step)
+            group = self._sure(step.loss)
+            if stream.ignored and self._seemed_dropped(stream):
+                group = Certainty.UNDECIDABLE, _IGNORED
+            groups.setdefault(group, []).append(step)
         for (sure, why), some in groups.items():
             if sure is Certainty.UNDECIDABLE:
                 yield from self._step(
@@ -440,8 +444,15 @@ class _Reporter(Reporter):
             return Certainty.UNDECIDABLE, _NOT_CAPTURED
         return loss.missing.certainty, loss.missing.reason
 
+    def _seemed_dropped(self, stream: Stream) -> bool:
+        """Was its publisher taken for dropped, and was not?"""
+        peer = self._observer.peers.get(stream.publisher)
+        return peer is not None and peer.doubted
+
     def _doubt(self, stream: Stream, observer: Observer) -> str | None:
         """Why nobody can tell what of a stream the observer got; null: it can be told."""
+        if stream.ignored and self._seemed_dropped(stream):
+            return _IGNORED
         if stream.last is not None and not observer.knows_subscriptions(stream.last):
             return _UNSEEN
         for loss in stream.truth.losses:
