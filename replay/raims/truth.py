@@ -132,6 +132,8 @@ class Truth:
         for loss in self.losses:
             if loss.before != before or loss.told is not None:
                 continue
+            if count is None and (self.copies or loss.known_by in (BY_NUMBERS, BY_CHAIN)):
+                continue  # a late copy had set the daemon's number back
             loss.told = mark
             if count is not None and loss.upper is not None and 0 < count < loss.lower:
                 self.lower -= loss.lower - count
