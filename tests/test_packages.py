@@ -4,6 +4,8 @@ import tomllib
 from pathlib import Path
 from typing import Final
 
+from seqaudit.replay.contract.version import VERSION
+
 ROOT: Final = Path(__file__).parent.parent
 TOPS: Final = ("cli", "decoders", "pipeline", "replay")
 
@@ -14,3 +16,8 @@ def test_every_folder_with_code_is_a_package_that_is_installed() -> None:
     packages = ["seqaudit." + ".".join(path.relative_to(ROOT).parts) for path in folders]
     assert sorted(listed) == sorted(packages)
     assert [folder for folder in folders if not (folder / "__init__.py").is_file()] == []
+
+
+def test_the_version_stands_in_the_code_as_in_the_project_file() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == VERSION

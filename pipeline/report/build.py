@@ -12,7 +12,6 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from importlib.metadata import version
 from itertools import chain, groupby
 from operator import itemgetter
 from pathlib import PurePath
@@ -32,6 +31,7 @@ from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.doubts import spans_of, weighed
 from seqaudit.replay.contract import results as rows_of
 from seqaudit.replay.contract.settings import ReplaySettings, Vantage
+from seqaudit.replay.contract.version import VERSION
 from seqaudit.replay.contract.wall import Wall
 from seqaudit.replay.contract.worth import Worth
 from seqaudit.replay.feeds import sessions as feed_sessions
@@ -205,7 +205,7 @@ def build(
     lines = tables.get(FEED, {}).get("lines", [])
     return {
         "schema": SCHEMA_NAME,
-        "tool": {"name": "seqaudit", "version": version("seqaudit")},
+        "tool": {"name": "seqaudit", "version": VERSION},
         "captures": captures,
         "unreadable": unreadable,
         "unjudged": unjudged,

