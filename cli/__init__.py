@@ -1,1 +1,1 @@
-"""Commands, tables and machine formats: asks and shows, computes nothing (design 2)."""
+"""Commands, tables and machine formats: asks and shows, computes nothing (CONTRIBUTING.md 2)."""

@@ -1,4 +1,4 @@
-"""Exit codes of the command (design 7.1)."""
+"""Exit codes of the command (cli/README.md 1)."""
 
 from enum import IntEnum
 

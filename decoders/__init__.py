@@ -1,1 +1,2 @@
-"""Bytes to events: containers, link, IP and transport layers, one decoder a protocol (design 2)."""
+"""Bytes to events: containers, link, IP and transport layers, one decoder a protocol
+(CONTRIBUTING.md 2)."""

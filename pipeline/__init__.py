@@ -1,1 +1,1 @@
-"""Moves and orders: plan, Spark job, direct engine, report assembly (design 3)."""
+"""Moves and orders: plan, Spark job, direct engine, report assembly (pipeline/README.md 2)."""

@@ -1,8 +1,8 @@
 """An audit from inputs to report: plan, run, prove the borders and the vantages, report.
 
-Three things are guessed first and proven by the run itself: where pieces start (design 3.1), where
-captures were taken (4.7), and that nothing has to be put together from several pieces. A wrong
-guess costs another run, never a wrong report.
+Three things are guessed first and proven by the run itself: where pieces start (pipeline/README.md
+1), where captures were taken (replay/README.md 4), and that nothing has to be put together from
+several pieces. A wrong guess costs another run, never a wrong report.
 """
 
 import contextlib
@@ -157,7 +157,7 @@ class UnusableError(SeqauditError):
 def audit(
     inputs: Sequence[CaptureInput], options: Options, progress: Progress | None = None
 ) -> dict[str, Any]:
-    """The report (design 4.5) of captures, or of one events file.
+    """The report (replay/README.md 5) of captures, or of one events file.
 
     Raises:
         SeqauditError: nothing could be judged, or the options make no sense; one line.
@@ -186,11 +186,11 @@ class _Guess:
     """What a run takes for granted. Where its rows prove it wrong, it is corrected and run again.
 
     Attributes:
-        planned: which captures can be read, and where their pieces start (design 3.1).
+        planned: which captures can be read, and where their pieces start (pipeline/README.md 1).
         carriers: TCP connections of which every piece ships all frames.
         one_stage: nothing has to be put together from several pieces.
-        vantages: where captures were taken (4.7); null: that is asked of what was decoded.
-        border_runs: runs whose landings have proven starts of pieces wrong.
+        vantages: where captures were taken (replay/README.md 4); null: that is asked of what was
+        decoded. border_runs: runs whose landings have proven starts of pieces wrong.
     """
 
     planned: Plan
@@ -483,7 +483,7 @@ class _Job:
     def _on_spark(
         self, session: Session, guess: _Guess, act: Callable[["DataFrame"], pa.Table]
     ) -> pa.Table:
-        """What ``act`` makes of the job's events (PIPELINE 3)."""
+        """What ``act`` makes of the job's events (pipeline/README.md 2)."""
         planned = guess.planned
         tasks, lanes = planned.tasks(), self._lanes_of(planned)
         settings = self._decode_settings(planned, guess.carriers)

@@ -1,4 +1,5 @@
-"""Which engine answers, and why: Spark for what is worth a job, else this process (design 3.6)."""
+"""Which engine answers, and why: Spark for what is worth a job, else this process
+(pipeline/README.md 3)."""
 
 import os
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Decoded events kept in a Parquet file, to be replayed many times (design 3.7).
+"""Decoded events kept in a Parquet file, to be replayed many times (pipeline/README.md 3).
 
 The rows are those of the replay stage in their order; what the report needs besides (paths,
 formats, unreadable ones) is the file's metadata.

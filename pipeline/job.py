@@ -1,4 +1,4 @@
-"""The job: decode, put carriers together, replay (PIPELINE 3). One chain, one action.
+"""The job: decode, put carriers together, replay (pipeline/README.md 2). One chain, one action.
 
 The three stages are plain functions over record batches; ``pipeline.direct.engine`` calls the same
 ones in this process. Workers import this module, so it imports nothing of PySpark and no pandas.
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
 Tasks = Sequence[Sequence[Piece]]
 
-#: What rows are ordered by after their unit (design 3.4). The rest only makes the order of rows
-#: total that share a frame and an index, names of members and accounts of pieces, so that both
-#: engines see the same one.
+#: What rows are ordered by after their unit (pipeline/README.md 2). The rest only makes the order
+#: of rows total that share a frame and an index, names of members and accounts of pieces, so that
+#: both engines see the same one.
 ORDER: Final = ("capture", "frame", "index", "kind", "wire_kind", "source", "detail")
 
 #: Rows smaller batches are gathered to: ten thousand small captures are not as many batches.

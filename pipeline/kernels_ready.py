@@ -1,4 +1,4 @@
-"""Compiled kernels, there before they are needed (design 6.1, PIPELINE 2.15).
+"""Compiled kernels, there before they are needed (decoders/README.md 4, pipeline/README.md 2).
 
 Compiling all of them takes half a minute, and most captures hold one system. So the first bytes of
 each capture are decoded with interpreted kernels to see what is in it, and what it needs is

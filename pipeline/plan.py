@@ -1,4 +1,4 @@
-"""From the files a user names to pieces and tasks, without reading them (design 3.1).
+"""From the files a user names to pieces and tasks, without reading them (pipeline/README.md 1).
 
 In: paths, ``-`` for standard input. Out: a plan of pieces numbered over the whole job in the order
 of the files, and tasks that are packed lists of pieces. A file that cannot be used becomes a
@@ -160,7 +160,8 @@ class Plan:
 
 
 class StandardInput:
-    """Standard input: spooled to a private file where the engine needs one (design 3.1)."""
+    """Standard input: spooled to a private file where the engine needs one (pipeline/README.md
+    1)."""
 
     def __init__(self, *, streamed: bool = False) -> None:
         """``streamed``: the engine can read it as it comes, once."""

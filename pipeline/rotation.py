@@ -1,4 +1,5 @@
-"""Which of the files given are one capture, written in turns, and in which order (design 4.1).
+"""Which of the files given are one capture, written in turns, and in which order
+(decoders/README.md 3).
 
 Capture tools begin a new file by size or time. Their names say so (dumpcap ring buffers, ``tcpdump
 -C``, ``-W`` and ``-G``), and their times must agree: one file begins where another ends. The order

@@ -1,1 +1,1 @@
-"""Sans-I/O engines, rules, findings, windows and summaries (design 2)."""
+"""Sans-I/O engines, rules, findings, windows and summaries (CONTRIBUTING.md 2)."""

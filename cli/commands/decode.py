@@ -1,4 +1,4 @@
-"""``seqaudit decode``: captures in, a file of events out (design 3.7)."""
+"""``seqaudit decode``: captures in, a file of events out (pipeline/README.md 3)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""``seqaudit feeds``: the shipped feeds, and feed files checked (design 5.5)."""
+"""``seqaudit feeds``: the shipped feeds, and feed files checked (decoders/README.md 5)."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,5 @@
-"""``seqaudit infer``: find the sequence number of traffic that nothing recognises (design 5.5)."""
+"""``seqaudit infer``: find the sequence number of traffic that nothing recognises
+(decoders/README.md 5)."""
 
 import json
 from collections.abc import Sequence

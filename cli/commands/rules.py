@@ -1,4 +1,4 @@
-"""``seqaudit rules``: the registry of rules, or one rule explained (design 4.4)."""
+"""``seqaudit rules``: the registry of rules, or one rule explained (replay/README.md 3)."""
 
 import click
 

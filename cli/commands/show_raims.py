@@ -147,7 +147,7 @@ _ADVISORY_RULES: Final = frozenset({"RA024", "RA025", "RA026"})
 
 
 def rendered(subject: str, data: Sequence[tuple[str, Any]]) -> list[str]:
-    """An advisory as the design document shows one (raims-message-loss.txt, "RV protocol")."""
+    """An advisory as the design document shows one (raims message loss document, "RV protocol")."""
     lines = ['   mtype : "A"', f"     sub : {subject}", "    data : {"]
     for name, value in data:
         lines.append(f"{name:>12} : {json.dumps(value, ensure_ascii=False)}")

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what they mean (design 4.8)."""
+"""Options that several commands share, and what they mean (replay/README.md 6)."""
 
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path

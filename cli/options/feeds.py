@@ -1,4 +1,4 @@
-"""``--feed`` and ``--lines``: which feeds there are, and where (design 5.5)."""
+"""``--feed`` and ``--lines``: which feeds there are, and where (decoders/README.md 5)."""
 
 from collections.abc import Iterable
 from dataclasses import replace

@@ -1,4 +1,5 @@
-"""Inferred layouts as feed files, the form that ``seqaudit audit --feed`` takes (design 5.5).
+"""Inferred layouts as feed files, the form that ``seqaudit audit --feed`` takes (decoders/README.md
+5).
 
 Destinations with the same layout are one feed. What is written is what was inferred and nothing
 else; the comments of the file say what speaks for it.

@@ -1,8 +1,9 @@
-"""The report as one HTML page for people: no other file, no network, light and dark (design 2).
+"""The report as one HTML page for people: no other file, no network, light and dark
+(CONTRIBUTING.md 2).
 
 Tables are those of the terminal. Findings can be filtered by severity without any script; the one
 small script filters rows by what is typed. A content security policy with that script's hash lets
-nothing else run, should escaping ever fail (design 7.4).
+nothing else run, should escaping ever fail (cli/README.md 2).
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""The report as SARIF 2.1.0, the form that code scanning services read (design 2).
+"""The report as SARIF 2.1.0, the form that code scanning services read (CONTRIBUTING.md 2).
 
 Rules come from the registry with their explanations, results are findings. A result's place is a
 frame of a capture: a frame stands where a text has lines; the frame and the stream are logical

@@ -1,4 +1,4 @@
-"""Reports of more captures than a table has rows: what to look at comes first (design 7.2)."""
+"""Reports of more captures than a table has rows: what to look at comes first (cli/README.md 2)."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise

@@ -1,4 +1,5 @@
-"""The report as tables (design 4.5, 7.2): values in, renderables out; nothing is printed here."""
+"""The report as tables (replay/README.md 5, cli/README.md 2): values in, renderables out; nothing
+is printed here."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final

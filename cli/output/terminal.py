@@ -1,4 +1,4 @@
-"""Printing: data to stdout, notes and progress to stderr (design 7.2)."""
+"""Printing: data to stdout, notes and progress to stderr (cli/README.md 2)."""
 
 import contextlib
 import os

@@ -1,4 +1,4 @@
-"""Text that came from a wire or a file name, made safe to show (design 7.4).
+"""Text that came from a wire or a file name, made safe to show (cli/README.md 2).
 
 Whatever a terminal would act on becomes visible instead: control characters, escape sequences, and
 the Unicode controls that reorder or hide text.

@@ -214,7 +214,8 @@ class Decompressed:
 def spool(stream: BinaryIO, folder: str | None = None) -> str:
     """Write a stream to a private temporary file (mode 0600) and return its path.
 
-    Spark's workers cannot read the command's pipe (design 3.1). The caller removes the file.
+    Spark's workers cannot read the command's pipe (decoders/README.md 2). The caller removes the
+    file.
     """
     handle, path = tempfile.mkstemp(prefix="seqaudit-", suffix=".capture", dir=folder)
     try:

@@ -1,4 +1,5 @@
-"""Splits with proof (design 3.1): pieces of a capture that are read at once, by anyone, anywhere.
+"""Splits with proof (decoders/README.md 2): pieces of a capture that are read at once, by anyone,
+anywhere.
 
 A capture is cut at byte positions without reading it. Each piece but the first starts at a guess
 and reports where it began and landed; ``settle`` compares neighbours and says which must start

@@ -2,7 +2,7 @@
 
 Comes in: a piece of a capture. Goes out: ``Records``, one chunk of bytes with columns that say
 where its packets lie, and an account of the piece: where it began and landed, what was skipped,
-drop counters (design 3.1, 4.6). Wire content never raises; an input that is no capture does
+drop counters (decoders/README.md 1, 2). Wire content never raises; an input that is no capture does
 (``CaptureError``).
 """
 

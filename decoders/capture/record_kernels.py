@@ -1,9 +1,10 @@
 """Kernels that walk the records of a capture: pcap, pcapng, and the search for a believable chain.
 
-Restricted style (PIPELINE 5): the same source runs interpreted and compiled. Formats: pcap and
-pcapng as in draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. The walks trust a proven boundary:
-they refuse a record for its length, never for its time. Only ``chain_at``, which guesses where
-records begin, looks at times (design 3.1: 16 records, each within a day of the one before).
+Restricted style (decoders/README.md 4): the same source runs interpreted and compiled. Formats:
+pcap and pcapng as in draft-ietf-opsawg-pcap and draft-ietf-opsawg-pcapng. The walks trust a proven
+boundary: they refuse a record for its length, never for its time. Only ``chain_at``, which guesses
+where records begin, looks at times (decoders/README.md 2: 16 records, each within a day of the one
+before).
 
 ``setup`` holds what is fixed for a walk, ``table`` TABLE_ROW values an interface (made by
 ``seqaudit.decoders.capture.pcapng``), ``state`` what a pcapng walk carries on; the S_, T_ and X_
@@ -68,7 +69,7 @@ STATE_SIZE = 8
 
 NO_TABLE = 2
 
-CHAIN = 16  # records that make a guess (design 3.1)
+CHAIN = 16  # records that make a guess (decoders/README.md 2)
 FOLLOWERS = 3  # records that must follow an odd one
 CUT_CHAIN = 4  # complete records that make one if the file ends inside the next
 DAY_S = 86_400

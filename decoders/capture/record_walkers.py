@@ -87,7 +87,8 @@ def is_loose(header: PcapHeader, head: bytes) -> bool:
 
 
 def first_section(head: bytes) -> pcapng.State | None:
-    """The first section and its interfaces before any packet: what a guess assumes (design 3.1)."""
+    """The first section and its interfaces before any packet: what a guess assumes
+    (decoders/README.md 2)."""
     big_endian = pcapng.read_byte_order(head)
     if big_endian is None:
         return None

@@ -1,8 +1,8 @@
 """Where the bytes of a capture come from, and the window that the kernels look through.
 
-Plain local files are read by ``preadv`` into one reused buffer (PIPELINE 2.16: mmap is slower and
-counts as memory), paths with a scheme (hdfs://, s3://, file://) are opened through ``pyarrow.fs``,
-and compressed files, pipes and standard input are read in order.
+Plain local files are read by ``preadv`` into one reused buffer (pipeline/README.md 2: mmap is
+slower and counts as memory), paths with a scheme (hdfs://, s3://, file://) are opened through
+``pyarrow.fs``, and compressed files, pipes and standard input are read in order.
 """
 
 import errno

@@ -1,6 +1,7 @@
 """What seqaudit raises when an input as a whole cannot be used; the command prints it as one line.
 
-A damaged packet or stretch is never an exception (design 4.6): it is a status, a skipped stretch.
+A damaged packet or stretch is never an exception (decoders/README.md 1): it is a status, a skipped
+stretch.
 """
 
 

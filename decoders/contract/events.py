@@ -1,4 +1,4 @@
-"""The event contract: what every decoder emits and every engine reads (design 4.1).
+"""The event contract: what every decoder emits and every engine reads (decoders/README.md 3).
 
 One row is one message, or one *run* of messages: consecutive seqnos of one stream, in order, that
 differ in nothing an engine looks at. Only signed integers, strings and binary, because Spark takes
@@ -11,7 +11,7 @@ from typing import Final
 import pyarrow as pa
 
 #: ``frame`` inside a job is ``split << FRAME_BITS | number in the split``, the number from 1;
-#: splits are numbered over the whole job in the order of the files (design 3.2).
+#: splits are numbered over the whole job in the order of the files (decoders/README.md 3).
 FRAME_BITS: Final = 40
 
 #: ``conversation`` of rows that no engine replays: accounts of pieces and names of members.

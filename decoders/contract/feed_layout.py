@@ -1,4 +1,5 @@
-"""Feeds: any datagram protocol with a number in a fixed place (design 5.5), in parsed form.
+"""Feeds: any datagram protocol with a number in a fixed place (decoders/README.md 5), in parsed
+form.
 
 ``decoders.feeds.files`` reads these from YAML, ``decoders.feeds.tables`` lays them out for the
 kernel. Everything here is frozen and picklable: ``DecodeSettings`` carries it to workers. Places,

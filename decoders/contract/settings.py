@@ -1,4 +1,4 @@
-"""What the user decides about decoding (design 4.8)."""
+"""What the user decides about decoding (replay/README.md 6)."""
 
 from dataclasses import dataclass
 

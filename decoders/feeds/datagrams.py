@@ -1,4 +1,5 @@
-"""Feeds given by the user: datagrams in, EVENTS rows out (design 5.5; PIPELINE 2.2).
+"""Feeds given by the user: datagrams in, EVENTS rows out (decoders/README.md 5; pipeline/README.md
+2).
 
 The kernel finds whose datagrams they are and keeps the open run of each stream; here its rows
 become columns and their streams get names. Open runs last from chunk to chunk, except those that

@@ -1,4 +1,4 @@
-"""Feed files: YAML in, ``feeds.Feed`` out (design 5.5, 7.4).
+"""Feed files: YAML in, ``feeds.Feed`` out (decoders/README.md 5, cli/README.md 2).
 
 The file is read as PyYAML's graph of nodes, so every error can name file, line and field, and
 nothing in it is ever executed. ``shipped`` lists the files that come with the tool; ``given`` is

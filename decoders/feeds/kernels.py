@@ -1,4 +1,5 @@
-"""Datagrams of feeds into runs, whatever their layout, in the restricted style of PIPELINE 5.
+"""Datagrams of feeds into runs, whatever their layout, in the restricted style of
+decoders/README.md 4.
 
 One entry point: ``decode``. Who a datagram belongs to is found once per pair of ends and kept in
 CHANNELS; what its fields are says the layout that ``decoders.feeds.tables`` has written into ``m``.
@@ -7,7 +8,7 @@ ends. The channel remembers its last stream, so a datagram of the usual feed cos
 of ends, one of the key, and its numbers. Streams and open runs last from call to call.
 """
 
-# ruff: noqa: SIM102, SIM109  (one comparison a line and no tuples: PIPELINE 5)
+# ruff: noqa: SIM102, SIM109  (one comparison a line and no tuples: decoders/README.md 4)
 
 #: What Python calls; the rest are helpers of these.
 ENTRY_POINTS = ("decode",)

@@ -1,4 +1,5 @@
-"""What ``infer`` takes and answers: samples, fields, layouts with their evidence (design 5.5)."""
+"""What ``infer`` takes and answers: samples, fields, layouts with their evidence
+(decoders/README.md 5)."""
 
 from dataclasses import dataclass
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which inferred destinations carry the same feed, as lines A and B (design 5.5).
+"""Which inferred destinations carry the same feed, as lines A and B (decoders/README.md 5).
 
 In: samples of destinations and the layout found in each. Out: ``Twin``, the evidence for a pair.
 Two groups are lines if they bring the same numbers at the same time with the same bytes: most

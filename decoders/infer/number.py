@@ -3,7 +3,7 @@
 In: the values of one field in arrival order, stream after stream. Out: ``Evidence``, which sorts
 every datagram into what a sequence number explains (it follows, it is ahead of a gap, late, a
 duplicate, a heartbeat) and what it does not. ``grow`` says which bytes around the lowest one are
-the same number. Plain arrays, no history (design 5.5).
+the same number. Plain arrays, no history (decoders/README.md 5).
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Which field of unrecognised datagrams is their sequence number, if any (design 5.5).
+"""Which field of unrecognised datagrams is their sequence number, if any (decoders/README.md 5).
 
 In: ``Sample``, the first bytes of one destination's datagrams. Out: ``Answer``: layouts ranked by
 their evidence, or why there is none. Every offset is tested as the lowest byte of a number of 1 to

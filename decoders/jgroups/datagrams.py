@@ -1,4 +1,4 @@
-"""JGroups over UDP: datagrams in, EVENTS rows out (jgroups.md 1 to 3; design 3.3, 4.1).
+"""JGroups over UDP: datagrams in, EVENTS rows out (jgroups.md 1 to 3; decoders/README.md 3).
 
 The kernel walks frames and builds runs as rows of integers; here those rows become columns, and
 the few objects among them (views, digests, names, lists of seqnos) are read. There is no magic

@@ -1,4 +1,5 @@
-"""The JGroups walk: UDP datagrams in, rows of integers out (jgroups.md 1 to 3; PIPELINE 5).
+"""The JGroups walk: UDP datagrams in, rows of integers out (jgroups.md 1 to 3; decoders/README.md
+4).
 
 ``decode`` takes the datagrams of one chunk in order. ``message`` reads one message and writes a row
 for it; only when the whole frame was judged (nothing on the wire says "JGroups"), ``settle`` counts
@@ -16,7 +17,7 @@ call seven machine words, and numba compiles a helper again for every constant i
 ENTRY_POINTS = ("decode",)
 
 
-# ruff: noqa: RUF059, SIM102, SIM109  (one comparison a line and no tuples: PIPELINE 5)
+# ruff: noqa: RUF059, SIM102, SIM109  (one comparison a line and no tuples: decoders/README.md 4)
 
 # Columns of an output row.
 WIDTH = 27

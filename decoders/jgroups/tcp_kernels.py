@@ -1,4 +1,4 @@
-"""Frames of a JGroups TCP stream, in the restricted style of PIPELINE 5 (jgroups.md 1.9).
+"""Frames of a JGroups TCP stream, in the restricted style of decoders/README.md 4 (jgroups.md 1.9).
 
 The file imports nothing; ``kernels`` loads it in either mode.
 """

@@ -1,11 +1,12 @@
-"""Dual-mode kernels: one source, interpreted for small captures, compiled for large (design 6.1).
+"""Dual-mode kernels: one source, interpreted for small captures, compiled for large
+(decoders/README.md 4).
 
 A kernel file is a module below ``decoders`` named ``kernels.py`` or ``*_kernels.py`` that holds
-functions in the restricted style (PIPELINE 5) and imports nothing. ``interpreted(name)``, with its
-folder as in ``jgroups.kernels``, is that module as Python runs it; ``compiled(name)`` is a second
-loading of the same file in which every function is wrapped by numba before anything calls it, so
-helpers are found as module globals in both modes. A file names its ``ENTRY_POINTS``: only these can
-be called from Python when compiled; and may name helpers ``INLINED``.
+functions in the restricted style (decoders/README.md 4) and imports nothing. ``interpreted(name)``,
+with its folder as in ``jgroups.kernels``, is that module as Python runs it; ``compiled(name)`` is a
+second loading of the same file in which every function is wrapped by numba before anything calls
+it, so helpers are found as module globals in both modes. A file names its ``ENTRY_POINTS``: only
+these can be called from Python when compiled; and may name helpers ``INLINED``.
 
 Compiling is dear (seconds a file) and done where the result is first needed: at the first call of
 an entry point, by one process at a time (others wait, and read the cache then), with Ctrl-C held
@@ -47,7 +48,7 @@ from seqaudit.decoders.kernels.cache_folders import (
 )
 
 #: Below this many expected records a capture is decoded by the interpreted kernels: loading numba
-#: and its cached code costs about as much as Python needs for them (PIPELINE 1).
+#: and its cached code costs about as much as Python needs for them (pipeline/README.md 3).
 COMPILE_FROM_RECORDS: Final = 20_000
 
 #: A process that compiles has this long to come to an end (it may be stopped); one kernel file
@@ -150,7 +151,7 @@ def _wrapped(name: str) -> Compiled:
             continue
         # Helpers are called by kernels only: without a Python wrapper each compiles faster, as all
         # do without a C wrapper and without tests for a zero divisor, which kernels make themselves
-        # (PIPELINE 5, rule 3).
+        # (decoders/README.md 4, rule 3).
         wrap = numba.njit(
             # entry points hold their helpers
             cache=keep and (key in entries or not compiler.fits()),

@@ -1,4 +1,4 @@
-"""numba for kernels: code in the style of PIPELINE 5 compiled in half the time.
+"""numba for kernels: code in the style of decoders/README.md 4 compiled in half the time.
 
 Most of that time went where kernels gain nothing (JGroups: 20 functions, 7.9 s of CPU, now 3.9):
 

@@ -1,4 +1,5 @@
-"""What numba makes slower than it need be for code in the style of PIPELINE 5, and what helps.
+"""What numba makes slower than it need be for code in the style of decoders/README.md 4, and what
+helps.
 
 Both matter at each access of a kernel (measured on the packet kernel, together 105 to 77 ns a
 packet):

@@ -1,4 +1,5 @@
-"""What a piece says about its frames: the ACCOUNT row (design 3.1, 4.5, 4.6).
+"""What a piece says about its frames: the ACCOUNT row (decoders/README.md 1, 2, replay/README.md
+5).
 
 Sums, unions and intersections only, so that several accounts of one capture can be brought together
 whatever way it was cut. Frames that are fragments are accounted by the stage that puts them

@@ -1,4 +1,4 @@
-"""IP fragments as rows: SEGMENT rows between the first stage and the second (design 4.1).
+"""IP fragments as rows: SEGMENT rows between the first stage and the second (decoders/README.md 3).
 
 A row holds the fragment's bytes in ``payload``, what its headers say in ``detail`` and its
 datagram's identity in ``carrier``.

@@ -1,4 +1,4 @@
-"""Records in the order of their times, and where the clock was set (design 4.9).
+"""Records in the order of their times, and where the clock was set (replay/README.md 3).
 
 Several queues of a network card, ``-i any`` and merged files write records a little out of order;
 a clock that is set back makes all that follows look late. Times alone cannot tell the two apart:

@@ -1,4 +1,5 @@
-"""Link layer, IP and UDP of every record, in the restricted style of PIPELINE 5 (design 3, 6.1).
+"""Link layer, IP and UDP of every record, in the restricted style of decoders/README.md 4
+(pipeline/README.md 2, decoders/README.md 4).
 
 Two entry points. ``scan``: per record it finds the IP header behind the link layer, walks the IP
 header and its extensions, checks UDP, interns both addresses and the destination port, and looks
@@ -8,7 +9,7 @@ bounded depth (``inside``). Everything is written into ``out``, field by field:
 seen them. The file imports nothing; ``kernels`` loads it in either mode.
 """
 
-# ruff: noqa: SIM109  (one comparison a line: PIPELINE 5)
+# ruff: noqa: SIM109  (one comparison a line: decoders/README.md 4)
 
 #: What Python calls; the rest are helpers of these.
 ENTRY_POINTS = ("scan", "tally")
@@ -106,7 +107,8 @@ FLOW_WORDS = 3  # key, frames, bytes on the wire
 PAIRS = 16384  # IPv4: what the last packet with this hash of its ends had; spares the tables
 PAIR_WORDS = 8  # version, protocol and port; two addresses; numbers of both and of the flow
 
-# Duplicates (design 4.1 fresh_id): what was captured within this distance of file and time before.
+# Duplicates (decoders/README.md 3 fresh_id): what was captured within this distance of file and
+# time before.
 WINDOW_BYTES = 4194304
 WINDOW_NS = 1000000000
 # A record with a whole UDP header takes 44 bytes of file or more, so 2^17 entries cover the window

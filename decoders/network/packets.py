@@ -1,4 +1,4 @@
-"""Records in, UDP datagrams out, as columns (design 3.3, 4.5, 4.6).
+"""Records in, UDP datagrams out, as columns (decoders/README.md 1, 3, replay/README.md 5).
 
 ``PacketReader`` runs the packet kernel over the records of a piece, chunk by chunk, and keeps what
 has to last between chunks: the addresses, the destinations seen and the datagrams of the last
@@ -28,7 +28,7 @@ ETHERNET: Final = 1  # LINKTYPE_ETHERNET
 
 
 class Outcome(IntEnum):
-    """What became of a frame (design 4.5 ``frames_by``)."""
+    """What became of a frame (replay/README.md 5 ``frames_by``)."""
 
     NOT_CLAIMED = 0  # by no decoder yet; counted as OTHER in the end
     DECODED = 1

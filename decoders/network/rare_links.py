@@ -1,4 +1,5 @@
-"""Link layers off the fast path: one packet at a time, where IP begins in it (design 2, 3).
+"""Link layers off the fast path: one packet at a time, where IP begins in it (CONTRIBUTING.md 2,
+3).
 
 Numbers are LINKTYPE_* of the pcap registry. What stands behind an ethertype or an LLC header is
 found by the kernel's own walk; 802.11 headers are read by dpkt. Whatever a packet holds, the answer

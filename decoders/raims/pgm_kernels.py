@@ -1,4 +1,5 @@
-"""The walk over PGM packets and the raims messages in them (raims.md 2, 3, 5; PIPELINE 5).
+"""The walk over PGM packets and the raims messages in them (raims.md 2, 3, 5; decoders/README.md
+4).
 
 ``decode`` takes the datagrams of one chunk in order. Of PGM it writes a row a packet, or one for a
 run of ODATA with consecutive sqns; of the raims messages ("CABA") in ODATA and RDATA a row for a
@@ -12,7 +13,7 @@ All tables are parts of one int64 array ``m``. Links last for the whole piece, t
 ``text`` begins with the words of the JSON; NAMES says where each is.
 """
 
-# ruff: noqa: SIM102, SIM109  (one comparison a line and no tuples: PIPELINE 5)
+# ruff: noqa: SIM102, SIM109  (one comparison a line and no tuples: decoders/README.md 4)
 
 #: Functions that Python calls; the others need no wrapper when compiled.
 ENTRY_POINTS = ("decode", "frames")

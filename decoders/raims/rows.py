@@ -1,4 +1,5 @@
-"""Rows of the PGM kernel and located messages as EVENTS rows of raims (raims.md 5, 6; design 4.1).
+"""Rows of the PGM kernel and located messages as EVENTS rows of raims (raims.md 5, 6;
+decoders/README.md 3).
 
 All raims events of a capture are one conversation, ``raims``: the observing daemon with all its
 publishers. Columns as raims uses them:

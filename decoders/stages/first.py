@@ -1,4 +1,5 @@
-"""A piece of a capture in, its events and its account out (design 3.1, 3.3, 4.5, 4.6).
+"""A piece of a capture in, its events and its account out (decoders/README.md 1, 2, 3,
+replay/README.md 5).
 
 ``decode_piece`` is the whole first stage for one piece; ``reassemble`` (of ``reassembly``) is the
 second. Neither knows Spark: they run in a worker and in the direct engine alike.
@@ -148,7 +149,7 @@ class _Streams:
 
 
 def wants_compiled(piece: Piece, settings: DecodeSettings) -> bool:
-    """Whether the kernels are compiled for this piece (PIPELINE 2.17)."""
+    """Whether the kernels are compiled for this piece (pipeline/README.md 2)."""
     if settings.compile_it is not None:
         return settings.compile_it
     if piece.size_bytes < 0:  # standard input: nobody knows

@@ -1,4 +1,4 @@
-"""IP fragments put together again (design 4.1, second stage).
+"""IP fragments put together again (decoders/README.md 3, second stage).
 
 ``Assembler`` puts SEGMENT rows of one carrier together, whoever brings them: the second stage, or
 the piece itself where it is the whole file. A completed datagram becomes an IP packet without

@@ -1,4 +1,5 @@
-"""Which decoders there are, and how a datagram finds the one that claims it (design 2, 4.8).
+"""Which decoders there are, and how a datagram finds the one that claims it (CONTRIBUTING.md 2,
+replay/README.md 6).
 
 A system adds one line to ``DECODERS``, and one to ``STREAMS`` if it runs over TCP (``streams``
 says how those are found). ``Dispatcher`` offers datagrams to the decoders in the order

@@ -1,4 +1,4 @@
-"""The second stage: what one piece could not finish alone (design 3.3, 4.1).
+"""The second stage: what one piece could not finish alone (decoders/README.md 3).
 
 SEGMENT rows of IP fragments and TCP connections become events; all other rows pass.
 """

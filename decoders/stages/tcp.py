@@ -1,4 +1,5 @@
-"""TCP in the two stages (design 3.3, 4.1): segments shipped by the first, decoded by the second.
+"""TCP in the two stages (decoders/README.md 3): segments shipped by the first, decoded by the
+second.
 
 ``Sniffer`` serves a piece of a capture. It ships the segments of flows that it recognises, gives
 those of others back to the piece's account, and tells the driver which is which: where one piece

@@ -1,4 +1,4 @@
-"""Whose connections are: the table of open TCP flows (design 3.3).
+"""Whose connections are: the table of open TCP flows (decoders/README.md 3).
 
 A flow is nobody's, or a system's, or not decided yet. It is decided by its own segments alone, in
 their order, so the first stage (which may see a part of a flow) and the second (which sees all that

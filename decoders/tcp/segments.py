@@ -1,4 +1,4 @@
-"""TCP segments of a capture as columns and as SEGMENT rows (design 3.3, 4.1).
+"""TCP segments of a capture as columns and as SEGMENT rows (decoders/README.md 3).
 
 ``SegmentFinder`` picks the segments out of packets, leaving out those of connections that are
 known to be nobody's. As rows they travel to the second stage: ``carrier`` is

@@ -1,4 +1,4 @@
-"""zenoh: batches in, EVENTS rows out (zenoh.md 1 to 7; design 3.3, 4.1).
+"""zenoh: batches in, EVENTS rows out (zenoh.md 1 to 7; decoders/README.md 3).
 
 A UDP datagram is one batch, on TCP a length stands before each (``decoders.zenoh.tcp``); from there
 on both go the same way. The kernel walks batches and builds runs; here its rows become columns, and

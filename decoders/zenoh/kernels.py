@@ -1,4 +1,4 @@
-"""The zenoh walk: batches in, rows of integers out (zenoh.md 1 to 7; PIPELINE 5).
+"""The zenoh walk: batches in, rows of integers out (zenoh.md 1 to 7; decoders/README.md 4).
 
 ``decode`` takes the batches of one chunk in order. ``walk`` reads one batch into records, one a
 message; only when the whole batch was judged (nothing on the wire says "zenoh"), ``commit`` turns
@@ -15,7 +15,7 @@ All tables are parts of one int64 array ``m``; the columns of the batches are pa
 by column.
 """
 
-# ruff: noqa: RUF059, SIM102, SIM109, SIM114  (one comparison a line: PIPELINE 5)
+# ruff: noqa: RUF059, SIM102, SIM109, SIM114  (one comparison a line: decoders/README.md 4)
 
 #: Functions that Python calls; the others need no wrapper when compiled.
 ENTRY_POINTS = ("decode", "compressed")

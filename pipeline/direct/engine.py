@@ -1,4 +1,5 @@
-"""The direct engine: the job's own functions in this process, without a JVM (design 3.6)."""
+"""The direct engine: the job's own functions in this process, without a JVM (pipeline/README.md
+3)."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing

@@ -1,4 +1,5 @@
-"""Work shared among processes of this machine, forked when there is enough of it (PIPELINE 2.17).
+"""Work shared among processes of this machine, forked when there is enough of it
+(pipeline/README.md 2).
 
 A fork has all that this process has, compiled kernels and rows in memory, so nothing is handed to
 it but the numbers of jobs: the next one whenever it is ready. It hands back Arrow batches as it

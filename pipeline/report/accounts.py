@@ -1,4 +1,4 @@
-"""Accounts of pieces, brought together per capture (design 4.6).
+"""Accounts of pieces, brought together per capture (decoders/README.md 1).
 
 Every piece says how far it read and what became of each of its frames. Sums, unions and
 intersections here do not depend on how a capture was cut.

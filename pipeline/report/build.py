@@ -1,4 +1,4 @@
-"""Results and accounts become the report (design 4.5): ``seqaudit/report/1``.
+"""Results and accounts become the report (replay/README.md 5): ``seqaudit/report/1``.
 
 Here, and nowhere before, frames become Wireshark's numbers, identities get names, and texts are
 written out. The report is sorted and holds no clock and nothing of the machine but the paths given,

@@ -1,4 +1,5 @@
-"""Results as they are held until the report is made of them: compressed, by kind (design 3.4).
+"""Results as they are held until the report is made of them: compressed, by kind
+(pipeline/README.md 2).
 
 A job of ten thousand captures has two million rows of results, a gigabyte as Arrow's columns, and
 they come by conversation while a report is sorted by capture. So rows of a kind are kept in small

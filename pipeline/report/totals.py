@@ -1,4 +1,5 @@
-"""The totals of a report, and the captures of which nobody can tell what was lost (design 4.10)."""
+"""The totals of a report, and the captures of which nobody can tell what was lost (replay/README.md
+4)."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

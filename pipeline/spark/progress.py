@@ -1,8 +1,8 @@
 """A Spark job, watched while it runs: how far it is, why it failed, and Ctrl-C.
 
 Classic Spark is polled through its status tracker while the action runs in a thread of its own,
-Spark Connect calls a handler (PIPELINE 3); both are brought to the same figure here: tasks of the
-first stage done, of those planned.
+Spark Connect calls a handler (pipeline/README.md 2); both are brought to the same figure here:
+tasks of the first stage done, of those planned.
 """
 
 import contextlib

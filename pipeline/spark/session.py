@@ -1,4 +1,4 @@
-"""Spark sessions: local ones started by us, and others reached by URL (design 3.5).
+"""Spark sessions: local ones started by us, and others reached by URL (pipeline/README.md 3).
 
 A local session costs 3 to 8 s. At the end nobody calls its ``stop()``, which takes another: its JVM
 is killed with its workers and its folder removed; it would also end with our end of its stdin, as

@@ -1,4 +1,4 @@
-"""Stretches of doubt over a whole capture, and what they make of findings (design 4.9).
+"""Stretches of doubt over a whole capture, and what they make of findings (replay/README.md 3).
 
 They are known when all of a capture was read, so findings that engines made before carry what they
 rest on, and are weighed once more here.

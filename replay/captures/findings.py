@@ -1,4 +1,5 @@
-"""Rules about captures themselves (CP), judged on the merged account of each (design 4.6)."""
+"""Rules about captures themselves (CP), judged on the merged account of each (decoders/README.md
+1)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final

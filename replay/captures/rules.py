@@ -1,4 +1,4 @@
-"""The rules about captures themselves, part of the registry (design 4.4)."""
+"""The rules about captures themselves, part of the registry (replay/README.md 3)."""
 
 from typing import Final
 
@@ -10,27 +10,27 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "The file ends in the middle of a record.",
         "The last record's header claims more bytes than the file has.",
         "Stop the capture tool before copying the file; what came after the cut is not audited.",
-        "design 4.6"),
+        "decoders/README.md 1"),
     warning(
         "CP002", "damaged-stretch",
         "Bytes in the middle of the file are no capture records and were skipped.",
         "A record header is impossible; reading goes on at the next chain of believable records.",
         "Get the file again. Losses reported around the stretch may be losses of the file.",
-        "design 3.1"),
+        "decoders/README.md 2"),
     warning(
         "CP003", "capture-dropped-packets",
         "The capturing machine says that it dropped packets: what seems lost may only be missing "
         "in the file.",
         "Drop counters of pcapng interface statistics blocks and packet blocks.",
         "Capture with a larger buffer (dumpcap -B) or a filter, or on another machine.",
-        "design 4.5"),
+        "replay/README.md 5"),
     warning(
         "CP004", "packets-cut-short",
         "Packets of our protocols were captured only in part (snap length), so messages in them "
         "are unknown.",
         "The record holds fewer bytes than were on the wire and decoding needed them.",
         "Capture with a snap length of 0 or 262144.",
-        "design 4.5"),
+        "replay/README.md 5"),
     warning(
         "CP005", "fragments-incomplete",
         "IP datagrams could not be put together again; one lost fragment loses every message of "
@@ -74,13 +74,13 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "the side away.",
         "Give --at NAME or --at IP; of two members that talk to each other the captures of both "
         "show it as well.",
-        "design 4.7"),
+        "replay/README.md 4"),
     warning(
         "CP011", "compression-damaged",
         "The compressed file ends early or is damaged; what could be unpacked was audited.",
         "The decompressor reports an error or the end of its input.",
         "Get the file again.",
-        "design 3.1"),
+        "decoders/README.md 2"),
     warning(
         "CP012", "tcp-not-captured",
         "Bytes of TCP connections were delivered but are not in the capture; the messages in them "
@@ -95,7 +95,7 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "judged.",
         "What replays or words that part raised an exception; the finding says which and where.",
         "Report it, with the capture if it can be shown; nothing is known of that part.",
-        "design 4.2"),
+        "replay/README.md 2"),
     info(
         "CP013", "out-of-order",
         "Records stand in the file in another order than that of their times; they were put in "
@@ -103,7 +103,7 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "A record is earlier than one before it, by no more than queues of a network card are "
         "apart, or the IP ids of its sender say that it was sent earlier.",
         "None is needed; capture tools that write one queue, or reordercap, keep files in order.",
-        "design 4.9"),
+        "replay/README.md 3"),
     warning(
         "CP014", "clock-stepped",
         "The capturing machine's clock was set while it captured, so durations across the step "
@@ -112,7 +112,7 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "records are ever out of order.",
         "Let the clock be slewed while capturing; findings that rest on durations across the step "
         "are likely at most.",
-        "design 4.9"),
+        "replay/README.md 3"),
     warning(
         "CP017", "captured-twice",
         "Most datagrams stand in the capture twice: it was taken at two interfaces that the same "
@@ -120,7 +120,7 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "At least a third of all datagrams have the IP id and the bytes of one shortly before.",
         "Audit the captures of each interface by themselves, together in one command; here every "
         "second one was left out.",
-        "design 4.9"),
+        "replay/README.md 3"),
     warning(
         "CP020", "vantage-contradicted",
         "The capture was taken elsewhere than --at says, so nothing is judged as at a member's "
@@ -129,5 +129,5 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "between others, or the direction or TTL of packets shows another member.",
         "Give the member at whose interface it was captured, or --at between for a mirror port; "
         "without --at the capture itself is asked.",
-        "design 4.7"),
+        "replay/README.md 4"),
 )  # fmt: skip

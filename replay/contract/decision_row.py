@@ -1,4 +1,4 @@
-"""A row of a decision table, as data: one row, one id (design 8.2)."""
+"""A row of a decision table, as data: one row, one id (CONTRIBUTING.md 4)."""
 
 from dataclasses import dataclass
 

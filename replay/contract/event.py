@@ -1,4 +1,4 @@
-"""A row of the event contract as an engine sees it (design 4.2)."""
+"""A row of the event contract as an engine sees it (replay/README.md 2)."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,5 @@
-"""Findings: what an audit says, with how sure it is and the frames that show it (design 4.3)."""
+"""Findings: what an audit says, with how sure it is and the frames that show it (replay/README.md
+3)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ class Severity(StrEnum):
 
 
 class Certainty(StrEnum):
-    """What the capture can say about it (design 4.3)."""
+    """What the capture can say about it (replay/README.md 3)."""
 
     PROVEN = "proven"
     LIKELY = "likely"
@@ -90,7 +91,7 @@ class Finding:
     rests: Rests = ON_NOTHING
 
     def detail(self) -> dict[str, Any]:
-        """The finding as a row's JSON; ranges become inclusive here (design 4.5)."""
+        """The finding as a row's JSON; ranges become inclusive here (replay/README.md 5)."""
         return {
             "rule": self.rule,
             "certainty": str(self.certainty),

@@ -1,4 +1,4 @@
-"""What a parameter of an engine is, and where its value comes from (design 4.8).
+"""What a parameter of an engine is, and where its value comes from (replay/README.md 6).
 
 A value's *origin* travels with it to the report: ``given`` (``--param``, ``--params``, a stack
 file), ``wire``, ``learned`` or ``default``. A finding that rests on a default says so.

@@ -1,4 +1,5 @@
-"""What the findings of all engines are made with: rows of results, evidence, texts (design 4.3)."""
+"""What the findings of all engines are made with: rows of results, evidence, texts
+(replay/README.md 3)."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice

@@ -1,4 +1,4 @@
-"""What a rule is (design 4.4)."""
+"""What a rule is (replay/README.md 3)."""
 
 from dataclasses import dataclass
 

@@ -14,7 +14,7 @@ Read = Callable[[bytes], tuple[str, dict[str, Any]] | None]
 
 @dataclass(frozen=True, slots=True)
 class Vantage:
-    """Where a capture was taken (design 4.7).
+    """Where a capture was taken (replay/README.md 4).
 
     Attributes:
         kind: at a member's own interface, between members (a mirror port), or not known.

@@ -77,7 +77,7 @@ class FeedEngine:
         self.homeless = 0  # numbers of repairs and requests whose stream cannot be told
 
     def feed(self, event: Event) -> None:
-        """One row (design 4.2); ``take`` is the same for many."""
+        """One row (replay/README.md 2); ``take`` is the same for many."""
         row = {name: getattr(event, name, None) for name in EVENTS.names}
         row |= {"capture": 0, "conversation": self.conversation, "payload": None}
         row |= {"kind": int(event.kind), "flags": int(event.flags)}

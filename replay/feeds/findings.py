@@ -1,4 +1,5 @@
-"""What a replayed feed says: its streams, gaps, findings FD (design 4.3, 4.5, 5.5)."""
+"""What a replayed feed says: its streams, gaps, findings FD (replay/README.md 3, 5,
+decoders/README.md 5)."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -491,7 +492,7 @@ _NO_REQUESTS: Final = Requests()
 
 
 def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -> dict[str, Any]:
-    """A stream in the report (design 4.5)."""
+    """A stream in the report (replay/README.md 5)."""
     counts = stream.counts
     recovered, lost = counts[Outcome.RECOVERED], counts[Outcome.UNRECOVERED]
     wanted = requests or _NO_REQUESTS

@@ -1,4 +1,5 @@
-"""Numbers of a feed that are known to exist and have not arrived, in bounded memory (design 3.4).
+"""Numbers of a feed that are known to exist and have not arrived, in bounded memory
+(pipeline/README.md 2).
 
 At 50 % loss every second number is a hole and nearly all stay one, at 20 % late ones nearly all are
 filled, each by one row. So holes are appended to columns that never change, with a state each; only

@@ -1,4 +1,4 @@
-"""Two lines that carry the same feed, taken as one (design 5.5).
+"""Two lines that carry the same feed, taken as one (decoders/README.md 5).
 
 Each line is a stream of its own; here is what a receiver of both gets. A number counts as arrived
 if either line brings it, or a repair does; what neither brings is the only real loss. Lines are

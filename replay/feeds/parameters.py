@@ -1,4 +1,4 @@
-"""Parameters of the feed engine (design 5.5)."""
+"""Parameters of the feed engine (decoders/README.md 5)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -15,7 +15,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = by_name(
             "repair, was overtaken; later it may have been sent again. A gap younger than this "
             "when the "
             "capture ends is open, not lost",
-            "design 4.5",
+            "replay/README.md 5",
         ),
         Parameter(
             "feed.late_numbers",
@@ -23,7 +23,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = by_name(
             "numbers",
             "a gap so far behind the highest number when the "
             "capture ends is lost, not open, unless it was asked for",
-            "design 4.5",
+            "replay/README.md 5",
         ),
         Parameter(
             "feed.restart_distance",
@@ -67,7 +67,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = by_name(
             "us",
             "a line that comes later than the other by more is reported; "
             "without it leads are only measured",
-            "design 5.5",
+            "decoders/README.md 5",
         ),
     )
 )

@@ -1,4 +1,4 @@
-"""Requests for numbers of a feed and what answered them (design 5.5).
+"""Requests for numbers of a feed and what answered them (decoders/README.md 5).
 
 Requests are unicast to a server that many receivers share, so a capture sees those that pass it. A
 request says that its sender misses the numbers; what arrived here it lost on its own way, or asked

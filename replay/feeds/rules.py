@@ -4,7 +4,7 @@ from typing import Final
 
 from seqaudit.replay.contract.rule import Rule, error, info, warning
 
-_SOURCE: Final = "design 5.5"
+_SOURCE: Final = "decoders/README.md 5"
 
 FEED: Final[tuple[Rule, ...]] = (
     warning(
@@ -12,7 +12,7 @@ FEED: Final[tuple[Rule, ...]] = (
         "Numbers of a feed were lost on the way to the place of capture and came again as repairs.",
         "A gap that a message filled which the feed's layout marks as a repair.",
         "Look at when and how much was lost; a receiver here waited for the time shown.",
-        "design 4.5, 5.5"),
+        "replay/README.md 5, decoders/README.md 5"),
     error(
         "FD002", "feed-loss-not-recovered",
         "Numbers of a feed never arrived at the place of capture.",
@@ -21,13 +21,13 @@ FEED: Final[tuple[Rule, ...]] = (
         "here: whether others had the same one, only a capture at them can say.",
         "Look whether losses come in bursts, and at the counters of interfaces, switches and "
         "socket buffers on the path.",
-        "design 4.5, 5.5"),
+        "replay/README.md 5, decoders/README.md 5"),
     info(
         "FD003", "feed-reordered",
         "Messages of a feed arrived after later ones although nothing was lost.",
         "A gap that an unmarked message filled within feed.late_ms after it showed.",
         "Nothing, if receivers wait for so long; those that wait less take it for a loss.",
-        "design 4.5, 5.5"),
+        "replay/README.md 5, decoders/README.md 5"),
     warning(
         "FD004", "feed-loss-or-lateness",
         "Numbers came so late that they may have been lost and sent again, or that somebody had "
@@ -35,7 +35,7 @@ FEED: Final[tuple[Rule, ...]] = (
         "A gap that an unmarked message filled after feed.late_ms, or after a request for it where "
         "repairs are not marked.",
         "Describe the feed's repair message in its file if it has one.",
-        "design 4.5"),
+        "replay/README.md 5"),
     info(
         "FD005", "feed-network-duplicates",
         "The network delivered datagrams of a feed twice.",
@@ -122,7 +122,7 @@ FEED: Final[tuple[Rule, ...]] = (
         "Less than feed.late_ms between its revelation and the end of the capture, and less than "
         "feed.late_numbers above it, or somebody had asked for it.",
         "Capture longer.",
-        "design 4.5"),
+        "replay/README.md 5"),
     info(
         "FD018", "feed-outage",
         "Numbers were lost in a silence: nothing of the stream came for longer than "
@@ -149,19 +149,19 @@ FEED: Final[tuple[Rule, ...]] = (
         "Messages came so far behind that nobody can tell whether their numbers were missing.",
         "More than 131,072 gaps were revealed since then.",
         "Audit a shorter capture around the time.",
-        "design 3.4"),
+        "pipeline/README.md 2"),
     error(
         "FD022", "feed-lost-on-both-lines",
         "Numbers arrived neither on line A nor on line B, nor as a repair: the only real loss.",
         "Missing on both lines, from where both have begun.",
         "Look for what the two lines share.",
-        "design 5.5"),
+        "decoders/README.md 5"),
     info(
         "FD023", "feed-lost-on-one-line",
         "Numbers were lost on one line and came on the other: no receiver of both missed them.",
         "Missing on one line, arrived on the other, from where both have begun.",
         "Look at the path of that line: until it is repaired, a loss on the other is real.",
-        "design 5.5"),
+        "decoders/README.md 5"),
     warning(
         "FD024", "feed-line-missing",
         "Of two lines that carry the same feed, one was not captured, or fell silent before the "
@@ -169,7 +169,7 @@ FEED: Final[tuple[Rule, ...]] = (
         "No message of a declared line; or none in the last feed.silence_ms or more in which the "
         "other line went on. From there on the two are not compared.",
         "Join both groups at the place of capture; look whether the line is down.",
-        "design 5.5"),
+        "decoders/README.md 5"),
     warning(
         "FD025", "feed-jitter",
         "The jitter of a stream went over the limit given.",
@@ -183,19 +183,19 @@ FEED: Final[tuple[Rule, ...]] = (
         "The 99th percentile of its lag behind the other line, over the numbers that the other "
         "brought first; judged only if feed.max_lag_us is given.",
         "Look at the path of the line that lags.",
-        "design 5.5"),
+        "decoders/README.md 5"),
     info(
         "FD027", "feed-counts-disagree",
         "Datagrams whose message blocks do not add up to the number of messages they claim.",
         "The count field against the lengths of the blocks, where the layout describes them. "
         "Numbers are counted by the count field.",
         "Look at the sender; or the payload is no message blocks, and nothing is wrong.",
-        "design 5.5"),
+        "decoders/README.md 5"),
     info(
         "FD028", "feed-request-of-unknown-stream",
         "Requests or repairs that name no group, where several streams or none could be meant; "
         "they are counted and judged nowhere.",
         "No stream, or not exactly one, with the same key fields misses the numbers.",
         "Give the session of each group a name of its own, or put the group into the messages.",
-        "design 5.5"),
+        "decoders/README.md 5"),
 )  # fmt: skip

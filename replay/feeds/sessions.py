@@ -1,4 +1,4 @@
-"""What the sessions of a feed say together (design 5.5).
+"""What the sessions of a feed say together (decoders/README.md 5).
 
 A session is part of a stream's key, so an engine sees one of them. Here, over all streams of a
 capture: of a feed that has an end of session, one that stopped without it where another went on

@@ -1,4 +1,5 @@
-"""One numbered stream of a feed, as it arrived at the place of capture (design 5.5, 4.5).
+"""One numbered stream of a feed, as it arrived at the place of capture (decoders/README.md 5,
+replay/README.md 5).
 
 Rows come in the order of the capture, cut anywhere. What is above the highest number so far may be
 taken many rows at a time; everything else goes one by one through ``_one``:

@@ -1,4 +1,4 @@
-"""When each datagram came: lead of one line over the other, and jitter (design 5.5).
+"""When each datagram came: lead of one line over the other, and jitter (decoders/README.md 5).
 
 Comes in: the records of rows (seqno, at_ns[, timestamp]), one a datagram, in the order of the
 capture. They do not depend on where runs were cut, and neither does anything here.

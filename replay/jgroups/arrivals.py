@@ -1,4 +1,5 @@
-"""What arrived of a stream at the member it is for: gaps, how they ended, copies (design 4.5).
+"""What arrived of a stream at the member it is for: gaps, how they ended, copies (replay/README.md
+5).
 
 This is about arrivals only; what the member's window made of them is the window's business.
 ``Judged`` is what the engines share, ``Arrivals`` the unicast stream; the multicast window is in

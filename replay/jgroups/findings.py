@@ -1,4 +1,5 @@
-"""Findings that UNICAST and MCAST streams share, each under a rule of its own (design 4.3)."""
+"""Findings that UNICAST and MCAST streams share, each under a rule of its own (replay/README.md
+3)."""
 
 from collections.abc import Iterable, Iterator
 

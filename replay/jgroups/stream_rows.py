@@ -1,4 +1,4 @@
-"""What the rows of UNICAST and MCAST streams have in common (design 4.5)."""
+"""What the rows of UNICAST and MCAST streams have in common (replay/README.md 5)."""
 
 from typing import Any, Final
 

@@ -1,4 +1,5 @@
-"""The receive window of a numbered stream: what is accepted, delivered, dropped (design 2).
+"""The receive window of a numbered stream: what is accepted, delivered, dropped (CONTRIBUTING.md
+2).
 
 low = highest delivered; high = highest received; a seqno is storable iff
 low < seqno <= low + capacity (jgroups.md 5.2; without a capacity, any above low).

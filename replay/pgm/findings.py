@@ -1,4 +1,5 @@
-"""What a replayed TSI says: its stream, holes as gaps, findings PG (design 4.5; raims.md 2)."""
+"""What a replayed TSI says: its stream, holes as gaps, findings PG (replay/README.md 5; raims.md
+2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace

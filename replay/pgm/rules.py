@@ -1,4 +1,4 @@
-"""The rules about PGM, part of the registry (design 4.4)."""
+"""The rules about PGM, part of the registry (replay/README.md 3)."""
 
 from typing import Final
 
@@ -54,7 +54,7 @@ PGM: Final[tuple[Rule, ...]] = (
         "Holes in the sqns of a TSI at no member's interface; who asked for them is said, as a NAK "
         "shows wherever it passes that its sender lacked the packet.",
         "Say it with --at IP.",
-        "design 4.7"),
+        "replay/README.md 4"),
     info(
         "PG008", "pgm-open-at-the-end",
         "Packets were asked for, and the capture ends before they came or were given up.",

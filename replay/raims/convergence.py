@@ -1,4 +1,4 @@
-"""Late joiners and network convergence (raims.md 9.1; raims-message-loss.txt, benefit 3).
+"""Late joiners and network convergence (raims.md 9.1; raims message loss document, benefit 3).
 
 The design promises that a late joiner verifies that a stream's time frame is later than the
 network's convergence; the shipped daemon never does. Here every join is judged: the observer's by

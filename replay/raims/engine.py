@@ -1,4 +1,5 @@
-"""The raims engine: one observing daemon with all its publishers (raims.md 15; design 4.1, 5.1).
+"""The raims engine: one observing daemon with all its publishers (raims.md 15; decoders/README.md
+3, replay/README.md 2).
 
 Events of all links come in the order of the capture. Messages go through the order of their link
 (``replay.raims.links``), then through the observer's subscription window

@@ -1,4 +1,4 @@
-"""Rows of raims with which nothing happens, without an event of each (design 3.3, 6).
+"""Rows of raims with which nothing happens, without an event of each (decoders/README.md 3, 4).
 
 Most rows are the next messages of a stream, in order on a link where nothing is missing: row 9.6 of
 the decision table, or 9.9 where a frame begins; or nobody wants them. What they change is a few

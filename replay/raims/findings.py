@@ -1,4 +1,5 @@
-"""What replayed raims traffic says: streams, tables, findings (design 4.5; raims.md 9 to 11)."""
+"""What replayed raims traffic says: streams, tables, findings (replay/README.md 5; raims.md 9 to
+11)."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace

@@ -37,7 +37,7 @@ class RotationSettings:
         tick_ns: of the daemon's timer; 0: every event is a tick.
         overhead: of an entry beside its subject, by the code.
         document_overhead: likewise by the design document.
-        document: size and time only (raims-message-loss.txt), and its accounting of memory.
+        document: size and time only (raims message loss document), and its accounting of memory.
         autoscale: by how much ``entries`` grows; 0: never.
     """
 

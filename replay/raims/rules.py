@@ -1,4 +1,4 @@
-"""The rules about raims, part of the registry (design 4.4)."""
+"""The rules about raims, part of the registry (replay/README.md 3)."""
 
 from typing import Final
 
@@ -73,7 +73,7 @@ RAIMS: Final[tuple[Rule, ...]] = (
         "A step in the numbers of one peer and message type, over point-to-point packets that are "
         "captured without a hole; what the daemon has acknowledged it had.",
         "Nothing: the daemons repeat what they need. Many of them mean a cut link or a restart.",
-        "raims.md 9.2; raims-message-loss.txt"),
+        "raims.md 9.2; raims message loss document"),
     error(
         "RA011", "loss-reported-by-peer",
         "Another daemon reports message loss to its publisher.",
@@ -101,7 +101,7 @@ RAIMS: Final[tuple[Rule, ...]] = (
         "the capture tells. Uninterrupted needs a heartbeat of the subscriber behind the message: "
         "what it tells never falls, so it bounds what was before.",
         "Wait for the next frame, or state --converged-at.",
-        "raims.md 9.1; raims-message-loss.txt"),
+        "raims.md 9.1; raims message loss document"),
     warning(
         "RA015", "time-outside-frame",
         "The first message of a time frame has a time that is not in the frame.",
@@ -122,7 +122,7 @@ RAIMS: Final[tuple[Rule, ...]] = (
         "Publisher times of the first messages of two frames; two messages with the first number "
         "of one frame and different times.",
         "Check the publisher's clock and pub-window-time.",
-        "raims-message-loss.txt; raims.md 7"),
+        "raims message loss document; raims.md 7"),
     warning(
         "RA018", "frame-from-future",
         "A time frame begins later than the capture's own time.",
@@ -135,7 +135,7 @@ RAIMS: Final[tuple[Rule, ...]] = (
         "enforce it.",
         "The parameter.",
         "Set pub-window-time to 10 seconds or more.",
-        "raims-message-loss.txt; raims.md 12"),
+        "raims message loss document; raims.md 12"),
     info(
         "RA020", "frame-not-explained",
         "A new time frame that neither age, wrap, rotation, restart nor a new subject explains.",
@@ -168,19 +168,19 @@ RAIMS: Final[tuple[Rule, ...]] = (
         "DATALOSS advisories as they must have been published to each client (at once, then once a "
         "second, by subject), beside those on its connection.",
         "Look at the daemon's log; the client goes on as if nothing was lost.",
-        "raims.md 11; raims-message-loss.txt"),
+        "raims.md 11; raims message loss document"),
     warning(
         "RA025", "advisory-wrong",
         "An RV client was told of another number of lost messages than the replay counts.",
         "Totals of the advisories by publishing host and subject.",
         "Look for traffic that the captures lack.",
-        "raims.md 11; raims-message-loss.txt"),
+        "raims.md 11; raims message loss document"),
     warning(
         "RA026", "advisories-unthrottled",
         "An RV client got two DATALOSS advisories within less than a second.",
         "Times of the advisories on one connection.",
         "Check the version of the daemon; advisories are throttled to one a second.",
-        "raims.md 11; raims-message-loss.txt"),
+        "raims.md 11; raims message loss document"),
     warning(
         "RA027", "loss-notice-missing",
         "The observed daemon never told a publisher of a loss of its messages.",

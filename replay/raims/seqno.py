@@ -1,7 +1,8 @@
-"""Arithmetic of raims seqnos: a time frame and a number in it (raims.md 7; raims-message-loss.txt).
+"""Arithmetic of raims seqnos: a time frame and a number in it (raims.md 7; raims message loss
+document).
 
 A seqno is the int64 with the same 64 bits as on the wire, which is negative from 2043 on; order is
-by (frame, base), never by the signed value (design 4.1).
+by (frame, base), never by the signed value (decoders/README.md 3).
 """
 
 from datetime import UTC, datetime

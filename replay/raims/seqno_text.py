@@ -1,4 +1,4 @@
-"""Seqnos of raims as the report prints them: unsigned, in hex (design 4.1).
+"""Seqnos of raims as the report prints them: unsigned, in hex (decoders/README.md 3).
 
 Engines count in the int64 with the same 64 bits, which is negative from 2043 on. Numbers per
 publisher and path are plain counters and stay what they are.

@@ -1,4 +1,5 @@
-"""The decision tables of raims, as data: one row, one id (raims.md 7.2, 8, 9, 11; design 8.2).
+"""The decision tables of raims, as data: one row, one id (raims.md 7.2, 8, 9, 11; CONTRIBUTING.md
+4).
 
 The id is cited where the engine implements the row, and by the tests that show it
 (``@pytest.mark.rule("raims-9.11")``).
@@ -10,7 +11,7 @@ from typing import Final
 from seqaudit.replay.contract.decision_row import Row
 
 _SUBSCRIBER: Final = "raims.md 9"
-_DOCUMENT: Final = "raims.md 9.3; raims-message-loss.txt"
+_DOCUMENT: Final = "raims.md 9.3; raims message loss document"
 _PUBLISHER: Final = "raims.md 8"
 _RELEASES: Final = "raims.md 14.1"
 _NOTICE: Final = "raims.md 10.3"

@@ -1,4 +1,5 @@
-"""Gaps: seqnos known to exist before their first arrival, and how each of them ended (design 4.5).
+"""Gaps: seqnos known to exist before their first arrival, and how each of them ended
+(replay/README.md 5).
 
 A gap is revealed by a higher seqno, by the sender's own word for its highest seqno, or by the
 receiver's own request. One ``Gap`` is a stretch revealed at one moment; parts of it may end in
@@ -46,7 +47,7 @@ class Arrival(NamedTuple):
 
 
 class Outcome(StrEnum):
-    """How seqnos of a gap ended (design 4.5)."""
+    """How seqnos of a gap ended (replay/README.md 5)."""
 
     REORDERED = "reordered"  # the original came late; nothing was lost
     RECOVERED = "recovered"  # lost, and a repair filled it

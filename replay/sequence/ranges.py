@@ -1,7 +1,8 @@
-"""Sets of seqnos as sorted, disjoint, half-open ranges, found by bisection (design 3.4).
+"""Sets of seqnos as sorted, disjoint, half-open ranges, found by bisection (pipeline/README.md 2).
 
 A capture may open hundreds of thousands of gaps; a plain list scanned for each late run is
-quadratic (PIPELINE 1: 30 s for 20,302 events). Every gap, window and request here is one of these.
+quadratic (pipeline/README.md 3: 30 s for 20,302 events). Every gap, window and request here is one
+of these.
 """
 
 from bisect import bisect_left, bisect_right
@@ -158,7 +159,7 @@ def total(ranges: Iterable[Range]) -> int:
 
 
 def inclusive(ranges: Iterable[Range]) -> list[list[int]]:
-    """Ranges as the report prints them: ``[first, last]``, both inside (design 4.5)."""
+    """Ranges as the report prints them: ``[first, last]``, both inside (replay/README.md 5)."""
     return [[first, stop - 1] for first, stop in ranges]
 
 

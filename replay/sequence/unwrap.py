@@ -1,4 +1,4 @@
-"""Sequence numbers that wrap, as plain growing integers: the one place (design 4.1).
+"""Sequence numbers that wrap, as plain growing integers: the one place (decoders/README.md 3).
 
 A number on the wire stands for all integers that are equal to it modulo its space; meant is the one
 nearest to what was seen last, and of two equally near ones the older, as the protocols compare

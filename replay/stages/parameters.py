@@ -1,4 +1,4 @@
-"""The registry of parameters: names, and values as users give them (design 4.8)."""
+"""The registry of parameters: names, and values as users give them (replay/README.md 6)."""
 
 from collections.abc import Mapping
 from typing import Final

@@ -1,4 +1,5 @@
-"""The replay stage: ordered event columns in, results out, one engine open at a time (design 3.4).
+"""The replay stage: ordered event columns in, results out, one engine open at a time
+(pipeline/README.md 2).
 
 Rows come sorted by (conversation, capture, frame, index). Pieces of a capture end runs at their
 borders; here touching runs are joined again, so an engine sees the same events however the capture

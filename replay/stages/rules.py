@@ -1,4 +1,4 @@
-"""The registry of rules: stable codes, each explained (design 4.4).
+"""The registry of rules: stable codes, each explained (replay/README.md 3).
 
 Families: CP the capture itself, PG PGM, RA raims, UC UNICAST3/4, MC MCAST/NAKACK, ZN zenoh, FD
 feeds. A code is never given to another rule, and never taken back.

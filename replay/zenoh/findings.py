@@ -1,4 +1,4 @@
-"""What a replayed zenoh session says: streams, gaps, queries, findings (design 4.5)."""
+"""What a replayed zenoh session says: streams, gaps, queries, findings (replay/README.md 5)."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""The rules about zenoh, part of the registry in ``rules`` (design 4.4)."""
+"""The rules about zenoh, part of the registry in ``rules`` (replay/README.md 3)."""
 
 from typing import Final
 

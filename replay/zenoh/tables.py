@@ -1,4 +1,4 @@
-"""The decision tables of the zenoh engine, as data: one row, one id (design 8.2).
+"""The decision tables of the zenoh engine, as data: one row, one id (CONTRIBUTING.md 4).
 
 The id is cited where the engine implements the row (without ``zenoh``) and by the tests that show
 it (``@pytest.mark.rule("zenoh S6")``). What a capture cannot show says why and has no test.

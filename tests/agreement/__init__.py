@@ -1,1 +1,1 @@
-"""What the engines report against what the real systems recorded (design 8.1)."""
+"""What the engines report against what the real systems recorded (CONTRIBUTING.md 4)."""

@@ -1,4 +1,4 @@
-"""What the recordings expect of an audit -> rule codes: the one table (design 8.1).
+"""What the recordings expect of an audit -> rule codes: the one table (CONTRIBUTING.md 4).
 
 ``EXPECTED`` answers ``expect.findings``: by which rules, where it concerns multicast at all; what
 concerns unicast is in ``expected_unicast``, and both together are the table.

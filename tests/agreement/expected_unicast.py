@@ -1,4 +1,5 @@
-"""What the recordings expect of the unicast rules; ``expected`` has the table (design 8.1)."""
+"""What the recordings expect of the unicast rules; ``expected`` has the table (CONTRIBUTING.md
+4)."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping

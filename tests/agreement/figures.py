@@ -1,4 +1,5 @@
-"""The figures: for every capture of a scenario, what we report beside what is true (design 8.1)."""
+"""The figures: for every capture of a scenario, what we report beside what is true (CONTRIBUTING.md
+4)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The unicast figures: ``derived_from_captures.unicast`` beside the report (design 8.1).
+"""The unicast figures: ``derived_from_captures.unicast`` beside the report (CONTRIBUTING.md 4).
 
 The truth has one entry a pair "S>R"; S's capture shows what it sent and what reached it, R's what
 arrived and what it sent back, a mirror everything that was sent.

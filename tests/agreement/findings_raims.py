@@ -1,4 +1,4 @@
-"""Findings of a report on a raims recording, beside what happened in it (design 8.1).
+"""Findings of a report on a raims recording, beside what happened in it (CONTRIBUTING.md 4).
 
 What the switch dropped, held up and doubled, by PGM number; what the daemons counted; what the
 clients published and got. A slow reader of PGM says which copies came after all.

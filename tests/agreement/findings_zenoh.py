@@ -1,4 +1,4 @@
-"""Findings of a report on a zenoh recording, beside what happened in it (design 8.1)."""
+"""Findings of a report on a zenoh recording, beside what happened in it (CONTRIBUTING.md 4)."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any

@@ -23,7 +23,7 @@ from tests.agreement import statements
 from tests.agreement.findings_raims import Happened, finding_figures, read_data
 from tests.agreement.rows import EVERYTHING, Hints, Row
 
-#: Why a figure may be unknown (design 8.1).
+#: Why a figure may be unknown (CONTRIBUTING.md 4).
 ENCRYPTED: Final = "the link is encrypted (raims.md 4, 13)"
 NEVER_SENT: Final = "messages that never left the daemon are in no capture (raims.md 4)"
 

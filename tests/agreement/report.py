@@ -1,4 +1,4 @@
-"""What the report says: the only place here that knows its keys (design 4.5)."""
+"""What the report says: the only place here that knows its keys (replay/README.md 5)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

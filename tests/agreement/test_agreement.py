@@ -1,4 +1,5 @@
-"""Right means agreeing with the real system (design 8.1): every figure of every recorded run."""
+"""Right means agreeing with the real system (CONTRIBUTING.md 4): every figure of every recorded
+run."""
 
 import subprocess
 import sys

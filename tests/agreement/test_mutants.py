@@ -1,4 +1,4 @@
-"""Mutants of findings: a report that is spoilt in one place no longer agrees (design 8.1).
+"""Mutants of findings: a report that is spoilt in one place no longer agrees (CONTRIBUTING.md 4).
 
 Each mutation is applied to the report of a fixture, as the command makes it; the comparison must
 turn different. What a mutation finds nothing to spoil in would show nothing, and fails.

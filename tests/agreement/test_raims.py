@@ -1,4 +1,5 @@
-"""raims agrees with the real daemons (design 8.1): every figure of every recorded scenario."""
+"""raims agrees with the real daemons (CONTRIBUTING.md 4): every figure of every recorded
+scenario."""
 
 from collections import Counter
 from functools import cache

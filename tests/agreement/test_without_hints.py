@@ -1,4 +1,5 @@
-"""Captures alone: nobody says where they were taken, and no parameters are given (design 8.1).
+"""Captures alone: nobody says where they were taken, and no parameters are given (CONTRIBUTING.md
+4).
 
 A place that is inferred is the true one, and then every figure agrees as it does where it is given;
 where it stays unknown, the laws of findings, gap rows and totals hold all the same.

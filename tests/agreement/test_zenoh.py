@@ -1,4 +1,5 @@
-"""zenoh agrees with the real system (design 8.1): every figure of every recorded scenario."""
+"""zenoh agrees with the real system (CONTRIBUTING.md 4): every figure of every recorded
+scenario."""
 
 import json
 import shutil

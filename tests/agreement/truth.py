@@ -2,7 +2,7 @@
 
 Everything here comes from ``truth.json`` and, for the map from seqno to application counter, from
 the sender's own capture read by the slow decoder in ``wire.py``. Nothing comes from the code under
-test (design 8.1).
+test (CONTRIBUTING.md 4).
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Which figure may be unknown at which vantage: the one table (design 8.1).
+"""Which figure may be unknown at which vantage: the one table (CONTRIBUTING.md 4).
 
 A figure that the report calls unknown (null) is counted under the reason of the first entry that
 fits. Where none fits, unknown is a difference. An entry allows null, it does not excuse a value: a

@@ -12,7 +12,8 @@ from tests.agreement.happened_zenoh import Happened, Identity
 from tests.agreement.report import ABSENT
 from tests.agreement.rows import Row
 
-#: Why a figure may be unknown; a figure that is unknown for another reason fails (design 8.1).
+#: Why a figure may be unknown; a figure that is unknown for another reason fails (CONTRIBUTING.md
+#: 4).
 NOT_HERE: Final = "what is delivered is visible at the subscriber's interface only (zenoh.md 11)"
 BEGAN_LATER: Final = zenoh_findings.BEGAN_LATER
 CUT: Final = "samples were cut off by snap length"

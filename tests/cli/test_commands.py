@@ -1,4 +1,4 @@
-"""The commands as a shell sees them: output, exit codes, bad input (design 7)."""
+"""The commands as a shell sees them: output, exit codes, bad input (cli/README.md 1)."""
 
 import gzip
 import json

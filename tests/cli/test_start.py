@@ -1,4 +1,5 @@
-"""What a quick look costs at its start: nothing that it has no use for is imported (design 3.6)."""
+"""What a quick look costs at its start: nothing that it has no use for is imported
+(pipeline/README.md 3)."""
 
 import json
 import subprocess

@@ -1,7 +1,7 @@
 """What the findings of a report claim, and whether those of another report imply it.
 
-The law (design 4.9): taking anything away from a capture never makes a new proven finding. New is
-what the whole capture does not prove: a rule of a stream, seqnos, or a larger count.
+The law (replay/README.md 3): taking anything away from a capture never makes a new proven finding.
+New is what the whole capture does not prove: a rule of a stream, seqnos, or a larger count.
 """
 
 import re

@@ -1,7 +1,7 @@
 """What a report says otherwise than that of the whole capture where it should be the same.
 
-Without a vantage, figures are the same or null (design 4.10); files that were written in turns are
-one capture, in whatever order they are given.
+Without a vantage, figures are the same or null (replay/README.md 4); files that were written in
+turns are one capture, in whatever order they are given.
 """
 
 from collections.abc import Iterator, Mapping

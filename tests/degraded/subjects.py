@@ -1,4 +1,4 @@
-"""The recordings below a folder, and the captures that their truth names (design 8.1)."""
+"""The recordings below a folder, and the captures that their truth names (CONTRIBUTING.md 4)."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

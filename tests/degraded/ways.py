@@ -1,4 +1,4 @@
-"""The ways in which a capture is spoiled (design 4.9): each takes something away from it.
+"""The ways in which a capture is spoiled (replay/README.md 3): each takes something away from it.
 
 A way has choices, each of which is one spoiled capture and has a text that names it. What is random
 is drawn from a generator seeded by that text, so that a text is enough to make it again.

@@ -1,4 +1,5 @@
-"""However a command is told to end, it ends soon and leaves nothing behind (design 3.5, 7.1)."""
+"""However a command is told to end, it ends soon and leaves nothing behind (pipeline/README.md 3,
+cli/README.md 1)."""
 
 import os
 import signal

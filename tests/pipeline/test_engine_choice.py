@@ -1,4 +1,5 @@
-"""Which engine answers: Spark for what is worth a job or where a place is named (design 3.6)."""
+"""Which engine answers: Spark for what is worth a job or where a place is named (pipeline/README.md
+3)."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Feeds from capture to report: cut anywhere, kept as events, in IP fragments (design 8.2)."""
+"""Feeds from capture to report: cut anywhere, kept as events, in IP fragments (CONTRIBUTING.md
+4)."""
 
 import struct
 from dataclasses import replace

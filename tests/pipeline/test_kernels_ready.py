@@ -1,4 +1,4 @@
-"""Which kernels a capture needs, seen before any is compiled (PIPELINE 2.15)."""
+"""Which kernels a capture needs, seen before any is compiled (pipeline/README.md 2)."""
 
 from pathlib import Path
 

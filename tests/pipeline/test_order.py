@@ -1,4 +1,5 @@
-"""Records out of order, clocks that are set, and captures that hold all twice (design 4.9)."""
+"""Records out of order, clocks that are set, and captures that hold all twice (replay/README.md
+3)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace

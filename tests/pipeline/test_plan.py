@@ -1,4 +1,4 @@
-"""Planning: inputs to pieces and tasks (design 3.1)."""
+"""Planning: inputs to pieces and tasks (decoders/README.md 2)."""
 
 import io
 import struct

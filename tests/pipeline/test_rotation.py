@@ -1,4 +1,5 @@
-"""Which files are one capture that was written in turns, and in which order (design 4.1)."""
+"""Which files are one capture that was written in turns, and in which order (decoders/README.md
+3)."""
 
 from collections.abc import Sequence
 from itertools import pairwise, permutations

@@ -1,4 +1,4 @@
-"""Cutting a zenoh capture anywhere changes nothing in the report (design 8.2)."""
+"""Cutting a zenoh capture anywhere changes nothing in the report (CONTRIBUTING.md 4)."""
 
 import struct
 from pathlib import Path

@@ -1,4 +1,5 @@
-"""Rows of a table undone in the engine: what ``test_*_mutants`` of all systems share (design 8.2).
+"""Rows of a table undone in the engine: what ``test_*_mutants`` of all systems share
+(CONTRIBUTING.md 4).
 
 The rows are code, so a mutant is a piece of the engine's text and what stands in its place; the
 tests of the row are called with it.

@@ -1,4 +1,4 @@
-"""What a replayed multicast cluster says (design 4.3, 4.5)."""
+"""What a replayed multicast cluster says (replay/README.md 3, 5)."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -341,7 +341,8 @@ class _Reporter(WindowReporter):
     # -- judged rules and parameters -------------------------------------------------------------
 
     def _judged(self) -> Iterator[Result]:
-        """Which rules were judged here; a clean capture says what was checked (design 4.5)."""
+        """Which rules were judged here; a clean capture says what was checked (replay/README.md
+        5)."""
         at_member = self.engine.vantage.kind == MEMBER
         received = any(s.receiver is not None for s in self.engine.streams.values())
         sent = any(s.passing is not None for s in self.engine.streams.values()) and at_member

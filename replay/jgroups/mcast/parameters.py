@@ -59,7 +59,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = by_name(
             "ms",
             "a new seqno within this time of the ACK that made "
             "room proves that the sender had been blocked",
-            "design 5.3",
+            "replay/README.md 2",
         ),
     )
 )

@@ -2,7 +2,7 @@
 
 Replays jgroups.md 5.4, and 5.5 for NAKACK2, which has the same exchange (N1, N9); the rows are
 those of ``seqaudit.replay.jgroups.mcast.tables``. How the part of a gap that an arrival fills has
-ended (design 4.5), first row that fits:
+ended (replay/README.md 5), first row that fits:
 
     #   arrival                                                         outcome
     A1  XMIT_RSP to this member                                         recovered

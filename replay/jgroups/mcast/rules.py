@@ -1,4 +1,4 @@
-"""The rules about MCAST and NAKACK, part of the registry (design 4.4)."""
+"""The rules about MCAST and NAKACK, part of the registry (replay/README.md 3)."""
 
 from typing import Final
 
@@ -90,7 +90,7 @@ MCAST: Final[tuple[Rule, ...]] = (
         "The gap was filled before anybody can have asked, or by a datagram that is older by its "
         "IP id than the one that revealed the gap.",
         "Nothing unless it provokes requests (MC013).",
-        "jgroups.md 6, design 4.5"),
+        "jgroups.md 6, replay/README.md 5"),
     info(
         "MC012", "sent-out-of-order",
         "The sender put seqnos on the wire out of order (several threads, send_atomically off).",

@@ -1,4 +1,4 @@
-"""The rows that describe multicast streams: summaries and gaps (design 4.5)."""
+"""The rows that describe multicast streams: summaries and gaps (replay/README.md 5)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The decision tables of the MCAST engine, as data: one row, one id (design 8.2).
+"""The decision tables of the MCAST engine, as data: one row, one id (CONTRIBUTING.md 4).
 
 The id is cited where the engine implements the row and by the tests that show it
 (``@pytest.mark.rule("S6")``), so the way from row to code to test is one search. What a passive

@@ -1,4 +1,4 @@
-"""What the replayed unicast connections of a cluster say (design 4.3, 4.5)."""
+"""What the replayed unicast connections of a cluster say (replay/README.md 3, 5)."""
 
 from collections.abc import Iterator
 from itertools import groupby, islice
@@ -815,7 +815,8 @@ class _Reporter(WindowReporter):
     # -- judged rules ------------------------------------------------------------------------------
 
     def _judged(self) -> Iterator[Result]:
-        """Which rules were judged here; a clean capture says what was checked (design 4.5)."""
+        """Which rules were judged here; a clean capture says what was checked (replay/README.md
+        5)."""
         roles = {role_of(pair) for pair in self.engine.pairs.values()}
         member = self.engine.vantage.kind == MEMBER
         where = f"the capture was taken {self.engine.vantage.kind}, at no member"

@@ -36,7 +36,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = by_name(
             500,
             "ms",
             "the UNICAST3 document's minimum time between two acks; the shipped code has none",
-            'unicast3.txt, "Design"',
+            'UNICAST3 document, "Design"',
         ),
         Parameter(
             "unicast.conn_expiry_timeout_ms",
@@ -83,7 +83,7 @@ PARAMETERS: Final[Mapping[str, Parameter]] = by_name(
             "ms",
             "a new seqno within this time of the ACK that "
             "made room proves that the sender had been blocked",
-            "design 5.2",
+            "replay/README.md 2",
         ),
     )
 )

@@ -1,4 +1,4 @@
-"""The rules about UNICAST3 and UNICAST4, part of the registry in ``rules`` (design 4.4)."""
+"""The rules about UNICAST3 and UNICAST4, part of the registry in ``rules`` (replay/README.md 3)."""
 
 from typing import Final
 
@@ -34,7 +34,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "acknowledged, or resends of seqno 1; whether the message or its ACK was lost cannot be "
         "told there.",
         "Nothing if it is rare; it costs one round trip, or one to two ticks.",
-        "jgroups.md 4.3, 4.4; unicast3.txt, \"Motivation\""),
+        "jgroups.md 4.3, 4.4; UNICAST3 document, \"Motivation\""),
     info(
         "UC004", "last-message-resent",
         "The highest message was resent at ticks because no ACK for it came: it, or its ACKs, "
@@ -44,7 +44,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "is not in the capture. Whether the message or its ACK was lost or late needs both ends; a "
         "receiver alone cannot tell the resend of a lost last message from a late send.",
         "Compare with a capture at the receiver: a first copy there is late or lost here.",
-        "jgroups.md 4.3 \"tick\", 6 \"lost last message\"; unicast3.txt, \"Design\""),
+        "jgroups.md 4.3 \"tick\", 6 \"lost last message\"; UNICAST3 document, \"Design\""),
     info(
         "UC005", "unicast-needless-retransmission",
         "Messages were sent again to a receiver that had them.",
@@ -67,7 +67,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "At the sender: int32(timestamp - last accepted) <= 0; proven beyond the 20 ms within "
         "which a capturing machine may exchange two frames.",
         "Look for reordering on the path.",
-        "jgroups.md 4.2, 4.3; unicast3-sync.txt"),
+        "jgroups.md 4.2, 4.3; UNICAST3-SYNC document"),
     info(
         "UC008", "stale-ack-ignored",
         "A stale ACK covered messages that the receiver may not have any more; it was rightly "
@@ -75,7 +75,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "At the sender: an ACK out of order by its timestamp, above the acknowledged level. Proven "
         "if the sender then resends what the ACK covers.",
         "Nothing: the timestamps have done their work.",
-        "jgroups.md 4.2, 6; unicast3-sync.txt"),
+        "jgroups.md 4.2, 6; UNICAST3-SYNC document"),
     error(
         "UC009", "stale-ack-honoured",
         "The sender obeyed a stale ACK and purged messages that the receiver does not have "
@@ -83,7 +83,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "At the sender: an ACK out of order by its timestamp, and repeated requests for what only "
         "it covers stay without a copy.",
         "Use a release from 3.5.1 on; nothing repairs this connection but a new one.",
-        "jgroups.md 6 \"stale ACK accepted\"; unicast3-sync.txt"),
+        "jgroups.md 6 \"stale ACK accepted\"; UNICAST3-SYNC document"),
     error(
         "UC010", "purged-before-delivery",
         "The sender has purged messages that the receiver still asks for; they are lost "
@@ -92,7 +92,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "copy. At the receiver: the same, after it had acknowledged them with an earlier window of "
         "the connection.",
         "Use a release from 3.5.1 on.",
-        "jgroups.md 6 \"purge before delivery\"; unicast3-sync.txt, \"Issue\""),
+        "jgroups.md 6 \"purge before delivery\"; UNICAST3-SYNC document, \"Issue\""),
     error(
         "UC011", "endless-requests",
         "The same messages are asked for again and again and no copy comes (JGRP-1873).",
@@ -106,13 +106,13 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "A receiver had no window for a connection and asked for its first message.",
         "A SEND_FIRST_SEQNO.",
         "See UC003 and UC015 for why.",
-        "jgroups.md 4.4; unicast3-sync.txt"),
+        "jgroups.md 4.4; UNICAST3-SYNC document"),
     warning(
         "UC013", "send-first-seqno-storm",
         "SEND_FIRST_SEQNO were sent more often than sync_min_interval allows (JGRP-1874).",
         "Two to the same peer closer than 80 % of unicast.sync_min_interval_ms less 50 ms.",
         "Check sync_min_interval of the receiver; releases before 3.5.1 have none.",
-        "jgroups.md 4.4, 6; unicast3-sync.txt (JGRP-1874)"),
+        "jgroups.md 4.4, 6; UNICAST3-SYNC document (JGRP-1874)"),
     warning(
         "UC014", "send-first-seqno-unanswered",
         "A SEND_FIRST_SEQNO was not answered although the sender had unacknowledged messages.",
@@ -130,7 +130,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "than an earlier one and numbered after it, or by a request for what it had acknowledged.",
         "Give both ends the same conn_expiry_timeout and conn_close_timeout; look for "
         "asymmetric views.",
-        "jgroups.md 4.4, 6; unicast3-sync.txt, \"Issue\""),
+        "jgroups.md 4.4, 6; UNICAST3-SYNC document, \"Issue\""),
     warning(
         "UC016", "send-first-seqno-wrongly-answered",
         "The answer to a SEND_FIRST_SEQNO was not the lowest unacknowledged message.",
@@ -154,14 +154,14 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "unicast.capacity is given).",
         "Look at the receiving process: garbage collection, thread pool, CPU; over TCP the tick "
         "may wait for a connection to a member that is not there.",
-        "jgroups.md 4.4; unicast3.txt, \"guaranteed max time\""),
+        "jgroups.md 4.4; UNICAST3 document, \"guaranteed max time\""),
     warning(
         "UC019", "resend-overdue",
         "The highest unacknowledged message was not resent within the guaranteed time.",
         "At the sender: acked < sent without change for more than two ticks, with 20 % and 50 ms "
         "of tolerance, and no resend, though the member sends other messages.",
         "Look at the sending process: garbage collection, CPU.",
-        "jgroups.md 4.3 \"tick\"; unicast3.txt, \"guaranteed max time\""),
+        "jgroups.md 4.3 \"tick\"; UNICAST3 document, \"guaranteed max time\""),
     info(
         "UC020", "connection-closed",
         "A connection was closed by its sender.",
@@ -238,7 +238,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "The gap was filled before anybody can have asked, or by a datagram that is older by its "
         "IP id than the one that revealed the gap.",
         "Nothing unless it provokes requests.",
-        "jgroups.md 6, design 4.5"),
+        "jgroups.md 6, replay/README.md 5"),
     warning(
         "UC031", "unicast-request-unanswered",
         "A sender that had the messages did not answer a request for them.",
@@ -283,7 +283,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "There was an ACK for every one or two messages.",
         "At least 50 ACKs and fewer than two messages for each.",
         "Raise ack_threshold, or let the sender bundle messages.",
-        "jgroups.md 6 \"ack traffic ratio\"; unicast3.txt, \"Motivation\""),
+        "jgroups.md 6 \"ack traffic ratio\"; UNICAST3 document, \"Motivation\""),
     info(
         "UC038", "ack-of-other-connection",
         "ACKs came for a connection that is not the current one; they are rightly ignored.",
@@ -318,7 +318,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "unicast.min_ack_interval_ms less 50 ms; judged only by the documents' rules, because the "
         "shipped code has no minimum.",
         "Nothing: the shipped code acknowledges at ticks and at ack_threshold.",
-        "unicast3.txt, \"Design\""),
+        "UNICAST3 document, \"Design\""),
     info(
         "UC043", "needless-resends-by-both-ends",
         "Messages were sent again after they had arrived, as the captures of both ends show.",
@@ -334,7 +334,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "one. At the sender: it is answered with the message of the answer before, with nothing "
         "acknowledged in between; whether that answer was lost cannot be told there.",
         "Nothing if it is rare; else see UC013.",
-        "unicast3-sync.txt, \"Goals\" (JGRP-1874)"),
+        "UNICAST3-SYNC document, \"Goals\" (JGRP-1874)"),
     info(
         "UC045", "unicast-retransmit-efficiency",
         "Most resent copies were of messages that the receiver had.",

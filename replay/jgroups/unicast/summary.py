@@ -1,4 +1,4 @@
-"""The rows that describe unicast connections: streams, gaps, connections (design 4.5)."""
+"""The rows that describe unicast connections: streams, gaps, connections (replay/README.md 5)."""
 
 from typing import Any, Final
 

@@ -1,4 +1,4 @@
-"""The decision tables of the UNICAST engine, as data: one row, one id (design 8.2).
+"""The decision tables of the UNICAST engine, as data: one row, one id (CONTRIBUTING.md 4).
 
 The id is cited where the engine implements the row and by the tests that show it
 (``@pytest.mark.rule("unicast A6")``). What a passive capture cannot show says why and has no test.
@@ -35,8 +35,8 @@ from typing import Final
 
 from seqaudit.replay.contract.decision_row import Row
 
-_UNICAST3: Final = "unicast3.txt"
-_SYNC: Final = "unicast3-sync.txt"
+_UNICAST3: Final = "UNICAST3 document"
+_SYNC: Final = "UNICAST3-SYNC document"
 _SENDER: Final = "jgroups.md 4.3"
 _RECEIVER: Final = "jgroups.md 4.4"
 _PROOF: Final = "jgroups.md 6"

@@ -1,4 +1,4 @@
-"""Tables: fixed width, no colour, whole text; and narrow terminals (STYLE, design 7.2)."""
+"""Tables: fixed width, no colour, whole text; and narrow terminals (cli/README.md 2)."""
 
 import io
 import textwrap

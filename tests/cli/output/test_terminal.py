@@ -1,4 +1,4 @@
-"""Progress and notes on stderr (design 7.2)."""
+"""Progress and notes on stderr (cli/README.md 2)."""
 
 import io
 import sys

@@ -1,4 +1,4 @@
-"""Nothing from a wire reaches a terminal as anything but visible text (design 7.4)."""
+"""Nothing from a wire reaches a terminal as anything but visible text (cli/README.md 2)."""
 
 import unicodedata
 

@@ -72,7 +72,7 @@ Read = Callable[[Piece], Reader]
 
 
 def run(pieces: Sequence[Piece], read: Read | None = None) -> Job:
-    """Guess, settle, run again; after two such runs walk the headers (design 3.1)."""
+    """Guess, settle, run again; after two such runs walk the headers (decoders/README.md 2)."""
     make = read or small_reader
     current = list(pieces)
     for runs in range(1, 5):

@@ -1,4 +1,5 @@
-"""Splits with proof: wherever a capture is cut, it is read as in one piece (design 3.1)."""
+"""Splits with proof: wherever a capture is cut, it is read as in one piece (decoders/README.md
+2)."""
 
 from pathlib import Path
 

@@ -732,7 +732,8 @@ def test_pieces_are_plain_values() -> None:
 
 
 def test_each_entry_point_is_compiled_once(tmp_path: Path) -> None:
-    """Compile time is a budget (design 6.1): bytes and buffers must not become two signatures."""
+    """Compile time is a budget (decoders/README.md 4): bytes and buffers must not become two
+    signatures."""
     module = kernels.compiled("capture.record_kernels")
     for name in ("damaged-header.pcap", "interfaces.pcapng", "resolutions.pcapng"):
         path = write(tmp_path, CAPTURES[name](), name)

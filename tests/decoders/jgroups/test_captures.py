@@ -132,7 +132,7 @@ def test_no_jgroups_is_seen_in_captures_of_other_systems(system: str) -> None:
         assert not any(row["account"]["sureness"] for row in rows if "account" in row), path.name
 
 
-@pytest.mark.rule("PIPELINE 5")
+@pytest.mark.rule("decoders/README.md 4")
 @pytest.mark.parametrize("name", ["n4-loss-1", "u3-stale-ack-fixed-1", "v35-u3-loss-1"])
 def test_both_modes_give_the_same_rows(name: str) -> None:
     path = FIXTURES / name / "B.pcap"

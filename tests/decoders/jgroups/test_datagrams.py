@@ -49,10 +49,10 @@ from tests.decoders.jgroups.builders import (
 FORCED: Final = DecodeSettings(decode_as=(("udp", 7800, "jgroups"),))
 RUN: Final = ("seqno", "stop_seqno", "count", "frame", "last_frame", "fresh_id", "last_fresh_id")
 
-# Runs (design 3.3)
+# Runs (decoders/README.md 3)
 
 
-@pytest.mark.rule("design 3.3")
+@pytest.mark.rule("decoders/README.md 3")
 def test_consecutive_seqnos_of_a_stream_are_one_row_over_frames_and_lists() -> None:
     frames = [
         single(msg4(1)),
@@ -85,7 +85,7 @@ DIGEST: Final = single(
 )
 
 
-@pytest.mark.rule("design 3.3")
+@pytest.mark.rule("decoders/README.md 3")
 @pytest.mark.parametrize(
     "between",
     [
@@ -108,7 +108,7 @@ def test_a_run_ends_where_the_engine_must_order_something_against_it(between: by
     assert rows[-1] == (seqno, 1, A)
 
 
-@pytest.mark.rule("design 3.3")
+@pytest.mark.rule("decoders/README.md 3")
 @pytest.mark.parametrize(
     ("between", "runs"),
     [
@@ -156,7 +156,7 @@ def test_other_flags_end_a_unicast_run() -> None:
     assert rows == [(1, 2, Flag.REFUSED), (3, 1, Flag.ALONE)]
 
 
-@pytest.mark.rule("design 3.3")
+@pytest.mark.rule("decoders/README.md 3")
 @given(st.lists(st.tuples(st.sampled_from([A, B]), st.integers(1, 6), st.sampled_from([0, OOB])),
                 max_size=30))  # fmt: skip
 @settings(max_examples=60, deadline=None)
@@ -175,7 +175,7 @@ def test_runs_are_what_joining_neighbours_gives(sent: list[tuple[str, int, int]]
     assert rows == [tuple(run) for run in expected]
 
 
-@pytest.mark.rule("PIPELINE 5")
+@pytest.mark.rule("decoders/README.md 4")
 def test_a_full_table_loses_nothing() -> None:
     members = [C[:-4] + f"{n:04x}" for n in range(12_000)]
     assert len(members) > wire.MAX_MEMBERS
@@ -185,7 +185,7 @@ def test_a_full_table_loses_nothing() -> None:
     assert told == members
 
 
-@pytest.mark.rule("PIPELINE 5")
+@pytest.mark.rule("decoders/README.md 4")
 def test_a_full_output_loses_nothing() -> None:
     """Every second seqno, so every message is a row, more of them than the output holds."""
     frames = [listed(*[message(msg4(n), tp()) for n in range(0, 3600, 2)])] * 20
@@ -195,7 +195,7 @@ def test_a_full_output_loses_nothing() -> None:
     assert rows == [(frame, n, 2 * n, 1) for frame in range(1, 21) for n in range(1800)]
 
 
-@pytest.mark.rule("PIPELINE 5")
+@pytest.mark.rule("decoders/README.md 4")
 @pytest.mark.parametrize(
     "part",
     [
@@ -223,7 +223,7 @@ def test_the_largest_datagram_fits_into_empty_tables(part: bytes) -> None:
     assert sum(n for words in known.values() for n in words.values()) == 2 * count + 1
 
 
-@pytest.mark.rule("PIPELINE 5")
+@pytest.mark.rule("decoders/README.md 4")
 def test_a_full_table_of_streams_ends_all_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wire, "MAX_STREAMS", 2)
     decoded = Decoded([single(msg4(n), by=by) for n in (1, 2) for by in (A, B, C)])
@@ -232,7 +232,7 @@ def test_a_full_table_of_streams_ends_all_runs(monkeypatch: pytest.MonkeyPatch) 
     ]
 
 
-# Recognition (design 4.8, jgroups.md 1.7)
+# Recognition (replay/README.md 6, jgroups.md 1.7)
 
 
 @pytest.mark.rule("jgroups.md 1.7")
@@ -265,13 +265,13 @@ def test_what_is_not_certainly_jgroups_is_left_alone_unless_forced(payload: byte
         assert sum(forced.account["sureness"].values()) == 1
 
 
-@pytest.mark.rule("design 4.8")
+@pytest.mark.rule("replay/README.md 6")
 def test_a_port_of_another_system_is_not_looked_at() -> None:
     other = DecodeSettings(decode_as=(("udp", 7800, "feed"), ("tcp", 45588, "jgroups")))
     assert Decoded([single(msg4(1))], other).outcome == [Outcome.NOT_CLAIMED]
 
 
-@pytest.mark.rule("design 4.8")
+@pytest.mark.rule("replay/README.md 6")
 def test_a_frame_that_another_decoder_has_claimed_is_left_alone() -> None:
     given_ = datagrams([single(msg4(1))])
     given_.outcome[:] = Outcome.DECODED
@@ -286,10 +286,10 @@ def test_a_list_with_a_cluster_name_is_certain_only_when_whole() -> None:
     assert decoded.account["messages_by"] == {"jgroups": {"FD_ALL": 1}}
 
 
-# Cut and damaged frames (design 4.6)
+# Cut and damaged frames (decoders/README.md 1)
 
 
-@pytest.mark.rule("design 4.6")
+@pytest.mark.rule("decoders/README.md 1")
 def test_a_message_whose_payload_was_cut_by_the_snap_length_is_still_an_event() -> None:
     frame = listed(message(msg4(1), tp()), message(msg4(2), tp(), payload=sized(bytes(100))))
     decoded = Decoded([frame], cut=60)
@@ -300,7 +300,7 @@ def test_a_message_whose_payload_was_cut_by_the_snap_length_is_still_an_event() 
     assert [row["size"] for row in decoded.rows if "seqno" in row] == [sizes]
 
 
-@pytest.mark.rule("design 4.6")
+@pytest.mark.rule("decoders/README.md 1")
 @pytest.mark.parametrize("cut", range(1, 60))
 def test_a_cut_frame_is_truncated_and_the_same_bytes_alone_are_malformed(cut: int) -> None:
     frame = listed(message(msg4(1), tp()), message(msg4(2), tp()), message(msg4(3), tp()))
@@ -311,7 +311,7 @@ def test_a_cut_frame_is_truncated_and_the_same_bytes_alone_are_malformed(cut: in
     assert alone.account["undecoded"] == short.account["undecoded"] == {}
 
 
-@pytest.mark.rule("design 4.6")
+@pytest.mark.rule("decoders/README.md 1")
 def test_an_object_cut_by_the_snap_length_is_no_fault_of_the_frame() -> None:
     asked = b"\1" + i16(15) + bits([5], 5, 65)
     frame = single(header(48, 82, b"\3"), to=B, kind=OBJECT, payload=asked)
@@ -320,7 +320,7 @@ def test_an_object_cut_by_the_snap_length_is_no_fault_of_the_frame() -> None:
     assert (decoded.outcome, decoded.account["undecoded"]) == ([Outcome.TRUNCATED], {})
 
 
-@pytest.mark.rule("design 4.1")
+@pytest.mark.rule("decoders/README.md 3")
 def test_flags_of_the_datagram_and_its_ip_id_reach_the_row() -> None:
     given_ = datagrams([single(msg4(1)), single(msg4(2))], flags=Flag.MULTICAST)
     given_.flags[1] |= Flag.NETWORK_DUPLICATE
@@ -337,7 +337,7 @@ def test_flags_of_the_datagram_and_its_ip_id_reach_the_row() -> None:
     ]
 
 
-@pytest.mark.rule("design 3.2")
+@pytest.mark.rule("decoders/README.md 3")
 def test_frames_carry_the_number_of_their_split() -> None:
     given_ = datagrams([single(msg4(1))])
     given_.split = 3
@@ -353,7 +353,7 @@ def test_a_release_is_three_numbers() -> None:
     assert version_text(0x2980) == "5.6.0"
 
 
-# Any bytes, in both modes (PIPELINE 5)
+# Any bytes, in both modes (decoders/README.md 4)
 
 NUMBERS: Final = st.integers(0, 70_000)
 HEADS: Final = st.sampled_from(
@@ -438,7 +438,7 @@ def compiled_once() -> None:
     Decoded([single(msg4(1))], compile_it=True)
 
 
-@pytest.mark.rule("PIPELINE 5")
+@pytest.mark.rule("decoders/README.md 4")
 @pytest.mark.parametrize("pad", [b"", b"\xff" * 20])
 @given(st.lists(st.one_of(frames(), st.none()), min_size=1, max_size=6), st.sampled_from([0, 0, 9]),
        st.booleans())  # fmt: skip
@@ -459,7 +459,7 @@ def test_no_bytes_raise_and_both_modes_agree(
     )
 
 
-@pytest.mark.rule("PIPELINE 5")
+@pytest.mark.rule("decoders/README.md 4")
 @given(st.lists(st.binary(max_size=64), max_size=4), st.booleans())
 @settings(max_examples=200, deadline=None)
 def test_random_bytes_never_raise_and_are_never_claimed_for_certain(
@@ -469,7 +469,7 @@ def test_random_bytes_never_raise_and_are_never_claimed_for_certain(
     assert decoded.account["sureness"].get("certain", 0) == 0
 
 
-@pytest.mark.rule("PIPELINE 5")
+@pytest.mark.rule("decoders/README.md 4")
 def test_what_follows_the_datagram_in_the_chunk_does_not_matter() -> None:
     """A read past the end would see it; interpreted, at the end of the chunk it would raise."""
     frame = listed(*[message(msg4(n), tp()) for n in (1, 2)])

@@ -732,7 +732,7 @@ def test_a_join_response_is_a_view_beside_its_numbered_unicast() -> None:
     }
 
 
-@pytest.mark.rule("design 4.1")
+@pytest.mark.rule("decoders/README.md 3")
 def test_members_views_and_notices_are_rows_of_the_unicast_conversation_too() -> None:
     decoded = Decoded([single(gms(5), msg4(4), payload=sized(VIEW)), single(gms(3), to=B)])
     told = [row for batch in decoded.batches for row in batch.to_pylist()]

@@ -1,4 +1,4 @@
-"""What is compiled when: design 6.1, PIPELINE 2.15."""
+"""What is compiled when: decoders/README.md 4, pipeline/README.md 2."""
 
 import signal
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Kernels compiled with fewer steps than numba takes: the same results (design 6.1)."""
+"""Kernels compiled with fewer steps than numba takes: the same results (decoders/README.md 4)."""
 
 import errno
 import os

@@ -1,4 +1,5 @@
-"""Times and IP ids tell records that are out of order from a clock that was set (design 4.9)."""
+"""Times and IP ids tell records that are out of order from a clock that was set (replay/README.md
+3)."""
 
 from struct import pack
 

@@ -1,4 +1,4 @@
-"""PGM as tshark reads it (design 8.3): type, TSI, sqns, edges and NAK lists of every packet.
+"""PGM as tshark reads it (CONTRIBUTING.md 4): type, TSI, sqns, edges and NAK lists of every packet.
 
 ``fixtures/tshark/pgm.tsv`` is tshark's own output for two captures (written by
 ``python -m tests.decoders.raims.test_pgm_tshark``); where tshark is installed, all captures are

@@ -1,4 +1,5 @@
-"""A piece: every frame has one outcome, and what its account says of them (design 4.5, 4.6)."""
+"""A piece: every frame has one outcome, and what its account says of them (replay/README.md 5,
+decoders/README.md 1)."""
 
 import json
 from collections import Counter

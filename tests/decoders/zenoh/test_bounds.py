@@ -1,4 +1,4 @@
-"""Whatever a capture says, decoding it costs a fixed bound (issue of zenoh; design 7.4)."""
+"""Whatever a capture says, decoding it costs a fixed bound (issue of zenoh; cli/README.md 2)."""
 
 import tracemalloc
 from collections.abc import Callable, Sequence

@@ -1,4 +1,5 @@
-"""From results to the report: frame numbers, names, texts, filters (design 3.2, 4.5, 7.3)."""
+"""From results to the report: frame numbers, names, texts, filters (decoders/README.md 3,
+replay/README.md 5, cli/README.md 2)."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where a capture was taken (design 4.7)."""
+"""Where a capture was taken (replay/README.md 4)."""
 
 from typing import Any
 

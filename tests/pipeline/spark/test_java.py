@@ -1,4 +1,4 @@
-"""Which Java runs Spark, and with which options (design 3.5, PIPELINE 4)."""
+"""Which Java runs Spark, and with which options (pipeline/README.md 3)."""
 
 import os
 import subprocess

@@ -1,4 +1,5 @@
-"""Sessions of a process: other places, threads, and a Spark that was there before (design 3.5)."""
+"""Sessions of a process: other places, threads, and a Spark that was there before
+(pipeline/README.md 3)."""
 
 import os
 import socket

@@ -1,4 +1,4 @@
-"""Rules about captures, one test each; a clean account has no finding (design 4.6)."""
+"""Rules about captures, one test each; a clean account has no finding (decoders/README.md 1)."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The decision tables of raims, row by row (raims.md 7 to 9, 11; raims-message-loss.txt)."""
+"""The decision tables of raims, row by row (raims.md 7 to 9, 11; raims message loss document)."""
 
 import ast
 from collections.abc import Iterator, Sequence

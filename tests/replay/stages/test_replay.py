@@ -346,7 +346,8 @@ def test_the_capture_ends_at_its_last_event_of_any_stream() -> None:
     assert "MC002" in rules and "MC014" not in rules
 
 
-# -- bounds (design 3.4, 7.4) ------------------------------------------------------------------
+# -- bounds (pipeline/README.md 2, cli/README.md 2)
+# ------------------------------------------------------------------
 
 
 def test_gaps_findings_and_evidence_are_capped_and_the_rest_is_counted() -> None:

@@ -45,7 +45,7 @@ def test_every_rule_is_explained() -> None:
 
 
 def test_codes_that_were_published_keep_their_names() -> None:
-    """Codes are for ever (design 4.4): a new rule is added here, none is ever changed."""
+    """Codes are for ever (replay/README.md 3): a new rule is added here, none is ever changed."""
     assert {code: rule.name for code, rule in RULES.items() if code[:2] in ("CP", "MC")} == {
         "CP001": "capture-cut",
         "CP002": "damaged-stretch",

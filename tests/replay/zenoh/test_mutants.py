@@ -1,4 +1,5 @@
-"""Each row of the zenoh tables, undone in the engine: a test that cites it fails (design 8.2)."""
+"""Each row of the zenoh tables, undone in the engine: a test that cites it fails (CONTRIBUTING.md
+4)."""
 
 import importlib
 from collections.abc import Mapping

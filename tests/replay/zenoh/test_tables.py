@@ -1,4 +1,5 @@
-"""The decision tables of zenoh, a test a row (zenoh.md 8.3 to 8.6, 9.3, 9.4, 10; design 8.2)."""
+"""The decision tables of zenoh, a test a row (zenoh.md 8.3 to 8.6, 9.3, 9.4, 10; CONTRIBUTING.md
+4)."""
 
 import ast
 import base64

@@ -1,4 +1,5 @@
-"""The engine against the naive models, on stories that nobody would write by hand (design 8.2)."""
+"""The engine against the naive models, on stories that nobody would write by hand (CONTRIBUTING.md
+4)."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st

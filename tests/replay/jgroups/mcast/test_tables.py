@@ -1,4 +1,5 @@
-"""The way from a row of a decision table to the code and to its test is one search (design 8.2)."""
+"""The way from a row of a decision table to the code and to its test is one search (CONTRIBUTING.md
+4)."""
 
 import ast
 import re

@@ -1,4 +1,5 @@
-"""Each row of the unicast tables, undone in the engine: a test that cites it fails (design 8.2).
+"""Each row of the unicast tables, undone in the engine: a test that cites it fails (CONTRIBUTING.md
+4).
 
 A mutant whose text is gone is of a row that was rewritten.
 """
