@@ -15,10 +15,10 @@ PROVEN: Final = "proven"
 #: A proven finding of such a rule is implied by proven ones of these, of the same seqnos: what was
 #: repaired or never came in the end was missing before.
 IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
-    "MC001": ("MC003",),
+    "MC001": ("MC003", "MC005"),
     "MC014": ("MC001", "MC002", "MC003"),
     "PG007": ("PG001", "PG002"),
-    "UC001": ("UC003",),
+    "UC001": ("UC003", "UC034"),
     "UC033": ("UC001", "UC002", "UC003"),
     "ZN018": ("ZN001", "ZN002", "ZN003"),
 }

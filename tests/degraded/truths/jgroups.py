@@ -136,7 +136,8 @@ def _arrived(known: Facts, sender: str, receiver: str, found: Finding) -> set[in
 def _network_lost_it(known: Facts, sender: str, receiver: str, found: Finding) -> set[int] | None:
     """Said not to be lost by the network, and the path dropped its first copy."""
     lost = known.lost(sender, receiver, found.unicast)
-    return None if lost is None or not _NOT_LOST.search(found.text) else set(found.seqnos) & lost
+    said = _NOT_LOST.search(found.text) and "likelihood" not in found.text
+    return None if lost is None or not said else set(found.seqnos) & lost
 
 
 def _both(*predicates: Predicate) -> Predicate:
