@@ -112,7 +112,7 @@ class _Reporter(WindowReporter):
             if ranges:
                 yield self.gap_finding(
                     stream, "MC003", [g for g in tail if ranges.within(g.first, g.stop)], ranges,
-                    "The last {count:message} of {sender_member} before a pause {count|was|were} "
+                    "{count:message} of {sender_member} just before a pause {count|was|were} "
                     "missing at {receiver_member} when HIGHEST_SEQNO told of {count|it|them}: "
                     "lost, or late.",
                     claim=claim,
