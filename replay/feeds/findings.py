@@ -255,7 +255,7 @@ class FeedReporter(Reporter):
             "open for up to {slowest}: sent again, or late.",
             "what had been missing for long",
             slowest=time_shown(stream.recovery.percentiles()["max"]),
-            claim=Certainty.UNDECIDABLE, default="late_ms",
+            certainty=Certainty.UNDECIDABLE, default="late_ms",
         )  # fmt: skip
         yield from self._noted(
             "FD005", about, stream.duplicates,
