@@ -22,6 +22,9 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet, inclusive
 SYSTEM: Final = "feed"
 #: Ranges listed in one finding; the counts are complete.
 MAX_SEQNOS: Final = 1_000
+#: A feed's receivers do not speak: whether a number was lost or only not captured, late or captured
+#: in another order, is nowhere in one capture.
+FROM_ONE_PLACE: Final = Certainty.LIKELY
 #: RFC 3550 A.1: so many numbers at once are no ordinary loss in 16 bits.
 MAX_DROPOUT: Final = 3_000
 
@@ -232,8 +235,8 @@ class FeedReporter(Reporter):
         holds: dict[str, int] | None = None,
     ) -> Finding:
         return self.make(
-            about, "FD002", Certainty.PROVEN,
-            "{count:message} of {sender_member} never came to this place.",
+            about, "FD002", FROM_ONE_PLACE,
+            "{count:message} of {sender_member} did not come to this place: lost, or not captured.",
             seqnos=ranges[:MAX_SEQNOS],
             mark=evidence[0][0] if evidence else None,
             evidence=evidence[:MAX_EVIDENCE],
@@ -288,7 +291,7 @@ class FeedReporter(Reporter):
             first = silent[0]
             yield self.make(
                 about, "FD008",
-                Certainty.PROVEN if all(r.sure for r in silent) else Certainty.LIKELY,
+                FROM_ONE_PLACE,
                 "The numbering of {sender_member} began anew {count:time} without a word, first at "
                 "{start} where {expected} was next.",
                 mark=first.mark, default="restart_distance",
@@ -305,7 +308,7 @@ class FeedReporter(Reporter):
                 facts={"count": len(declared)},
             )  # fmt: skip
         yield from self.times(
-            about, "FD010", stream.switches, Certainty.PROVEN,
+            about, "FD010", stream.switches, FROM_ONE_PLACE,
             "Two numberings of {sender_member} run at the same time; they changed {times:time}.",
             "the other numbering goes on",
         )  # fmt: skip
@@ -318,7 +321,7 @@ class FeedReporter(Reporter):
             yield from self._noted(
                 "FD012", about, stream.after_end,
                 "{count:message} came after the session had ended before {next}.",
-                "behind the end of the session", next=stream.ended[0],
+                "behind the end of the session", next=stream.ended[0], certainty=Certainty.PROVEN,
                 evidence=[(stream.ended[1], "the session says that it is over")],
             )  # fmt: skip
 
@@ -328,7 +331,7 @@ class FeedReporter(Reporter):
             holes = [outage.hole for outage in outages]
             longest = max(hole.revealed_ns - hole.before_ns for hole in holes)
             yield self.make(
-                about, "FD018", Certainty.PROVEN,
+                about, "FD018", FROM_ONE_PLACE,
                 "{count:silence} of up to {longest} hid numbers of {sender_member}: the "
                 "stream was cut, its sender went on.",
                 seqnos=[part for outage in outages for part in outage.lost][:MAX_SEQNOS],
@@ -341,7 +344,7 @@ class FeedReporter(Reporter):
         silence = _silence(stream)
         if silence is not None and "heartbeat" in self.engine.declares:
             yield self.make(
-                about, "FD019", Certainty.PROVEN,
+                about, "FD019", FROM_ONE_PLACE,
                 "Nothing of {sender_member} came for {length}, not even a heartbeat; "
                 "nothing was lost.",
                 mark=silence.after, default="silence_ms",
@@ -354,7 +357,7 @@ class FeedReporter(Reporter):
         jitter = self.engine.jitter.get(stream.key)
         if jitter is not None and jitter.over is not None:
             yield self.make(
-                about, "FD025", Certainty.PROVEN,
+                about, "FD025", FROM_ONE_PLACE,
                 "The jitter of {sender_member} reached {max_us} us; {limit_us} us are allowed.",
                 mark=jitter.over, evidence=[(jitter.over, "the limit is passed in this run")],
                 facts={"max_us": jitter.max_ns // 1000,
@@ -388,7 +391,7 @@ class FeedReporter(Reporter):
         lost = "{count:message} of {sender_member} came neither on line A nor on line B."
         if pair.lost:
             yield self.make(
-                about, "FD022", Certainty.PROVEN, lost,
+                about, "FD022", FROM_ONE_PLACE, lost,
                 seqnos=list(pair.lost_ranges)[:MAX_SEQNOS],
                 mark=pair.lost_holes[0].revealed() if pair.lost_holes else None,
                 evidence=[_shown(hole) for hole in pair.lost_holes[:MAX_EVIDENCE]],
@@ -402,7 +405,7 @@ class FeedReporter(Reporter):
                 ("FD017", Certainty.UNDECIDABLE, "{count:message} of {sender_member} "
                  "{count|was|were} still missing on both lines when the capture ended.",
                  {"end_before_ns": until}),
-                ("FD022", Certainty.PROVEN, lost, {"end_from_ns": until}),
+                ("FD022", FROM_ONE_PLACE, lost, {"end_from_ns": until}),
             ):  # fmt: skip
                 yield self.make(
                     about, rule, sure, text, seqnos=ranges, mark=pair.young[0].revealed(),
@@ -413,7 +416,7 @@ class FeedReporter(Reporter):
             if own.count:
                 shown = list(_lost_of_line(pair.streams[line], own.ranges))
                 yield self.make(
-                    about, "FD023", Certainty.PROVEN,
+                    about, "FD023", FROM_ONE_PLACE,
                     "{count:message} of {sender_member} {count|was|were} lost on line {line} and "
                     "came on line {other}: {share} % of those compared.",
                     seqnos=list(own.ranges)[:MAX_SEQNOS],
@@ -424,13 +427,13 @@ class FeedReporter(Reporter):
             silent = pair.silent(line, self.engine.settings.silence_ns)
             if line not in pair.streams:
                 yield self.make(
-                    about, "FD024", Certainty.PROVEN,
+                    about, "FD024", FROM_ONE_PLACE,
                     "Line {line} was not captured; line {other} was.",
                     facts={"line": line, "other": other},
                 )  # fmt: skip
             elif silent is not None:
                 yield self.make(
-                    about, "FD024", Certainty.PROVEN,
+                    about, "FD024", FROM_ONE_PLACE,
                     "Line {line} fell silent while line {other} went on.", mark=silent,
                     evidence=[(silent, "the last of its line")], default="silence_ms",
                     facts={"line": line, "other": other},
@@ -439,7 +442,7 @@ class FeedReporter(Reporter):
             lag = pair.leads.lead[1 - LINES.index(line)].percentiles()["p99"]
             if limit is not None and lag is not None and lag > limit * 1000:
                 yield self.make(
-                    about, "FD026", Certainty.PROVEN,
+                    about, "FD026", FROM_ONE_PLACE,
                     "Line {line} came up to {lag_us} us later than line {other} (99 % of the "
                     "numbers that {other} brought first); {limit_us} us are allowed.",
                     facts={"line": line, "other": other, "lag_us": lag // 1000,
@@ -472,7 +475,7 @@ class FeedReporter(Reporter):
         text: str,
         shows: str,
         *,
-        certainty: Certainty = Certainty.PROVEN,
+        certainty: Certainty = FROM_ONE_PLACE,
         evidence: Iterable[tuple[Mark, str]] = (),
         default: str | None = None,
         **facts: Any,

@@ -10,6 +10,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from seqaudit.replay.raims.seqno import BASE_BITS, key
+from seqaudit.replay.raims.truth import BY_NOTICE
 from seqaudit.replay.sequence.ranges import RangeSet
 
 BY_OTHER: Final = "another capture of this job"
@@ -56,6 +57,8 @@ def restated(detail: Row, streams: Mapping[tuple[int, str], Row]) -> Row:
 def _tighten(stream: Row, others: list[Row]) -> None:
     own = _seen(stream)
     for loss in stream["losses"]:
+        if loss["known_by"] == BY_NOTICE:
+            continue
         for other in others:
             if other["capture"] == stream["capture"]:
                 continue

@@ -19,6 +19,8 @@ BY_NUMBERS: Final = "consecutive numbers of one frame"
 BY_CHAIN: Final = "chain_seqno"
 BY_CHAIN_FRAME: Final = "chain_seqno in a frame of which nothing was seen"
 BY_BASE: Final = "the number in the new frame; what was before it is not known"
+#: The daemon itself said so: no other capture knows better what it had.
+BY_NOTICE: Final = "the daemon's own notice"
 BY_SQNS: Final = "PGM sqns"
 BY_NOTHING: Final = "numbering restarted, loss not decidable"
 BY_END: Final = "PGM sqns missing behind the last message"
@@ -140,6 +142,7 @@ class Truth:
                 if self.upper is not None:
                     self.upper -= loss.upper - count
                 loss.lower = loss.upper = count
+                loss.known_by = BY_NOTICE
 
     def add(self, loss: Loss) -> None:
         """Count a loss, and keep it while there are few."""
