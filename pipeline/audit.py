@@ -190,7 +190,8 @@ class _Guess:
         carriers: TCP connections of which every piece ships all frames.
         one_stage: nothing has to be put together from several pieces.
         vantages: where captures were taken (replay/README.md 4); null: that is asked of what was
-        decoded. border_runs: runs whose landings have proven starts of pieces wrong.
+            decoded.
+        border_runs: runs whose landings have proven starts of pieces wrong.
     """
 
     planned: Plan
