@@ -30,15 +30,16 @@ def int_column(values: Any, null: Any = None, kind: pa.DataType = INT64) -> pa.A
 
     Args:
         values: (n,) of a type that fits into ``kind`` whatever its value; the column may share its
-            memory.
+            memory, but never that of one row of a table: numpy calls such a view contiguous, and a
+            kernel writes its next rows there.
         null: (n,) bool, where the column is null; None: nowhere.
     """
     dtype = _DTYPES[kind]
     if values.dtype != dtype:
         values = values.astype(dtype, casting="safe")
     known = None if null is None or not null.any() else _bits(~null)
-    held = pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(kind, len(values), [known, held])
+    own = values.copy() if len(values) == 1 else np.ascontiguousarray(values)
+    return pa.Array.from_buffers(kind, len(values), [known, pa.py_buffer(own)])
 
 
 def distinct(values: Any) -> Any:

@@ -181,6 +181,20 @@ def test_rtp_wraps_are_counted_on(tmp_path: Path) -> None:
     assert (stream["first_seqno"], stream["last_seqno"]) == (65_001, 264_999)
 
 
+def test_a_wrap_is_no_restart_wherever_it_falls(tmp_path: Path) -> None:
+    """Video without a fault, in datagrams so long that a part of the capture ends before it."""
+    frames = []
+    for number in range(64_536, 66_536):
+        head = struct.pack(">BBHII", 0x80, 96, number & 0xFFFF, 90 * number, 9)
+        packet = ethernet(ipv4(udp(head + bytes(1_300), 5000, 5004), "10.0.0.1", "239.4.0.1"))
+        frames.append((START_NS + number * 1_000_000, packet))
+    report = report_of(World("", frames, {}, RTP, NONE, v6=False), tmp_path / "w.pcap", "rtp@:5004")
+    (stream,) = report["streams"]
+    assert (stream["messages"], stream["wraps"], stream["restarts"]) == (2_000, 1, 0)
+    assert (stream["first_seqno"], stream["last_seqno"]) == (64_536, 66_535)
+    assert report["findings"] == []
+
+
 def lines_world(seed: int) -> tuple[list[tuple[int, bytes]], dict[str, Any]]:
     """The same on two groups, each with its own losses and its own way; and what came of it."""
     chance = random.Random(seed)

@@ -34,6 +34,13 @@ def test_a_column_of_integers_may_come_from_every_other_number_or_a_smaller_type
         columns.int_column(np.array([1 << 20]), kind=pa.int16())
 
 
+def test_a_column_of_one_row_stays_when_the_kernel_writes_its_next_rows() -> None:
+    table = np.arange(6, dtype=np.int64).reshape(1, 6)
+    column = columns.int_column(table[:, 2])
+    table[:] = 0
+    assert column.to_pylist() == [2]
+
+
 def test_what_is_a_column_or_a_list_becomes_one() -> None:
     column = pa.array(["a"])
     assert columns.as_column(column, pa.string()) is column
