@@ -49,6 +49,7 @@ COMMANDS: Final = {
     "feeds": ("seqaudit.cli.commands.feeds", "List shipped feeds, show one, or check a feed file."),
     "schema": ("seqaudit.cli.commands.schema", "Print the JSON schema of the report."),
     "rules": ("seqaudit.cli.commands.rules", "List the rules, or explain one."),
+    "config": ("seqaudit.cli.commands.config", "Show which options are in force, and where from."),
 }
 
 #: New objects until Python looks for garbage in cycles. There is next to none here, and at its own
@@ -65,8 +66,11 @@ _LACKS: Final = frozenset(
 )  # fmt: skip
 
 
+#: Packages whose version can matter for a result, a speed or a fault.
+_RESTS_ON: Final = ("numpy", "numba", "pyarrow", "pyspark")
+
 #: Options of the command without a command.
-_OWN_OPTIONS: Final = frozenset({"-h", "--help", "--version"})
+_OWN_OPTIONS: Final = frozenset({"-h", "--help", "--version", "--config", "--no-config"})
 
 
 class Commands(click.Group):
@@ -74,7 +78,7 @@ class Commands(click.Group):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """``seqaudit -q FILE``: an option that is not the group's own is one of audit."""
-        if args and args[0].startswith("-") and args[0] not in _OWN_OPTIONS:
+        if args and args[0].startswith("-") and args[0].partition("=")[0] not in _OWN_OPTIONS:
             args = ["audit", *args]
         return super().parse_args(ctx, args)
 
@@ -133,8 +137,24 @@ class Commands(click.Group):
 @click.group(
     cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.version_option(package_name="seqaudit", prog_name="seqaudit")  # looked up if asked for
-def main() -> None:
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=lambda ctx, _, asked: _tell_versions(ctx) if asked else None,
+    help="Show the versions of seqaudit and of what its results rest on.",
+)
+@click.option(
+    "--config",
+    "config_file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Options from this file instead of the nearest seqaudit.yaml or pyproject.toml.",
+)
+@click.option("--no-config", is_flag=True, help="Read no configuration file.")
+@click.pass_context
+def main(ctx: click.Context, config_file: Path | None, no_config: bool) -> None:
     """Replay packet captures of reliable messaging through the protocols' own windows.
 
     seqaudit says what was lost, repeated, repaired and given up, whether each sender and receiver
@@ -146,6 +166,42 @@ def main() -> None:
       seqaudit audit --format json a.pcapng.zst b.pcapng.zst
       seqaudit rules MC001
     """
+    from seqaudit.cli.options.configuration import NOTHING, nearest, read_configuration
+
+    if config_file is not None and no_config:
+        raise click.UsageError("--config and --no-config say opposite things; give one")
+    file = config_file or (None if no_config else nearest(Path.cwd()))
+    ctx.obj = NOTHING if file is None else read_configuration(file, all_commands())
+    called = ctx.invoked_subcommand
+    if file is not None and called is not None:
+        ctx.default_map = {called: ctx.obj.given(called, all_commands()[called])}
+
+
+def _tell_versions(ctx: click.Context) -> None:
+    """seqaudit's version, and those of what reads, compiles and runs for it; nothing is imported
+    for that."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    lines = [f"seqaudit {version('seqaudit')}", f"Python {platform.python_version()}"]
+    for package in _RESTS_ON:
+        try:
+            lines.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            lines.append(f"{package} is not installed")
+    click.echo("\n".join(lines))
+    ctx.exit()
+
+
+def all_commands() -> dict[str, click.Command]:
+    """Every command by its words, imported now: ``audit``, ``show``, ``show gaps``."""
+    found: dict[str, click.Command] = {}
+    for name, (module, _) in COMMANDS.items():
+        command: click.Command = importlib.import_module(module).command
+        found[name] = command
+        if isinstance(command, click.Group):
+            found |= {f"{name} {inner}": member for inner, member in command.commands.items()}
+    return found
 
 
 def _is_capture(word: str) -> bool:

@@ -1,41 +1,67 @@
-"""``seqaudit rules``: the registry of rules, or one rule explained (replay/README.md 3)."""
+"""``seqaudit rules``: the registry of rules, or some explained (replay/README.md 3)."""
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.output.terminal import emit, render
+from seqaudit.cli.output.text import safe
+
+if TYPE_CHECKING:
+    from seqaudit.replay.contract.rule import Rule
 
 
 @click.command("rules")
-@click.argument("code", required=False)
-def command(code: str | None) -> int:
-    """List the rules with their codes, or explain one: meaning, detection, what to do.
+@click.argument("words", nargs=-1, metavar="[CODE|NAME]...")
+def command(words: tuple[str, ...]) -> int:
+    """List the rules with their codes, or explain some: meaning, detection, what to do.
+
+    A rule is named by its code or its name; several by how their codes begin.
 
     \b
     Examples:
       seqaudit rules
       seqaudit rules MC001
+      seqaudit rules lost-recovered ZN00
     """
     from seqaudit.replay.stages.rules import RULES
 
-    if code is None:
-        from seqaudit.cli.output.listing import Column, Listing
+    rules = [rule for _, rule in sorted(RULES.items())]
+    if words:
+        meant = {rule.code: rule for word in words for rule in _meant(word, rules)}
+        if len(meant) == len(words):
+            emit("\n\n".join(_explained(rule) for rule in meant.values()))
+            return ExitCode.CLEAN
+        rules = list(meant.values())
+    from seqaudit.cli.output.listing import Column, Listing
 
-        rows = [[rule.code, str(rule.severity), rule.name] for _, rule in sorted(RULES.items())]
-        render([Listing("Rules", [Column("code"), Column("severity"), Column("name")], rows)])
-        return ExitCode.CLEAN
-    rule = RULES.get(code.upper())
-    if rule is None:
-        raise click.UsageError(f"no rule has the code {code!r}; seqaudit rules lists them")
-    emit(
-        "\n".join(
-            [
-                f"{rule.code} {rule.name} ({rule.severity})",
-                "",
-                f"Meaning: {rule.meaning}",
-                f"Detected: {rule.detection}",
-                f"What to do: {rule.action}",
-            ]
-        )
-    )
+    rows = [[rule.code, str(rule.severity), rule.name] for rule in rules]
+    render([Listing("Rules", [Column("code"), Column("severity"), Column("name")], rows)])
     return ExitCode.CLEAN
+
+
+def _meant(word: str, rules: Iterable["Rule"]) -> list["Rule"]:
+    """The rule of a code or name, or all whose codes begin so."""
+    exact = [rule for rule in rules if word.upper() == rule.code or word.lower() == rule.name]
+    found = exact or [rule for rule in rules if word and rule.code.startswith(word.upper())]
+    if not found:
+        known = {name.lower(): name for rule in rules for name in (rule.code, rule.name)}
+        near = difflib.get_close_matches(word.lower(), known, 1)
+        advice = f"did you mean {known[near[0]]}?" if near else "seqaudit rules lists them"
+        raise click.UsageError(f"no rule is called {safe(word)}; {advice}")
+    return found
+
+
+def _explained(rule: "Rule") -> str:
+    return "\n".join(
+        [
+            f"{rule.code} {rule.name} ({rule.severity})",
+            "",
+            f"Meaning: {rule.meaning}",
+            f"Detected: {rule.detection}",
+            f"What to do: {rule.action}",
+        ]
+    )

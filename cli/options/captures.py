@@ -1,10 +1,13 @@
 """Options that several commands share, and what they mean (replay/README.md 6)."""
 
+import os
+import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from seqaudit.cli.options.paths import expanded
 from seqaudit.cli.output.text import safe
@@ -14,11 +17,21 @@ if TYPE_CHECKING:
     from seqaudit.decoders.contract.feed_layout import Feed
     from seqaudit.decoders.contract.settings import DecodeSettings
     from seqaudit.pipeline.audit import Options
-    from seqaudit.pipeline.engine_choice import Choice
+    from seqaudit.pipeline.engine_choice import Choice, Limits
     from seqaudit.pipeline.plan import CaptureInput
     from seqaudit.pipeline.rotation import Group
 
-capture_argument: Final = click.argument("captures", nargs=-1, required=True, metavar="CAPTURE...")
+#: Sizes and files that are still this process's: those of ``engine_choice.Limits``.
+SPARK_ABOVE: Final = "1GiB,1000"
+_SHIFTS: Final = {"MiB": 20, "GiB": 30, "TiB": 40}
+
+capture_argument: Final = click.argument(
+    "captures",
+    nargs=-1,
+    required=True,
+    metavar="CAPTURE...",
+    shell_complete=lambda _, __, begun: [CompletionItem(begun, type="file")],
+)
 
 _RECOGNITION: Final = (
     click.option(
@@ -42,7 +55,14 @@ _ENGINE: Final = (
         default="auto",
         show_default=True,
         help="A Spark job, or this process without Java; both report the same bytes. auto: Spark "
-        "where a master or server is named or the captures exceed 1 GiB or 1,000 files.",
+        "where a master or server is named or the captures exceed --spark-above.",
+    ),
+    click.option(
+        "--spark-above",
+        default=SPARK_ABOVE,
+        show_default=True,
+        metavar="SIZE[,FILES]",
+        help="From where on --engine auto takes Spark.",
     ),
     click.option(
         "--master", metavar="URL", help="Spark master to run on (or SPARK_MASTER); else local[*]."
@@ -139,20 +159,58 @@ def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def engine_of(
-    captures: Sequence[str], engine: str, master: str | None, remote: str | None, **rest: Any
+    captures: Sequence[str],
+    engine: str,
+    master: str | None,
+    remote: str | None,
+    spark_above: str,
+    **rest: Any,
 ) -> tuple["Choice", dict[str, Any]]:
     """What ``engine_options`` say, for these captures; and the other options.
+
+    A place of the configuration file gives way to one of the command line or the environment, and
+    to ``--engine direct``.
 
     Raises:
         click.UsageError: they make no sense; one line.
     """
     from seqaudit.decoders.contract.errors import SeqauditError
-    from seqaudit.pipeline.engine_choice import chosen
+    from seqaudit.pipeline.engine_choice import MASTER, REMOTE, chosen
 
+    elsewhere = bool(os.environ.get(MASTER) or os.environ.get(REMOTE))
+    nearer = engine == "direct" or elsewhere
+    if _is_configured("master") and (nearer or (remote and not _is_configured("remote"))):
+        master = None
+    if _is_configured("remote") and (nearer or (master and not _is_configured("master"))):
+        remote = None
     try:
-        return chosen(engine, master, remote, captures), rest
+        return chosen(engine, master, remote, captures, _limits(spark_above)), rest
     except SeqauditError as problem:
         raise click.UsageError(safe(problem)) from problem
+
+
+def _is_configured(name: str) -> bool:
+    """Whether an option of the running command has its value from the configuration file."""
+    context = click.get_current_context(silent=True)
+    source = context and context.get_parameter_source(name)
+    return source is click.core.ParameterSource.DEFAULT_MAP
+
+
+def _limits(text: str) -> "Limits":
+    """What ``--spark-above`` says.
+
+    Raises:
+        click.UsageError: no size and no number of files.
+    """
+    from seqaudit.pipeline.engine_choice import Limits
+
+    size = re.fullmatch(r"(\d{1,9}) ?(MiB|GiB|TiB)(?:, ?(\d{1,12}))?", text)
+    if size is None:
+        raise click.UsageError(
+            f"--spark-above {safe(text)}: is no size and number of files; try {SPARK_ABOVE}"
+        )
+    files = Limits().files if size[3] is None else int(size[3])
+    return Limits(int(size[1]) << _SHIFTS[size[2]], files)
 
 
 def decode_settings(decode_as: Iterable[str], no_decode: Iterable[str]) -> "DecodeSettings":
