@@ -54,6 +54,7 @@ class Flag(IntFlag):
     PARTIAL = 64  # the first piece of a message that goes on in other datagrams
     LISTED = 128  # came in a list ("batch") of messages; DATA of unicasts only
     ALONE = 256  # came in a datagram or frame of its own; the same
+    ASIDE = 1024  # unicast of a feed with requests, to no place that the user named
     REFUSED = 512  # over TCP: sent, and nothing but a RST answered it, so it reached nobody
 
 

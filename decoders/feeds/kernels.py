@@ -74,6 +74,7 @@ MALFORMED = 3
 TRUNCATED = 4
 FLAG_DUPLICATE = 4
 FLAG_MULTICAST = 16
+FLAG_ASIDE = 1024
 
 # Head of ``m``.
 H_NEXT = 0  # the datagram to go on with
@@ -841,6 +842,8 @@ def decode(
                     if now - m[s + LAST_AT] <= m[f + F_PAUSE]:
                         alive = 1
         if sort == IS_DATA or sort == IS_REPAIR:
+            if aside == 1 and sort == IS_DATA:
+                flag = flag | FLAG_ASIDE
             by = 0
             if m[f + F_BY] != 0:
                 by = number(data, at, m[f + F_BY], m)

@@ -69,6 +69,7 @@ class FeedEngine:
         self.stamp_bits: int | None = None
         self.blocks = False  # the layout tells where the messages are
         self._asked: set[tuple[str, str]] = set()  # (server, requester)
+        self._groups: set[str] = set()  # streams that go to a group
         self._about: dict[str, list[Target]] = {}  # word -> targets, while no stream is new
         self._known = 0  # streams at that time
         self._told = ""  # facts of the feed, as they came last
@@ -92,8 +93,10 @@ class FeedEngine:
     def take_rows(self, rows: FeedRows) -> None:
         """The same, read already."""
         self.end_ns = max(self.end_ns, rows.latest_ns())
-        # Unicast data from a server that was asked is a repair, though nothing in it says so.
-        shared = rows.shared(bool(self._asked) or rows.requests())
+        # Unicast data may be a repair, though nothing in it says so: of a server that was asked, or
+        # of numbers that a group has brought.
+        aside = self._asked or self._groups or rows.requests() or rows.of_groups()
+        shared = rows.shared(bool(aside))
         if len(shared) * feed_stream.FEW > len(rows):
             self._one_by_one(rows, shared)
         else:
@@ -192,7 +195,12 @@ class FeedEngine:
     def _of_row(self, rows: FeedRows, place: int, code: int) -> FeedStream:
         """The stream of a row, new or known."""
         word = rows.word(code)
-        return self.streams.get(word) or self.stream(word, rows.destination(place))
+        return self.streams.get(word) or self._new(rows, place, word)
+
+    def _new(self, rows: FeedRows, place: int, word: str) -> FeedStream:
+        if rows.flags(place) & Flag.MULTICAST:
+            self._groups.add(word)
+        return self.stream(word, rows.destination(place))
 
     def _blocks(self, rows: FeedRows) -> None:
         """Datagrams whose blocks do not add up; most have none, so they are few."""
@@ -214,7 +222,7 @@ class FeedEngine:
         stream = self.streams.get(word)
         if kind in (_CLOSE, _NOTICE):
             named = [stream] if stream is not None else self._named(word)
-            for stream in named or [self.stream(word, rows.destination(place))]:
+            for stream in named or [self._new(rows, place, word)]:
                 stream.take_one(row)
         elif kind == _REQUEST:
             self._asked.add((rows.destination(place) or "", row.source))
@@ -238,10 +246,32 @@ class FeedEngine:
         return found if len(found) <= MAX_TARGETS else []
 
     def _unicast(self, rows: FeedRows, place: int, row: Row) -> None:
-        if (row.source, rows.destination(place) or "") in self._asked:
-            self._repair(self._targets(""), row._replace(kind=_REPAIR))
+        """Data beside what goes to groups: a repair, or of a stream of its own."""
+        asked = (row.source, rows.destination(place) or "") in self._asked
+        targets = self._targets("") if asked else []
+        if self._groups and not asked:
+            targets = self._answered(self.streams.get(rows.stream(place)), row)
+        if targets or asked:
+            self._repair(targets, row._replace(kind=_REPAIR))
         else:
             self._streams_between(rows, place, place + 1)
+
+    def _answered(self, own: FeedStream | None, row: Row) -> list["Target"]:
+        """The groups that have brought or skipped a row's numbers: of these it is a repair.
+
+        What goes on where the last one of its own ends stays of its own; so does what is ahead of
+        every group, such as the feed relayed to one host.
+        """
+        if own is not None and own.nearest(row.first) - 1 == own.last_number():
+            return []
+        size = row.stop - row.first
+        found = []
+        for target in self._targets(""):
+            if isinstance(target, LinePair) or target.key in self._groups:
+                first = target.nearest(row.first)
+                if target.standing(first, first + size)[1] >= first + size:
+                    found.append(target)
+        return found
 
     def _targets(self, word: str) -> list["Target"]:
         """Streams that requests and repairs with this word can be about: lines are one."""

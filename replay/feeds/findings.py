@@ -139,6 +139,8 @@ class FeedReporter(Reporter):
             return None if given else _NO_LIMIT.format("max_jitter_us")
         if code == "FD027" and not self.engine.blocks:
             return "the feed's layout does not tell its message blocks"
+        if code in ("FD001", "FD016") and "request" in declares:
+            return None  # what answers requests is told by whom it goes to
         for word, codes in (
             ("repair", ("FD001", "FD016")),
             ("request", ("FD014", "FD015", "FD028")),

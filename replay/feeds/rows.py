@@ -169,11 +169,16 @@ class _Batch:
         return _places((kind != _OWN[0]) & (kind != _OWN[1]))
 
     @cached_property
-    def shared_or_unicast(self) -> list[int]:
-        """The same, with those of unicast data."""
+    def shared_or_aside(self) -> list[int]:
+        """The same, with those of data that may answer requests."""
         kind = self.columns.kind
-        group = (self.columns.flags & int(Flag.MULTICAST)) != 0
-        return _places((kind != _OWN[1]) & ((kind != _OWN[0]) | ~group))
+        aside = (self.columns.flags & int(Flag.ASIDE)) != 0
+        return _places((kind != _OWN[1]) & ((kind != _OWN[0]) | aside))
+
+    @cached_property
+    def of_groups(self) -> list[int]:
+        """Places of rows of what went to a group."""
+        return _places((self.columns.flags & int(Flag.MULTICAST)) != 0)
 
     @cached_property
     def requests(self) -> list[int]:
@@ -249,9 +254,14 @@ class FeedRows:
             return max(row.last_ns for row in self.rows(0, len(self)))
         return int(np.max(self._all.columns.last_ns[self._start : self._stop]))
 
-    def shared(self, unicast: bool) -> list[int]:
-        """Places of rows that are ordered against several streams; with those of unicast data."""
-        return self._within(self._all.shared_or_unicast if unicast else self._all.shared)
+    def shared(self, aside: bool) -> list[int]:
+        """Places of rows that are ordered against several streams; with data that may answer
+        requests."""
+        return self._within(self._all.shared_or_aside if aside else self._all.shared)
+
+    def of_groups(self) -> bool:
+        """Did any go to a group?"""
+        return bool(self._within(self._all.of_groups))
 
     def requests(self) -> bool:
         """Does anybody ask for anything?"""
@@ -306,6 +316,10 @@ class FeedRows:
     def detail(self, place: int) -> str | None:
         """The JSON of a row."""
         return self._all.detail(self._start + place)
+
+    def flags(self, place: int) -> int:
+        """Of a row."""
+        return int(self._all.columns.flags[self._start + place])
 
     def destination(self, place: int) -> str | None:
         """Where a row's datagrams went."""

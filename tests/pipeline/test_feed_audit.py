@@ -96,6 +96,27 @@ def lossy_session(path: Path) -> tuple[CaptureInput, dict[str, int]]:
     return writer.write(path), truth
 
 
+def recovered_session(path: Path) -> CaptureInput:
+    """Every tenth packet lost on its way to the group and answered unicast; nobody saw who asked.
+
+    The server answers twice what it sends last, and the client begins with what it missed before.
+    """
+    writer = Writer()
+    for number in (3, 4):
+        writer.add(number, mold(seqno=number, messages=blocks(1)), CLIENT, by=SERVER, port=40000,
+                   from_port=6000)  # fmt: skip
+    for number in range(100, 500):
+        at_ns, payload = number * MS, mold(seqno=number, messages=blocks(1))
+        if number % 10 != 5:
+            writer.add(at_ns, payload)
+        elif number < 485:
+            for again in range(1 + (number > 470)):
+                writer.add(at_ns + (30 + again) * MS, payload, CLIENT, by=SERVER, port=40000,
+                           from_port=6000)  # fmt: skip
+    writer.add(2000 * MS, mold(seqno=500))
+    return writer.write(path)
+
+
 def two_lines(path: Path) -> CaptureInput:
     chance = random.Random(4)
     writer = Writer()
@@ -127,6 +148,8 @@ def options_of(kind: str) -> dict[str, Any]:
 
 def capture_of(kind: str, folder: Path) -> CaptureInput:
     path = folder / f"{kind}.pcap"
+    if kind == "recovered":
+        return recovered_session(path)
     if kind == "voice":
         return voice(path)
     return two_lines(path) if kind == "lines" else lossy_session(path)[0]
@@ -150,6 +173,23 @@ def test_a_lossy_session_is_told_as_it_was_sent(tmp_path: Path) -> None:
 
 
 @pytest.mark.rule("5.5")
+@pytest.mark.parametrize("compile_it", [False, True])
+def test_unicast_answers_of_a_server_that_nobody_named_are_repairs(
+    compile_it: bool, tmp_path: Path
+) -> None:
+    given = recovered_session(tmp_path / "r.pcap")
+    options = Options(engine="direct", compile_it=compile_it, **options_of("mold"))
+    report = audit([given], options)
+    group = next(s for s in report["streams"] if s["destination"].startswith(A))
+    assert (group["recovered"], group["unrecovered"]) == (38, 2)
+    assert group["retransmissions"] == {"useful": 38, "needless": 1, "undecidable": 0}
+    # What came before the group was known is of its own, and no number between the two is lost.
+    assert [s["lost"] for s in report["streams"] if s is not group] == [0]
+    rules = sorted(f["rule"] for f in report["findings"])
+    assert rules == ["FD001", "FD002", "FD016"]
+
+
+@pytest.mark.rule("5.5")
 def test_a_faultless_session_has_no_finding_at_all(tmp_path: Path) -> None:
     writer = Writer()
     for line, lag in ((A, 0), (B, 20_000)):
@@ -165,7 +205,7 @@ def test_a_faultless_session_has_no_finding_at_all(tmp_path: Path) -> None:
         assert [s["messages"] for s in report["streams"]] == [300, 300]
 
 
-@pytest.mark.parametrize("kind", ["mold", "lines", "voice"])
+@pytest.mark.parametrize("kind", ["mold", "lines", "voice", "recovered"])
 def test_where_a_capture_is_cut_changes_nothing(kind: str, tmp_path: Path) -> None:
     given = capture_of(kind, tmp_path)
     whole = to_json(audit([given], Options(engine="direct", **options_of(kind))))

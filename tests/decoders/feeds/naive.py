@@ -225,6 +225,8 @@ class NaiveFeeds:
             odd = int(len(packet.payload) == packet.length and not adds_up(feed, packet, count))
         base |= {"stop_seqno": stop - rest, "count": count - rest, "stamp": odd, "by": by}
         base["aside"] = is_aside(feed, packet, sort)
+        if base["aside"] and sort == Is.DATA:
+            base["flags"] |= int(Flag.ASIDE)
         record = b""
         if sort == Is.DATA and (feed.timestamp is not None or feed.lines):
             record = struct.pack("<qq", seqno, packet.at_ns)

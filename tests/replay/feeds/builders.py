@@ -105,7 +105,7 @@ class Decoder:
             if datagram.stream not in told and datagram.kind != Kind.REQUEST:
                 told.add(datagram.stream)
                 rows.append(self._facts(datagram))
-            unicast = datagram.kind == Kind.DATA and not datagram.flags & Flag.MULTICAST
+            unicast = datagram.kind == Kind.DATA and bool(datagram.flags & Flag.ASIDE)
             if datagram.kind == Kind.DATA and (unicast or aside):
                 runs.clear()  # unicast data may be a repair, of any stream
                 aside = unicast

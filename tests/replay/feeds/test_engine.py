@@ -576,12 +576,37 @@ def test_counts_that_blocks_do_not_show_are_told() -> None:
 @pytest.mark.rule("5.5")
 def test_unicast_data_of_a_server_that_was_asked_is_a_repair() -> None:
     ask = replace(request((2, 3), source="10.0.0.3:9"), destination="10.0.0.2:7")
-    answer = replace(data(2, flags=0, source="10.0.0.2:7"), stream="f|S|10.0.0.3:9|",
-                     destination="10.0.0.3:9")  # fmt: skip
     place = "f|S|10.0.0.9:1|"
-    story = [data(1, stream=place), data(3, stream=place), _for(ask, "f|S|"), answer,
+    story = [data(1, stream=place), data(3, stream=place), _for(ask, "f|S|"), aside(2),
              2000, data(4, stream=place)]  # fmt: skip
     assert told(*story) == [("FD001", "likely", [[2, 2]])]
+
+
+def aside(first: int, count: int = 1) -> Datagram:
+    """Unicast data, from a server that nobody has named."""
+    return data(first, count, flags=int(Flag.ASIDE), source="10.0.0.2:7",
+                stream="f|S|10.0.0.3:9|", destination="10.0.0.3:9")  # fmt: skip
+
+
+def grouped(first: int, count: int = 1) -> Datagram:
+    """Data of the same session to a group."""
+    return data(first, count, stream="f|S|239.0.0.9:1|", destination="239.0.0.9:1")
+
+
+@pytest.mark.rule("5.5")
+def test_unicast_data_that_a_group_has_brought_or_skipped_is_a_repair() -> None:
+    story = [grouped(1), grouped(3), aside(2), aside(1), 2000, grouped(4)]
+    assert told(*story) == [("FD001", "likely", [[2, 2]]), ("FD016", "likely", [[1, 1]])]
+    # The capture begins with a repair; what is skipped in the next ones is no loss.
+    assert told(aside(2, 3), grouped(90), aside(7, 2), aside(40), grouped(91)) == []
+
+
+@pytest.mark.rule("5.5")
+def test_a_relay_to_one_host_that_is_ahead_of_the_group_is_a_stream_of_its_own() -> None:
+    story = [step for n in range(1, 9) for step in (aside(n), grouped(n))]
+    assert told(*story) == []
+    engine = engine_of(story)
+    assert [stream.messages for stream in engine.streams.values()] == [8, 8]
 
 
 # -- the naive model, and cuts -----------------------------------------------------------------
