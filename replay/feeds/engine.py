@@ -389,6 +389,7 @@ class FeedEngine:
             restart_ns=value("restart_ms") * 1_000_000,
             max_jump=value("max_jump"),
             silence_ns=value("silence_ms") * 1_000_000,
+            learns=not self.parameters.is_given("late_numbers"),
         )
 
 

@@ -120,13 +120,18 @@ class LinePair:
                 continue
             self.compared += high - low
             both = merged.given_up
+            settled = settings.settled_after(
+                merged.messages(),
+                max(stream.deepest for stream in self.streams.values()),
+                min(self.streams.items())[1].declares,
+            )
             left = [hole for block in merged.holes.remaining() for hole in block.holes]
             for hole in left:
                 begin, stop = max(hole.first, low), min(hole.stop, high)
                 if begin >= stop:
                     continue
                 both += stop - begin
-                near = merged.high - hole.stop < settings.late_numbers
+                near = high - hole.stop < settled  # of the line that is behind
                 if near and end_ns - hole.revealed_ns < settings.late_ns:
                     self.young_count += stop - begin
                     self.young.append(hole._replace(first=begin, stop=stop))

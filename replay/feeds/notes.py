@@ -11,6 +11,10 @@ from seqaudit.replay.sequence.ranges import RangeSet
 
 #: Ranges of numbers that a stream lists.
 MAX_RANGES: Final = 10_000
+#: A stream of so many messages has shown how late its messages are …
+LEARNED_FROM: Final = 1_000
+#: … and one that comes so many times later than any before is lost.
+LATER_THAN_ANY: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +27,23 @@ class StreamSettings:
     restart_ns: int = 1_000_000_000
     max_jump: int = 10_000_000
     silence_ns: int = 3_000_000_000
+    learns: bool = True
+
+    def settled_after(self, messages: int, deepest: int, declares: frozenset[str]) -> int:
+        """So many numbers above it a gap is lost, though the capture ends soon after it showed.
+
+        A second is 8,000 packets of a video stream: there nothing comes so late. Where nobody has
+        given ``feed.late_numbers`` and nobody can ask for messages again, the stream itself says
+        how many others overtake one.
+
+        Args:
+            messages: that arrived.
+            deepest: by how many numbers the latest of them was overtaken.
+            declares: sorts of messages that the layout describes.
+        """
+        if not self.learns or messages < LEARNED_FROM or declares & {"request", "repair"}:
+            return self.late_numbers
+        return max(self.restart_distance, LATER_THAN_ANY * deepest)
 
 
 class Noted:

@@ -22,7 +22,9 @@ PARAMETERS: Final[Mapping[str, Parameter]] = by_name(
             1000,
             "numbers",
             "a gap so far behind the highest number when the "
-            "capture ends is lost, not open, unless it was asked for",
+            "capture ends is lost, not open, unless it was asked for; if it is not given, and the "
+            "feed has no requests and no repairs, a stream of 1000 messages says it itself: four "
+            "times the numbers by which any of them was overtaken, restart_distance at least",
             "replay/README.md 5",
         ),
         Parameter(

@@ -119,8 +119,9 @@ FEED: Final[tuple[Rule, ...]] = (
     info(
         "FD017", "feed-open-at-end",
         "A gap was still open when the capture ended, too early to call it lost.",
-        "Less than feed.late_ms between its revelation and the end of the capture, and less than "
-        "feed.late_numbers above it, or somebody had asked for it.",
+        "Less than feed.late_ms between its revelation and the end of the capture, and no more "
+        "numbers above it than overtake a message of this stream (feed.late_numbers), or somebody "
+        "had asked for it.",
         "Capture longer.",
         "replay/README.md 5"),
     info(

@@ -679,13 +679,16 @@ class FeedStream:
                 numbering.start, numbering.high, missing, numbering.given_up
             )
         young_ns = None if end_ns is None else end_ns - self.settings.late_ns
+        settled = self.settings.settled_after(
+            self.messages + numbering.messages(), self.deepest, self.declares
+        )
         for block in numbering.holes.remaining():
             self.counts[Outcome.UNRECOVERED] += block.numbers
             young = young_ns is not None and block.newest_ns > young_ns
             if young or block.first_id < MAX_LISTED or len(self.unrecovered) < MAX_RANGES:
                 for hole in block.holes:
                     self._never_came(numbering, hole)
-                    if young_ns is not None and self._is_open(numbering, hole, young_ns):
+                    if young_ns is not None and self._is_open(numbering, hole, young_ns, settled):
                         self.open_count += hole.stop - hole.first
                         if len(self.open_at_end) < MAX_LISTED:
                             self.open_at_end.append(hole)
@@ -697,11 +700,11 @@ class FeedStream:
             if self.bits < 63:
                 self.wraps += (high >> self.bits) - (numbering.start >> self.bits)
 
-    def _is_open(self, numbering: Numbering, hole: Hole, young_ns: int) -> bool:
+    def _is_open(self, numbering: Numbering, hole: Hole, young_ns: int, settled: int) -> bool:
         """Is it too early to call a hole lost?"""
         if hole.revealed_ns <= young_ns:
             return False
-        near = numbering.high - hole.stop < self.settings.late_numbers
+        near = numbering.high - hole.stop < settled
         return near or bool(self.asked.within(hole.first, hole.stop))
 
     def _note_restart(self, restart: Restart) -> None:

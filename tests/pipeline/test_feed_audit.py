@@ -189,6 +189,31 @@ def test_unicast_answers_of_a_server_that_nobody_named_are_repairs(
     assert rules == ["FD001", "FD002", "FD016"]
 
 
+@pytest.mark.rule("FD022")
+@pytest.mark.parametrize(
+    ("before_the_end", "overtaken_by", "rule"),
+    [(300, 0, "FD022"), (30, 0, "FD017"), (300, 100, "FD017"), (900, 100, "FD022")],
+)
+def test_how_late_messages_are_shows_what_is_lost_at_the_end(
+    before_the_end: int, overtaken_by: int, rule: str, tmp_path: Path
+) -> None:
+    """Two lines of video (SMPTE ST 2022-7), 8,000 packets a second; both lose the same packet."""
+    writer, count, step = Writer(), 3_000, 125_000
+    for line in (A, B):
+        for number in range(count):
+            late = overtaken_by * step + 1 if number == 50 else 0
+            if number != count - before_the_end:
+                writer.add(number * step + late, rtp(number, payload_type=96), line)
+    feeds = feeds_of([f"rtp@{A}+{B}"], [LINES])
+    report = audit([writer.write(tmp_path / "v.pcap")], Options(engine="direct", feeds=feeds))
+    severe = [f for f in report["findings"] if f["rule"] in ("FD017", "FD022")]
+    assert [(f["rule"], f["seqnos"]) for f in severe] == [(rule, [[count - before_the_end] * 2])]
+    given = feeds_of([f"rtp@{A}"], [])
+    report = audit([CaptureInput(str(tmp_path / "v.pcap"))], Options(engine="direct", feeds=given))
+    alone = {"FD022": "FD002"}.get(rule, rule)
+    assert alone in {f["rule"] for f in report["findings"]}
+
+
 @pytest.mark.rule("5.5")
 def test_a_faultless_session_has_no_finding_at_all(tmp_path: Path) -> None:
     writer = Writer()
