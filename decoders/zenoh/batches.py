@@ -9,7 +9,8 @@ engine resolves them (zenoh.md 6).
 Nothing on the wire says "zenoh". A batch is claimed on evidence that other bytes do not have by
 chance: a handshake, a Join, a SourceInfo, the user's word, or zenoh's own port where it reads as
 zenoh to the last byte. A batch that merely reads as zenoh is not claimed, but its rows go on,
-marked ``doubt``: the engine counts them where the session proves to be one.
+marked ``doubt``: the engine counts them where the session proves to be one. So it is with one that
+the snap length cut off, as far as it reads.
 """
 
 import base64
@@ -58,6 +59,7 @@ OUTCOMES: Final = {
     wire.TRUNCATED: Outcome.TRUNCATED,
     wire.UNDECODABLE: Outcome.UNDECODABLE,
     wire.SCOUT: Outcome.DECODED,
+    wire.WEAK_CUT: Outcome.NOT_CLAIMED,
 }
 _OUTCOME_OF: Final = np.array([OUTCOMES[status] for status in range(len(OUTCOMES))], np.int64)
 
@@ -144,7 +146,8 @@ class BatchDecoder:
                 found.append(batch)
             columns[wire.STATUS, begin:stop] = part[wire.STATUS]
         status[rows] = columns[wire.STATUS]
-        found += self._cut(batches, np.flatnonzero(status == wire.TRUNCATED))
+        cut = (status == wire.TRUNCATED) | (status == wire.WEAK_CUT)
+        found += self._cut(batches, np.flatnonzero(cut), status)
         self._count(status, mode)
         return found, status
 
@@ -176,7 +179,7 @@ class BatchDecoder:
             if len(table):
                 yield from self._rows(batches, rows, data, table)
 
-    def _cut(self, batches: Batches, places: Int64s) -> Iterator[pa.RecordBatch]:
+    def _cut(self, batches: Batches, places: Int64s, status: Int64s) -> Iterator[pa.RecordBatch]:
         """A row for each batch that snap length cut off, behind what was read of it."""
         events = []
         for place in places.tolist():
@@ -198,7 +201,7 @@ class BatchDecoder:
                     "destination": receiver,
                     "kind": int(Kind.NOTICE),
                     "wire_kind": "cut",
-                    "detail": "{}",
+                    "detail": '{"doubt":1}' if status[place] == wire.WEAK_CUT else "{}",
                     "count": 0,
                     "flags": 0,
                     "size": 0,
@@ -261,8 +264,11 @@ class BatchDecoder:
         parts, size, begin = [chunk], len(chunk), 0
         for i in packed:
             start, stop = int(columns[wire.START, i]) + 1, int(columns[wire.STOP, i])
+            cut = stop < int(columns[wire.END, i])
             try:
-                part = lz4.block.decompress(chunk[start:stop], uncompressed_size=MAX_BATCH_BYTES)
+                part = _beginning(chunk[start:stop]) if cut else lz4.block.decompress(
+                    chunk[start:stop], uncompressed_size=MAX_BATCH_BYTES
+                )  # fmt: skip
             except lz4.block.LZ4BlockError:
                 continue
             if size - len(chunk) + len(part) > MAX_UNPACKED:
@@ -272,6 +278,8 @@ class BatchDecoder:
             columns[wire.START, i] = size
             size += len(part)
             columns[wire.STOP, i] = columns[wire.END, i] = size
+            if cut:  # how much more there was is not known
+                columns[wire.END, i] += max(MAX_BATCH_BYTES - len(part), 1)
         yield begin, number, b"".join(parts)
 
     def _count(self, status: Int64s, mode: Int64s) -> None:
@@ -379,7 +387,7 @@ class BatchDecoder:
                     detail |= {"zid": raw.hex(), "eid": messages.ROS}
                 detail["qos"] = row[wire.QOS]
             return "push", detail
-        begin, stop = row[wire.AT], min(row[wire.NEXT], len(data))
+        begin, stop = row[wire.AT], row[wire.CAPTURED]
         raw = bytes(data[begin : min(stop, begin + READ_BYTES)])
         read = messages.read if kind == wire.NETWORK else messages.read_transport
         told = read(raw)
@@ -391,7 +399,7 @@ class BatchDecoder:
         ``piece`` has its bytes, in base64, where the message's first piece is not enough, or may
         not have been: its engine puts them together (zenoh.md 8.5).
         """
-        begin, stop = row[wire.AT], min(row[wire.NEXT], len(data))
+        begin, stop = row[wire.AT], row[wire.CAPTURED]
         first, more = row[wire.AUX] & 1, row[wire.HEADER] >> 6 & 1
         detail: dict[str, Any] = {"first": first, "more": more, "drop": row[wire.AUX] >> 1 & 1}
         known = self._told.get(key)
@@ -475,6 +483,41 @@ class ZenohDecoder:
             flags=datagrams.flags,
             mode=mode,
         )
+
+
+def _beginning(block: bytes) -> bytes:
+    """What can be unpacked of an LZ4 block that was cut off: sequences until the bytes end.
+
+    Raises:
+        lz4.block.LZ4BlockError: it refers to what is not there.
+    """
+    made = bytearray()
+    at, size = 0, len(block)
+
+    def length(at: int, value: int) -> tuple[int, int]:
+        if value == 15:
+            more = 255
+            while more == 255 and at < size:
+                more = block[at]
+                at += 1
+                value += more
+        return at, value
+
+    while at < size and len(made) < MAX_BATCH_BYTES:
+        token = block[at]
+        at, count = length(at + 1, token >> 4)
+        made += block[at : at + count]
+        at += count
+        if at + 2 > size:
+            break
+        back = block[at] | block[at + 1] << 8
+        if not 0 < back <= len(made):
+            raise lz4.block.LZ4BlockError
+        at, count = length(at + 2, token & 15)  # at least
+        again = bytes(made[-back:])
+        count = min(count + 4, MAX_BATCH_BYTES - len(made))
+        made += (again * (count // back + 1))[:count]
+    return bytes(made[:MAX_BATCH_BYTES])
 
 
 def endpoint(address: str, port: int) -> str:

@@ -51,6 +51,7 @@ MALFORMED = 3  # begins as zenoh beyond doubt
 TRUNCATED = 4
 UNDECODABLE = 5  # a mandatory extension that nobody knows
 SCOUT = 6  # Scout or Hello: counted only
+WEAK_CUT = 7  # cut by snap length, and its beginning reads as zenoh, but so might other bytes
 
 # Columns of an output row.
 KIND = 0
@@ -80,7 +81,8 @@ EPOCH = 23
 DOUBT = 24  # 1: of a WEAK batch
 ROW_FLAGS = 25
 QOS = 26  # of a sample: 1-7 priority, 8 Block, 16 express (zenoh.md 4)
-WIDTH = 27
+CAPTURED = 27  # where the captured bytes of a message that is only located end
+WIDTH = 28
 
 HOP_RUN = 1  # frames
 SAMPLES = 2  # Push with Put or Del and SourceInfo
@@ -757,6 +759,10 @@ def walk(d, at, stop, end, m):
                 if at != begin:
                     return count, MALFORMED
             at = network(d, at, stop, end, to, m)
+            if at > stop:
+                if m[to] == NETWORK:
+                    if kind != 27:  # more than a payload is cut off
+                        return count, TRUNCATED
             if at >= 0:
                 if inside == 0:
                     if at != end:
@@ -797,6 +803,8 @@ def walk(d, at, stop, end, m):
                     at = -1  # as the first message it would be anything at all
             else:
                 at = control(d, at, stop, end, m)
+            if at > stop:
+                return count, TRUNCATED
             m[to + 2] = at
             if kind == 1 or kind == 2:
                 if at >= 0:
@@ -909,6 +917,7 @@ def new_row(c, n, i, record, gen, doubt, m):
     m[r + SIZE] = m[record + 2] - m[record + 1]
     m[r + AT] = m[record + 1]
     m[r + NEXT] = m[record + 2]
+    m[r + CAPTURED] = min(m[record + 2], c[STOP * n + i])
     m[r + ZID_AT] = m[record + 5]
     m[r + ZID_LEN] = m[record + 15]
     m[r + EID] = m[record + 7]
@@ -1049,7 +1058,7 @@ def commit(d, c, n, i, count, doubt, m):
     if c[FRAME * n + i] != m[M_FRAME]:
         m[M_FRAME] = c[FRAME * n + i]
         m[M_INDEX] = 0
-    if doubt:
+    if doubt == 1:
         slot = counter_of(c, n, i, DOUBTFUL, m)
         r = 0
         if slot >= 0:
@@ -1129,13 +1138,18 @@ def decode(d, c, n, begin, room, m):
                                     status = WEAK
                                     doubt = 1
                         elif strong == 0:
-                            if mode & KNOWN == 0:
-                                if mode & PORT == 0:
-                                    count = 0
-                                elif status != TRUNCATED:
-                                    count = 0
+                            if status == TRUNCATED:
+                                if mode & PORT:
+                                    if count == 0:
+                                        status = WEAK_CUT
+                                elif mode & KNOWN == 0:
+                                    status = WEAK_CUT if count else NOTHING
+                                    doubt = 2
+                            elif mode & KNOWN == 0:
+                                count = 0
                             if count == 0:
-                                status = NOTHING
+                                if status != WEAK_CUT:
+                                    status = NOTHING
                         if count > 0:
                             commit(d, c, n, i, count, doubt, m)
         c[STATUS * n + i] = status
@@ -1192,7 +1206,8 @@ def lz4_size(d, at, stop):
 def compressed(d, c, n):
     """Per batch into STATUS: 1 an LZ4 block behind 01, 2 a plain batch behind 00, else 0.
 
-    The block must begin with a literal that begins a batch.
+    The block must begin with a literal that begins a batch; of one that snap length cut off nothing
+    more can be said.
     """
     i = 0
     while i < n:
@@ -1206,20 +1221,21 @@ def compressed(d, c, n):
                         if (d[at + 1] | 0) & 31 > 2:
                             found = 2
                 elif (d[at] | 0) == 1:
-                    if stop == c[END * n + i]:
-                        token = (d[at + 1] | 0) >> 4
-                        place = at + 2
-                        if token == 15:
-                            while place < stop and (d[place] | 0) == 255:
-                                place += 1
+                    token = (d[at + 1] | 0) >> 4
+                    place = at + 2
+                    if token == 15:
+                        while place < stop and (d[place] | 0) == 255:
                             place += 1
-                        if token > 0:
-                            if place < stop:
-                                h = (d[place] | 0) & 31
-                                if h > 2:
-                                    if h < 8 or h > 24:
-                                        if lz4_size(d, at + 1, stop) > 0:
-                                            found = 1
+                        place += 1
+                    if token > 0:
+                        if place < stop:
+                            h = (d[place] | 0) & 31
+                            if h > 2:
+                                if h < 8 or h > 24:
+                                    if stop < c[END * n + i]:
+                                        found = 1
+                                    elif lz4_size(d, at + 1, stop) > 0:
+                                        found = 1
         c[STATUS * n + i] = found
         i += 1
     return (0,)

@@ -29,6 +29,8 @@ PRIORITIES: Final = 8
 ROS: Final = "ros"
 ROS_BYTES: Final = 77
 ROS_NAMES: Final = [b"sequence_number", b"source_timestamp", b"source_gid"]
+#: Of a cookie, which no two InitAcks share: enough to tell it from others.
+COOKIE_BYTES: Final = 16
 #: Data, Drop, not express (zenoh.md 4).
 DEFAULT_QOS: Final = 5
 
@@ -310,7 +312,7 @@ def _node(reader: Reader, header: int, batch_bytes: int) -> Detail:
 def _init(reader: Reader, header: int) -> Detail:
     detail = _node(reader, header, 65535)
     if header & 0x20:
-        reader.sized()
+        detail["cookie"] = reader.sized()[:COOKIE_BYTES].hex()
     extensions = reader.extensions(bool(header & _Z))
     detail |= {"qos": 1 in extensions or 0x21 in extensions, "low_latency": 5 in extensions}
     return detail | {"compression": 6 in extensions, "patch": extensions.get(0x27, 0)}

@@ -226,6 +226,8 @@ class ZenohEngine:
         self.messages: Counter[str] = Counter()
         self.doubted: dict[int, Counter[str]] = {}
         self.doubted_frames: Counter[int] = Counter()
+        self.cut_frames: Counter[int] = Counter()  # of these, what snap length cut off
+        self.cut_from: dict[str, tuple[int, int]] = {}  # sender -> first and last frame cut off
         self.whole: dict[int, Counter[str]] = {}  # messages that were fragmented
         self.unreadable = 0
         self.patch = 0
@@ -251,6 +253,7 @@ class ZenohEngine:
         self._held = Held()
         self._read = read
         self._named: dict[str, set[str]] = {}  # endpoint -> zids that may be its node's
+        self._cookies: set[str] = set()  # of InitAcks, each of which has its own (zenoh.md 3.1)
         self._cuts: list[int] = []  # when frames came that snap length cut off, never falling
 
     # -- events --------------------------------------------------------------------------------
@@ -265,10 +268,7 @@ class ZenohEngine:
         detail = json.loads(event.detail) if event.detail else {}
         word = event.wire_kind
         if word == "cut":
-            if len(self._cuts) < MAX_QUERIES:
-                self._cuts.append(max(event.at_ns, self._cuts[-1] if self._cuts else 0))
-            for counter in self.counters.values():
-                counter.cut_at(event.frame)
+            self._cut_off(event, doubt=bool(detail.get("doubt")))
             return
         if word == "batches":
             self.doubted_frames[event.frame >> FRAME_BITS] += event.count
@@ -294,6 +294,19 @@ class ZenohEngine:
             self._samples(event, detail)
         else:
             self._message(word, detail, event, self._accepted(event))
+
+    def _cut_off(self, event: Event, *, doubt: bool) -> None:
+        """Snap length cut off what a frame said behind its beginning, which may be anything."""
+        assert event.source is not None
+        if doubt:
+            self.cut_frames[event.frame >> FRAME_BITS] += 1
+        first, _ = self.cut_from.get(event.source, (event.frame, 0))
+        if event.source in self.cut_from or len(self.cut_from) < MAX_COUNTERS:
+            self.cut_from[event.source] = first, event.frame
+        if len(self._cuts) < MAX_QUERIES:
+            self._cuts.append(max(event.at_ns, self._cuts[-1] if self._cuts else 0))
+        for counter in self.counters.values():
+            counter.cut_at(event.frame)
 
     def _note_order(self, event: Event) -> None:
         """Time goes back: records stand in another order than on the wire, or the clock was set."""
@@ -374,6 +387,11 @@ class ZenohEngine:
             if word == "InitSyn":
                 self._new_session()
                 self.session_starts += 1
+            elif detail["cookie"] in self._cookies:
+                why = "a handshake of this session stands in the capture twice"
+                self.worth.add(Span(Doubt.TWICE, BEGINNING, END, why))
+            elif len(self._cookies) < MAX_DECLARED:
+                self._cookies.add(detail["cookie"])
             if end.zid not in (None, detail["zid"]):
                 self._node_gone(event.source, event.first_mark())
             end.zid = detail["zid"]

@@ -80,6 +80,9 @@ UNSEEN_AT_SENDER: Final = (
     "lost_seqnos", "unrecovered_seqnos", "repeats", "longest_wait_ns",
 )  # fmt: skip
 
+#: Why nothing is said about delivery where the capture does not hold all bytes.
+CUT_OFF: Final = "samples may be among what the snap length cut off"
+
 UNSEEN: Final = {
     "sender": "what arrived is not visible at the sender",
     "between": "it is not known at whose interface the capture was taken",
@@ -185,15 +188,16 @@ class _Zenoh(Reporter):
         """Frames that might have been zenoh and are; messages that were fragmented."""
         engine = self.engine
         pieces = engine.doubted_frames.keys() | engine.whole.keys() | engine.doubted.keys()
-        for piece in sorted(pieces):
-            frames = engine.doubted_frames[piece]
+        for piece in sorted(pieces | engine.cut_frames.keys()):
+            frames, cut = engine.doubted_frames[piece], engine.cut_frames[piece]
+            cut_off = {"truncated": cut} if cut else {}
             messages = dict(engine.doubted.get(piece, {}))
             for word, count in engine.whole.get(piece, {}).items():
                 messages[word] = messages.get(word, 0) + count
             detail = {
                 "piece": piece,
                 "frames": 0,
-                "frames_by": {"decoded": frames, "other": -frames},
+                "frames_by": {"decoded": frames, "other": -frames - cut} | cut_off,
                 "messages_by": {SYSTEM: messages},
                 "sureness": {"by its session": frames} if frames else {},
             }
@@ -379,8 +383,11 @@ class _Zenoh(Reporter):
             },
         }
         self._in_document(row, subscriber)
-        if role != "receiver":
-            why = UNSEEN[role]
+        cut = engine.cut_from.get(source.sender)
+        if cut is not None and (cut[1] < subscriber.since or cut[0] > subscriber.until):
+            cut = None  # not in its life
+        if role != "receiver" or cut is not None:
+            why = UNSEEN.get(role, CUT_OFF)
             for figure in UNSEEN_AT_SENDER:
                 row[figure] = None
                 row["unknown"][figure] = why
@@ -503,7 +510,9 @@ class _Zenoh(Reporter):
         if waits and role != "sender":
             longest = max(waits, key=lambda w: w.released.at_ns - w.held.at_ns)
             yield self.make(
-                stream, "ZN014", Claim(Certainty.LIKELY, Rests(timed=True, ordered=True)),
+                stream, "ZN014",
+                Claim(Certainty.LIKELY, Rests(
+                    (longest.held.frame, longest.released.frame), timed=True, ordered=True)),
                 "{times:time} samples of {sender_member} waited behind missing ones, {waited} in "
                 "all, the longest for {wait}.",
                 seqnos=[(w.first, w.stop) for w in waits[:MAX_EVIDENCE]],

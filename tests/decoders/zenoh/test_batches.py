@@ -19,7 +19,7 @@ from seqaudit.decoders.network.packets import Datagrams, Outcome
 from seqaudit.decoders.stages.first import decode_piece
 from seqaudit.decoders.zenoh import kernels as wire
 from seqaudit.decoders.zenoh import messages as zenoh_messages
-from seqaudit.decoders.zenoh.batches import BatchDecoder, Batches, ZenohDecoder
+from seqaudit.decoders.zenoh.batches import BatchDecoder, Batches, ZenohDecoder, _beginning
 from tests.decoders.feeds.layouts import draw
 from tests.decoders.zenoh import builders as z
 
@@ -256,6 +256,46 @@ def test_compressed_and_plain_batches_behind_a_batch_header() -> None:
         assert [(r["seqno"], r["stop_seqno"]) for r in rows] == [(5, 6), (0, 20)]
     _, status = decoded(z.batches([b"\x00\x03\x00"], mode=wire.PORT))
     assert status == [wire.DECODED]
+
+
+@given(st.lists(st.integers(0, 60), max_size=6), st.data())
+def test_of_a_block_that_was_cut_off_the_beginning_is_unpacked(
+    words: list[int], data: st.DataObject
+) -> None:
+    batch = z.frame(5, *(z.push(z.put(n, b"ab" * n)) for n in words))
+    block = z.compressed(batch)[1:]
+    size = data.draw(st.integers(0, len(block)))
+    assert batch.startswith(_beginning(block[:size]))
+    assert _beginning(block) == batch
+
+
+def test_a_compressed_batch_that_was_cut_off_says_what_its_beginning_says() -> None:
+    packed = z.compressed(z.frame(5, *(z.push(z.put(n, bytes([n]) * 60)) for n in range(9))))
+    rows, status = decoded(z.batches([packed], cut=60))
+    assert status == [wire.TRUNCATED]
+    assert rows[0]["seqno"] == 5
+    assert 0 < sum(r["count"] for r in rows if r["wire_kind"] == "push") < 9
+    assert rows[-1]["wire_kind"] == "cut"
+
+
+def test_a_batch_that_was_cut_off_and_may_be_anybodys_is_not_claimed_and_its_rows_say_so() -> None:
+    batch = z.frame(1, z.final(7), z.request(1, "x" * 30, "_sn=1.."))
+    for payload, cut in ((batch, 20), (z.compressed(batch), 12)):
+        rows, status = decoded(z.batches([payload], cut=cut))
+        assert status == [wire.WEAK_CUT]
+        assert [r["wire_kind"] for r in rows] == ["Frame", "response_final", "cut"]
+        assert all(r["detail"]["doubt"] for r in rows)
+        assert decoded(z.batches([payload], cut=cut, mode=wire.PORT))[1] == [wire.TRUNCATED]
+
+
+def test_what_is_cut_off_of_a_message_is_not_read_from_what_follows_in_the_capture() -> None:
+    asked = z.frame(1, z.request(1, "/@adv/*/1/6/**", "_sn=1..;_anyke"))
+    rows, status = decoded(z.batches([asked, asked], cut=5, mode=wire.PORT))
+    assert status == [wire.TRUNCATED] * 2
+    assert "request" not in {r["wire_kind"] for r in rows}
+    beat = z.frame(1, z.push(b"\x01\x04" + b"\x07\0\0\0", 0, "k"))
+    rows, status = decoded(z.batches([beat, beat], cut=3, mode=wire.PORT))
+    assert status == [wire.TRUNCATED] * 2
 
 
 def test_a_block_that_claims_gigabytes_is_refused_before_anything_is_made() -> None:

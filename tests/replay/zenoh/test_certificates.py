@@ -202,3 +202,12 @@ def test_a_late_frame_whose_sample_is_asked_for_later_was_thrown_away() -> None:
     assert said(session.played()[1], "ZN006")[0] == ("likely", [])  # of the counter
     found = answered(session.ask(1, "_sn=1.."), 1, 1, 2).played()[1]
     assert ("proven", [[1, 1]]) in said(found, "ZN006")
+
+
+def test_a_handshake_that_stands_in_a_capture_twice_leaves_nothing_proven_by_order() -> None:
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    answered(session, 1, 1, 2).put(3)
+    assert said(session.played()[1], "ZN001") == [("proven", [[1, 1]])]
+    for place in range(4):
+        session.raw(session.payloads[place], back=place in session.back)
+    assert said(session.played()[1], "ZN001") == [("likely", [[1, 1]])]

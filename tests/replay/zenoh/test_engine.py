@@ -245,10 +245,33 @@ def test_what_snap_length_cut_off_may_have_brought_what_is_missing(asked: bool) 
     if asked:
         session.publisher(z.final(1))
     _, found = session.wait(3).put(3).played()
-    (miss,) = stream(found)["misses"]
-    assert miss["cause"].startswith("not known: snap length")
+    row = stream(found)
+    assert (row["delivered"], row["misses"], row["lost"]) == (None, None, None)
+    assert row["unknown"]["delivered"] == "samples may be among what the snap length cut off"
     (said,) = [r.detail for r in found if r.rule == "ZN002" and r.kind == FINDING]
     assert (said["certainty"], said["severity"]) == ("cannot be told", "info")
+
+
+def test_a_frame_that_snap_length_cut_off_counts_where_its_session_is_zenoh() -> None:
+    for sample in (True, False):
+        session = Session(opened=False)
+        if sample:
+            session.put(0)
+        session.publisher(z.push(b"\x01" + z.sized(b"x" * 40), 0, "demo/other"))
+        session.cut[len(session.payloads) - 1] = 45
+        _, found = session.played()
+        accounts = [r.detail["frames_by"] for r in found if r.kind == ACCOUNT]
+        assert accounts == ([{"decoded": 0, "truncated": 1, "other": -1}] if sample else [])
+
+
+def test_what_was_cut_off_before_or_after_a_subscriber_lived_is_nothing_of_it() -> None:
+    session = Session().put(0, 1)
+    session.subscriber(b"\x9e\x21\x08\x03" + z.zint(1))
+    session.publisher(z.push(z.put(2)), z.push(z.put(3)))
+    session.cut[len(session.payloads) - 1] = 45
+    _, found = session.played()
+    (row,) = [r.detail for r in found if r.kind == STREAM and r.detail["kind"] == "samples"]
+    assert row["delivered"] == [[0, 1]]
 
 
 @pytest.mark.parametrize(
