@@ -37,6 +37,7 @@ def unknown(not_here: int) -> dict[str, int]:
         zenoh_report.ONE_SIDE: 2,
         zenoh_report.NOBODY_THERE: 4,
         zenoh_report.NO_NUMBERS: 4,
+        zenoh_report.CUT: 2,
         zenoh_report.NOT_HERE: not_here,
     }
 
