@@ -281,14 +281,19 @@ def render_connections(report: Report, limit: int) -> RenderableType:
 
 
 def render_both_ends(report: Report, limit: int) -> RenderableType:
-    """Streams whose sender's and whose receiver's captures are given: resends of what was there."""
+    """Streams whose sender's and whose receiver's captures are given: what the path lost, and
+    resends of what was there."""
     columns = [
         Column("#", _NUMERIC, 6),
         Column("sender", worth=9),
         Column("#", _NUMERIC, 6),
         Column("receiver", worth=9),
         Column("conn", _NUMERIC, 5),
-        Column("copies sent", _NUMERIC, 7),
+        Column("messages sent", _NUMERIC, 3),
+        Column("lost on the way", _NUMERIC, 2),
+        Column("ACKs lost", _NUMERIC, 5),
+        Column("requests lost", _NUMERIC, 6),
+        Column("resent", _NUMERIC, 7),
         Column("of them after the arrival", _NUMERIC, 8),
         Column("receiver's clock ahead by", worth=4),
     ]
@@ -299,6 +304,7 @@ def render_both_ends(report: Report, limit: int) -> RenderableType:
             _count(met["receiver_capture"]),
             met["receiver_name"] or "-",
             _count(met["conn_id"]),
+            *_passed(met["path"]),
             _count(met["copies_sent"]),
             _count(met["copies_sent_after_arrival"]),
             _between(met["clock_offset_ns"]),
@@ -307,6 +313,16 @@ def render_both_ends(report: Report, limit: int) -> RenderableType:
     ]
     shown, more = _limited(rows, limit)
     return Listing("Both ends", columns, shown, more)
+
+
+def _passed(path: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Messages that were sent, and of messages, ACKs and requests those that were lost."""
+    told = {row["kind"]: row for row in path}
+    lost = [
+        _count(told[kind]["lost_on_path"]) if kind in told else "-"
+        for kind in ("messages", "acks", "requests")
+    ]
+    return [_count(told["messages"]["sent"]) if "messages" in told else "-", *lost]
 
 
 def _between(bounds: Sequence[int | None] | None) -> str:

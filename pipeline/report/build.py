@@ -31,10 +31,9 @@ from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.doubts import spans_of, weighed
 from seqaudit.replay.contract import results as rows_of
 from seqaudit.replay.contract.settings import ReplaySettings, Vantage
-from seqaudit.replay.contract.story import with_story
 from seqaudit.replay.contract.version import VERSION
 from seqaudit.replay.contract.wall import Wall
-from seqaudit.replay.contract.worth import Worth
+from seqaudit.replay.contract.worth import MISSING, Worth
 from seqaudit.replay.feeds import sessions as feed_sessions
 from seqaudit.replay.jgroups import both_ends_findings
 from seqaudit.replay.raims import bounds as raims_bounds
@@ -55,7 +54,7 @@ INCOMPLETE: Final = "CP005"
 EVIDENCE: Final = 8
 
 #: Rules about captures that engines judge, because they need the conversations.
-JUDGED_BY_ENGINES: Final = frozenset({"CP007"})
+JUDGED_BY_ENGINES: Final = frozenset({"CP007", "CP031", "CP032"})
 
 #: A display filter for a finding that is about no single frame: everything.
 EVERY_FRAME: Final = "frame"
@@ -137,6 +136,17 @@ def build(
         "what raims applications were told", _told_of_raims, rows.of(rows_of.TABLE)
     ) or ([], [])
 
+    accounts.holes |= (
+        wall.part(
+            "holes that captures show of each other", both_ends_findings.holes_in,
+            (row["detail"] for row in rows.of(rows_of.BOTH_ENDS)), accounts.spans,
+        ) or {}
+    )  # fmt: skip
+    of_ends = wall.part(
+        "captures of both ends together", _told_by_both_ends, rows.of(rows_of.BOTH_ENDS),
+        accounts.spans,
+    ) or []  # fmt: skip
+
     tightened = {(row["capture"], row["id"]): row for row in changing if row["system"] == RAIMS}
 
     def found(details: Iterable[Row]) -> Iterator[Row]:
@@ -167,12 +177,12 @@ def build(
                 _by_capture(found(_shown(of_captures, rows.of(rows_of.PROBLEM)))),
                 *(
                     iter(sorted(found(several), key=_finding_order))
-                    for several in (of_sessions, of_legs, of_raims)
+                    for several in (of_sessions, of_legs, of_raims, of_ends)
                 ),
             )
         )
     )
-    gaps = kept(_gaps(rows, frames, called, accounts.worth))
+    gaps = kept(_gaps(rows, frames))
     connections = kept(
         wall.rows(
             "the states of a connection",
@@ -190,7 +200,7 @@ def build(
     both_ends = kept(
         wall.rows(
             "a stream at both ends",
-            lambda row: _both_ends(row, frames, called, accounts.spans),
+            lambda row: _both_ends(row, frames, called, accounts),
             rows.of(rows_of.BOTH_ENDS),
         )
     )
@@ -385,7 +395,7 @@ class _Accounts:
         frames: of each split.
         spans: first and last time of each capture.
         moved: see ``FrameNumbers``.
-        worth: of captures with stretches of doubt.
+        worth: of captures with stretches of doubt; holes: what tells that they lack something.
         findings: details of findings about captures, in their order.
     """
 
@@ -396,6 +406,7 @@ class _Accounts:
         self.spans: list[tuple[int | None, int | None]] = []
         self.moved: dict[int, int] = {}
         self.worth: dict[int, Worth] = {}
+        self.holes: dict[int, str] = {}
         self._findings = Section()
 
     @property
@@ -418,6 +429,8 @@ class _Accounts:
             doubts = spans_of(account)
             if doubts:
                 self.worth[number] = Worth(doubts)
+            if lacking := [span.why for span in doubts if span.doubt in MISSING]:
+                self.holes[number] = lacking[0]
             judged = self._wall.part("the capture itself", _judged, number, account, capture=number)
             for detail in judged or []:
                 self._findings.append(detail)
@@ -523,15 +536,10 @@ def _members_of_capture(members: Iterable[Row], called: Names) -> list[Row]:
     return [listed[key] for key in sorted(listed)]
 
 
-def _gaps(
-    rows: HeldResults, frames: FrameNumbers, called: Names, worth: Mapping[int, Worth]
-) -> Iterator[Row]:
-    """Gaps by capture, stream and seqnos, each with its story."""
+def _gaps(rows: HeldResults, frames: FrameNumbers) -> Iterator[Row]:
+    """Gaps by capture, stream and seqnos."""
     told = (
-        frames.resolved(
-            with_story(_place(row) | row["detail"], worth.get(row["capture"]), called.of),
-            row["capture"],
-        )
+        frames.resolved(_place(row) | row["detail"], row["capture"])
         for row in rows.of(rows_of.GAP, "capture", "stream", exact=False)
     )
     for _, same in groupby(told, key=lambda gap: (gap["capture"], gap["stream"] or "")):
@@ -574,11 +582,12 @@ def _both_ends(
     row: Row,
     frames: FrameNumbers,
     called: Names,
-    spans: Sequence[tuple[int | None, int | None]],
+    accounts: _Accounts,
 ) -> Row:
     """A stream of which the captures at its sender and at its receiver are given."""
     told = dict(row["detail"])
-    count, why = both_ends_findings.settled(told, *spans[told["receiver_capture"]])
+    count, why = both_ends_findings.settled(told, *accounts.spans[told["receiver_capture"]])
+    told["path"] = both_ends_findings.settled_path(told, accounts.spans, accounts.holes)
     for key in ("undecided", "late", "late_ns", "begin_ns", "why"):
         told.pop(key)
     at_least = told.pop("after")
@@ -596,6 +605,16 @@ def _both_ends(
             "unknown": {} if why is None else {"copies_sent_after_arrival": why},
         }
     )
+
+
+def _told_by_both_ends(
+    rows: Iterable[Row], spans: Sequence[tuple[int | None, int | None]]
+) -> list[Row]:
+    return [
+        detail
+        for row in rows
+        for detail in both_ends_findings.of_path(row["detail"] | _place(row), spans)
+    ]
 
 
 def _tables(rows: Iterable[Row], frames: FrameNumbers, called: Names) -> dict[str, dict[str, Any]]:

@@ -196,70 +196,6 @@ class ConnectionRow(TypedDict):
     unacked_seqnos: Ranges
 
 
-class EvidenceRow(TypedDict):
-    """A frame and what it shows."""
-
-    frame: int | None
-    shows: str
-    file: NotRequired[Annotated[str, "its file, in a capture of several"]]
-
-
-StepName = Literal[
-    "last before",
-    "revealed",
-    "asked",
-    "confirmed",
-    "answered",
-    "refused",
-    "unanswered",
-    "first came",
-    "came",
-    "had",
-    "handed on",
-    "never came",
-]
-
-
-class StepRow(TypedDict):
-    """One step of the story of a gap."""
-
-    step: Annotated[
-        StepName,
-        "confirmed: the sender says that it heard the request; refused: an answer without it; "
-        "had: the receiver shows that it has what was not captured",
-    ]
-    frame: Annotated[int | None, "null: no one frame shows it"]
-    at_ns: Annotated[int | None, "null: not known"]
-    after_ns: Annotated[int | None, "after the gap was revealed; negative: before that"]
-    by: Annotated[str | None, "identity of who did it; null: nothing names one"]
-    by_name: str | None
-    says: Annotated[str, "a clause for the reader"]
-
-
-class StoryRow(TypedDict):
-    """What happened to a gap, step by step, and where its messages were lost."""
-
-    steps: Annotated[list[StepRow], "in the order of frames; at most a dozen or so"]
-    steps_more: Annotated[int, "further requests, not listed"]
-    waited_by: Annotated[str | None, "who could hand on nothing behind it; null: not known"]
-    waited_by_name: str | None
-    waited_ns: Annotated[int | None, "how long; null: not known"]
-    where: Annotated[
-        Literal[
-            "before this point",
-            "after this point",
-            "in this capture itself",
-            "nothing was lost",
-            "cannot be told",
-        ],
-        "seen from the place of capture",
-    ]
-    where_certainty: Certainty
-    where_why: Annotated[str, "what says so, or why it cannot be told"]
-    where_evidence: list[EvidenceRow]
-    unknown: Annotated[dict[str, str], "asked, asked_by or waited, and why nobody knows"]
-
-
 class GapRow(TypedDict):
     """Seqnos known to exist before they arrived, and what became of them."""
 
@@ -285,7 +221,6 @@ class GapRow(TypedDict):
     where: NotRequired[str | None]
     why: NotRequired[Annotated[str | None, "why it was given up; null if it was not"]]
     ended_at_ns: NotRequired[int | None]
-    story: StoryRow
 
 
 class QueryRow(TypedDict):
@@ -312,6 +247,14 @@ class QueryRow(TypedDict):
     outcome: str
     ended_frame: Annotated[int | None, "null: it was not seen to end"]
     duration_ns: Annotated[int | None, "null: it was not seen to end"]
+
+
+class EvidenceRow(TypedDict):
+    """A frame and what it shows."""
+
+    frame: int | None
+    shows: str
+    file: NotRequired[Annotated[str, "its file, in a capture of several"]]
 
 
 class FindingRow(TypedDict):
@@ -396,6 +339,19 @@ class TotalsRow(TypedDict):
     unrecovered: int | None
 
 
+class PassageRow(TypedDict):
+    """What of one kind went one way between the ends of a stream; copies are counted each."""
+
+    kind: Literal["messages", "highest", "closes", "acks", "requests", "syncs"]
+    sent: Annotated[int, "in the capture at the end that sent it"]
+    arrived: Annotated[int, "in the capture at the other end"]
+    missing: Annotated[int, "in the capture at the end that sent it, and not in the other"]
+    lost_on_path: Annotated[int | None, "missing ones; null if the other capture may lack some"]
+    not_captured: Annotated[int, "arrived, and not in the capture at the end that sent it"]
+    seqnos: Annotated[Ranges, "of messages of which a copy is missing"]
+    why: Annotated[str | None, "why lost_on_path cannot be told; null if it can"]
+
+
 class BothEndsRow(TypedDict):
     """A stream of which the captures at its sender and at its receiver are given."""
 
@@ -405,6 +361,7 @@ class BothEndsRow(TypedDict):
     sender_name: str | None
     receiver: str
     receiver_name: str | None
+    path: list[PassageRow]
 
 
 class ToolRow(TypedDict):

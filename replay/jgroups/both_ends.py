@@ -10,12 +10,13 @@ hands all of them to ``Meeting``, whose answer does not depend on their order.
     q never arrived, and the receiver's capture goes on until after c            before
     anything else                                                                cannot be told
 
-Nothing here knows a protocol: an engine says which streams it has an end of.
+Which copies, ACKs and requests came over is ``replay.sequence.passages``. Nothing here knows a
+protocol: an engine says which streams it has an end of.
 """
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -23,6 +24,8 @@ from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.sequence.clocks import Clocks, Key, Sightings
 from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.passages import Passages, Passed
+from seqaudit.replay.sequence.passages import Row as Passing
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 SENDER: Final = "sender"
@@ -36,6 +39,20 @@ MAX_EXAMPLES: Final = 8
 #: IP ids that are given to the datagrams of one burst at most.
 MAX_BURST: Final = 4_096
 IP_IDS: Final = 1 << 16
+#: Whom a multicast goes to, beside members.
+ALL: Final = ""
+
+#: What goes from a stream's sender to its receiver, and what goes back.
+THERE: Final[Mapping[Kind, str]] = {
+    Kind.DATA: "messages",
+    Kind.RETRANSMISSION: "messages",
+    Kind.VIEW: "messages",
+    Kind.HIGHEST: "highest",
+    Kind.CLOSE: "closes",
+}
+BACK: Final[Mapping[Kind, str]] = {
+    Kind.ACK: "acks", Kind.REQUEST: "requests", Kind.SYNC: "syncs"
+}  # fmt: skip
 
 
 class Stretch(NamedTuple):
@@ -98,7 +115,7 @@ class End:
     role: str
     system: str
     sender: str
-    receiver: str
+    receiver: str | None  # null: all members
     conn_id: int | None
     first: Mark
     stretches: Stretches = field(default_factory=Stretches)
@@ -108,11 +125,18 @@ class Ends:
     """What one capture knows of the ends that it was taken at.
 
     Attributes:
+        local: the member at whose interface it was taken; null: nobody was heard there.
         first, last: of everything that was captured of the conversation.
+        passages: what it holds of each stream, by stream, word and peer: who is sent to, or who
+            answers, if there are several.
+        hidden: of streams, what the member had that is not captured.
     """
 
     def __init__(self, capture: int) -> None:
         self.capture = capture
+        self.local: str | None = None
+        self.passages = Passages()
+        self.hidden: dict[str, RangeSet] = {}
         self.streams: dict[str, End] = {}
         self.seen: dict[tuple[str, str], Sightings] = {}
         self.first: Mark | None = None
@@ -126,8 +150,8 @@ class Ends:
             self.first = first
         if self.last is None or last.at_ns > self.last.at_ns:
             self.last = last
-        source, destination = event.source, event.destination
-        if source is None or destination is None or event.flags & Flag.NETWORK_DUPLICATE:
+        source, destination = event.source, event.destination or ALL
+        if source is None or event.flags & Flag.NETWORK_DUPLICATE:
             return
         seen = self.seen.get((source, destination))
         if seen is None:
@@ -140,6 +164,37 @@ class Ends:
         if event.kind is Kind.DATA and event.count > 1 and event.last_fresh_id:
             assert event.stop_seqno is not None
             seen.saw(_key(event, event.stop_seqno - 1, event.last_fresh_id), last.at_ns)
+
+    def passed(self, stream: str, event: Event, *, several: bool = False) -> None:
+        """A message, run, ACK or request of a stream.
+
+        Args:
+            several: the stream has several receivers.
+        """
+        if event.flags & Flag.NETWORK_DUPLICATE:
+            return
+        word = THERE.get(event.kind)
+        if word is not None:
+            peer = event.destination or ALL
+        else:
+            word, peer = BACK[event.kind], event.source or ALL
+        first, last = event.first_mark(), event.last_mark()
+        if word == "messages":
+            assert event.seqno is not None and event.stop_seqno is not None
+            numbers = event.seqno, event.stop_seqno
+        else:
+            told = hash((*_key(event, event.seqno, event.fresh_id), *_asked(event)))
+            numbers = told, told + 1
+        lane = stream, word, peer if several else ALL
+        self.passages.saw(lane, Passing(*numbers, first.frame, last.frame, first.at_ns, last.at_ns))
+
+    def has_end(self, role: str, stream: str, event: Event) -> None:
+        """An end of a multicast stream: at its sender, or at one that it is for."""
+        if stream not in self.streams:
+            assert event.source is not None
+            self.streams[stream] = End(
+                role, event.system, event.source, None, None, event.first_mark()
+            )
 
     def sent_again(self, stream: str, system: str, conn_id: int | None, event: Event,
                    fresh: list[Range]) -> None:  # fmt: skip
@@ -184,12 +239,20 @@ def _key(event: Event, seqno: int | None, fresh_id: int | None) -> Key:
     return (int(event.kind), *(-1 if number is None else number for number in numbers))
 
 
+def _asked(event: Event) -> tuple[int, ...]:
+    """The numbers of a request."""
+    if event.kind is not Kind.REQUEST:
+        return ()
+    return tuple(number for part in event.ranges() for number in part)
+
+
 class Met(NamedTuple):
     """One stream whose sender's and whose receiver's capture are both here."""
 
     stream: str
     at_sender: Ends
     at_receiver: Ends
+    receiver: str
 
     @property
     def end(self) -> End:
@@ -221,17 +284,18 @@ class Meeting:
 
     def met(self) -> Iterator[Met]:
         """Every stream with a capture at its sender and one at its receiver, in a stable order."""
-        receivers: dict[str, list[Ends]] = {}
         ordered = sorted(self.captures, key=lambda ends: ends.capture)
         for ends in ordered:
-            for stream, end in ends.streams.items():
-                if end.role == RECEIVER:
-                    receivers.setdefault(stream, []).append(ends)
-        for ends in ordered:
             for stream in sorted(ends.streams):
-                if ends.streams[stream].role == SENDER:
-                    for other in receivers.get(stream, ()):
-                        yield Met(stream, ends, other)
+                end = ends.streams[stream]
+                if end.role != SENDER:
+                    continue
+                for other in ordered:
+                    receiver = other.local
+                    if receiver is None or receiver == end.sender or other.last is None:
+                        continue
+                    if receiver == end.receiver or end.receiver is None:
+                        yield Met(stream, ends, other, receiver)
 
 
 @dataclass(slots=True)
@@ -261,17 +325,46 @@ def clocks_of(met: Met) -> Clocks:
     """The clocks of the two captures, by the datagrams of the two members."""
     end = met.end
     none = Sightings()
-    ways = ((end.sender, end.receiver), (end.receiver, end.sender))
     here, there = met.at_sender.seen, met.at_receiver.seen
-    out = here.get(ways[0], none).common(there.get(ways[0], none))
-    back = there.get(ways[1], none).common(here.get(ways[1], none))
+    out: list[tuple[int, int]] = []
+    back: list[tuple[int, int]] = []
+    for to in (met.receiver, ALL):
+        way = end.sender, to
+        out += here.get(way, none).common(there.get(way, none))
+    for to in (end.sender, ALL):
+        way = met.receiver, to
+        back += there.get(way, none).common(here.get(way, none))
     return Clocks(out, back)
+
+
+def passed(met: Met) -> dict[str, Passed]:
+    """What came over of everything that went either way, by the word for it."""
+    clocks = clocks_of(met)
+    spans = {}
+    for ends in (met.at_sender, met.at_receiver):
+        assert ends.first is not None and ends.last is not None, "it holds datagrams of both"
+        spans[ends.capture] = ends.first.at_ns, ends.last.at_ns
+    found: dict[str, Passed] = {}
+    for words, here, there, from_here in (
+        (THERE, met.at_sender, met.at_receiver, clocks),
+        (BACK, met.at_receiver, met.at_sender, clocks.reversed()),
+    ):
+        for word in dict.fromkeys(words.values()):
+            told = Passed()
+            for peer in (ALL, met.receiver):
+                lane = met.stream, word, peer
+                sent, came = here.passages.rows(lane), there.passages.rows(lane)
+                told.add(sent, came, from_here, spans[here.capture], spans[there.capture])
+            if told.sent or told.came:
+                found[word] = told
+    return found
 
 
 def judge(met: Met, clocks: Clocks) -> Judged:
     """Which copies were sent after their message had arrived."""
     told = Judged()
-    arrivals = sorted(met.at_receiver.streams[met.stream].stretches)
+    end = met.at_receiver.streams.get(met.stream)
+    arrivals = [] if end is None else sorted(end.stretches)
     firsts = [arrival.first for arrival in arrivals]
     last = met.at_receiver.last
     assert last is not None

@@ -103,8 +103,13 @@ class Clocks:
     """
 
     def __init__(self, out: Iterable[tuple[int, int]], back: Iterable[tuple[int, int]]) -> None:
-        self._above = Bound((s, r - s) for s, r in out)
-        self._below = Bound((s, s - r) for r, s in back)  # the least of -offset
+        self._out, self._back = list(out), list(back)
+        self._above = Bound((s, r - s) for s, r in self._out)
+        self._below = Bound((s, s - r) for r, s in self._back)  # the least of -offset
+
+    def reversed(self) -> "Clocks":
+        """The offset the other way."""
+        return Clocks(self._back, self._out)
 
     def matched(self) -> Mapping[str, int]:
         """Datagrams that were compared, by direction."""

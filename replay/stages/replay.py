@@ -199,7 +199,12 @@ class _Conversations:
         own = self._settings.captures[capture]
         ends = Ends(capture) if self._several and own.vantage.kind == AT_MEMBER else None
         self._state = _Conversation(
-            capture, conversation, own, unicast=(ends,), zenoh=(self._settings.read_zenoh,)
+            capture,
+            conversation,
+            own,
+            unicast=(ends,),
+            mcast=(ends,),
+            zenoh=(self._settings.read_zenoh,),
         )
         return self._state
 
@@ -428,8 +433,9 @@ class _Conversation:
             return []
         self._end_runs(None)
         self._engine.close()
-        if self._system == "unicast" and self._engine.ends is not None:
-            meeting.add(self._engine.ends)
+        ends = getattr(self._engine, "ends", None)
+        if isinstance(ends, Ends):
+            meeting.add(ends)
         last: Any = told if self._system == FEED else self._last_ns
         results: list[Result] = _findings_of(self._system).results(self._engine, self.capture, last)
         return results

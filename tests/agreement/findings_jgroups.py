@@ -56,7 +56,7 @@ def _lost_on_path(audited: Audited, *, more: bool) -> Iterator[Row]:
         numbers = [end.capture for end in ends if end is not None]
         uuids = [scenario.uuids[sender], scenario.uuids[receiver]]
         found = [
-            met.get("messages_lost_on_path", ABSENT)
+            next((p["lost_on_path"] for p in met["path"] if p["kind"] == "messages"), 0)
             for met in audited.reports[sender].report["both_ends"]
             if [met["sender"], met["receiver"]] == uuids
             and [met["sender_capture"], met["receiver_capture"]] == numbers

@@ -10,6 +10,7 @@ from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.report.build import to_json
 from seqaudit.pipeline.spark.session import Place
+from tests.pipeline.test_order import records, written
 
 
 @pytest.fixture
@@ -21,7 +22,10 @@ def a_to_b(scenario: Path, report: dict[str, Any]) -> dict[str, Any]:
     """The row of what A sent to B."""
     truth = json.loads((scenario / "truth.json").read_text())
     uuids = [truth["members"][name]["uuid"] for name in "AB"]
-    (found,) = [m for m in report["both_ends"] if [m["sender"], m["receiver"]] == uuids]
+    (found,) = [
+        m for m in report["both_ends"]
+        if [m["sender"], m["receiver"]] == uuids and m["conn_id"] is not None
+    ]  # fmt: skip
     return dict(found)
 
 
@@ -56,3 +60,105 @@ def test_both_engines_agree(scenario: Path, spark_place: Place) -> None:
     captures = [CaptureInput(str(scenario / f"{name}.pcap"), at=name) for name in "BA"]
     spark = audit(captures, Options(engine="spark", place=spark_place))
     assert to_json(spark) == to_json(audit(captures, Options(engine="direct")))
+
+
+# ---- what the path lost
+
+
+LOSSY = ("u3-sync-storm-1", "n2-last-lost-1", "n4-loss-1", "u3n2-ipfrag-loss-2")
+
+
+def given(folder: Path, change: dict[str, Any] | None = None, into: Path | None = None) -> Any:
+    """The report of all members' captures; ``change``: of some the records that are left."""
+    captures = []
+    for path in sorted(folder.glob("?.pcap")):
+        own = path
+        if change and path.stem in change:
+            assert into is not None
+            head, found = records(path)
+            own = into / path.name
+            written(own, head, change[path.stem](found))
+        captures.append(CaptureInput(str(own), at=path.stem))
+    return audit(captures, Options(engine="direct"))
+
+
+def passages(report: dict[str, Any], kind: str) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
+    found: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for met in report["both_ends"]:
+        key = met["system"], met["sender_name"], met["receiver_name"]
+        found.setdefault(key, []).extend(p for p in met["path"] if p["kind"] == kind)
+    return found
+
+
+@pytest.mark.parametrize("name", LOSSY)
+def test_what_the_path_lost_is_what_the_recording_says(fixtures: Path, name: str) -> None:
+    folder = fixtures / "jgroups" / name
+    derived = json.loads((folder / "truth.json").read_text())["derived_from_captures"]
+    found = passages(given(folder), "messages")
+    told = {("uni", *pair.split(">")): f for pair, f in derived["unicast"].items() if "exact" in f}
+    for sender, stream in derived["multicast"].items():
+        told |= {("nak", sender, to): f for to, f in stream["receivers"].items() if "exact" in f}
+    lost = 0
+    for (system, *ends), figures in told.items():
+        rows = [
+            p for key, own in found.items()
+            if key[0].startswith(system) and list(key[1:]) == ends for p in own
+        ]  # fmt: skip
+        true = figures["exact"]["messages_lost_on_path"]
+        assert sum(row["lost_on_path"] for row in rows) == true
+        lost += true
+    assert lost
+
+
+def test_acks_that_the_path_lost_are_counted(fixtures: Path) -> None:
+    folder = fixtures / "jgroups" / "n4-acks-lost-1"
+    truth = json.loads((folder / "truth.json").read_text())
+    dropped = [a for a in truth["path_actions"] if a["action"] == "drop"]
+    acks = sum(m["t"] == "ACK" for a in dropped for m in a["msgs"])
+    found = [p for own in passages(given(folder), "acks").values() for p in own]
+    assert acks and sum(p["lost_on_path"] for p in found) == acks
+
+
+def test_a_loss_is_shown_with_the_frames_that_never_came(fixtures: Path) -> None:
+    folder = fixtures / "jgroups" / "n2-last-lost-1"
+    truth = json.loads((folder / "truth.json").read_text())
+    report = given(folder)
+    found = [f for f in report["findings"] if f["rule"] == "CP031"]
+    dropped = sorted(a["sender_frame"] for a in truth["path_actions"] if a["action"] == "drop")
+    assert sorted(e["frame"] for f in found for e in f["evidence"]) == dropped
+    assert all(f["severity"] == "info" for f in found)
+    assert "lost on the way, or not captured there" in found[0]["text"]
+
+
+def test_without_a_loss_nothing_is_said(fixtures: Path) -> None:
+    report = given(fixtures / "jgroups" / "u4n4-clean-1")
+    assert report["both_ends"]
+    assert not {"CP031", "CP032"} & {f["rule"] for f in report["findings"]}
+    assert all(p["lost_on_path"] == 0 for m in report["both_ends"] for p in m["path"])
+
+
+def test_a_capture_with_holes_is_told_from_a_path_that_loses(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    """C's capture lacks what C sent: what else it lacks may have come."""
+    folder = fixtures / "jgroups" / "n4-acks-lost-1"
+    report = given(folder, {"C": lambda found: [r for n, r in enumerate(found) if n % 7]}, tmp_path)
+    holes = [f for f in report["findings"] if f["rule"] == "CP032"]
+    assert any("are not in the capture at C, so that capture has a hole" in f["text"]
+               for f in holes)  # fmt: skip
+    rows = [p for m in report["both_ends"] if m["receiver_name"] == "C" for p in m["path"]]
+    doubted = [p for p in rows if p["kind"] == "messages" and p["missing"]]
+    assert doubted
+    for row in doubted:
+        assert row["lost_on_path"] is None
+        assert row["why"].startswith("the capture at the receiver has a hole")
+
+
+def test_what_was_sent_when_the_other_capture_had_ended_is_no_loss(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    folder = fixtures / "jgroups" / "v35-u3-loss-1"
+    report = given(folder, {"C": lambda found: found[: len(found) // 2]}, tmp_path)
+    rows = [p for m in report["both_ends"] if m["receiver_name"] == "C" for p in m["path"]]
+    late = [p for p in rows if p["why"] and "ends before" in p["why"]]
+    assert late and all(p["lost_on_path"] is None for p in late)

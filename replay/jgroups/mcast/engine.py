@@ -31,6 +31,7 @@ from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
+from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, Ends
 from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import AckSchedule, ReceiverModel
@@ -113,9 +114,20 @@ class Stream(Counted):
 
 
 class McastEngine:
-    """One cluster in one capture. See the module's docstring."""
+    """One cluster in one capture. See the module's docstring.
 
-    def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
+    Args:
+        ends: what only captures of both ends show is written there; null if there are not two.
+    """
+
+    def __init__(
+        self,
+        conversation: str,
+        given: Mapping[str, Given],
+        vantage: Vantage,
+        ends: Ends | None = None,
+    ) -> None:
+        self.ends = ends
         self.conversation = conversation
         self.cluster = conversation.partition("|")[2]
         self.parameters = EngineParameters("mcast", PARAMETERS, given)
@@ -159,6 +171,8 @@ class McastEngine:
             return  # the member had closed the connection
         if _names_nobody(event):
             return  # no member has a window for it
+        if self.ends is not None:
+            self.ends.saw(event)
         if event.kind in (Kind.DATA, Kind.RETRANSMISSION):
             self._numbered(event)
         elif event.kind is Kind.VIEW:
@@ -189,6 +203,20 @@ class McastEngine:
                 stream.passing.finish()
             if stream.sender_model is not None:
                 stream.sender_model.finish()
+
+        if self.ends is not None:
+            self.ends.local = self.members.local
+            for stream in self.streams.values():
+                if stream.receiver is not None and stream.receiver.left_out:
+                    self.ends.hidden[stream.key] = stream.receiver.left_out
+
+    def _passed(self, stream: Stream, event: Event) -> None:
+        if self.ends is None:
+            return
+        self.ends.passed(stream.key, event, several=True)
+        if event.kind in (Kind.DATA, Kind.RETRANSMISSION, Kind.VIEW):
+            role = SENDER if self.members.is_local(stream.sender) else RECEIVER
+            self.ends.has_end(role, stream.key, event)
 
     def _from_local(self, event: Event) -> bool:
         return self.members.is_local(event.source)
@@ -247,6 +275,7 @@ class McastEngine:
         if event.kind is Kind.VIEW and self._from_local(event):
             self._install_from(event)  # the sender installs it before it is on the wire (S8)
         fresh = stream.count(event)
+        self._passed(stream, event)
         if self.vantage.kind == MEMBER and not self.members.is_local(event.source):
             self._arrive(stream, event)
             return
@@ -447,6 +476,7 @@ class McastEngine:
         peer = stream.peer(event.source)
         peer.acks += event.count
         peer.highest_ack = max(event.seqno, peer.highest_ack or event.seqno)
+        self._passed(stream, event)
         if stream.sender_model is not None:
             stream.sender_model.acked(event.source, event.seqno, mark)
         if stream.passing is not None:
@@ -471,6 +501,7 @@ class McastEngine:
         peer = stream.peer(event.source)
         peer.requests += 1
         peer.requested_seqnos += event.count
+        self._passed(stream, event)
         mark = event.first_mark()
         if stream.sender_model is not None:
             stream.sender_model.requested(event.source, mark)
@@ -493,6 +524,7 @@ class McastEngine:
         assert event.source is not None and event.seqno is not None
         stream = self._stream(event.source, event)
         stream.saw(event)
+        self._passed(stream, event)
         mark = event.first_mark()
         if stream.sender_model is not None:
             stream.sender_model.highest_told(event.seqno, mark)

@@ -162,6 +162,11 @@ class UnicastEngine:
                 self._settle(stream, stream.received)
             if stream.passing is not None:
                 stream.passing.finish()
+        if self.ends is not None:
+            self.ends.local = self.members.local
+            for _, stream in self.streams():
+                if stream.received is not None and stream.received.left_out:
+                    self.ends.hidden[stream.key] = stream.received.left_out
 
     def _settle(self, stream: Stream, received: Arrivals) -> None:
         """A connection began in the capture if its first message came in it, to a member that
@@ -186,6 +191,7 @@ class UnicastEngine:
         stream = self._stream(pair, event)
         self._names(pair, stream, event)
         fresh = stream.count(event)
+        self._passed(stream, event)
         if pair.receiving is not None:
             self._received(pair, stream, event.seqno, known=bool(event.flags & Flag.FIRST))
             pair.receiving.arrive(event, stream)
@@ -212,6 +218,7 @@ class UnicastEngine:
             self._names(pair, stream, event)
         stream.saw(event)
         stream.highest_ack = max(event.seqno, stream.highest_ack or 0)
+        self._passed(stream, event)
         if stream.passing is not None:
             stream.passing.acked(event.source, event.seqno)
         if pair.receiving is not None:
@@ -231,6 +238,7 @@ class UnicastEngine:
     def _request_for(self, pair: Pair, stream: Stream, event: Event) -> None:
         assert event.source is not None
         stream.saw_request(event)
+        self._passed(stream, event)
         if stream.passing is not None and not event.flags & Flag.NETWORK_DUPLICATE:
             stream.passing.requested(event.source, event.ranges(), event.first_mark())
         if pair.receiving is not None:
@@ -251,6 +259,7 @@ class UnicastEngine:
 
     def _sync_for(self, pair: Pair, stream: Stream, event: Event) -> None:
         stream.saw(event)
+        self._passed(stream, event)
         if pair.receiving is not None:
             pair.receiving.own_sync(event, stream)
         elif pair.sending is not None:
@@ -261,6 +270,7 @@ class UnicastEngine:
         pair = self._pair(event.source, event.destination, event)
         stream = self._stream(pair, event)
         stream.saw(event)
+        self._passed(stream, event)
         if pair.receiving is not None:
             pair.receiving.close(event, stream)
         elif pair.sending is not None:
@@ -287,6 +297,10 @@ class UnicastEngine:
                 self._request_for(pair, stream, event)
             else:
                 self._sync_for(pair, stream, event)
+
+    def _passed(self, stream: Stream, event: Event) -> None:
+        if self.ends is not None:
+            self.ends.passed(stream.key, event)
 
     # -- pairs and streams -------------------------------------------------------------------------
 

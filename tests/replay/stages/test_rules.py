@@ -62,6 +62,8 @@ def test_codes_that_were_published_keep_their_names() -> None:
         "CP017": "captured-twice",
         "CP020": "vantage-contradicted",
         "CP030": "own-messages-not-captured",
+        "CP031": "not-at-the-other-end",
+        "CP032": "not-captured-at-its-sender",
         "CP099": "seqaudit-failed",
         "MC001": "loss-recovered",
         "MC002": "loss-not-recovered",

@@ -1,0 +1,80 @@
+"""What one capture has and another lacks, copy by copy (jgroups.md 6, S+R)."""
+
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqaudit.replay.sequence.clocks import Clocks
+from seqaudit.replay.sequence.passages import UNDER_WAY_NS, Passages, Passed, Row
+
+MS = 1_000_000
+SECOND = 1_000_000_000
+#: The other clock is between 2 and 4 ms ahead.
+CLOCKS = Clocks([(0, 4 * MS), (SECOND, SECOND + 4 * MS)], [(2 * MS, 0), (SECOND, SECOND - 2 * MS)])
+ALWAYS = (-(10**15), 10**15)
+
+spans = st.tuples(st.integers(0, 12), st.integers(1, 6), st.integers(0, 1000))
+
+
+def rows(told: list[tuple[int, int, int]]) -> list[Row]:
+    return [Row(a, a + n, at, at + n, at * MS, (at + n) * MS) for a, n, at in told]
+
+
+def numbers(told: list[Row]) -> Counter[int]:
+    return Counter(n for row in told for n in range(row.first, row.stop))
+
+
+@given(st.lists(spans, max_size=8), st.lists(spans, max_size=8))
+def test_copies_are_counted_number_by_number(
+    sent: list[tuple[int, int, int]], came: list[tuple[int, int, int]]
+) -> None:
+    passed = Passed()
+    passed.add(rows(sent), rows(came), CLOCKS, ALWAYS, ALWAYS)
+    here, there = numbers(rows(sent)), numbers(rows(came))
+    assert (passed.sent, passed.came) == (here.total(), there.total())
+    assert passed.lost.missing == (here - there).total() == passed.lost.inside
+    assert passed.unsent.missing == (there - here).total()
+    assert {n for a, b in passed.lost.numbers for n in range(a, b)} == set(here - there)
+
+
+def lost_of(at_ms: int, span: tuple[int, int]) -> tuple[int, int]:
+    """Copies that are missing of one that is sent then, and those of them outside the span."""
+    passed = Passed()
+    passed.add([Row(7, 8, 1, 1, at_ms * MS, at_ms * MS)], [], CLOCKS, ALWAYS, span)
+    return passed.lost.missing, passed.lost.outside
+
+
+def test_what_the_other_capture_began_too_late_for_is_apart() -> None:
+    assert lost_of(100, (101 * MS, 10**15)) == (1, 0)  # at 102 at the earliest
+    assert lost_of(100, (103 * MS, 10**15)) == (1, 1)
+
+
+def test_what_may_have_been_under_way_when_the_other_capture_ended_is_apart() -> None:
+    end = 105 * MS + UNDER_WAY_NS
+    assert lost_of(100, (0, end)) == (1, 0)
+    assert lost_of(100, (0, end - 2 * MS)) == (1, 1)
+
+
+def test_without_clocks_nothing_that_is_missing_is_certain() -> None:
+    passed = Passed()
+    passed.add([Row(7, 8, 1, 1, 0, 0)], [], Clocks([], []), ALWAYS, ALWAYS)
+    assert (passed.lost.outside, passed.lost.untimed) == (1, True)
+
+
+def test_a_lane_remembers_its_rows_and_no_other_lane_s() -> None:
+    passages = Passages()
+    passages.saw(("s", "messages"), Row(5, 9, 2, 4, 20, 30))
+    passages.saw(("s", "messages"), Row(1, 5, 1, 1, 0, 10))
+    passages.saw(("s", "acks"), Row(3, 4, 3, 3, 40, 40))
+    assert passages.rows(("s", "messages")) == [Row(1, 5, 1, 1, 0, 10), Row(5, 9, 2, 4, 20, 30)]
+    assert passages.rows(("t", "messages")) == []
+
+
+def test_only_the_ends_of_a_run_have_frames_that_are_known() -> None:
+    passed = Passed()
+    run = Row(1, 9, 10, 17, 100 * MS, 170 * MS)
+    came = [Row(2, 4, 1, 2, 0, 0), Row(5, 8, 3, 5, 0, 0)]
+    passed.add([run], came, CLOCKS, ALWAYS, ALWAYS)
+    assert list(passed.lost.numbers) == [(1, 2), (4, 5), (8, 9)]
+    assert passed.lost.marks == [(10, 100 * MS), (17, 170 * MS)]
