@@ -82,6 +82,11 @@ def _meaning(feed: "Feed") -> list[str]:
 
     lines = [f"{feed.name}: {feed.about}" if feed.about else feed.name]
     lines.append(f"place: {_places(feed)}")
+    if not feed.confirmed:
+        lines.append(
+            f"inferred with confidence {feed.confidence or 'unknown'}, not confirmed: no "
+            "finding by it is proven"
+        )
     for field in feed.fields:
         masked = f", mask {field.mask:#x}, shift {field.shift}" if field.mask >= 0 else ""
         shift = f", shift {field.shift}" if field.mask < 0 and field.shift else ""

@@ -1,7 +1,8 @@
 """Inferred layouts as feed files, the form that ``seqaudit audit --feed`` takes (decoders/README.md
 5).
 
-Destinations with the same layout are one feed. What is written is what was inferred and nothing
+Destinations of which each by itself showed the same layout are one feed, and so are two lines that
+carry the same. What is written is what was inferred and nothing
 else; the comments of the file say what speaks for it.
 """
 
@@ -54,13 +55,36 @@ def feeds_of(findings: Iterable[Finding]) -> list[InferredFeed]:
             continue
         layout = finding.answer.layouts[0]
         for feed in feeds:
-            if alike(feed.layout, layout):
+            if _same(feed.layout, layout) or _is_line_of(finding, feed):
                 feed.findings.append(finding)
                 feed.layout = max(feed.layout, layout, key=_fullness)
                 break
         else:
             feeds.append(InferredFeed(layout, [finding]))
     return sorted(feeds, key=lambda feed: (-feed.datagrams, feed.places))
+
+
+def _same(one: Layout, other: Layout) -> bool:
+    """Whether two flows showed the same: what one shows is never written for another."""
+    return _read(one) == _read(other)
+
+
+def _read(layout: Layout) -> tuple[object, ...]:
+    says = tuple((other.value, other.says) for other in layout.heartbeats)
+    return (
+        layout.number, layout.count, layout.stream, layout.key, layout.kind, says, layout.ends > 0,
+        layout.confidence,
+    )  # fmt: skip
+
+
+def _is_line_of(finding: Finding, feed: InferredFeed) -> bool:
+    """Whether a destination carries the same as one of the feed's."""
+    twin = finding.twin
+    return (
+        twin is not None
+        and alike(feed.layout, finding.answer.layouts[0])
+        and (twin.destination, twin.port) in feed.places
+    )
 
 
 def _fullness(layout: Layout) -> tuple[bool, bool, int, int]:
@@ -84,6 +108,8 @@ def feed_text(feed: InferredFeed, name: str = "inferred") -> str:
         *(f"# {sentence}" for sentence in (*sentences(layout), *line_sentences(feed))),
         f"feed: {name}",
         f"about: inferred from {evidence.steps + layout.streams} datagrams",
+        f"confidence: {layout.confidence}",
+        "confirmed: no   # yes, once a person has checked it: until then no finding is proven",
         "match:",
     ]
     for destination, port in feed.places:

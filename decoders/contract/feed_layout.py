@@ -201,6 +201,8 @@ class Feed:
         first: the first number of an unwrapped space.
         blocks: where the messages are, if the layout tells; else None.
         servers: (address, port) where requests go to and repairs come from.
+        confidence: of a layout that was inferred: high, medium or low; "" if a person wrote it.
+        confirmed: whether a person stands for the layout.
         where: the file it is from.
     """
 
@@ -220,6 +222,8 @@ class Feed:
     messages: tuple[Message, ...] = ()
     lines: tuple[Line, ...] = ()
     servers: tuple[tuple[str, int], ...] = ()
+    confidence: str = ""
+    confirmed: bool = True
     where: str = field(default="", compare=False)
 
     def field(self, name: str) -> Field:

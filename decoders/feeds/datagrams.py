@@ -348,6 +348,7 @@ def facts_of(feed: Feed) -> str:
     stamp = feed.timestamp
     said = {
         "bits": feed.wrap,
+        **({} if feed.confirmed else {"confirmed": False}),
         "declares": sorted({str(message.sort) for message in feed.told_messages}),
         "first": feed.first,
         "hz": None if stamp is None else stamp.hz,

@@ -56,6 +56,7 @@ _NUMBER_LIMIT: Final = (1 << 63) - 1
 _KEYS: Final = (
     "feed", "about", "match", "require", "recognise", "byte_order", "fields", "stream", "seqno",
     "count", "wrap", "first", "timestamp", "blocks", "messages", "lines", "servers",
+    "confidence", "confirmed",
 )  # fmt: skip
 
 
@@ -267,10 +268,14 @@ def _rest(entries: dict[str, _Node], fields: dict[str, Field], big: bool) -> dic
             each.parsed(parse_end, _END_ADVICE) for each in _one_or_more(node, _END_ADVICE)
         ),
         "first": lambda node: node.number(0, _NUMBER_LIMIT, "write the first number, such as 1"),
+        "confidence": lambda node: node.word(("high", "medium", "low")),
+        "confirmed": lambda node: node.word(("yes", "no")) == "yes",
     }
     for key, read in readers.items():
         if key in entries:
             said[key] = read(entries[key])
+    if said.get("confidence"):
+        said.setdefault("confirmed", False)  # what was inferred stays so until a person says yes
     seqno = fields[said["seqno"]]
     said["wrap"] = seqno.bits
     if "wrap" in entries:

@@ -12,12 +12,16 @@ from seqaudit.decoders.infer.number import (
     Growth,
     Order,
     UInt64s,
+    field_values,
     signed,
 )
 from seqaudit.decoders.kernels.loader import Int64s
 
 #: So many datagrams fit a number of variable length to say that it is one.
 VARIABLE_SHARE: Final = 0.8
+#: A carry is seen between numbers so near to the wrap; so many changes of a byte are such.
+CARRY_NEAR: Final = 32
+CARRY_SHARE: Final = 0.5
 
 
 def is_variable(heads: Bytes, low: int, same: Bools, layout: Layout) -> bool:
@@ -59,6 +63,15 @@ def count_field(heads: Bytes, low: int, order: Order, number_low: int) -> Field:
     return Field(low, 1, None)
 
 
+def counts_of(heads: Bytes, count: Field) -> tuple[Int64s, int]:
+    """(n,) how many numbers the datagrams take, and how many are the end of a session (all ones,
+    which takes none)."""
+    counts = field_values(heads, count.offset, count.width, count.order or "big").astype(np.int64)
+    all_ones = counts == (1 << 8 * count.width) - 1
+    counts[all_ones] = 0
+    return counts, int(all_ones.sum())
+
+
 def number_field(low: int, width: int, order: Order) -> Field:
     offset = low - width + 1 if order == "big" else low
     return Field(offset, width, order if width > 1 else None)
@@ -79,6 +92,19 @@ def overlap(one: Field, other: Field) -> bool:
 def covers(layout: Layout, column: int) -> bool:
     fields = [layout.number] + ([layout.count] if layout.count else [])
     return any(part.offset <= column < part.stop for part in fields)
+
+
+def is_carry(heads: Bytes, column: int, number: Field) -> bool:
+    """Whether a byte is the next of the number's and no key: it changes where the number wraps."""
+    upper = number.offset - 1 if number.order != "little" else number.stop
+    lower = number.stop if number.order is None else column  # one byte: either order
+    if column not in (upper, lower):
+        return False
+    changes = np.flatnonzero(heads[1:, column] - heads[:-1, column] == 1)
+    values = field_values(heads, number.offset, number.width, number.order or "big")
+    low, full = np.uint64(CARRY_NEAR), np.uint64((1 << 8 * number.width) - 1 - CARRY_NEAR)
+    wraps = (values[changes] >= full) & (values[changes + 1] <= low)
+    return bool(len(changes)) and float(wraps.mean()) >= CARRY_SHARE
 
 
 #: Units of clocks, as (name, nanoseconds).

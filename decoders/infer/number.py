@@ -39,6 +39,7 @@ FEWEST_STEPS: Final = 31
 FEWEST_FOLLOWING: Final = 24
 FOLLOWING_SHARE: Final = 0.5  # of the datagrams that are not behind: the others are after a gap
 UNEXPLAINED_SHARE: Final = 0.005  # and one more: a restart in a short sample
+ORDERLY_MISSING: Final = 0.01  # of those that arrived, before that speaks against a layout
 ARRIVED_SHARE: Final = 0.2  # of the numbers between first and last
 
 
@@ -77,6 +78,12 @@ class Evidence:
             and self.unexplained <= 1 + UNEXPLAINED_SHARE * self.steps
             and self.arrived >= ARRIVED_SHARE * (self.arrived + self.missing)
         )
+
+    @property
+    def too_orderly(self) -> bool:
+        """Much is missing from a capture in which nothing is out of order: networks that lose so
+        much seldom keep all else in place."""
+        return not self.late + self.duplicates and self.missing > ORDERLY_MISSING * self.arrived
 
     @property
     def quality(self) -> float:
@@ -152,6 +159,49 @@ def weigh(
     )
 
 
+#: What is ahead of a gap so often that its steps can be told from loss.
+FEWEST_AHEAD: Final = 8
+#: Datagrams of one length, to say what their steps have in common.
+FEWEST_ALIKE: Final = 3
+#: Share of the steps beyond one, or correlation, above which the length decides them.
+BY_LENGTH: Final = 0.5
+
+
+def counts_content(
+    values: UInt64s, bits: int, counts: Int64s | None, same: Bools, lengths: Int64s
+) -> bool:
+    """Whether a number advances by what is in a datagram (records, messages, bytes), not by one.
+
+    Loss does not know how long the datagram before it was. Where datagrams of one length are mostly
+    followed by the same step beyond the one that is due, or the step grows with the length, the
+    number counts something inside.
+
+    Args:
+        lengths: (n,) of the payloads; the others as in ``weigh``.
+    """
+    takes = np.ones(len(values), np.int64) if counts is None else counts
+    beyond = signed(values[1:] - values[:-1], bits) - takes[:-1]
+    forward = same & (beyond >= 0) & (beyond <= JUMP) & (takes[:-1] > 0)
+    beyond, before = beyond[forward], lengths[:-1][forward]
+    ahead = int((beyond > 0).sum())
+    if ahead < FEWEST_AHEAD:
+        return False
+    explained = 0
+    order = np.argsort(before, kind="stable")
+    for group in np.split(beyond[order], np.flatnonzero(np.diff(before[order])) + 1):
+        if len(group) >= FEWEST_ALIKE:
+            steps, often = np.unique(group, return_counts=True)
+            most = int(often.argmax())
+            if steps[most] > 0 and 2 * often[most] > len(group):
+                explained += int(often[most])
+    if explained > BY_LENGTH * ahead:
+        return True
+    if before.min() == before.max():
+        return False
+    ranks = [np.unique(x, return_inverse=True)[1].reshape(-1) for x in (before, beyond)]
+    return bool(np.corrcoef(ranks[0], ranks[1])[0, 1] > BY_LENGTH)
+
+
 @dataclass(frozen=True, slots=True)
 class Growth:
     """Which bytes make one number with a lowest byte.
@@ -194,7 +244,8 @@ def grow(heads: Bytes, low: int, order: Order, counts: Int64s | None, same: Bool
         near = same & (np.abs(step) <= min(NEAR_STEPS, 1 << (bits - 3)))
         # Values have less than 63 bits here, so that the sum is exact; -1, 0 or 1 is carried.
         due = ((values[:-1].view(np.int64) + step) >> np.int64(bits)).astype(np.uint8)
-        wraps = kept == width and bool((same & (step == takes[:-1]) & (due == 1)).any())
+        follows = same & (step == takes[:-1])
+        wraps = kept == width and bool((follows & (due == 1)).any())
         column = low - width if order == "big" else low + width
         if not 0 <= column < heads.shape[1]:
             if wraps:
@@ -202,6 +253,8 @@ def grow(heads: Bytes, low: int, order: Order, counts: Int64s | None, same: Bool
             break
         byte = heads[:, column]
         seen = byte[1:] - byte[:-1]
+        if (follows & (due != 0)).any():
+            near = follows  # they show carries by themselves; what jumps may be a numbering's end
         either = int((near & ((due != 0) | (seen != 0))).sum())
         if either:
             wrong = int((near & (due != seen)).sum())

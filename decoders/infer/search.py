@@ -16,7 +16,9 @@ import numpy as np
 
 from seqaudit.decoders.infer.fields import (
     count_field,
+    counts_of,
     covers,
+    is_carry,
     is_variable,
     number_field,
     others_fitting,
@@ -33,6 +35,7 @@ from seqaudit.decoders.infer.number import (
     Growth,
     Order,
     UInt64s,
+    counts_content,
     field_values,
     fingerprints,
     grow,
@@ -59,7 +62,7 @@ REACHED_SHARES: Final = (1.0, 0.98, 0.6)
 COUNT_NEAR: Final = 40
 MOST_STREAMS: Final = 64  # that one byte may tell apart
 KEY_BYTES: Final = 32
-MOST_RENEWALS: Final = 8  # of a numbering in a sample, each with a new value of its key
+MOST_RENEWALS: Final = 32  # of a numbering in a sample, each with a new value of its key
 MOST_TYPES: Final = 5
 TYPE_SHARE: Final = 0.2  # of the datagrams that are data, if only those are numbered
 #: Datagrams that have to follow where a guessed field tells streams apart and nothing carried.
@@ -76,6 +79,7 @@ KEY_COST: Final = 0.03
 STREAM_COST: Final = 0.0005
 #: Heartbeats agree so often on what they state, whatever was lost or late.
 SAYS_SHARE: Final = 0.3
+FEWEST_SAYING: Final = 4  # fewer may agree by chance
 
 
 def infer(sample: Sample, *, replies: Bytes | None = None) -> Answer:
@@ -92,15 +96,15 @@ def infer(sample: Sample, *, replies: Bytes | None = None) -> Answer:
     known = known_protocol(sample.heads, sample.lengths)
     if known:
         return Answer((), known, total, 0)
-    depth, reason = 0, "the datagrams are empty"
+    depth, before, reason = 0, 0, "the datagrams are empty"
     rows = np.arange(total)
     for share in REACHED_SHARES:
         reached = min(_reached(sample.lengths, share), sample.heads.shape[1])
         if reached <= depth:
             continue
-        depth = reached
+        before, depth = depth, reached
         rows = np.flatnonzero(sample.lengths >= depth)
-        search = _Search(sample, rows, depth)
+        search = _Search(sample, rows, depth, before)
         found = search.run()
         if found:
             noted = [replace(layout, notes=search.doubts(layout, replies)) for layout in found]
@@ -127,11 +131,16 @@ class _Streams:
 
 @dataclass(slots=True)
 class _Search:
-    """One destination's search; rows are those of the sample that are deep enough."""
+    """One destination's search; rows are those of the sample that are deep enough.
+
+    ``judged``: bytes that more datagrams have and that were searched with them: a number there
+    would seem to miss what the shorter datagrams had.
+    """
 
     sample: Sample
     chosen: Int64s
     depth: int
+    judged: int
     heads: Bytes = field(init=False)
     prints: UInt64s = field(init=False)
     refused: Layout | None = field(init=False, default=None)
@@ -158,30 +167,62 @@ class _Search:
             best = typed
         for column in self._key_columns()[:MOST_GUESSES]:
             streams = self._by(everything, self.heads[:, column].astype(np.int64), ("key",))
-            found = [x for x in self._layouts(streams) if not covers(x, column)]
+            found = [
+                layout
+                for layout in self._layouts(streams)
+                if not covers(layout, column) and not is_carry(self.heads, column, layout.number)
+            ]
             if found and (not best or _worth(found[0]) > _worth(best[0])):
                 best = self._keyed(column, found)
-        return self._renewed(best) if best else best
+        return self._renewed(best) if best else self._in_sessions()
+
+    def _in_sessions(self) -> list[Layout]:
+        """A number that begins anew with each value of a field, where it is none without: the best
+        layout of the first field that makes one."""
+        everything = np.arange(len(self.chosen))
+        for column, streams in self._sessions(everything):
+            found = [layout for layout in self._layouts(streams) if not covers(layout, column)]
+            if found and found[0].evidence.following >= KEYED_FOLLOWING:
+                number = found[0].number
+                low = self.heads[:, number.stop - 1 if number.order == "big" else number.offset]
+                begins = np.flatnonzero(~streams.same)
+                if np.mean(low[begins + 1] - low[begins] == 1) < 0.5:  # else it just goes on
+                    return self._keyed(column, found)
+        return []
+
+    def _sessions(self, rows: Int64s) -> Iterator[tuple[int, _Streams]]:
+        """Bytes that change now and then and hold still between."""
+        for column in range(self.depth):
+            byte = self.heads[rows, column]
+            changed = byte[1:] != byte[:-1]
+            if 1 <= np.count_nonzero(changed) <= MOST_RENEWALS:
+                codes = np.cumsum(np.concatenate(([0], changed)))
+                yield column, self._by(rows, codes, ("key",))
 
     def _renewed(self, best: list[Layout]) -> list[Layout]:
         """The same number with a key that changes where its numbering begins anew: a session."""
-        renewed = best[0].evidence.renewed
-        if not renewed or best[0].stream or best[0].kind is not None:
+        first = best[0]
+        if not first.evidence.renewed or first.stream:
             return best
-        for column in range(self.depth):
-            byte = self.heads[:, column]
-            changes = np.count_nonzero(byte[1:] != byte[:-1])
-            if not 1 <= changes <= MOST_RENEWALS or covers(best[0], column):
+        rows = np.arange(len(self.chosen))
+        if first.kind is not None:
+            others = [other.value for other in first.heartbeats]
+            rows = np.flatnonzero(~np.isin(self.heads[:, first.kind.offset], others))
+        for column, streams in self._sessions(rows):
+            if covers(first, column):
                 continue
-            codes = np.cumsum(np.concatenate(([0], byte[1:] != byte[:-1])))
-            found = self._layouts(self._by(np.arange(len(byte)), codes, ("key",)))
+            found = self._layouts(streams)
             if (
                 found
-                and found[0].number == best[0].number
-                and found[0].evidence.renewed <= renewed / 2
-                and found[0].evidence.unexplained <= best[0].evidence.unexplained
+                and found[0].number == first.number
+                and found[0].evidence.renewed <= first.evidence.renewed / 2
+                and found[0].evidence.unexplained <= first.evidence.unexplained
             ):
-                return self._keyed(column, found)
+                keyed = self._keyed(column, found, rows)
+                return [
+                    replace(layout, kind=first.kind, heartbeats=first.heartbeats)
+                    for layout in keyed
+                ]
         return best
 
     def reason(self) -> str:
@@ -203,6 +244,11 @@ class _Search:
         """What else the number could be."""
         notes = list(layout.notes)
         number = layout.number
+        if layout.evidence.too_orderly:
+            notes.append(
+                f"{layout.evidence.missing} numbers are missing, and nothing came late or twice:"
+                " it may count something else than datagrams"
+            )
         values = field_values(self.heads, number.offset, number.width, number.order or "big")
         at_ns = self.sample.at_ns[self.chosen]
         pace = pace_of(values, at_ns, number.width)
@@ -249,13 +295,13 @@ class _Search:
                 columns.append(column)
         return columns
 
-    def _keyed(self, column: int, found: list[Layout]) -> list[Layout]:
+    def _keyed(self, column: int, found: list[Layout], rows: Int64s | None = None) -> list[Layout]:
         """The layouts with the whole key field around one of its bytes."""
-        rows = np.arange(len(self.chosen))
-        streams = self._by(rows, self.heads[:, column].astype(np.int64), ("key",))
+        rows = np.arange(len(self.chosen)) if rows is None else rows
+        streams = self._by(rows, self.heads[rows, column].astype(np.int64), ("key",))
         taken = [found[0].number] + ([found[0].count] if found[0].count else [])
         key = self._key_field(column, streams, taken)
-        codes = self.heads[:, key.offset : key.stop]
+        codes = self.heads[rows, key.offset : key.stop]
         _, code = np.unique(codes, axis=0, return_inverse=True)
         whole = replace(self._by(rows, code.reshape(-1), ("key",)), key=key)
         again = self._layouts(whole)
@@ -294,13 +340,17 @@ class _Search:
         found = []
         for low, count_low in self._promising(heads, streams):
             for layout in self._readings(heads, prints, streams, low, count_low):
-                if layout.count is not None and overlap(layout.number, layout.count):
+                mixed = layout.count is not None and overlap(layout.number, layout.count)
+                if mixed or layout.number.stop <= self.judged:
                     continue
-                if layout.evidence.accepted and self._told(layout, heads, streams.same):
-                    found.append(layout)
-                elif layout.evidence.accepted and (pair := self._paired(layout, heads, streams)):
-                    found.append(pair)
-                elif self.refused is None or layout.quality > self.refused.quality:
+                if layout.evidence.accepted:
+                    untold = self._untold(layout, heads, streams)
+                    pair = self._paired(layout, heads, streams) if untold else layout
+                    if pair is not None:
+                        found.append(pair)
+                        continue
+                    self.why = self.why or untold
+                if self.refused is None or layout.quality > self.refused.quality:
                     self.refused = layout
         # One number a datagram goes before a count that explains no more.
         found.sort(key=lambda x: (-x.quality + 0.003 * (x.count is not None), x.number.offset))
@@ -310,31 +360,35 @@ class _Search:
                 kept.append(layout)
         return kept
 
-    def _told(self, layout: Layout, heads: Bytes, same: Bools) -> bool:
-        """Whether the number's width can be told, and is a fixed one.
+    def _untold(self, layout: Layout, heads: Bytes, streams: _Streams) -> str:
+        """Why it cannot be told that this is the number, and one of a fixed width; empty: it can.
 
         One byte that neither carried nor wrapped, with no zero byte above it, may be part of
         anything. A byte before the lowest that says how many bytes the number has belongs to a
         number of variable length (JGroups' vlong), which no fixed field reads; until the number
-        has carried, a 1 there may be that. And who guesses what tells streams apart has to see
-        more: a carry, a wrap, or many datagrams.
+        has carried, a 1 there may be that. What grows with the datagrams' length counts what is in
+        them. And who guesses what tells streams apart has to see more: a carry, a wrap, or many
+        datagrams.
         """
-        number = layout.number
+        number, same = layout.number, streams.same
         carried = layout.proven > 1 or layout.wraps
         if number.width == 1 and not layout.wraps:
-            self.why = "one byte counts up, but neither carried nor wrapped: too little to tell"
-            return False
+            return "one byte counts up, but neither carried nor wrapped: too little to tell"
         low = number.stop - 1 if number.order == "big" else number.offset
         if low and is_variable(heads, low, same, layout):
-            self.why = (
-                "its number may have a byte for its length before it: no fixed field reads it"
+            return "its number may have a byte for its length before it: no fixed field reads it"
+        values = field_values(heads, number.offset, number.width, number.order or "big")
+        lengths = self.sample.lengths[self.chosen][streams.rows]
+        counts = None if layout.count is None else counts_of(heads, layout.count)[0]
+        if counts_content(values, 8 * number.width, counts, same, lengths):
+            return (
+                f"the number of {number.width} bytes at offset {number.offset} advances with the"
+                " length of the datagrams: it counts what is in them"
             )
-            return False
         keyed = "key" in layout.stream
         if keyed and not carried and layout.evidence.following < KEYED_FOLLOWING:
-            self.why = "a field seems to number streams, but too few datagrams follow to be sure"
-            return False
-        return True
+            return "a field seems to number streams, but too few datagrams follow to be sure"
+        return ""
 
     def _paired(self, layout: Layout, heads: Bytes, streams: _Streams) -> Layout | None:
         """One byte that counted, but neither carried nor wrapped, as the lower half of the two
@@ -344,9 +398,8 @@ class _Search:
         low = number.offset
         other = low - 1 if low % 2 else low + 1
         guessed = bool(streams.names) or len(streams.rows) < len(self.chosen)
-        if number.width > 1 or layout.wraps or guessed or other >= self.depth:
-            return None
-        if layout.evidence.following < PAIRED_FOLLOWING or layout.count is not None:
+        few = layout.evidence.following < PAIRED_FOLLOWING or layout.count is not None
+        if number.width > 1 or layout.wraps or guessed or other >= self.depth or few:
             return None
         if low and is_variable(heads, low, streams.same, layout):
             return None
@@ -410,13 +463,10 @@ class _Search:
             count, counts, ends = None, None, 0
             if count_low is not None:
                 count = count_field(heads, count_low, order, low)
-                counts = field_values(heads, count.offset, count.width, order).astype(np.int64)
+                counts, ends = counts_of(heads, count)
                 changes = streams.same & (counts[1:] != counts[:-1])
                 if np.count_nonzero(changes) < COUNT_CHANGES:
                     return []
-                all_ones = counts == (1 << 8 * count.width) - 1
-                ends = int(all_ones.sum())
-                counts[all_ones] = 0
             growth = grow(heads, low, order, counts, streams.same)
             number = number_field(low, growth.width, order)
             values = field_values(heads, number.offset, number.width, order)
@@ -470,6 +520,8 @@ class _Search:
                     if not found:
                         continue
                     whole = self._with_others(found[0], column, value)
+                    if whole is None:
+                        continue
                     ignored = sum(x.datagrams for x in whole.heartbeats if x.says is None)
                     if ignored > IGNORED_SHARE * len(self.heads):
                         continue
@@ -477,8 +529,9 @@ class _Search:
                         best = [whole]
         return best
 
-    def _with_others(self, layout: Layout, column: int, value: int) -> Layout:
-        """The layout of data, with what the other values of the byte stand for."""
+    def _with_others(self, layout: Layout, column: int, value: int) -> Layout | None:
+        """The layout of data, with what the other values of the byte stand for; null: they take
+        numbers as well."""
         kind = self.heads[:, column]
         share = float((kind == value).mean())
         good = layout.quality * share
@@ -486,16 +539,21 @@ class _Search:
         for other in np.flatnonzero(np.bincount(kind, minlength=256)).tolist():
             if other == value:
                 continue
-            says, explained, total = self._says(layout, column, value, other)
+            told = self._says(layout, column, value, other)
+            if told is None:
+                return None
+            says, explained, total = told
             others.append(Heartbeats(other, total, says))
             good += explained / len(kind) if says else 0.0
         return replace(layout, kind=Field(column, 1, None), heartbeats=tuple(others), quality=good)
 
     def _says(
         self, layout: Layout, column: int, value: int, other: int
-    ) -> tuple[str | None, int, int]:
+    ) -> tuple[str | None, int, int] | None:
         """Whether datagrams of kind ``other`` state the next number or the last: (which, how many
-        do, how many there are)."""
+        do, how many there are); null: a number is mostly missing where one of them was, so they
+        take it. What they state fits the data before them, and where data follows that was not
+        lost, it is the next."""
         kind = self.heads[:, column]
         mine = np.flatnonzero((kind == value) | (kind == other))
         (streams,) = [s for s in self._ways(mine) if s.names == layout.stream] or [
@@ -507,16 +565,28 @@ class _Search:
         values = field_values(self.heads[rows], number.offset, number.width, order)
         bits = 8 * number.width
         states = kind[rows] == other
-        last = np.maximum.accumulate(np.where(states, 0, np.arange(len(rows))))
+        last = np.maximum.accumulate(np.where(states, -1, np.arange(len(rows))))
+        total = int(states.sum())
+        states &= last >= 0  # behind data, whose number it may state
         step = signed(values - values[last], bits)
         takes = 1
-        total = int(states.sum())
-        right = {
-            says: int((states & (step == expected)).sum())
-            for says, expected in (("next", takes), ("last", 0))
-        }
+        at = np.where(states, len(rows), np.arange(len(rows)))
+        later = np.minimum.accumulate(at[::-1])[::-1]
+        followed = states & (later < len(rows))
+        behind = np.minimum(later, len(rows) - 1)
+        onward = signed(values[behind] - values, bits)
+        skipped = followed & (signed(values[behind] - values[last], bits) > takes)
+        if 2 * skipped.sum() > followed.sum() >= FEWEST_SAYING:
+            return None
+        right, kept = {}, {}
+        for says, expected in (("next", takes), ("last", 0)):
+            right[says] = int((states & (step == expected)).sum())
+            kept[says] = int((followed & (onward == takes - expected)).sum())
         best = max(right, key=lambda says: right[says])
-        return (best, right[best], total) if right[best] >= SAYS_SHARE * total else (None, 0, total)
+        if kept[best] < SAYS_SHARE * followed.sum():
+            return None, 0, total
+        enough = right[best] >= max(FEWEST_SAYING, SAYS_SHARE * int(states.sum()))
+        return (best, right[best], total) if enough else (None, 0, total)
 
 
 def _hopeless(heads: Bytes, same: Bools, prints: UInt64s, low: int, count_low: int | None) -> bool:

@@ -66,6 +66,7 @@ class FeedEngine:
         self.requests: dict[str, Requests] = {}
         self.bits = 64
         self.declares: frozenset[str] = frozenset()
+        self.confirmed = True  # whether a person stands for the layout
         self.stamp_bits: int | None = None
         self.blocks = False  # the layout tells where the messages are
         self._asked: set[tuple[str, str]] = set()  # (server, requester)
@@ -378,6 +379,7 @@ class FeedEngine:
         facts = _parsed(detail)
         self.bits = int(facts.get("bits") or 64)
         self.declares = frozenset(facts.get("declares") or ())
+        self.confirmed = facts.get("confirmed", True)
         self.stamp_bits = facts.get("stamp_bits")
 
     def _settings(self) -> StreamSettings:

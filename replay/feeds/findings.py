@@ -2,6 +2,7 @@
 decoders/README.md 5)."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding
@@ -32,6 +33,7 @@ _PARAMETERS: Final = (
     "late_ms", "late_numbers", "restart_distance", "restart_ms", "max_jump", "silence_ms",
     "max_jitter_us", "max_lag_us",
 )  # fmt: skip
+_UNCONFIRMED: Final = " (The layout was inferred, and nobody has confirmed it.)"
 _NO_LINES: Final = "the feed declares no lines that carry the same"
 _NO_LIMIT: Final = "feed.{} is not given"
 _UNDECLARED: Final = "the feed's layout describes no {} message"
@@ -74,6 +76,13 @@ class FeedReporter(Reporter):
 
     def receiver_of(self, stream: Any) -> str | None:
         return None
+
+    def finding(self, finding: Finding, stream: Subject | None) -> Result:
+        """A finding's row; by a layout that nobody has confirmed none is proven."""
+        if not self.engine.confirmed and finding.certainty is Certainty.PROVEN:
+            text = finding.text + _UNCONFIRMED
+            finding = replace(finding, certainty=Certainty.LIKELY, text=text)
+        return super().finding(finding, stream)
 
     def rows(self, told: set[Any]) -> Iterator[Result]:
         for _, stream in sorted(self.engine.streams.items()):

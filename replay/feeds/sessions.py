@@ -49,9 +49,9 @@ def judge(streams: Iterable[tuple[int, str, Row]]) -> list[dict[str, Any]]:
             if row["ended"] is None and following["first_ns"] > row["last_ns"]:
                 finding = Finding(
                     "FD013",
-                    Certainty.PROVEN,
-                    "Session {session} of {sender_member} stopped at {last} without an end, and "
-                    "{follower} began in its place.",
+                    Certainty.LIKELY,
+                    "Session {session} of {sender_member} stopped at {last} without an end in "
+                    "this capture, and {follower} began in its place.",
                     system="feed",
                     stream=stream,
                     frame=row["last_frame"],

@@ -172,3 +172,42 @@ def test_a_file_that_cannot_be_written_is_said(mold: Path, tmp_path: Path) -> No
     shown = run("-o", tmp_path / "missing" / "feed.yaml", mold)
     assert shown.exit_code == 2
     assert "cannot be written" in shown.stderr
+
+
+def test_by_an_inferred_layout_nothing_is_proven_until_a_person_confirms_it(
+    tmp_path: Path,
+) -> None:
+    payloads = [payload for payload in moldudp64(1_200) if payload[18:20] != b"\0\0"]
+    end = payloads[-1][:18] + b"\xff\xff"  # and a message behind it
+    path, output = tmp_path / "late.pcap", tmp_path / "feed.yaml"
+    path.write_bytes(capture({("239.1.2.3", 41001): [*payloads[:-1], end, payloads[-1]]}))
+    assert run("-o", output, path).exit_code == 0
+    text = output.read_text()
+    assert "confidence: high\nconfirmed: no " in text
+
+    def certainties() -> set[tuple[str, str]]:
+        words = ["audit", "--engine", "direct", "--format", "json", "--feed", str(output)]
+        report = json.loads(CliRunner().invoke(main, [*words, str(path)]).stdout)
+        return {(f["certainty"], f["text"]) for f in report["findings"] if f["rule"] == "FD012"}
+
+    ((certainty, said),) = certainties()
+    assert certainty == "likely"
+    assert said.endswith("(The layout was inferred, and nobody has confirmed it.)")
+    output.write_text(text.replace("confirmed: no ", "confirmed: yes "))
+    ((certainty, said),) = certainties()
+    assert certainty == "proven"
+    assert "nobody has confirmed" not in said
+    output.write_text("\n".join(x for x in text.splitlines() if not x.startswith("confirmed")))
+    assert {certainty for certainty, _ in certainties()} == {"likely"}
+
+
+def test_flows_that_show_different_layouts_are_different_feeds(tmp_path: Path) -> None:
+    """One flow's layout is never written for another, however much the two have in common."""
+    path, output = tmp_path / "two.pcap", tmp_path / "feed.yaml"
+    plain = [b"\0\0\0\0" + n.to_bytes(4, "big") + b"plain" for n in range(600)]
+    wide = [b"\0\0" + (70_000 + n).to_bytes(6, "big") + b"plain" for n in range(600)]
+    path.write_bytes(capture({("239.1.2.3", 41001): plain, ("239.1.2.4", 41001): wide}))
+    shown = run("-o", output, "--format", "json", path)
+    feeds = json.loads(shown.stdout)["feeds"]
+    layouts = {json.dumps(feed["layout"]["number"]) for feed in feeds}
+    assert len(feeds) == len(layouts)

@@ -320,3 +320,95 @@ def test_a_byte_that_does_not_carry_ends_a_number() -> None:
     heads = np.stack([numbers // 7 & 0xFF, numbers >> 8, numbers & 0xFF], axis=1).astype(np.uint8)
     growth = grow(heads, 2, "big", None, np.ones(399, np.bool))
     assert (growth.width, growth.proven) == (2, 2)
+
+
+def ipfix(records: list[int]) -> list[bytes]:
+    """IPFIX messages (RFC 7011 3.1): the number counts data records, not messages."""
+    rng, sequence, payloads = random.Random(7), 77_000, []
+    for number, many in enumerate(records):
+        rows = b"".join(rng.randbytes(30) for _ in range(many))
+        body = struct.pack(">HH", 256, 4 + len(rows)) + rows
+        head = struct.pack(">HHIII", 10, 16 + len(body), 1_795_000_000 + number // 20, sequence, 7)
+        payloads.append(head + body)
+        sequence += many
+    return payloads
+
+
+def mach(messages: list[int]) -> list[bytes]:
+    """Datagrams of several messages, each with a number of its own in front of it."""
+    rng, sequence, payloads = random.Random(8), 1, []
+    for many in messages:
+        payload = b""
+        for _ in range(many):
+            body = rng.randbytes(rng.choice([20, 24, 36]))
+            payload += struct.pack("<QHBB", sequence, 12 + len(body), 3, 1) + body
+            sequence += 1
+        payloads.append(payload)
+    return payloads
+
+
+def wireguard(sessions: int, packets: int) -> list[bytes]:
+    """Data messages (type 4) with a counter that begins at 0 for each receiver index, and one
+    handshake (type 1) before each."""
+    rng, payloads = random.Random(9), []
+    for _ in range(sessions):
+        receiver = rng.randbytes(4)
+        payloads.append(b"\1\0\0\0" + rng.randbytes(144))
+        for counter in range(packets):
+            head = b"\4\0\0\0" + receiver + struct.pack("<Q", counter)
+            payloads.append(head + rng.randbytes(rng.choice([32, 48, 96])))
+    return payloads
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("weights", [(55, 30, 15), (90, 8, 2), (30, 30, 40)])
+def test_a_number_that_counts_what_is_in_datagrams_is_refused(
+    weights: tuple[int, int, int], seed: int
+) -> None:
+    many = random.Random(seed).choices((1, 2, 3), weights, k=2_000)
+    for payloads in (ipfix(many), mach(many)):
+        answer = infer(sample(payloads))
+        assert not answer.layouts
+        assert (
+            "advances with the length of the datagrams: it counts what is in them" in answer.reason
+            or "no field of it counts up datagram by datagram" in answer.reason
+        )
+
+
+@pytest.mark.parametrize("share", [0.02, 0.1, 0.3])
+def test_loss_is_not_taken_for_counting_whatever_the_lengths_are(share: float) -> None:
+    rng = random.Random(3)
+    lengths = (20, 60, 200)
+    sent = [struct.pack(">I", n) + rng.randbytes(rng.choice(lengths)) for n in range(3_000)]
+    found = best([payload for payload in sent if rng.random() >= share])
+    assert found.number.stop == 4
+
+
+@pytest.mark.parametrize(("sessions", "packets"), [(1, 2_000), (3, 1_000), (10, 400)])
+def test_a_counter_that_begins_anew_for_each_key_is_read_with_the_key(
+    sessions: int, packets: int
+) -> None:
+    found = best(wireguard(sessions, packets))
+    assert found.number == Field(8, 8, "little")
+    assert found.evidence.missing == 0
+    if sessions > 1:
+        assert (found.stream, found.key) == (("key",), Field(4, 4, "big"))
+    assert [other.says for other in found.heartbeats] == [None], "handshakes state no number"
+
+
+def test_much_that_is_missing_from_an_orderly_capture_is_a_doubt() -> None:
+    payloads = [b"feed" + struct.pack(">I", n) + b"data" for n in range(2_000) if n % 25]
+    found = best(payloads)
+    assert found.confidence == "low"
+    assert found.notes == (
+        "79 numbers are missing, and nothing came late or twice: it may count something else than"
+        " datagrams",
+    )
+    assert best([*payloads[:500], payloads[499], *payloads[500:]]).confidence == "high"
+
+
+def test_the_upper_byte_of_a_number_is_no_key() -> None:
+    """A counter that restarts for every caller: what looks like 256 numbers a key is a carry."""
+    payloads = [p for p in wireguard(3, 1_000) if p[0] == 4]
+    columns = {tuple(range(k.offset, k.stop)) for k in [best(payloads).key] if k is not None}
+    assert columns == {(4, 5, 6, 7)}
