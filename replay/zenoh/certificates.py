@@ -10,6 +10,7 @@ nothing, and numbers of 16 bits or less may hide a whole turn.
 from collections.abc import Iterable
 from typing import Final
 
+from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.engine import Jump, Source
 from seqaudit.replay.zenoh.hops import HopCounter, Stretch
@@ -62,6 +63,13 @@ def _nothing_live_between(source: Source, begin: int, end: int) -> bool:
     if source.hop is None or source.mixed:
         return False
     return source.hop.counter.stretch_over(begin, end) is not None
+
+
+def nothing_before(source: Source, mark: Mark) -> bool:
+    """The counter of the live samples has no hole from the beginning of the session to a frame."""
+    if source.hop is None or source.mixed:
+        return False
+    return source.hop.counter.stretch_over(0, mark.frame) is not None
 
 
 def answered_whole(query: Query) -> Stretch | None:

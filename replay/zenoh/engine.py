@@ -233,6 +233,7 @@ class ZenohEngine:
         self.patch = 0
         self._mask = MASKS[2]
         self._open = OpenQueries()
+        self._early_finals: dict[tuple[str, int], Mark] = {}  # of queries that were not open
         self.timers = Timers()
         self._by_name: dict[str, list[Source]] = {}  # by source, and by the zid of it
         self._cached_at: dict[str, _Caches] = {}  # by sender
@@ -370,6 +371,7 @@ class ZenohEngine:
 
     def _new_session(self) -> None:
         self.keys.clear()
+        self._early_finals.clear()
         self._matched.clear()
         self.retired += [*self.counters.items()][: max(0, MAX_COUNTERS - len(self.retired))]
         self.counters.clear()
@@ -1004,6 +1006,10 @@ class ZenohEngine:
         if before is not None:
             before.timed_out = True
             self._end_query(before, event.first_mark())
+        answered = self._early_finals.pop((requester, detail["id"]), None)
+        if answered is not None:  # no id is used twice in a session
+            why = "an answer stands before its request"
+            self.worth.add(Span(Doubt.OUT_OF_ORDER, answered.frame, event.frame, why))
         self._open.add((requester, detail["id"]), query)
         self.timers.add_query((requester, detail["id"]), query)
         if sort is Sort.HISTORY:
@@ -1018,6 +1024,9 @@ class ZenohEngine:
             if len(subscribers) == 1:  # else nobody says whose query it is
                 self.lanes_of(subscriber).query(query)
             subscriber.query(query)
+        if answered is not None:
+            self._open.pop((requester, detail["id"]))
+            self._end_query(query, event.first_mark())
 
     def _sources_of(self, requester: str, name: str | None) -> list[Source]:
         return [
@@ -1142,6 +1151,8 @@ class ZenohEngine:
     def _final(self, detail: Mapping[str, Any], event: Event) -> None:
         assert event.destination is not None
         query = self._open.pop((event.destination, detail["id"]))
+        if query is None and len(self._early_finals) < MAX_DECLARED:
+            self._early_finals[event.destination, detail["id"]] = event.first_mark()
         if query is not None:
             query.answered_by = self._hop(event, _first_hop(event))
             query.reply_gap = self._gap_since(query, event.at_ns)

@@ -73,6 +73,7 @@ ON_LINK: Final = "on this link"
 OUT_OF_ORDER: Final = "nowhere: sent out of the order of their sns"
 BEFORE: Final = "before the transport of this link"
 DISCARDED: Final = "thrown away by the receiving transport"
+BETWEEN_SESSIONS: Final = "before this session began"
 
 #: What a subscriber had, missed and got back, which nobody sees where its samples leave.
 UNSEEN_AT_SENDER: Final = (
@@ -243,7 +244,7 @@ class _Zenoh(Reporter):
             yield self.row(STREAM, self._summary(source, subscriber), stream)
             counters = self._counters(source)
             for gap in sorted(subscriber.gaps, key=lambda gap: gap.first):
-                where = self._place(source, gap, counters)
+                where = self._place(source, subscriber, gap, counters)
                 for row in gap.rows():
                     yield self.row(GAP, self._gap(subscriber, gap, row) | {"where": where}, stream)
             for finding in self._findings(stream, source, subscriber):
@@ -481,8 +482,8 @@ class _Zenoh(Reporter):
         yield from self._recovered(stream, source, subscriber, gaps, shown_by_requests)
         if role != "sender":
             proven = certificates.missed(source, subscriber.misses, mine) if sure else RangeSet()
-            yield from self._missed(stream, subscriber, subscriber.misses, proven)
-            yield from self._missed_by_some(stream, subscriber)
+            yield from self._missed(stream, source, subscriber, subscriber.misses, proven)
+            yield from self._missed_by_some(stream, source, subscriber)
             yield from self._tail(stream, source, subscriber)
         if role == "receiver" and engine.world is None:
             yield from self._not_captured(stream, subscriber, gaps)
@@ -496,7 +497,7 @@ class _Zenoh(Reporter):
                 "ended.",
                 claim=UNDECIDABLE,
             )  # fmt: skip
-        yield from self._where(stream, source, gaps, mine)
+        yield from self._where(stream, source, subscriber, gaps, mine)
         if subscriber.repeat_count and role != "sender":
             yield from self.note(
                 stream, "ZN008", subscriber.repeats, Claim(Certainty.LIKELY, ORDERED.rests),
@@ -663,66 +664,104 @@ class _Zenoh(Reporter):
         )
         return ", ".join(names[:MAX_EVIDENCE]) or "a cache that does not name itself"
 
-    def _missed_by_some(self, stream: Stream, subscriber: Subscriber) -> Iterator[Finding]:
+    def _missed_by_some(
+        self, stream: Stream, source: Source, subscriber: Subscriber
+    ) -> Iterator[Finding]:
         """Of several subscribers with one key expression, some got less than others (S28)."""
         lanes = self.engine.lanes_of(subscriber).all
         all_miss = {(miss.first, miss.stop) for miss in subscriber.misses}
         for number, lane in enumerate(lanes, 1):
             own = [miss for miss in lane.misses if (miss.first, miss.stop) not in all_miss]
             who = f" (subscriber {number} of {len(lanes)} with one key expression)"
-            yield from self._missed(stream, subscriber, own, RangeSet(), who)
+            yield from self._missed(stream, source, subscriber, own, RangeSet(), who)
 
     def _missed(
         self,
         stream: Stream,
+        source: Source,
         subscriber: Subscriber,
         missed: list[Miss],
         proven: RangeSet,
         who: str = "",
     ) -> Iterator[Finding]:
         """Misses, by cause; those that captured frames prove apart from the others (ZN002)."""
+        between = self._between_sessions(source, subscriber)
         for cause in Cause:
             misses = [miss for miss in missed if miss.cause is cause]
             everything = RangeSet((miss.first, miss.stop) for miss in misses)
             sure = RangeSet(r for a, b in everything for r in proven.within(a, b))
-            rest = _difference(everything, sure)
-            for ranges in (sure, rest):
-                mine = [miss for miss in misses if ranges.within(miss.first, miss.stop)]
-                if not mine:
-                    continue
-                severity = None
-                if cause is Cause.CUT:
-                    claim, severity = UNDECIDABLE, Severity.INFO
-                elif ranges is sure:
-                    claim = ORDERED
-                else:
-                    why = ASKED_FROM if sure else OR_NOT_CAPTURED
-                    if cause in (Cause.NOBODY, Cause.LATE):
-                        why = ""
-                    claim = Claim(Certainty.LIKELY, _rests(subscriber.gaps), why=why)
-                yield self.make(
-                    stream, "ZN002", claim, self._missed_text(cause, who),
-                    seqnos=listed(ranges),
-                    mark=mine[0].due,
-                    evidence=[(miss.due, f"{miss.stop - miss.first} missing")
-                              if cause is Cause.NOBODY else
-                              (miss.due, f"a miss callback was due: {miss.stop - miss.first}")
-                              for miss in mine[:MAX_EVIDENCE]],
-                    facts={
-                        "count": ranges.total(),
-                        "cause": str(cause),
-                        "callbacks": f"{len(mine)} miss callbacks"
-                        if len(mine) > 1 else "a miss callback",
-                    },
-                    default="query_grace_ms" if cause is Cause.NOT_ASKED else None,
-                    severity=severity,
-                )  # fmt: skip
+            for ranges in (sure, _difference(everything, sure)):
+                lost = RangeSet(r for a, b in ranges for r in between.within(a, b))
+                claim = self._missed_claim(subscriber, cause, sure=ranges is sure, some=bool(sure))
+                for part in (_difference(ranges, lost), lost):
+                    mine = [miss for miss in misses if part.within(miss.first, miss.stop)]
+                    if mine:
+                        yield self._miss_finding(
+                            stream, mine, part, claim, who, session_lost=part is lost
+                        )
 
-    def _missed_text(self, cause: Cause, who: str) -> str:
+    def _missed_claim(
+        self, subscriber: Subscriber, cause: Cause, *, sure: bool, some: bool
+    ) -> Claim:
+        """How sure misses are; ``some`` of the same cause are proven."""
+        if cause is Cause.CUT:
+            return UNDECIDABLE
+        if sure:
+            return ORDERED
+        why = ASKED_FROM if some else OR_NOT_CAPTURED
+        if cause in (Cause.NOBODY, Cause.LATE):
+            why = ""
+        return Claim(Certainty.LIKELY, _rests(subscriber.gaps), why=why)
+
+    def _miss_finding(
+        self,
+        stream: Stream,
+        misses: list[Miss],
+        ranges: RangeSet,
+        claim: Claim,
+        who: str,
+        *,
+        session_lost: bool,
+    ) -> Finding:
+        """Misses of one cause: ZN022 if their subscriber had no session, else ZN002."""
+        cause = misses[0].cause
+        return self.make(
+            stream, "ZN022" if session_lost else "ZN002", claim,
+            self._missed_text(cause, who, session_lost=session_lost),
+            seqnos=listed(ranges),
+            mark=misses[0].due,
+            evidence=[(miss.due, f"{miss.stop - miss.first} missing")
+                      if cause is Cause.NOBODY else
+                      (miss.due, f"a miss callback was due: {miss.stop - miss.first}")
+                      for miss in misses[:MAX_EVIDENCE]],
+            facts={
+                "count": ranges.total(),
+                "cause": str(cause),
+                "callbacks": f"{len(misses)} miss callbacks"
+                if len(misses) > 1 else "a miss callback",
+            },
+            default="query_grace_ms" if cause is Cause.NOT_ASKED else None,
+            severity=Severity.INFO if cause is Cause.CUT else None,
+        )  # fmt: skip
+
+    def _between_sessions(self, source: Source, subscriber: Subscriber) -> RangeSet:
+        """Samples that a subscriber which had the source before lacked when this session began."""
+        if subscriber.resumed is None or subscriber.first_at is None:
+            return RangeSet()
+        if not certificates.nothing_before(source, subscriber.first_at):
+            return RangeSet()
+        return RangeSet([subscriber.resumed])
+
+    def _missed_text(self, cause: Cause, who: str, *, session_lost: bool) -> str:
         text = (
             "{count:sample} of {sender_member} {count|was|were} missed and did not come back "
             f"({{cause}}); due: {{callbacks}}{who}."
         )
+        if session_lost:
+            text = text.replace(
+                "{count|was|were} missed",
+                "that passed while {receiver_member} had lost its session {count|was|were} missed",
+            )
         if cause is Cause.NOBODY:
             text = (
                 "{count:message} of {sender_member} did not come, by the numbers that ROS 2 "
@@ -765,10 +804,14 @@ class _Zenoh(Reporter):
         ways = self._by_way.get((source.sender, source.receiver), [])
         return [counter for _, counter in ways]
 
-    def _place(self, source: Source, gap: Gap, counters: list[HopCounter]) -> str | None:
+    def _place(
+        self, source: Source, subscriber: Subscriber, gap: Gap, counters: list[HopCounter]
+    ) -> str | None:
         """Where samples of a gap were lost, as this leg shows it; null where it does not (11)."""
         if not counters or not gap.parts.keys() - NO_LOSS:
             return None
+        if self._between_sessions(source, subscriber).within(gap.first, gap.stop):
+            return BETWEEN_SESSIONS
         if source.discarded.ranges.within(gap.first, gap.stop):
             return DISCARDED
         start, until = gap.before.at_ns if gap.before else 0, gap.revealed.at_ns
@@ -781,14 +824,24 @@ class _Zenoh(Reporter):
         return BEFORE if gap.revealed_by == BY_SAMPLE else None
 
     def _where(
-        self, stream: Stream, source: Source, gaps: list[Gap], mine: list[Query]
+        self,
+        stream: Stream,
+        source: Source,
+        subscriber: Subscriber,
+        gaps: list[Gap],
+        mine: list[Query],
     ) -> Iterator[Finding]:
         """Whether missing samples left a hole in the transport sns as well (zenoh.md 11)."""
         counters = self._counters(source)
         if not counters:
             return
         losses = [g for g in gaps if g.parts.keys() - {Outcome.REORDERED, Outcome.UNCAPTURED}]
-        unexplained = [gap for gap in losses if self._place(source, gap, counters) == BEFORE]
+        places = {gap.first: self._place(source, subscriber, gap, counters) for gap in losses}
+        yield from self._came_back(
+            stream, [gap for gap in losses if places[gap.first] == BETWEEN_SESSIONS]
+        )
+        losses = [gap for gap in losses if places[gap.first] != BETWEEN_SESSIONS]
+        unexplained = [gap for gap in losses if places[gap.first] == BEFORE]
         if unexplained:
             at_sender = self.engine.role(source.sender, source.receiver) == "sender"
             proven = certificates.dropped(source, mine)
@@ -819,6 +872,18 @@ class _Zenoh(Reporter):
                 "Block and no session ended; the loss is {where}.",
                 claim=Certainty.LIKELY,
                 where="before this link" if len(unexplained) == len(losses) else "on this link",
+            )  # fmt: skip
+
+    def _came_back(self, stream: Stream, gaps: list[Gap]) -> Iterator[Finding]:
+        """What passed between two sessions and a cache brought (ZN022)."""
+        found = [gap for gap in gaps if Outcome.RECOVERED in gap.parts]
+        if found:
+            yield self.gap_finding(
+                stream, "ZN022", found, parts_of(found, Outcome.RECOVERED),
+                "{count:sample} of {sender_member} passed while {receiver_member} had lost its "
+                "session, and came back from a cache when it had one again.",
+                claim=Claim(Certainty.LIKELY, _rests(found)),
+                severity=Severity.WARNING,
             )  # fmt: skip
 
     def _query_findings(

@@ -160,7 +160,9 @@ ZENOH: Final[tuple[Rule, ...]] = (
         "came back by another, and nothing brought what had passed meanwhile: a miss callback was "
         "due.",
         "Two legs of one capture with the same source and receiving node, one behind the other: "
-        "the second begins above what the first showed, and no reply filled that.",
+        "the second begins above what the first showed, and no reply filled that. Or a subscriber "
+        "asks, in a session whose beginning was captured, for samples below the first that came: "
+        "it had the source before; proven as ZN002 is.",
         "Use recovery with a cache deep enough for the time that a reconnect takes.",
         "missed samples document, \"Context\"; zenoh.md 9.4"),
     info(

@@ -189,6 +189,8 @@ class Subscriber:
         self.until = 1 << 62  # job frame with which it ended
         self.last: int | None = None
         self.start: int | None = None  # first sn ever handed to this machine
+        #: What it lacked of before the first sample here, as it had the source before that.
+        self.resumed: Range | None = None
         self.pending = RangeSet()
         self.queries: list[Query] = []  # open ones (pending_q)
         self.history = history  # an initial history query is open (global_q)
@@ -557,6 +559,7 @@ class Subscriber:
             return
         if self.asked_at_all or self.start is None or first > self.start:
             return  # samples and the query crossed
+        self.resumed = first, self.start
         for a, b in self.delivery.ranges:  # it has had this source before the first sample here
             self.pending.add(a, b)
         assert self.tracker is not None

@@ -20,6 +20,7 @@ IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "PG007": ("PG001", "PG002"),
     "UC001": ("UC003", "UC034"),
     "UC033": ("UC001", "UC002", "UC003"),
+    "ZN002": ("ZN022",),  # whose session was lost shows where it began
     "ZN018": ("ZN001", "ZN002", "ZN003"),
 }
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from seqaudit.replay.contract.results import FINDING, STREAM, Result
+from seqaudit.replay.contract.results import FINDING, GAP, STREAM, Result
 from seqaudit.replay.contract.settings import Vantage
 from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import SUBSCRIBER_ZID, TOKEN, Session, answered, stream
@@ -211,3 +211,30 @@ def test_a_handshake_that_stands_in_a_capture_twice_leaves_nothing_proven_by_ord
     for place in range(4):
         session.raw(session.payloads[place], back=place in session.back)
     assert said(session.played()[1], "ZN001") == [("likely", [[1, 1]])]
+
+
+def test_an_answer_that_stands_before_its_request_is_an_answer_all_the_same() -> None:
+    session = answered(WideSession().put(0).lose().put(2), 1, 1, 2).ask(1, "_sn=1..")
+    for _ in range(5):
+        session.wait(2.4).publisher(z.push(z.put(None), 0, "demo/other"))
+    found = session.played()[1]
+    assert said(found, "ZN013") == []
+    assert stream(found)["delivered"] == [[0, 2]]
+    assert "proven" not in {sure for rule in ("ZN001", "ZN002") for sure, _ in said(found, rule)}
+
+
+def resumed(session: Session) -> list[Result]:
+    """It asks for what it lacks of before the first sample of this session; one is in no cache."""
+    return answered(session.put(7).ask(1, "_sn=5.."), 1, 6, 7).put(8).played()[1]
+
+
+def test_what_a_session_begins_behind_was_lost_while_there_was_none() -> None:
+    """Recorded: a link cut for longer than the lease; the cache was too small for that."""
+    found = resumed(WideSession())
+    assert said(found, "ZN022") == [("likely", [[6, 6]]), ("proven", [[5, 5]])]
+    assert said(found, "ZN002") == said(found, "ZN004") == []
+    (gap,) = [r.detail for r in found if r.kind == GAP and r.detail["outcome"] == "unrecovered"]
+    assert gap["where"] == "before this session began"
+    found = resumed(uncaptured(WideSession(), 5))  # or it came here and is not in the capture
+    assert said(found, "ZN022") == []
+    assert [seqnos for _, seqnos in said(found, "ZN002")] == [[[5, 5]]]
