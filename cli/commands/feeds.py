@@ -8,7 +8,7 @@ from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.output.terminal import emit, render
 
 if TYPE_CHECKING:
-    from seqaudit.decoders.contract.feed_layout import Feed
+    from seqaudit.decoders.contract.feed_layout import Feed, Field
 
 
 @click.group("feeds", invoke_without_command=True)
@@ -76,6 +76,43 @@ def _places(feed: "Feed") -> str:
     return ", ".join(str(place) for place in feed.match) or "wherever it is recognised"
 
 
+def _units(feed: "Feed") -> str:
+    """How units follow each other in a datagram."""
+    repeat = feed.repeat
+    assert repeat is not None, "asked of feeds that have units"
+    size = f"{repeat.size} bytes each"
+    if repeat.length:
+        times = f" times {repeat.unit}" if repeat.unit > 1 else ""
+        adds = f" and {repeat.size} more" if repeat.size else ""
+        size = f"{repeat.length}{times}{adds} bytes each"
+    count = f"; {repeat.count} says how many" if repeat.count else ""
+    return f"from byte {repeat.first} on, {size}{count}"
+
+
+def _from(field: "Field") -> str:
+    """What a field's bytes count from, if not from its unit's first."""
+    if field.of_datagram:
+        return " of the datagram"
+    if field.after is not None:
+        return f" after what {field.after.field} says"
+    return " from the end" if field.offset < 0 else ""
+
+
+def _step(feed: "Feed") -> str:
+    return f" in steps of {feed.step}" if feed.step > 1 else ""
+
+
+def _count(feed: "Feed") -> str:
+    """How many numbers a unit takes."""
+    unit = "datagram" if feed.repeat is None else "unit"
+    counted = feed.counted
+    if counted is None:
+        return f"{feed.count} a {unit}"
+    if counted.what == "blocks":
+        return f"one for each block of a {unit}"
+    return f"one for every {counted.unit} bytes of a {unit} from byte {counted.start} on"
+
+
 def _meaning(feed: "Feed") -> list[str]:
     """What a feed says, a line each."""
     from seqaudit.decoders.contract.feed_layout import UNWRAPPED_BITS
@@ -87,6 +124,8 @@ def _meaning(feed: "Feed") -> list[str]:
             f"inferred with confidence {feed.confidence or 'unknown'}, not confirmed: no "
             "finding by it is proven"
         )
+    if feed.repeat is not None:
+        lines.append(f"units: {_units(feed)}")
     for field in feed.fields:
         masked = f", mask {field.mask:#x}, shift {field.shift}" if field.mask >= 0 else ""
         shift = f", shift {field.shift}" if field.mask < 0 and field.shift else ""
@@ -94,11 +133,11 @@ def _meaning(feed: "Feed") -> list[str]:
         shown = order if field.type == "number" and field.width > 1 else ""
         lines.append(
             f"field {field.name}: {field.type}, bytes {field.offset}-"
-            f"{field.offset + field.width - 1}{shown}{masked}{shift}"
+            f"{field.offset + field.width - 1}{_from(field)}{shown}{masked}{shift}"
         )
     lines.append(f"a stream: {', '.join(feed.stream)}")
     wrap = "" if feed.wrap >= UNWRAPPED_BITS else f", wrap at 2^{feed.wrap}"
-    lines.append(f"numbers: {feed.seqno}{wrap}; {feed.count} a datagram")
+    lines.append(f"numbers: {feed.seqno}{_step(feed)}{wrap}; {_count(feed)}")
     for message in feed.messages:
         said = f", says {message.says}" if message.sort in ("heartbeat", "reset", "end") else ""
         lines.append(f"message {message.name}: {message.sort}{said}")

@@ -9,14 +9,9 @@ import click
 
 from seqaudit.cli.output.text import safe
 from seqaudit.decoders.contract.feed_layout import Feed, Line, Place, first_overlap
-from seqaudit.decoders.feeds.files import (
-    FeedError,
-    load_feed,
-    parse_end,
-    parse_line,
-    parse_place,
-    shipped,
-)
+from seqaudit.decoders.feeds.ends import parse_end, parse_line, parse_place
+from seqaudit.decoders.feeds.files import load_feed, shipped
+from seqaudit.decoders.feeds.nodes import FeedError
 
 _ADVICE: Final = (
     "write such as moldudp64@233.54.12.0/24:26400, rtp@:5004 or my-feed.yaml; seqaudit feeds lists"

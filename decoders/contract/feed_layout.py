@@ -57,12 +57,30 @@ class Type(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Field:
-    """A field at a fixed offset of the UDP payload.
+class After:
+    """What of variable size comes before a field.
 
     Attributes:
+        field: says how much it is: at a fixed place itself.
+        unit: bytes that one of the field's value stands for.
+        sizes: (value, bytes), instead of that: for other values the field is nowhere.
+    """
+
+    field: str
+    unit: int = 1
+    sizes: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field of a unit: of the payload, where that holds but one.
+
+    Attributes:
+        offset: bytes from the unit's first; below 0: from behind its last.
         width: bytes; a number has 1 to 8.
         mask, shift: a number is (value & mask) >> shift.
+        after: what of variable size comes before it; None: it is at a fixed place.
+        of_datagram: its offset counts from the payload's first byte, whatever unit it is read for.
     """
 
     name: str
@@ -72,6 +90,13 @@ class Field:
     mask: int = -1
     shift: int = 0
     type: Type = Type.NUMBER
+    after: After | None = None
+    of_datagram: bool = False
+
+    @property
+    def is_loose(self) -> bool:
+        """Whether its place in its unit is not fixed."""
+        return self.offset < 0 or self.after is not None or self.of_datagram
 
     @property
     def full_mask(self) -> int:
@@ -188,6 +213,41 @@ class Blocks:
     big_endian: bool = True
 
 
+class Counting(StrEnum):
+    """What is counted where no field says how many numbers a unit takes."""
+
+    BLOCKS = "blocks"  # the blocks that it holds
+    BYTES = "bytes"  # what is behind ``Counted.start``, in units
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Numbers that are counted."""
+
+    what: Counting
+    start: int = 0
+    unit: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Several units in one datagram, each with fields of its own.
+
+    Attributes:
+        first: bytes before the first.
+        size: bytes of each, or what is added to its length.
+        length: a field of the unit; "": all are of one size.
+        unit: bytes that one of the length stands for.
+        count: a field of the datagram that says how many there are; "": they fill it.
+    """
+
+    first: int = 0
+    size: int = 0
+    length: str = ""
+    unit: int = 1
+    count: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Feed:
     """One feed: where it is, how a datagram is read, what makes a stream.
@@ -196,7 +256,11 @@ class Feed:
         match: datagrams at one of these places are the feed's; also those of a message's place.
         require: what all datagrams of the feed have; others at its places are not its.
         recognise: what they also have where the place is anywhere, and so tells nothing.
-        count: a field or a constant: how many numbers a data datagram takes.
+        count: a field or a constant: how many numbers a unit of data takes.
+        counted: what is counted instead; None: ``count`` says it.
+        step: numbers are multiples of this on the wire.
+        repeat: how units follow each other; None: a datagram is one.
+        group: heading under which shipped feeds are listed.
         wrap: bits of the number space; from UNWRAPPED_BITS on it does not wrap.
         first: the first number of an unwrapped space.
         blocks: where the messages are, if the layout tells; else None.
@@ -215,6 +279,9 @@ class Feed:
     recognise: tuple[Condition, ...] = ()
     stream: tuple[str, ...] = ("destination", "port")
     count: str | int = 1
+    counted: Counted | None = None
+    step: int = 1
+    repeat: Repeat | None = None
     wrap: int = 64
     first: int = 0
     timestamp: Timestamp | None = None
@@ -224,6 +291,7 @@ class Feed:
     servers: tuple[tuple[str, int], ...] = ()
     confidence: str = ""
     confirmed: bool = True
+    group: str = field(default="", compare=False)
     where: str = field(default="", compare=False)
 
     def field(self, name: str) -> Field:

@@ -29,7 +29,7 @@ from seqaudit.decoders.contract.arrow import as_column, int_column, text_column
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Kind
 from seqaudit.decoders.contract.feed_layout import LINE_NAMES, UNWRAPPED_BITS, Feed, Field, Type
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.feeds import kernels as k
+from seqaudit.decoders.feeds import words as k
 from seqaudit.decoders.feeds.tables import ROWS, Tables, is_masked, key_words, message_name
 from seqaudit.decoders.kernels.loader import Int64s, argument, data_argument, kernel
 from seqaudit.decoders.network.packets import Datagrams
@@ -148,6 +148,8 @@ class FeedDecoder:
                 (k.F_CUT, "cut before the end of its fields"),
                 (k.F_LARGE, "a number beyond 2^63 - 1"),
                 (k.F_BEYOND, "a number beyond the number space"),
+                (k.F_BETWEEN, f"a number that is no multiple of {feed.step}"),
+                (k.F_BROKEN, "units or blocks that do not end where the datagram does"),
             ):
                 if count := int(memory[place + word]):
                     undecoded[f"feed {feed.name}: {reason}"] = count

@@ -7,35 +7,36 @@ what the command line says: NAME or FILE, optionally with places and options.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final
 
 import yaml
 
-from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.contract.feed_layout import (
     LINE_NAMES,
     PLACE_PARTS,
-    PORTS,
     UNWRAPPED_BITS,
+    After,
     Blocks,
     Condition,
+    Counted,
+    Counting,
     Feed,
     Field,
     Is,
     Line,
     Message,
     Place,
+    Repeat,
     Says,
     Timestamp,
     Type,
 )
-
-T = TypeVar("T")
+from seqaudit.decoders.feeds.ends import END_ADVICE, parse_end, parse_network, parse_ports
+from seqaudit.decoders.feeds.nodes import NUMBER, FeedError, Node
 
 #: A feed file is a page; what is larger is something else.
 MOST_BYTES: Final = 1 << 20
@@ -44,42 +45,19 @@ MOST_FIELDS: Final = 64
 MOST_MESSAGES: Final = 60
 MOST_KEY_BYTES: Final = 64
 MOST_OFFSET: Final = 65535
-MOST_ENTRIES: Final = 1024
+MOST_SIZES: Final = 256
 
 NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 FIELD_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 MESSAGE_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
-_NUMBER: Final = re.compile(r"-?(0x[0-9a-fA-F]{1,16}|0|[1-9][0-9]{0,19})")
-_PORTS: Final = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 _NUMBER_LIMIT: Final = (1 << 63) - 1
+_MOST_STEP: Final = 1 << 32
 
 _KEYS: Final = (
     "feed", "about", "match", "require", "recognise", "byte_order", "fields", "stream", "seqno",
-    "count", "wrap", "first", "timestamp", "blocks", "messages", "lines", "servers",
-    "confidence", "confirmed",
+    "count", "step", "repeat", "wrap", "first", "group", "timestamp", "blocks", "messages", "lines",
+    "servers", "confidence", "confirmed",
 )  # fmt: skip
-
-
-class FeedError(SeqauditError):
-    """A feed that cannot be used: one line that says what, where and what to try.
-
-    Attributes:
-        line: of the file, from 1; None: of the command line.
-        field: such as ``fields.seqno.width``; "" for the whole.
-    """
-
-    def __init__(self, path: str, line: int | None, field: str, problem: str, advice: str) -> None:
-        super().__init__(path, line, field, problem, advice)
-        self.path = path
-        self.line = line
-        self.field = field
-        self.problem = problem
-        self.advice = advice
-
-    def __str__(self) -> str:
-        place = self.path if self.line is None else f"{self.path} line {self.line}"
-        named = f"{place}, {self.field}" if self.field else place
-        return f"{named}: {self.problem}; {self.advice}"
 
 
 def shipped() -> dict[str, Path]:
@@ -137,99 +115,13 @@ def read_feed(text: str, path: str) -> Feed:
         raise FeedError(path, None, "", f"is not YAML: {what}", "write it as text") from problem
     if root is None:
         raise FeedError(path, 1, "", "is empty", "seqaudit feeds show example prints one to copy")
-    return _feed(_Node(path, "", root))
+    return _feed(Node(path, "", root))
 
 
 # --- what a file may say ---
 
 
-class _Node:
-    """A node of the graph and its place, with readers that raise FeedError."""
-
-    def __init__(self, path: str, field: str, node: yaml.Node, line: int | None = None) -> None:
-        self.path = path
-        self.field = field
-        self.node = node
-        self.line = node.start_mark.line + 1 if line is None else line
-
-    def fail(self, problem: str, advice: str) -> NoReturn:
-        raise FeedError(self.path, self.line, self.field, problem, advice)
-
-    def below(self, name: str, node: yaml.Node, line: int | None = None) -> _Node:
-        return _Node(self.path, f"{self.field}.{name}" if self.field else name, node, line)
-
-    @property
-    def is_list(self) -> bool:
-        return isinstance(self.node, yaml.SequenceNode)
-
-    @property
-    def is_map(self) -> bool:
-        return isinstance(self.node, yaml.MappingNode)
-
-    def map(self, keys: Sequence[str] | None, advice: str) -> dict[str, _Node]:
-        """The entries; ``keys`` are all that may be, None: any."""
-        if not isinstance(self.node, yaml.MappingNode):
-            self.fail(f"is {self._sort()}, not a map", advice)
-        entries: dict[str, _Node] = {}
-        for key_node, value in self.node.value:
-            line = key_node.start_mark.line + 1
-            if not isinstance(key_node, yaml.ScalarNode):
-                _Node(self.path, self.field, key_node).fail("has a key that is no word", advice)
-            key = key_node.value
-            entry = self.below(key, value, line)
-            if key in entries:
-                entry.fail(f"is said twice, first in line {entries[key].line}", "leave one out")
-            if keys is not None and key not in keys:
-                entry.fail("is no key here", f"there are {', '.join(keys)}")
-            if len(entries) >= MOST_ENTRIES:
-                entry.fail(f"is one of more than {MOST_ENTRIES}", "a feed has fewer")
-            entries[key] = entry
-        return entries
-
-    def list(self, advice: str) -> list[_Node]:
-        if not isinstance(self.node, yaml.SequenceNode):
-            self.fail(f"is {self._sort()}, not a list", advice)
-        if len(self.node.value) > MOST_ENTRIES:
-            self.fail(f"has more than {MOST_ENTRIES} entries", "a feed has fewer")
-        return [
-            _Node(self.path, f"{self.field}[{number}]", value)
-            for number, value in enumerate(self.node.value)
-        ]
-
-    def text(self, advice: str) -> str:
-        if not isinstance(self.node, yaml.ScalarNode) or self.node.tag.endswith(":null"):
-            self.fail(f"is {self._sort()}, not a word", advice)
-        return str(self.node.value)
-
-    def number(self, low: int, high: int, advice: str) -> int:
-        text = self.text(advice)
-        if not _NUMBER.fullmatch(text):
-            self.fail(f"is {text!r}, not a whole number", advice)
-        value = int(text, 0)
-        if not low <= value <= high:
-            self.fail(f"is {text}, not {low} to {high}", advice)
-        return value
-
-    def word(self, choices: Sequence[str], advice: str = "") -> str:
-        text = self.text(advice or f"write one of {', '.join(choices)}")
-        if text not in choices:
-            self.fail(f"is {text!r}", f"write one of {', '.join(choices)}")
-        return text
-
-    def parsed(self, parse: Callable[[str], T], advice: str) -> T:
-        """What ``parse`` makes of the word; its ValueError is the problem."""
-        try:
-            return parse(self.text(advice))
-        except ValueError as problem:
-            self.fail(str(problem), advice)
-
-    def _sort(self) -> str:
-        if isinstance(self.node, yaml.ScalarNode):
-            return "empty" if self.node.tag.endswith(":null") else f"{self.node.value[:40]!r}"
-        return "a map" if self.is_map else "a list"
-
-
-def _feed(root: _Node) -> Feed:
+def _feed(root: Node) -> Feed:
     entries = root.map(_KEYS, "seqaudit feeds show example prints one to copy")
     for key in ("feed", "fields", "seqno"):
         if key not in entries:
@@ -247,25 +139,27 @@ def _feed(root: _Node) -> Feed:
     return _checked(replace(feed, **_rest(entries, fields, big_endian)), entries)
 
 
-def _about(entries: dict[str, _Node]) -> str:
+def _about(entries: dict[str, Node]) -> str:
     return entries["about"].text("write one line") if "about" in entries else ""
 
 
-def _rest(entries: dict[str, _Node], fields: dict[str, Field], big: bool) -> dict[str, Any]:
+def _rest(entries: dict[str, Node], fields: dict[str, Field], big: bool) -> dict[str, Any]:
     """What is said beside name and fields."""
     said: dict[str, Any] = {"seqno": _number_field(entries["seqno"], fields).name}
-    readers: dict[str, Callable[[_Node], Any]] = {
+    readers: dict[str, Callable[[Node], Any]] = {
         "match": _places,
         "require": lambda node: _conditions(node, fields, texts=True),
         "recognise": lambda node: _conditions(node, fields, texts=True),
         "stream": lambda node: _stream(node, fields),
-        "count": lambda node: _count(node, fields),
+        "repeat": lambda node: _repeat(node, fields),
+        "group": lambda node: node.text("write the heading to list it under"),
+        "step": lambda node: node.number(1, _MOST_STEP, "write by how much the numbers grow"),
         "timestamp": lambda node: _timestamp(node, fields),
         "blocks": lambda node: _blocks(node, big),
         "messages": lambda node: _messages(node, fields),
         "lines": _lines,
         "servers": lambda node: tuple(
-            each.parsed(parse_end, _END_ADVICE) for each in _one_or_more(node, _END_ADVICE)
+            each.parsed(parse_end, END_ADVICE) for each in _one_or_more(node, END_ADVICE)
         ),
         "first": lambda node: node.number(0, _NUMBER_LIMIT, "write the first number, such as 1"),
         "confidence": lambda node: node.word(("high", "medium", "low")),
@@ -276,18 +170,29 @@ def _rest(entries: dict[str, _Node], fields: dict[str, Field], big: bool) -> dic
             said[key] = read(entries[key])
     if said.get("confidence"):
         said.setdefault("confirmed", False)  # what was inferred stays so until a person says yes
+    if "count" in entries:
+        said |= _count(entries["count"], fields)
+        if said.get("counted") == Counted(Counting.BLOCKS) and "blocks" not in said:
+            entries["count"].fail("counts blocks that the file does not describe", "add blocks")
     seqno = fields[said["seqno"]]
-    said["wrap"] = seqno.bits
+    bits = seqno.bits
+    if (step := said.get("step", 1)) > 1:
+        if bits < UNWRAPPED_BITS and step & (step - 1):
+            entries["step"].fail(
+                f"is {step}, and the numbers wrap at 2^{bits}", "write 2, 4, 8 ... where they wrap"
+            )
+        bits = max(bits - step.bit_length() + 1, 0) if bits < UNWRAPPED_BITS else bits
+    said["wrap"] = bits
     if "wrap" in entries:
         said["wrap"] = entries["wrap"].number(
-            2, seqno.bits, f"{seqno.name} has {seqno.bits} bits; the numbers wrap at these or fewer"
+            2, bits, f"{seqno.name} has {bits} bits; the numbers wrap at these or fewer"
         )
-    elif seqno.bits < 2:
-        entries["seqno"].fail(f"has {seqno.bits} bits", "numbers have 2 or more")
+    elif bits < 2:
+        entries["seqno"].fail(f"has {bits} bits", "numbers have 2 or more")
     return said
 
 
-def _checked(feed: Feed, entries: dict[str, _Node]) -> Feed:
+def _checked(feed: Feed, entries: dict[str, Node]) -> Feed:
     """What needs more than one part to be seen."""
     if feed.first and feed.wrap < UNWRAPPED_BITS:
         entries["first"].fail(
@@ -298,41 +203,62 @@ def _checked(feed: Feed, entries: dict[str, _Node]) -> Feed:
     for number, message in enumerate(feed.messages):
         asks = message.sort == Is.REQUEST
         if asks and not (message.when or message.match or message.to_server):
-            _Node(entries["messages"].path, f"messages[{number}]", entries["messages"].node).fail(
+            Node(entries["messages"].path, f"messages[{number}]", entries["messages"].node).fail(
                 "makes every datagram a request", "say when, match or to: server"
             )
         if (message.to_server or message.from_server) and message.match:
-            _Node(entries["messages"].path, f"messages[{number}]", entries["messages"].node).fail(
+            Node(entries["messages"].path, f"messages[{number}]", entries["messages"].node).fail(
                 "has match and a server", "leave one out"
             )
     return feed
 
 
-def _fields(node: _Node, big_endian: bool) -> dict[str, Field]:
+def _fields(node: Node, big_endian: bool) -> dict[str, Field]:
     advice = "write lines such as seqno: {offset: 10, width: 8}"
     entries = node.map(None, advice)
     if not entries:
         node.fail("is empty", advice)
     if len(entries) > MOST_FIELDS:
         node.fail(f"has {len(entries)} fields, {MOST_FIELDS} is the most", "name those in use")
-    return {name: _field(name, entry, big_endian) for name, entry in entries.items()}
+    fields = {name: _field(name, entry, big_endian) for name, entry in entries.items()}
+    for name, entry in entries.items():
+        after = fields[name].after
+        if after is None:
+            continue
+        said = entry.map(None, advice)["after"]
+        if after.field not in fields:
+            said.fail(f"is {after.field!r}, which is no field", f"name one of {', '.join(fields)}")
+        before = fields[after.field]
+        if before.is_loose or before.type != Type.NUMBER:
+            said.fail(
+                f"is {before.name}, which is no number at a fixed place",
+                "name a field with an offset of its own",
+            )
+    return fields
 
 
-def _field(name: str, node: _Node, big_endian: bool) -> Field:
+def _field(name: str, node: Node, big_endian: bool) -> Field:
     if not FIELD_NAME.fullmatch(name) or name in PLACE_PARTS:
         node.fail(
             "is no name for a field",
             f"names are small letters, digits and _, and none of {', '.join(PLACE_PARTS)}",
         )
-    keys = ("offset", "width", "byte_order", "mask", "shift", "type")
+    keys = ("offset", "width", "byte_order", "mask", "shift", "type", "after", "of")
     entries = node.map(keys, "write such as {offset: 10, width: 8}")
     for key in ("offset", "width"):
         if key not in entries:
             node.fail(f"has no {key}", "write such as {offset: 10, width: 8}")
     kind = Type(entries["type"].word(tuple(Type))) if "type" in entries else Type.NUMBER
     most = 8 if kind == Type.NUMBER else 32
-    offset = entries["offset"].number(0, MOST_OFFSET, "count bytes from the UDP payload's first, 0")
+    offset = entries["offset"].number(
+        -MOST_OFFSET, MOST_OFFSET,
+        "count bytes from the payload's first, 0, or with a minus from behind its last",
+    )  # fmt: skip
     width = entries["width"].number(1, most, f"a {kind} is 1 to {most} bytes wide")
+    if offset < 0 and width > -offset:
+        entries["width"].fail(
+            f"is {width}, more than the {-offset} bytes that are left", "begin further before"
+        )
     if "byte_order" in entries:
         big_endian = entries["byte_order"].word(("big", "little")) == "big"
     every = (1 << 8 * width) - 1
@@ -346,13 +272,71 @@ def _field(name: str, node: _Node, big_endian: bool) -> Field:
         shift = entries["shift"].number(
             0, 8 * width - 1, "write by how many bits the masked value moves right"
         )
-    field = Field(name, offset, width, big_endian, mask, shift, kind)
+    after = _after(entries["after"]) if "after" in entries else None
+    if after is not None and offset < 0:
+        entries["after"].fail("makes no sense where the offset is from the end", "leave one out")
+    of_datagram = "of" in entries and entries["of"].word(("datagram", "unit")) == "datagram"
+    if of_datagram and (after is not None or offset < 0):
+        entries["of"].fail("makes no sense with after or an offset from the end", "leave one out")
+    field = Field(name, offset, width, big_endian, mask, shift, kind, after, of_datagram)
+    if field.is_loose and kind != Type.NUMBER:
+        node.fail(f"is {kind} at no fixed place", "only numbers can be there")
     if kind == Type.NUMBER and field.bits == 0:
         node.fail("has no bits left after mask and shift", "widen the mask or shift less")
     return field
 
 
-def _known(node: _Node, fields: dict[str, Field], also: Sequence[str] = ()) -> str:
+def _after(node: Node) -> After:
+    """What of variable size comes before a field."""
+    advice = "write such as {field: options, unit: 4} or {field: family, sizes: {1: 4, 2: 16}}"
+    entries = node.map(("field", "unit", "sizes"), advice)
+    if "field" not in entries:
+        node.fail("has no field", advice)
+    if "unit" in entries and "sizes" in entries:
+        node.fail("has unit and sizes", "leave one out")
+    unit = entries["unit"].number(1, MOST_OFFSET, "write bytes") if "unit" in entries else 1
+    sizes: list[tuple[int, int]] = []
+    if "sizes" in entries:
+        for text, each in entries["sizes"].map(None, advice).items():
+            low, high = _range(each, text)
+            if high - low >= MOST_SIZES or len(sizes) + high - low >= MOST_SIZES:
+                each.fail(f"is one of more than {MOST_SIZES} values", "use unit for a length")
+            size = each.number(0, MOST_OFFSET, "write bytes")
+            sizes += [(value, size) for value in range(low, high + 1)]
+    return After(entries["field"].text(advice), unit, tuple(sizes))
+
+
+def _repeat(node: Node, fields: dict[str, Field]) -> Repeat:
+    """Several units in one datagram."""
+    advice = "write such as {size: 188} or {first: 8, length: length, adds: 2}"
+    entries = node.map(("first", "size", "length", "unit", "adds", "count"), advice)
+    if ("size" in entries) == ("length" in entries):
+        node.fail("has not one of size and length", advice)
+    for key in ("unit", "adds"):
+        if key in entries and "length" not in entries:
+            entries[key].fail("makes no sense without length", "leave it out")
+
+    def number(key: str, low: int, default: int) -> int:
+        return entries[key].number(low, MOST_OFFSET, "write bytes") if key in entries else default
+
+    length = _number_field(entries["length"], fields) if "length" in entries else None
+    if length is not None and length.is_loose:
+        entries["length"].fail(f"is {length.name}, at no fixed place", "give it an offset")
+    count = _number_field(entries["count"], fields) if "count" in entries else None
+    if count is not None and not count.of_datagram:
+        entries["count"].fail(
+            f"is {count.name}, which every unit has of its own", "give the field of: datagram"
+        )
+    return Repeat(
+        number("first", 0, 0),
+        number("size", 1, 1) if length is None else number("adds", 0, 0),
+        "" if length is None else length.name,
+        number("unit", 1, 1),
+        "" if count is None else count.name,
+    )
+
+
+def _known(node: Node, fields: dict[str, Field], also: Sequence[str] = ()) -> str:
     names = ", ".join([*also, *fields])
     name = node.text(f"name one of {names}")
     if name not in fields and name not in also:
@@ -360,14 +344,14 @@ def _known(node: _Node, fields: dict[str, Field], also: Sequence[str] = ()) -> s
     return name
 
 
-def _number_field(node: _Node, fields: dict[str, Field]) -> Field:
+def _number_field(node: Node, fields: dict[str, Field]) -> Field:
     field = fields[_known(node, fields)]
     if field.type != Type.NUMBER:
         node.fail(f"is {field.name}, which is {field.type}", "name a field of type number")
     return field
 
 
-def _stream(node: _Node, fields: dict[str, Field]) -> tuple[str, ...]:
+def _stream(node: Node, fields: dict[str, Field]) -> tuple[str, ...]:
     advice = "write such as [destination, port, session]"
     parts = [_known(each, fields, PLACE_PARTS) for each in node.list(advice)]
     if len(set(parts)) < len(parts):
@@ -382,13 +366,24 @@ def _stream(node: _Node, fields: dict[str, Field]) -> tuple[str, ...]:
     return tuple(parts)
 
 
-def _count(node: _Node, fields: dict[str, Field]) -> str | int:
-    if isinstance(node.node, yaml.ScalarNode) and _NUMBER.fullmatch(node.node.value):
-        return node.number(1, 65535, "write how many numbers a datagram takes, or a field's name")
-    return _number_field(node, fields).name
+def _count(node: Node, fields: dict[str, Field]) -> dict[str, Any]:
+    """``count``, or what is ``counted``."""
+    advice = "write a number, a field's name, blocks or such as {bytes: 20}"
+    if node.is_map:
+        entries = node.map(("bytes", "unit"), advice)
+        if "bytes" not in entries:
+            node.fail("has no bytes", advice)
+        start = entries["bytes"].number(0, MOST_OFFSET, "write how many bytes come before them")
+        unit = entries["unit"].number(1, MOST_OFFSET, "write bytes") if "unit" in entries else 1
+        return {"counted": Counted(Counting.BYTES, start, unit)}
+    if isinstance(node.node, yaml.ScalarNode) and NUMBER.fullmatch(node.node.value):
+        return {"count": node.number(1, 65535, "write how many numbers a unit takes")}
+    if node.text(advice) == "blocks" and "blocks" not in fields:
+        return {"counted": Counted(Counting.BLOCKS)}
+    return {"count": _number_field(node, fields).name}
 
 
-def _timestamp(node: _Node, fields: dict[str, Field]) -> Timestamp:
+def _timestamp(node: Node, fields: dict[str, Field]) -> Timestamp:
     entries = node.map(("field", "hz", "by", "rates"), "write such as {field: time, hz: 90000}")
     if "field" not in entries:
         node.fail("has no field", "write such as {field: time, hz: 90000}")
@@ -411,7 +406,7 @@ def _timestamp(node: _Node, fields: dict[str, Field]) -> Timestamp:
     return Timestamp(name, hz, by, tuple(rates))
 
 
-def _blocks(node: _Node, big: bool) -> Blocks:
+def _blocks(node: Node, big: bool) -> Blocks:
     advice = "write such as {offset: 20, width: 2}"
     entries = node.map(("offset", "width", "byte_order"), advice)
     for key in ("offset", "width"):
@@ -424,7 +419,7 @@ def _blocks(node: _Node, big: bool) -> Blocks:
 
 
 def _conditions(
-    node: _Node, fields: dict[str, Field], *, texts: bool = False
+    node: Node, fields: dict[str, Field], *, texts: bool = False
 ) -> tuple[Condition, ...]:
     found = []
     for name, each in node.map(None, "write such as {count: 0}").items():
@@ -449,9 +444,9 @@ def _conditions(
     return tuple(found)
 
 
-def _range(node: _Node, text: str) -> tuple[int, int]:
+def _range(node: Node, text: str) -> tuple[int, int]:
     low, dash, high = text.partition("-")
-    if not _NUMBER.fullmatch(low) or (dash and not _NUMBER.fullmatch(high)):
+    if not NUMBER.fullmatch(low) or (dash and not NUMBER.fullmatch(high)):
         node.fail(f"is {text!r}", "write a number, or a range such as 1-5")
     first, last = int(low, 0), int(high, 0) if dash else int(low, 0)
     if first > last:
@@ -461,7 +456,7 @@ def _range(node: _Node, text: str) -> tuple[int, int]:
     return first, last
 
 
-def _messages(node: _Node, fields: dict[str, Field]) -> tuple[Message, ...]:
+def _messages(node: Node, fields: dict[str, Field]) -> tuple[Message, ...]:
     advice = "write lines such as - {name: HEARTBEAT, when: {count: 0}, is: heartbeat}"
     entries = node.list(advice)
     if len(entries) > MOST_MESSAGES:
@@ -476,7 +471,7 @@ def _messages(node: _Node, fields: dict[str, Field]) -> tuple[Message, ...]:
     return tuple(messages)
 
 
-def _message(node: _Node, fields: dict[str, Field], advice: str) -> Message:
+def _message(node: Node, fields: dict[str, Field], advice: str) -> Message:
     keys = ("name", "is", "says", "when", "match", "to", "from", "length", "unicast")
     entries = node.map(keys, advice)
     for key in ("name", "is"):
@@ -510,11 +505,11 @@ def _message(node: _Node, fields: dict[str, Field], advice: str) -> Message:
     )  # fmt: skip
 
 
-def _one_or_more(node: _Node, advice: str) -> list[_Node]:
+def _one_or_more(node: Node, advice: str) -> list[Node]:
     return node.list(advice) if node.is_list else [node]
 
 
-def _places(node: _Node) -> tuple[Place, ...]:
+def _places(node: Node) -> tuple[Place, ...]:
     advice = "write such as - {destination: 239.1.1.0/24, port: 26400-26499}, or any"
     if isinstance(node.node, yaml.ScalarNode):
         node.word(("any",), advice)
@@ -537,90 +532,20 @@ def _places(node: _Node) -> tuple[Place, ...]:
     return tuple(places)
 
 
-def _lines(node: _Node) -> tuple[Line, ...]:
+def _lines(node: Node) -> tuple[Line, ...]:
     advice = "write such as - {A: 233.54.12.1:26400, B: 233.54.13.1:26400}"
     lines: list[Line] = []
-    taken: dict[tuple[str, int], _Node] = {}
+    taken: dict[tuple[str, int], Node] = {}
     for each in node.list(advice):
         entries = each.map(LINE_NAMES, advice)
         if set(entries) != set(LINE_NAMES):
             each.fail(f"is not {' and '.join(LINE_NAMES)}", advice)
         ends = []
         for name in LINE_NAMES:
-            end = entries[name].parsed(parse_end, _END_ADVICE)
+            end = entries[name].parsed(parse_end, END_ADVICE)
             if end in taken:
                 entries[name].fail(f"is {taken[end].field} already", "a group is one line")
             taken[end] = entries[name]
             ends.append(end)
         lines.append(Line(tuple(ends)))
     return tuple(lines)
-
-
-# --- words of files and of the command line ---
-
-_END_ADVICE: Final = "write such as 233.54.12.1:26400 or [ff05::1]:26400"
-
-
-def parse_ports(text: str) -> tuple[int, int]:
-    """A port or range. Raises ValueError with the problem."""
-    found = _PORTS.fullmatch(text)
-    if not found:
-        raise ValueError(f"is {text!r}, not a port")
-    low, high = int(found[1]), int(found[2] or found[1])
-    if low > high:
-        raise ValueError(f"is {text!r}, which is empty")
-    if high > PORTS[1]:
-        raise ValueError(f"is {text!r}, a port is at most {PORTS[1]}")
-    return low, high
-
-
-def parse_network(text: str) -> str:
-    """An address or CIDR in canonical form. Raises ValueError with the problem."""
-    try:
-        network = ipaddress.ip_network(text)
-    except ValueError as problem:
-        reason = "has host bits set" if "host bits" in str(problem) else "no address or network"
-        raise ValueError(f"is {text!r}, {reason}") from None
-    single = network.prefixlen == network.max_prefixlen
-    return str(network.network_address) if single else str(network)
-
-
-def parse_end(text: str) -> tuple[str, int]:
-    """ADDRESS:PORT. Raises ValueError with the problem."""
-    network, ports = _split_end(text)
-    if network is None or ports is None or "/" in network or ports[0] != ports[1]:
-        raise ValueError(f"is {text!r}, not an address and a port")
-    return network, ports[0]
-
-
-def parse_place(text: str) -> Place:
-    """``any``, ADDRESS[/BITS][:PORT[-PORT]] or :PORT[-PORT]. Raises ValueError."""
-    if text == "any":
-        return Place()
-    network, ports = _split_end(text)
-    return Place(destination=network, port=ports or PORTS)
-
-
-def _split_end(text: str) -> tuple[str | None, tuple[int, int] | None]:
-    if text.startswith("["):
-        address, bracket, rest = text[1:].partition("]")
-        if not bracket or (rest and not rest.startswith(":")):
-            raise ValueError(f"is {text!r}, not such as [ff05::1]:26400")
-        return parse_network(address), parse_ports(rest[1:]) if rest else None
-    address, colon, ports = text.rpartition(":")
-    if not colon:
-        return parse_network(text), None
-    if ":" in address:  # an IPv6 address without port
-        return parse_network(text), None
-    return parse_network(address) if address else None, parse_ports(ports)
-
-
-def parse_line(text: str) -> Line:
-    """``A=ADDRESS:PORT,B=ADDRESS:PORT``. Raises ValueError with the problem."""
-    said = dict(part.partition("=")[::2] for part in text.split(","))
-    if list(said) != list(LINE_NAMES) or text.count(",") != len(LINE_NAMES) - 1:
-        raise ValueError(f"is {text!r}, not A=ADDRESS:PORT,B=ADDRESS:PORT")
-    ends = tuple(parse_end(said[name]) for name in LINE_NAMES)
-    if ends[0] == ends[1]:
-        raise ValueError("names one group twice")
-    return Line(ends)

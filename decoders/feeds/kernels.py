@@ -6,225 +6,17 @@ CHANNELS; what its fields are says the layout that ``decoders.feeds.tables`` has
 Streams are found by comparing whole keys and keep the run that is open; a row is written when a run
 ends. The channel remembers its last stream, so a datagram of the usual feed costs two comparisons
 of ends, one of the key, and its numbers. Streams and open runs last from call to call.
+
+A datagram may hold several units, each with fields of its own (``repeat``): it is read unit by
+unit, and goes on at the next one where rows or streams were full in between.
 """
 
-# ruff: noqa: SIM102, SIM109  (one comparison a line and no tuples: decoders/README.md 4)
+# ruff: noqa: F403, F405, SIM102, SIM109  (one comparison a line, no tuples: decoders/README.md 4)
+
+from seqaudit.decoders.feeds.words import *
 
 #: What Python calls; the rest are helpers of these.
 ENTRY_POINTS = ("decode",)
-
-# A row, and the open run of a stream, which has the same words and then its key.
-KIND = 0  # below; of a stream 0: no run is open
-STREAM = 1  # number in STREAMS, from 1
-FEED = 2  # number of the feed
-MESSAGE = 3  # number of the message in its feed, from 1; 0: the default, DATA
-FRAME = 4
-INDEX = 5
-LAST_FRAME = 6
-AT = 7
-LAST_AT = 8
-SOURCE = 9  # host << 16 | port
-DESTINATION = 10
-SEQNO = 11  # NONE: null
-STOP = 12
-COUNT = 13
-SIZE = 14
-FLAGS = 15
-ID = 16  # IP id, -1: none
-LAST_ID = 17
-BY = 18  # value of the field that says the rate of the timestamp
-RUN = 19  # number of the run in LOG, 0: it keeps no log
-ODD = 20  # datagrams whose blocks do not add up to their count
-WIDTH = 21
-# What further belongs to a stream.
-BARRIERS = 21  # H_BARRIERS when the run was last added to
-TURN = 22  # and the word of its conversation
-CONVERSATION = 23  # place of that word
-IDENT = 24  # key: feed and sort
-PLACE = 25  # key: destination << 16 | port, or the line
-FROM = 26  # key: source << 16 | port
-KEY = 27  # then the words of the field parts
-
-DATA_RUN = 1
-HIGHEST = 2
-CLOSE = 3
-RESET = 4
-REQUEST = 5
-REPAIR = 6
-FACTS = 7  # the stream is new
-
-NONE = -4611686018427387904
-
-# Sorts of messages, as ``decoders.feeds.tables`` numbers ``feeds.Is`` …
-IS_DATA = 0
-IS_HEARTBEAT = 1
-IS_RESET = 2
-IS_END = 3
-IS_REQUEST = 4
-IS_REPAIR = 5
-IS_IGNORE = 6
-# … and ``feeds.Says``.
-SAYS_NEXT = 0
-SAYS_LAST = 1
-SAYS_NOTHING = 2
-
-# Outcome and Flag.
-DECODED = 1
-MALFORMED = 3
-TRUNCATED = 4
-FLAG_DUPLICATE = 4
-FLAG_MULTICAST = 16
-FLAG_ASIDE = 1024
-
-# Head of ``m``.
-H_NEXT = 0  # the datagram to go on with
-H_ROWS = 1  # where the next row goes
-H_STREAMS = 2  # streams in use
-H_BARRIERS = 3  # barriers so far: runs from before have ended
-H_LOG = 4  # where the next sample goes
-H_RUN = 5  # runs with a log so far
-H_STRIDE = 6  # words of a stream
-H_FEEDS = 7  # where the feeds are
-H_RULES = 8  # where the rules are
-H_RULE_COUNT = 9
-H_SETS = 10  # where it says which class of hosts matches which network
-H_PATTERNS = 11  # networks
-H_STREAM_ROWS = 12  # where the streams are
-H_STREAM_LIMIT = 13
-H_OUT = 14
-H_OUT_STOP = 15
-H_LOG_ROWS = 16
-H_LOG_STOP = 17
-H_UNFIT = 18  # datagrams of unknown place that fit no feed
-H_KEY = 19  # words of the key at hand, up to KEY_WORDS
-KEY_WORDS = 24
-HEAD = 64
-
-HOSTS = 65536  # as packet_kernels
-CHANNEL_COUNT = 16384
-CHANNEL_WORDS = 10
-CONVERSATIONS = 65536
-SLOT_COUNT = 262144
-PROBES = 256
-
-CLASSES = HEAD  # per host its class
-CHANNELS = CLASSES + HOSTS
-TURNS = CHANNELS + CHANNEL_COUNT * CHANNEL_WORDS
-SLOTS = TURNS + CONVERSATIONS
-LAYOUT = SLOTS + SLOT_COUNT
-
-# A channel: datagrams from one end to one other.
-C_TO = 0  # destination << 16 | port, plus 1; 0: empty
-C_FROM = 1
-C_FEED = 2  # place of its feed, 0: nobody's
-C_BITS = 3  # messages whose place holds
-C_INSIDE = 4  # 1: at a place of the feed itself, 2: anywhere
-C_LINE = 5  # pair << 1 | line, plus 2; 0: none
-C_STREAM = 6  # its last stream, 0: none
-C_PLAIN = 7  # feed whose usual datagram comes here, see F_PLAIN; 0: none
-C_TOP = 8  # the highest number that is usual
-C_ASIDE = 9  # 1: data may answer requests
-
-# A rule: from where to where, and whose.
-R_WORDS = 11
-R_TO = 0  # network, -1: any
-R_PORT = 1
-R_LAST_PORT = 2
-R_FROM = 3
-R_SOURCE_PORT = 4
-R_LAST_SOURCE_PORT = 5
-R_FEED = 6
-R_MESSAGE = 7  # -1: the feed itself
-R_ANYWHERE = 8
-R_LINE = 9
-R_UNICAST = 10  # 1: only what goes to one host
-
-FIRST_FREE_PORT = 1024  # anywhere: what is below is a system's
-
-# A feed.
-F_NUMBER = 0
-F_ALL = 1  # bytes up to the end of the last field in use
-F_NEED = 2  # bytes that data needs
-F_SEQNO = 3  # place of the field
-F_COUNT = 4  # place of the field, 0: constant
-F_CONSTANT = 5
-F_LIMIT = 6  # one past the highest number, 0: it does not wrap
-F_REQUIRED = 7  # place and number of conditions
-F_REQUIRED_COUNT = 8
-F_RECOGNISED = 9
-F_RECOGNISED_COUNT = 10
-F_MESSAGES = 11
-F_MESSAGE_COUNT = 12
-F_KEYS = 13
-F_KEY_COUNT = 14  # pieces
-F_PARTS = 15  # bits: destination, port, source, source port are parts of a stream
-F_LOGGED = 16  # 1: samples of its runs are kept
-F_STAMP = 17  # place of the field, 0: none
-F_BY = 18
-F_BLOCKS = 19  # offset of the first, -1: the layout does not tell
-F_BLOCK_WIDTH = 20
-F_BLOCK_BIG = 21
-F_SHARED = 22  # 1: streams of equal key fields are one conversation
-F_ASIDE = 23  # 1: unicast data may answer requests
-F_PAUSE = 24  # ns
-F_TAKEN = 25
-F_REFUSED = 26
-F_SHORT = 27
-F_CUT = 28
-F_LARGE = 29  # a number beyond 2^63 - 1
-F_BEYOND = 30  # a number beyond the number space
-F_SWITCH = 31  # place of a field; to a group and with a value in a range: DATA. 0: none
-F_SWITCH_LOW = 32
-F_SWITCH_HIGH = 33
-F_PLAIN = 34  # 1: no condition on all datagrams, keys as they are on the wire, no samples
-F_FIRST_ANYWHERE = 35  # 1: as F_PLAIN, and its keys and number tell whether it is recognised
-F_TOP = 36  # the highest number that is recognised
-F_TOTALS = 37  # of DATA, then of each message
-FEED_WORDS = 96
-
-# A message.
-M_SORT = 0
-M_SAYS = 1
-M_CONDITIONS = 2
-M_CONDITION_COUNT = 3
-M_PLACED = 4  # 1: only where its rule holds
-M_UNICAST = 5  # -1: either
-M_SHORTEST = 6
-M_LONGEST = 7
-M_NEED = 8
-MESSAGE_WORDS = 9
-
-# A field.
-D_READ = 0  # how, below
-D_OFFSET = 1
-D_WIDTH = 2
-D_HIGH_MASK = 3
-D_LOW_MASK = 4
-D_SHIFT = 5
-D_BIG = 6
-D_END = 7
-FIELD_WORDS = 8
-
-READ_ANY = 0
-READ_U8 = 1
-READ_U16 = 2
-READ_U32 = 3
-READ_U64 = 4
-READ_LE16 = 5
-READ_LE32 = 6
-
-# A piece of a key.
-PIECE_WORDS = 3
-PIECE_FOUR = 0  # four bytes at an offset
-PIECE_BYTES = 1  # one to three
-PIECE_VALUE = 2  # a masked field: two words
-
-LOG_WORDS = 4  # run, seqno, time, stamp
-ROOM = 4  # rows, and samples, that one datagram may need
-LOG_ROOM = 2
-
-HALF = 4294967296
-TOP = 2147483648
 
 
 def u8(a, o):
@@ -247,9 +39,8 @@ def u32le(a, o):
     return (a[o + 3] | 0) << 24 | (a[o + 2] | 0) << 16 | (a[o + 1] | 0) << 8 | (a[o] | 0)
 
 
-def halves(data, at, field, m):
+def halves_at(data, offset, field, m):
     """A number as (high, low) 32-bit halves, after mask and shift."""
-    offset = at + m[field + D_OFFSET]
     how = m[field + D_READ]
     if how == READ_U8:
         return 0, u8(data, offset)
@@ -277,10 +68,60 @@ def halves(data, at, field, m):
     return high, low
 
 
+def elsewhere(data, at, field, m):
+    """Where a field is that has no fixed place in its unit; -1: nowhere."""
+    how = m[field + D_FROM]
+    if how == FROM_FRONT:
+        return m[H_FRONT] + m[field + D_OFFSET]
+    if how == FROM_END:
+        return m[H_END] + m[field + D_OFFSET]
+    by = m[field + D_AFTER]  # which is at a fixed place itself
+    if at + m[by + D_END] > m[H_REAR]:
+        return -1
+    high, low = halves_at(data, at + m[by + D_OFFSET], by, m)
+    if high != 0:
+        return -1
+    if m[field + D_SIZE_COUNT] == 0:
+        return at + m[field + D_OFFSET] + low * m[field + D_UNIT]
+    for n in range(m[field + D_SIZE_COUNT]):
+        pair = m[field + D_SIZES] + n * 2
+        if m[pair] == low:
+            return at + m[field + D_OFFSET] + m[pair + 1]
+    return -1
+
+
+def loose(data, at, f, m):
+    """1 if all fields at no fixed place are inside the unit and captured; 0: cut off; -1: not."""
+    found = 1
+    for n in range(m[f + F_LOOSE_COUNT]):
+        field = m[m[f + F_LOOSE] + n]
+        o = elsewhere(data, at, field, m)
+        first = at
+        stop = m[H_END]
+        if m[field + D_FROM] == FROM_FRONT:
+            first = m[H_FRONT]
+            stop = m[H_REAR]
+        if o < first or o + m[field + D_WIDTH] > stop:
+            return -1
+        if o + m[field + D_WIDTH] > m[H_REAR]:
+            found = 0
+    return found
+
+
+def halves(data, at, field, m):
+    """The same of a field of the unit that begins at ``at``."""
+    offset = at + m[field + D_OFFSET]
+    if m[field + D_FROM] != FROM_UNIT:
+        offset = elsewhere(data, at, field, m)
+    return halves_at(data, offset, field, m)
+
+
 def number(data, at, field, m):
     """A number; -1: it is beyond 2^63 - 1."""
     how = m[field + D_READ]
     offset = at + m[field + D_OFFSET]
+    if m[field + D_FROM] != FROM_UNIT:
+        offset = elsewhere(data, at, field, m)
     if how == READ_U16:
         return u16be(data, offset)
     if how == READ_U32:
@@ -296,7 +137,7 @@ def number(data, at, field, m):
         return u16le(data, offset)
     if how == READ_LE32:
         return u32le(data, offset)
-    high, low = halves(data, at, field, m)
+    high, low = halves_at(data, offset, field, m)
     if high >= TOP:
         return -1
     return high << 32 | low
@@ -380,7 +221,56 @@ def open_channel(c, to, start, unicast, m):
     return 0
 
 
-def anywhere(data, at, room, to, start, m):
+def recognised(data, at, room, length, f, m):
+    """1 if the datagram has what tells a feed wherever it is, and its units fill it."""
+    first = at
+    size = length
+    if m[f + F_REPEAT] != ONE_UNIT:
+        first = at + m[f + F_REPEAT_FIRST]
+        size = unit_size(data, first, at + room - first, f, m)
+        if size <= 0 or first + size > at + length:
+            return 0
+        if m[f + F_REPEAT] == OF_ONE_SIZE and m[f + F_REPEAT_COUNT] == 0:
+            if (at + length - first) % (size if size > 0 else 1) != 0:
+                return 0
+        # Lengths that by chance lead to the very end are few, whatever the bytes are.
+        if m[f + F_REPEAT] == BY_LENGTH and room == length:
+            cursor = first
+            for _ in range(MOST_UNITS):
+                if cursor >= at + length:
+                    break
+                size = unit_size(data, cursor, at + room - cursor, f, m)
+                if size <= 0 or cursor + size > at + length:
+                    return 0
+                cursor = cursor + size
+            size = unit_size(data, first, at + room - first, f, m)
+    captured = at + room - first
+    if captured > size:
+        captured = size
+    if captured < m[f + F_ALL]:
+        return 0
+    m[H_END] = first + size
+    if m[f + F_LOOSE_COUNT] > 0 and loose(data, first, f, m) != 1:
+        return 0
+    if holds(data, first, captured, m[f + F_REQUIRED], m[f + F_REQUIRED_COUNT], m) == 0:
+        return 0
+    return holds(data, first, captured, m[f + F_RECOGNISED], m[f + F_RECOGNISED_COUNT], m)
+
+
+def unit_size(data, at, room, f, m):
+    """Bytes of the unit that begins at ``at``; 0: its length is not captured."""
+    if m[f + F_REPEAT] == OF_ONE_SIZE:
+        return m[f + F_REPEAT_SIZE]
+    d = m[f + F_REPEAT_LENGTH]
+    if room < m[d + D_END]:
+        return 0
+    high, low = halves_at(data, at + m[d + D_OFFSET], d, m)
+    if high != 0:
+        return 0
+    return low * m[f + F_REPEAT_UNIT] + m[f + F_REPEAT_SIZE]
+
+
+def anywhere(data, at, room, length, to, start, m):
     """The place of the feed that takes the datagram without knowing its place; 0: none does."""
     if to & 65535 < FIRST_FREE_PORT or start & 65535 < FIRST_FREE_PORT:
         return 0
@@ -388,13 +278,8 @@ def anywhere(data, at, room, to, start, m):
         r = m[H_RULES] + number_of_rule * R_WORDS
         if m[r + R_ANYWHERE] == 1:
             f = m[r + R_FEED]
-            if room >= m[f + F_ALL]:
-                if holds(data, at, room, m[f + F_REQUIRED], m[f + F_REQUIRED_COUNT], m) == 1:
-                    if (
-                        holds(data, at, room, m[f + F_RECOGNISED], m[f + F_RECOGNISED_COUNT], m)
-                        == 1
-                    ):
-                        return f
+            if recognised(data, at, room, length, f, m) == 1:
+                return f
     m[H_UNFIT] = m[H_UNFIT] + 1
     return 0
 
@@ -502,8 +387,9 @@ def end_run(s, m):
     return 1
 
 
-def odd_blocks(data, at, stop, count, f, m):
-    """1 if from F_BLOCKS on there are not ``count`` blocks, each behind its length."""
+def blocks_of(data, at, stop, most, f, m):
+    """How many blocks there are from F_BLOCKS on, each behind its length; -1: they do not end at
+    ``stop``, or are more than ``most``."""
     width = m[f + F_BLOCK_WIDTH]
     cursor = at + m[f + F_BLOCKS]
     big = m[f + F_BLOCK_BIG]
@@ -517,14 +403,445 @@ def odd_blocks(data, at, stop, count, f, m):
                 byte = u8(data, cursor + o) if big == 1 else u8(data, cursor + width - 1 - o)
                 size = size << 8 | byte
         if size > stop - cursor - width:
-            return 1
+            return -1
         cursor = cursor + width + size
         found = found + 1
-        if found > count:
-            return 1
-    if found != count:
+        if found > most:
+            return -1
+    return found
+
+
+def odd_blocks(data, at, stop, count, f, m):
+    """1 if from F_BLOCKS on there are not ``count`` blocks."""
+    if blocks_of(data, at, stop, count, f, m) != count:
         return 1
     return 0
+
+
+def counted(data, at, room, length, f, m):
+    """How many numbers a unit takes; -1: it cannot be told, or is beyond 2^63 - 1."""
+    how = m[f + F_COUNTING]
+    if how == BY_BYTES:
+        size = length - m[f + F_COUNTED_FROM]
+        unit = m[f + F_COUNTED_UNIT]
+        if size < 0 or unit <= 0:
+            return 0
+        return size // (unit if unit > 0 else 1)
+    if how == BY_BLOCKS:
+        if room < length:
+            return -1
+        return blocks_of(data, at, at + length, 65535, f, m)
+    if m[f + F_COUNT] != 0:
+        return number(data, at, m[f + F_COUNT], m)
+    return m[f + F_CONSTANT]
+
+
+def numbered(data, at, f, m):
+    """The number of a unit; -1: beyond 2^63 - 1; -2: between two multiples of F_STEP."""
+    seqno = number(data, at, m[f + F_SEQNO], m)
+    step = m[f + F_STEP]
+    if seqno < 0 or step <= 1:
+        return seqno
+    if seqno % (step if step > 1 else 1) != 0:
+        return -2
+    return seqno // (step if step > 1 else 1)
+
+
+def refused(f, why, outcome, m):
+    """Count a unit that cannot be taken."""
+    m[f + why] = m[f + why] + 1
+    return outcome
+
+
+def unit(data, c, f, inside, at, room, length, m):
+    """One unit of a feed: its Outcome, 0: nobody's, or FULL."""
+    m[H_END] = at + length
+    whole = 1 if room >= m[f + F_ALL] else 0
+    there = 1
+    if whole == 1 and m[f + F_LOOSE_COUNT] > 0:
+        there = loose(data, at, f, m)
+        if there != 1:
+            whole = 0
+    if m[f + F_REQUIRED_COUNT] > 0 and whole == 1:
+        if holds(data, at, room, m[f + F_REQUIRED], m[f + F_REQUIRED_COUNT], m) == 0:
+            return refused(f, F_REFUSED, 0, m)
+    if whole == 0 and length > room and there >= 0:
+        return refused(f, F_CUT, TRUNCATED, m)
+    if there < 0:
+        return refused(f, F_SHORT, MALFORMED, m)
+    bits = m[c + C_BITS]
+    unicast = 1 if m[H_FLAG] & FLAG_MULTICAST == 0 else 0
+    message = 0
+    if m[f + F_SWITCH] != 0 and bits == 0 and unicast == 0 and whole == 1:
+        value = number(data, at, m[f + F_SWITCH], m)
+        if value < m[f + F_SWITCH_LOW] or value > m[f + F_SWITCH_HIGH]:
+            message = message_of(data, at, room, length, f, bits, unicast, m)
+    elif m[f + F_MESSAGE_COUNT] > 0:
+        message = message_of(data, at, room, length, f, bits, unicast, m)
+    sort = IS_DATA
+    says = SAYS_NEXT
+    need = m[f + F_NEED]
+    if message > 0:
+        e = m[f + F_MESSAGES] + (message - 1) * MESSAGE_WORDS
+        sort = m[e + M_SORT]
+        says = m[e + M_SAYS]
+        need = m[e + M_NEED]
+    elif inside == 0:  # only at the place of a message that it is not
+        return 0
+    if room < need:
+        return refused(f, F_SHORT, MALFORMED, m)
+    seqno = NONE
+    stop = NONE
+    items = 0
+    limit = m[f + F_LIMIT]
+    if sort != IS_IGNORE and says != SAYS_NOTHING:
+        seqno = numbered(data, at, f, m)
+        if seqno == -2:
+            return refused(f, F_BETWEEN, MALFORMED, m)
+        if sort == IS_DATA or sort == IS_REPAIR or sort == IS_REQUEST:
+            items = counted(data, at, room, length, f, m)
+            if items < 0 and m[f + F_COUNTING] == BY_BLOCKS:
+                if room < length:
+                    return refused(f, F_CUT, TRUNCATED, m)
+                return refused(f, F_BROKEN, MALFORMED, m)
+            if seqno < 0 or items < 0 or items > 9223372036854775807 - seqno:
+                return refused(f, F_LARGE, MALFORMED, m)
+            stop = seqno + items
+            if limit > 0 and (seqno >= limit or items > limit):
+                return refused(f, F_BEYOND, MALFORMED, m)
+        else:
+            if seqno < 0 or (says == SAYS_LAST and seqno == 9223372036854775807):
+                return refused(f, F_LARGE, MALFORMED, m)
+            if limit > 0 and seqno > limit:
+                return refused(f, F_BEYOND, MALFORMED, m)
+            stop = seqno + 1 if says == SAYS_LAST else seqno
+            seqno = stop - 1 if stop > 0 else NONE
+    s = 0
+    aside = is_aside(c, f, sort, message, m)
+    if sort != IS_IGNORE:
+        s = stream_of(data, c, f, at, sort, aside, m)
+        if s == 0:
+            return FULL
+    if m[H_UNITS] == 0:
+        m[f + F_TAKEN] = m[f + F_TAKEN] + 1
+    total = f + F_TOTALS + message
+    if sort == IS_DATA or sort == IS_REPAIR:
+        m[total] = m[total] + items
+    else:
+        m[total] = m[total] + 1
+    if sort == IS_IGNORE:
+        return DECODED
+    if items == 0 and (sort == IS_DATA or sort == IS_REPAIR or sort == IS_REQUEST):
+        return DECODED
+    turn = its_turn(s, f, sort, aside, m)
+    if sort == IS_DATA or sort == IS_REPAIR:
+        odd = 0
+        if m[f + F_BLOCKS] >= 0 and room == length:
+            odd = odd_blocks(data, at, at + length, items, f, m)
+        by = 0
+        if m[f + F_BY] != 0:
+            by = number(data, at, m[f + F_BY], m)
+        stamp = 0
+        if m[f + F_STAMP] != 0 and m[f + F_LOGGED] == 1 and sort == IS_DATA:
+            stamp = number(data, at, m[f + F_STAMP], m)
+        take(s, f, sort, message, aside, turn, seqno, stop, length, by, odd, stamp, m)
+    elif sort == IS_HEARTBEAT:
+        heard(s, f, message, turn, seqno, stop, length, m)
+    else:
+        end_run(s, m)
+        wanted = REQUEST
+        if sort == IS_RESET:
+            wanted = RESET
+        elif sort == IS_END:
+            wanted = CLOSE
+        single(s, wanted, f, message, seqno, stop, length, m)
+        end_run(s, m)
+    return DECODED
+
+
+def is_aside(c, f, sort, message, m):
+    """1: a repair, or data that may be one."""
+    if sort == IS_REQUEST:
+        return 0
+    if message > 0 and sort == IS_REPAIR:
+        return 1
+    if m[f + F_ASIDE] == 1 and m[c + C_ASIDE] == 1:
+        return 1
+    return 0
+
+
+def stream_of(data, c, f, at, sort, aside, m):
+    """The place of the stream of a unit, new if need be; 0: the table is full."""
+    placed = 1
+    if sort == IS_REQUEST or sort == IS_REPAIR:
+        placed = 0
+    words = 0
+    if m[f + F_KEY_COUNT] > 0:
+        words = read_key(data, at, f, m)
+    ident = f << 8 | (1 if placed == 1 else 2)
+    place = 0
+    source = 0
+    to = m[H_TO]
+    start = m[H_START]
+    if placed == 1:
+        parts = m[f + F_PARTS]
+        if m[c + C_LINE] > 0:  # stands for all ends: those of two lines differ
+            place = m[c + C_LINE] << 40
+        else:
+            if parts & 1 == 1:
+                place = to >> 16 << 16
+            if parts & 2 == 2:
+                place = place | to & 65535
+            if parts & 4 == 4:
+                source = start >> 16 << 16
+            if parts & 8 == 8:
+                source = source | start & 65535
+    found = m[c + C_STREAM]
+    if found > 0:
+        s = m[H_STREAM_ROWS] + found * m[H_STRIDE]
+        if same_key(s, ident, place, source, words, m) == 1:
+            return s
+    before = m[H_STREAMS]
+    found = find_stream(ident, place, source, words, m)
+    if found == 0:
+        return 0
+    m[c + C_STREAM] = found
+    if m[H_STREAMS] > before and placed == 1:
+        row = m[H_ROWS]
+        for n in range(WIDTH):
+            m[row + n] = 0
+        m[row + KIND] = FACTS
+        m[row + STREAM] = found
+        m[row + FEED] = m[f + F_NUMBER]
+        m[row + FRAME] = m[H_FRAME]
+        m[row + INDEX] = -1
+        m[row + LAST_FRAME] = m[H_FRAME]
+        m[row + AT] = m[H_TIME]
+        m[row + LAST_AT] = m[H_TIME]
+        m[row + SOURCE] = start
+        m[row + DESTINATION] = to
+        m[row + SEQNO] = NONE
+        m[row + STOP] = NONE
+        m[row + ID] = -1
+        m[row + LAST_ID] = -1
+        m[H_ROWS] = row + WIDTH
+    return m[H_STREAM_ROWS] + found * m[H_STRIDE]
+
+
+def its_turn(s, f, sort, aside, m):
+    """The turn of a conversation that streams share: what else of it ends runs."""
+    if m[f + F_SHARED] != 1:
+        return 0
+    t = m[s + CONVERSATION]
+    turn = m[t]
+    if sort == IS_REQUEST or sort == IS_RESET or sort == IS_END:
+        turn = turn + 2
+    elif aside != turn & 1:
+        turn = turn + 1
+    m[t] = turn
+    return turn
+
+
+def alive(s, f, turn, m):
+    """1 if a stream's open run, or heartbeat, may go on."""
+    if m[s + KIND] > 0 and m[s + BARRIERS] == m[H_BARRIERS] and m[s + TURN] == turn:
+        if m[s + SOURCE] == m[H_START] and m[s + DESTINATION] == m[H_TO]:
+            if m[H_TIME] - m[s + LAST_AT] <= m[f + F_PAUSE]:
+                return 1
+    return 0
+
+
+def take(s, f, sort, message, aside, turn, seqno, stop, length, by, odd, stamp, m):
+    """Numbers [seqno, stop) into a stream's run."""
+    flag = m[H_FLAG]
+    if aside == 1 and sort == IS_DATA:
+        flag = flag | FLAG_ASIDE
+    wanted = DATA_RUN if sort == IS_DATA else REPAIR
+    limit = m[f + F_LIMIT]
+    items = stop - seqno
+    rest = 0
+    if limit > 0 and stop > limit:
+        rest = stop - limit
+        stop = limit
+    if (
+        alive(s, f, turn, m) == 1
+        and m[s + KIND] == wanted
+        and aside == 0  # when each repair came is the question
+        and m[s + STOP] == seqno
+        and m[s + FLAGS] == flag
+        and m[s + MESSAGE] == message
+        and m[s + BY] == by
+    ):
+        m[s + LAST_FRAME] = m[H_FRAME]
+        m[s + LAST_AT] = m[H_TIME]
+        m[s + STOP] = stop
+        m[s + COUNT] = m[s + COUNT] + items - rest
+        m[s + SIZE] = m[s + SIZE] + length
+        m[s + LAST_ID] = m[H_ID]
+        m[s + ODD] = m[s + ODD] + odd
+    else:
+        end_run(s, m)
+        single(s, wanted, f, message, seqno, stop, length, m)
+        m[s + COUNT] = items - rest
+        m[s + FLAGS] = flag
+        m[s + BY] = by
+        m[s + ODD] = odd
+        m[s + BARRIERS] = m[H_BARRIERS]
+        m[s + TURN] = turn
+        if m[f + F_LOGGED] == 1 and sort == IS_DATA:
+            m[H_RUN] = m[H_RUN] + 1
+            m[s + RUN] = m[H_RUN]
+    if m[s + RUN] > 0:
+        entry = m[H_LOG]
+        m[entry] = m[s + RUN]
+        m[entry + 1] = seqno
+        m[entry + 2] = m[H_TIME]
+        m[entry + 3] = stamp
+        m[H_LOG] = entry + LOG_WORDS
+    if rest > 0:  # the datagram goes on behind the wrap
+        end_run(s, m)
+        m[s + KIND] = wanted
+        m[s + FRAME] = m[H_FRAME]
+        m[s + INDEX] = 2 * m[H_UNITS] + 1
+        m[s + AT] = m[H_TIME]
+        m[s + SEQNO] = 0
+        m[s + STOP] = rest
+        m[s + COUNT] = rest
+        m[s + SIZE] = 0
+        m[s + ID] = m[H_ID]
+        m[s + ODD] = 0
+        if m[s + RUN] > 0:
+            m[H_RUN] = m[H_RUN] + 1
+            m[s + RUN] = m[H_RUN]
+    return 0
+
+
+def heard(s, f, message, turn, seqno, stop, length, m):
+    """A heartbeat of a stream."""
+    kind = m[s + KIND]
+    limit = m[f + F_LIMIT]
+    shown = 0  # what the open run or heartbeat shows already
+    # one without a number shows nothing of a run, not even that it is still the last
+    if alive(s, f, turn, m) == 1 and (
+        m[s + STOP] == stop or (limit > 0 and m[s + STOP] == limit and stop == 0)
+    ):
+        shown = 1
+    if shown == 1 and kind != HIGHEST:
+        m[s + LAST_FRAME] = m[H_FRAME]
+        m[s + LAST_AT] = m[H_TIME]
+    elif (
+        shown == 1
+        and m[s + STOP] == stop
+        and m[s + FLAGS] == m[H_FLAG]
+        and m[s + MESSAGE] == message
+    ):
+        m[s + LAST_FRAME] = m[H_FRAME]
+        m[s + LAST_AT] = m[H_TIME]
+        m[s + COUNT] = m[s + COUNT] + 1
+        m[s + SIZE] = m[s + SIZE] + length
+        m[s + LAST_ID] = m[H_ID]
+    else:
+        end_run(s, m)
+        single(s, HIGHEST, f, message, seqno, stop, length, m)
+        m[s + BARRIERS] = m[H_BARRIERS]
+        m[s + TURN] = turn
+    return 0
+
+
+def single(s, kind, f, message, seqno, stop, length, m):
+    """Open a row of one datagram at stream ``s``."""
+    m[s + KIND] = kind
+    m[s + FEED] = m[f + F_NUMBER]
+    m[s + MESSAGE] = message
+    m[s + FRAME] = m[H_FRAME]
+    m[s + INDEX] = 2 * m[H_UNITS]
+    m[s + LAST_FRAME] = m[H_FRAME]
+    m[s + AT] = m[H_TIME]
+    m[s + LAST_AT] = m[H_TIME]
+    m[s + SOURCE] = m[H_START]
+    m[s + DESTINATION] = m[H_TO]
+    m[s + SEQNO] = seqno
+    m[s + STOP] = stop
+    m[s + COUNT] = 1
+    m[s + SIZE] = length
+    m[s + FLAGS] = m[H_FLAG]
+    m[s + ID] = m[H_ID]
+    m[s + LAST_ID] = m[H_ID]
+    m[s + BY] = 0
+    m[s + RUN] = 0
+    m[s + ODD] = 0
+    return 0
+
+
+def full(m):
+    """1 if the rows or samples that one unit may need have no room."""
+    if m[H_ROWS] > m[H_OUT_STOP] - ROOM * WIDTH or m[H_LOG] > m[H_LOG_STOP] - LOG_ROOM * LOG_WORDS:
+        return 1
+    return 0
+
+
+def datagram(data, c, at, room, length, m):
+    """A datagram that is not the usual one: its Outcome, 0: nobody's, or FULL."""
+    f = m[c + C_FEED]
+    inside = m[c + C_INSIDE]
+    if f == 0:
+        inside = 1
+        f = m[H_FROM]
+        if m[H_UNITS] == 0:
+            f = anywhere(data, at, room, length, m[H_TO], m[H_START], m)
+            if f == 0:
+                return 0
+            m[H_FROM] = f
+            if m[f + F_FIRST_ANYWHERE] == 1 and m[H_FLAG] & FLAG_MULTICAST != 0:
+                m[c + C_PLAIN] = f  # equal keys are recognised alike
+                m[c + C_TOP] = m[f + F_TOP]
+    if m[f + F_REPEAT] == ONE_UNIT:
+        return unit(data, c, f, inside, at, room, length, m)
+    outcome = 0
+    cursor = m[f + F_REPEAT_FIRST]
+    if m[H_UNITS] > 0:
+        cursor = m[H_UNIT]
+        outcome = DECODED
+    most = MOST_UNITS
+    d = m[f + F_REPEAT_COUNT]
+    if d != 0:
+        most = 0
+        if room >= m[d + D_END]:
+            most = number(data, at, d, m)
+    if d != 0 and room >= m[d + D_END] and most == 0:  # there is nothing in it
+        m[f + F_TAKEN] = m[f + F_TAKEN] + 1
+        return DECODED
+    if cursor >= length or most <= 0:
+        if length > room:
+            return refused(f, F_CUT, TRUNCATED, m)
+        return refused(f, F_SHORT, MALFORMED, m)
+    while cursor < length and m[H_UNITS] < most:
+        if m[H_UNITS] > 0 and full(m) == 1:
+            m[H_UNIT] = cursor
+            return FULL
+        size = unit_size(data, at + cursor, room - cursor, f, m)
+        captured = room - cursor
+        found = 0
+        if size <= 0 and room < length:
+            found = refused(f, F_CUT, TRUNCATED, m)
+        elif size <= 0 or cursor + size > length:
+            found = refused(f, F_BROKEN, MALFORMED, m)
+        else:
+            if captured > size:
+                captured = size
+            found = unit(data, c, f, inside, at + cursor, captured, size, m)
+        if found == FULL:
+            m[H_UNIT] = cursor
+            return FULL
+        if found != DECODED:
+            if outcome == 0:
+                outcome = found
+            break
+        outcome = DECODED
+        cursor = cursor + size
+        m[H_UNITS] = m[H_UNITS] + 1
+    m[H_UNITS] = 0
+    return outcome
 
 
 def decode(
@@ -553,11 +870,9 @@ def decode(
     """
     stride = m[H_STRIDE]
     stream_rows = m[H_STREAM_ROWS]
-    out_stop = m[H_OUT_STOP] - ROOM * WIDTH
-    log_stop = m[H_LOG_STOP] - LOG_ROOM * LOG_WORDS
     i = m[H_NEXT]
     while i < count:
-        if m[H_ROWS] > out_stop or m[H_LOG] > log_stop:
+        if full(m) == 1:
             break
         if barriers[i] != 0:
             m[H_BARRIERS] = m[H_BARRIERS] + 1
@@ -666,324 +981,19 @@ def decode(
                         m[s + LAST_ID] = ids[i]
                         i = i + 1
                         continue
-        f = m[c + C_FEED]
-        bits = m[c + C_BITS]
-        inside = m[c + C_INSIDE]
-        if f != 0:
-            if m[f + F_REQUIRED_COUNT] > 0 and room >= m[f + F_ALL]:
-                if holds(data, at, room, m[f + F_REQUIRED], m[f + F_REQUIRED_COUNT], m) == 0:
-                    m[f + F_REFUSED] = m[f + F_REFUSED] + 1
-                    i = i + 1
-                    continue
-        else:
-            f = anywhere(data, at, room, to, start, m)
-            inside = 1
-            if f == 0:
-                i = i + 1
-                continue
-            if m[f + F_FIRST_ANYWHERE] == 1 and unicast == 0:
-                m[c + C_PLAIN] = f  # equal keys are recognised alike
-                m[c + C_TOP] = m[f + F_TOP]
-        if room < m[f + F_ALL] and length > room:
-            outcomes[i] = TRUNCATED
-            m[f + F_CUT] = m[f + F_CUT] + 1
-            i = i + 1
-            continue
-        message = 0
-        if m[f + F_SWITCH] != 0 and bits == 0 and unicast == 0 and room >= m[f + F_ALL]:
-            value = number(data, at, m[f + F_SWITCH], m)
-            if value < m[f + F_SWITCH_LOW] or value > m[f + F_SWITCH_HIGH]:
-                message = message_of(data, at, room, length, f, bits, unicast, m)
-        elif m[f + F_MESSAGE_COUNT] > 0:
-            message = message_of(data, at, room, length, f, bits, unicast, m)
-        sort = IS_DATA
-        says = SAYS_NEXT
-        need = m[f + F_NEED]
-        if message > 0:
-            e = m[f + F_MESSAGES] + (message - 1) * MESSAGE_WORDS
-            sort = m[e + M_SORT]
-            says = m[e + M_SAYS]
-            need = m[e + M_NEED]
-        elif inside == 0:  # only at the place of a message that it is not
-            i = i + 1
-            continue
-        if room < need:
-            outcomes[i] = MALFORMED
-            m[f + F_SHORT] = m[f + F_SHORT] + 1
-            i = i + 1
-            continue
-        # what it says
-        seqno = NONE
-        stop = NONE
-        items = 0
-        limit = m[f + F_LIMIT]
-        if sort != IS_IGNORE and says != SAYS_NOTHING:
-            seqno = number(data, at, m[f + F_SEQNO], m)
-            if sort == IS_DATA or sort == IS_REPAIR or sort == IS_REQUEST:
-                items = m[f + F_CONSTANT]
-                if m[f + F_COUNT] != 0:
-                    items = number(data, at, m[f + F_COUNT], m)
-                if seqno < 0 or items < 0 or items > 9223372036854775807 - seqno:
-                    outcomes[i] = MALFORMED
-                    m[f + F_LARGE] = m[f + F_LARGE] + 1
-                    i = i + 1
-                    continue
-                stop = seqno + items
-                if limit > 0 and (seqno >= limit or items > limit):
-                    outcomes[i] = MALFORMED
-                    m[f + F_BEYOND] = m[f + F_BEYOND] + 1
-                    i = i + 1
-                    continue
-            else:
-                if seqno < 0 or (says == SAYS_LAST and seqno == 9223372036854775807):
-                    outcomes[i] = MALFORMED
-                    m[f + F_LARGE] = m[f + F_LARGE] + 1
-                    i = i + 1
-                    continue
-                if limit > 0 and seqno > limit:
-                    outcomes[i] = MALFORMED
-                    m[f + F_BEYOND] = m[f + F_BEYOND] + 1
-                    i = i + 1
-                    continue
-                stop = seqno + 1 if says == SAYS_LAST else seqno
-                seqno = stop - 1 if stop > 0 else NONE
-        # whose stream
-        aside = 0
-        placed = 1
-        if sort == IS_REQUEST:
-            placed = 0
-        elif message > 0 and sort == IS_REPAIR:
-            placed = 0
-            aside = 1
-        elif m[f + F_ASIDE] == 1 and m[c + C_ASIDE] == 1:
-            aside = 1
-        words = 0
-        if m[f + F_KEY_COUNT] > 0 and sort != IS_IGNORE:
-            words = read_key(data, at, f, m)
-        ident = f << 8 | (1 if placed == 1 else 2)
-        place = 0
-        source = 0
-        if placed == 1:
-            parts = m[f + F_PARTS]
-            if m[c + C_LINE] > 0:  # stands for all ends: those of two lines differ
-                place = m[c + C_LINE] << 40
-            else:
-                if parts & 1 == 1:
-                    place = to >> 16 << 16
-                if parts & 2 == 2:
-                    place = place | to & 65535
-                if parts & 4 == 4:
-                    source = start >> 16 << 16
-                if parts & 8 == 8:
-                    source = source | start & 65535
-        s = 0
-        if sort != IS_IGNORE:
-            found = m[c + C_STREAM]
-            if found > 0:
-                s = stream_rows + found * stride
-                if same_key(s, ident, place, source, words, m) == 0:
-                    s = 0
-            if s == 0:
-                before = m[H_STREAMS]
-                found = find_stream(ident, place, source, words, m)
-                if found == 0:
-                    break
-                m[c + C_STREAM] = found
-                s = stream_rows + found * stride
-                if m[H_STREAMS] > before and placed == 1:
-                    row = m[H_ROWS]
-                    for n in range(WIDTH):
-                        m[row + n] = 0
-                    m[row + KIND] = FACTS
-                    m[row + STREAM] = found
-                    m[row + FEED] = m[f + F_NUMBER]
-                    m[row + FRAME] = frames[i]
-                    m[row + INDEX] = -1
-                    m[row + LAST_FRAME] = frames[i]
-                    m[row + AT] = times[i]
-                    m[row + LAST_AT] = times[i]
-                    m[row + SOURCE] = start
-                    m[row + DESTINATION] = to
-                    m[row + SEQNO] = NONE
-                    m[row + STOP] = NONE
-                    m[row + ID] = -1
-                    m[row + LAST_ID] = -1
-                    m[H_ROWS] = row + WIDTH
-        outcomes[i] = DECODED
-        m[f + F_TAKEN] = m[f + F_TAKEN] + 1
-        total = f + F_TOTALS + message
-        if sort == IS_IGNORE:
-            m[total] = m[total] + 1
-            i = i + 1
-            continue
-        if sort == IS_DATA or sort == IS_REPAIR:
-            m[total] = m[total] + items
-        else:
-            m[total] = m[total] + 1
-        if items == 0 and (sort == IS_DATA or sort == IS_REPAIR or sort == IS_REQUEST):
-            i = i + 1
-            continue
-        # its turn: what else of the conversation ends runs
-        turn = 0
-        if m[f + F_SHARED] == 1:
-            t = m[s + CONVERSATION]
-            turn = m[t]
-            if sort == IS_REQUEST or sort == IS_RESET or sort == IS_END:
-                turn = turn + 2
-            elif aside != turn & 1:
-                turn = turn + 1
-            m[t] = turn
-        kind = m[s + KIND]
-        now = times[i]
-        alive = 0
-        if kind > 0:
-            if m[s + BARRIERS] == m[H_BARRIERS] and m[s + TURN] == turn:
-                if m[s + SOURCE] == start and m[s + DESTINATION] == to:
-                    if now - m[s + LAST_AT] <= m[f + F_PAUSE]:
-                        alive = 1
-        if sort == IS_DATA or sort == IS_REPAIR:
-            if aside == 1 and sort == IS_DATA:
-                flag = flag | FLAG_ASIDE
-            by = 0
-            if m[f + F_BY] != 0:
-                by = number(data, at, m[f + F_BY], m)
-            odd = 0
-            if m[f + F_BLOCKS] >= 0 and room == length:
-                odd = odd_blocks(data, at, stops[i], items, f, m)
-            wanted = DATA_RUN if sort == IS_DATA else REPAIR
-            rest = 0
-            if limit > 0 and stop > limit:
-                rest = stop - limit
-                stop = limit
-            if (
-                alive == 1
-                and kind == wanted
-                and aside == 0  # when each repair came is the question
-                and m[s + STOP] == seqno
-                and m[s + FLAGS] == flag
-                and m[s + MESSAGE] == message
-                and m[s + BY] == by
-            ):
-                m[s + LAST_FRAME] = frames[i]
-                m[s + LAST_AT] = now
-                m[s + STOP] = stop
-                m[s + COUNT] = m[s + COUNT] + items - rest
-                m[s + SIZE] = m[s + SIZE] + length
-                m[s + LAST_ID] = ids[i]
-                m[s + ODD] = m[s + ODD] + odd
-            else:
-                end_run(s, m)
-                m[s + KIND] = wanted
-                m[s + FEED] = m[f + F_NUMBER]
-                m[s + MESSAGE] = message
-                m[s + FRAME] = frames[i]
-                m[s + INDEX] = 0
-                m[s + LAST_FRAME] = frames[i]
-                m[s + AT] = now
-                m[s + LAST_AT] = now
-                m[s + SOURCE] = start
-                m[s + DESTINATION] = to
-                m[s + SEQNO] = seqno
-                m[s + STOP] = stop
-                m[s + COUNT] = items - rest
-                m[s + SIZE] = length
-                m[s + FLAGS] = flag
-                m[s + ID] = ids[i]
-                m[s + LAST_ID] = ids[i]
-                m[s + BY] = by
-                m[s + ODD] = odd
-                m[s + BARRIERS] = m[H_BARRIERS]
-                m[s + TURN] = turn
-                m[s + RUN] = 0
-                if m[f + F_LOGGED] == 1 and sort == IS_DATA:
-                    m[H_RUN] = m[H_RUN] + 1
-                    m[s + RUN] = m[H_RUN]
-            if m[s + RUN] > 0:
-                entry = m[H_LOG]
-                m[entry] = m[s + RUN]
-                m[entry + 1] = seqno
-                m[entry + 2] = now
-                m[entry + 3] = 0
-                if m[f + F_STAMP] != 0:
-                    m[entry + 3] = number(data, at, m[f + F_STAMP], m)
-                m[H_LOG] = entry + LOG_WORDS
-            if rest > 0:  # the datagram goes on behind the wrap
-                end_run(s, m)
-                m[s + KIND] = wanted
-                m[s + FRAME] = frames[i]
-                m[s + INDEX] = 1
-                m[s + AT] = now
-                m[s + SEQNO] = 0
-                m[s + STOP] = rest
-                m[s + COUNT] = rest
-                m[s + SIZE] = 0
-                m[s + ID] = ids[i]
-                m[s + ODD] = 0
-                if m[s + RUN] > 0:
-                    m[H_RUN] = m[H_RUN] + 1
-                    m[s + RUN] = m[H_RUN]
-        elif sort == IS_HEARTBEAT:
-            shown = 0  # what the open run or heartbeat shows already
-            # one without a number shows nothing of a run, not even that it is still the last
-            if alive == 1 and (
-                m[s + STOP] == stop or (limit > 0 and m[s + STOP] == limit and stop == 0)
-            ):
-                shown = 1
-            if shown == 1 and kind != HIGHEST:
-                m[s + LAST_FRAME] = frames[i]
-                m[s + LAST_AT] = now
-            elif (
-                shown == 1
-                and m[s + STOP] == stop
-                and m[s + FLAGS] == flag
-                and m[s + MESSAGE] == message
-            ):
-                m[s + LAST_FRAME] = frames[i]
-                m[s + LAST_AT] = now
-                m[s + COUNT] = m[s + COUNT] + 1
-                m[s + SIZE] = m[s + SIZE] + length
-                m[s + LAST_ID] = ids[i]
-            else:
-                end_run(s, m)
-                single(s, HIGHEST, i, f, message, seqno, stop, start, to, flag, length, ids, times,
-                       frames, m)  # fmt: skip
-                m[s + BARRIERS] = m[H_BARRIERS]
-                m[s + TURN] = turn
-        else:
-            end_run(s, m)
-            wanted = REQUEST
-            if sort == IS_RESET:
-                wanted = RESET
-            elif sort == IS_END:
-                wanted = CLOSE
-            single(s, wanted, i, f, message, seqno, stop, start, to, flag, length, ids, times,
-                   frames, m)  # fmt: skip
-            end_run(s, m)
+        m[H_FRONT] = at
+        m[H_REAR] = stops[i]
+        m[H_FRAME] = frames[i]
+        m[H_TIME] = times[i]
+        m[H_ID] = ids[i]
+        m[H_TO] = to
+        m[H_START] = start
+        m[H_FLAG] = flag
+        found = datagram(data, c, at, room, length, m)
+        if found == FULL:
+            break
+        if found != 0:
+            outcomes[i] = found
         i = i + 1
     m[H_NEXT] = i
     return (i,)
-
-
-def single(s, kind, i, f, message, seqno, stop, start, to, flag, length, ids, times, frames, m):
-    """Open a row of one datagram at stream ``s``."""
-    m[s + KIND] = kind
-    m[s + FEED] = m[f + F_NUMBER]
-    m[s + MESSAGE] = message
-    m[s + FRAME] = frames[i]
-    m[s + INDEX] = 0
-    m[s + LAST_FRAME] = frames[i]
-    m[s + AT] = times[i]
-    m[s + LAST_AT] = times[i]
-    m[s + SOURCE] = start
-    m[s + DESTINATION] = to
-    m[s + SEQNO] = seqno
-    m[s + STOP] = stop
-    m[s + COUNT] = 1
-    m[s + SIZE] = length
-    m[s + FLAGS] = flag
-    m[s + ID] = ids[i]
-    m[s + LAST_ID] = ids[i]
-    m[s + BY] = 0
-    m[s + RUN] = 0
-    m[s + ODD] = 0
-    return 0

@@ -17,6 +17,7 @@ from seqaudit.decoders.contract.feed_layout import (
     PORTS,
     UNWRAPPED_BITS,
     Condition,
+    Counting,
     Feed,
     Field,
     Is,
@@ -25,7 +26,7 @@ from seqaudit.decoders.contract.feed_layout import (
     Timestamp,
     Type,
 )
-from seqaudit.decoders.feeds import kernels as k
+from seqaudit.decoders.feeds import words as k
 from seqaudit.decoders.kernels.loader import Int64s, memory
 
 #: Rows of one round; streams, and samples of one round, that are held at most.
@@ -115,16 +116,26 @@ class Tables:
         self._words += words
         return place
 
-    def _field(self, field: Field) -> int:
+    def _field(self, field: Field, places: dict[str, int]) -> int:
         mask = field.full_mask
         plain = field.type == Type.NUMBER and field.shift == 0
         plain &= mask == (1 << 8 * field.width) - 1
         big = {1: k.READ_U8, 2: k.READ_U16, 4: k.READ_U32, 8: k.READ_U64}
         little = {1: k.READ_U8, 2: k.READ_LE16, 4: k.READ_LE32}
         how = (big if field.big_endian else little).get(field.width, k.READ_ANY)
+        after, start = field.after, k.FROM_UNIT
+        if field.of_datagram:
+            start = k.FROM_FRONT
+        elif field.is_loose:
+            start = k.FROM_END if after is None else k.FROM_AFTER
+        sizes = after.sizes if after is not None else ()
+        size_place = self._put([word for pair in sizes for word in pair])
         return self._put(
             (how if plain else k.READ_ANY, field.offset, field.width, mask // _HALF % _HALF,
-             mask % _HALF, field.shift, int(field.big_endian), field.offset + field.width)
+             mask % _HALF, field.shift, int(field.big_endian),
+             0 if field.is_loose else field.offset + field.width, start,
+             places[after.field] if after is not None else 0,
+             after.unit if after is not None else 0, size_place, len(sizes))
         )  # fmt: skip
 
     def _conditions(self, conditions: Sequence[Condition], places: dict[str, int]) -> int:
@@ -136,8 +147,12 @@ class Tables:
         return self._put(words)
 
     def _feed(self, number: int, feed: Feed) -> int:
-        places = {field.name: self._field(field) for field in feed.fields}
-        ends = {field.name: field.offset + field.width for field in feed.fields}
+        places: dict[str, int] = {}
+        for field in sorted(feed.fields, key=lambda field: field.is_loose):
+            places[field.name] = self._field(field, places)  # what others follow goes first
+        ends = {
+            field.name: 0 if field.is_loose else field.offset + field.width for field in feed.fields
+        }
         keys, pieces = self._keys(feed, places)
         messages = self._messages(feed, places, ends)
         needed = {feed.seqno, *feed.key_fields}
@@ -147,6 +162,7 @@ class Tables:
             needed |= _clock(feed.timestamp)
         asked = {c.field for c in (*feed.require, *feed.recognise)}
         asked |= {c.field for message in feed.messages for c in message.when}
+        loose = sorted(places[name] for name in needed | asked if feed.field(name).is_loose)
         row = [0] * k.FEED_WORDS
         row[k.F_NUMBER] = number
         row[k.F_ALL] = max(ends[name] for name in needed | asked)
@@ -156,6 +172,15 @@ class Tables:
             row[k.F_COUNT] = places[feed.count]
         else:
             row[k.F_CONSTANT] = feed.count
+        if feed.counted is not None:
+            row[k.F_COUNTING] = k.BY_BLOCKS
+            if feed.counted.what == Counting.BYTES:
+                row[k.F_COUNTING] = k.BY_BYTES
+            row[k.F_COUNTED_FROM] = feed.counted.start
+            row[k.F_COUNTED_UNIT] = feed.counted.unit
+        row[k.F_STEP] = feed.step
+        row[k.F_LOOSE], row[k.F_LOOSE_COUNT] = self._put(loose), len(loose)
+        self._repeated(row, feed, places)
         row[k.F_LIMIT] = 0 if feed.wrap >= UNWRAPPED_BITS else 1 << feed.wrap
         row[k.F_REQUIRED] = self._conditions(feed.require, places)
         row[k.F_REQUIRED_COUNT] = len(feed.require)
@@ -180,7 +205,8 @@ class Tables:
         row[k.F_ASIDE] = int(feed.has_repairs)
         row[k.F_PAUSE] = PAUSE_NS
         masked = any(is_masked(feed.field(name)) for name in feed.key_fields)
-        row[k.F_PLAIN] = int(not (feed.require or masked or self.memory_of_log(feed)))
+        rare = bool(loose or feed.repeat or feed.counted or feed.step > 1)
+        row[k.F_PLAIN] = int(not (feed.require or masked or rare or self.memory_of_log(feed)))
         switch = _switch(feed)
         if switch is not None:
             row[k.F_SWITCH], row[k.F_SWITCH_LOW], row[k.F_SWITCH_HIGH] = (
@@ -190,10 +216,21 @@ class Tables:
             row[k.F_PLAIN] = 0
         first = next((f for f in self.feeds if Place() in f.match), None)
         top = _top(feed)
-        if feed is first and top is not None and not self.memory_of_log(feed) and not masked:
+        known = top is not None and not self.memory_of_log(feed)
+        if feed is first and top is not None and known and not (masked or rare):
             row[k.F_FIRST_ANYWHERE] = int(switch is not None or not feed.told_messages)
             row[k.F_TOP] = top
         return self._put(row)
+
+    def _repeated(self, row: list[int], feed: Feed, places: dict[str, int]) -> None:
+        repeat = feed.repeat
+        if repeat is None:
+            return
+        row[k.F_REPEAT] = k.BY_LENGTH if repeat.length else k.OF_ONE_SIZE
+        row[k.F_REPEAT_FIRST], row[k.F_REPEAT_SIZE] = repeat.first, repeat.size
+        row[k.F_REPEAT_UNIT] = repeat.unit
+        row[k.F_REPEAT_LENGTH] = places[repeat.length] if repeat.length else 0
+        row[k.F_REPEAT_COUNT] = places[repeat.count] if repeat.count else 0
 
     def _messages(self, feed: Feed, places: dict[str, int], ends: dict[str, int]) -> int:
         told = feed.told_messages
@@ -273,7 +310,7 @@ def _clock(timestamp: Timestamp) -> set[str]:
 
 def is_masked(field: Field) -> bool:
     """Whether a field of a key is compared by value and not by its bytes."""
-    return field.shift > 0 or field.full_mask != (1 << 8 * field.width) - 1
+    return field.is_loose or field.shift > 0 or field.full_mask != (1 << 8 * field.width) - 1
 
 
 def key_words(field: Field) -> int:
