@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Flag
-from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.links import Missing
+from seqaudit.replay.raims.message import Message
 from seqaudit.replay.raims.publisher import Why
 from seqaudit.replay.raims.seqno import BASE_BITS, base_of, frame_of, key
 from seqaudit.replay.raims.subscriber import Verdict
@@ -108,29 +108,28 @@ class Stream:
         self.network_duplicates = 0
         self.gaps: list[NumberGap] = []  # of GLSNO numbers
 
-    def skipped(self, event: Event, missing: Missing, mark: Mark) -> None:
+    def skipped(self, message: Message, missing: Missing, mark: Mark) -> None:
         """Numbers of a GLSNO stream are missing before a message."""
-        assert event.seqno is not None
         last = self.seen.stop() - 1
-        if key(event.seqno) > last and len(self.gaps) < MAX_NOTES:
-            self.gaps.append(NumberGap(last + 1, key(event.seqno), missing, mark))
+        if key(message.seqno) > last and len(self.gaps) < MAX_NOTES:
+            self.gaps.append(NumberGap(last + 1, key(message.seqno), missing, mark))
 
-    def sees(self, event: Event, mark: Mark, last: Mark) -> bool:
+    def sees(self, message: Message, mark: Mark, last: Mark) -> bool:
         """Messages that came once on their link; were any of them new?"""
-        assert event.seqno is not None and event.stop_seqno is not None
+        event, seqno = message.event, message.seqno
         self.arrivals += event.count
         self.bytes += event.size
         if event.flags & Flag.NETWORK_DUPLICATE:
             self.network_duplicates += event.count
         if self.glsno:
             came = self.came.setdefault(str(event.destination), RangeSet())
-            came.add(key(event.seqno), key(event.seqno) + event.count)
+            came.add(key(seqno), key(seqno) + event.count)
         size = event.size // max(event.count, 1)
         self.smallest = size if self.smallest is None else min(self.smallest, size)
         if self.first is None:
-            self.first, self.first_seqno = mark, event.seqno
+            self.first, self.first_seqno = mark, seqno
         self.last = last
-        if base_of(event.seqno) == 0 and not self.glsno:
+        if base_of(seqno) == 0 and not self.glsno:
             if event.fresh_id is not None and event.fresh_id in self._zero_ids:
                 return False  # the same packet again
             if event.fresh_id is not None and len(self._zero_ids) < MAX_FRAMES:
@@ -139,12 +138,12 @@ class Stream:
             if len(self.zero_marks) < MAX_NOTES:
                 self.zero_marks.append(mark)
             return False
-        low = key(event.seqno)
-        if base_of(event.seqno) == 1:
-            self.begins_again(event, mark)
-        fresh = self.seen.add(low, low + (event.stop_seqno - event.seqno or 1))
+        low = key(seqno)
+        if base_of(seqno) == 1:
+            self.begins_again(message, mark)
+        fresh = self.seen.add(low, low + (message.stop - seqno or 1))
         if event.conn_id is not None and len(self.chains) < MAX_FRAMES:
-            self.chains[frame_of(event.seqno)] = event.conn_id
+            self.chains[frame_of(seqno)] = event.conn_id
         new = sum(b - a for a, b in fresh)
         self.copies += event.count - new
         return new > 0
@@ -170,13 +169,14 @@ class Stream:
                 mark = Mark(row[1], row[4])
                 self.begins.append(Begin(seqno, chain, row[17], why, mark))
 
-    def begins_again(self, event: Event, mark: Mark) -> None:
+    def begins_again(self, message: Message, mark: Mark) -> None:
         """Another message with the first number of a frame: not a copy, its time differs."""
+        event, seqno = message.event, message.seqno
         for begin in reversed(self.begins):
-            if begin.seqno == event.seqno:
+            if begin.seqno == seqno:
                 other = event.stamp is not None and event.stamp != begin.time_ns
                 if other and len(self.again) < MAX_NOTES:
-                    self.again.append((event.seqno, mark))
+                    self.again.append((seqno, mark))
                 return
 
     def forget_judgement(self) -> None:
@@ -198,14 +198,12 @@ class Stream:
         """Of a GLSNO stream, whose numbers are shared by subjects."""
         self.by_subject[subject] += count
 
-    def began(self, event: Event, why: Why, forgotten_ns: int | None) -> None:
+    def began(self, message: Message, why: Why, forgotten_ns: int | None) -> None:
         """A time frame began."""
-        assert event.seqno is not None
+        event, seqno = message.event, message.seqno
         if len(self.begins) < MAX_FRAMES:
             self.begins.append(
-                Begin(
-                    event.seqno, event.conn_id, event.stamp, why, event.first_mark(), forgotten_ns
-                )
+                Begin(seqno, event.conn_id, event.stamp, why, event.first_mark(), forgotten_ns)
             )
 
     def note(self, verdict: Verdict, loss: Loss | None, mark: Mark, *, copy: bool) -> None:

@@ -978,7 +978,7 @@ def test_an_inbox_packet_that_is_acknowledged_was_had_and_what_is_behind_it_goes
     world.notice("PING", 0.35, seqno=1, destination=ME)
     own = inbox_packet(1, 0.4)
     world.engine.feed(replace(own, stamp=3, detail='{"dest_id":7}'))
-    link = world.engine.inboxes[f"inbox:{THERE}:2>{HERE}:1"]
+    link = world.engine.links.inboxes[f"inbox:{THERE}:2>{HERE}:1"]
     assert link.uncaptured == 1
 
 

@@ -1,0 +1,178 @@
+"""All links of one observer, and what did not come between two messages of a stream."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.raims.links import (
+    BYTES_MISSING,
+    BYTES_WHOLE,
+    OTHER_LINK,
+    RECONNECTED,
+    SECRET,
+    InboxLink,
+    Missing,
+    PgmLink,
+    Ready,
+)
+from seqaudit.replay.raims.settings import Settings
+from seqaudit.replay.raims.streams import Stream
+from seqaudit.replay.raims.truth import BY_END, Loss
+from seqaudit.replay.sequence.gaps import Mark
+
+#: What the name of a link begins with.
+PGM: Final = "pgm:"
+INBOX: Final = "inbox:"
+TCP: Final = "tcp:"
+
+
+class LinkTable:
+    """The links of one observer by name.
+
+    Attributes:
+        pgm: TSIs.
+        inboxes: directions of point-to-point connections.
+        holes: of a TCP link the last place where bytes of it are missing.
+        encrypted: links of which nothing can be read.
+        waiting: TSIs on which something may be missing.
+    """
+
+    def __init__(self, settings: Settings, address: str | None) -> None:
+        self._settings = settings
+        self._address = address
+        self.pgm: dict[str, PgmLink] = {}
+        self.inboxes: dict[str, InboxLink] = {}
+        self.holes: dict[str, Mark] = {}
+        self.encrypted: list[tuple[str, Mark]] = []
+        self.waiting: set[str] = set()
+
+    def of_pgm(self, name: str) -> PgmLink:
+        """A TSI's link, made when it is first seen."""
+        link = self.pgm.get(name)
+        if link is None:
+            link = self.pgm[name] = PgmLink(name, self._settings.pgm_window(), self._address)
+        return link
+
+    def of_inbox(self, name: str) -> InboxLink:
+        """One direction of a point-to-point connection, made when it is first seen."""
+        link = self.inboxes.get(name)
+        if link is None:
+            link = self.inboxes[name] = InboxLink(name)
+        return link
+
+    # -- time ------------------------------------------------------------------------------------
+
+    def flush(self) -> Iterator[list[Ready]]:
+        """What waited for packets that came last, of every link."""
+        for link in list(self.pgm.values()):
+            yield link.flush()
+
+    def give_up(self, now_ns: int) -> Iterator[list[Ready]]:
+        """Holes that are due by now, in the order of their times, and what waited behind them."""
+        while True:
+            due = [(d, n) for n, link in self.pgm.items() if (d := link.next_due_ns())]
+            first = min(due, default=None)
+            if first is None or first[0] > now_ns:
+                return
+            yield self.pgm[first[1]].give_up(first[0])
+
+    def is_waiting_after(self, now_ns: int) -> bool:
+        """Is nothing due to be given up by now?"""
+        for name in list(self.waiting):
+            due_ns = self.pgm[name].next_due_ns()
+            if due_ns is None:
+                self.waiting.remove(name)
+            elif due_ns <= now_ns:
+                return False
+        return True
+
+    def pause(self, silent_ns: int) -> None:
+        """So long nothing was captured."""
+        for name in self.waiting:
+            self.pgm[name].window.pause(silent_ns)
+
+    def resume(self) -> None:
+        """Nothing follows."""
+        for link in self.pgm.values():
+            link.window.resume()
+
+    # -- what is missing -------------------------------------------------------------------------
+
+    def may_lack(self, since_ns: int) -> bool:
+        """May messages have come since then that the capture does not hold?"""
+        return any(link.doubtful_since(since_ns) for link in self.pgm.values()) or any(
+            mark.at_ns >= since_ns for mark in self.holes.values()
+        )
+
+    def inbox_lacks(self, name: str, since_ns: int) -> bool:
+        """Does the capture lack packets of a point-to-point link that came since then?"""
+        link = self.inboxes.get(name)
+        if link is not None:
+            return link.lacks or (link.doubted_ns is not None and link.doubted_ns >= since_ns)
+        hole = self.holes.get(name)
+        return hole is not None and hole.at_ns >= since_ns
+
+    def between(self, name: str, sqn: int | None, other: int | None) -> Missing:
+        """What did not come between two packets of a link."""
+        link = self.pgm.get(name)
+        if link is None or sqn is None or other is None:
+            return BYTES_MISSING if name in self.holes else BYTES_WHOLE
+        return link.between(link.window.unwrap(sqn), link.window.unwrap(other))
+
+    def before(self, event: Event, stream: Stream) -> Missing | None:
+        """What did not come on the link between the stream's last message and this one; null where
+        this one follows it, or is its first."""
+        high = stream.truth.high
+        if stream.glsno:
+            high = stream.seen.stop() - 1 if stream.seen else None
+        if high is None or event.seqno is None or event.seqno == high + 1:
+            return None
+        name = link_of(event)
+        if self.encrypted:
+            return SECRET
+        link = self.pgm.get(name)
+        if link is not None and stream.link == name and stream.last_sqn is not None:
+            first = link.window.unwrap(event.fresh_id if event.fresh_id is not None else 0)
+            return link.between(stream.last_sqn, first)
+        if not name.startswith(TCP) or not stream.link.startswith(TCP):
+            return OTHER_LINK
+        since = -1 if stream.last is None else stream.last.frame
+        if any(name in (hole, stream.link) and mark.frame > since
+               for hole, mark in self.holes.items()):  # fmt: skip
+            return BYTES_MISSING
+        return BYTES_WHOLE if stream.link == name else RECONNECTED
+
+    def remember(self, event: Event, stream: Stream, sqn: int | None) -> None:
+        """Where a stream is on its link after a message.
+
+        Args:
+            sqn: of the message's last piece; null: it was whole.
+        """
+        name = link_of(event)
+        link = self.pgm.get(name)
+        if link is None or event.fresh_id is None:
+            stream.link, stream.last_sqn = name, None
+            return
+        if stream.link not in ("", name):
+            return  # a copy of it on another link does not say where the stream is
+        last = event.fresh_id if event.last_fresh_id is None else event.last_fresh_id
+        stream.link = name
+        stream.last_sqn = max(stream.last_sqn or 0, link.window.unwrap(sqn or last))
+
+    def trailing(self, stream: Stream) -> None:
+        """What may have been lost behind the stream's last message."""
+        link = self.pgm.get(stream.link)
+        if link is None or stream.last_sqn is None or stream.truth.high is None or stream.glsno:
+            return
+        missing = link.behind(stream.last_sqn)
+        if missing.count and stream.last is not None:
+            room = missing.count * self._settings.room(stream)
+            stream.truth.add(
+                Loss(stream.truth.high, None, 0, room, BY_END, stream.last, missing.count,
+                     missing=missing)
+            )  # fmt: skip
+
+
+def link_of(event: Event) -> str:
+    """The name of the link that a message came on."""
+    return (event.stream or "").partition("|")[0]

@@ -1,0 +1,39 @@
+"""One row of raims messages with what every numbered message has."""
+
+from typing import NamedTuple
+
+from seqaudit.replay.contract.event import Event
+
+
+class Message(NamedTuple):
+    """Messages of one publisher and subject, in a row.
+
+    Attributes:
+        subject: what the stream is called by: its subject, or the path of GLSNO numbers.
+        seqno, stop: of the first, and one past the last; equal for a message with number 0.
+    """
+
+    event: Event
+    source: str
+    subject: str
+    seqno: int
+    stop: int
+
+    @classmethod
+    def of(cls, event: Event) -> "Message | None":
+        """As an event tells it; null where it lacks its sender or its numbers."""
+        if event.source is None or event.seqno is None or event.stop_seqno is None:
+            return None
+        return cls(event, event.source, subject_of(event), event.seqno, event.stop_seqno)
+
+    @property
+    def is_glsno(self) -> bool:
+        """Is it numbered per publisher and path?"""
+        return self.event.wire_kind == "GLSNO"
+
+
+def subject_of(event: Event) -> str:
+    """What a stream is called by: its subject, or the path of GLSNO numbers."""
+    if event.wire_kind == "GLSNO":
+        return "#" + (event.stream or "").rpartition("#")[2]
+    return str(event.destination)

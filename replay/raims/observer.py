@@ -1,0 +1,54 @@
+"""The observing daemon of one start: what it subscribes to, counts, and says of losses."""
+
+from typing import Final
+
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.raims.advisories import Advisories, Outbound
+from seqaudit.replay.raims.notices import Notices
+from seqaudit.replay.raims.peers import Peer
+from seqaudit.replay.raims.streams import MAX_NOTES, Stream
+from seqaudit.replay.raims.subscriber import SubscriptionWindow
+from seqaudit.replay.sequence.gaps import Mark
+
+#: A daemon says nothing in its first moments.
+STARTED_NS: Final = 5_000_000_000
+
+
+class Observer:
+    """The observing daemon of one start: its subscriptions, window, peers and counters."""
+
+    def __init__(self, bridge: str | None, start_ns: int, window: SubscriptionWindow) -> None:
+        self.bridge = bridge
+        self.start_ns = start_ns
+        self.window = window
+        self.peers: dict[str, Peer] = {}
+        self.streams: dict[tuple[str, str], Stream] = {}
+        self.earlier_changes: int | None = (
+            None  # of its subscriptions, before the first that is seen
+        )
+        self.stated = 0  # subscriptions that the user states; they have the first ids
+        self.active = bridge is None
+        self.user: str | None = None
+        self.advisories = Advisories()
+        self.notices = Notices()  # that it must have sent
+        self.outbound: list[Outbound] = []
+        self.last_change: int | None = None  # number of its last change of subscriptions
+        self.unseen: list[tuple[Mark, int, int]] = []  # where its numbers step: from, to
+        self.start_told = False  # its heartbeats said when it started
+
+    def counts_change(self, event: Event) -> None:
+        """Its changes of subscriptions are numbered, one by one (raims.md 6)."""
+        if event.seqno is None:
+            return
+        last, self.last_change = self.last_change, max(event.seqno, self.last_change or 0)
+        if last is not None and event.seqno > last + 1 and len(self.unseen) < MAX_NOTES:
+            self.unseen.append((event.first_mark(), last, event.seqno))
+
+    @property
+    def unseen_changes(self) -> int:
+        """Changes that were made while the capture ran and are not in it."""
+        return sum(to - last - 1 for _, last, to in self.unseen)
+
+    def knows_subscriptions(self, mark: Mark) -> bool:
+        """Is no change unseen by then?"""
+        return not self.unseen or mark.frame < self.unseen[0][0].frame

@@ -1,0 +1,100 @@
+"""What the observing daemon itself said of losses, and what its silence says, against the replay.
+
+A capture may lack what the daemon had; what it told publishers is what it counted (raims.md 10.3).
+"""
+
+from dataclasses import dataclass
+
+from seqaudit.replay.raims import learned
+from seqaudit.replay.raims.link_table import TCP
+from seqaudit.replay.raims.notices import SENT_NS
+from seqaudit.replay.raims.observer import STARTED_NS, Observer
+from seqaudit.replay.raims.state import State
+from seqaudit.replay.sequence.gaps import Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A stretch of point-to-point messages that the capture holds whole, and its end."""
+
+    mark: Mark | None
+    says: str
+
+
+def weigh(state: State, observer: Observer) -> None:
+    """At the end: what it told, what it did not, and whom it dropped."""
+    _told(state, observer)
+    _learn_window(state, observer)
+    _drop_silent(state, observer)
+
+
+def began_before(state: State, observer: Observer) -> bool:
+    """Did the daemon run before the capture began? Its heartbeats say when it started."""
+    return observer.start_ns < (state.members.first_ns or 0) - STARTED_NS
+
+
+def inbox_span(state: State, observer: Observer, peer: str, at_ns: int) -> "Said | None":
+    """What the observer said to a peer from a moment to a second later, if the capture has all
+    of it; null: it does not, or nobody can tell."""
+    link, mark = observer.notices.last_told.get(peer, ("", None))
+    if mark is None or mark.at_ns < at_ns + SENT_NS:
+        return None
+    inbox = state.links.inboxes.get(link)
+    if inbox is not None:
+        numbers = inbox.whole(at_ns, at_ns + SENT_NS)
+        return None if numbers is None else Said(mark, f"in numbers {numbers[0]} to {numbers[1]}")
+    if state.links.holes or not link.startswith(TCP):
+        return None
+    return Said(mark, "in what it has said since")
+
+
+def is_whole(state: State, observer: Observer) -> str | None:
+    """Why the capture does not hold all that the observer had, from its start on; null: as far
+    as can be seen, it does."""
+    if not observer.start_told or began_before(state, observer):
+        return "the capture began after the daemon"
+    if observer.unseen:
+        return "changes of its subscriptions are not in this capture"
+    if state.links.may_lack(0) or any(link.uncaptured for link in state.links.inboxes.values()):
+        return "packets that it may have had are not in this capture"
+    if any(peer.doubted for peer in observer.peers.values()):
+        return "heartbeats that it may have had are not in this capture"
+    return None
+
+
+def _learn_window(state: State, observer: Observer) -> None:
+    """What the observer's silence says of its window, whose size nobody has given."""
+    if all(state.settings.parameters.is_given(name) for name in learned.SUB_WINDOW):
+        return
+
+    def silence(peer: str, at_ns: int) -> str | None:
+        span = inbox_span(state, observer, peer, at_ns)
+        return None if span is None else span.says
+
+    own = [notice for notice in state.notices if notice.receiver == observer.bridge]
+    told = learned.Told(observer.notices, own, observer.advisories, silence)
+    learned.learn(observer.peers.values(), observer.streams, told)
+
+
+def _drop_silent(state: State, observer: Observer) -> None:
+    """Peers whose heartbeats have ended are dropped with their counters, unless the capture may
+    lack what they said."""
+    later = [o.start_ns for o in state.members.observers if o.start_ns > observer.start_ns]
+    end_ns = min(later, default=state.last_ns)
+    for peer in observer.peers.values():
+        if peer.is_silent(end_ns) and not state.links.may_lack(peer.heard_ns or 0):
+            peer.dropped_ns = (peer.heard_ns or 0) + peer.limit_ns
+
+
+def _told(state: State, observer: Observer) -> None:
+    """What the observer itself told publishers of losses is what it counted, whatever the
+    capture lacks (raims.md 10.3)."""
+    for notice in state.notices:
+        if notice.receiver != observer.bridge or notice.seqno is None:
+            continue
+        peer = observer.peers.get(notice.publisher or "")
+        if peer is not None and notice.total is not None:
+            peer.told_loss = max(peer.told_loss or 0, notice.total)
+        stream = observer.streams.get((notice.publisher or "", notice.subject or ""))
+        if stream is not None:
+            stream.truth.tell(notice.seqno, None if notice.restart else notice.count, notice.mark)

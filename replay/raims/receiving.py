@@ -1,0 +1,294 @@
+"""What the observing daemon gets: messages that their links have handed on, in their order.
+
+They go through its subscription window (``replay.raims.subscriber``), whose counters are those of
+``show loss``; beside it ``Truth`` keeps what really was lost.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.raims.advisories import Outbound
+from seqaudit.replay.raims.link_table import link_of
+from seqaudit.replay.raims.links import Missing, Ready
+from seqaudit.replay.raims.message import Message
+from seqaudit.replay.raims.observer import Observer
+from seqaudit.replay.raims.peers import Peer
+from seqaudit.replay.raims.pieces import Pieces
+from seqaudit.replay.raims.releases import DECEMBER_2024
+from seqaudit.replay.raims.state import MAX_NOTICES, State, spread, stream_of
+from seqaudit.replay.raims.streams import Repeat, Stream
+from seqaudit.replay.raims.subscriber import Status, Verdict
+from seqaudit.replay.sequence.gaps import Mark
+
+#: Inbox words whose numbers are not counted as loss (raims.md 9.2).
+UNCOUNTED: Final = frozenset({"AUTH", "ACK", "TRACE", "CONSOLE"})
+#: Words of messages that go point to point.
+INBOX_WORDS: Final = frozenset(
+    {
+        "AUTH", "SUBS", "PING", "PONG", "REM", "RESUB", "REPSUB", "ADD_RTE", "SYNC_REQ",
+        "SYNC_RPY", "BLOOM_REQ", "BLOOM_RPY", "ADJ_REQ", "ADJ_RPY", "MESH_REQ", "MESH_RPY",
+        "UCAST_REQ", "UCAST_RPY", "TRACE", "ACK", "SYNC", "LOSS", "CONSOLE", "ANY_RTE", "INBOX",
+    }
+)  # fmt: skip
+#: Clocks of two daemons may differ by so much before anything is said.
+SKEW_NS: Final = 2_000_000_000
+
+
+class Receiving:
+    """Messages on their way into the observer.
+
+    Attributes:
+        unread: messages that could not be read, or lack what every message has.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.pieces = Pieces(state.links)
+        self.unread = 0
+
+    def deliver_all(self, ready: list[Ready]) -> None:
+        """Messages that their link has handed on."""
+        for event, mark, waited in ready:
+            self.deliver(event, mark, waited=waited)
+
+    def deliver(self, event: Event, mark: Mark, *, waited: bool) -> None:
+        """A message that its link has handed on."""
+        if event.kind is Kind.DATA and event.flags & Flag.PARTIAL:
+            self.pieces.begin(event)
+        elif event.wire_kind == "PIECE":
+            whole = self.pieces.goes_on(event)
+            if whole is not None:
+                self._data(whole, mark, waited=True, sqn=event.fresh_id)
+        elif event.wire_kind == "UNREAD":
+            self.unread += 1
+        elif event.kind is Kind.DATA:
+            self._data(event, mark, waited=waited)
+        elif event.kind is Kind.SUBSCRIBE:
+            self._state.convergence.subscribed(event, event.details())
+        else:
+            self._control(event, mark)
+
+    def _data(self, event: Event, mark: Mark, *, waited: bool, sqn: int | None = None) -> None:
+        observer = self._state.observer
+        message = Message.of(event)
+        if message is None:
+            self.unread += 1
+            return
+        peer = self._state.members.peer(message.source)
+        if event.stamp is not None and not waited and event.first_mark() == mark:
+            link = self._state.links.pgm.get(link_of(event))
+            if link is None or not link.repairing:  # a repair has the time of its original
+                self._steps(event, peer)
+                spread(peer.skew, event.at_ns - event.stamp)
+                peer.clock_pairs += 1
+        last = event.last_mark() if not waited else mark
+        stream = stream_of(observer.streams, message)
+        missing = self._state.links.before(event, stream)
+        if missing is not None and stream.glsno:
+            stream.skipped(message, missing, mark)
+        fresh = stream.sees(message, mark, last)
+        if fresh:
+            self._state.published(message, stream)
+            self._state.passed(event, stream, observer.bridge)
+        if not observer.active:
+            return
+        if not self._takes_from(peer, mark.at_ns, link_of(event)):
+            stream.ignored += event.count
+            return
+        if message.is_glsno:
+            self._glsno(message, peer, stream, mark, last, known=not fresh)
+        else:
+            verdicts = self._decide(message, peer, mark, last, stream, known=not fresh)
+            if verdicts and verdicts[0].status is not Status.NOT_SUBSCRIBED:
+                self._judge(message, stream, verdicts, missing, mark)
+                if self._joins(observer, message.subject):
+                    self._state.convergence.delivered(observer.bridge, stream, event, verdicts[0])
+        self._state.links.remember(event, stream, sqn)
+        self._state.steady.fed(event, stream, observer.window, peer)
+
+    def _steps(self, event: Event, peer: Peer) -> None:
+        """Was the capture's clock set in a long silence? The sender's own clock says that no such
+        time has passed; so nobody was silent for as long."""
+        if self._state.silence is None or not peer.skew or event.stamp is None:
+            return
+        ended_ns, silent_ns = self._state.silence
+        if event.at_ns - ended_ns > SKEW_NS or event.at_ns - event.stamp - peer.skew[1] < (
+            silent_ns // 2
+        ):
+            return
+        for other in self._state.observer.peers.values():
+            if other.heard_ns is not None and other.heard_ns < ended_ns:
+                other.heard_ns += silent_ns
+        self._state.silence = None
+
+    def _takes_from(self, peer: Peer, now_ns: int, link: str) -> bool:
+        """Does the observer still take messages of a peer? Not if it has heard nothing for too
+        long; where the capture may have missed what it heard, it does."""
+        if peer.is_silent(now_ns) and self._state.links.may_lack(peer.heard_ns or 0):
+            peer.heard_ns = now_ns
+            peer.doubted = True
+        return peer.is_known(now_ns, link)
+
+    @staticmethod
+    def _joins(observer: Observer, subject: str) -> bool:
+        """Is a first message one that somebody joins with? Not where it is only the first that was
+        captured: of a daemon that nobody knows, or that had subscribed before."""
+        if observer.bridge is None:
+            return False
+        found = observer.window.subscriptions.matching(subject)
+        return bool(found) and found[0] > observer.stated
+
+    def _decide(
+        self, message: Message, peer: Peer, mark: Mark, last: Mark, stream: Stream,
+        *, known: bool,
+    ) -> list[Verdict]:  # fmt: skip
+        observer, event = self._state.observer, message.event
+        if not observer.window.subscriptions.routed(message.subject):
+            peer.null_route.add(event.count, last.at_ns)
+            stream.unwanted += event.count
+            return []
+        verdicts = observer.window.arrive(
+            message.subject,
+            message.source,
+            message.seqno,
+            message.stop,
+            chain=event.conn_id,
+            time_ns=event.stamp,
+            at_ns=mark.at_ns,
+            skew_ns=peer.clock_ns,
+        )
+        for verdict in verdicts:
+            count = verdict.stop - verdict.seqno
+            if verdict.status is Status.NOT_SUBSCRIBED:
+                peer.not_subscribed.add(count, last.at_ns)
+                peer.null_route.add(count, last.at_ns)
+                stream.unwanted += count
+            elif verdict.status is Status.REPEAT:
+                peer.repeat.add(count, last.at_ns)
+                stream.repeats.append(Repeat(verdict, mark, known))
+            else:
+                stream.deliver(verdict.seqno, verdict.stop)
+            if verdict.counted:
+                peer.msg_loss.add(verdict.counted, mark.at_ns)
+        return verdicts
+
+    def _judge(
+        self, message: Message, stream: Stream, verdicts: list[Verdict], missing: Missing | None,
+        mark: Mark,
+    ) -> None:  # fmt: skip
+        """Beside the daemon's verdict, the truth."""
+        state, verdict = self._state, verdicts[0]
+        if verdict.status is Status.FIRST and not verdict.rotated:
+            stream.truth.high = None  # what passed while nobody had subscribed is no loss
+        copies = stream.truth.copies
+        loss = stream.truth.step(
+            message.seqno, message.stop, message.event.conn_id, missing,
+            state.settings.room(stream), mark,
+        )  # fmt: skip
+        for part in verdicts:  # messages are counted: where a run was cut does not matter
+            stream.rows[part.row] += max(part.stop - part.seqno, 1)
+        if verdict.status in (Status.SKIP, Status.CYCLE) or loss is not None:
+            copy = stream.truth.copies > copies
+            stream.note(verdict, loss, mark, copy=copy)
+        if verdict.status is Status.SKIP and state.observer.bridge is not None:
+            count = verdict.counted if verdict.value < 0x8000 else None
+            total = state.members.peer(stream.publisher).msg_loss.count
+            state.observer.notices.lost(
+                stream.publisher, message.subject, count, total, message.seqno, mark
+            )
+        if verdict.status is Status.SKIP and state.observer.user is not None:
+            known = state.members.users.get(stream.publisher)
+            state.observer.advisories.lost(
+                message.subject,
+                verdict.counted if verdict.value < 0x8000 else None,
+                stream.publisher,
+                None if known is None else known.user,
+                None if known is None else known.address,
+                mark,
+            )
+
+    def _glsno(
+        self, message: Message, peer: Peer, stream: Stream, mark: Mark, last: Mark, *, known: bool
+    ) -> None:
+        observer, event = self._state.observer, message.event
+        subject = str(event.destination)
+        if not observer.window.subscriptions.routed(subject):
+            peer.null_route.add(event.count, last.at_ns)
+            return
+        path = int(message.subject.removeprefix("#") or 0)
+        for verdict in observer.window.glsno(message.source, path, message.seqno, message.stop):
+            if verdict.status is Status.REPEAT:
+                peer.repeat.add(verdict.stop - verdict.seqno, last.at_ns)
+                stream.repeats.append(Repeat(verdict, mark, known))
+            else:
+                stream.deliver(verdict.seqno, verdict.stop)
+                stream.subject_delivered(subject, verdict.stop - verdict.seqno)
+
+    def _control(self, event: Event, mark: Mark) -> None:
+        """Any other message from a peer."""
+        if event.source is None:
+            return
+        detail = event.details()
+        peer = self._state.members.peer(event.source)
+        word = event.wire_kind
+        peer.first = peer.first or mark
+        start = detail.get("start")
+        if word in ("HELO", "HB", "AUTH") and isinstance(start, int):
+            self._state.members.users.setdefault(event.source, Peer(event.source)).start_ns = start
+        if word == "HB":
+            self._state.convergence.heartbeat(event, detail)
+            if event.stamp is not None and event.first_mark() == mark:
+                peer.clock_ns = event.at_ns - event.stamp
+        elif word == "BYE":  # dropped at once, with its counters
+            peer.ended = mark
+            self._state.observer.peers.pop(event.source, None)
+            self._state.steady.forget()
+        elif word == "PING" and event.destination == self._state.observer.bridge:
+            self._outbound(event, peer, detail)
+        elif word == "LOSS":
+            self._state.note(event, detail)
+            window = self._state.publishers.get(event.destination or "")
+            if window is not None and detail.get("idl_restart"):
+                window.rotation.scale(mark.at_ns)
+        told = detail.get("session_bridge")
+        if word == "SYNC_RPY" and event.destination == self._state.observer.bridge and told:
+            self._state.members.learn(str(told), detail)
+        if word != "AUTH" or event.destination == self._state.observer.bridge:
+            link = link_of(event)
+            peer.heard(word, detail.get("interval"), mark.at_ns, link)
+        here = event.destination == self._state.observer.bridge
+        if word in INBOX_WORDS and here and not peer.dropped:
+            self._inbox_number(event, peer, mark)
+
+    def _inbox_number(self, event: Event, peer: Peer, mark: Mark) -> None:
+        """raims-9.2-inbox: numbers per peer and type."""
+        if event.seqno is None:
+            return
+        # raims-14.1-inbox: one counter of all types
+        word = event.wire_kind if self._state.settings.release >= DECEMBER_2024 else ""
+        last = peer.inbox.get(word, 0)
+        if event.seqno <= last:
+            return
+        before_ns = peer.inbox_ns.get(word, 0)
+        peer.inbox[word], peer.inbox_ns[word] = event.seqno, mark.at_ns
+        if last and event.seqno != last + 1 and event.wire_kind not in UNCOUNTED:
+            lost = event.seqno - last - 1
+            name = link_of(event)
+            if self._state.links.inbox_lacks(name, before_ns):
+                peer.inbox_uncaptured.append((mark, lost))
+                return
+            peer.inbox_loss.add(lost, mark.at_ns)
+            peer.inbox_steps.append((mark, word, last, event.seqno))
+
+    def _outbound(self, event: Event, peer: Peer, detail: Mapping[str, Any]) -> None:
+        """raims-11.5: a peer's clients lost messages of the observer."""
+        service, lost = detail.get("idl_service"), detail.get("idl_msg_loss")
+        if type(service) is not int or type(lost) is not int:
+            return
+        if len(self._state.observer.outbound) < MAX_NOTICES:
+            unknown = bool(detail.get("idl_restart"))
+            self._state.observer.outbound.append(
+                Outbound(service, lost, unknown, peer.address, peer.user, event.first_mark())
+            )

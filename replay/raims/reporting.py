@@ -1,0 +1,166 @@
+"""What the rules about raims are judged with: how sure a loss is, whom a finding is about."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
+from seqaudit.replay.contract.reporter import Reporter
+from seqaudit.replay.contract.results import TABLE, Result
+from seqaudit.replay.contract.worth import SHOWN, Claim
+from seqaudit.replay.raims import own_words
+from seqaudit.replay.raims.engine import RaimsEngine
+from seqaudit.replay.raims.learned import SUB_WINDOW
+from seqaudit.replay.raims.observer import Observer
+from seqaudit.replay.raims.receiving import SKEW_NS
+from seqaudit.replay.raims.streams import Stream
+from seqaudit.replay.raims.truth import Loss
+from seqaudit.replay.sequence.gaps import Mark
+
+SECOND_NS: Final = 1_000_000_000
+#: A message and the clock of the capture.
+CLOCKS: Final = Claim(Certainty.LIKELY, Rests(timed=True))
+#: So many messages or heartbeats say how far a clock is off.
+LEAST_PAIRS: Final = 3
+
+_NOT_CAPTURED: Final = (
+    "messages are not in this capture, and whether the daemon had them cannot be told"
+)
+SEEMED_SILENT: Final = "messages of it came while its publisher seemed to be silent, and was not"
+UNSEEN: Final = "changes of this daemon's subscriptions are not in this capture"
+NO_OBSERVER: Final = "it is not known at whose interface the capture was taken"
+
+
+@dataclass(slots=True)
+class About:
+    """A stream as findings name it; of a daemon or nobody, without a key."""
+
+    key: str
+    sender: str
+    system: str = "raims"
+
+
+class RaimsReporter(Reporter):
+    """Makes the results of the raims conversation of one capture.
+
+    Attributes:
+        observer: the start of the observing daemon that is reported now.
+        known: it is known who observes; else nothing is said of any receiver.
+        told_seqnos: numbers behind losses that the observer itself has told of.
+        clock_off: the capture's own clock is off, not the daemons'.
+    """
+
+    def __init__(self, engine: RaimsEngine, capture: int) -> None:
+        super().__init__(capture, engine.conversation, engine.parameters, "raims")
+        self.engine = engine
+        self.observer: Observer = engine.observer
+        self.known = engine.address is not None and engine.observer.bridge is not None
+        own = {observer.bridge for observer in engine.observers}
+        self.told_seqnos = {n.seqno for n in engine.notices if n.receiver in own}
+        self.clock_off = self._capture_clock_off()
+
+    def receiver_of(self, stream: Any) -> str | None:
+        return self.observer.bridge
+
+    def say(
+        self, about: About, rule: str, text: str, facts: dict[str, Any],
+        mark: Mark | None = None, claim: Claim = SHOWN,
+        evidence: Iterable[tuple[Mark, str]] = (), severity: Severity | None = None,
+    ) -> Finding:  # fmt: skip
+        finding = self.make(
+            about, rule, claim, text, mark=mark, facts=facts, evidence=evidence, severity=severity
+        )
+        return replace(finding, system="raims", stream=None)
+
+    def sure(self, loss: Loss) -> tuple[Certainty, str]:
+        """How sure it is that messages were lost, and why not surer.
+
+        The daemon's own word comes first; then what its subscriptions were, and what of the link
+        did not come between the messages on both sides.
+        """
+        if loss.told is not None:
+            return Certainty.PROVEN, ""
+        if not self.observer.knows_subscriptions(loss.mark):
+            return Certainty.UNDECIDABLE, UNSEEN
+        if loss.missing is None:
+            return Certainty.UNDECIDABLE, _NOT_CAPTURED
+        return loss.missing.certainty, loss.missing.reason
+
+    def seemed_dropped(self, stream: Stream) -> bool:
+        """Was its publisher taken for dropped, and was not?"""
+        peer = self.observer.peers.get(stream.publisher)
+        return peer is not None and peer.doubted
+
+    def doubt(self, stream: Stream, observer: Observer) -> str | None:
+        """Why nobody can tell what of a stream the observer got; null: it can be told."""
+        if stream.ignored and self.seemed_dropped(stream):
+            return SEEMED_SILENT
+        if stream.last is not None and not observer.knows_subscriptions(stream.last):
+            return UNSEEN
+        for loss in stream.truth.losses:
+            if loss.lower and self.sure(loss)[0] is Certainty.UNDECIDABLE:
+                return f"{_NOT_CAPTURED}: {self.sure(loss)[1]}"
+        for gap in stream.gaps:
+            # numbers that no packet is missing for were never sent here
+            if gap.missing.certainty is Certainty.UNDECIDABLE and gap.missing.count:
+                return f"{_NOT_CAPTURED}: {gap.missing.reason}"
+        return None
+
+    def of_window(self, stream: Stream) -> Claim:
+        """A claim that rests on when tables of the subscription window rotate."""
+        peer = self.observer.peers.get(stream.publisher)
+        if peer is not None and peer.learned is not None:
+            return Claim(Certainty.LIKELY, Rests(timed=True), why=peer.learned)
+        unsaid = [n for n in SUB_WINDOW if not self.parameters.is_given(n)]
+        return Claim(
+            Certainty.LIKELY, Rests(timed=True), defaults=tuple(unsaid),
+            why=f"raims.{unsaid[0]} is not given: judged by its default" if unsaid else "",
+        )  # fmt: skip
+
+    def earlier(self, observer: Observer) -> int:
+        """Changes of the observer's subscriptions that nobody knows; 0 where the user states them,
+        or none was made."""
+        engine = self.engine
+        if not own_words.began_before(engine.state, observer) or engine.parameters.is_given(
+            "subscribed"
+        ):
+            return 0
+        return observer.earlier_changes or 0
+
+    def table(self, name: str, detail: dict[str, Any]) -> Result:
+        return self.row(TABLE, {"table": name} | detail)
+
+    def until(self, number: int) -> int:
+        """When an observer's next start begins; else the last event."""
+        later = self.engine.observers[number + 1 :]
+        return later[0].start_ns if later else self.engine.last_ns
+
+    def skew(self, bridge: str) -> int | None:
+        """How far a publisher's clock is off; null where it is not, or nobody can tell.
+
+        Capture time less publisher time is at least 0 and at most a timer tick, plus the way.
+        """
+        for observer in self.engine.observers:
+            peer = observer.peers.get(bridge)
+            if peer is None or not peer.skew or peer.clock_pairs < LEAST_PAIRS:
+                continue
+            skew = _off(peer.skew)
+            if skew is not None:
+                return skew
+        return None
+
+    def _capture_clock_off(self) -> bool:
+        """Are the clocks of several daemons off alike? Then it is the capture's."""
+        own = self.engine.state.own_skew
+        off = [self.skew(bridge) for bridge in self.engine.members.users]
+        off += [_off(own)] if own else []
+        found = [skew for skew in off if skew is not None]
+        return len(found) > 1 and (min(found) > 0 or max(found) < 0)
+
+
+def _off(skew: list[int]) -> int | None:
+    """How far a clock is off, by the least and the most that capture time is ahead of it."""
+    least, most = skew
+    if least > SKEW_NS:
+        return -least
+    return -most if most < -SKEW_NS else None

@@ -1,0 +1,168 @@
+"""What is about daemons and links rather than one stream (raims.md 2, 4, 6)."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding, Severity
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE
+from seqaudit.replay.contract.rule import Rule, error, info, warning
+from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim
+from seqaudit.replay.raims.peers import Peer
+from seqaudit.replay.raims.reporting import CLOCKS, SECOND_NS, About, RaimsReporter
+
+LEAST_WINDOW_MS: Final = 10_000
+
+RULES: Final[tuple[Rule, ...]] = (
+    info(
+        "RA009", "not-subscribed",
+        "Messages came that no subscription matches although routing said so.",
+        "Decision table rows 1 and 3.",
+        "Nothing; ordinary for wildcards and just after an unsubscribe.",
+        "raims.md 9, 10.1"),
+    info(
+        "RA010", "inbox-loss",
+        "Point-to-point messages of a peer were lost.",
+        "A step in the numbers of one peer and message type, over point-to-point packets that are "
+        "captured without a hole; what the daemon has acknowledged it had.",
+        "Nothing: the daemons repeat what they need. Many of them mean a cut link or a restart.",
+        "raims.md 9.2; raims message loss document"),
+    warning(
+        "RA016", "clock-skew",
+        "A publisher's clock differs from the clock of the capture.",
+        "Publisher time against capture time of three messages or more that did not wait and are "
+        "no repairs, beyond 2 s. Where several daemons are off alike it is the capture's clock.",
+        "Synchronise the clocks: rule 0 of the window and convergence depend on them.",
+        "raims.md 15.6"),
+    warning(
+        "RA019", "window-time-too-short",
+        "pub-window-time is below 10 seconds, which the design does not allow; the code does not "
+        "enforce it.",
+        "The parameter.",
+        "Set pub-window-time to 10 seconds or more.",
+        "raims message loss document; raims.md 12"),
+    info(
+        "RA021", "encrypted-link",
+        "A TCP link is encrypted: nothing of it can be judged.",
+        "The 56 bytes of its key exchange, whose CRC-32C is right.",
+        "Capture on a PGM link, or set tcp_noencrypt for a test.",
+        "raims.md 4"),
+    info(
+        "RA022", "publisher-restarted",
+        "A daemon has restarted; its streams begin anew.",
+        "A second bridge id of the same user and address, with another start time.",
+        "Nothing.",
+        "raims.md 6"),
+    error(
+        "RA023", "message-incomplete",
+        "A large message was sent in pieces and one was lost: the whole message is missing, "
+        "and no counter says so.",
+        "The first piece of the next message before its end. Proven where packets in between were "
+        "given up; what is open when the capture ends is not said.",
+        "Raise the mtu so that messages fit one packet.",
+        "raims.md 2"),
+    info(
+        "RA029", "subscriptions-unknown",
+        "Changes of the observed daemon's subscriptions are not in the capture; messages that no "
+        "known subscription matches may have been wanted.",
+        "Its start time is before the capture, or the numbers of its subscription messages step; "
+        "they say how many changes are missing.",
+        "State them, as in --param raims.subscribed=_7500.FOO,_7500.BAR.>.",
+        "raims.md 6, 15.5, 15.8"),
+)  # fmt: skip
+
+
+def findings(report: RaimsReporter) -> Iterator[Finding]:
+    engine = report.engine
+    nobody = About("", "")
+    if engine.parameters.value("pub_window_time_ms") < LEAST_WINDOW_MS:
+        yield report.say(
+            nobody, "RA019", "pub-window-time is {time} s.",
+            {"time": engine.parameters.value("pub_window_time_ms") / 1000},
+        )  # fmt: skip
+    for link, mark in engine.links.encrypted:
+        yield report.say(
+            nobody, "RA021", "The link {link} is encrypted.",
+            {"link": link.removeprefix("tcp:").rstrip("|")}, mark,
+        )  # fmt: skip
+    for observer in engine.observers if report.known else ():
+        report.observer = observer
+        for peer in observer.peers.values():
+            if peer.inbox_loss.count:
+                yield report.say(
+                    About("", peer.bridge), "RA010",
+                    "{count:point-to-point message} of {sender_member} {count|was|were} lost.",
+                    {"count": peer.inbox_loss.count},
+                    peer.inbox_steps[0][0] if peer.inbox_steps else None,
+                    evidence=[
+                        (mark, f"{word} number {to} after {last}")
+                        for mark, word, last, to in peer.inbox_steps[:MAX_EVIDENCE]
+                    ],
+                )  # fmt: skip
+            if peer.null_route.count and report.earlier(observer):
+                yield report.say(
+                    About("", peer.bridge), "RA029",
+                    "{count:message} of {sender_member} {count|matches|match} no subscription "
+                    "that is known, but {changes:change} of this daemon's subscriptions "
+                    "{changes|was|were} made before the capture.",
+                    {"count": peer.null_route.count, "changes": report.earlier(observer)},
+                    claim=UNDECIDABLE,
+                )  # fmt: skip
+            if peer.not_subscribed.count and not (report.earlier(observer) or observer.unseen):
+                yield report.say(
+                    About("", peer.bridge), "RA009",
+                    "{count:message} of {sender_member} matched no subscription.",
+                    {"count": peer.not_subscribed.count},
+                )  # fmt: skip
+        if observer.unseen:
+            yield report.say(
+                nobody, "RA029",
+                "{count:change} of {receiver_member}'s subscriptions {count|is|are} not in "
+                "this capture ({steps}).",
+                {
+                    "count": observer.unseen_changes,
+                    "steps": ", ".join(f"{a} \u2192 {b}" for _, a, b in observer.unseen[:4]),
+                },
+                observer.unseen[0][0],
+            )  # fmt: skip
+    for bridge in sorted(engine.members.users):
+        skew = None if report.clock_off else report.skew(bridge)
+        if skew is not None:
+            yield report.say(
+                About("", bridge), "RA016",
+                "The clock of {sender_member} is {skew} s off the capture's.",
+                {"skew": f"{skew / SECOND_NS:+.3f}"}, claim=CLOCKS,
+            )  # fmt: skip
+    yield from _restarts(report)
+    for one in engine.receiving.pieces.incomplete:
+        sure = one.missing.certainty
+        lost = sure is not Certainty.UNDECIDABLE
+        yield report.say(
+            About("", one.publisher), "RA023",
+            "A message of {sender_member} on {subject} never became complete." if lost else
+            "A message of {sender_member} on {subject} is not complete in this capture.",
+            {"subject": one.subject}, one.mark,
+            Claim(sure, why="" if lost else one.missing.reason),
+            [(one.mark, "its first piece"), (one.next, "the first piece of the next one")],
+            None if lost else Severity.INFO,
+        )  # fmt: skip
+
+
+def _restarts(report: RaimsReporter) -> Iterator[Finding]:
+    """Starts of one daemon by the times that they tell, whatever order they came in."""
+    starts: dict[tuple[str | None, str | None], list[Peer]] = {}
+    for peer in report.engine.members.users.values():
+        if peer.user and peer.first is not None:
+            starts.setdefault((peer.user, peer.address), []).append(peer)
+    for peers in starts.values():
+        told = sum(p.start_ns is not None for p in peers) == len(peers)
+        different = len({p.start_ns for p in peers}) == len(peers)
+        if told:
+            peers.sort(key=lambda p: p.start_ns or 0)
+        for before, peer in pairwise(peers):
+            assert before.first is not None and peer.first is not None
+            yield report.say(
+                About("", peer.bridge), "RA022", "{sender_member} has restarted.", {},
+                peer.first, SHOWN if told and different else LIKELY,
+                [(before.first, "the start before"), (peer.first, "this start")],
+            )  # fmt: skip

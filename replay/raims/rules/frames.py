@@ -1,0 +1,129 @@
+"""What publishers number wrongly, and time frames that nothing explains (raims.md 7, 8)."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE
+from seqaudit.replay.contract.rule import Rule, info, warning
+from seqaudit.replay.contract.worth import SHOWN
+from seqaudit.replay.raims.publisher import Why
+from seqaudit.replay.raims.receiving import SKEW_NS
+from seqaudit.replay.raims.reporting import CLOCKS, SECOND_NS, About, RaimsReporter
+from seqaudit.replay.raims.seqno import (
+    FRAME_NS,
+    frame_of,
+    frame_of_time,
+    shown,
+    shown_time,
+    start_of,
+)
+from seqaudit.replay.raims.streams import Stream
+
+RULES: Final[tuple[Rule, ...]] = (
+    warning(
+        "RA006", "seqno-zero",
+        "Messages went out with seqno 0: published on a console for a subject that a client uses.",
+        "Base 0 in a per-subject number.",
+        "Do not publish them from the console: receivers count a false loss and drop some.",
+        "raims.md 7"),
+    warning(
+        "RA015", "time-outside-frame",
+        "The first message of a time frame has a time that is not in the frame.",
+        "frame(time) is not frame(seqno) for base 1.",
+        "Check the publisher's clock.",
+        "raims.md 9.3"),
+    warning(
+        "RA017", "frame-too-soon",
+        "A second time frame of a stream began within less than a frame's length, or the same "
+        "frame began again.",
+        "Publisher times of the first messages of two frames; two messages with the first number "
+        "of one frame and different times.",
+        "Check the publisher's clock and pub-window-time.",
+        "raims message loss document; raims.md 7"),
+    warning(
+        "RA018", "frame-from-future",
+        "A time frame begins later than the capture's own time.",
+        "Frame start against capture time, beyond 2 s.",
+        "Check the publisher's clock.",
+        "raims.md 7"),
+    info(
+        "RA020", "frame-not-explained",
+        "A new time frame that neither age, wrap, rotation, restart nor a new subject explains.",
+        "The publisher window, replayed with the parameters given.",
+        "Give the publisher's param.yaml with --params.",
+        "raims.md 8"),
+)  # fmt: skip
+
+
+def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
+    if stream.zero:
+        yield report.make(
+            about, "RA006", SHOWN,
+            "{count:message} of {sender_member} on this subject carry seqno 0.",
+            mark=stream.zero_marks[0],
+            evidence=[(mark, "seqno 0") for mark in stream.zero_marks[:MAX_EVIDENCE]],
+            facts={"count": stream.zero},
+        )  # fmt: skip
+    skew = report.skew(stream.publisher)
+    before = None
+    for begin in stream.begins:
+        began, at_ns = begin.time_ns, begin.mark.at_ns
+        if began is not None and frame_of_time(began) != frame_of(begin.seqno):
+            yield report.make(
+                about, "RA015", Certainty.PROVEN,
+                "The frame of {shown} begins with a message of {time}.",
+                mark=begin.mark,
+                facts={"shown": shown(begin.seqno), "time": shown_time(began)},
+            )  # fmt: skip
+        if start_of(begin.seqno) > at_ns + SKEW_NS and not report.clock_off:
+            yield report.make(
+                about, "RA018", CLOCKS,
+                "The frame of {shown} begins {late} s after it was captured.",
+                mark=begin.mark,
+                facts={
+                    "shown": shown(begin.seqno),
+                    "late": f"{(start_of(begin.seqno) - at_ns) / SECOND_NS:.1f}",
+                },
+            )  # fmt: skip
+        if (
+            before is not None
+            and began is not None
+            and frame_of(begin.seqno) > frame_of(before.seqno)
+            and began - start_of(before.seqno) < FRAME_NS
+        ):
+            yield report.make(
+                about, "RA017", Certainty.PROVEN,
+                "The frame of {other} began {apart} s after the start of {one}.",
+                mark=begin.mark,
+                evidence=[(before.mark, "the first of them")],
+                facts={
+                    "one": shown(before.seqno), "other": shown(begin.seqno),
+                    "apart": f"{(began - start_of(before.seqno)) / SECOND_NS:.3f}",
+                },
+            )  # fmt: skip
+        before = begin
+    if stream.again:
+        seqno, mark = stream.again[0]
+        yield report.make(
+            about, "RA017", Certainty.PROVEN,
+            "{count:time frame} of {sender_member} began a second time, the first at {one}: "
+            "receivers take what follows for repeats.",
+            mark=mark, evidence=[(m, shown(s)) for s, m in stream.again[:MAX_EVIDENCE]],
+            facts={"count": len(stream.again), "one": shown(seqno)},
+        )  # fmt: skip
+    for why, text in (
+        (Why.UNEXPLAINED, "{count:time frame} of {sender_member} began for no reason that the "
+         "window gives."),
+        (Why.OVERDUE, "{count:message} of {sender_member} went on in a frame that is older "
+         "than pub-window-time."),
+    ):  # fmt: skip
+        odd = [entry for entry in stream.odd if entry[0] is why]
+        if odd and skew is None:
+            yield report.make(
+                about, "RA020", Certainty.LIKELY, text,
+                mark=odd[0][2],
+                evidence=[(mark, shown(seqno)) for _, seqno, mark in odd[:MAX_EVIDENCE]],
+                facts={"count": stream.unexplained[why]},
+                default="pub_window_time_ms",
+            )  # fmt: skip

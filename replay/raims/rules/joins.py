@@ -1,0 +1,117 @@
+"""Late joins, and whether their streams were uninterrupted (raims.md 9.1)."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding
+from seqaudit.replay.contract.rule import Rule, error, info
+from seqaudit.replay.contract.worth import SHOWN, UNDECIDABLE, Claim
+from seqaudit.replay.raims.convergence import Uninterrupted
+from seqaudit.replay.raims.notices import Notice
+from seqaudit.replay.raims.reporting import About, RaimsReporter
+from seqaudit.replay.raims.seqno import base_of, frame_of, shown
+from seqaudit.replay.raims.truth import Loss
+
+_GIVEN_UP: Final = "packets behind messages of it did not come; they may have held some"
+_NO_JOIN: Final = Claim(
+    Certainty.LIKELY,
+    why="no message of it from before the subscription was captured, so it may have begun there",
+)
+
+RULES: Final[tuple[Rule, ...]] = (
+    error(
+        "RA013", "convergence-contradicted",
+        "A stream that was joined late is not uninterrupted: a message of the same frame was lost.",
+        "A proven loss or a loss notice of the stream in the frame that was joined, behind the "
+        "join; likely where no message of the stream from before the subscription was captured.",
+        "Do not take the frame time as proof of completeness.",
+        "raims.md 9.1"),
+    info(
+        "RA014", "completeness-not-provable",
+        "A late join whose stream began before the network converged, or convergence is unknown.",
+        "Frame start against the largest converge up to the message's time that any heartbeat of "
+        "the capture tells. Uninterrupted needs a heartbeat of the subscriber behind the message: "
+        "what it tells never falls, so it bounds what was before.",
+        "Wait for the next frame, or state --converged-at.",
+        "raims.md 9.1; raims message loss document"),
+)  # fmt: skip
+
+
+def contradictions(report: RaimsReporter) -> None:
+    """Losses and loss notices against joins of the same stream and frame."""
+    convergence = report.engine.convergence
+    for observer in report.engine.observers:
+        report.observer = observer
+        for stream in observer.streams.values():
+            for loss in stream.truth.losses:
+                sure = report.sure(loss)[0]
+                if not loss.lower or sure is not Certainty.PROVEN:
+                    if loss.missing_sqns or loss.lower:
+                        convergence.doubt(
+                            observer.bridge, stream.publisher, stream.subject,
+                            frame_of(loss.after or 0), _GIVEN_UP,
+                        )  # fmt: skip
+                    continue
+                if loss.before is None:
+                    continue
+                for frame in _frames_of(loss):
+                    convergence.contradict(
+                        observer.bridge, stream.publisher, stream.subject, frame, loss.mark,
+                        "messages of it were lost",
+                    )  # fmt: skip
+    for notice in report.engine.notices:
+        if notice.publisher and notice.subject and notice.seqno is not None:
+            told = _frame_lost(report, notice)
+            if told is not None:
+                convergence.contradict(
+                    notice.receiver, notice.publisher, notice.subject, told,
+                    notice.mark, "its receiver reports loss",
+                )  # fmt: skip
+
+
+def _frame_lost(report: RaimsReporter, notice: Notice) -> int | None:
+    """The time frame of what a notice says was lost: where the number behind begins a frame,
+    the one that its chain names; null: not known."""
+    assert notice.seqno is not None
+    if base_of(notice.seqno) != 1:
+        # an unknown number may be a late copy's, which is no loss
+        return None if notice.restart else frame_of(notice.seqno)
+    for observer in report.engine.observers:
+        stream = observer.streams.get((notice.publisher or "", notice.subject or ""))
+        if stream is not None and frame_of(notice.seqno) in stream.chains:
+            return frame_of(stream.chains[frame_of(notice.seqno)])
+    return None
+
+
+def findings(report: RaimsReporter) -> Iterator[Finding]:
+    convergence = report.engine.convergence
+    for join in convergence.joins:
+        about = About(f"{join.publisher}|{join.subject}", join.publisher)
+        verdict = convergence.verdict(join)
+        if verdict is Uninterrupted.CONTRADICTED:
+            mark, why = join.contradicted_by[0]
+            yield report.say(
+                about, "RA013",
+                "{subject} of {sender_member} was joined at {seqno}, and {why}.",
+                {"subject": join.subject, "seqno": shown(join.seqno), "why": why},
+                mark, SHOWN if join.late else _NO_JOIN,
+                [(join.mark, "the first message for it"), (mark, why)],
+            )  # fmt: skip
+        elif verdict is not Uninterrupted.YES:
+            yield report.say(
+                about, "RA014", "{subject} of {sender_member}, joined at {seqno}: {why}.",
+                {
+                    "subject": join.subject, "seqno": shown(join.seqno),
+                    "why": str(verdict),
+                },
+                join.mark, UNDECIDABLE,
+            )  # fmt: skip
+
+
+def _frames_of(loss: Loss) -> set[int]:
+    """Time frames of which messages are lost: up to the number behind, if any before it are of its
+    frame."""
+    frames = {frame_of(loss.after or 0)}
+    if loss.before is not None and base_of(loss.before) > 1:
+        frames.add(frame_of(loss.before))
+    return frames

@@ -1,0 +1,229 @@
+"""Losses of messages, and copies of them (raims.md 9)."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding, Severity
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_RANGES
+from seqaudit.replay.contract.rule import Rule, error, info, warning
+from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
+from seqaudit.replay.raims import own_words
+from seqaudit.replay.raims.bounds import UNBOUNDED
+from seqaudit.replay.raims.reporting import SEEMED_SILENT, About, RaimsReporter
+from seqaudit.replay.raims.seqno import shown
+from seqaudit.replay.raims.streams import Step, Stream
+from seqaudit.replay.sequence.gaps import Mark
+
+_OF_UNKNOWN_SIZE: Final = ("raims-9.12", "raims-14.1-11")
+_RESTARTS: Final = ("raims-9.11", "raims-14.1-11")
+
+RULES: Final[tuple[Rule, ...]] = (
+    error(
+        "RA001", "message-loss",
+        "Messages of a publisher were lost on the way to this daemon, and raims counts them.",
+        "Decision table rows 7 and 10: the numbers or chain_seqno say how many. Proven where the "
+        "daemon's own notice tells the publisher of it, where every PGM packet in between was "
+        "given up, or where no byte of the TCP connection is missing in between. Else the messages "
+        "are lost, or not captured.",
+        "See show loss; look for the PGM give-up (PG002) or the cut link before it.",
+        "raims.md 9"),
+    error(
+        "RA002", "loss-of-unknown-size",
+        "Messages were lost and raims counts 1, whatever the number.",
+        "Decision table row 12: a new frame whose first message did not come. Lower and upper "
+        "bound are told; proven as RA001 is.",
+        "Compare with a capture at the publisher: audited together, the bounds meet.",
+        "raims.md 9"),
+    error(
+        "RA003", "loss-not-counted",
+        "Messages were lost and raims counts nothing.",
+        "Decision table row 11 with a chain number that is not the last number seen; proven by "
+        "packets that were given up or by bytes, never by a notice, as none is sent.",
+        "Do not rely on show loss; lower and upper bound are told.",
+        "raims.md 9, note on row 11"),
+    error(
+        "RA004", "glsno-gap",
+        "Numbers per publisher and path are missing; raims never counts such a loss.",
+        "On a PGM segment every message of a publisher and path passes, so numbers behind a packet "
+        "that was given up are lost. Without a missing packet they were never sent here.",
+        "Use a numeric service prefix where loss must be noticed.",
+        "raims.md 7.3"),
+    warning(
+        "RA005", "false-loss",
+        "raims counts a loss that was none: a late copy of a message set its number back.",
+        "Decision table rows 13 and 14 for a number that had come, and row 12 after it. Proven by "
+        "the daemon's own notice; else it rests on when its window rotates, which parameters say. "
+        "Where all that it told the publisher is captured and holds no notice, it counted none.",
+        "Remove the path that delivers late copies; the messages were delivered twice.",
+        "raims.md 9, note on rows 13 and 14"),
+    info(
+        "RA007", "numbering-restarted",
+        "A stream began anew without a chain number: the publisher had forgotten the subject.",
+        "Decision table row 11 without chain. Whether anything was lost only PGM sqns can tell.",
+        "Nothing; raise pub-window-size to make it rarer.",
+        "raims.md 9, note on row 11"),
+    info(
+        "RA008", "repeated",
+        "Messages came again and were dropped.",
+        "Decision table rows 0 and 8, and repeated GLSNO numbers.",
+        "Look for a redundant path.",
+        "raims.md 9, 10.1"),
+)  # fmt: skip
+
+
+def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
+    yield from _glsno(report, stream, about)
+    if not report.known:
+        return
+    steps = stream.steps
+    real = [s for s in steps if s.loss is not None and s.loss.lower]
+    yield from _steps(
+        report,
+        stream, about, "RA001",
+        [s for s in real if s.verdict.row in ("raims-9.7", "raims-9.10")],
+        "{lower:message} of {sender_member} {lower|was|were} lost; raims counts them.",
+    )  # fmt: skip
+    yield from _steps(
+        report,
+        stream, about, "RA002", [s for s in real if s.verdict.row in _OF_UNKNOWN_SIZE],
+        "At least {lower} and at most {upper} messages of {sender_member} were lost; raims "
+        "counts {counted}.",
+    )  # fmt: skip
+    yield from _steps(
+        report,
+        stream, about, "RA003",
+        [s for s in real if not s.verdict.counted],
+        "At least {lower} and at most {upper} messages of {sender_member} were lost; raims "
+        "counts nothing.",
+    )  # fmt: skip
+    false = [s for s in steps if s.verdict.counted and s.loss is None]
+    told = [s for s in false if s.verdict.seqno in report.told_seqnos]
+    for some, claim in (
+        (told, SHOWN),
+        ([s for s in false if s not in told], report.of_window(stream)),
+    ):
+        yield from _step(
+        report,
+            stream, about, "RA005", some, claim,
+            "raims counts {counted:message} of {sender_member} as lost that were not.",
+        )  # fmt: skip
+    yield from _step(
+        report,
+        stream, about, "RA007",
+        [s for s in steps if s.verdict.row in _RESTARTS and s.loss and not s.loss.chained],
+        SHOWN,
+        "The numbering of {sender_member} restarted {times:time}; loss there is between 0 and "
+        "{upper}.",
+    )  # fmt: skip
+    yield from _repeats(report, stream, about)
+
+
+def _repeats(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
+    """RA008: both are in the capture; or the window says so, whose size nobody has said."""
+    whole = own_words.is_whole(report.engine.state, report.observer) is None
+    shown_twice = [r for r in stream.repeats if whole and r.known and r.verdict.row != "raims-9.0"]
+    of_window = [r for r in stream.repeats if r.verdict.row == "raims-9.0"]
+    rest = [r for r in stream.repeats if r.verdict.row != "raims-9.0" and not (whole and r.known)]
+    for some, claim in (
+        (shown_twice, SHOWN), (of_window, report.of_window(stream)), (rest, LIKELY),
+    ):  # fmt: skip
+        if some:
+            yield report.make(
+                about, "RA008", claim,
+                "{count:message} of {sender_member} came again and were dropped.",
+                mark=some[0].mark,
+                evidence=[(r.mark, f"{shown(r.verdict.seqno)} again")
+                          for r in some[:MAX_EVIDENCE]],
+                facts={"count": sum(r.verdict.stop - r.verdict.seqno for r in some)},
+            )  # fmt: skip
+
+
+def _steps(
+    report: RaimsReporter, stream: Stream, about: About, rule: str, steps: list[Step], text: str
+) -> Iterator[Finding]:
+    """Losses, each group as sure as what lies between the messages on both sides."""
+    groups: dict[tuple[Certainty, str], list[Step]] = {}
+    for step in steps:
+        assert step.loss is not None
+        group = report.sure(step.loss)
+        if stream.ignored and report.seemed_dropped(stream):
+            group = Certainty.UNDECIDABLE, SEEMED_SILENT
+        groups.setdefault(group, []).append(step)
+    for (sure, why), some in groups.items():
+        if sure is Certainty.UNDECIDABLE:
+            yield from _step(
+        report,
+                stream, about, rule, some, Claim(sure, why=why),
+                "{lower:message} of {sender_member} {lower|is|are} not in this capture: lost, "
+                "or not captured.",
+                Severity.INFO,
+            )  # fmt: skip
+        else:
+            yield from _step(report, stream, about, rule, some, Claim(sure, why=why), text)
+
+
+def _step(
+    report: RaimsReporter, stream: Stream, about: About, rule: str, steps: list[Step],
+    claim: Claim, text: str, severity: Severity | None = None,
+) -> Iterator[Finding]:  # fmt: skip
+    if not steps:
+        return
+    uppers = [s.loss.upper for s in steps if s.loss is not None]
+    upper = None if None in uppers else sum(u for u in uppers if u is not None)
+    evidence: list[tuple[Mark, str]] = []
+    for step in steps[:MAX_EVIDENCE]:
+        evidence.append((step.mark, _step_text(step)))
+        if step.loss is not None and step.loss.told is not None:
+            evidence.append((step.loss.told, "the daemon tells the publisher of it"))
+    yield report.make(
+        about, rule, claim, text, severity=severity, mark=steps[0].mark,
+        evidence=evidence[: 2 * MAX_EVIDENCE],
+        facts={
+            "lower": sum(s.loss.lower for s in steps if s.loss is not None),
+            "upper": UNBOUNDED if upper is None else upper,
+            "counted": sum(s.verdict.counted for s in steps),
+            "times": len(steps),
+        } | _places(stream, steps),
+    )  # fmt: skip
+
+
+def _places(stream: Stream, steps: list[Step]) -> dict[str, Any]:
+    """Where the losses of a finding are in the list of its stream, whose bounds other captures
+    may tighten; nothing where some are not listed."""
+    places = {id(loss): place for place, loss in enumerate(stream.truth.losses)}
+    found = [places.get(id(step.loss)) for step in steps if step.loss is not None]
+    return {} if not found or None in found else {"losses": found}
+
+
+def _glsno(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
+    """On a PGM segment, where every message of a publisher and path passes (raims.md 7.3);
+    without a packet that is missing, one was never sent here."""
+    if not stream.glsno or not stream.link.startswith("pgm:"):
+        return
+    for sure in (Certainty.PROVEN, Certainty.LIKELY, Certainty.UNDECIDABLE):
+        gaps = [g for g in stream.gaps if g.missing.count and g.missing.certainty is sure]
+        if not gaps:
+            continue
+        told = sure is not Certainty.UNDECIDABLE
+        yield report.make(
+            about, "RA004", Claim(sure, why="" if told else gaps[0].missing.reason),
+            "{count:message} of {sender_member} {count|was|were} lost on the way here; raims "
+            "counts none." if told else
+            "{count:number} of {sender_member} {count|is|are} not in this capture; no packet "
+            "was surely given up.",
+            seqnos=[(gap.first, gap.stop) for gap in gaps[:MAX_RANGES]],
+            mark=gaps[0].mark,
+            evidence=[(gap.mark, f"#{gap.stop} after #{gap.first - 1}")
+                      for gap in gaps[:MAX_EVIDENCE]],
+            facts={"count": sum(gap.stop - gap.first for gap in gaps)},
+            severity=None if told else Severity.INFO,
+        )  # fmt: skip
+
+
+def _step_text(step: Step) -> str:
+    last = step.verdict.last
+    text = f"{shown(step.verdict.seqno)} after {shown(last) if last is not None else 'nothing'}"
+    if step.loss is not None:
+        upper = "unknown" if step.loss.upper is None else step.loss.upper
+        text += f": {step.loss.lower} to {upper} lost, by {step.loss.known_by}"
+    return f"{text} ({step.verdict.row.removeprefix('raims-')})"

@@ -1,0 +1,132 @@
+"""Loss notices: those of peers, and those that the observed daemon sends (raims.md 10.3)."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding, Rests
+from seqaudit.replay.contract.rule import Rule, error, warning
+from seqaudit.replay.contract.worth import BEGINNING, END, LIKELY, Claim, absence
+from seqaudit.replay.raims import notices as raims_notices
+from seqaudit.replay.raims import own_words
+from seqaudit.replay.raims.notices import Notice
+from seqaudit.replay.raims.observer import Observer
+from seqaudit.replay.raims.reporting import About, RaimsReporter
+
+RULES: Final[tuple[Rule, ...]] = (
+    error(
+        "RA011", "loss-reported-by-peer",
+        "Another daemon reports message loss to its publisher.",
+        "A loss notice (_I.<publisher>.loss).",
+        "Audit a capture taken at that daemon.",
+        "raims.md 10.3"),
+    warning(
+        "RA012", "loss-notice-wrong",
+        "The loss notices sent from here do not say what the replay has counted.",
+        "A notice whose count, total or kind of loss differs, or that is about no loss replayed, "
+        "in a capture that holds all that the daemon had from its start on, as far as can be seen.",
+        "Look for traffic that the capture lacks.",
+        "raims.md 10.3"),
+    warning(
+        "RA027", "loss-notice-missing",
+        "The observed daemon never told a publisher of a loss of its messages.",
+        "A proven loss, the first of this publisher or 10 s after the one before, and no notice, "
+        "though all point-to-point messages to it for a second afterwards were captured.",
+        "Look at the daemon's log.",
+        "raims.md 10.3"),
+    warning(
+        "RA028", "loss-notice-unthrottled",
+        "The observed daemon sent a loss notice within 10 s of the notice before.",
+        "Times of two notices to one publisher.",
+        "Check the version of the daemon.",
+        "raims.md 10.3"),
+)  # fmt: skip
+
+
+def findings(report: RaimsReporter) -> Iterator[Finding]:
+    seen: set[tuple[object, ...]] = set()
+    for notice in report.engine.notices:
+        same = (notice.receiver, notice.publisher, notice.subject, notice.seqno, notice.total)
+        if notice.receiver == report.engine.observer.bridge or same in seen:
+            continue
+        seen.add(same)
+        yield report.say(
+            About("", notice.publisher or ""), "RA011",
+            "{reporter_member} reports {count} lost messages of {sender_member} on {subject}, "
+            "{total} in all.",
+            {
+                "reporter_member": notice.receiver,
+                "count": "an unknown number of" if notice.restart else notice.count,
+                "subject": notice.subject,
+                "total": notice.total,
+            },
+            notice.mark, evidence=[(notice.mark, "the loss notice")],
+        )  # fmt: skip
+    for observer in report.engine.observers if report.known else ():
+        report.observer = observer
+        yield from _own_notices(report, observer)
+
+
+def _own_notices(report: RaimsReporter, observer: Observer) -> Iterator[Finding]:
+    """What the observer told its peers beside what it must have told them (raims.md 10.3)."""
+    own = [n for n in report.engine.notices if n.receiver == observer.bridge]
+    whole = own_words.is_whole(report.engine.state, observer) is None
+    told: dict[str | None, Notice] = {}
+    for notice in own:
+        about = About("", notice.publisher or "")
+        due = observer.notices.of(notice)
+        how = None if due is None else raims_notices.wrong(notice, due)
+        if due is None and not observer.notices.unlisted:
+            how = "a loss that the replay does not have"
+        if how is not None and whole:
+            yield report.say(
+                about, "RA012", "This daemon tells {sender_member} of {how}, on {subject}.",
+                {"how": how, "subject": notice.subject}, notice.mark,
+                absence(BEGINNING, notice.mark.frame, timed=True),
+                [(notice.mark, "the loss notice")],
+            )  # fmt: skip
+        elif due is None:
+            yield report.say(
+                about, "RA001",
+                "This daemon counted {count} lost messages of {sender_member} on {subject}; "
+                "they are behind what this capture holds of it.",
+                {
+                    "count": "an unknown number of" if notice.restart else notice.count,
+                    "subject": notice.subject,
+                },
+                notice.mark, LIKELY, [(notice.mark, "the loss notice")],
+            )  # fmt: skip
+        before = told.get(notice.publisher)
+        told[notice.publisher] = notice
+        if before is None or before.seqno == notice.seqno:
+            continue
+        if 0 <= notice.mark.at_ns - before.mark.at_ns < raims_notices.THROTTLED_NS:
+            yield report.say(
+                about, "RA028",
+                "This daemon tells {sender_member} of a loss on {subject} within 10 s of the "
+                "notice before.",
+                {"subject": notice.subject}, notice.mark,
+                Claim(Certainty.LIKELY, Rests(timed=True)),
+                [(before.mark, "the notice before"), (notice.mark, "this one")],
+            )  # fmt: skip
+    for due in observer.notices.missing(own):
+        yield from _untold(report, observer, due, whole=whole)
+
+
+def _untold(
+    report: RaimsReporter, observer: Observer, due: raims_notices.Due, *, whole: bool
+) -> Iterator[Finding]:
+    """RA027: a loss that is one, and all that was said to its publisher afterwards."""
+    stream = observer.streams.get((due.publisher, due.subject))
+    losses = [] if stream is None else [x for x in stream.truth.losses if x.before == due.seqno]
+    span = own_words.inbox_span(report.engine.state, observer, due.publisher, due.mark.at_ns)
+    if not losses or report.sure(losses[0])[0] is not Certainty.PROVEN or span is None:
+        return
+    claim = absence(due.mark.frame, END if span.mark is None else span.mark.frame,
+                    certified=whole, timed=True)  # fmt: skip
+    yield report.say(
+        About("", due.publisher), "RA027",
+        "This daemon never tells {sender_member} of a loss on {subject}.",
+        {"subject": due.subject}, due.mark, claim,
+        [(due.mark, "the message behind the loss"),
+         *([] if span.mark is None else [(span.mark, f"no notice {span.says}")])],
+    )  # fmt: skip

@@ -1,0 +1,131 @@
+"""What the observing daemon sends: its subscriptions, its publisher window, what it tells peers."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from seqaudit.decoders.contract.events import Kind
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.raims.link_table import link_of
+from seqaudit.replay.raims.message import Message
+from seqaudit.replay.raims.observer import Observer
+from seqaudit.replay.raims.seqno import base_of, key
+from seqaudit.replay.raims.state import State, spread, stream_of
+from seqaudit.replay.raims.streams import Stream
+
+#: Words that go only to a daemon that is authenticated; an ADJ_REQ comes before (tcp-partition-1).
+TO_PEERS: Final = frozenset({"PING", "PONG", "LOSS"})
+#: A daemon that is heard so soon after its start has done nothing before.
+FRESH_NS: Final = 60_000_000_000
+
+
+class Sending:
+    """Messages of the observer.
+
+    Attributes:
+        streams: what it published.
+        unread: messages that lack what every message has.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        self.streams: dict[tuple[str, str], Stream] = {}
+        self.unread = 0
+
+    def sent(self, event: Event) -> None:
+        """One message of the observer, in any of its starts."""
+        observer = self._state.observer
+        if event.source == observer.bridge and not observer.active:
+            observer.active = True
+        detail = event.details() if event.detail else {}
+        if observer.earlier_changes is None and event.source == observer.bridge:
+            self._count_earlier(observer, event, detail)
+        if event.destination is not None and event.kind is Kind.NOTICE:
+            link = link_of(event)
+            observer.notices.told(event.destination, link, event.first_mark())
+            peer = observer.peers.get(event.destination)
+            if peer is not None and peer.dropped and event.wire_kind in TO_PEERS:
+                # it is asked nothing before its AUTH
+                peer.dropped, peer.dropped_ns, peer.doubted = False, None, True
+                peer.closed.clear()
+                peer.inbox.clear()  # its numbers were not followed
+        if event.kind is Kind.SUBSCRIBE and event.source == observer.bridge:
+            observer.counts_change(event)
+        if event.kind is Kind.SUBSCRIBE:
+            self._subscription(event, detail)
+            self._state.convergence.subscribed(event, detail)
+            return
+        if event.kind is Kind.DATA:
+            self._publish(event, observer)
+            return
+        if event.wire_kind in ("HELO", "HB"):
+            start = detail.get("start")
+            if isinstance(start, int) and event.source == observer.bridge:
+                self._started(observer, start, event)
+            self._state.convergence.heartbeat(event, detail)
+        if event.wire_kind == "LOSS":
+            self._state.note(event, detail)
+
+    def _publish(self, event: Event, observer: Observer) -> None:
+        message = Message.of(event)
+        if message is None:
+            self.unread += 1
+            return
+        if self._copy_of_own(message):
+            return
+        stream = stream_of(self.streams, message)
+        stream.link = stream.link or link_of(event)
+        stream.sees(message, event.first_mark(), event.last_mark())
+        if event.stamp is not None:
+            spread(self._state.own_skew, event.at_ns - event.stamp)
+        self._state.published(message, stream)
+        self._state.passed(event, stream, observer.bridge)
+        self._state.steady.fed(event, stream, observer.window, None)
+
+    @staticmethod
+    def _count_earlier(observer: Observer, event: Event, detail: Mapping[str, Any]) -> None:
+        """Subscriptions are numbered, and other messages tell the last number (raims.md 6)."""
+        told = detail.get("sub_seqno")
+        if event.kind is Kind.SUBSCRIBE and event.seqno is not None:
+            observer.earlier_changes = max(event.seqno - 1, 0)
+        elif isinstance(told, int):
+            observer.earlier_changes = told
+
+    def _copy_of_own(self, message: Message) -> bool:
+        """RDATA of one's own, or the same message on another link."""
+        event = message.event
+        stream = self.streams.get((message.source, message.subject))
+        if stream is None or not base_of(message.seqno) or key(message.seqno) not in stream.seen:
+            return False
+        stream.copies += event.count
+        if base_of(message.seqno) == 1:
+            stream.begins_again(message, event.first_mark())
+        if link_of(event) != stream.link:
+            stream.arrivals += event.count  # sent on another link; RDATA counts as PGM's
+        return True
+
+    def _started(self, observer: Observer, start_ns: int, event: Event) -> None:
+        """The daemon says when it started: its timer ticks from then on."""
+        observer.start_told = True
+        if observer.bridge in self._state.members.users:
+            self._state.members.users[observer.bridge].start_ns = start_ns
+        if observer.start_ns == start_ns:
+            return
+        fresh = abs(event.at_ns - start_ns) < FRESH_NS and not observer.streams
+        if fresh:
+            self._state.steady.forget()
+            subscriptions = observer.window.subscriptions
+            observer.window = self._state.settings.subscription_window(start_ns)
+            observer.window.subscriptions = subscriptions
+        observer.start_ns = start_ns
+
+    def _subscription(self, event: Event, detail: Mapping[str, Any]) -> None:
+        subscriptions = self._state.observer.window.subscriptions
+        word = event.wire_kind
+        wildcard = word in ("PSUB", "STOP")
+        subject = detail.get("pattern" if wildcard else "subject")
+        if not isinstance(subject, str):
+            return
+        if word in ("JOIN", "PSUB"):
+            subscriptions.start(subject, wildcard=wildcard)
+        else:
+            subscriptions.stop(subject, wildcard=wildcard)

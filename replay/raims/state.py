@@ -1,0 +1,114 @@
+"""What the parts of the raims engine share about one conversation."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.raims.convergence import Convergence
+from seqaudit.replay.raims.fast_path import SteadyStreams
+from seqaudit.replay.raims.link_table import LinkTable, link_of
+from seqaudit.replay.raims.members import Members
+from seqaudit.replay.raims.message import Message
+from seqaudit.replay.raims.notices import Notice
+from seqaudit.replay.raims.observer import STARTED_NS, Observer
+from seqaudit.replay.raims.publisher import PublisherWindow, Why
+from seqaudit.replay.raims.releases import APRIL_2024, AUGUST_2022
+from seqaudit.replay.raims.seqno import base_of
+from seqaudit.replay.raims.settings import Settings
+from seqaudit.replay.raims.streams import MAX_NOTES, Stream
+
+MAX_NOTICES: Final = 10_000
+
+
+class State:
+    """One conversation as far as it was captured.
+
+    Attributes:
+        publishers: the publisher windows of all daemons whose messages were seen.
+        notices: loss notices that were captured, whoever sent them.
+        own_skew: capture time less the observer's own, of what it publishes: least and most.
+        last_ns: of the events so far.
+        silence: the last long one: its end, and how long.
+    """
+
+    def __init__(self, settings: Settings, address: str | None, converged_ns: int | None) -> None:
+        self.settings = settings
+        self.convergence = Convergence(converged_ns)
+        self.links = LinkTable(settings, address)
+        self.publishers: dict[str, PublisherWindow] = {}
+        self.notices: list[Notice] = []
+        self.own_skew: list[int] = []
+        self.steady = SteadyStreams(
+            self.links.pgm, self.publishers, self.convergence, self.own_skew
+        )
+        self.members = Members(settings, address, self.steady.forget)
+        self.last_ns = 0
+        self.silence: tuple[int, int] | None = None
+
+    @property
+    def observer(self) -> Observer:
+        """The daemon observed now."""
+        return self.members.observer
+
+    def note(self, event: Event, detail: Mapping[str, Any]) -> None:
+        """A loss notice."""
+        if len(self.notices) < MAX_NOTICES and event.source is not None:
+            self.notices.append(Notice.of(event, detail))
+
+    def published(self, message: Message, stream: Stream) -> None:
+        """A message in the publisher window of whoever sent it (raims-8.1 to raims-8.7)."""
+        event = message.event
+        if event.wire_kind != "DATA":
+            return
+        stamp = event.stamp
+        if stamp is None:  # raims-14.1-0: only the first message of a frame has a time
+            if self.settings.release >= AUGUST_2022:
+                return
+            stamp = event.at_ns
+        window = self.publishers.get(message.source)
+        if window is None:
+            start = self.members.start_of(message.source)
+            window = self.publishers[message.source] = PublisherWindow(
+                self.settings.rotation(publisher=True),
+                start if start is not None else stamp,
+                complete=start is not None and start >= (self.members.first_ns or 0) - STARTED_NS,
+                restarted=self.members.restarted(message.source),
+                ages=self.settings.release >= APRIL_2024,
+            )
+        why = window.published(
+            message.subject, message.seqno, message.stop, event.conn_id, stamp,
+            self.convergence.at_ns,
+        )  # fmt: skip
+        if why in (Why.UNEXPLAINED, Why.OVERDUE):
+            stream.unexplained[why] += 1
+            if len(stream.odd) < MAX_NOTES:
+                stream.odd.append((why, message.seqno, event.first_mark()))
+        if base_of(message.seqno) == 1:
+            forgotten = window.rotation.forgotten.get(message.subject)
+            stream.began(message, why, forgotten if why is Why.ROTATED else None)
+
+    def passed(self, event: Event, stream: Stream, own: str | None) -> None:
+        """A message for all on a PGM segment."""
+        if (
+            link_of(event).startswith("pgm:")
+            and event.wire_kind == "DATA"
+            and base_of(event.seqno or 0)
+        ):
+            self.convergence.passed(stream, event, own)
+
+
+def stream_of(table: dict[tuple[str, str], Stream], message: Message) -> Stream:
+    """The stream of a message, made when its first one is seen."""
+    at = message.source, message.subject
+    stream = table.get(at)
+    if stream is None:
+        stream = table[at] = Stream(*at, glsno=message.is_glsno)
+    return stream
+
+
+def spread(extremes: list[int], value: int) -> None:
+    """The least and the most of values so far."""
+    if not extremes:
+        extremes += [value, value]
+    else:
+        extremes[0], extremes[1] = min(extremes[0], value), max(extremes[1], value)

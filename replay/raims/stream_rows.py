@@ -1,0 +1,122 @@
+"""The row of one publisher's stream in the report."""
+
+from itertools import pairwise
+from typing import Any
+
+from seqaudit.replay.contract.reporter import MAX_RANGES
+from seqaudit.replay.raims.observer import Observer
+from seqaudit.replay.raims.reporting import NO_OBSERVER, RaimsReporter
+from seqaudit.replay.raims.seqno import shown
+from seqaudit.replay.raims.streams import Stream
+from seqaudit.replay.sequence.ranges import inclusive
+
+
+def summary(report: RaimsReporter, stream: Stream, observer: Observer | None) -> dict[str, Any]:
+    """One stream; of what the observer sent, where it is null."""
+    receiving = observer is not None and report.known
+    truth = stream.truth
+    delivered = [[a, max(a, b - 1)] for a, b in stream.delivered[:MAX_RANGES]]
+    unknown: dict[str, str] = {}
+    if observer is not None and not receiving:
+        unknown = dict.fromkeys(("delivered", "lost"), NO_OBSERVER)
+    counted = receiving
+    if observer is not None and receiving and (why := report.doubt(stream, observer)):
+        counted = False
+        unknown = dict.fromkeys(("delivered", "lost", "recovered", "unrecovered"), why)
+    lower, upper = bounds(stream)
+    return {
+        "system": "raims",
+        "id": f"{stream.publisher}|{stream.subject}",
+        "role": "sender" if observer is None else "receiver" if report.known else "between",
+        "sender": stream.publisher,
+        "receiver": None if observer is None else observer.bridge,
+        "conn_id": None,
+        "subject": stream.subject,
+        "numbering": "per publisher and path" if stream.glsno else "per subject",
+        "first_seqno": stream.first_seqno,
+        "first": _told(stream, stream.first_seqno),
+        "last_seqno": _last(stream),
+        "last": _told(stream, _last(stream)),
+        "first_frame": stream.first.frame if stream.first else None,
+        "last_frame": stream.last.frame if stream.last else None,
+        "first_ns": stream.first.at_ns if stream.first else None,
+        "last_ns": stream.last.at_ns if stream.last else None,
+        "messages": stream.seen.total() + stream.zero,
+        "arrivals": stream.arrivals,
+        "copies": stream.copies,
+        "network_duplicates": stream.network_duplicates,
+        "bytes": stream.bytes,
+        "zero_seqnos": stream.zero,
+        "time_frames": [] if stream.glsno else stream.frames(),
+        "begins": [
+            {
+                "seqno": begin.seqno,
+                "shown": shown(begin.seqno),
+                "chain": begin.chain,
+                "why": str(begin.why),
+                "forgotten_ns": begin.forgotten_ns,
+                "frame": begin.mark.frame,
+            }
+            for begin in stream.begins[:MAX_RANGES]
+        ],
+        "delivered": delivered if counted else None,
+        "delivered_by_subject": dict(sorted(stream.by_subject.items())),
+        "arrivals_by_subject": {s: r.total() for s, r in sorted(stream.came.items())},
+        "numbers_by_subject": {
+            s: inclusive(list(r)[:MAX_RANGES]) for s, r in sorted(stream.came.items())
+        },
+        "lost_by_subject": _lost_by_subject(stream),
+        "gaps": len(truth.losses) + len(stream.gaps),
+        "reordered": 0,
+        "recovered": 0 if counted else None,
+        "unrecovered": lower if counted else None,
+        "lost": lower if counted else None,
+        "lost_upper": upper if counted else None,
+        "losses": [loss.row() for loss in truth.losses],
+        "counted_loss": stream.counted if counted else None,
+        "false_loss": stream.false_loss if counted else None,
+        "rows": dict(sorted(stream.rows.items())),
+        **_remembered(report, stream),
+        "unwanted": stream.unwanted,
+        "ignored": stream.ignored,
+        "unknown": unknown,
+    }
+
+
+def _remembered(report: RaimsReporter, stream: Stream) -> dict[str, Any]:
+    """Does its publisher still know the subject; null where its window is not replayed."""
+    window = report.engine.publishers.get(stream.publisher)
+    if window is None or stream.glsno:
+        return {"remembered": None, "forgotten_ns": None}
+    known = window.rotation.holds(stream.subject)
+    forgotten = None if known else window.rotation.forgotten.get(stream.subject)
+    return {"remembered": known, "forgotten_ns": forgotten}
+
+
+def bounds(stream: Stream) -> tuple[int, int | None]:
+    """The least and the most of a stream that was lost, as far as it can be told."""
+    if not stream.glsno:
+        return stream.truth.lower, stream.truth.upper
+    lost = sum(gap.stop - gap.first for gap in stream.gaps if gap.missing.count)
+    return lost, lost
+
+
+def _lost_by_subject(stream: Stream) -> dict[str, list[int]]:
+    """Missing GLSNO numbers are of any subject: from none to all, until another capture tells."""
+    if not stream.glsno:
+        return {}
+    missing = sum(b[0] - a[1] for a, b in pairwise(stream.seen))
+    return {subject: [0, missing] for subject in sorted(stream.came)}
+
+
+def _last(stream: Stream) -> int | None:
+    if not stream.seen:
+        return stream.first_seqno
+    high = stream.seen.stop() - 1
+    return high - (1 << 64) if high >= 1 << 63 else high
+
+
+def _told(stream: Stream, seqno: int | None) -> str | None:
+    if seqno is None:
+        return None
+    return f"#{seqno}" if stream.glsno else shown(seqno)

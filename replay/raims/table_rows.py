@@ -1,0 +1,229 @@
+"""The tables of the report about raims: ``show loss``, windows, advisories, notices, joins."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from seqaudit.replay.contract.results import Result
+from seqaudit.replay.raims import own_words
+from seqaudit.replay.raims.advisories import INBOUND, OUTBOUND
+from seqaudit.replay.raims.link_table import INBOX
+from seqaudit.replay.raims.observer import Observer
+from seqaudit.replay.raims.peers import Peer
+from seqaudit.replay.raims.publisher import Why
+from seqaudit.replay.raims.reporting import UNSEEN, RaimsReporter
+from seqaudit.replay.raims.rotation import Rotation
+from seqaudit.replay.raims.seqno import base_of, shown, start_of
+from seqaudit.replay.raims.stream_rows import bounds
+
+_COUNTERS: Final = ("null_rte", "repeat", "not_sub", "msg_loss")
+_EARLIER: Final = (
+    "what the daemon subscribed to before the capture is in it only as a bloom filter, whose "
+    "format is not known; say it with raims.subscribed"
+)
+_UID_MAPS: Final = (
+    "subjects of several publishers have uid maps, whose size is not known; the "
+    "tables are at least this large"
+)
+
+
+def tables(report: RaimsReporter) -> Iterator[Result]:
+    engine = report.engine
+    if report.known:
+        for number, observer in enumerate(engine.observers):
+            for peer in sorted(observer.peers.values(), key=lambda p: p.uid or 0):
+                yield report.table("loss", _loss(report, observer, number, peer))
+            yield report.table("windows", _windows(report, observer, number))
+            for advisory in observer.advisories.published:
+                yield report.table(
+                    "advisories",
+                    {
+                        "observer": observer.bridge,
+                        "start": number,
+                        "at_ns": advisory.at_ns,
+                        "frame": advisory.mark.frame,
+                        "subject": INBOUND,
+                        "data": advisory.fields(),
+                        "order": list(advisory.fields()),
+                    },
+                )
+            for outbound in observer.outbound:
+                yield report.table(
+                    "advisories",
+                    {
+                        "observer": observer.bridge,
+                        "start": number,
+                        "at_ns": outbound.mark.at_ns,
+                        "frame": outbound.mark.frame,
+                        "subject": OUTBOUND,
+                        "data": outbound.fields(),
+                        "order": list(outbound.fields()),
+                    },
+                )
+            for event in observer.advisories.events:
+                yield report.table(
+                    "loss_events",
+                    {"observer": observer.bridge, "start": number} | event.row(),
+                )
+    for name, inbox in sorted(engine.links.inboxes.items()):
+        source, _, destination = name.removeprefix(INBOX).partition(">")
+        yield report.table(
+            "inbox",
+            {
+                "source": source,
+                "destination": destination,
+                "packets": inbox.packets,
+                "repairs": inbox.repairs,
+                "duplicates": inbox.duplicates,
+                "acks": inbox.acks,
+            },
+        )
+    for notice in engine.notices:
+        yield report.table(
+            "notices",
+            {
+                "receiver": notice.receiver,
+                "publisher": notice.publisher,
+                "subject": notice.subject,
+                "count": notice.count,
+                "restart": notice.restart,
+                "total": notice.total,
+                "seqno": notice.seqno,
+                "frame": notice.mark.frame,
+                "at_ns": notice.mark.at_ns,
+            },
+        )
+    for join in engine.convergence.joins:
+        yield report.table(
+            "convergence",
+            {
+                "subscriber": join.subscriber,
+                "publisher": join.publisher,
+                "subject": join.subject,
+                "seqno": join.seqno,
+                "shown": shown(join.seqno),
+                "number": base_of(join.seqno),
+                "started_ns": start_of(join.seqno),
+                "converged_ns": engine.convergence.converged_ns(join),
+                "verdict": str(engine.convergence.verdict(join)),
+                "undecided": join.undecided,
+                "frame": join.mark.frame,
+                "at_ns": join.mark.at_ns,
+            },
+        )
+
+
+def clients(report: RaimsReporter) -> Iterator[Result]:
+    """RV clients, and what they were told of lost data."""
+    for client in report.engine.clients.all.values():
+        yield report.table("rv_clients", client.row())
+        for index, seen in enumerate(client.advisories):
+            yield report.table(
+                "rv_advisories",
+                {
+                    "client": client.client,
+                    "daemon": client.daemon,
+                    "address": client.address,
+                    "at_ns": seen.mark.at_ns,
+                    "frame": seen.mark.frame,
+                    "index": index,
+                    "subject": seen.subject,
+                    "data": seen.data,
+                },
+            )
+
+
+def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) -> dict[str, Any]:
+    """A row of ``show loss``, and the truth beside it."""
+    lower, upper, false = 0, 0, 0
+    bounded = True
+    unknown: dict[str, str] = dict.fromkeys(_COUNTERS, _EARLIER) if report.earlier(observer) else {}
+    if observer.unseen:
+        unknown |= dict.fromkeys(_COUNTERS, UNSEEN)
+    for (publisher, _), stream in observer.streams.items():
+        if publisher != peer.bridge:
+            continue
+        why = report.doubt(stream, observer)
+        if why is not None:
+            unknown |= dict.fromkeys(("msg_loss", "lost", "false_loss"), why)
+        least, most = bounds(stream)
+        lower += least
+        false += stream.false_loss
+        if most is None:
+            bounded = False
+        else:
+            upper += most
+    told = "lost" not in unknown
+    row: dict[str, Any] = {
+        "observer": observer.bridge,
+        "start": number,
+        "bridge": peer.bridge,
+        "user": f"{peer.user or '?'}.{peer.uid}",
+        "lost_lower": lower if told else None,
+        "lost_upper": upper if bounded and told else None,
+        "false_loss": false if told else None,
+        "told_loss": peer.told_loss,
+        "learned": peer.learned,
+        "dropped_ns": peer.dropped_ns,
+        "began_before": own_words.began_before(report.engine.state, observer),
+        "unknown": unknown,
+        "skew_least_ns": peer.skew[0] if peer.skew else None,
+        "skew_most_ns": peer.skew[1] if peer.skew else None,
+    }
+    for name, counted in (
+        ("null_rte", peer.null_route),
+        ("repeat", peer.repeat),
+        ("not_sub", peer.not_subscribed),
+        ("msg_loss", peer.msg_loss),
+        ("ibx_loss", peer.inbox_loss),
+    ):
+        row[name] = None if name == "msg_loss" and not told else counted.count
+        row[f"{name}_ns"] = None if row[name] is None else counted.at_ns
+    return row
+
+
+def _windows(report: RaimsReporter, observer: Observer, number: int) -> dict[str, Any]:
+    """What ``show windows`` says of the observer."""
+    sub = observer.window.rotation
+    row: dict[str, Any] = {
+        "observer": observer.bridge,
+        "start": number,
+        "address": report.engine.address,
+        "from_ns": observer.start_ns if number else report.engine.members.first_ns,
+        "to_ns": report.until(number),
+        "doubt": own_words.is_whole(report.engine.state, observer),
+    }
+    row |= _memory("sub", sub)
+    row["sub_size_unknown"] = _UID_MAPS if observer.window.shared else None
+    window = report.engine.publishers.get(observer.bridge or "")
+    if window is not None:
+        row |= _memory("pub", window.rotation)
+        row["frames_began"] = {  # a frame that goes on did not begin
+            str(why): n for why, n in sorted(window.why.items()) if why is not Why.CONTINUED
+        }
+    return row
+
+
+def _memory(side: str, window: Rotation[Any]) -> dict[str, Any]:
+    """A window's tables: entries, and memory by the code and by the document (raims.md 8, 9.3)."""
+    return {
+        f"{side}_count": window.entries,
+        f"{side}_size": window.size_bytes,
+        f"{side}_document_size": window.document_bytes,
+        f"{side}_max_count": window.max_entries,
+        f"{side}_max_size": window.max_bytes,
+        f"{side}_max_document_size": window.max_document_bytes,
+        f"{side}_limit": window.settings.size_bytes,
+        f"{side}_count_limit": window.entries_limit,
+        f"{side}_rotations": window.rotation_count,
+        f"{side}_rotated_ns": window.last_rotation_ns,
+        f"{side}_rotated": [
+            {
+                "at_ns": rotated.at_ns,
+                "count": rotated.entries,
+                "size": rotated.size_bytes,
+                "document_size": rotated.document_bytes,
+                "next_ns": rotated.next_ns,
+            }
+            for rotated in window.rotations
+        ],
+    }
