@@ -250,7 +250,11 @@ class RaimsRows:
     def _member(
         self, event: dict[str, Any], message: Message, datagrams: Datagrams, row: list[int]
     ) -> list[dict[str, Any]]:
-        """A MEMBER row where the sender says who it is, once."""
+        """A MEMBER row where the sender says who it is, once on each of its links.
+
+        Links are not decoded in the order of the capture, and what comes first on one must not hide
+        what came earlier on another.
+        """
         user = message.text("user")
         if user is None or message.word not in ("HELO", "HB", "AUTH", "NAME", "BYE"):
             return []
@@ -263,7 +267,8 @@ class RaimsRows:
         fact = {"address": address, "name": user}
         if (version := message.text("version")) is not None:
             fact["version"] = version
-        key = (message.bridge, *sorted(fact.items()))
+        link = str(event["stream"]).partition("|")[0]
+        key = (link, message.bridge, *sorted(fact.items()))
         if key in self._members or len(self._members) >= SEEN_LIMIT:
             return []
         self._members.add(key)

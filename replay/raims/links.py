@@ -157,10 +157,7 @@ class PgmLink:
                 event.last_mark(),
                 repair=event.kind is Kind.RETRANSMISSION,
             )
-            # a run that goes on in the next piece of the capture: its messages may come later
-            goes_on = first == self._stop and event.kind is Kind.DATA
-            self._fresh = [*self._fresh[-1:], *fresh] if goes_on else fresh
-            self._stop = first + event.count
+            self._came(fresh, first, first + event.count, run=event.kind is Kind.DATA)
         elif event.wire_kind == "SPM" and event.seqno is not None:
             window.told_lead(window.unwrap(event.seqno), mark)
         elif event.wire_kind == "NAK" and event.source == self._address:
@@ -190,14 +187,26 @@ class PgmLink:
             if not self.window.goes_on(seqno, stop, Mark(row[3], row[5])):
                 return False
             assert first is not None, "a window that goes on has begun"
-            fresh = (first, self.window.next)
-            self._fresh = [*self._fresh[-1:], fresh] if first == self._stop else [fresh]
-            self._stop = self.window.next
+            self._came([(first, self.window.next)], first, self.window.next, run=True)
             self.repairing = False
         elif word != "SPM" or seqno is None or not self.window.knows(seqno):
             return False
         self._mark = Mark(row[1], row[4])
         return True
+
+    def _came(self, fresh: list[Range], first: int, stop: int, *, run: bool) -> None:
+        """Packets [first, stop) came, of which those in ``fresh`` are new; their messages follow.
+
+        Where the capture is cut a run of packets comes in parts, and the messages of all of them
+        may come behind the last.
+        """
+        if not run or first != self._stop:
+            self._fresh = []
+        if self._fresh and fresh and self._fresh[-1][1] == fresh[0][0]:
+            self._fresh[-1] = (self._fresh[-1][0], fresh[0][1])
+            fresh = fresh[1:]
+        self._fresh += fresh
+        self._stop = stop
 
     def passes(self, sqn: int | None, last_sqn: int | None) -> bool:
         """Would ``message`` hand on messages of these sqns (of the wire), and nothing else?"""

@@ -1,5 +1,7 @@
 """raims over TCP: messages back to back, holes, encrypted links (raims.md 4)."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -135,6 +137,21 @@ def test_messages_of_a_stream_are_rows_of_its_link() -> None:
         ("tcp:10.77.0.1:9001>10.77.0.2:50000", 9, 10, 2),
     ]
     assert decoder.account()["messages_by"] == {"raims": {"DATA": 3}}
+
+
+def test_a_member_is_named_on_each_of_its_links() -> None:
+    """Links are not decoded in the order of the capture: what comes first must hide nothing."""
+    hello = caba("_X.HELO", ("user", "A"), sort=3, options=16, path=1)
+    decoder = RaimsStreamDecoder(DecodeSettings())
+    names = []
+    for port, frame in ((50001, 9), (50000, 2), (50000, 3)):
+        ends = (("10.77.0.1", 9001), ("10.77.0.2", port))
+        one = replace(
+            frames([(hello, MESSAGE, frame)]), connection=Connection(0, f"tcp|{port}", ends)
+        )
+        rows = [row for batch in decoder.decode(one) for row in batch.to_pylist()]
+        names += [r["frame"] for r in rows if r["kind"] == Kind.MEMBER]
+    assert names == [9, 2]
 
 
 def test_an_encrypted_link_is_told_once_and_is_undecodable() -> None:

@@ -14,11 +14,12 @@ from seqaudit.replay.contract.results import FINDING, TABLE
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.pgm import findings as pgm_findings
 from seqaudit.replay.pgm.engine import PARITY, PgmEngine
-from seqaudit.replay.pgm.window import Fate, PgmWindow
+from seqaudit.replay.pgm.window import Fate, PgmWindow, WindowSettings
 from seqaudit.replay.raims import bounds as raims_bounds
 from seqaudit.replay.raims import findings as raims_findings
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW as _SUB_WINDOW
+from seqaudit.replay.raims.links import PgmLink
 from seqaudit.replay.raims.seqno import FRAME_NS, first_seqno, seqno, start_of
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -130,6 +131,15 @@ def nak(sqn: int, at: float = 0.0, source: str = HERE) -> Event:
 
 def nak_on_link(sqn: int, at: float = 0.0) -> Event:
     return packet("NAK", sqn, at, source=HERE, detail=f"[[{sqn},{sqn + 1}]]", stream=f"{LINK}|")
+
+
+def test_messages_of_a_run_of_packets_that_comes_in_parts_may_follow_the_last_part() -> None:
+    """Where a capture is cut into many files its runs are, and those of one sender go on."""
+    link = PgmLink(LINK, WindowSettings(), HERE)
+    for sqn in range(5, 9):
+        link.packet(packet("ODATA", sqn, stream=f"{LINK}|"))
+    messages = [packet("DATA", 1, fresh_id=sqn, last_fresh_id=sqn) for sqn in range(4, 10)]
+    assert [len(link.message(message)) for message in messages] == [0, 1, 1, 1, 1, 0]
 
 
 def rules_of(rows: Any) -> list[str]:
