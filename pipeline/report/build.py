@@ -31,6 +31,7 @@ from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.doubts import spans_of, weighed
 from seqaudit.replay.contract import results as rows_of
 from seqaudit.replay.contract.settings import ReplaySettings, Vantage
+from seqaudit.replay.contract.story import with_story
 from seqaudit.replay.contract.version import VERSION
 from seqaudit.replay.contract.wall import Wall
 from seqaudit.replay.contract.worth import MISSING, Worth
@@ -182,7 +183,7 @@ def build(
             )
         )
     )
-    gaps = kept(_gaps(rows, frames))
+    gaps = kept(_gaps(rows, frames, called, accounts.worth))
     connections = kept(
         wall.rows(
             "the states of a connection",
@@ -536,10 +537,15 @@ def _members_of_capture(members: Iterable[Row], called: Names) -> list[Row]:
     return [listed[key] for key in sorted(listed)]
 
 
-def _gaps(rows: HeldResults, frames: FrameNumbers) -> Iterator[Row]:
-    """Gaps by capture, stream and seqnos."""
+def _gaps(
+    rows: HeldResults, frames: FrameNumbers, called: Names, worth: Mapping[int, Worth]
+) -> Iterator[Row]:
+    """Gaps by capture, stream and seqnos, each with its story."""
     told = (
-        frames.resolved(_place(row) | row["detail"], row["capture"])
+        frames.resolved(
+            with_story(_place(row) | row["detail"], worth.get(row["capture"]), called.of),
+            row["capture"],
+        )
         for row in rows.of(rows_of.GAP, "capture", "stream", exact=False)
     )
     for _, same in groupby(told, key=lambda gap: (gap["capture"], gap["stream"] or "")):

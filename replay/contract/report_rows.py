@@ -196,6 +196,70 @@ class ConnectionRow(TypedDict):
     unacked_seqnos: Ranges
 
 
+class EvidenceRow(TypedDict):
+    """A frame and what it shows."""
+
+    frame: int | None
+    shows: str
+    file: NotRequired[Annotated[str, "its file, in a capture of several"]]
+
+
+StepName = Literal[
+    "last before",
+    "revealed",
+    "asked",
+    "confirmed",
+    "answered",
+    "refused",
+    "unanswered",
+    "first came",
+    "came",
+    "had",
+    "handed on",
+    "never came",
+]
+
+
+class StepRow(TypedDict):
+    """One step of the story of a gap."""
+
+    step: Annotated[
+        StepName,
+        "confirmed: the sender says that it heard the request; refused: an answer without it; "
+        "had: the receiver shows that it has what was not captured",
+    ]
+    frame: Annotated[int | None, "null: no one frame shows it"]
+    at_ns: Annotated[int | None, "null: not known"]
+    after_ns: Annotated[int | None, "after the gap was revealed; negative: before that"]
+    by: Annotated[str | None, "identity of who did it; null: nothing names one"]
+    by_name: str | None
+    says: Annotated[str, "a clause for the reader"]
+
+
+class StoryRow(TypedDict):
+    """What happened to a gap, step by step, and where its messages were lost."""
+
+    steps: Annotated[list[StepRow], "in the order of frames; at most a dozen or so"]
+    steps_more: Annotated[int, "further requests, not listed"]
+    waited_by: Annotated[str | None, "who could hand on nothing behind it; null: not known"]
+    waited_by_name: str | None
+    waited_ns: Annotated[int | None, "how long; null: not known"]
+    where: Annotated[
+        Literal[
+            "before this point",
+            "after this point",
+            "in this capture itself",
+            "nothing was lost",
+            "cannot be told",
+        ],
+        "seen from the place of capture",
+    ]
+    where_certainty: Certainty
+    where_why: Annotated[str, "what says so, or why it cannot be told"]
+    where_evidence: list[EvidenceRow]
+    unknown: Annotated[dict[str, str], "asked, asked_by or waited, and why nobody knows"]
+
+
 class GapRow(TypedDict):
     """Seqnos known to exist before they arrived, and what became of them."""
 
@@ -221,6 +285,7 @@ class GapRow(TypedDict):
     where: NotRequired[str | None]
     why: NotRequired[Annotated[str | None, "why it was given up; null if it was not"]]
     ended_at_ns: NotRequired[int | None]
+    story: StoryRow
 
 
 class QueryRow(TypedDict):
@@ -247,14 +312,6 @@ class QueryRow(TypedDict):
     outcome: str
     ended_frame: Annotated[int | None, "null: it was not seen to end"]
     duration_ns: Annotated[int | None, "null: it was not seen to end"]
-
-
-class EvidenceRow(TypedDict):
-    """A frame and what it shows."""
-
-    frame: int | None
-    shows: str
-    file: NotRequired[Annotated[str, "its file, in a capture of several"]]
 
 
 class FindingRow(TypedDict):

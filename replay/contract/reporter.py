@@ -7,7 +7,8 @@ from typing import Any, Final, Protocol
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Severity
 from seqaudit.replay.contract.parameters import EngineParameters
-from seqaudit.replay.contract.results import FINDING, JUDGED, PARAMETER, Result
+from seqaudit.replay.contract.results import FINDING, GAP, JUDGED, PARAMETER, Result
+from seqaudit.replay.contract.story import doubts_over
 from seqaudit.replay.contract.worth import Claim, Worth
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Note, Times
@@ -57,6 +58,8 @@ class Reporter:
 
     def row(self, kind: str, detail: dict[str, Any], stream: Subject | None = None) -> Result:
         """A row that is no finding."""
+        if kind == GAP:
+            detail = detail | self._for_the_story(detail, stream)
         return Result(
             self.capture,
             kind,
@@ -67,6 +70,12 @@ class Reporter:
             frame=detail.get("frame", detail.get("revealed_frame")),
             at_ns=detail.get("at_ns", detail.get("revealed_at_ns")),
         )
+
+    def _for_the_story(self, gap: dict[str, Any], stream: Subject | None) -> dict[str, Any]:
+        """What a gap's story needs and its row does not say (``contract.story``)."""
+        receiver = None if stream is None else self.receiver_of(stream)
+        doubts = doubts_over(gap, self.worth, None if stream is None else stream.key)
+        return {"receiver": receiver} | ({"doubts": doubts} if doubts else {})
 
     def finding(self, finding: Finding, stream: Subject | None) -> Result:
         """A finding's row."""

@@ -95,7 +95,7 @@ class LinePair:
         self._repaired[merged.number] = self._repaired.get(merged.number, 0) + filled
         return filled
 
-    def was_asked(self, first: int, stop: int, mark: Mark) -> None:
+    def was_asked(self, first: int, stop: int, mark: Mark, by: str | None) -> None:
         """Somebody asked for [first, stop); the pair's gaps do not tell requests."""
 
     def nearest(self, raw: int) -> int:

@@ -25,7 +25,7 @@ class Asked(Protocol):
 
     def standing(self, first: int, stop: int) -> tuple[list[Range], int]: ...
 
-    def was_asked(self, first: int, stop: int, mark: Mark) -> None: ...
+    def was_asked(self, first: int, stop: int, mark: Mark, by: str | None) -> None: ...
 
 
 class Requests:
@@ -60,7 +60,7 @@ class Requests:
                 if cursor < begin:
                     self.arrived_here.add(cursor, begin, mark)
                 cursor = end
-            stream.was_asked(first, stop, mark)
+            stream.was_asked(first, stop, mark, source)
             self._wait(first, stop, mark)
 
     def answer(self, first: int, stop: int, mark: Mark) -> None:

@@ -313,7 +313,7 @@ class FeedStream:
             return [], first
         return now.holes.within(first, min(stop, now.high)), now.high
 
-    def was_asked(self, first: int, stop: int, mark: Mark) -> None:
+    def was_asked(self, first: int, stop: int, mark: Mark, by: str | None) -> None:
         """Somebody asked for [first, stop)."""
         if len(self.asked) < MAX_ASKED:
             self.asked.add(first, stop)
@@ -323,8 +323,7 @@ class FeedStream:
         for hole in now.holes.ids_within(first, min(stop, now.high), MAX_LISTED):
             gap = self._gap(now, hole)
             if gap is not None:
-                gap.requests += 1
-                gap.requested = gap.requested or mark
+                gap.asked(mark, by)
 
     def begin_near(self, other: "FeedStream") -> None:
         """Numbers on the wire stand for those near the other line's."""

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from seqaudit.replay.contract.parameters import LEARNED, EngineParameters
 from seqaudit.replay.contract.reporter import listed
+from seqaudit.replay.contract.story import by_outcome, placed
 from seqaudit.replay.jgroups.arrivals import Judged
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
@@ -163,4 +164,5 @@ def gaps_of(window: Judged | None, passing: PassingModel | None) -> list[Gap]:
 def gap(role: str, system: str, row: dict[str, Any]) -> dict[str, Any]:
     """A gap's row, its outcome in the words of the end that is here."""
     names = _NAMES.get(role, {})
-    return row | {"outcome": names.get(row["outcome"], row["outcome"]), "system": system}
+    told = {"outcome": names.get(row["outcome"], row["outcome"]), "system": system}
+    return row | told | placed(*by_outcome(row["outcome"], role, row["requests"]))

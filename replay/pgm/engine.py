@@ -231,7 +231,7 @@ class PgmEngine:
             if self.receiving and own and sqn in self.oversized.ranges:
                 self.refused.add(sqn, sqn + 1, mark)
         if not self.receiving or own:
-            self.window.asked(sqns, mark)
+            self.window.asked(sqns, mark, None if self.receiving else event.source)
 
     def _collect(self) -> None:
         for fate, _ in self.window.refuted:

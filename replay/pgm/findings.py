@@ -9,11 +9,12 @@ from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_NAMED, Reporter
 from seqaudit.replay.contract.results import GAP, STREAM, Result
 from seqaudit.replay.contract.settings import MEMBER
+from seqaudit.replay.contract.story import BETWEEN, RECEIVER, Where, by_outcome, placed
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim, absence
 from seqaudit.replay.pgm.engine import MAX_HOLES, PARITY, Noted, PgmEngine, summary
 from seqaudit.replay.pgm.rules import PGM as RULES
 from seqaudit.replay.pgm.window import GIVEN_UP, Fate, Hole
-from seqaudit.replay.sequence.gaps import between
+from seqaudit.replay.sequence.gaps import Outcome, between
 from seqaudit.replay.sequence.ranges import RangeSet
 
 _NO_RECEIVER: Final = "the capture was not taken at a receiver"
@@ -51,9 +52,9 @@ class _Reporter(Reporter):
     def rows(self) -> Iterator[Result]:
         yield self.row(STREAM, summary(self.engine), self.about)
         for hole in self.engine.holes:
-            yield self.row(GAP, _gap(hole), self.about)
+            yield self.row(GAP, self._gap(hole), self.about)
         for hole in self.engine.missing()[: MAX_HOLES - len(self.engine.holes)]:
-            yield self.row(GAP, _gap(replace(hole, fate=Fate.OPEN)), self.about)
+            yield self.row(GAP, self._gap(replace(hole, fate=Fate.OPEN)), self.about)
         for finding in self._findings():
             yield self.finding(finding, self.about)
         for rule in RULES:
@@ -66,6 +67,19 @@ class _Reporter(Reporter):
         if self.engine.receiving:
             yield self.judged("CP007", None)
         yield from self.parameters_used(_PARAMETERS)
+
+    def _gap(self, hole: Hole) -> dict[str, Any]:
+        """One hole as a row of ``gaps``, with what its story needs."""
+        role = RECEIVER if self.engine.receiving else BETWEEN
+        asks = [ask.step() for ask in hole.asks]
+        ncf = [] if hole.ncf is None else [
+            {
+                "step": "confirmed", "frame": hole.ncf.frame, "at_ns": hole.ncf.at_ns,
+                "by": self.engine.sender, "says": "NCF: the sender heard it",
+            }
+        ]  # fmt: skip
+        more = {"heard": asks + ncf, "heard_more": max(hole.naks - len(hole.asks), 0)}
+        return _gap(hole) | placed(*_lost_where(hole, role)) | (more if asks or ncf else {})
 
     def _findings(self) -> Iterator[Finding]:
         engine = self.engine
@@ -228,6 +242,20 @@ class _Reporter(Reporter):
             mark=holes[0].revealed, evidence=evidence,
             facts={"count": count, "why": "; ".join(why), "most": max(h.naks for h in holes)},
         )  # fmt: skip
+
+
+def _lost_where(hole: Hole, role: str) -> tuple[Where, str]:
+    """Where the packets of a hole were lost, and what says so."""
+    if hole.fate is Fate.LATE:
+        return by_outcome(Outcome.REORDERED, role, hole.naks)
+    if hole.fate is Fate.REPAIRED or (hole.fate in GIVEN_UP and hole.naks):
+        return by_outcome(Outcome.UNRECOVERED, role, hole.naks)
+    if hole.fate is Fate.FOREIGN:
+        return Where.UNTOLD, "it was repaired for another receiver; this one did not ask for it"
+    if hole.fate is Fate.OPEN:
+        return by_outcome(Outcome.GONE, RECEIVER, hole.naks)
+    asked = Outcome.STOPPED if hole.naks else Outcome.UNASKED
+    return by_outcome(asked, RECEIVER, hole.naks)
 
 
 def _gap(hole: Hole) -> dict[str, Any]:

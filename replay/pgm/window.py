@@ -14,12 +14,12 @@ Sqns are unwrapped here: 32 bits on the wire, plain growing integers inside.
 
 import heapq
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty
-from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.gaps import MAX_ASKS, Ask, Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 SQNS: Final = 1 << 32
@@ -74,6 +74,8 @@ class Hole:
     revealed_by: str
     asked: Mark | None = None  # first NAK of this receiver
     naks: int = 0  # rounds of NAKs
+    asks: list[Ask] = field(default_factory=list)  # of the first rounds, and the last one
+    ncf: Mark | None = None  # the sender's first NCF
     last_nak_ns: int = -1
     decided: Mark | None = None  # the last NAK or NCF before it was given up
     unconfirmed: int = 0  # rounds without an NCF
@@ -183,8 +185,9 @@ class PgmWindow:
         if self.holes and self.start is not None and next(iter(self.holes)) < trail:
             self._drop(trail, Fate.TRAIL, mark)
 
-    def asked(self, sqns: list[int], mark: Mark) -> None:
-        """This receiver's own NAK: it lacks them, knows of them, and has not given up."""
+    def asked(self, sqns: list[int], mark: Mark, by: str | None = None) -> None:
+        """A NAK of this receiver (``by`` null): it lacks them, knows of them, and has not given up;
+        or of any where no receiver is here."""
         highest = max(sqns, default=-1)
         if self.lead is not None and 0 <= highest - self.lead < self.settings.window_sqns:
             self._reveal(highest + 1, mark, "this receiver's own NAK")
@@ -199,6 +202,10 @@ class PgmWindow:
                 hole.unconfirmed += 1
             hole.naks += 1
             hole.asked = hole.asked or mark
+            if len(hole.asks) < MAX_ASKS:
+                hole.asks.append(Ask(mark, by))
+            else:
+                hole.asks[-1] = Ask(mark, by)
             hole.last_nak_ns, hole.decided = mark.at_ns, mark
             due = mark.at_ns + self.settings.ncf_wait_ns
             if hole.unconfirmed + 1 < self.settings.ncf_retries:
@@ -213,6 +220,7 @@ class PgmWindow:
                 continue
             if mark.at_ns >= hole.wait_ends_ns - SLACK_NS:
                 hole.confirmed += 1
+            hole.ncf = hole.ncf or mark
             hole.decided = mark
             hole.wait_ends_ns = mark.at_ns + self.settings.data_wait_ns
             left = self.settings.data_retries - hole.confirmed

@@ -9,6 +9,7 @@ hands a function that judges an arrival.
 Gaps are only ever revealed above everything known so far, so the list stays sorted by itself.
 """
 
+import json
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,6 +23,9 @@ MAX_OPEN_GAPS: Final = 50_000
 #: Ended gaps that a stream keeps for the report's gap table; the rest is counted.
 MAX_KEPT_GAPS: Final = 10_000
 
+#: Requests of a gap that are told one by one: the first ones, and the last.
+MAX_ASKS: Final = 8
+
 #: What revealed a gap, as the report says it.
 BY_SEQNO: Final = "a higher seqno"
 BY_HIGHEST: Final = "HIGHEST_SEQNO"
@@ -34,6 +38,17 @@ class Mark(NamedTuple):
 
     frame: int
     at_ns: int
+
+
+class Ask(NamedTuple):
+    """One request for seqnos of a gap; ``by`` is null for the receiver of the stream."""
+
+    mark: Mark
+    by: str | None
+
+    def step(self) -> dict[str, Any]:
+        """As a step of the gap's story."""
+        return {"step": "asked", "frame": self.mark.frame, "at_ns": self.mark.at_ns, "by": self.by}
 
 
 class Arrival(NamedTuple):
@@ -86,6 +101,29 @@ class Gap:
     requested: Mark | None = None
     requests: int = 0
     parts: dict[Outcome, Part] = field(default_factory=dict)
+    asks: list[Ask] = field(default_factory=list)
+    asks_more: int = 0  # between the last two of them
+
+    def asked(self, mark: Mark, by: str | None = None) -> None:
+        """Somebody asked for seqnos of it."""
+        self.requests += 1
+        if self.requested is None:
+            self.requested = mark
+        if self.asks and self.asks[-1].mark == mark:
+            return  # one message may ask for several ranges
+        if len(self.asks) < MAX_ASKS:
+            self.asks.append(Ask(mark, by))
+        else:
+            self.asks[-1] = Ask(mark, by)
+            self.asks_more += 1
+
+    def heard(self, part: Part) -> dict[str, Any]:
+        """What its story needs beside the row's own figures; empty where there is nothing."""
+        steps = [ask.step() for ask in self.asks]
+        if part.first is not None and part.first != part.last:
+            first = part.first
+            steps.append({"step": "first came", "frame": first.frame, "at_ns": first.at_ns})
+        return {"heard": steps, "heard_more": self.asks_more} if steps else {}
 
     def rows(self) -> list[dict[str, Any]]:
         """The report's gap rows, one an outcome; frames are job frames, ranges inclusive."""
@@ -107,6 +145,7 @@ class Gap:
                 "delivered_frame": part.delivered.frame if part.delivered else None,
                 "delivered_after_ns": between(self.revealed, part.delivered),
             }
+            | self.heard(part)
             for outcome, part in sorted(self.parts.items())
         ]
 
@@ -116,6 +155,7 @@ class Gap:
             f'{{"count":{part.ranges.total()},'
             f'"delivered_after_ns":{_json(between(self.revealed, part.delivered))},'
             f'"delivered_frame":{_frame(part.delivered)},'
+            f"{_json_heard(self.heard(part))}"
             f'"lost_after_frame":{_frame(self.before)},'
             f'"outcome":"{outcome}",'
             f'"repaired_after_ns":{_json(between(self.requested or self.revealed, part.last))},'
@@ -136,6 +176,14 @@ class Gap:
 
 def _json(value: int | None) -> str:
     return "null" if value is None else str(value)
+
+
+def _json_heard(heard: dict[str, Any]) -> str:
+    """Its keys, each with a comma behind it."""
+    return "".join(
+        f'"{key}":{json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)},'
+        for key, value in sorted(heard.items())
+    )
 
 
 def _frame(mark: Mark | None) -> str:
@@ -239,12 +287,14 @@ class GapTracker:
         self.last = arrival.last
         return new
 
-    def request(self, first: int, stop: int, mark: Mark) -> None:
-        """The receiver asked for [first, stop); every open gap it touches was requested."""
+    def request(self, first: int, stop: int, mark: Mark, by: str | None = None) -> None:
+        """[first, stop) was asked for; every open gap it touches was requested.
+
+        Args:
+            by: null: the receiver of the stream.
+        """
         for gap in self._touching(first, stop):
-            gap.requests += 1
-            if gap.requested is None:
-                gap.requested = mark
+            gap.asked(mark, by)
 
     def open_within(self, first: int, stop: int) -> list[Range]:
         """Missing seqnos of [first, stop), in order."""

@@ -9,6 +9,7 @@ from seqaudit.decoders.contract.events import NO_CONVERSATION
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter, listed, parts_of
 from seqaudit.replay.contract.results import ACCOUNT, GAP, QUERY, STREAM, Result
+from seqaudit.replay.contract.story import placed
 from seqaudit.replay.contract.worth import (
     BEGINNING,
     END,
@@ -26,6 +27,16 @@ from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.keys import UNRESOLVED
 from seqaudit.replay.zenoh.legs import LINK_RULES
 from seqaudit.replay.zenoh.rules import ZENOH
+from seqaudit.replay.zenoh.story import (
+    BEFORE,
+    BETWEEN_SESSIONS,
+    DISCARDED,
+    ON_LINK,
+    OUT_OF_ORDER,
+    hop_place,
+    lost_where,
+    query_end,
+)
 from seqaudit.replay.zenoh.subscriber import (
     BY_SAMPLE,
     Cause,
@@ -67,13 +78,6 @@ ASKED_FROM: Final = (
 )
 #: Outcomes that are no loss.
 NO_LOSS: Final = frozenset({Outcome.REORDERED, Outcome.UNCAPTURED, Outcome.UNASKED})
-
-#: Where samples were lost, of what one leg shows (zenoh.md 11).
-ON_LINK: Final = "on this link"
-OUT_OF_ORDER: Final = "nowhere: sent out of the order of their sns"
-BEFORE: Final = "before the transport of this link"
-DISCARDED: Final = "thrown away by the receiving transport"
-BETWEEN_SESSIONS: Final = "before this session began"
 
 #: What a subscriber had, missed and got back, which nobody sees where its samples leave.
 UNSEEN_AT_SENDER: Final = (
@@ -246,7 +250,8 @@ class _Zenoh(Reporter):
             for gap in sorted(subscriber.gaps, key=lambda gap: gap.first):
                 where = self._place(source, subscriber, gap, counters)
                 for row in gap.rows():
-                    yield self.row(GAP, self._gap(subscriber, gap, row) | {"where": where}, stream)
+                    row = self._gap(subscriber, gap, row) | {"where": where}
+                    yield self.row(GAP, row | self._story(source, subscriber, gap, row), stream)
             for finding in self._findings(stream, source, subscriber):
                 yield self.finding(finding, stream)
 
@@ -467,6 +472,26 @@ class _Zenoh(Reporter):
             place += 1
         told = sorted(causes) if row["outcome"] == Outcome.UNRECOVERED else []
         return row | {"system": SYSTEM, "causes": told}
+
+    def _story(
+        self, source: Source, subscriber: Subscriber, gap: Gap, row: dict[str, Any]
+    ) -> dict[str, Any]:
+        """What became of the queries for a gap, and where it was lost."""
+        role = self.engine.role(source.sender, source.receiver)
+        told = placed(*lost_where(row["where"], row["outcome"], role, row["requests"]))
+        if not gap.asks:
+            return told
+        marks = {ask.mark for ask in gap.asks}
+        ends = [
+            query_end(query, row["seqnos"])
+            for query in self._queries_of(source, subscriber)
+            if query.asked in marks and query.ended is not None
+        ]
+        known = [
+            step | {"by": self.engine.zid(step["by"]) or step["by"]} if step.get("by") else step
+            for step in row["heard"]
+        ]
+        return told | {"heard": known + ends}
 
     # -- findings --------------------------------------------------------------------------------
 
@@ -1189,7 +1214,7 @@ def _hop_gap(gap: HopGap, counter: HopCounter) -> dict[str, Any]:
         "repaired_after_ns": None,
         "delivered_frame": None,
         "delivered_after_ns": None,
-    }
+    } | hop_place(outcome)
 
 
 def _misses(subscriber: Subscriber) -> list[dict[str, Any]]:

@@ -303,7 +303,7 @@ class Subscriber:
         if self.tracker is not None:
             stop = self.tracker.known_stop if query.last is None else query.last + 1
             first = self.tracker.known_stop if query.first is None else query.first
-            self.tracker.request(first, stop, query.asked)
+            self.tracker.request(first, stop, query.asked, query.requester)
 
     def query_ended(self, query: Query, mark: Mark) -> None:
         """Final, timeout (S22) or end of the session; at the last one all pending goes (S18)."""

@@ -95,7 +95,7 @@ class PassingModel:
         level = self._levels.get(member, 0)
         asked = self._asked.setdefault(member, RangeSet())
         for first, stop in wanted:
-            self.tracker.request(first, stop, mark)
+            self.tracker.request(first, stop, mark, member)
             for part in self.tracker.open_within(first, stop):
                 self._asked_unsent.add(*part)
             if first <= level:

@@ -253,7 +253,13 @@ def test_a_gap_is_requested_again_every_tick_while_it_exists() -> None:
         xmit_req(2), 5, xmit_rsp(2), xmit_interval_ms=1000,
     )  # fmt: skip
     (gap,) = [r.detail for r in told.results if r.kind == "GAP"]
-    assert {name: gap[name] for name in gap if name != "revealed_at_ns"} == {
+    assert [(step["frame"], step["step"]) for step in gap["heard"]] == [
+        (5, "asked"),
+        (6, "asked"),
+        (7, "asked"),
+    ]
+    for_its_story = ("revealed_at_ns", "heard", "heard_more", "placed", "receiver")
+    assert {name: gap[name] for name in gap if name not in for_its_story} == {
         "system": "nakack4",
         "seqnos": [[2, 2]],
         "count": 1,

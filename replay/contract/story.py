@@ -1,0 +1,237 @@
+"""The story of a gap: typed steps, and where the messages were lost, made from its row.
+
+An engine says with the row what only it knows: who asked and when (``heard``), where the messages
+were lost and by what it says so (``placed``), and which doubts lie over the stretch. The rest is in
+the row's own figures. What a capture does not show is never proven by what is not in it, so a place
+is likely at best, and cannot be told where the capture has holes of its own.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+from seqaudit.replay.contract.finding import Certainty
+from seqaudit.replay.contract.worth import BEGINNING, MISSING, Worth
+from seqaudit.replay.sequence.gaps import Outcome
+
+Row = dict[str, Any]
+
+#: Which end of a stream is at the place of capture.
+SENDER, RECEIVER, BETWEEN = "sender", "receiver", "between"
+
+#: What an engine hands on for the story, and is no part of the report's row.
+_HANDED_ON: Final = ("heard", "heard_more", "placed", "doubts", "receiver", "never_asked")
+
+
+class Where(StrEnum):
+    """Where the messages of a gap were lost, seen from the place of capture."""
+
+    BEFORE = "before this point"
+    AFTER = "after this point"
+    HERE = "in this capture itself"  # they reached the receiver: only the capture lacks them
+    NOWHERE = "nothing was lost"
+    UNTOLD = "cannot be told"
+
+
+def placed(where: Where, why: str) -> Row:
+    """What an engine hands on with a row of a gap."""
+    return {"placed": {"where": str(where), "why": why}}
+
+
+_LATE: Final = (Where.NOWHERE, "the original came late")
+_NOBODY_ASKED: Final = (
+    Where.UNTOLD,
+    "it is not here and nobody was seen to ask for it: lost, or not captured",
+)
+
+#: By outcome, for the receiver's own interface.
+_AT_RECEIVER: Final[Mapping[str, tuple[Where, str]]] = {
+    Outcome.REORDERED: _LATE,
+    Outcome.EITHER: (Where.UNTOLD, "what came is a repair or the late original"),
+    Outcome.GONE: (Where.UNTOLD, "it was still missing at the end, and may have been on its way"),
+    Outcome.UNCAPTURED: (
+        Where.HERE,
+        "the receiver shows that it has it, and did not ask for it: the capture missed it",
+    ),
+    Outcome.UNASKED: (
+        Where.UNTOLD,
+        "no request for it is in this capture: the receiver had it and the capture missed it, or "
+        "the capture missed the request",
+    ),
+    Outcome.REPAIRED: (
+        Where.UNTOLD,
+        "the receiver asked for it and had it later, but no repair is here: the capture misses "
+        "frames, maybe the original as well",
+    ),
+    Outcome.STOPPED: (
+        Where.UNTOLD,
+        "the receiver stopped asking: it came and was not captured, or was given up",
+    ),
+    Outcome.BEFORE: (
+        Where.UNTOLD,
+        "it was sent before the capture began; the receiver may have had it then",
+    ),
+}
+
+#: How the outcomes of a loss are called where they are explained.
+_LOST: Final = (Outcome.RECOVERED, Outcome.UNRECOVERED)
+
+
+def by_outcome(outcome: str, role: str, requests: int) -> tuple[Where, str]:
+    """Where messages of a gap with one of ``Outcome`` were lost, and what says so."""
+    if outcome == Outcome.REORDERED:
+        return _LATE
+    if role == SENDER:
+        return (
+            Where.UNTOLD,
+            "its sender's own interface did not show it: dropped inside the sender, or not "
+            "captured",
+        )
+    if outcome in _LOST and requests:
+        who = "its receiver" if role == RECEIVER else "a receiver"
+        return Where.BEFORE, f"{who} asked for it, and it had not come here"
+    if outcome == Outcome.RECOVERED and role == BETWEEN:
+        return Where.BEFORE, "its repair came here, and the original had not"
+    if outcome == Outcome.RECOVERED:
+        return (
+            Where.UNTOLD,
+            "it came as a repair, and no request for it is in this capture, which may have missed "
+            "the original as well",
+        )
+    return _AT_RECEIVER.get(outcome, _NOBODY_ASKED)
+
+
+def doubts_over(row: Mapping[str, Any], worth: Worth, stream: str | None) -> list[str]:
+    """Why the capture may have missed what was there from the last frame before a gap until it was
+    asked for, or had come. Frames are job frames."""
+    first = row["lost_after_frame"]
+    ends = [row[key] for key in ("revealed_frame", "requested_frame", "repaired_frame")]
+    last = max((frame for frame in ends if frame is not None), default=first)
+    begin = BEGINNING if first is None else first
+    spans = worth.over(begin, begin if last is None else last, stream, MISSING)
+    return list(dict.fromkeys(span.why for span in spans))
+
+
+def with_story(row: Row, worth: Worth | None, called: Callable[[str | None], str | None]) -> Row:
+    """A row of ``gaps`` with its story; frames are job frames, and stay so.
+
+    Args:
+        worth: of the capture; null: nothing was noticed.
+        called: the name of an identity.
+    """
+    handed = {key: row.pop(key, None) for key in _HANDED_ON}
+    receiver = handed["receiver"]
+    thrown_away = (handed["placed"] or {}).get("where") == Where.AFTER
+    steps = _steps(row, handed["heard"] or [], receiver, thrown_away=thrown_away)
+    steps.sort(key=lambda step: (step["frame"] is None, step["frame"] or 0))  # stable
+    revealed_ns = row["revealed_at_ns"]
+    for number, step in enumerate(steps):
+        at_ns = step["at_ns"]
+        known = at_ns is not None and revealed_ns is not None
+        steps[number] = step | {
+            "after_ns": at_ns - revealed_ns if known else None,
+            "by_name": called(step["by"]),
+        }
+    waited = row["delivered_after_ns"]
+    unknown: dict[str, str] = {}
+    if row["requests"] == 0:
+        unknown["asked"] = handed["never_asked"] or "no request for it is in this capture"
+    elif any(step["step"] == "asked" and step["by"] is None for step in steps):
+        unknown["asked_by"] = "several receivers, or one that nothing names"
+    if waited is None:
+        unknown["waited"] = "this capture does not show when what came behind it was handed on"
+    return row | {
+        "story": {
+            "steps": steps,
+            "steps_more": handed["heard_more"] or 0,
+            "waited_by": None if waited is None else receiver,
+            "waited_by_name": None if waited is None else called(receiver),
+            "waited_ns": waited,
+            **_verdict(row, handed, worth),
+            "unknown": unknown,
+        }
+    }
+
+
+def _verdict(row: Row, handed: Row, worth: Worth | None) -> Row:
+    if handed["placed"]:
+        where, why = Where(handed["placed"]["where"]), handed["placed"]["why"]
+    else:
+        where, why = by_outcome(row["outcome"], BETWEEN, row["requests"])
+    doubts = list(handed["doubts"] or [])
+    if worth is not None:
+        doubts += doubts_over(row, worth, row["stream"])
+    certainty = Certainty.LIKELY
+    if where is Where.BEFORE and doubts:
+        where, why = Where.UNTOLD, "; ".join(dict.fromkeys([*doubts, why]))
+    if where is Where.UNTOLD:
+        certainty = Certainty.UNDECIDABLE
+    evidence = [
+        {"frame": row[key], "shows": shows}
+        for key, shows in (
+            ("lost_after_frame", "the last before it"),
+            ("revealed_frame", f"{row['revealed_by'] or 'this'} shows that it exists"),
+            ("requested_frame", "it is asked for, so it had not come to who asks"),
+        )
+        if row[key] is not None
+    ]
+    return {
+        "where": str(where),
+        "where_certainty": str(certainty),
+        "where_why": why,
+        "where_evidence": evidence,
+    }
+
+
+def _steps(row: Row, heard: Iterable[Row], receiver: str | None, *, thrown_away: bool) -> list[Row]:
+    revealed_ns = row["revealed_at_ns"]
+    asked_ns = _later(revealed_ns, row["requested_after_ns"])
+    steps: list[Row] = []
+
+    def add(step: str, frame: int | None, at_ns: int | None, by: str | None, says: str) -> None:
+        steps.append({"step": step, "frame": frame, "at_ns": at_ns, "by": by, "says": says})
+
+    if row["lost_after_frame"] is not None:
+        before_ns = row["revealed_after_ns"]
+        at_ns = None if before_ns is None or revealed_ns is None else revealed_ns - before_ns
+        add("last before", row["lost_after_frame"], at_ns, None, "the last that came before it")
+    if row["revealed_frame"] is not None:
+        by = row["revealed_by"] or "nothing known"
+        add("revealed", row["revealed_frame"], revealed_ns, None, f"{by} shows that it is missing")
+    asked = False
+    for step in heard:
+        if step["step"] == "asked":
+            says = "asked for again: nothing had come" if asked else "asked for"
+            asked = True
+            by_whom = step.get("by") or receiver
+        else:
+            says, by_whom = _SAYS.get(step["step"], ""), step.get("by")
+        says = step.get("says") or says
+        add(step["step"], step["frame"], step["at_ns"], by_whom, says)
+    if not asked and row["requested_frame"] is not None:
+        add("asked", row["requested_frame"], asked_ns, receiver, "asked for")
+    came_ns = _later(asked_ns if asked_ns is not None else revealed_ns, row["repaired_after_ns"])
+    if row["repaired_frame"] is None:
+        why = row.get("why")
+        says = f"never came here: {why}" if why else "never came here"
+        if thrown_away:
+            says = "came too late, and was thrown away"
+        add("never came", None, row.get("ended_at_ns"), None, says)
+    elif row["outcome"] in (Outcome.UNCAPTURED, Outcome.REPAIRED):
+        add("had", row["repaired_frame"], came_ns, receiver, "the receiver shows that it has it")
+    else:
+        ended_ns = row.get("ended_at_ns")
+        came_ns = ended_ns if ended_ns is not None else came_ns
+        add("came", row["repaired_frame"], came_ns, None, "all of it had come")
+    if row["delivered_frame"] is not None:
+        at_ns = _later(revealed_ns, row["delivered_after_ns"])
+        add("handed on", row["delivered_frame"], at_ns, receiver, "handed on in order")
+    return steps
+
+
+#: What steps say that engines hand on without words.
+_SAYS: Final = {"first came": "the first of it came"}
+
+
+def _later(start_ns: int | None, after_ns: int | None) -> int | None:
+    return None if start_ns is None or after_ns is None else start_ns + after_ns
