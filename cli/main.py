@@ -42,6 +42,10 @@ COMMANDS: Final = {
         "seqaudit.cli.commands.show",
         "Show one thing of an audit: gaps, streams, connections, rules, recovery, loss.",
     ),
+    "slice": (
+        "seqaudit.cli.commands.slice",
+        "Write the frames that show a gap or a finding, with comments, for Wireshark.",
+    ),
     "infer": (
         "seqaudit.cli.commands.infer",
         "Find the sequence number of traffic that nothing recognises; write a feed file.",

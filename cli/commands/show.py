@@ -62,11 +62,58 @@ def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
 
 
 _part("streams", "Every numbered stream, and why something of it cannot be told.", ("streams",))
-_part("gaps", "Every gap: revealed, asked for, repaired, delivered, and when.", ("gaps",))
 _part("connections", "Connections: their states and what was left unacked.", ("connections",))
 _part("findings", "Findings with their evidence, the gravest first.", ("findings",))
 _part("rules", "Which rules were judged, and why others could not be.", ("rules",))
 _part("captures", "What was read: frames, times, vantages.", ("captures", "unreadable"))
+
+
+@command.command("gaps")
+@reading_options
+@judging_options
+@click.option(
+    "--gap",
+    "number",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="The story of this gap alone: each step, who waited, and where it was lost.",
+)
+@format_option("A table for people, or these rows of the report for programs.")
+@time_option
+@limit_option(100)
+def gaps(
+    captures: tuple[str, ...],
+    at: tuple[str, ...],
+    one_capture: bool | None,
+    number: int | None,
+    shape: str,
+    style: TimeStyle,
+    limit: int,
+    **given: Any,
+) -> int:
+    """Every gap: revealed, asked for, repaired, delivered, and when.
+
+    \b
+    Examples:
+      seqaudit show gaps receiver.pcap
+      seqaudit show gaps --gap 3 receiver.pcap
+    """
+    from seqaudit.cli.commands.audit import tell_unjudged
+    from seqaudit.cli.output.story import gap_named, render_story
+
+    report = audited_whole(captures, at, one_capture, given)
+    if shape == "json":
+        from seqaudit.pipeline.report.build import to_json
+
+        rows = report["gaps"] if number is None else [gap_named(report, number)]
+        emit(to_json({"gaps": rows}))
+    elif number is not None:
+        render(render_story(report, number, style))
+    else:
+        from seqaudit.cli.output.table import render_part
+
+        render(render_part("gaps", report, style, limit))
+    return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
 
 
 @command.command("recovery")

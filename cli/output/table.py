@@ -72,7 +72,7 @@ def render_tables(
 
 def render_part(name: str, report: Report, style: TimeStyle, limit: int) -> list[RenderableType]:
     """What ``seqaudit show NAME`` shows."""
-    report = gravest_captures_first(report, limit)
+    report = gravest_captures_first(_numbered(report, name), limit)
     if name == "streams":
         return [render_streams(report, limit), *_lines(report, limit), *_untold(report)]
     if name == "findings":
@@ -86,6 +86,15 @@ def render_part(name: str, report: Report, style: TimeStyle, limit: int) -> list
     if not report["connections"]:
         return [_sentence("Connections", f"no connections in {_frames(report)}")]
     return [render_connections(report, limit)]
+
+
+def _numbered(report: Report, part: str) -> Report:
+    """Gaps or findings with the numbers that --gap and --finding take, whatever is shown of them
+    and in which order."""
+    if part not in ("gaps", "findings"):
+        return report
+    rows = gravest_first(report[part]) if part == "findings" else report[part]
+    return {**report, part: [{**row, "number": number} for number, row in enumerate(rows, 1)]}
 
 
 def _untold(report: Report) -> list[RenderableType]:
@@ -387,8 +396,19 @@ def render_gaps(report: Report, limit: int) -> RenderableType:
         ]
         for gap in gaps
     ]
+    if "number" in gaps[0]:
+        columns[:1] = [Column("gap", _NUMERIC, 9), Column("capture", _NUMERIC, 6)]
+        columns.append(Column("where lost", worth=4))
+        rows = [
+            [str(gap["number"]), *row, _where(gap["story"])]
+            for gap, row in zip(gaps, rows, strict=True)
+        ]
     shown, more = _limited(rows, limit)
     return Listing("Gaps", columns, shown, more)
+
+
+def _where(story: Mapping[str, Any]) -> str:
+    return "-" if story["where"] == "nothing was lost" else str(story["where"])
 
 
 def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableType:
@@ -405,7 +425,8 @@ def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableT
     parts: list[RenderableType] = [Text("Findings", style="bold")]
     for finding in shown:
         show_time = time_formatter(style, starts.get(finding["capture"]))
-        head = Text(f"{finding['rule']} ", style="bold")
+        head = Text(f"{finding['number']}. " if "number" in finding else "")
+        head.append(f"{finding['rule']} ", style="bold")
         head.append(finding["severity"], style=_SEVERITY_STYLE.get(finding["severity"], ""))
         head.append(f" {safe(finding['name'])} ({finding['certainty']})", style="")
         parts.append(head)

@@ -1,0 +1,112 @@
+"""The story of one gap for people: its steps, who waited, and where it was lost."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from seqaudit.cli.output.listing import Column, Listing
+from seqaudit.cli.output.table import seqno_ranges
+from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
+
+Row = Mapping[str, Any]
+
+#: Characters of an identity that stand for it in a table.
+SHORT = 8
+
+
+def gap_named(report: Row, number: int) -> Row:
+    """The gap that tables give this number, from 1.
+
+    Raises:
+        click.UsageError: there are not so many.
+    """
+    count = len(report["gaps"])
+    if number > count:
+        there = "is 1 gap" if count == 1 else f"are {count} gaps"
+        raise click.UsageError(
+            f"--gap {number}: there {there}; seqaudit show gaps lists and numbers them"
+        )
+    gap: Row = report["gaps"][number - 1]
+    return gap
+
+
+def who(step: Row) -> str:
+    """Who did a step: a name, else a short identity; nothing where nobody is known."""
+    name = step["by_name"] or step["by"]
+    if name is None:
+        return ""
+    long = len(name) > 2 * SHORT and all(c in "0123456789abcdef-/" for c in name)
+    return f"{name[:SHORT]}..." if long else str(name)
+
+
+def step_text(step: Row) -> str:
+    """One step as a clause."""
+    by = who(step)
+    return f"{step['says']}, by {by}" if by else str(step["says"])
+
+
+def render_story(report: Row, number: int, style: TimeStyle) -> list[RenderableType]:
+    """Gap ``number`` (from 1) of a report, step by step."""
+    gap = gap_named(report, number)
+    story = gap["story"]
+    capture = report["captures"][gap["capture"]]
+    show_time = time_formatter(style, capture["first_ns"])
+    title = f"Gap {number}: {gap['system']} {seqno_ranges(gap['seqnos'])}, {gap['outcome']}"
+    rows = [
+        [
+            _after(step["after_ns"]),
+            step["step"],
+            "" if step["frame"] is None else _frame(step),
+            who(step),
+            step["says"],
+            show_time(step["at_ns"]) if step["at_ns"] is not None else "",
+        ]
+        for step in story["steps"]
+    ]
+    columns = [
+        Column("after", "right", 9),
+        Column("step", worth=9),
+        Column("frame", "right", 9),
+        Column("by", worth=7),
+        Column("what", worth=8),
+        Column("time", worth=3),
+    ]
+    lines = [f"stream {gap['stream']} in {capture['path']}"]
+    if story["steps_more"]:
+        more = story["steps_more"]
+        lines.append(f"{more} more {'request is' if more == 1 else 'requests are'} not listed.")
+    if story["waited_ns"] is not None:
+        waiter = story["waited_by_name"] or story["waited_by"] or "The receiver"
+        lines.append(
+            f"{waiter} could hand on nothing behind it for {duration(story['waited_ns'])}."
+        )
+    where, sure = story["where"], story["where_certainty"]
+    sure = "" if where == "cannot be told" else f" ({sure})"
+    lines.append(f"Where: {where}{sure}, because {story['where_why']}.")
+    if story["where_evidence"]:
+        frames = ", ".join(f"{_frame(e)} ({e['shows']})" for e in story["where_evidence"])
+        lines.append(f"Frames that show it: {frames}.")
+    unknown = [f"{what}: {why}" for what, why in sorted(story["unknown"].items())]
+    if unknown:
+        lines.append(f"Not known: {'; '.join(unknown)}.")
+    parts: list[RenderableType] = [Listing(title, columns, rows)]
+    parts += [Padding(Text(safe(line)), (0, 0, 0, 0)) for line in lines]
+    return [Group(*parts)]
+
+
+def _after(after_ns: int | None) -> str:
+    if after_ns is None:
+        return ""
+    if after_ns == 0:
+        return "0"
+    return f"+{duration(after_ns)}" if after_ns > 0 else duration(after_ns)
+
+
+def _frame(step: Row) -> str:
+    file = step.get("frame_file")
+    return f"{step['frame']}" + (f" of file {file}" if file else "")
