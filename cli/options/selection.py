@@ -21,7 +21,7 @@ _OPTIONS: Final = (
                  help="Show streams with this in their id, subject or key. May be repeated."),
     click.option("--since", metavar="TIME|+S|FRAME",
                  help="Show what ends no earlier: a time in UTC, seconds from the capture's first "
-                 "frame, or a frame's number."),
+                 "frame, or a frame's number (FILE:FRAME in a capture of several files)."),
     click.option("--until", metavar="TIME|+S|FRAME", help="Show what begins no later."),
     click.option("--select", multiple=True, metavar="RULE",
                  help="Show and count findings of these rules only: codes, beginnings of codes "
@@ -76,6 +76,9 @@ def _moment(option: str, text: str | None) -> Moment | None:
     try:
         at = datetime.fromisoformat(text)
     except ValueError:
+        in_file = re.fullmatch(r"(.+):(\d+)", text)
+        if in_file:
+            return Moment("frame", int(in_file[2]), in_file[1])
         raise click.UsageError(
             f"{option} {safe(text)}: is no time, frame or number of seconds; try "
             "2026-11-20T22:18:45Z, 102 or +12.5"

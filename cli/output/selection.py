@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, Final, Literal
+from pathlib import PurePath
+from typing import Any, Final, Literal, NamedTuple
 
 Report = Mapping[str, Any]
 Row = Mapping[str, Any]
@@ -14,10 +15,30 @@ _OF_STREAMS: Final = ("streams", "gaps", "connections", "queries")
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A frame's number, or a time: ns since the epoch, or since the capture's first frame."""
+    """A frame's number, or a time: ns since the epoch, or since the capture's first frame.
+
+    Attributes:
+        file: name of the file that a frame is in; null: the capture's first file.
+    """
 
     kind: Literal["frame", "time", "after"]
     value: int
+    file: str | None = None
+
+
+class Place(NamedTuple):
+    """A moment of a row; nulls where it has none."""
+
+    file: int
+    frame: int | None
+    at_ns: int | None
+
+
+class Start(NamedTuple):
+    """When a capture begins, and the names of its files."""
+
+    first_ns: int | None
+    files: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +65,22 @@ class Selection:
 
     def of(self, report: Report) -> dict[str, Any]:
         """The report with the rows that are selected; totals and rules stay those of all."""
-        starts = {capture["capture"]: capture["first_ns"] for capture in report["captures"]}
+        starts = {
+            capture["capture"]: Start(
+                capture["first_ns"], tuple(PurePath(file).name for file in capture["files"])
+            )
+            for capture in report["captures"]
+        }
         addresses = _addresses(report)
         wanted = {
             (row["capture"], row["id"])
             for row in report["streams"]
             if self._is_stream(row, addresses)
+        }
+        conversations = {
+            (row["capture"], row["system"])
+            for row in report["streams"]
+            if (row["capture"], row["id"]) in wanted
         }
         narrowed = bool(self.systems or self.members or self.streams)
         chosen: dict[str, Any] = dict(report)
@@ -65,7 +96,7 @@ class Selection:
             for finding in report["findings"]
             if self._is_rule(finding)
             and self._in_time(finding, starts)
-            and (not narrowed or self._is_about(finding, wanted))
+            and (not narrowed or self._is_about(finding, wanted, conversations))
         ]
         return chosen
 
@@ -95,14 +126,13 @@ class Selection:
             return (row["capture"], row["stream"]) in wanted
         return self._is_stream(row, addresses)
 
-    def _is_about(self, finding: Row, wanted: set[Any]) -> bool:
+    def _is_about(self, finding: Row, wanted: set[Any], conversations: set[Any]) -> bool:
         if finding["stream"] is not None:
             return (finding["capture"], finding["stream"]) in wanted
-        return (
-            bool(self.systems)
-            and not (self.members or self.streams)
-            and _fits(self.systems, finding["system"] or "")
-        )
+        if self.streams or (self.systems and not _fits(self.systems, finding["system"] or "")):
+            return False
+        # what is said of a whole conversation concerns every member that is part of it
+        return not self.members or (finding["capture"], finding["system"]) in conversations
 
     def _is_rule(self, finding: Row) -> bool:
         names = finding["rule"], finding["name"]
@@ -110,42 +140,42 @@ class Selection:
             return False
         return not any(_is_code(text, *names) for text in self.ignore)
 
-    def _in_time(self, row: Row, starts: Mapping[int, int | None]) -> bool:
+    def _in_time(self, row: Row, starts: Mapping[int, Start]) -> bool:
         first, last = _span(row)
-        begin, end = self.since, self.until
-        own = starts.get(row["capture"])
-        return (begin is None or not _before(last, begin, own)) and (
-            end is None or not _behind(first, end, own)
+        own = starts.get(row["capture"], Start(None, ()))
+        return (self.since is None or not _before(last, self.since, own)) and (
+            self.until is None or not _before(first, self.until, own, behind=True)
         )
 
 
-def _span(row: Row) -> tuple[tuple[int | None, int | None], tuple[int | None, int | None]]:
-    """(frame, time) of the first and last moment of a row; nulls where it has none."""
+def _span(row: Row) -> tuple[Place, Place]:
+    """The first and the last moment of a row."""
     if "first_frame" in row:
-        return (row["first_frame"], row.get("first_ns")), (row["last_frame"], row.get("last_ns"))
-    frame = row.get("frame", row.get("revealed_frame"))
-    at = frame, row.get("at_ns", row.get("revealed_at_ns"))
+        return (
+            Place(row.get("first_frame_file", 0), row["first_frame"], row.get("first_ns")),
+            Place(row.get("last_frame_file", 0), row["last_frame"], row.get("last_ns")),
+        )
+    name = "frame" if "frame" in row else "revealed_frame"
+    at_ns = row.get("at_ns", row.get("revealed_at_ns"))
+    at = Place(row.get(f"{name}_file", 0), row.get(name), at_ns)
     return at, at
 
 
-def _before(at: tuple[int | None, int | None], moment: Moment, start: int | None) -> bool:
-    own, limit = _comparable(at, moment, start)
-    return own is not None and limit is not None and own < limit
-
-
-def _behind(at: tuple[int | None, int | None], moment: Moment, start: int | None) -> bool:
-    own, limit = _comparable(at, moment, start)
-    return own is not None and limit is not None and own > limit
-
-
-def _comparable(
-    at: tuple[int | None, int | None], moment: Moment, start: int | None
-) -> tuple[int | None, int | None]:
+def _before(at: Place, moment: Moment, start: Start, *, behind: bool = False) -> bool:
+    """Whether a place is before a moment, or behind it; it is neither where nobody can tell."""
+    own: tuple[int, ...]
+    limit: tuple[int, ...]
     if moment.kind == "frame":
-        return at[0], moment.value
-    if moment.kind == "time":
-        return at[1], moment.value
-    return at[1], None if start is None else start + moment.value
+        if at.frame is None or (moment.file is not None and moment.file not in start.files):
+            return False
+        file = 0 if moment.file is None else start.files.index(moment.file)
+        own, limit = (at.file, at.frame), (file, moment.value)
+    else:
+        begin = start.first_ns if moment.kind == "after" else 0
+        if at.at_ns is None or begin is None:
+            return False
+        own, limit = (at.at_ns,), (begin + moment.value,)
+    return own > limit if behind else own < limit
 
 
 def _fits(patterns: Iterable[str], text: str) -> bool:

@@ -34,10 +34,11 @@ def judge_vantage(capture: int, vantage: Vantage, hidden: int) -> Iterator[dict[
     if vantage.origin == "given":
         yield _detail(
             capture,
-            _finding(
-                "CP020", "The capture contradicts {why}. Nothing is judged as at a member's "
-                "interface.",
-                why=vantage.why,
+            Finding(
+                "CP020", Certainty.LIKELY, "The capture contradicts {why}, unless that host has "
+                "other addresses as well. Nothing is judged as at a member's interface.",
+                system=SYSTEM,
+                facts={"why": vantage.why},
             ),
         )  # fmt: skip
     elif hidden:

@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import HORIZON_NS, Beginning
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, LATEST_NS, Beginning
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import (
     BY_ACK,
@@ -323,7 +323,7 @@ class Judged:
         if not asked and self._nobody_can_have_asked(gap, piece, arrival, newer=newer):
             return Outcome.REORDERED  # A2
         if first is False and last is False:
-            self._older = arrival.first.at_ns - gap.revealed.at_ns > HORIZON_NS
+            self._older = HORIZON_NS < arrival.first.at_ns - gap.revealed.at_ns <= LATEST_NS
             return Outcome.REORDERED  # A3
         if asked:
             return Outcome.RECOVERED  # A4

@@ -17,6 +17,8 @@ from seqaudit.replay.sequence.ranges import Range
 
 #: Within this capturing machines and threads may exchange two frames.
 HORIZON_NS: Final = 20_000_000
+#: No network overtakes by more; a clock that was set forward between two frames does.
+LATEST_NS: Final = 1_000_000_000
 SECOND_NS: Final = 1_000_000_000
 MAX_HOLES: Final = 1_000
 

@@ -88,7 +88,7 @@ MCAST: Final[tuple[Rule, ...]] = (
         "MC011", "reordering",
         "Messages arrived after later ones although nothing was lost.",
         "The gap was filled before anybody can have asked, or by a datagram that is older by its "
-        "IP id than the one that revealed the gap.",
+        "IP id than the one that revealed the gap; proven by IP ids, from 20 ms to 1 s later.",
         "Nothing unless it provokes requests (MC013).",
         "jgroups.md 6, replay/README.md 5"),
     info(

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from seqaudit.cli.main import main
 from seqaudit.cli.options.selection import selection_of
 from seqaudit.cli.output.selection import Moment, Selection
+from tests.pipeline.test_order import records, written
 
 
 def run(*args: object) -> Result:
@@ -42,9 +43,9 @@ def test_a_selection_of_nothing_is_none() -> None:
     [
         (Selection(systems=("unicast*",)), 2, []),
         (Selection(systems=("nakack4",)), 2, ["MC018", "MC009", "MC001", "MC003"]),
-        (Selection(members=("B",)), 1, ["MC001", "MC003"]),
-        (Selection(members=("10.80.0.2",)), 1, ["MC001", "MC003"]),
-        (Selection(members=("10.80.0.1",), systems=("nakack4",)), 1, ["MC018"]),
+        (Selection(members=("B",)), 1, ["MC009", "MC001", "MC003"]),
+        (Selection(members=("10.80.0.2",)), 1, ["MC009", "MC001", "MC003"]),
+        (Selection(members=("10.80.0.1",), systems=("nakack4",)), 1, ["MC018", "MC009"]),
         (Selection(streams=("a1712e9a",)), 1, ["MC001", "MC003"]),
         (Selection(streams=("lab|*",)), 4, ["MC018", "MC001", "MC003"]),
         (Selection(members=("nobody",)), 0, []),
@@ -95,6 +96,24 @@ def test_time_is_a_frame_or_a_moment_or_seconds_from_the_first_frame(report: Any
         assert rules(until)[-1] == "MC001"
 
 
+def test_frames_of_a_capture_of_several_files_are_compared_with_their_file(
+    capture: Path, tmp_path: Path
+) -> None:
+    head, found = records(capture)
+    half = len(found) // 2
+    files = [tmp_path / "x_00001.pcap", tmp_path / "x_00002.pcap"]
+    for path, part in zip(files, (found[:half], found[half:]), strict=True):
+        written(path, head, part)
+    whole = json.loads(run("--one-capture", "--format", "json", *files).stdout)
+    later = [gap for gap in whole["gaps"] if gap["revealed_frame_file"] == 1]
+    assert later and later != whole["gaps"]
+    for moment in (Moment("frame", 1, "x_00002.pcap"), Moment("frame", half + 1)):
+        assert Selection(since=moment).of(whole)["gaps"] == later
+        assert Selection(until=moment).of(whole)["gaps"] == [
+            gap for gap in whole["gaps"] if gap not in later
+        ]
+
+
 def test_totals_and_rules_stay_those_of_all_and_the_reader_is_told(
     report: Any, capture: Path
 ) -> None:
@@ -124,6 +143,7 @@ NOTHING: Any = {
     ("text", "moment"),
     [
         ("102", Moment("frame", 102)),
+        ("ring_00002.pcap:7", Moment("frame", 7, "ring_00002.pcap")),
         ("+12.5", Moment("after", 12_500_000_000)),
         ("+0.000000001s", Moment("after", 1)),
         ("2026-11-20T22:18:45.326482Z", Moment("time", 1_795_213_125_326_482_000)),

@@ -1,5 +1,7 @@
 """What a spoiled capture still proves of unicasts, and in which words: recorded kinds."""
 
+import pytest
+
 from tests.replay.builders import B, Step
 from tests.replay.jgroups.unicast.builders import TICK, Heard, ack, data, heard, request, sync
 
@@ -104,3 +106,18 @@ def test_cp030_numbers_that_follow_one_another_leave_nothing_out() -> None:
     assert "CP030" not in dict(whole.findings())
     exchanged = heard(B, data(1), TICK, ack(1, 4), data(2), TICK, ack(2, 6), ack(1, 5))
     assert "CP030" not in dict(exchanged.findings())
+
+
+@pytest.mark.parametrize(
+    ("late_ms", "certainty"), [(300, "likely"), (700, "proven"), (1_500, "likely"), (30_000, None)]
+)
+def test_lateness_beyond_what_networks_do_may_be_a_clock_that_was_set(
+    late_ms: int, certainty: str | None
+) -> None:
+    story = heard(
+        "B",
+        data(1, ip_id=10), data(3, ip_id=12), late_ms, data(2, ip_id=11), data(4, ip_id=13),
+        ack(4, 1),
+    )  # fmt: skip
+    found = [told for rule, told in story.findings() if rule == "UC030"]
+    assert found == ([] if certainty is None else [certainty])
