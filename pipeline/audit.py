@@ -30,8 +30,7 @@ from seqaudit.decoders.contract.events import EVENTS, Kind
 from seqaudit.decoders.contract.feed_layout import Feed
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network.prints import Seen, prints
-from seqaudit.decoders.stages.registry import DecodeSettings
-from seqaudit.decoders.zenoh import messages as zenoh_messages
+from seqaudit.decoders.stages.registry import READERS, DecodeSettings
 from seqaudit.pipeline import events_file, job
 from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.direct import workers as forked
@@ -634,7 +633,7 @@ class _Job:
             # Why is for the report: a count in it must not make a guess differ from its proof.
             captures.append(CaptureSettings(replace(vantage, why=""), parameters))
         walled = NO_WALL not in os.environ
-        return ReplaySettings(tuple(captures), zenoh_messages.read, walled)
+        return ReplaySettings(tuple(captures), READERS, walled)
 
     def _lanes_of(self, planned: Plan) -> int:
         """What one task decodes, one lane replays in the same stage, without a shuffle."""

@@ -1,11 +1,14 @@
 """Imports point one way, between the top folders and in every folder below them."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 import pytest
+
+from seqaudit.replay.stages.systems import SYSTEMS
 
 ROOT: Final = Path(__file__).parent.parent
 ORDER: Final = ("decoders", "replay", "pipeline", "cli")
@@ -103,3 +106,46 @@ def test_every_folder_has_its_level_and_code(top: str) -> None:
     there = {p.name for p in (ROOT / top).iterdir() if (p / "__init__.py").is_file()}
     assert there == set().union(*LEVELS[top])
     assert all(len(list((ROOT / top / folder).rglob("*.py"))) > 1 for folder in there)
+
+
+#: What knows no system but by its description, and the only file there that names them.
+NO_SYSTEM: Final = ("replay/stages", "pipeline/report")
+REGISTRY: Final = "replay/stages/systems.py"
+FOLDERS: Final = frozenset({"feeds", "jgroups", "mcast", "pgm", "raims", "unicast", "zenoh"})
+#: Words of systems that are words of engines and networks as well.
+PLAIN: Final = frozenset({"feed", "unicast"})
+
+
+def words_of(path: Path) -> Iterator[str]:
+    """Words of a file's names and texts, without those of its docstrings."""
+    tree = ast.parse(path.read_bytes())
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
+    docs = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, documented) and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        texts = [
+            getattr(node, name, None) for name in ("id", "attr", "arg", "name", "module", "value")
+        ]
+        if id(node) not in docs:
+            for text in texts:
+                if isinstance(text, str):
+                    yield from re.split(r"[^a-z0-9]+", text.lower())
+
+
+@pytest.mark.parametrize("folder", NO_SYSTEM)
+def test_the_stages_and_the_report_name_no_system(folder: str) -> None:
+    names = FOLDERS | SYSTEMS.keys()
+    files = [path for path in modules(folder) if path != ROOT / REGISTRY]
+    assert len(files) > 2
+    found = [(path.name, word) for path in files for word in words_of(path) if word in names]
+    assert [pair for pair in found if pair[1] not in PLAIN] == []
+    assert set(words_of(ROOT / REGISTRY)) >= names - PLAIN
+
+
+def test_every_folder_of_a_system_is_registered() -> None:
+    folders = {path.parent.name for path in (ROOT / "replay").rglob("system.py")}
+    assert folders | {"jgroups"} == FOLDERS
+    assert len(SYSTEMS) == len(folders)

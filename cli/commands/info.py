@@ -39,7 +39,7 @@ def command(
     """
     report = audited_whole(captures, at, one_capture, given)
     if shape == "json":
-        from seqaudit.pipeline.report.build import to_json
+        from seqaudit.pipeline.report.json_text import to_json
 
         kept = ("schema", "captures", "unreadable", "members", "rules", "totals")
         emit(to_json({key: report[key] for key in kept}))

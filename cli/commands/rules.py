@@ -27,7 +27,7 @@ def command(words: tuple[str, ...]) -> int:
       seqaudit rules MC001
       seqaudit rules lost-recovered ZN00
     """
-    from seqaudit.replay.stages.rules import RULES
+    from seqaudit.replay.stages.systems import RULES
 
     rules = [rule for _, rule in sorted(RULES.items())]
     if words:

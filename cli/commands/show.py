@@ -51,7 +51,7 @@ def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
 
         report = audited_whole(captures, at, one_capture, given)
         if shape == "json":
-            from seqaudit.pipeline.report.build import to_json
+            from seqaudit.pipeline.report.json_text import to_json
 
             emit(to_json({key: report[key] for key in keys}))
         else:
@@ -103,7 +103,7 @@ def gaps(
 
     report = audited_whole(captures, at, one_capture, given)
     if shape == "json":
-        from seqaudit.pipeline.report.build import to_json
+        from seqaudit.pipeline.report.json_text import to_json
 
         rows = report["gaps"] if number is None else [gap_named(report, number)]
         emit(to_json({"gaps": rows}))
@@ -141,7 +141,7 @@ def recovery(
 
     report = audited_whole(captures, at, one_capture, given)
     if shape == "json":
-        from seqaudit.pipeline.report.build import to_json
+        from seqaudit.pipeline.report.json_text import to_json
 
         emit(to_json({"queries": report["queries"]}))
     else:

@@ -114,7 +114,7 @@ def _value(figure: str, given: Any, where: str) -> int:
 
 
 def _codes(given: Any, where: str) -> tuple[str, ...]:
-    from seqaudit.replay.stages.rules import RULES
+    from seqaudit.replay.stages.systems import RULES
 
     codes = tuple(str(code).upper() for code in _list(given, where))
     for code in codes:

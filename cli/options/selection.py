@@ -89,7 +89,7 @@ def _moment(option: str, text: str | None) -> Moment | None:
 
 
 def _rules(option: str, texts: Iterable[str]) -> tuple[str, ...]:
-    from seqaudit.replay.stages.rules import RULES
+    from seqaudit.replay.stages.systems import RULES
 
     named = [part.strip() for text in texts for part in text.split(",") if part.strip()]
     names = {rule.name for rule in RULES.values()}

@@ -22,7 +22,7 @@ from seqaudit.cli.output.several import names
 from seqaudit.cli.output.table import capture_name, gravest_first, render_rules, render_tables
 from seqaudit.cli.output.text import filter_of, frame_at, safe
 from seqaudit.cli.output.times import TimeStyle, time_formatter
-from seqaudit.replay.stages.rules import RULES
+from seqaudit.replay.stages.systems import RULES
 
 _STYLE: Final = """
 :root { color-scheme: light dark; --ink: #1c2330; --dim: #5d6675; --paper: #ffffff;

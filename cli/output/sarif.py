@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from seqaudit.cli.output.outcomes import Judged, Report, unjudged
 from seqaudit.cli.output.text import filter_of, frame_at, safe
-from seqaudit.replay.stages.rules import RULES
+from seqaudit.replay.stages.systems import RULES
 
 SCHEMA: Final = (
     "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"

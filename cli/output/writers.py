@@ -130,9 +130,9 @@ def _module(name: str) -> Any:
 
 
 def _json(report: Report) -> Iterator[str]:
-    from seqaudit.pipeline.report.build import json_chunks
+    from seqaudit.pipeline.report.json_text import chunks
 
-    yield from json_chunks(report)
+    yield from chunks(dict(report))
 
 
 def _plain_tables(report: Report, shown: Shown) -> Iterator[str]:

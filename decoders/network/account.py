@@ -30,6 +30,9 @@ TTL_ADDRESSES: Final = 64
 PACKET_TYPES: Final = frozenset({113, 276})  # link types that have one: SLL and SLL2
 OUTGOING: Final = 4  # packet type
 
+#: What decoders count by system or by feed, and then by a word.
+COUNTED_BY_NAME: Final = ("messages_by", "feeds")
+
 #: IP protocols by name, as far as an overview wants them.
 PROTOCOLS: Final[Mapping[int, str]] = {
     1: "icmp",

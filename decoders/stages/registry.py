@@ -1,9 +1,8 @@
 """Which decoders there are, and how a datagram finds the one that claims it (CONTRIBUTING.md 2,
 replay/README.md 6).
 
-A system adds one line to ``DECODERS``, and one to ``STREAMS`` if it runs over TCP (``streams``
-says how those are found). ``Dispatcher`` offers datagrams to the decoders in the order
-of that table; the first to claim one has it. ``--decode-as`` and ``--no-decode`` overrule
+A system is one line, ``register``. ``Dispatcher`` offers datagrams to the decoders in the order of
+these lines; the first to claim one has it. ``--decode-as`` and ``--no-decode`` overrule
 recognition: a forced datagram is seen by its decoder alone and is malformed if that refuses it.
 """
 
@@ -30,6 +29,7 @@ from seqaudit.decoders.raims.pgm import PgmDecoder
 from seqaudit.decoders.raims.rv_tcp import RvStreams
 from seqaudit.decoders.raims.tcp import RaimsStreams
 from seqaudit.decoders.tcp.framing import StreamSystem
+from seqaudit.decoders.zenoh import messages as zenoh_messages
 from seqaudit.decoders.zenoh.batches import ZenohDecoder
 from seqaudit.decoders.zenoh.tcp import ZenohStreams
 
@@ -60,21 +60,38 @@ class DatagramDecoder(Protocol):
         """``messages_by``, ``undecoded``, ``sureness`` and what else the system counts."""
 
 
-DECODERS: Final[Mapping[str, Callable[[DecodeSettings], DatagramDecoder]]] = {
-    FEED: FeedDecoder,  # the user has said where they are, so nobody else is asked first
-    "jgroups": JGroupsDecoder,
-    "zenoh": ZenohDecoder,
-    "pgm": PgmDecoder,
-    "raims": RaimsDecoder,
-}
+#: Reads the beginning of a message: its word and its detail; null where it is not enough.
+Read = Callable[[bytes], tuple[str, dict[str, object]] | None]
 
+#: By name, in the order in which they are offered datagrams.
+DECODERS: Final[dict[str, Callable[[DecodeSettings], DatagramDecoder]]] = {}
 #: Systems over TCP (``streams``), in the order in which they are asked.
-STREAMS: Final[Mapping[str, Callable[[DecodeSettings], StreamSystem]]] = {
-    "jgroups": JGroupsStreams,
-    "zenoh": ZenohStreams,
-    "raims": RaimsStreams,
-    "rv": RvStreams,
-}
+STREAMS: Final[dict[str, Callable[[DecodeSettings], StreamSystem]]] = {}
+#: Of systems whose engines put messages together themselves.
+READERS: Final[dict[str, Read]] = {}
+
+
+def register(
+    name: str,
+    datagrams: Callable[[DecodeSettings], DatagramDecoder] | None = None,
+    tcp: Callable[[DecodeSettings], StreamSystem] | None = None,
+    read: Read | None = None,
+) -> None:
+    """Know a system from here on: before anything is decoded."""
+    if datagrams is not None:
+        DECODERS[name] = datagrams
+    if tcp is not None:
+        STREAMS[name] = tcp
+    if read is not None:
+        READERS[name] = read
+
+
+register(FEED, FeedDecoder)  # the user has said where they are, so nobody else is asked first
+register("jgroups", JGroupsDecoder, JGroupsStreams)
+register("zenoh", ZenohDecoder, ZenohStreams, zenoh_messages.read)
+register("pgm", PgmDecoder)
+register("raims", RaimsDecoder, RaimsStreams)
+register("rv", tcp=RvStreams)
 
 Bools = npt.NDArray[np.bool]
 

@@ -1,7 +1,7 @@
 """Protocols over a byte stream: what a system adds so that its TCP connections are decoded.
 
 ``tcp`` puts the bytes of each direction together, in order and once, and knows no protocol. A
-system that runs over TCP is a ``StreamSystem``, one line in ``registry.STREAMS``, of three parts:
+system that runs over TCP is a ``StreamSystem``, named in its line of ``registry``, of three parts:
 
 - ``recognise``: whose stream is this? Asked with the first contiguous bytes of a direction until
   some direction says YES, or all that have spoken say NO.

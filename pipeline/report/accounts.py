@@ -13,6 +13,7 @@ import pyarrow as pa
 from seqaudit.decoders.capture.pieces import merge_interfaces
 from seqaudit.decoders.contract.arrow import equal, filtered
 from seqaudit.decoders.contract.events import FRAME_BITS, Kind
+from seqaudit.decoders.network.account import COUNTED_BY_NAME
 from seqaudit.decoders.network.order import HORIZON_NS
 from seqaudit.decoders.stages.tcp import carrier_digest
 from seqaudit.pipeline.plan import File
@@ -137,11 +138,10 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     without frames.
     """
     ordered = sorted(accounts, key=lambda account: (account["piece"], -account.get("frames", 0)))
-    merged: Account = dict.fromkeys(_SUMS, 0) | {name: {} for name in _COUNTERS}
+    merged: Account = dict.fromkeys(_SUMS, 0)
+    merged |= {name: {} for name in (*_COUNTERS, *COUNTED_BY_NAME)}
     merged["frames_by"] = dict.fromkeys(FRAMES_BY, 0)
     merged |= {
-        "messages_by": {},
-        "feeds": {},
         "path": files[0].shown,
         "files": [f.shown for f in files],
     }
@@ -155,10 +155,9 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
             merged[name] += int(account.get(name) or 0)
         for name in _COUNTERS:
             _add(merged[name], account.get(name) or {})
-        for system, kinds in (account.get("messages_by") or {}).items():
-            _add(merged["messages_by"].setdefault(system, {}), kinds)
-        for feed, counts in (account.get("feeds") or {}).items():
-            _add(merged["feeds"].setdefault(feed, {}), counts)
+        for name in COUNTED_BY_NAME:
+            for word, kinds in (account.get(name) or {}).items():
+                _add(merged[name].setdefault(word, {}), kinds)
         if account.get("tunnels"):
             _add(merged.setdefault("tunnels", {}), account["tunnels"])
         merged["problem"] = merged["problem"] or account.get("problem") or ""

@@ -6,7 +6,7 @@ ranges of seqnos, which are most of a long report's values, are written by one f
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from json.encoder import encode_basestring_ascii
 from typing import Any, Final
@@ -18,6 +18,11 @@ _Shape = tuple[tuple[str, str], ...]
 SHAPES: Final = 1_000
 
 _shapes: Final[dict[tuple[str, tuple[str, ...]], _Shape]] = {}
+
+
+def to_json(report: Mapping[str, Any]) -> str:
+    """The report as ``--format json`` prints it: sorted keys, one value a line, ASCII only."""
+    return "".join(chunks(dict(report)))
 
 
 def chunks(value: Any) -> Iterator[str]:

@@ -49,11 +49,12 @@ class ReplaySettings:
 
     Attributes:
         captures: by their number.
-        read_zenoh: the decoder's reader of network messages. Which pieces are one message depends
-            on the rules for their counter, so the engine puts them together, and knows no bytes.
+        readers: by system, its decoder's reader of messages. Which pieces are one message may
+            depend on the rules for their counter, so the engine puts them together, and knows no
+            bytes.
         walled: what goes wrong in a part is a finding, and the rest goes on; else it is raised.
     """
 
     captures: tuple[CaptureSettings, ...]
-    read_zenoh: Read = unread
+    readers: Mapping[str, Read] = field(default_factory=dict)
     walled: bool = False

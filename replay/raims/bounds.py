@@ -5,7 +5,7 @@ between the two numbers of a loss. A capture at the publisher of a PGM session h
 there the bounds meet. Works on streams and tables as the report has them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ UNBOUNDED: Final = "an unknown number of"
 Row = dict[str, Any]
 
 
-def tighten(streams: list[Row], tables: Mapping[str, Mapping[str, list[Row]]]) -> None:
+def tighten(streams: Sequence[Row], tables: Mapping[str, Sequence[Row]]) -> None:
     """Change ``losses``, ``lost`` and ``lost_upper`` of streams, and the loss table, in place."""
     by_name: dict[tuple[str, str], list[Row]] = {}
     for stream in streams:
@@ -32,7 +32,7 @@ def tighten(streams: list[Row], tables: Mapping[str, Mapping[str, list[Row]]]) -
         for stream in several:
             if stream["losses"] and len(several) > 1:
                 _tighten(stream, [other for other in several if other is not stream])
-    _total(by_name, tables.get("raims", {}).get("loss", []))
+    _total(by_name, tables.get("loss", ()))
 
 
 def restated(detail: Row, streams: Mapping[tuple[int, str], Row]) -> Row:
@@ -82,7 +82,7 @@ def _tighten(stream: Row, others: list[Row]) -> None:
     stream["lost_upper"] = None if None in uppers else sum(uppers)
 
 
-def _tighten_numbered(streams: list[Row]) -> None:
+def _tighten_numbered(streams: Sequence[Row]) -> None:
     """GLSNO: whose the missing numbers are, by a capture that has them."""
     numbered = [s for s in streams if s["system"] == "raims" and s["numbers_by_subject"]]
     for stream in numbered:
@@ -109,7 +109,7 @@ def _holes(seen: RangeSet) -> Iterable[tuple[int, int]]:
     return [(a[1], b[0]) for a, b in pairwise(seen)]
 
 
-def _total(by_name: Mapping[tuple[str, str], list[Row]], table: list[Row]) -> None:
+def _total(by_name: Mapping[tuple[str, str], list[Row]], table: Sequence[Row]) -> None:
     """The loss table's bounds as the sums of its streams."""
     sums: dict[tuple[int, str | None, str], tuple[int | None, int | None]] = {}
     for several in by_name.values():

@@ -4,7 +4,7 @@ Engines count in the int64 with the same 64 bits, which is negative from 2043 on
 publisher and path are plain counters and stay what they are.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from seqaudit.replay.raims.seqno import hexadecimal
@@ -17,7 +17,7 @@ _IN_LISTS: Final = {"begins": ("seqno", "chain"), "time_frames": ("chain",),
 _IN_TABLES: Final = {"convergence": ("seqno",), "notices": ("seqno",)}
 
 
-def print_seqnos(streams: list[Row], tables: Mapping[str, Mapping[str, list[Row]]]) -> None:
+def print_seqnos(streams: Sequence[Row], tables: Mapping[str, Sequence[Row]]) -> None:
     """Change the streams and tables of raims, in place."""
     for stream in streams:
         if stream["system"] != "raims" or stream["numbering"] != "per subject":
@@ -29,7 +29,7 @@ def print_seqnos(streams: list[Row], tables: Mapping[str, Mapping[str, list[Row]
         if stream["delivered"] is not None:
             stream["delivered"] = [[hexadecimal(a), hexadecimal(b)] for a, b in stream["delivered"]]
     for name, keys in _IN_TABLES.items():
-        for row in tables.get("raims", {}).get(name, []):
+        for row in tables.get(name, ()):
             _print(row, keys)
 
 

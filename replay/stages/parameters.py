@@ -1,20 +1,7 @@
 """The registry of parameters: names, and values as users give them (replay/README.md 6)."""
 
-from collections.abc import Mapping
-from typing import Final
-
-from seqaudit.replay.contract.parameters import Parameter, ParameterError, Value, parse_value
-from seqaudit.replay.feeds.parameters import PARAMETERS as FEEDS
-from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS as MCAST
-from seqaudit.replay.jgroups.unicast.parameters import PARAMETERS as UNICAST
-from seqaudit.replay.pgm.parameters import PARAMETERS as PGM
-from seqaudit.replay.raims.config import from_raims_config
-from seqaudit.replay.raims.parameters import PARAMETERS as RAIMS
-from seqaudit.replay.zenoh.parameters import PARAMETERS as ZENOH
-
-PARAMETERS: Final[Mapping[str, Parameter]] = {
-    **MCAST, **UNICAST, **PGM, **RAIMS, **ZENOH, **FEEDS
-}  # fmt: skip
+from seqaudit.replay.contract.parameters import ParameterError, Value, parse_value
+from seqaudit.replay.stages.systems import PARAMETERS, SYSTEMS
 
 
 def parse_parameter(text: str) -> tuple[str, Value]:
@@ -25,7 +12,7 @@ def parse_parameter(text: str) -> tuple[str, Value]:
     """
     name, sign, value = text.partition("=")
     if not sign:
-        raise ParameterError(f"parameter {text!r} is not NAME=VALUE; try mcast.capacity=2048")
+        raise ParameterError(f"parameter {text!r} is not NAME=VALUE; try {'='.join(_example())}")
     return _normal(name.strip()), parse_value(
         PARAMETERS[_normal(name.strip())], value.strip(), "--param"
     )
@@ -48,9 +35,11 @@ def load_parameters(text: str, where: str = "parameter file") -> dict[str, Value
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):
-        raise ParameterError(f"{where}: holds no NAME: VALUE lines; try 'mcast.capacity: 2048'")
-    if isinstance(loaded.get("parameters"), dict):
-        return from_raims_config(loaded["parameters"], where)
+        raise ParameterError(f"{where}: holds no NAME: VALUE lines; try {': '.join(_example())!r}")
+    for system in SYSTEMS.values():
+        for key, read in system.config.items():
+            if isinstance(loaded.get(key), dict):
+                return read(loaded[key], where)
     values: dict[str, Value] = {}
     for key, value in loaded.items():
         entries = (
@@ -75,6 +64,12 @@ def rule_sets(rules: str) -> dict[str, Value]:
             known = rules in parameter.choices
             values[name] = rules if known else rules.removesuffix("-before-sync")
     return values
+
+
+def _example() -> tuple[str, str]:
+    return next(
+        (p.name, str(p.default)) for p in PARAMETERS.values() if p.type is int and p.default
+    )
 
 
 def _normal(name: str, where: str = "--param") -> str:

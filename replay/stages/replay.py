@@ -8,18 +8,20 @@ or differs, at any other event of the stream, and at an event that concerns the 
 (``stream`` null; a stream that ends in "|" concerns all streams it is a prefix of). Runs are handed
 on when they end, so the order over streams does not depend on the cuts either.
 
-Feeds have too many rows for that: their engine takes columns and joins runs where it matters.
+A system with too many rows for that takes columns and joins runs where it matters.
+
+How rows join beyond that, each system says itself (``replay.contract.engine``).
 
 Engines are imported when the first conversation of their system opens: all of them take longer than
 a small audit.
 """
 
-import importlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
-from operator import itemgetter
-from typing import Any, Final
+from operator import attrgetter
+from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -33,6 +35,7 @@ from seqaudit.decoders.contract.events import (
     Flag,
     Kind,
 )
+from seqaudit.replay.contract.engine import COLUMNS, Columns, Joining, Meeting, Opening, Row
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import (
     ACCOUNT,
@@ -44,67 +47,22 @@ from seqaudit.replay.contract.results import (
     to_batch,
 )
 from seqaudit.replay.contract.settings import MEMBER as AT_MEMBER
-from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings
+from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage, unread
 from seqaudit.replay.contract.wall import FAILED, PASSED_ON, failure
-from seqaudit.replay.feeds.rows import FeedRows
-from seqaudit.replay.jgroups import both_ends_findings
-from seqaudit.replay.jgroups.both_ends import Ends, Meeting
+from seqaudit.replay.stages.systems import RULES, SYSTEMS
 
-#: Columns the stage reads, in this order.
-_COLUMNS: Final = (
-    "capture", "frame", "index", "last_frame", "at_ns", "last_at_ns", "system", "conversation",
-    "stream", "source", "destination", "kind", "wire_kind", "seqno", "stop_seqno", "count",
-    "conn_id", "stamp", "flags", "size", "fresh_id", "last_fresh_id", "detail",
-)  # fmt: skip
 _BATCH_ROWS: Final = 2_000
 #: Rows that are Python's at a time.
 _ROWS: Final = 8_192
-#: System whose rows are replayed by columns.
-FEED: Final = "feed"
-#: First word of the conversations that an engine replays, and the engine. It is in the module
-#: ``engine`` of its folder, and what it says is put into words in ``findings`` beside it.
-_ENGINES: Final = {
-    FEED: "FeedEngine",
-    "mcast": "McastEngine",
-    "pgm": "PgmEngine",
-    "raims": "RaimsEngine",
-    "unicast": "UnicastEngine",
-    "zenoh": "ZenohEngine",
-}
-#: The folder of each engine.
-_FOLDERS: Final = {
-    FEED: "feeds",
-    "mcast": "jgroups.mcast",
-    "pgm": "pgm",
-    "raims": "raims",
-    "unicast": "jgroups.unicast",
-    "zenoh": "zenoh",
-}
-#: First letters of the rules that an engine judges.
-_FAMILIES: Final = {
-    FEED: ("FD",),
-    "mcast": ("MC",),
-    "pgm": ("PG",),
-    "raims": ("RA", "PG"),
-    "unicast": ("UC",),
-    "zenoh": ("ZN",),
-}
 #: What is missing in the report if it fails.
 THIS: Final = "the conversation {} in this capture"
 BOTH: Final = "what the captures of both ends of {} say together"
 NOT_JUDGED: Final = f"seqaudit failed here ({FAILED})"
 _RUNS: Final = frozenset({Kind.DATA, Kind.RETRANSMISSION})
-#: Systems whose streams carry others, if their name ends in "|" (``decoders.raims.rows``).
-_LINKS: Final = frozenset({"pgm", "inbox"})
-#: Systems whose streams are named ``LINK|…`` and may come on several links.
-_TWO_LINKS: Final = frozenset({"raims"})
-#: Systems whose streams are named ``PAIR|connection``.
-_CONNECTIONS: Final = frozenset({"unicast3", "unicast4"})
-#: raims messages that say whether a daemon lives: what it sent before comes before them.
-_LIFE_SIGNS: Final = frozenset({"HELO", "HB", "AUTH", "BYE"})
-RAIMS_PAUSE_NS: Final = 1 << 33
-#: Frame and index of a row.
-_POSITION: Final = itemgetter(1, 2)
+_PLAIN: Final = Joining()
+_POSITION: Final = attrgetter("frame", "place")
+#: ``Row._make`` without a call in Python.
+_row: Final[Callable[[Iterable[Any]], Row]] = cast(Any, partial(tuple.__new__, Row))
 
 
 def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Iterator[pa.RecordBatch]:
@@ -116,15 +74,15 @@ def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Itera
         assert batch.schema.names == EVENTS.names, "the replay stage reads the event contract"
         if twice:
             batch = _once(batch, twice)
-        for part, feed in _by_columns(batch):
-            if isinstance(part, FeedRows):
-                conversations.take_many(feed, part)
+        for part, place in _by_columns(batch):
+            if not isinstance(part, pa.RecordBatch):
+                conversations.take_columns(place, part)
                 if len(results) >= _BATCH_ROWS:
                     yield to_batch(results)
                     results.clear()
                 continue
             for row in _rows(part):
-                if row[7] == NO_CONVERSATION:
+                if row.conversation == NO_CONVERSATION:
                     results.append(_pass_on(row))
                 else:
                     conversations.take(row)
@@ -152,15 +110,17 @@ class _Conversations:
         self._state: _Conversation | None = None
         self._failed: tuple[int, str] | None = None  # of which the rest is not replayed
         self._began: tuple[int, int] | None = None  # frame and time of its first row
-        self._meeting = Meeting("")
-        self._told: set[Any] = set()
-        self._several = sum(c.vantage.kind == AT_MEMBER for c in settings.captures) > 1
+        self._name = NO_CONVERSATION  # of all captures of which the meeting is
+        self._first_capture = 0  # of that conversation
+        self._meeting: Meeting | None = None
+        self._told: set[Hashable] = set()
+        self._at_members = sum(c.vantage.kind == AT_MEMBER for c in settings.captures)
 
-    def take(self, row: tuple[Any, ...]) -> None:
+    def take(self, row: Row) -> None:
         """One row of a conversation."""
         state = self._state
-        if state is None or row[7] != state.conversation or row[0] != state.capture:
-            state = self._open(row[0], row[7], (row[1], row[4]))
+        if state is None or row.conversation != state.conversation or row.capture != state.capture:
+            state = self._open(row.capture, row.conversation, (row.frame, row.at_ns))
             if state is None:
                 return
         try:
@@ -168,15 +128,15 @@ class _Conversations:
         except Exception as problem:
             self._fail(problem, state.fed)
 
-    def take_many(self, feed: tuple[int, str], rows: FeedRows) -> None:
+    def take_columns(self, place: tuple[int, str], rows: Columns) -> None:
         """Rows of a conversation that is replayed by columns."""
         state = self._state
-        if state is None or (state.capture, state.conversation) != feed:
-            state = self._open(*feed, rows.first())
+        if state is None or (state.capture, state.conversation) != place:
+            state = self._open(*place, rows.first())
             if state is None:
                 return
         try:
-            state.take_many(rows)
+            state.take_columns(rows)
         except Exception as problem:
             self._fail(problem)
 
@@ -192,19 +152,25 @@ class _Conversations:
         if self._failed == (capture, conversation):
             return None
         self._finish()
-        if self._meeting.conversation != conversation:
+        system = SYSTEMS.get(conversation.partition("|")[0])
+        if self._name != conversation:
             self._meet()
-            self._meeting = Meeting(conversation)
+            self._name, self._first_capture = conversation, capture
+            if system is not None and system.meeting is not None:
+                self._meeting = system.meeting(conversation)
         self._began = began
-        own = self._settings.captures[capture]
-        ends = Ends(capture) if self._several and own.vantage.kind == AT_MEMBER else None
+        own: CaptureSettings = self._settings.captures[capture]
         self._state = _Conversation(
-            capture,
-            conversation,
-            own,
-            unicast=(ends,),
-            mcast=(ends,),
-            zenoh=(self._settings.read_zenoh,),
+            Opening(
+                capture,
+                conversation,
+                own.parameters,
+                own.vantage,
+                self._settings.readers.get(system.name, unread) if system else unread,
+                self._at_members,
+                self._told,
+                self._meeting,
+            )
         )
         return self._state
 
@@ -212,21 +178,21 @@ class _Conversations:
         if self._state is None:
             return
         try:
-            self._results.extend(self._state.finish(self._meeting, self._told))
+            self._results.extend(self._state.finish())
         except Exception as problem:
             self._fail(problem)
         self._state = None
 
     def _meet(self) -> None:
         """What the captures of a conversation say together."""
-        if not self._meeting.captures:
+        meeting, self._meeting = self._meeting, None
+        if meeting is None:
             return
         try:
-            self._results.extend(list(both_ends_findings.results(self._meeting)))
+            self._results.extend(list(meeting.results()))
         except Exception as problem:
             self._raised_in_tests(problem)
-            first = self._meeting.captures[0].capture
-            self._results.append(_failed(first, self._meeting.conversation, problem, BOTH))
+            self._results.append(_failed(self._first_capture, self._name, problem, BOTH))
 
     def _fail(self, problem: Exception, at: tuple[int, int] | None = None) -> None:
         """The open conversation failed: nothing is said of it in this capture but that.
@@ -266,36 +232,43 @@ def _failed(
 
 def _by_columns(
     batch: pa.RecordBatch,
-) -> Iterator[tuple[pa.RecordBatch | FeedRows, tuple[int, str]]]:
+) -> Iterator[tuple[pa.RecordBatch | Columns, tuple[int, str]]]:
     """Parts of a batch, in order: of one (capture, conversation) that is replayed by columns, or
     rows of any others.
     """
-    nobody = (-1, NO_CONVERSATION)
-    feeds = equal(batch.column("system"), FEED)
-    if not true_count(feeds):
-        yield batch, nobody
+    words = batch.column("system")
+    by_columns = np.zeros(len(batch), np.bool_)
+    readers: dict[str, Columns] = {}
+    for system in SYSTEMS.values():
+        if system.columns is not None:
+            own = equal(words, system.name)
+            if true_count(own):
+                by_columns |= own.to_numpy(zero_copy_only=False)
+                readers[system.name] = system.columns(batch)
+    if not readers:
+        yield batch, (-1, NO_CONVERSATION)
         return
     codes = encoded(batch.column("conversation")).indices.to_numpy()
     captures = batch.column("capture").to_numpy()
-    by_columns = feeds.to_numpy(zero_copy_only=False)
     new = by_columns[1:] != by_columns[:-1]
     new |= by_columns[1:] & ((codes[1:] != codes[:-1]) | (captures[1:] != captures[:-1]))
     borders = [0, *(np.flatnonzero(new) + 1).tolist(), len(batch)]
-    rows = FeedRows(batch)
     for start, stop in pairwise(borders):
         if by_columns[start]:
             conversation = batch.column("conversation")[start].as_py()
-            yield rows.part(start, stop), (int(captures[start]), conversation)
+            rows = readers[words[start].as_py()].part(start, stop)
+            yield rows, (int(captures[start]), conversation)
         else:
-            yield batch.slice(start, stop - start), nobody
+            yield batch.slice(start, stop - start), (-1, NO_CONVERSATION)
 
 
-def _rows(batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-    """The rows of a batch, each a tuple of ``_COLUMNS``; a text that repeats is one object, and few
-    rows are objects at a time."""
+def _rows(batch: pa.RecordBatch) -> Iterator[Row]:
+    """The rows of a batch; a text that repeats is one object, and few rows are objects at a
+    time."""
     for start in range(0, len(batch), _ROWS):
         part = batch.slice(start, _ROWS)
-        yield from zip(*(_values(part.column(name)) for name in _COLUMNS), strict=True)
+        columns = (_values(part.column(name)) for name in COLUMNS)
+        yield from map(_row, zip(*columns, strict=True))
 
 
 def _values(column: pa.Array) -> Iterable[Any]:
@@ -307,87 +280,69 @@ def _values(column: pa.Array) -> Iterable[Any]:
     return values
 
 
-def _pass_on(row: tuple[Any, ...]) -> Result:
+def _pass_on(row: Row) -> Result:
     """Rows that no engine replays: accounts of pieces, and problems of the capture."""
-    kind = ACCOUNT if row[11] == Kind.ACCOUNT else PROBLEM
+    kind = ACCOUNT if row.kind == Kind.ACCOUNT else PROBLEM
+    detail = json.loads(row.detail or "{}")
     return Result(
-        row[0],
-        kind,
-        NO_CONVERSATION,
-        row[6],
-        json.loads(row[22] or "{}"),
-        frame=row[1],
-        at_ns=row[4],
+        row.capture, kind, NO_CONVERSATION, row.system, detail, frame=row.frame, at_ns=row.at_ns
     )
 
 
 def load_engines() -> None:
     """Import all engines now: before a fork, once for all processes."""
-    for system in _ENGINES:
-        _findings_of(system)
-
-
-def _findings_of(system: str) -> Any:
-    return importlib.import_module(f"seqaudit.replay.{_FOLDERS[system]}.findings")
+    for name, system in SYSTEMS.items():
+        meeting = None if system.meeting is None else system.meeting(name)
+        system.open(Opening(0, f"{name}|", {}, Vantage(), unread, 0, set(), meeting))
 
 
 class _Conversation:
-    """One conversation of one capture: its open runs and its engine.
+    """One conversation of one capture: its open runs and its engine."""
 
-    Args:
-        also: what the engine of a system takes beyond what all take.
-    """
-
-    def __init__(
-        self, capture: int, conversation: str, settings: CaptureSettings, **also: tuple[Any, ...]
-    ) -> None:
-        self.capture = capture
-        self.conversation = conversation
+    def __init__(self, opening: Opening) -> None:
+        self.capture = opening.capture
+        self.conversation = opening.conversation
         self.fed: tuple[int, int] | None = None  # frame and time of the event replayed last
-        self._system = conversation.partition("|")[0]
-        self._engine: Any = None  # if nothing replays it
-        if self._system in _ENGINES:
-            module = importlib.import_module(f"seqaudit.replay.{_FOLDERS[self._system]}.engine")
-            told = (conversation, settings.parameters, settings.vantage)
-            more = also.get(self._system, ())
-            self._engine = getattr(module, _ENGINES[self._system])(*told, *more)
-        self._takes = getattr(self._engine, "takes", None)  # rows with which nothing happens
-        self._open: dict[str, Any] = {}  # stream -> the row of its open run, a list once joined
+        self._name = opening.conversation.partition("|")[0]
+        self._system = SYSTEMS.get(self._name)
+        self._opened = None if self._system is None else self._system.open(opening)
+        self._takes = None if self._opened is None else self._opened.takes
+        self._joins: Mapping[str, Joining] = {} if self._system is None else self._system.joins
+        self._open: dict[str, Row] = {}  # stream -> its open run
         #: text up to "|" -> the streams that begin so and may have an open run, in a dict for a set
         self._began: dict[str, dict[str, None]] = {}
-        self._links: dict[str, Any] = {}  # stream of a link -> its last row, if it may go on
+        self._links: dict[str, Row | None] = {}  # stream of a link -> its last row, if it may go on
         self._latest: dict[str, str] = {}  # what streams have in common -> the one used last
         self._members: set[tuple[Any, ...]] = set()
         self._last_ns = 0
 
-    def take_many(self, rows: FeedRows) -> None:
+    def take_columns(self, rows: Columns) -> None:
         """Rows of a conversation that is replayed by columns."""
-        assert self._system == FEED, "only feeds are replayed by columns"
-        self._engine.take_rows(rows)
+        assert self._opened is not None and self._opened.take_columns is not None
+        self._opened.take_columns(rows)
 
-    def take(self, row: tuple[Any, ...], results: list[Result]) -> None:
+    def take(self, row: Row, results: list[Result]) -> None:
         """One row of the conversation."""
-        kind, stream = row[11], row[8]
-        if kind == Kind.MEMBER and self._system != "unicast":
-            self._member(row, results)  # of the two copies, one is enough
-        if self._engine is None:
+        kind, stream, system = row.kind, row.stream, self._system
+        if kind == Kind.MEMBER and (system is None or system.members):
+            self._member(row, results)
+        if system is None:
             return
-        self._last_ns = max(self._last_ns, row[5])
-        if self._system == "zenoh":
-            self._feed(row)  # orders its streams against each other itself; runs may be of any size
+        self._last_ns = max(self._last_ns, row.last_at_ns)
+        if system.ordered:
+            self._feed(row)
             return
-        if row[6] in _LINKS and stream is not None and stream.endswith("|"):
-            self._link(row, stream)
+        joining = self._joins.get(row.system, _PLAIN)
+        if joining.carries and stream is not None and stream.endswith("|"):
+            self._link(row, stream, joining)
             return
         if kind in _RUNS and stream is not None:
             run = self._open.get(stream)
             if run is None:
-                self._elsewhere(row[6], stream)
+                self._elsewhere(joining, stream)
                 self._began.setdefault(stream.partition("|")[0], {})[stream] = None
-            elif _follows(run, row):
-                if type(run) is tuple:
-                    run = self._open[stream] = list(run)
-                _join(run, row)
+            elif _follows(run, row, joining):
+                self._open[stream] = _joined(run, row)
                 return
             else:
                 self._feed(run)
@@ -395,61 +350,44 @@ class _Conversation:
             return
         if kind not in UNORDERED_KINDS:
             if stream is not None:
-                self._elsewhere(row[6], stream)
-            self._end_runs(None if row[12] in _LIFE_SIGNS and row[6] == "raims" else stream)
+                self._elsewhere(joining, stream)
+            self._end_runs(None if row.wire_kind in joining.life_signs else stream)
         self._feed(row)
 
-    def _link(self, row: tuple[Any, ...], stream: str) -> None:
+    def _link(self, row: Row, stream: str, joining: Joining) -> None:
         """A packet of a link that carries other streams: at once, as their messages follow it."""
         before = self._links.get(stream)
-        goes_on = row[11] == Kind.DATA and before is not None and _follows(before, row)
+        goes_on = row.kind == Kind.DATA and before is not None and _follows(before, row, joining)
         if not goes_on:
             self._end_runs(stream)
-        self._links[stream] = row if row[11] == Kind.DATA else None
+        self._links[stream] = row if row.kind == Kind.DATA else None
         self._feed(row)
 
-    def _elsewhere(self, system: str, stream: str) -> None:
-        """A run of the same messages on another link ends, or of the pair's other connection: the
-        two are ordered.
-        """
-        if system in _TWO_LINKS:
-            group = stream.partition("|")[2]
-        elif system in _CONNECTIONS:
-            group = stream.rpartition("|")[0]
-        else:
+    def _elsewhere(self, joining: Joining, stream: str) -> None:
+        """A run of another stream of the same group ends: the two are ordered."""
+        group = joining.group(stream)
+        if group is None:
             return
         before = self._latest.get(group)
         self._latest[group] = stream
         if before is not None and before != stream and before in self._open:
             self._feed(self._open.pop(before))
 
-    def finish(self, meeting: Meeting, told: set[Any]) -> list[Result]:
-        """The conversation is over in this capture; what other captures may add is handed on.
-
-        Args:
-            told: what has been said already of rules, for engines of which there are many.
-        """
-        if self._engine is None:
+    def finish(self) -> list[Result]:
+        """The conversation is over in this capture."""
+        if self._opened is None:
             return []
         self._end_runs(None)
-        self._engine.close()
-        ends = getattr(self._engine, "ends", None)
-        if isinstance(ends, Ends):
-            meeting.add(ends)
-        last: Any = told if self._system == FEED else self._last_ns
-        results: list[Result] = _findings_of(self._system).results(self._engine, self.capture, last)
-        return results
+        self._opened.engine.close()
+        return list(self._opened.results(self._last_ns))
 
     def not_judged(self) -> Iterator[Result]:
         """That no rule of its system was judged here."""
-        from seqaudit.replay.stages.rules import RULES
-
+        families = () if self._system is None else self._system.families
         for code in RULES:
-            if code[:2] in _FAMILIES.get(self._system, ()):
+            if code[:2] in families:
                 detail = {"rule": code, "judged": False, "why": NOT_JUDGED}
-                yield Result(
-                    self.capture, JUDGED, self.conversation, self._system, detail, rule=code
-                )
+                yield Result(self.capture, JUDGED, self.conversation, self._name, detail, rule=code)
 
     def _end_runs(self, stream: str | None) -> None:
         if stream is None:
@@ -469,56 +407,60 @@ class _Conversation:
         for run in runs:
             self._feed(run)
 
-    def _feed(self, row: Any) -> None:
-        assert self._engine is not None
-        self.fed = row[1], row[4]
+    def _feed(self, row: Row) -> None:
+        assert self._opened is not None
+        self.fed = row.frame, row.at_ns
         if self._takes is not None and self._takes(row):
             return
-        self._engine.feed(
+        self._opened.engine.feed(
             Event(
-                frame=row[1], index=row[2], last_frame=row[3], at_ns=row[4], last_at_ns=row[5],
-                system=row[6], stream=row[8], source=row[9], destination=row[10],
-                kind=Kind(row[11]), wire_kind=row[12], seqno=row[13], stop_seqno=row[14],
-                count=row[15], conn_id=row[16], stamp=row[17], flags=Flag(row[18]), size=row[19],
-                fresh_id=row[20], last_fresh_id=row[21], detail=row[22],
+                frame=row.frame, index=row.place, last_frame=row.last_frame, at_ns=row.at_ns,
+                last_at_ns=row.last_at_ns, system=row.system, stream=row.stream,
+                source=row.source, destination=row.destination, kind=Kind(row.kind),
+                wire_kind=row.wire_kind, seqno=row.seqno, stop_seqno=row.stop_seqno,
+                count=row.messages, conn_id=row.conn_id, stamp=row.stamp, flags=Flag(row.flags),
+                size=row.size, fresh_id=row.fresh_id, last_fresh_id=row.last_fresh_id,
+                detail=row.detail,
             )
         )  # fmt: skip
 
-    def _member(self, row: tuple[Any, ...], results: list[Result]) -> None:
-        detail = json.loads(row[22] or "{}")
-        key = (row[9], detail.get("address"), detail.get("name"), detail.get("version"))
+    def _member(self, row: Row, results: list[Result]) -> None:
+        detail = json.loads(row.detail or "{}")
+        key = (row.source, detail.get("address"), detail.get("name"), detail.get("version"))
         if key in self._members:
             return
         self._members.add(key)
         results.append(
             Result(
-                self.capture, MEMBER, self.conversation, row[6],
-                {"member": row[9], **detail}, frame=row[1], at_ns=row[4],
+                self.capture, MEMBER, self.conversation, row.system,
+                {"member": row.source, **detail}, frame=row.frame, at_ns=row.at_ns,
             )
         )  # fmt: skip
 
 
-def _follows(run: list[Any], row: tuple[Any, ...]) -> bool:
+def _follows(run: Row, row: Row, joining: Joining) -> bool:
     """Does the row continue the run? Everything an engine looks at must be equal."""
-    return bool(
-        row[13] == run[14]
-        and row[11] == run[11]
-        and row[12] == run[12]
-        and (row[18] ^ run[18]) & ~SHARED == 0
-        and row[9] == run[9]
-        and row[10] == run[10]
-        and row[16] == run[16]
-        and row[6] == run[6]
-        # over such a pause a raims publisher has begun another frame, or been dropped
-        and (row[6] != "raims" or row[4] - run[5] <= RAIMS_PAUSE_NS)
+    return (
+        row.seqno == run.stop_seqno
+        and row.kind == run.kind
+        and row.wire_kind == run.wire_kind
+        and (row.flags ^ run.flags) & ~SHARED == 0
+        and row.source == run.source
+        and row.destination == run.destination
+        and row.conn_id == run.conn_id
+        and row.system == run.system
+        and row.at_ns - run.last_at_ns <= joining.pause_ns
     )
 
 
-def _join(run: list[Any], row: tuple[Any, ...]) -> None:
-    run[3] = row[3]  # last_frame
-    run[5] = row[5]  # last_at_ns
-    run[14] = row[14]  # stop_seqno
-    run[15] += row[15]  # count
-    run[18] &= row[18]  # flags: only SHARED ones differ
-    run[19] += row[19]  # size
-    run[21] = row[21]  # last_fresh_id
+def _joined(run: Row, row: Row) -> Row:
+    """A run and the row that continues it."""
+    return run._replace(
+        last_frame=row.last_frame,
+        last_at_ns=row.last_at_ns,
+        stop_seqno=row.stop_seqno,
+        messages=run.messages + row.messages,
+        flags=run.flags & row.flags,  # only SHARED ones differ
+        size=run.size + row.size,
+        last_fresh_id=row.last_fresh_id,
+    )

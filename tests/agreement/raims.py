@@ -18,7 +18,8 @@ from typing import Any, Final
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.replay.stages.parameters import PARAMETERS, load_parameters
+from seqaudit.replay.stages.parameters import load_parameters
+from seqaudit.replay.stages.systems import PARAMETERS
 from tests.agreement import statements
 from tests.agreement.findings_raims import Happened, finding_figures, read_data
 from tests.agreement.rows import EVERYTHING, Hints, Row

@@ -12,7 +12,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, Final
 
-from seqaudit.replay.stages.rules import RULES
+from seqaudit.replay.stages.systems import RULES
 from tests.agreement.report import to_ranges
 from tests.agreement.rows import Row
 

@@ -8,8 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from seqaudit.cli.main import main
-from seqaudit.replay.stages.parameters import PARAMETERS
-from seqaudit.replay.stages.rules import RULES
+from seqaudit.replay.stages.systems import PARAMETERS, RULES
 
 FIXTURES: Final = Path(__file__).parents[2] / "fixtures"
 CITATION: Final = re.compile(r"\b[\w/-]+\.(?:md|txt)\b|\bdesign \d|\bPIPELINE \d|\(table [A-Z]\d")

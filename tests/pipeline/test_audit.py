@@ -13,7 +13,7 @@ from seqaudit.pipeline import events_file, job
 from seqaudit.pipeline.audit import Options, UnusableError, audit, decode
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.progress import StoppedError
-from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.spark.session import Place, shared
 from seqaudit.replay.contract.settings import ReplaySettings
 

@@ -8,7 +8,7 @@ import pytest
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.spark.session import Place
 from tests.pipeline.test_order import records, written
 

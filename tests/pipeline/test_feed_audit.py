@@ -12,7 +12,7 @@ from seqaudit.cli.main import main
 from seqaudit.cli.options.feeds import feeds_of
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.spark.session import Place
 from tests.decoders.feeds.builders import mold, rtp
 from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp

@@ -14,7 +14,7 @@ from seqaudit.decoders.feeds.files import load_feed, shipped
 from seqaudit.pipeline import events_file
 from seqaudit.pipeline.audit import Options, audit, decode
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.report.json_text import to_json
 from tests.decoders.feeds.builders import mold, rtp
 from tests.decoders.network import builders as p
 

@@ -9,7 +9,7 @@ import pytest
 from seqaudit.cli.options.feeds import feeds_of
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.spark.session import Place
 from tests.pipeline.feed_worlds import NONE, World, differences, draw_world
 

@@ -10,7 +10,7 @@ import pytest
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.rotation import arranged
 
 HEADER = pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1)

@@ -9,9 +9,12 @@ from click.testing import CliRunner, Result
 
 from seqaudit.cli.main import main
 from seqaudit.pipeline.audit import NO_WALL
-from seqaudit.pipeline.report import build
+from seqaudit.pipeline.report import build, captures
+from seqaudit.pipeline.report.findings import finding_row
 from seqaudit.replay.feeds import sessions
 from seqaudit.replay.jgroups.mcast import findings as mcast_findings
+from seqaudit.replay.raims import rv_told
+from seqaudit.replay.raims.compare import RaimsComparison
 
 Report = dict[str, Any]
 
@@ -53,7 +56,7 @@ def test_a_conversation_that_fails_leaves_the_others(
         "message": "'first_frame'",
         "at": failed["exception"]["at"],
     }
-    assert failed["exception"]["at"].startswith("replay.stages.replay:")
+    assert failed["exception"]["at"].startswith("replay.jgroups.compare:")
     unicast = [stream for stream in whole["streams"] if stream["system"].startswith("unicast")]
     assert walled["streams"] == unicast != []
     assert walled["captures"] == whole["captures"]
@@ -67,31 +70,36 @@ def test_a_fault_alone_exits_with_2_and_says_so_in_a_line(
     ended = run(lossy)
     assert ended.exit_code == 2
     assert "a fault of seqaudit kept it from judging 1 of its parts" in ended.stderr
-    assert "KeyError at replay.stages.replay:" in " ".join(ended.stdout.split())
+    assert "KeyError at replay.jgroups.compare:" in " ".join(ended.stdout.split())
     assert run("--exit-zero", lossy).exit_code == 2
 
 
 @pytest.mark.usefixtures("walled")
 @pytest.mark.parametrize(
-    "name", ["_stream", "_finding", "_judged", "_told_of_raims", "feed_sessions.judge"]
+    ("module", "name"),
+    [
+        (build, "_stream"),
+        (build, "finding_row"),
+        (captures, "_judged"),
+        (RaimsComparison, "settle"),
+        (rv_told, "judge"),
+        (sessions, "judge"),
+    ],
 )
 def test_no_part_of_a_report_ends_it(
-    name: str, fixtures: Path, monkeypatch: pytest.MonkeyPatch
+    module: Any, name: str, fixtures: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     capture = fixtures / "raims" / "rv-dataloss-1"
     given = sorted(capture.glob("*.pcap*"))[:2]
     whole = reported(*given)
-    healthy = build._finding
+    healthy = finding_row
 
     def but_for_failures(detail: Report, *others: Any) -> Report:
         if detail["rule"] != "CP099":
             raise KeyError("first_frame")
         return healthy(detail, *others)
 
-    if name == "feed_sessions.judge":
-        monkeypatch.setattr(sessions, "judge", fails)
-    else:
-        monkeypatch.setattr(build, name, but_for_failures if name == "_finding" else fails)
+    monkeypatch.setattr(module, name, but_for_failures if name == "finding_row" else fails)
     walled = reported(*given)
     assert "CP099" in {found["rule"] for found in walled["findings"]}
     assert walled["captures"] == whole["captures"]

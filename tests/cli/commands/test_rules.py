@@ -3,7 +3,7 @@
 from click.testing import CliRunner, Result
 
 from seqaudit.cli.main import main
-from seqaudit.replay.stages.rules import RULES
+from seqaudit.replay.stages.systems import RULES
 
 
 def rules(*words: str) -> Result:

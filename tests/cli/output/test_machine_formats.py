@@ -17,7 +17,7 @@ from seqaudit.cli.main import main
 from seqaudit.cli.output.junit import junit
 from seqaudit.cli.output.page import page
 from seqaudit.cli.output.sarif import sarif, uri
-from seqaudit.replay.stages.rules import RULES
+from seqaudit.replay.stages.systems import RULES
 
 Report = dict[str, Any]
 

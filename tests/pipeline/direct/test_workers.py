@@ -25,7 +25,7 @@ from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.progress import Silent
-from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.replay.contract.results import ACCOUNT, FINDING, GAP, PARAMETER, STREAM
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
 

@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 from seqaudit.decoders.contract.events import FRAME_BITS
 from seqaudit.pipeline.plan import File
 from seqaudit.pipeline.report.accounts import frames_of_splits, merge
-from seqaudit.pipeline.report.build import FILTER_PARTS, FrameNumbers, Names, json_chunks, sort_rows
+from seqaudit.pipeline.report.frames import FILTER_PARTS, FrameNumbers
+from seqaudit.pipeline.report.json_text import chunks as chunks_of
+from seqaudit.pipeline.report.names import Names
+from seqaudit.pipeline.report.order import sort_rows
 
 
 def file(name: str, first_split: int, stop_split: int) -> File:
@@ -156,6 +159,6 @@ def test_resolving_leaves_the_value_as_it_was(frames: FrameNumbers) -> None:
 
 def test_json_in_pieces_is_the_same_json() -> None:
     told = {"b": [1, 2, {"c": None}], "a": "ü", "empty": []}
-    chunks = list(json_chunks(told))
+    chunks = list(chunks_of(told))
     assert len(chunks) > 3
     assert "".join(chunks) == json.dumps(told, sort_keys=True, indent=1)

@@ -12,7 +12,7 @@ from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.report import packed_rows as packed
 from seqaudit.pipeline.report import result_store as held
-from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.report.packed_rows import Packed, kept
 from seqaudit.pipeline.report.result_store import Places
 from tests.bench.generate import Shape, feed_yaml, generate

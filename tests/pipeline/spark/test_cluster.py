@@ -19,7 +19,7 @@ import pytest
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.spark import java
 
 NAMES: Final = ("n4-loss-1/B.pcap", "n4-loss-1/C.pcap")
@@ -27,7 +27,7 @@ AUDIT: Final = """
 import sys
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.spark.session import Place, shared
 place = Place(master=sys.argv[1])
 options = Options(engine="spark", place=place, target_bytes=8_000, lanes=3)

@@ -14,7 +14,7 @@ import pytest
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.spark import session
 from seqaudit.pipeline.spark.session import Place, Session, SessionError, shared
 
@@ -26,7 +26,7 @@ from pathlib import Path
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.processes import runs
-from seqaudit.pipeline.report.build import to_json
+from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.spark import session
 from seqaudit.pipeline.spark.session import Place, SessionError, shared
 

@@ -339,7 +339,7 @@ def test_messages_in_packets_that_nobody_asked_for_are_not_called_lost() -> None
     assert (found["certainty"], found["severity"]) == ("cannot be told", "info")
     assert "lost, or not captured" in found["text"]
     table = {"capture": 0, "observer": stream["receiver"], "bridge": stream["sender"]}
-    raims_bounds.tighten([stream | {"capture": 0}], {"raims": {"loss": [table]}})
+    raims_bounds.tighten([stream | {"capture": 0}], {"loss": [table]})
     assert (table["lost_lower"], table["lost_upper"]) == (None, None)
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from seqaudit.replay.contract.parameters import EngineParameters, Given, ParameterError
 from seqaudit.replay.jgroups.config import from_jgroups_config
-from seqaudit.replay.stages.parameters import PARAMETERS, load_parameters, parse_parameter
+from seqaudit.replay.stages.parameters import load_parameters, parse_parameter
+from seqaudit.replay.stages.systems import PARAMETERS
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ def test_a_parameter_is_name_and_value(text: str, expected: tuple[str, int | str
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("mcast.capacity", ["'mcast.capacity'", "NAME=VALUE", "try mcast.capacity=2048"]),
+        ("mcast.capacity", ["'mcast.capacity'", "NAME=VALUE", "try mcast.xmit_interval_ms=500"]),
         ("mcast.size=3", ["'mcast.size'", "there are", "mcast.capacity"]),
         ("mcast.capacity=many", ["--param", "mcast.capacity", "messages", "'many'"]),
         ("mcast.capacity=-1", ["--param", "mcast.capacity", "'-1'"]),
@@ -59,7 +60,7 @@ def test_a_parameter_file_is_nested_or_flat() -> None:
     ("text", "words"),
     [
         ("mcast: [", ["p.yaml", "line", "not YAML"]),
-        ("- mcast.capacity\n", ["p.yaml", "NAME: VALUE", "'mcast.capacity: 2048'"]),
+        ("- mcast.capacity\n", ["p.yaml", "NAME: VALUE", "'mcast.xmit_interval_ms: 500'"]),
         ("just words", ["p.yaml", "NAME: VALUE"]),
         ("mcast:\n  size: 3\n", ["p.yaml", "'mcast.size'", "there are"]),
         ("mcast.capacity: [1, 2]\n", ["p.yaml", "mcast.capacity", "'[1, 2]'"]),

@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import EVENTS, NO_CONVERSATION, Flag, Kind
+from seqaudit.replay.contract.engine import COLUMNS, Joining
+from seqaudit.replay.contract.engine import Row as EventRow
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import RESULTS
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
@@ -180,14 +182,13 @@ def test_of_a_joined_run_only_what_holds_for_all_of_it_is_kept() -> None:
         story: list[Step] = [
             replace(data(seqno, first=False), flags=flag) for seqno, flag in enumerate(how, 1)
         ]
-        run, *others = [list(row_of(event).values()) for event in dated(story)]
-        names = list(EVENTS.names)
-        rows = [[dict(zip(names, row, strict=True))[c] for c in stage._COLUMNS]
-                for row in (run, *others)]  # fmt: skip
-        for row in rows[1:]:
-            assert stage._follows(rows[0], tuple(row))
-            stage._join(rows[0], tuple(row))
-        return Flag(rows[0][18])
+        run, *others = [
+            EventRow(*(row_of(event)[name] for name in COLUMNS)) for event in dated(story)
+        ]
+        for row in others:
+            assert stage._follows(run, row, Joining())
+            run = stage._joined(run, row)
+        return Flag(run.flags)
 
     listed, alone = Flag.LISTED, Flag.ALONE
     assert flags(listed, listed) == Flag.LISTED

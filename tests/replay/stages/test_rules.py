@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from seqaudit.replay.contract.finding import Severity
-from seqaudit.replay.stages.rules import RULES
+from seqaudit.replay.stages.systems import RULES
 
 ROOT = Path(__file__).parents[3]
 FAMILIES = ("CP", "PG", "RA", "UC", "MC", "ZN", "FD")

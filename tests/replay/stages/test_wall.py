@@ -12,7 +12,7 @@ from seqaudit.replay.jgroups import both_ends_findings
 from seqaudit.replay.jgroups.mcast import findings as mcast_findings
 from seqaudit.replay.jgroups.mcast.engine import McastEngine
 from seqaudit.replay.stages import replay as stage
-from seqaudit.replay.stages.rules import RULES
+from seqaudit.replay.stages.systems import RULES
 from tests.replay.builders import ack, dated, highest, msg
 from tests.replay.jgroups.unicast.builders import data
 from tests.replay.stages.test_replay import AT_A, AT_B, Row, batches, row_of

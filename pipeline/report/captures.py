@@ -1,0 +1,108 @@
+"""Captures as the report has them, what is found about each, and what each is worth."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from seqaudit.pipeline.plan import File
+from seqaudit.pipeline.report.accounts import Account, frames_of_splits, merge
+from seqaudit.pipeline.report.names import Names
+from seqaudit.pipeline.report.packed_rows import Section
+from seqaudit.replay.captures import findings as capture_rules
+from seqaudit.replay.captures.doubts import spans_of
+from seqaudit.replay.contract.engine import Extent
+from seqaudit.replay.contract.settings import Vantage
+from seqaudit.replay.contract.wall import Wall
+from seqaudit.replay.contract.worth import MISSING, Worth
+
+Row = dict[str, Any]
+
+#: What of an account findings are made of, and no row.
+_NOT_SHOWN: Final = frozenset({"ends", "order", "twice", "of_no_system"})
+
+
+class Accounts:
+    """Accounts of pieces, brought together a capture at a time.
+
+    Attributes:
+        frames: of each split.
+        extents: first and last time of each capture.
+        moved: see ``FrameNumbers``.
+        worth: of captures with stretches of doubt; holes: what tells that they lack something.
+        findings: details of findings about captures, in their order.
+    """
+
+    def __init__(self, files: Sequence[Sequence[File]], wall: Wall) -> None:
+        self._files = files
+        self._wall = wall
+        self.frames: dict[int, int] = {}
+        self.extents: list[Extent] = []
+        self.moved: dict[int, int] = {}
+        self.worth: dict[int, Worth] = {}
+        self.holes: dict[int, str] = {}
+        self._findings = Section()
+
+    @property
+    def findings(self) -> Sequence[Row]:
+        return self._findings.rows()
+
+    def merged(self, rows: Iterable[Row]) -> Iterator[Account]:
+        """One account of each capture, from ACCOUNT rows by capture."""
+        groups = groupby(rows, key=lambda row: int(row["capture"]))
+        at, own = next(groups, (-1, iter(())))
+        for number, files in enumerate(self._files):
+            pieces: list[Account] = []
+            if at == number:
+                pieces = [row["detail"] for row in own]
+                at, own = next(groups, (-1, iter(())))
+            self.frames |= frames_of_splits(pieces)
+            account = merge(pieces, files)
+            self.extents.append((account["first_ns"], account["last_ns"]))
+            self.moved |= account["order"]["moved"]
+            doubts = spans_of(account)
+            if doubts:
+                self.worth[number] = Worth(doubts)
+            if lacking := [span.why for span in doubts if span.doubt in MISSING]:
+                self.holes[number] = lacking[0]
+            judged = self._wall.part("the capture itself", _judged, number, account, capture=number)
+            for detail in judged or []:
+                self._findings.append(detail)
+            yield account
+
+
+def _judged(capture: int, account: Account) -> list[Row]:
+    return list(capture_rules.judge(capture, account))
+
+
+def capture_row(
+    number: int, account: Account, files: Sequence[File], vantage: Vantage, called: Names
+) -> Row:
+    """A capture as the report has it."""
+    member = called.member_at(number, vantage.address)
+    capture = {key: value for key, value in account.items() if key not in _NOT_SHOWN}
+    formats = sorted({file.container for file in files})
+    compressions = sorted({file.compression for file in files if file.compression})
+    return capture | {
+        "capture": number,
+        "format": "+".join(formats),
+        "compression": "+".join(compressions) or None,
+        "vantage": {
+            "kind": vantage.kind,
+            "address": vantage.address,
+            "member": member,
+            "name": called.of(member),
+            "origin": vantage.origin,
+            "why": vantage.why,
+        },
+        "drops": _drops(account["interfaces"]),
+    }
+
+
+def _drops(interfaces: Iterable[Row]) -> Row | None:
+    """Packets that the capture itself lost, by who counted them; null if nobody did."""
+    counted: dict[str, int] = {}
+    for interface in interfaces:
+        for key, value in interface.items():
+            if key.endswith(("drop", "drops")) and value is not None:
+                counted[key] = counted.get(key, 0) + int(value)
+    return counted or None

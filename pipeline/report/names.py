@@ -1,0 +1,82 @@
+"""What members are called, and who was seen."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from seqaudit.pipeline.report.packed_rows import kept
+from seqaudit.pipeline.report.vantage import ip_of_endpoint
+
+Row = dict[str, Any]
+
+#: Characters of a UUID shown where nobody knows a name.
+SHORT: Final = 8
+
+
+class Names:
+    """What members are called: ``--names``, then the wire's own names, then a short UUID."""
+
+    def __init__(self, given: Mapping[str, str], members: Iterable[Row]) -> None:
+        self._names: dict[str, str] = {}
+        self._addresses: dict[tuple[int, str], str] = {}
+        for member in members:
+            address = ip_of_endpoint(str(member.get("address") or ""))
+            name = given.get(member["member"]) or given.get(str(address)) or member.get("name")
+            if name:
+                self._names.setdefault(member["member"], str(name))
+            if address is not None:
+                self._addresses.setdefault((member["capture"], address), member["member"])
+        self._names |= given
+
+    def of(self, identity: str | None) -> str | None:
+        """The name of a member; null for null."""
+        if identity is None:
+            return None
+        known = self._names.get(identity)
+        if known is not None:
+            return known
+        return identity[:SHORT] if len(identity) > SHORT and "-" in identity else identity
+
+    def member_at(self, capture: int, address: str | None) -> str | None:
+        """The member that a capture has seen at an IP address; null if none."""
+        return None if address is None else self._addresses.get((capture, address))
+
+
+def members_of(rows: Iterable[Row]) -> Iterator[Row]:
+    """Members in the order in which they were seen, each fact once."""
+    for capture, own in groupby(rows, key=lambda row: int(row["capture"])):
+        for row in sorted(own, key=lambda row: row["frame"] or 0):
+            yield row["detail"] | {"capture": capture}
+
+
+def members_listed(members: Iterable[Row], called: Names) -> Sequence[Row]:
+    """One entry a member and capture, with all addresses and versions it was seen with.
+
+    Args:
+        members: by capture.
+    """
+    return kept(
+        member
+        for _, own in groupby(members, key=lambda member: int(member["capture"]))
+        for member in _members_of_capture(own, called)
+    )
+
+
+def _members_of_capture(members: Iterable[Row], called: Names) -> list[Row]:
+    listed: dict[tuple[int, str], Row] = {}
+    for member in members:
+        key = (member["capture"], member["member"])
+        entry = listed.setdefault(
+            key,
+            {
+                "capture": member["capture"],
+                "member": member["member"],
+                "name": called.of(member["member"]),
+                "addresses": [],
+                "versions": [],
+            },
+        )
+        for one, several in (("address", "addresses"), ("version", "versions")):
+            if member.get(one) and member[one] not in entry[several]:
+                entry[several] = sorted([*entry[several], member[one]])
+    return [listed[key] for key in sorted(listed)]

@@ -1,0 +1,22 @@
+"""Rows in a total order."""
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+Row = dict[str, Any]
+
+#: What a row says, to order it by what nothing else tells apart.
+text_of: Final[Callable[[object], str]] = json.JSONEncoder(sort_keys=True).encode
+
+
+def sort_rows(rows: list[Row], key: Callable[[Row], tuple[Any, ...]]) -> None:
+    """Sort by a key, and rows of the same key by their text, which takes longer to make."""
+    rows.sort(key=key)
+    keys = [key(row) for row in rows]
+    begin = 0
+    for stop in range(1, len(rows) + 1):
+        if stop == len(rows) or keys[stop] != keys[begin]:
+            if stop - begin > 1:
+                rows[begin:stop] = sorted(rows[begin:stop], key=text_of)
+            begin = stop

@@ -1,0 +1,39 @@
+"""Texts of findings with their facts in place."""
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from seqaudit.pipeline.report.names import Names
+
+
+def shown_fact(key: str, value: Any, called: Names) -> str:
+    """A fact as a text says it: a member by its name."""
+    if key.endswith("_member"):
+        return called.of(value) or "?"
+    return "?" if value is None else str(value)
+
+
+def filled(text: str, facts: Mapping[str, str]) -> str:
+    """A text with its ``{facts}``; anything else in braces is left as it is.
+
+    ``{count:message}`` is "1 message" or "2 messages"; ``{count|was|were}`` chooses likewise.
+    """
+
+    def fact(found: re.Match[str]) -> str:
+        value = facts.get(found[1])
+        if value is None:
+            return found[0]
+        if found[2]:
+            return f"{value} {found[2] if value == '1' else _plural(found[2])}"
+        if found[3] is not None:
+            return found[3] if value == "1" else found[4]
+        return value
+
+    return re.sub(r"\{(\w+)(?::([\w -]+)|\|([^|{}]*)\|([^|{}]*))?\}", fact, text)
+
+
+def _plural(word: str) -> str:
+    if word.endswith("y"):
+        return f"{word[:-1]}ies"
+    return f"{word}es" if word.endswith(("ch", "s", "x")) else f"{word}s"

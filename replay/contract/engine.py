@@ -1,0 +1,267 @@
+"""What a system is to the replay: an engine, a comparison, and what it says of itself
+(replay/README.md 2).
+
+A system is described once, by a ``System`` in its folder, and registered by one line in
+``replay.stages.systems``. The stage and the report know no more of it than stands here.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple, Protocol, Self
+
+import pyarrow as pa
+
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.parameters import Given, Parameter, Value
+from seqaudit.replay.contract.results import Result
+from seqaudit.replay.contract.rule import Rule
+from seqaudit.replay.contract.settings import Read, Vantage
+
+#: A detail of a result, or a row of the report.
+Detail = dict[str, Any]
+
+#: First and last time of a capture; null without frames.
+Extent = tuple[int | None, int | None]
+
+
+class Row(NamedTuple):
+    """A row of EVENTS as the stage has it, or a run joined of several.
+
+    Attributes:
+        place: the column ``index``, which is a method of tuples.
+        messages: the column ``count``, likewise.
+    """
+
+    capture: int
+    frame: int
+    place: int
+    last_frame: int
+    at_ns: int
+    last_at_ns: int
+    system: str
+    conversation: str
+    stream: str | None
+    source: str | None
+    destination: str | None
+    kind: int
+    wire_kind: str
+    seqno: int | None
+    stop_seqno: int | None
+    messages: int
+    conn_id: int | None
+    stamp: int | None
+    flags: int
+    size: int
+    fresh_id: int | None
+    last_fresh_id: int | None
+    detail: str | None
+
+
+#: The columns of EVENTS that a row holds.
+COLUMNS: Final = tuple(
+    {"place": "index", "messages": "count"}.get(name, name) for name in Row._fields
+)
+
+
+class Engine(Protocol):
+    """Replays one conversation of one capture. No file, clock, thread or printing inside: time
+    comes with the events."""
+
+    def feed(self, event: Event) -> None:
+        """One event, in the order of the capture."""
+
+    def close(self) -> None:
+        """Nothing follows."""
+
+
+class Columns(Protocol):
+    """Rows of a batch as columns, for a system that has too many for events."""
+
+    def part(self, start: int, stop: int) -> Self:
+        """Some of them, all of one conversation."""
+
+    def first(self) -> tuple[int, int]:
+        """Frame and time of the first."""
+
+
+class Meeting(Protocol):
+    """What the captures of one conversation say together. Engines of that system write into it."""
+
+    def results(self) -> Iterable[Result]:
+        """All of them were replayed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """A conversation that begins in a capture.
+
+    Attributes:
+        read: of the system's decoder, for messages that the engine itself puts together.
+        at_members: how many captures of the job were taken at a member's own interface.
+        told: what conversations of this replay have said of rules and parameters; grows.
+        meeting: of this conversation; null for systems without.
+    """
+
+    capture: int
+    conversation: str
+    parameters: Mapping[str, Given]
+    vantage: Vantage
+    read: Read
+    at_members: int
+    told: set[Hashable]
+    meeting: Meeting | None
+
+
+class Opened(NamedTuple):
+    """A conversation that is being replayed.
+
+    Attributes:
+        results: what there is to say when it is over; takes the time of the last row.
+        takes: does what a row with which nothing happens does, without an event of it; false:
+            the row has to be fed.
+        take_columns: rows of a system that is replayed by columns.
+    """
+
+    engine: Engine
+    results: Callable[[int], Iterable[Result]]
+    takes: Callable[[Row], bool] | None = None
+    take_columns: Callable[[Columns], None] | None = None
+
+
+def not_grouped(_: str) -> None:
+    """No stream has anything in common with another."""
+
+
+#: A pause that nothing ends: longer than any two times are apart.
+NO_PAUSE: Final = 1 << 65
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """How rows of one word in the column ``system`` become runs.
+
+    Attributes:
+        carries: streams whose names end in "|" carry others: their rows are fed at once.
+        group: what a stream has in common with others that it is ordered against: a run of one
+            ends where another goes on; null: nothing.
+        life_signs: wire kinds before which all runs end, as they say whether a member lives.
+        pause_ns: a run ends where the next row is later than this.
+    """
+
+    carries: bool = False
+    group: Callable[[str], str | None] = not_grouped
+    life_signs: frozenset[str] = frozenset()
+    pause_ns: int = NO_PAUSE
+
+
+class Replayed(NamedTuple):
+    """A whole replay, as a comparison may ask it.
+
+    Attributes:
+        extents: of each capture.
+        holes: captures that are known to lack something, and what tells it.
+        rows: of the comparison's systems, of a kind of results: ``capture``, ``system``,
+            ``stream``, ``detail`` and the others; frames are still of the job.
+    """
+
+    extents: Sequence[Extent]
+    holes: Mapping[int, str]
+    rows: Callable[[str], Iterator[Detail]]
+
+
+class Compared(NamedTuple):
+    """What streams or captures together say.
+
+    Attributes:
+        findings: details, each with its ``capture`` and ``stream``.
+        judged: rows of JUDGED: ``rule``, ``capture``, ``conversation``, ``detail``.
+        together: rule to the (capture, conversation) that it was judged on as well.
+        holes: captures that are shown to lack something, and what tells it.
+    """
+
+    findings: Sequence[Detail] = ()
+    judged: Sequence[Detail] = ()
+    together: Mapping[str, set[tuple[int, str]]] = {}
+    holes: Mapping[int, str] = {}
+
+
+class Comparison(Protocol):
+    """Judges several streams or captures together: one object for each report, of all systems that
+    name it.
+
+    A system inherits from it and says what it has to say.
+
+    Attributes:
+        reads_first: ``figures`` rest on all streams: these are read twice.
+        changes: ``settle`` and ``print_numbers`` change rows: these are held as objects.
+    """
+
+    reads_first: bool = False
+    changes: bool = False
+
+    def note(self, capture: int, stream: str, row: Detail) -> None:
+        """The detail of a STREAM row, as its engine gave it."""
+
+    def figures(self) -> Mapping[tuple[int, str], Detail]:
+        """(capture, stream) to figures that rest on other streams."""
+        return {}
+
+    def settle(self, streams: Sequence[Detail], tables: Mapping[str, Sequence[Detail]]) -> None:
+        """Change figures of the report's streams, of all systems, and tables by each other."""
+
+    def print_numbers(
+        self, streams: Sequence[Detail], tables: Mapping[str, Sequence[Detail]]
+    ) -> None:
+        """Write numbers in streams and tables as users read them; ``settle`` needs them plain."""
+
+    def restated(self, finding: Detail) -> Detail:
+        """A finding by what was settled."""
+        return finding
+
+    def judge(self, replayed: Replayed) -> Compared:
+        """What all that was noted says."""
+        return Compared()
+
+    def both_ends(self, row: Detail, replayed: Replayed) -> Detail:
+        """The detail of a BOTH_ENDS row, once everything is judged."""
+        return row
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """What a system says of itself.
+
+    Attributes:
+        name: first word of its conversations, and of its parameters.
+        open: a new conversation; imports the engine.
+        rules: its own.
+        families: first letters of the rules that its engine judges.
+        parameters: by full name.
+        joins: word in the column ``system`` of its conversations' rows to how they become runs;
+            others are joined plainly.
+        ordered: orders its streams against each other itself, whatever size runs have.
+        members: names of members in its conversations are listed; a system that shares its
+            members with another leaves that to it.
+        columns: of a batch, for a system that is replayed by columns.
+        meeting: made for each of its conversations.
+        comparison: made for each report.
+        pairs: its table that counts what a receiver of both gets of two streams of kind "line"
+            that carry the same.
+        config: key of a parameter file to what reads what stands below it; takes the file's name.
+    """
+
+    name: str
+    open: Callable[[Opening], Opened]
+    rules: Sequence[Rule]
+    families: tuple[str, ...]
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    joins: Mapping[str, Joining] = field(default_factory=dict)
+    ordered: bool = False
+    members: bool = True
+    columns: Callable[[pa.RecordBatch], Columns] | None = None
+    meeting: Callable[[str], Meeting] | None = None
+    comparison: Callable[[], Comparison] | None = None
+    pairs: str | None = None
+    config: Mapping[str, Callable[[Mapping[Any, Any], str], dict[str, Value]]] = field(
+        default_factory=dict
+    )

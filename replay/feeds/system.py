@@ -1,0 +1,49 @@
+"""Feeds as the replay stage and the report know them."""
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from seqaudit.replay.contract.engine import Columns, Opened, Opening, System
+from seqaudit.replay.feeds.compare import FeedComparison
+from seqaudit.replay.feeds.parameters import PARAMETERS
+from seqaudit.replay.feeds.rules import FEED as RULES
+
+if TYPE_CHECKING:
+    from seqaudit.replay.feeds.rows import FeedRows
+
+
+def _open(told: Opening) -> Opened:
+    from seqaudit.replay.feeds import findings
+    from seqaudit.replay.feeds.engine import FeedEngine
+    from seqaudit.replay.feeds.rows import FeedRows
+
+    engine = FeedEngine(told.conversation, told.parameters, told.vantage)
+
+    def take(rows: Columns) -> None:
+        assert isinstance(rows, FeedRows), "as _columns made them"
+        engine.take_rows(rows)
+
+    return Opened(
+        engine,
+        lambda _: findings.results(engine, told.capture, told.told),
+        take_columns=take,
+    )
+
+
+def _columns(batch: pa.RecordBatch) -> "FeedRows":
+    from seqaudit.replay.feeds.rows import FeedRows
+
+    return FeedRows(batch)
+
+
+FEEDS: Final = System(
+    "feed",
+    _open,
+    RULES,
+    ("FD",),
+    PARAMETERS,
+    columns=_columns,
+    comparison=FeedComparison,
+    pairs="lines",
+)

@@ -1,0 +1,23 @@
+"""MCAST as the replay stage and the report know it."""
+
+from functools import partial
+from typing import Final
+
+from seqaudit.replay.contract.engine import Opened, Opening, System
+from seqaudit.replay.jgroups.compare import BothEnds, EndsMeeting, ends_of, met
+from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
+from seqaudit.replay.jgroups.mcast.rules import MCAST as RULES
+
+
+def _open(told: Opening) -> Opened:
+    from seqaudit.replay.jgroups.mcast import findings
+    from seqaudit.replay.jgroups.mcast.engine import McastEngine
+
+    ends = ends_of(told)
+    engine = McastEngine(told.conversation, told.parameters, told.vantage, ends)
+    return Opened(engine, met(told, ends, partial(findings.results, engine, told.capture)))
+
+
+MCAST: Final = System(
+    "mcast", _open, RULES, ("MC",), PARAMETERS, meeting=EndsMeeting, comparison=BothEnds
+)

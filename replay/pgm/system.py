@@ -1,0 +1,21 @@
+"""PGM as the replay stage and the report know it."""
+
+from functools import partial
+from typing import Final
+
+from seqaudit.replay.contract.engine import Joining, Opened, Opening, System
+from seqaudit.replay.pgm.parameters import PARAMETERS
+from seqaudit.replay.pgm.rules import PGM as RULES
+
+NAME: Final = "pgm"
+
+
+def _open(told: Opening) -> Opened:
+    from seqaudit.replay.pgm import findings
+    from seqaudit.replay.pgm.engine import PgmEngine
+
+    engine = PgmEngine(told.conversation, told.parameters, told.vantage)
+    return Opened(engine, partial(findings.results, engine, told.capture), engine.takes)
+
+
+PGM: Final = System(NAME, _open, RULES, ("PG",), PARAMETERS, joins={NAME: Joining(carries=True)})

@@ -1,0 +1,39 @@
+"""What several captures of raims say together, for the report."""
+
+from collections.abc import Mapping, Sequence
+from itertools import chain
+
+from seqaudit.replay.contract.engine import Compared, Comparison, Detail, Replayed
+from seqaudit.replay.contract.results import TABLE
+from seqaudit.replay.raims import bounds, seqno_text
+
+
+class RaimsComparison(Comparison):
+    """Losses bounded by other captures, and what applications were told of them."""
+
+    changes = True
+
+    def __init__(self) -> None:
+        self._settled: dict[tuple[int, str], Detail] = {}
+
+    def settle(self, streams: Sequence[Detail], tables: Mapping[str, Sequence[Detail]]) -> None:
+        own = [stream for stream in streams if stream["system"] == "raims"]
+        self._settled = {(stream["capture"], stream["id"]): stream for stream in own}
+        bounds.tighten(own, tables)
+
+    def print_numbers(
+        self, streams: Sequence[Detail], tables: Mapping[str, Sequence[Detail]]
+    ) -> None:
+        seqno_text.print_seqnos(streams, tables)
+
+    def restated(self, finding: Detail) -> Detail:
+        return bounds.restated(finding, self._settled) if self._settled else finding
+
+    def judge(self, replayed: Replayed) -> Compared:
+        tables = ((row["capture"], row["detail"]) for row in replayed.rows(TABLE))
+        first = next(tables, None)
+        if first is None:
+            return Compared()
+        from seqaudit.replay.raims import rv_told  # long to import
+
+        return Compared(*rv_told.judge(chain([first], tables)))

@@ -1,0 +1,104 @@
+"""What several streams and captures say together, of all systems: for one report."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+from seqaudit.replay.contract.engine import Compared, Comparison, Detail, Extent, Replayed
+from seqaudit.replay.contract.wall import Wall
+from seqaudit.replay.stages.systems import SYSTEMS
+
+#: Rows of results, of a kind.
+Rows = Callable[[str], Iterator[Detail]]
+
+
+class Comparisons:
+    """The comparison of each system that has one.
+
+    Args:
+        present: systems that have streams or tables.
+        wall: one that fails leaves the others.
+    """
+
+    def __init__(self, present: Iterable[str], wall: Wall) -> None:
+        self._present = frozenset(present)
+        self._wall = wall
+        self._replayed: dict[str, Replayed] = {}
+        made: dict[Callable[[], Comparison], Comparison] = {}
+        self._all: dict[str, Comparison] = {
+            name: made.setdefault(system.comparison, system.comparison())
+            for name, system in SYSTEMS.items()
+            if system.comparison is not None
+        }
+        self._each = {own: [n for n in self._all if self._all[n] is own] for own in made.values()}
+        self.changed = frozenset(
+            name for name in self._present if name in self._all and self._all[name].changes
+        )
+
+    def note(self, row: Detail) -> None:
+        """A STREAM row goes by."""
+        comparison = self._all.get(system_of(row))
+        if comparison is not None:
+            comparison.note(row["capture"], row["stream"], row["detail"])
+
+    def reads_first(self) -> bool:
+        """Do figures rest on all streams?"""
+        return any(self._all[name].reads_first for name in self._present & self._all.keys())
+
+    def figures(self) -> dict[tuple[int, str], Detail]:
+        """(capture, stream) to figures that rest on other streams."""
+        found: dict[tuple[int, str], Detail] = {}
+        for own, names in self._each.items():
+            found.update(self._wall.part(_together(names), own.figures) or {})
+        return found
+
+    def settle(
+        self, streams: Sequence[Detail], tables: Mapping[str, Mapping[str, Sequence[Detail]]]
+    ) -> None:
+        """Change the rows of systems in ``changed`` by each other."""
+        for name in sorted(self.changed):
+            own = self._all[name]
+            for change in (own.settle, own.print_numbers):
+                self._wall.part(_together([name]), change, streams, tables.get(name, {}))
+
+    def restated(self, finding: Detail) -> Detail:
+        """A finding by what was settled."""
+        for name in self.changed:
+            finding = self._all[name].restated(finding)
+        return finding
+
+    def judge(self, extents: Sequence[Extent], holes: dict[int, str], rows: Rows) -> list[Compared]:
+        """What each says.
+
+        Args:
+            extents: of each capture.
+            holes: captures that lack something, and what tells it; grows.
+            rows: of a kind of results, of all systems.
+        """
+        found = []
+        for own, names in self._each.items():
+            replayed = Replayed(extents, holes, _of(names, rows))
+            part = self._wall.part(_together(names), own.judge, replayed)
+            if part is not None:
+                holes |= part.holes
+                found.append(part)
+            for name in names:
+                self._replayed[name] = replayed
+        return found
+
+    def both_ends(self, row: Detail) -> Detail:
+        """The detail of a BOTH_ENDS row, once everything is judged."""
+        name = system_of(row)
+        return self._all[name].both_ends(row["detail"], self._replayed[name])
+
+
+def _together(names: Sequence[str]) -> str:
+    return f"what streams of {' and '.join(names)} say together"
+
+
+def _of(names: Sequence[str], rows: Rows) -> Rows:
+    return lambda kind: (row for row in rows(kind) if system_of(row) in names)
+
+
+def system_of(row: Detail) -> str:
+    """The system that replayed a row's conversation."""
+    name: str = row["conversation"]
+    return name.partition("|")[0]

@@ -1,0 +1,22 @@
+"""zenoh as the replay stage and the report know it."""
+
+from functools import partial
+from typing import Final
+
+from seqaudit.replay.contract.engine import Opened, Opening, System
+from seqaudit.replay.zenoh.compare import ZenohComparison
+from seqaudit.replay.zenoh.parameters import PARAMETERS
+from seqaudit.replay.zenoh.rules import ZENOH as RULES
+
+
+def _open(told: Opening) -> Opened:
+    from seqaudit.replay.zenoh import findings
+    from seqaudit.replay.zenoh.engine import ZenohEngine
+
+    engine = ZenohEngine(told.conversation, told.parameters, told.vantage, told.read)
+    return Opened(engine, partial(findings.results, engine, told.capture))
+
+
+ZENOH: Final = System(
+    "zenoh", _open, RULES, ("ZN",), PARAMETERS, ordered=True, comparison=ZenohComparison
+)
