@@ -10,7 +10,7 @@ nothing, and numbers of 16 bits or less may hide a whole turn.
 from collections.abc import Iterable
 from typing import Final
 
-from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.gaps import Gap, Mark
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.engine import Jump, Source
 from seqaudit.replay.zenoh.hops import HopCounter, Stretch
@@ -134,6 +134,18 @@ def unanswered(query: Query, finals: Iterable[HopCounter]) -> bool:
         return False
     stretches = [c.stretch_over(query.asked.frame, query.asked.frame) for c in finals]
     return any(s is not None and s.end.at_ns >= query.deadline_ns for s in stretches)
+
+
+def not_asked_for(gap: Gap, queries: Iterable[Query]) -> Had | None:
+    """A gap that its subscriber did not ask for, though it asked for something above it later."""
+    if gap.before is None:
+        return None
+    open_then = False
+    for query in sorted(queries, key=lambda query: query.asked):
+        if query.asked > gap.revealed and query.first is not None and query.first >= gap.stop:
+            return Had(gap.first, gap.stop, query, gap.before, open_then)
+        open_then |= query.ended is None or query.ended >= gap.before
+    return None
 
 
 def had(hole: Had) -> bool:

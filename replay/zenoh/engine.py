@@ -85,6 +85,8 @@ NEAR: Final = 1 << 17
 WIDE: Final = 0x0FFF_FFFF
 #: End of the name of a source that is numbered in attachments (zenoh.md 9.7).
 ROS: Final = "/ros"
+#: End of the key expression of a subscriber to heartbeats (zenoh.md 9.1).
+HEARTBEATS: Final = "/@adv/pub/**"
 BLOCK: Final = 8  # bit D of the QoS extension (zenoh.md 4)
 
 #: What a declaration is known by: its id, and to a group its key expression.
@@ -140,7 +142,6 @@ class Source:
     heard: int | None = None
     first: Mark | None = None
     last: Mark | None = None
-    has_cache: bool = False
     hop: Hop | None = None  # of its last accepted live sample
     mixed: bool = False  # its samples use several counters
     jumps: list[Jump] = field(default_factory=list)
@@ -218,6 +219,8 @@ class ZenohEngine:
         self.subscribers: dict[tuple[str, str | None, str], Subscriber] = {}
         self.ended: list[tuple[tuple[str, str | None, str], Subscriber]] = []
         self._unsubscribed: dict[tuple[str, str], Mark] = {}  # endpoint, key expression
+        #: Endpoint and key expression of subscribers that recover: they subscribe to heartbeats.
+        self.recovering: set[tuple[str, str]] = set()
         self.lanes: dict[int, Lanes] = {}  # of subscribers, which live as long as the engine
         self.queries: list[Query] = []
         self.unlisted_queries = 0
@@ -745,6 +748,9 @@ class ZenohEngine:
                 retention_ns=self.parameters.value("retention_ms") * 1_000_000,
                 kept=lambda: source.source in self._tokens.get(source.sender, {}).values(),
             )
+            found.recovers = lambda: (
+                not self.multicast and (source.receiver, subject) in self.recovering
+            )
             before = [one.until for known, one in self.ended if known == identity]
             if before:
                 found.life, found.since = len(before) + 1, max(before)
@@ -799,7 +805,7 @@ class ZenohEngine:
 
     def _cached(self, source: Source) -> bool:
         """Whether a cache of this source is declared at the sender's side, or has answered."""
-        if source.replies or source.has_cache:
+        if source.replies:
             return True
         caches = self._cached_at.get(source.sender)
         if caches is None:
@@ -902,6 +908,9 @@ class ZenohEngine:
                 declared[name] = self.keys.resolve(sender, receiver, detail["key"])
                 if what == "subscriber":
                     self._unsubscribed.pop((sender, declared[name]), None)
+                    of, heartbeats, _ = declared[name].partition(HEARTBEATS)
+                    if heartbeats:
+                        self.recovering.add((sender, of))
                 if what == "subscriber" and self.multicast and self._listens_here(sender):
                     self._subscribes_now(declared[name])
         elif what in ("token", "u_token"):

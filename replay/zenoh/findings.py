@@ -511,7 +511,7 @@ class _Zenoh(Reporter):
             yield from self._missed_by_some(stream, source, subscriber)
             yield from self._tail(stream, source, subscriber)
         if role == "receiver" and engine.world is None:
-            yield from self._not_captured(stream, subscriber, gaps)
+            yield from self._not_captured(stream, subscriber, gaps, mine)
         yield from self._document_findings(stream, source, subscriber)
         still_open = [gap for gap in gaps if Outcome.GONE in gap.parts]
         if still_open:
@@ -585,11 +585,19 @@ class _Zenoh(Reporter):
             )  # fmt: skip
 
     def _not_captured(
-        self, stream: Stream, subscriber: Subscriber, gaps: list[Gap]
+        self, stream: Stream, subscriber: Subscriber, gaps: list[Gap], mine: list[Query]
     ) -> Iterator[Finding]:
         """What the subscriber had, or may have had, and the capture does not hold."""
+        passed = {
+            gap.first: hole
+            for gap in gaps
+            if gap.parts.keys() == {Outcome.UNASKED}
+            and (hole := certificates.not_asked_for(gap, mine)) is not None
+            and certificates.had(hole)
+        }
+        found = [*subscriber.had, *passed.values()]
         for sure in (True, False):
-            holes = [hole for hole in subscriber.had if certificates.had(hole) is sure]
+            holes = [hole for hole in found if certificates.had(hole) is sure]
             if holes:
                 yield self.make(
                     stream, "CP007", ORDERED if sure else LIKELY,
@@ -603,13 +611,13 @@ class _Zenoh(Reporter):
                               for h in holes[:MAX_EVIDENCE]],
                     facts={"count": sum(hole.stop - hole.first for hole in holes)},
                 )  # fmt: skip
-        unasked = [gap for gap in gaps if Outcome.UNASKED in gap.parts]
+        unasked = [gap for gap in gaps if Outcome.UNASKED in gap.parts and gap.first not in passed]
         if unasked:
             yield self.gap_finding(
                 stream, "CP007", unasked, parts_of(unasked, Outcome.UNASKED),
                 "{count:sample} of {sender_member} {count|is|are} not in this capture, and no "
-                "request of {receiver_member} for {count|it|them} either, which asks at other "
-                "gaps: it had {count|it|them} and the capture missed {count|it|them}, or the "
+                "request of {receiver_member} for {count|it|them} either, which asks for what it "
+                "misses: it had {count|it|them} and the capture missed {count|it|them}, or the "
                 "capture missed the request; whether {count|it was|they were} lost cannot be "
                 "told.",
                 claim=UNDECIDABLE,

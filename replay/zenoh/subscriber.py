@@ -214,6 +214,8 @@ class Subscriber:
         self.heard: int | None = None  # highest sn that a heartbeat told
         self.heard_at: Mark | None = None
         self.asked_at_all = False
+        #: Whether its declarations say that it asks for what it misses.
+        self.recovers: Callable[[], bool] = lambda: False
         self.learns = True  # what never asks, and lets many gaps pass, has no recovery
         self.at_once = AtOnce()
         self.first_at: Mark | None = None
@@ -342,7 +344,7 @@ class Subscriber:
         """The capture is over."""
         if self.waiting is not None:
             self.flush(self.waiting, None)
-        if self.asked_at_all:
+        if self.asked_at_all or self.recovers():
             self._would_have_asked()
         elif self.learns and self.at_once.count >= MANY_GAPS:
             self._went_on_at_once()

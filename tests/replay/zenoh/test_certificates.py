@@ -238,3 +238,22 @@ def test_what_a_session_begins_behind_was_lost_while_there_was_none() -> None:
     found = resumed(uncaptured(WideSession(), 5))  # or it came here and is not in the capture
     assert said(found, "ZN022") == []
     assert [seqnos for _, seqnos in said(found, "ZN002")] == [[[5, 5]]]
+
+
+def test_a_subscriber_to_heartbeats_asks_and_had_what_it_did_not_ask_for() -> None:
+    for suffix, rule in (("/@adv/pub/**", "CP007"), ("/other", "ZN002")):
+        session = WideSession()
+        session.subscriber(z.declare(2, 2, 1, suffix, own=False))
+        found = uncaptured(session.put(0), 1).put(2).wait(3.0).put(3).played()[1]
+        assert said(found, rule) != []
+        assert {r.rule for r in found if r.rule in ("CP007", "ZN002") and r.kind == FINDING} == {
+            rule
+        }
+
+
+def test_what_a_subscriber_passed_over_before_it_asked_for_something_above_it_had() -> None:
+    session = WideSession()
+    session.subscriber(z.declare(2, 2, 1, "/@adv/pub/**", own=False))
+    uncaptured(session.put(0), 1).put(2).wait(3.0).put(3).lose().put(5).ask(1, "_sn=4..")
+    found = answered(session, 1, 4, 5).played()[1]
+    assert said(found, "CP007") == [("proven", [[1, 1]])]
