@@ -776,7 +776,7 @@ class ZenohEngine:
                 return Cause.LATE
             if self._cut(since_ns, since_ns + self._grace_ns):
                 return Cause.CUT  # a query may have been among it
-            if not self.multicast and self.session_starts and not self._cached(source):
+            if not self.multicast and self.session_starts and not self.has_cache(source):
                 return Cause.NO_CACHE
             return Cause.NOT_ASKED
         until = query.deadline_ns if query.ended is None else query.ended.at_ns
@@ -794,7 +794,7 @@ class ZenohEngine:
         if query.reply_gap:  # what is newer than a reply was in the cache with it
             held = bool(query.replied) and first >= query.replied.first()
             return Cause.REPLY_LOST if held else Cause.REPLY_OR_EVICTED
-        if not query.replies and not self._cached(source):
+        if not query.replies and not self.has_cache(source):
             return Cause.NO_CACHE
         return Cause.EMPTY
 
@@ -803,7 +803,7 @@ class ZenohEngine:
         place = bisect_left(self._cuts, start_ns)
         return place < len(self._cuts) and self._cuts[place] <= stop_ns
 
-    def _cached(self, source: Source) -> bool:
+    def has_cache(self, source: Source) -> bool:
         """Whether a cache of this source is declared at the sender's side, or has answered."""
         if source.replies:
             return True

@@ -22,7 +22,7 @@ from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Gap, Outcome, between
 from seqaudit.replay.sequence.ranges import Range, RangeSet, inclusive
 from seqaudit.replay.zenoh import certificates
-from seqaudit.replay.zenoh.engine import Source, Unnumbered, ZenohEngine
+from seqaudit.replay.zenoh.engine import ROS, Source, Unnumbered, ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.keys import UNRESOLVED
 from seqaudit.replay.zenoh.legs import LINK_RULES
@@ -82,9 +82,14 @@ NO_LOSS: Final = frozenset({Outcome.REORDERED, Outcome.UNCAPTURED, Outcome.UNASK
 #: What a subscriber had, missed and got back, which nobody sees where its samples leave.
 UNSEEN_AT_SENDER: Final = (
     "delivered", "misses", "reordered", "recovered", "unrecovered", "open", "not_captured", "lost",
-    "lost_seqnos", "unrecovered_seqnos", "repeats", "longest_wait_ns",
+    "lost_seqnos", "unrecovered_seqnos", "repeats", "longest_wait_ns", "held_max",
 )  # fmt: skip
 
+#: Why other subscribers of a node are not told of.
+ONE_DECLARATION: Final = (
+    "a node declares a key expression once, however many subscribers it has there: whether one "
+    "without recovery missed what another got back is on no wire"
+)
 #: Why nothing is said about delivery where the capture does not hold all bytes.
 CUT_OFF: Final = "samples may be among what the snap length cut off"
 
@@ -354,6 +359,7 @@ class _Zenoh(Reporter):
             },
             "unknown": {},
         }
+        self._endpoints(row, source, subscriber)
         if not engine.session_starts:
             row["unknown"]["earlier_seqnos"] = BEGAN_LATER
         if subscriber is None:
@@ -417,7 +423,31 @@ class _Zenoh(Reporter):
                 {"delivered": inclusive(lane.delivery.ranges), "misses": _misses(lane)}
                 for lane in lanes
             ]
+            if not lanes and counts[Outcome.RECOVERED]:
+                row["subscribers"] = None
+                row["unknown"]["subscribers"] = ONE_DECLARATION
         return row
+
+    def _endpoints(
+        self, row: dict[str, Any], source: Source, subscriber: Subscriber | None
+    ) -> None:
+        """What kind of publisher and subscriber these are, and what they keep.
+
+        ``publisher``: "classic" numbers nothing, "advanced" does, "ros" in attachments. ``cache``:
+        "answered", "declared" or "none"; null: the session was under way before the capture.
+        ``subscriber_recovers``: it asked, or declared that it does; false: it let gaps pass and
+        never asked; null: nothing shows. ``held_max``, ``queries_max``: most samples that it held
+        back, and most queries that it had open, at a time.
+        """
+        row["publisher"] = "ros" if source.source.endswith(ROS) else "advanced"
+        row["cache"] = "answered" if source.replies else None
+        if row["cache"] is None and self.engine.session_starts:
+            row["cache"] = "declared" if self.engine.has_cache(source) else "none"
+        row |= dict.fromkeys(("subscriber_recovers", "held_max", "queries_max"))
+        if subscriber is not None:
+            row["subscriber_recovers"] = subscriber.recovery_shown()
+            row["held_max"] = max((wait.count for wait in subscriber.waits), default=0)
+            row["queries_max"] = subscriber.queries_max
 
     def _in_document(self, row: dict[str, Any], subscriber: Subscriber) -> None:
         """What the document's machine would have done with what came here."""
@@ -1034,6 +1064,7 @@ class _Zenoh(Reporter):
             STREAM,
             {
                 "kind": "samples without SourceInfo",
+                "publisher": "classic",
                 "leg": self.conversation,
                 "transport": self.engine.transport,
                 "source": None,

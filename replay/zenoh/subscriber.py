@@ -214,6 +214,7 @@ class Subscriber:
         self.heard: int | None = None  # highest sn that a heartbeat told
         self.heard_at: Mark | None = None
         self.asked_at_all = False
+        self.queries_max = 0  # most of them open at a time
         #: Whether its declarations say that it asks for what it misses.
         self.recovers: Callable[[], bool] = lambda: False
         self.learns = True  # what never asks, and lets many gaps pass, has no recovery
@@ -232,6 +233,12 @@ class Subscriber:
         self._cause = cause
         self._delivered_at: Mark | None = None
         self._filling: Query | None = None
+
+    def recovery_shown(self) -> bool | None:
+        """Whether it asks for what it misses; null if nothing shows that it does, or does not."""
+        if self.asked_at_all or self.recovers():
+            return True
+        return False if self.learns and self.at_once.count >= MANY_GAPS else None
 
     def lived_at(self, frame: int) -> bool:
         """Whether it was declared when this frame passed."""
@@ -301,6 +308,7 @@ class Subscriber:
         query.quiet = query.sort is Sort.PERIODIC and self.calm
         self.asked_at_all = True
         self.queries.append(query)
+        self.queries_max = max(self.queries_max, len(self.queries))
         self.waiting = None
         if self.tracker is not None:
             stop = self.tracker.known_stop if query.last is None else query.last + 1

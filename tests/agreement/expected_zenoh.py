@@ -52,9 +52,13 @@ def recovered(happened: Happened) -> bool | None:
 
 
 def missed(happened: Happened) -> bool | None:
-    """A subscriber was told of a miss; null where its samples fell between two sessions."""
-    if not any(life.misses for life in happened.lives):
+    """A subscriber was told of a miss; null where its samples fell between two sessions, or where
+    it is not seen behind another one."""
+    told = [life for life in happened.lives if life.misses]
+    if not told:
         return False
+    if all(happened.behind_another(life) for life in told):
+        return None
     return None if BETWEEN_SESSIONS in _not_carried(happened) else True
 
 

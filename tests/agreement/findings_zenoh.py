@@ -16,8 +16,8 @@ from tests.agreement.expected_zenoh import (
 )
 from tests.agreement.happened_zenoh import Identity, Life, matches, numbers, to_ranges
 from tests.agreement.rows import Row
-from tests.agreement.zenoh_delivered import why_unknown
-from tests.agreement.zenoh_report import Part
+from tests.agreement.zenoh_delivered import says_that_others_are_unseen, streams_of, why_unknown
+from tests.agreement.zenoh_report import ONE_DECLARATION, Part
 
 GRAVE = ("warning", "error")
 
@@ -45,7 +45,10 @@ def _errors(part: Part, file: str) -> Iterator[Row]:
     """
     happened = part.happened
     fired = {f["rule"] for f in of_zenoh(part.findings(file)) if f["severity"] == "error"}
-    due = any(life.misses and why_unknown(part, file, life) is None for life in happened.lives)
+    lives = [
+        life for life in happened.lives if life.misses and why_unknown(part, file, life) is None
+    ]
+    due = bool(lives)
     known = {MISSED, UNNOTICED}
     known |= {FIRST_LOST} if first_lost(happened) else set()
     known |= {BEGAN_AGAIN} if began_again(happened) else set()
@@ -53,7 +56,16 @@ def _errors(part: Part, file: str) -> Iterator[Row]:
     if missed(happened) is None:
         known.add(BETWEEN_SESSIONS)
         ours = ours or (due and BETWEEN_SESSIONS in fired)
-    yield part.row(file, f"{MISSED} fires", ours, due)
+    unseen = due and all(
+        happened.behind_another(life)
+        and any(
+            says_that_others_are_unseen(streams_of(part, file, life, source))
+            for source in happened.identities
+        )
+        for life in lives
+    )
+    stated = None if unseen and not ours else ours
+    yield part.row(file, f"{MISSED} fires", stated, due, ONE_DECLARATION if unseen else None)
     tail = happened.both_ends and any(
         happened.tail_lost(file, life, source)
         for life in happened.lives

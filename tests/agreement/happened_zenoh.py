@@ -439,6 +439,14 @@ class Happened:
         published = [one["sn"] for one in self.published(source) if one["t"] <= max(arrived)]
         return {"evicted"} if sn in published[:-depth] else {"reply lost"}
 
+    def behind_another(self, life: Life) -> bool:
+        """Whether a subscriber without recovery shares node and key expression with one that has
+        it: declared once, and what the other is sent says nothing of this one."""
+        return "rec" not in life.options and any(
+            "rec" in other.options and (other.zid, other.key) == (life.zid, life.key)
+            for other in self.lives
+        )
+
     @property
     def both_ends(self) -> bool:
         """Whether the links on both sides of the path were captured."""

@@ -75,7 +75,9 @@ def test_every_figure_of_all_recordings_agrees() -> None:
 def test_recordings_of_other_kinds_are_compared() -> None:
     agreement = agreement_of(OTHER_KINDS)
     assert agreement.scenarios == 12
-    assert agreement.count("equal") >= OTHERS_EQUAL, differences(agreement)
+    assert differences(agreement) == []
+    assert agreement.count("equal") >= OTHERS_EQUAL
+    assert agreement.unknown_by[zenoh_report.ONE_DECLARATION] > 0
 
 
 def test_what_is_expected_does_not_depend_on_what_a_recording_is_called(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tests.agreement.zenoh_report import (
     NO_NUMBERS,
     NO_SUCCESSOR,
     NOT_HERE,
+    ONE_DECLARATION,
     Part,
     Stream,
     stated,
@@ -46,7 +47,7 @@ def why_unknown(part: Part, file: str, life: Life) -> str | None:
     return CUT if part.happened.cut(file) else None
 
 
-def _streams(part: Part, file: str, life: Life, source: Identity) -> list[Stream]:
+def streams_of(part: Part, file: str, life: Life, source: Identity) -> list[Stream]:
     """Streams of a source to a subscriber; to a group there is no one receiver."""
     return [
         stream
@@ -65,7 +66,7 @@ def _of_source(
     happened = part.happened
     life = group[0]
     why = why_unknown(part, file, life)
-    streams = _streams(part, file, life, source)
+    streams = streams_of(part, file, life, source)
     if happened.on_another_host(file, life):
         return  # the group's other members are on other hosts, and in other captures
     given = sorted(_given(happened, file, one, source) for one in group)
@@ -130,14 +131,21 @@ def _compare_given(
         # one stream may hold several subscribers, or each life has a stream of its own
         lives = [(_joined(s["delivered"]), [m["nb"] for m in s["misses"]]) for s in streams]
         ours = each or (sorted(lives) if sorted(lives) == given else [joined])
-        yield part.row(file, f"{name} subscribers told apart", ours, given)
+        told = None if says_that_others_are_unseen(streams) else ours
+        yield part.row(file, f"{name} subscribers told apart", told, given, ONE_DECLARATION)
+
+
+def says_that_others_are_unseen(streams: Sequence[Stream]) -> bool:
+    """Whether a report says that a node may have subscribers that no frame shows."""
+    said = {stream["unknown"].get("subscribers") for stream in streams}
+    return said == {ONE_DECLARATION}
 
 
 def _told_apart(streams: Sequence[Stream]) -> list[Given]:
     return sorted(
         (one["delivered"], [miss["nb"] for miss in one["misses"]])
         for stream in streams
-        for one in stream["subscribers"]
+        for one in stream["subscribers"] or ()
     )
 
 

@@ -16,6 +16,7 @@ from tests.agreement.rows import Row
 #: 4).
 NOT_HERE: Final = "what is delivered is visible at the subscriber's interface only (zenoh.md 11)"
 BEGAN_LATER: Final = zenoh_findings.BEGAN_LATER
+ONE_DECLARATION: Final = zenoh_findings.ONE_DECLARATION
 CUT: Final = "samples were cut off by snap length"
 NO_NUMBERS: Final = "samples carry no SourceInfo"
 NO_SUCCESSOR: Final = "nothing at this leg says that later samples exist"

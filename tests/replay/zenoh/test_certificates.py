@@ -257,3 +257,25 @@ def test_what_a_subscriber_passed_over_before_it_asked_for_something_above_it_ha
     uncaptured(session.put(0), 1).put(2).wait(3.0).put(3).lose().put(5).ask(1, "_sn=4..")
     found = answered(session, 1, 4, 5).played()[1]
     assert said(found, "CP007") == [("proven", [[1, 1]])]
+
+
+def test_a_row_says_what_kind_its_ends_are_and_what_they_keep() -> None:
+    session = WideSession().put(0).lose().put(2, 3).ask(1, "_sn=1..")
+    row = stream(answered(session, 1, 1, 2, 3).put(4).played()[1])
+    figures = ("publisher", "cache", "subscriber_recovers", "held_max", "queries_max")
+    assert [row[figure] for figure in figures] == ["advanced", "answered", True, 2, 1]
+    row = stream(WideSession().put(0, 2, 4, 6, 8).played()[1])
+    assert [row[figure] for figure in figures] == ["advanced", "declared", False, 0, 0]
+    row = stream(WideSession().put(0, 1).played()[1])
+    assert row["subscriber_recovers"] is None
+    session = WideSession().publisher(z.push(z.put(None), 1))
+    assert stream(session.played()[1], "samples without SourceInfo")["publisher"] == "classic"
+
+
+def test_of_what_one_subscriber_got_back_another_may_have_been_told_as_missed() -> None:
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    row = stream(answered(session, 1, 1, 2).put(3).played()[1])
+    assert row["subscribers"] is None
+    assert row["unknown"]["subscribers"].startswith("a node declares a key expression once")
+    row = stream(WideSession().put(0, 1).played()[1])
+    assert (row["subscribers"], row["unknown"]) == ([], {})
