@@ -42,6 +42,10 @@ COMMANDS: Final = {
         "seqaudit.cli.commands.show",
         "Show one thing of an audit: gaps, streams, connections, rules, recovery, loss.",
     ),
+    "diff": (
+        "seqaudit.cli.commands.diff",
+        "Compare a good run with a bad one: what changed, what matters first.",
+    ),
     "slice": (
         "seqaudit.cli.commands.slice",
         "Write the frames that show a gap or a finding, with comments, for Wireshark.",

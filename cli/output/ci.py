@@ -61,8 +61,8 @@ def fingerprints(report: Report) -> list[str]:
         key = (
             finding["rule"],
             finding["system"],
-            _lasting(stream.get("sender_name")),
-            _lasting(stream.get("receiver_name")),
+            lasting(stream.get("sender_name")),
+            lasting(stream.get("receiver_name")),
             stream.get("subject") or stream.get("key") or stream.get("feed"),
         )
         seen[key] = seen.get(key, 0) + 1
@@ -71,7 +71,7 @@ def fingerprints(report: Report) -> list[str]:
     return found
 
 
-def _lasting(name: Any) -> str | None:
+def lasting(name: Any) -> str | None:
     """A name that somebody gave; null for an identity of random digits."""
     if name is None or (len(str(name)) >= 8 and set(str(name)) <= _HEX):
         return None

@@ -24,7 +24,7 @@ def markdown(report: Report, limit: int) -> Iterator[str]:
     """
     most = min(limit or _MOST, _MOST)
     for line in verdict(report):
-        yield f"**{_plain(line)}**\n\n"
+        yield f"**{plain(line)}**\n\n"
     paths = {capture["capture"]: capture["path"] for capture in report["captures"]}
     findings = sorted(report["findings"], key=lambda f: SEVERITIES.index(f["severity"]))
     if findings:
@@ -59,13 +59,13 @@ def _stream(stream: Mapping[str, Any]) -> Sequence[str]:
 def _table(header: Sequence[str], rows: Iterable[Sequence[str]], more: int) -> Iterator[str]:
     yield f"| {' | '.join(header)} |\n|{'---|' * len(header)}\n"
     for row in rows:
-        yield f"| {' | '.join(_plain(cell) for cell in row)} |\n"
+        yield f"| {' | '.join(plain(cell) for cell in row)} |\n"
     if more > 0:
         yield f"\n… and {more:,} more\n"
     yield "\n"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text that Markdown and HTML leave as it is."""
     written = safe(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_{}\[\]#|~@])", r"\\\1", written)

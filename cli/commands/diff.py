@@ -1,0 +1,138 @@
+"""``seqaudit diff``: what changed from a good run to a bad one."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from seqaudit.cli.exit_codes import ExitCode
+from seqaudit.cli.options.budget import read_budget
+from seqaudit.cli.options.captures import (
+    format_option,
+    judging_options,
+    limit_option,
+    reading_options,
+)
+from seqaudit.cli.options.paths import expanded
+from seqaudit.cli.output.differences import Change, differences, is_worse
+from seqaudit.cli.output.outcomes import Report
+from seqaudit.cli.output.terminal import emit, emit_all, render
+from seqaudit.cli.output.text import safe
+from seqaudit.cli.run import audited_whole
+
+SCHEMA: Final = "seqaudit/diff/1"
+_REPORT: Final = "seqaudit/report/1"
+
+
+@click.command("diff")
+@reading_options
+@judging_options
+@click.option(
+    "--budget",
+    "budget_file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="YAML file as for seqaudit check: lines that were kept and are exceeded count as worse.",
+)
+@format_option("Tables for people, JSON for programs, or Markdown.", ["markdown"])
+@limit_option(10)
+def command(
+    captures: tuple[str, ...],
+    at: tuple[str, ...],
+    one_capture: bool | None,
+    budget_file: str | None,
+    shape: str,
+    limit: int,
+    **given: Any,
+) -> int:
+    """Compare two runs: GOOD and BAD are captures, folders of captures, or JSON reports.
+
+    What got worse and matters comes first, then what changed by system, stream and rule. Streams
+    are matched by system, role, names and subject, so another recording of the same test matches.
+    Recovery times count as changed from twice and 10 ms on.
+
+    \b
+    Examples:
+      seqaudit diff monday.pcap tuesday.pcap
+      seqaudit diff good.json bad.json --format markdown
+
+    \b
+    Exit codes: 0 nothing that matters is worse; 1 more messages lost or unrecovered, more errors or
+    warnings, or a budget line exceeded that was kept; 2 one of them could not be judged.
+    """
+    from seqaudit.cli.commands.audit import tell_unjudged
+
+    if len(captures) != 2:
+        raise click.UsageError(f"diff takes two runs, GOOD and BAD; {len(captures)} given")
+    budget = None if budget_file is None else read_budget(budget_file)
+    reports = [
+        _report(path, other, at, one_capture, given)
+        for path, other in zip(captures, reversed(captures), strict=True)
+    ]
+    changes = differences(reports[0], reports[1], budget)
+    if shape == "json":
+        told = {"schema": SCHEMA, "worse": is_worse(changes), "changes": [*map(_row, changes)]}
+        emit(json.dumps(told, indent=1, sort_keys=True))
+    elif shape == "markdown":
+        from seqaudit.cli.output.tables.diff import diff_as_markdown
+
+        emit_all(diff_as_markdown(changes, captures, limit))
+    else:
+        from seqaudit.cli.output.tables.diff import render_diff
+
+        render(render_diff(changes, captures, limit))
+    unjudged = [tell_unjudged(report) for report in reports]
+    if is_worse(changes):
+        return ExitCode.FINDINGS
+    return ExitCode.NOT_JUDGED if any(unjudged) else ExitCode.CLEAN
+
+
+def _row(change: Change) -> dict[str, Any]:
+    return asdict(change) | {"grade": str(change.grade)}
+
+
+def _report(
+    path: str, other: str, at: Sequence[str], one_capture: bool | None, given: dict[str, Any]
+) -> Report:
+    """The report of a run.
+
+    Raises:
+        click.UsageError: a JSON file that is no report; one line.
+    """
+    if not _is_json(path):
+        return audited_whole((path,), _own(at, path, other), one_capture, dict(given))
+    try:
+        report: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as problem:
+        raise click.UsageError(f"{safe(path)}: is no JSON report") from problem
+    if not isinstance(report, dict) or report.get("schema") != _REPORT:
+        raise click.UsageError(
+            f"{safe(path)}: is no {_REPORT}; seqaudit audit --format json makes one"
+        )
+    found: Report = report
+    return found
+
+
+def _is_json(path: str) -> bool:
+    try:
+        with Path(path).open("rb") as file:
+            return file.read(64).lstrip()[:1] == b"{"
+    except OSError:
+        return False  # reading it as a capture says what is wrong
+
+
+def _own(at: Sequence[str], path: str, other: str) -> tuple[str, ...]:
+    """The places that are not about files of the other run."""
+    mine, others = (_names(run) for run in (path, other))
+    return tuple(
+        text
+        for text in at
+        if "=" not in text or (file := text.partition("=")[0]) in mine or file not in others
+    )
+
+
+def _names(run: str) -> set[str]:
+    paths = [] if _is_json(run) else expanded([run])
+    return {*paths, *(Path(path).name for path in paths)}
