@@ -35,8 +35,17 @@ def _list() -> None:
     from seqaudit.decoders.feeds.files import load_feed, shipped
 
     feeds = [load_feed(path) for path in shipped().values()]
-    rows = [[feed.name, feed.about, _places(feed)] for feed in feeds]
-    render([Listing("Feeds", [Column("feed"), Column("what it is"), Column("place")], rows)])
+    columns = [Column("feed", worth=9), Column("what it is", worth=8), Column("place", worth=7)]
+    render(
+        [
+            Listing(
+                group[0].upper() + group[1:],
+                columns,
+                [[feed.name, feed.about, _places(feed)] for feed in feeds if feed.group == group],
+            )
+            for group in sorted({feed.group for feed in feeds})
+        ]
+    )
 
 
 @command.command("check")
@@ -73,7 +82,11 @@ def show(name: str) -> int:
 
 
 def _places(feed: "Feed") -> str:
-    return ", ".join(str(place) for place in feed.match) or "wherever it is recognised"
+    if feed.own_places:
+        return ", ".join(str(place) for place in feed.own_places)
+    if feed.group and not feed.recognise:
+        return "@ADDRESS:PORT"
+    return "wherever it is recognised"
 
 
 def _units(feed: "Feed") -> str:
@@ -118,6 +131,8 @@ def _meaning(feed: "Feed") -> list[str]:
     from seqaudit.decoders.contract.feed_layout import UNWRAPPED_BITS
 
     lines = [f"{feed.name}: {feed.about}" if feed.about else feed.name]
+    if feed.source:
+        lines.append(f"source: {feed.source}")
     lines.append(f"place: {_places(feed)}")
     if not feed.confirmed:
         lines.append(

@@ -89,6 +89,12 @@ _READING: Final = (
         "ticks a second of its timestamps. May be repeated.",
     ),
     click.option(
+        "--feeds-auto",
+        is_flag=True,
+        help="Try every shipped feed that can be recognised, on what no system takes; seqaudit "
+        "info says how much each took and refused.",
+    ),
+    click.option(
         "--lines",
         multiple=True,
         metavar="A=IP:PORT,B=IP:PORT",
@@ -330,6 +336,7 @@ def options_of(
     decode_as: Iterable[str],
     no_decode: Iterable[str],
     feeds: Iterable[str] = (),
+    feeds_auto: bool = False,
     lines: Iterable[str] = (),
     at: str | None = None,
     names: str | None = None,
@@ -346,10 +353,10 @@ def options_of(
     from seqaudit.pipeline.audit import Options
 
     told: tuple[Feed, ...] = ()
-    if feeds or lines:
+    if feeds or lines or feeds_auto:
         from seqaudit.cli.options.feeds import feeds_of
 
-        told = feeds_of(feeds, lines)
+        told = feeds_of(feeds, lines, tried=feeds_auto)
     return Options(
         engine=choice.engine,
         place=choice.place,

@@ -18,8 +18,13 @@ _ADVICE: Final = (
 )
 
 
-def feeds_of(feeds: Iterable[str], lines: Iterable[str]) -> tuple[Feed, ...]:
+def feeds_of(
+    feeds: Iterable[str], lines: Iterable[str], *, tried: bool = False
+) -> tuple[Feed, ...]:
     """The feeds that the command line names.
+
+    Args:
+        tried: with all others that can be recognised, those first that most tells apart.
 
     Raises:
         click.UsageError, FeedError: what, where and what to try, in one line.
@@ -53,6 +58,8 @@ def feeds_of(feeds: Iterable[str], lines: Iterable[str]) -> tuple[Feed, ...]:
         name, line = _line(text, found)
         found[name] = replace(found[name], lines=(*found[name].lines, line))
     settled = tuple(_settled(feed) for feed in found.values())
+    if tried:
+        settled += tuple(feed for feed in recognisable() if feed.name not in found)
     overlap = first_overlap(settled)
     if overlap is not None:
         one, place, other = overlap
@@ -62,10 +69,28 @@ def feeds_of(feeds: Iterable[str], lines: Iterable[str]) -> tuple[Feed, ...]:
     return settled
 
 
+#: A feed that fewer bits tell from other datagrams is tried only if somebody names it.
+LEAST_BITS: Final = 14
+
+
+def recognisable() -> list[Feed]:
+    """The shipped feeds that are tried where nobody names them."""
+    known = [load_feed(path) for path in shipped().values()]
+    feeds = [feed for feed in known if feed.recognise and not feed.own_places]
+    feeds = [feed for feed in feeds if feed.told_apart_by >= LEAST_BITS]
+    feeds.sort(key=lambda feed: -feed.told_apart_by)
+    return [replace(feed, match=(Place(),), tried=True) for feed in feeds]
+
+
 def _settled(feed: Feed) -> Feed:
     """A feed of which nobody says the place is wherever it is recognised."""
     if feed.own_places or feed.lines:
         return feed
+    if feed.group and not feed.recognise:
+        raise click.UsageError(
+            f"--feed {safe(feed.name)}: nothing in its datagrams tells them from others; "
+            f"give its place, such as {safe(feed.name)}@239.1.1.0/24:5000-5099"
+        )
     return replace(feed, match=(Place(),))
 
 

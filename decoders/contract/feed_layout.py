@@ -9,6 +9,7 @@ ports and values are inclusive ranges, as their users write them.
 from __future__ import annotations
 
 import ipaddress
+import math
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
@@ -261,6 +262,8 @@ class Feed:
         step: numbers are multiples of this on the wire.
         repeat: how units follow each other; None: a datagram is one.
         group: heading under which shipped feeds are listed.
+        source: the specification that it is from.
+        tried: nobody has named it: it is asked last, behind all systems.
         wrap: bits of the number space; from UNWRAPPED_BITS on it does not wrap.
         first: the first number of an unwrapped space.
         blocks: where the messages are, if the layout tells; else None.
@@ -292,6 +295,8 @@ class Feed:
     confidence: str = ""
     confirmed: bool = True
     group: str = field(default="", compare=False)
+    source: str = field(default="", compare=False)
+    tried: bool = False
     where: str = field(default="", compare=False)
 
     def field(self, name: str) -> Field:
@@ -330,6 +335,19 @@ class Feed:
     def own_places(self) -> tuple[Place, ...]:
         """Every place where datagrams are the feed's, servers left out."""
         return (*self.match, *(place for message in self.messages for place in message.match))
+
+    @property
+    def told_apart_by(self) -> float:
+        """Bits of a datagram that tell the feed where nobody has said its place."""
+        bits = 0.0
+        for condition in {*self.require, *self.recognise}:
+            field = self.field(condition.field)
+            allowed = sum(high - low + 1 for low, high in condition.ranges)
+            # Of text each byte is one of 95 instead of 256.
+            bits += field.bits - math.log2(allowed) if allowed else 1.4 * field.width
+        if self.repeat is not None:  # its units fill the datagram
+            bits += 16 if self.repeat.length else math.log2(self.repeat.size)
+        return bits
 
     def at(self, places: tuple[Place, ...]) -> Feed:
         """The same feed at other places."""

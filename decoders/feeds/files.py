@@ -55,8 +55,8 @@ _MOST_STEP: Final = 1 << 32
 
 _KEYS: Final = (
     "feed", "about", "match", "require", "recognise", "byte_order", "fields", "stream", "seqno",
-    "count", "step", "repeat", "wrap", "first", "group", "timestamp", "blocks", "messages", "lines",
-    "servers", "confidence", "confirmed",
+    "count", "step", "repeat", "wrap", "first", "group", "source", "timestamp", "blocks",
+    "messages", "lines", "servers", "confidence", "confirmed",
 )  # fmt: skip
 
 
@@ -153,6 +153,7 @@ def _rest(entries: dict[str, Node], fields: dict[str, Field], big: bool) -> dict
         "stream": lambda node: _stream(node, fields),
         "repeat": lambda node: _repeat(node, fields),
         "group": lambda node: node.text("write the heading to list it under"),
+        "source": lambda node: node.text("write the specification that it is from"),
         "step": lambda node: node.number(1, _MOST_STEP, "write by how much the numbers grow"),
         "timestamp": lambda node: _timestamp(node, fields),
         "blocks": lambda node: _blocks(node, big),

@@ -254,6 +254,11 @@ def recognised(data, at, room, length, f, m):
         return 0
     if holds(data, first, captured, m[f + F_REQUIRED], m[f + F_REQUIRED_COUNT], m) == 0:
         return 0
+    second = first + size
+    apart = m[f + F_REPEAT] == ONE_UNIT or m[f + F_REPEAT_COUNT] != 0
+    if not apart and at + room - second >= m[f + F_ALL]:
+        if holds(data, second, m[f + F_ALL], m[f + F_REQUIRED], m[f + F_REQUIRED_COUNT], m) == 0:
+            return 0
     return holds(data, first, captured, m[f + F_RECOGNISED], m[f + F_RECOGNISED_COUNT], m)
 
 

@@ -125,10 +125,22 @@ class Dispatcher:
             for system in table
             if system not in settings.no_decode and (system != FEED or settings.feeds)
         ]
-        self._decoders = [table[system](settings) for system in self.systems]
+        own = dict.fromkeys(self.systems, settings)
+        named = tuple(feed for feed in settings.feeds if not feed.tried)
+        parts = [(system, own[system]) for system in self.systems]
+        if FEED in own and len(named) < len(settings.feeds):  # what is only tried is asked last
+            tried = tuple(feed for feed in settings.feeds if feed.tried)
+            parts = [(system, part) for system, part in parts if system != FEED or named]
+            parts = [
+                (system, replace(part, feeds=named) if system == FEED else part)
+                for system, part in parts
+            ]
+            parts.append((FEED, replace(settings, feeds=tried)))
+            self.systems = [system for system, _ in parts]
+        self._decoders = [table[system](part) for system, part in parts]
         self._worth = [
-            _worth_of(system, settings) if decoders is None else _Worth(table[system], settings)
-            for system in self.systems
+            _worth_of(system, part) if decoders is None else _Worth(table[system], part)
+            for system, part in parts
         ]
         self._sparing = settings.sparing
         self._forced = [

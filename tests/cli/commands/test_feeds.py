@@ -23,7 +23,24 @@ def run(*words: object) -> Result:
 def test_feeds_lists_the_shipped_ones() -> None:
     shown = run("feeds")
     assert shown.exit_code == 0
-    assert [line.split()[0] for line in shown.output.splitlines()[2:]] == list(shipped())
+    lines = shown.output.splitlines()
+    assert {line.split()[0] for line in lines if line.split()} >= set(shipped())
+    groups = ["Flow records", "Market data", "Media", "To be copied", "Vehicles and lighting"]
+    assert [line for line in lines if line in groups] == groups
+
+
+def test_a_feed_that_nothing_tells_from_others_needs_a_place() -> None:
+    with pytest.raises(click.UsageError, match="give its place, such as srt@239"):
+        feeds_of(["srt"], [])
+    assert feeds_of(["srt@:7001"], [])[0].match == (Place(port=(7001, 7001)),)
+
+
+def test_feeds_auto_adds_what_can_be_recognised_and_nobody_has_named() -> None:
+    named, *tried = feeds_of(["netflow5@:9995"], [], tried=True)
+    assert (named.name, named.tried) == ("netflow5", False)
+    assert [feed.name for feed in tried][:2] == ["sacn", "sflow"]  # most tells them apart
+    assert all(feed.tried and feed.match == (Place(),) for feed in tried)
+    assert not {"netflow5", "rtp", "srt", "example"} & {feed.name for feed in tried}
 
 
 def test_feeds_show_prints_the_file_and_feeds_check_reads_it(tmp_path: Path) -> None:
@@ -84,7 +101,7 @@ def test_two_feeds_that_are_recognised_may_both_be_anywhere() -> None:
 @pytest.mark.parametrize(
     ("feeds", "lines", "problem"),
     [
-        (["nix"], [], "no file and no shipped feed is called 'nix'; there are example, moldudp64"),
+        (["nix"], [], "no file and no shipped feed is called 'nix'; there are cboe-pitch, "),
         (["rtp@1.2.3"], [], "place is '1.2.3', no address or network"),
         (["rtp@:99999"], [], "place is '99999', a port is at most 65535"),
         (["rtp,server=10.0.0.1:5"], [], "rtp has no messages of a server"),
