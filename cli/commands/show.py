@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from seqaudit.cli.commands.show_pictures import sequence, timeline
 from seqaudit.cli.commands.show_raims import advisories, convergence, loss, windows
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.captures import (
@@ -27,6 +28,8 @@ command.add_command(loss)
 command.add_command(convergence)
 command.add_command(advisories)
 command.add_command(windows)
+command.add_command(timeline)
+command.add_command(sequence)
 
 
 def _part(name: str, text: str, keys: tuple[str, ...]) -> None:

@@ -1,0 +1,184 @@
+"""Pictures of plain characters: when streams lacked something; one gap's seqnos against time."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.text import Text
+
+from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.times import duration
+
+Row = Mapping[str, Any]
+
+#: A picture is no wider than this, and so wide where nobody says how wide the paper is.
+WIDEST: Final = 160
+PLAIN: Final = 80
+#: Rows of a sequence plot.
+HEIGHT: Final = 16
+_LABEL: Final = 32
+#: A zid, a bridge or a UUID.
+_IDENTITY: Final = re.compile(r"\b[0-9a-f]{16,}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+
+#: What a column of the timeline shows, the weakest first: a stronger one is drawn over it.
+_TIMELINE: Final = "-=o!x"
+TIMELINE_KEY: Final = (
+    "- the stream is seen  ! a gap shows  = something is missing  o it came"
+    "  x a gap shows, and nothing comes"
+)
+#: What a place of the sequence plot shows, the weakest first.
+_SEQUENCE: Final = "a+o?x"
+SEQUENCE_KEY: Final = "+ data  o copy or repair  ? asked for  a ACK  x missing to the end"
+
+
+class Point(NamedTuple):
+    """One mark of a sequence plot."""
+
+    at_ns: int
+    seqno: int
+    mark: str
+
+
+class Timeline:
+    """A line a stream: when it was seen, when something was missing, and what became of it."""
+
+    def __init__(self, streams: Sequence[tuple[Row, str]], gaps: Iterable[Row], more: int) -> None:
+        """
+        Args:
+            streams: rows of streams with a label each.
+            gaps: rows of their gaps, with stories.
+        """
+        self._streams = streams
+        self._more = more
+        self._gaps: dict[tuple[int, str], list[Row]] = {}
+        for gap in gaps:
+            self._gaps.setdefault((gap["capture"], gap["stream"]), []).append(gap)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        width = _width(options)
+        names: dict[str, str] = {}
+        labels = [_short(text, names) for _, text in self._streams]
+        begin, end = _span([stream for stream, _ in self._streams])
+        label = max((min(cell_len(text), _LABEL) for text in labels), default=0)
+        columns = max(width - label - 2, 10)
+        for (stream, _), text in zip(self._streams, labels, strict=True):
+            own = self._gaps.get((stream["capture"], stream["id"]), [])
+            line = _line(stream, own, begin, end, columns)
+            yield Text(f"{_fitted(text, label)}  {line}", no_wrap=True)
+        length = duration(end - begin)
+        yield Text(f"{'':{label}}  0{length:>{columns - 1}}", no_wrap=True)
+        for part in TIMELINE_KEY.split("  "):
+            yield Text(f"{'':{label}}  {part}", style="dim")
+        for short, long in names.items():
+            yield Text(f"{short} is {long}", style="dim")
+        if self._more:
+            yield Text(f"... and {self._more} more streams; --limit 0 shows all", style="dim")
+
+
+def _short(text: str, names: dict[str, str]) -> str:
+    """A text with long identities made short; ``names`` gets what each stands for."""
+
+    def shortened(found: re.Match[str]) -> str:
+        short = f"{found[0][:8]}..."
+        names.setdefault(short, found[0])
+        return short if names[short] == found[0] else found[0]
+
+    return _IDENTITY.sub(shortened, text)
+
+
+def _span(streams: Iterable[Row]) -> tuple[int, int]:
+    firsts = [s["first_ns"] for s in streams if s.get("first_ns") is not None]
+    lasts = [s["last_ns"] for s in streams if s.get("last_ns") is not None]
+    begin = min(firsts, default=0)
+    return begin, max([*lasts, begin + 1])
+
+
+def _line(stream: Row, gaps: Iterable[Row], begin: int, end: int, columns: int) -> str:
+    cells = [" "] * columns
+
+    def column(at_ns: int) -> int:
+        return min(max((at_ns - begin) * columns // max(end - begin, 1), 0), columns - 1)
+
+    def draw(place: int, mark: str) -> None:
+        if cells[place] == " " or _TIMELINE.index(mark) > _TIMELINE.index(cells[place]):
+            cells[place] = mark
+
+    if stream.get("first_ns") is not None and stream.get("last_ns") is not None:
+        for place in range(column(stream["first_ns"]), column(stream["last_ns"]) + 1):
+            draw(place, "-")
+    for gap in gaps:
+        shown_ns = gap["revealed_at_ns"]
+        if shown_ns is None:
+            continue
+        came = [s["at_ns"] for s in gap["story"]["steps"] if s["step"] in ("came", "had")]
+        ends = [at for at in came if at is not None]
+        start = column(shown_ns)
+        if not ends:
+            draw(start, "x")
+            continue
+        stop = column(max(ends[-1], shown_ns))
+        for place in range(start, stop):
+            draw(place, "=")
+        draw(stop, "o")
+        draw(start, "!")
+    return "".join(cells).rstrip()
+
+
+class SequencePlot:
+    """Seqnos against time round one gap."""
+
+    def __init__(self, points: Sequence[Point], begin_ns: int, left_out: int) -> None:
+        """
+        Args:
+            begin_ns: when the gap was revealed: times are told from there.
+            left_out: seqnos of the gap that have no line of their own, and are not drawn.
+        """
+        self._points = points
+        self._begin = begin_ns
+        self._left_out = left_out
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if not self._points:
+            yield Text("nothing of it is in the events of this capture")
+            return
+        width = _width(options)
+        seqnos = [point.seqno for point in self._points]
+        times = [point.at_ns for point in self._points]
+        low, high, first, last = min(seqnos), max(seqnos), min(times), max(times)
+        rows = min(high - low + 1, HEIGHT)
+        label = max(len(str(low)), len(str(high)))
+        columns = max(width - label - 2, 10)
+        cells = [[" "] * columns for _ in range(rows)]
+        for point in self._points:
+            row = (point.seqno - low) * rows // (high - low + 1)
+            place = min((point.at_ns - first) * columns // max(last - first, 1), columns - 1)
+            here = cells[row][place]
+            if {here, point.mark} == {"?", "o"} and place:  # asked for and answered at once
+                cells[row][place - 1], cells[row][place] = "?", "o"
+            elif here == " " or _SEQUENCE.index(point.mark) > _SEQUENCE.index(here):
+                cells[row][place] = point.mark
+        for row in reversed(range(rows)):
+            number = low + -(-row * (high - low + 1) // rows)
+            line = f"{number:>{label}} |{''.join(cells[row]).rstrip()}"
+            yield Text(line, no_wrap=True)
+        yield Text(f"{'':{label}} +{'-' * columns}", no_wrap=True)
+        start, stop = (_after(at - self._begin) for at in (first, last))
+        yield Text(f"{'':{label}}  {start}{stop:>{max(columns - len(start), 1)}}", no_wrap=True)
+        yield Text(f"{'':{label}}  {SEQUENCE_KEY}", style="dim")
+        if self._left_out:
+            yield Text(f"{'':{label}}  {self._left_out:,} more seqnos are not drawn", style="dim")
+
+
+def _width(options: ConsoleOptions) -> int:
+    return PLAIN if options.max_width > 10_000 else min(options.max_width, WIDEST)
+
+
+def _fitted(text: str, width: int) -> str:
+    text = safe(text)
+    return set_cell_size(text if cell_len(text) <= width else text[: width - 1] + "…", width)
+
+
+def _after(after_ns: int) -> str:
+    return f"+{duration(after_ns)}" if after_ns > 0 else duration(after_ns) if after_ns else "0"
