@@ -61,13 +61,14 @@ _KINDS: Final = {
 #: Bytes of a PGM header.
 HEADER_BYTES: Final = 16
 DAMAGED: Final = "PGM packet with a wrong checksum, which receivers drop"
+REFUSED: Final = "IP protocol 113 whose type and lengths are those of no PGM packet"
 
 #: Codes of what a row is called: its type, that and _PARITY, or _TRAIL.
 _PARITY: Final = 16
 _TRAIL: Final = 32
 _NO_TYPE: Final = 16  # also where -1 ends up in the tables by type
 _IS_NUMBERED: Final = flags_of((wire.ODATA, wire.RDATA, wire.NAK, wire.NCF), _NO_TYPE + 1)
-_IS_ASKING: Final = flags_of((wire.NAK, wire.NCF, 9), _NO_TYPE + 1)
+_IS_ASKING: Final = flags_of((wire.NAK, wire.NCF, wire.NNAK), _NO_TYPE + 1)
 _KIND_OF: Final = np.array(
     [int(_KINDS.get(sort, Kind.NOTICE)) for sort in range(_NO_TYPE + 1)], np.int16
 )
@@ -312,6 +313,8 @@ class PgmDecoder:
         damaged = Counter(self._rows.undecoded)
         if count := int(self._walk.memory[wire.C_DAMAGED]):
             damaged[DAMAGED] += count
+        if count := int(self._walk.memory[wire.C_REFUSED]):
+            damaged[REFUSED] += count
         by_system = {SYSTEM: packets} if packets else {}
         if messages:
             by_system[RAIMS] = messages

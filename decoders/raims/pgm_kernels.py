@@ -124,6 +124,9 @@ RDATA = 5
 NAK = 8
 NCF = 10
 SPMR = 12
+POLL = 1
+POLR = 2
+NNAK = 9
 PARITY = 0x80  # an option
 
 # Head of ``m``.
@@ -140,6 +143,7 @@ COUNTS = 16  # by PGM type (16), then data messages, GLSNO messages
 C_DATA = 32
 C_GLSNO = 33
 C_DAMAGED = 34
+C_REFUSED = 35  # of IP protocol 113, and no PGM packet
 # The datagram at hand.
 D_NUMBER = 40
 D_FRAME = 41
@@ -393,16 +397,18 @@ def is_pgm(data, at, stop, length, source_port, destination_port, forced):
     options = u8(data, at + 5)
     tsdu = u16be(data, at + 14)
     port = u16be(data, at + 2)
-    if sort == NAK:
+    if is_answer(sort) == 1:
         port = u16be(data, at)
-    if sort == SPMR:
-        port = u16be(data, at)
-    known = forced
-    if port == destination_port:
-        known = 1
+    named = forced
     if destination_port == UDP_ENCAPSULATION or destination_port == UDP_ENCAPSULATION + 1:
-        known = 1
+        named = 1
     if destination_port == 0 and source_port == 0:  # IP protocol 113
+        named = 1
+    if named == 1:  # some senders count all of the packet, or all behind the first 16 bytes
+        if tsdu == length or tsdu == length - 16:
+            tsdu = tsdu_of(data, at, stop, length)
+    known = named
+    if port == destination_port:
         known = 1
     if known == 0:
         if sort != SPMR:
@@ -432,7 +438,7 @@ def is_pgm(data, at, stop, length, source_port, destination_port, forced):
         if length < 36:
             return 0
         return is_address(data, at + 28, stop)
-    if sort == NAK or sort == NCF or sort == 9:
+    if sort == NAK or sort == NCF or sort == NNAK:
         if length < 36:
             return 0
         return is_address(data, at + 20, stop)
@@ -442,9 +448,33 @@ def is_pgm(data, at, stop, length, source_port, destination_port, forced):
         if options & 1 == 1 and length >= 20:
             return 1
         return 0
-    if forced == 1 and (sort == 1 or sort == 2 or sort == 13):
+    if sort == POLL and named == 1:
+        if length < 44:
+            return 0
+        return is_address(data, at + 24, stop)
+    if sort == POLR and named == 1:
+        return 1 if length >= 24 else 0
+    if forced == 1 and sort == 13:
         return 1
     return 0
+
+
+def is_answer(sort):
+    """1 where a receiver sends it to the sender of data: its ports are the other way round."""
+    if sort == NAK or sort == NNAK or sort == SPMR or sort == POLR:
+        return 1
+    return 0
+
+
+def tsdu_of(data, at, stop, length):
+    """Bytes behind the headers of a packet, by its type and the length of its options."""
+    sort = u8(data, at + 4)
+    if sort != ODATA and sort != RDATA:
+        return 0
+    extra = 0
+    if u8(data, at + 5) & 1 == 1 and at + 28 <= stop:
+        extra = u16be(data, at + 26)
+    return length - 24 - extra
 
 
 def is_address(data, at, stop):
@@ -981,7 +1011,7 @@ def pgm(data, at, end, length, text, m):
     sort = u8(data, at + 4)
     gsi = u16be(data, at + 8) * 4294967296 + u32be(data, at + 10)
     port = u16be(data, at)
-    if sort == NAK or sort == SPMR or sort == 9:
+    if is_answer(sort) == 1:
         port = u16be(data, at + 2)
     link = find_link(gsi, port, m)
     place = LINKS + link * LINK_WORDS
@@ -997,7 +1027,7 @@ def pgm(data, at, end, length, text, m):
             m[row + R_SQN] = u32be(data, at + 16)
             m[row + R_TRAIL] = u32be(data, at + 20)
             m[row + R_LEAD] = u32be(data, at + 24)
-        if sort == NAK or sort == NCF or sort == 9:
+        if sort == NAK or sort == NCF or sort == NNAK:
             if at + 20 <= end:
                 m[row + R_SEQNO] = u32be(data, at + 16)
                 if u8(data, at + 5) & PARITY == 0:  # else its number is that of a group of packets
@@ -1251,6 +1281,11 @@ def decode(
                         outcome[i] = 3
                     else:
                         outcome[i] = pgm(data, at, end, length[i], text, m)
+                elif m[D_PORT] == 0 and m[D_TO_PORT] == 0:
+                    outcome[i] = 4
+                    if length[i] <= end - at:
+                        m[C_REFUSED] = m[C_REFUSED] + 1
+                        outcome[i] = 5
             i = i + 1
     m[W_NEXT] = i
     return i, m[W_ROWS] - OUT

@@ -179,7 +179,8 @@ class RaimsEngine:
             if not link.own:
                 self.receiving.deliver_all(link.message(event))
         elif name.startswith(INBOX):
-            if self.address is None or event.destination == self.observer.bridge:
+            # it may wait here until the observer has said who it is
+            if self.address is None or self.observer.bridge in (None, event.destination):
                 self.receiving.deliver_all(self.links.of_inbox(name).message(event))
         else:
             self.receiving.deliver(event, event.first_mark(), waited=False)

@@ -13,7 +13,7 @@ from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network.packets import Outcome
 from seqaudit.decoders.raims.datagrams import RaimsDecoder
 from seqaudit.decoders.raims.messages import FIELDS
-from seqaudit.decoders.raims.pgm import PgmDecoder
+from seqaudit.decoders.raims.pgm import REFUSED, PgmDecoder
 from tests.decoders.raims.builders import (
     BRIDGE,
     Decoded,
@@ -268,6 +268,49 @@ def test_other_traffic_is_not_claimed() -> None:
     assert decoded(packet, ports=(0, 0)).outcome == [Outcome.DECODED]  # IP protocol 113
     forced = PgmDecoder(DecodeSettings(decode_as=(("udp", 9999, "pgm"),)))
     assert Decoded(forced, [packet], ports=(1, 9999)).outcome == [Outcome.DECODED]
+
+
+@pytest.mark.parametrize("counts", [16, 24], ids=["behind the common header", "all of the packet"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_tsdu_length_that_counts_headers_is_believed_where_pgm_is_named(
+    counts: int, compiled: bool
+) -> None:
+    """Microsoft's sender counts them, in every packet."""
+    packets = []
+    for packet in (odata(0, b"first"), odata(1, b"second", repair=True), spm(1, 0, 1)):
+        length = len(packet) - (16 if counts == 16 else 0)
+        packets.append(packet[:14] + struct.pack(">H", length) + packet[16:])
+    how = {"ports": (0, 0), "compile_it": compiled}
+    found = Decoded(PgmDecoder(DecodeSettings()), packets, **how)
+    assert found.outcome == [Outcome.DECODED] * 3
+    assert [r["wire_kind"] for r in found.packets()] == ["ODATA", "RDATA", "SPM"]
+    elsewhere = Decoded(PgmDecoder(DecodeSettings()), packets, ports=(1, 4711), compile_it=compiled)
+    assert elsewhere.outcome == [Outcome.NOT_CLAIMED] * 3
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_polls_and_their_answers_are_packets_of_the_polling_sender(compiled: bool) -> None:
+    nla = struct.pack(">HH4s", 1, 0, bytes(4))
+    poll = pgm(1, struct.pack(">IHH", 7, 1, 0) + nla + struct.pack(">III", 8, 9, 10))
+    answer = pgm(2, struct.pack(">IHH", 7, 1, 0))
+    request = pgm(12, b"")
+    found = Decoded(
+        PgmDecoder(DecodeSettings()), [odata(0, b"x"), poll, answer, request],
+        ports=(0, 0), compile_it=compiled,
+    )  # fmt: skip
+    assert found.outcome == [Outcome.DECODED] * 4
+    assert [r["wire_kind"] for r in found.packets()] == ["ODATA", "POLL", "POLR", "SPMR"]
+    assert len({r["stream"] for r in found.packets()}) == 1
+    assert found.account["messages_by"]["pgm"] == {"POLL": 1, "POLR": 1, "ODATA": 1, "SPMR": 1}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_ip_protocol_113_that_is_no_pgm_packet_is_counted_with_its_reason(compiled: bool) -> None:
+    short = odata(0, b"first")[:-1]
+    packets = [short, bytes(40), odata(1, b"x")]
+    found = Decoded(PgmDecoder(DecodeSettings()), packets, ports=(0, 0), compile_it=compiled)
+    assert found.outcome == [Outcome.UNDECODABLE, Outcome.UNDECODABLE, Outcome.DECODED]
+    assert found.account["undecoded"] == {REFUSED: 2}
 
 
 def test_a_cut_packet_is_truncated_and_still_counted() -> None:

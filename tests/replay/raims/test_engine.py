@@ -392,7 +392,7 @@ class World:
 
     def notice(self, word: str, at: float = 0.0, **how: Any) -> None:
         base = {"kind": Kind.NOTICE, "source": PEER, "stream": f"{LINK}|{PEER}|.{word}"}
-        names = (*base, "destination", "seqno", "system", "stamp")
+        names = (*base, "destination", "seqno", "system", "stamp", "fresh_id")
         columns = {k: how.pop(k) for k in names if k in how}
         self.feed(at, wire_kind=word, **(base | columns), detail=json.dumps(how) if how else None)
 
@@ -990,6 +990,27 @@ def test_an_inbox_packet_that_is_acknowledged_was_had_and_what_is_behind_it_goes
     world.engine.feed(replace(own, stamp=3, detail='{"dest_id":7}'))
     link = world.engine.links.inboxes[f"inbox:{THERE}:2>{HERE}:1"]
     assert link.uncaptured == 1
+
+
+def test_what_waits_in_an_inbox_before_the_observer_has_said_who_it_is_is_not_lost() -> None:
+    world = World()
+    engine = world.engine = RaimsEngine("raims", {}, Vantage("member", HERE))
+    member = {"kind": Kind.MEMBER, "wire_kind": "MEMBER"}
+    peer = {"name": "A", "address": f"{THERE}:7239"}
+    world.feed(source=PEER, detail=json.dumps(peer), **member)
+
+    def came(number: int, at: float) -> None:
+        engine.feed(inbox_packet(number, at, own=False))
+        world.notice("RESUB", at, destination=ME, seqno=number, fresh_id=number,
+                     stream=f"inbox:{THERE}:2>{HERE}:1|{PEER}|.RESUB")  # fmt: skip
+
+    came(1, 0.1)
+    came(3, 0.2)
+    own = {"name": "B", "address": f"{HERE}:7239"}
+    world.feed(0.3, source=ME, detail=json.dumps(own), **member)
+    came(2, 0.4)  # the repair; the third goes on
+    came(4, 0.5)
+    assert "RA010" not in rules_of(world.rows())
 
 
 def test_a_join_is_one_only_of_a_stream_that_was_seen_before_the_subscription() -> None:
