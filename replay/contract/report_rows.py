@@ -278,7 +278,7 @@ class GapRow(TypedDict):
     requested_frame: Annotated[int | None, "null: nobody was seen to ask"]
     requested_after_ns: Annotated[int | None, "after it was revealed"]
     repaired_frame: Annotated[int | None, "null: nothing came"]
-    repaired_after_ns: Annotated[int | None, "after it was asked for"]
+    repaired_after_ns: Annotated[int | None, "after it was asked for; else after it was revealed"]
     delivered_frame: int | None
     delivered_after_ns: Annotated[int | None, "after it was revealed"]
     causes: NotRequired[list[str]]

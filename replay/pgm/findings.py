@@ -277,7 +277,7 @@ def _gap(hole: Hole) -> dict[str, Any]:
         "requested_after_ns": between(hole.revealed, hole.asked),
         "requests": hole.naks,
         "repaired_frame": ended.frame if came and ended else None,
-        "repaired_after_ns": between(hole.revealed, ended) if came else None,
+        "repaired_after_ns": between(hole.asked or hole.revealed, ended) if came else None,
         "ended_at_ns": ended.at_ns if ended else None,
         "delivered_frame": None,
         "delivered_after_ns": None,

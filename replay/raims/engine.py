@@ -126,15 +126,21 @@ class RaimsEngine:
         self.links.resume()
         self._give_up(self.last_ns)
         for observer in self.observers:
-            observer.window.rotation.advance(self.last_ns)
-            observer.advisories.close(self.last_ns)
+            end_ns = self._end_of(observer.bridge)
+            observer.window.rotation.advance(end_ns)
+            observer.advisories.close(end_ns)
             for stream in observer.streams.values():
                 self.links.trailing(stream)
             self.members.number(observer)
             own_words.weigh(self.state, observer)
-        for publisher in self.publishers.values():
-            publisher.rotation.advance(self.last_ns)
+        for bridge, publisher in self.publishers.items():
+            publisher.rotation.advance(self._end_of(bridge))
         self.incomplete_at_end = len(self.receiving.pieces)
+
+    def _end_of(self, bridge: str | None) -> int:
+        """When a daemon's timer ticked last, as far as was heard."""
+        ended_ns = self.members.ended_ns(bridge)
+        return self.last_ns if ended_ns is None else min(ended_ns, self.last_ns)
 
     # -- links -----------------------------------------------------------------------------------
 

@@ -101,6 +101,22 @@ class Members:
         known = self.users.get(bridge)
         return None if known is None else known.start_ns
 
+    def ended_ns(self, bridge: str | None) -> int | None:
+        """When a daemon said goodbye, or the same one started again; null: it was not heard to."""
+        known = None if bridge is None else self.users.get(bridge)
+        if known is None:
+            return None
+        ends = [] if known.ended is None else [known.ended.at_ns]
+        if known.user is not None and known.start_ns is not None:
+            ends += [
+                other.start_ns
+                for other in self.users.values()
+                if (other.user, other.address) == (known.user, known.address)
+                and other.start_ns is not None
+                and other.start_ns > known.start_ns
+            ]
+        return min(ends, default=None)
+
     # -- the observer's own names of others ------------------------------------------------------
 
     def names(self, event: Event) -> None:

@@ -242,7 +242,7 @@ class Receiving:
             if event.stamp is not None and event.first_mark() == mark:
                 peer.clock_ns = event.at_ns - event.stamp
         elif word == "BYE":  # dropped at once, with its counters
-            peer.ended = mark
+            self._state.members.users.setdefault(event.source, Peer(event.source)).ended = mark
             self._state.observer.peers.pop(event.source, None)
             self._state.steady.forget()
         elif word == "PING" and event.destination == self._state.observer.bridge:

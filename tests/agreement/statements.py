@@ -341,8 +341,6 @@ def _wrong_steps(gaps: list[Mapping[str, Any]], step: str, times: list[int]) -> 
     wrong = []
     for gap in gaps:
         start = next((gap[name] for name in starts if gap[name] is not None), None)
-        if gap["system"] == "pgm" and step == "repaired_after_ns":
-            start = gap["revealed_frame"]
         true = None
         if gap[end] is not None and start is not None:
             true = times[gap[end] - 1] - times[start - 1]

@@ -1013,6 +1013,24 @@ def test_what_waits_in_an_inbox_before_the_observer_has_said_who_it_is_is_not_lo
     assert "RA010" not in rules_of(world.rows())
 
 
+@pytest.mark.parametrize("ends", [None, "BYE", "HB"])
+def test_windows_rotate_no_more_when_their_daemon_has_ended(ends: str | None) -> None:
+    world = World(pub_window_size=1, pub_window_count=1)
+    world.notice("HB", start=T0)
+    for subject in ("_1.A", "_1.B"):
+        world.data(F0, stamp=T0 + SECOND, subject=subject)
+    if ends == "BYE":
+        world.notice("BYE", 5.0)
+    elif ends:  # the same daemon under another bridge, which started then
+        again = {"name": "A", "address": f"{THERE}:7239"}
+        world.feed(6.0, source="dd" * 16, detail=json.dumps(again), kind=Kind.MEMBER,
+                   wire_kind="MEMBER")  # fmt: skip
+        world.notice("HB", 6.0, source="dd" * 16, start=T0 + 5 * SECOND)
+    world.notice("HB", 60.0, source=ME, start=T0 - SECOND)
+    world.engine.close()
+    assert bool(world.engine.publishers[PEER].rotation.rotation_count) == (ends is None)
+
+
 def test_a_join_is_one_only_of_a_stream_that_was_seen_before_the_subscription() -> None:
     for before, sure in ((True, "proven"), (False, "likely")):
         world = World()
