@@ -102,7 +102,7 @@ class Receiving:
         else:
             verdicts = self._decide(message, peer, mark, last, stream, known=not fresh)
             if verdicts and verdicts[0].status is not Status.NOT_SUBSCRIBED:
-                self._judge(message, stream, verdicts, missing, mark)
+                self._judge(message, stream, verdicts, missing, mark, known=not fresh)
                 if self._joins(observer, message.subject):
                     self._state.convergence.delivered(observer.bridge, stream, event, verdicts[0])
         self._state.links.remember(event, stream, sqn)
@@ -176,7 +176,7 @@ class Receiving:
 
     def _judge(
         self, message: Message, stream: Stream, verdicts: list[Verdict], missing: Missing | None,
-        mark: Mark,
+        mark: Mark, *, known: bool,
     ) -> None:  # fmt: skip
         """Beside the daemon's verdict, the truth."""
         state, verdict = self._state, verdicts[0]
@@ -191,7 +191,7 @@ class Receiving:
             stream.rows[part.row] += max(part.stop - part.seqno, 1)
         if verdict.status in (Status.SKIP, Status.CYCLE) or loss is not None:
             copy = stream.truth.copies > copies
-            stream.note(verdict, loss, mark, copy=copy)
+            stream.note(verdict, loss, mark, copy=copy, known=known)
         if verdict.status is Status.SKIP and state.observer.bridge is not None:
             count = verdict.counted if verdict.value < 0x8000 else None
             total = state.members.peer(stream.publisher).msg_loss.count
@@ -199,13 +199,13 @@ class Receiving:
                 stream.publisher, message.subject, count, total, message.seqno, mark
             )
         if verdict.status is Status.SKIP and state.observer.user is not None:
-            known = state.members.users.get(stream.publisher)
+            sender = state.members.users.get(stream.publisher)
             state.observer.advisories.lost(
                 message.subject,
                 verdict.counted if verdict.value < 0x8000 else None,
                 stream.publisher,
-                None if known is None else known.user,
-                None if known is None else known.address,
+                None if sender is None else sender.user,
+                None if sender is None else sender.address,
                 mark,
             )
 

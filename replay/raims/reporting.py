@@ -46,7 +46,6 @@ class RaimsReporter(Reporter):
     Attributes:
         observer: the start of the observing daemon that is reported now.
         known: it is known who observes; else nothing is said of any receiver.
-        told_seqnos: numbers behind losses that the observer itself has told of.
         clock_off: the capture's own clock is off, not the daemons'.
     """
 
@@ -56,7 +55,9 @@ class RaimsReporter(Reporter):
         self.observer: Observer = engine.observer
         self.known = engine.address is not None and engine.observer.bridge is not None
         own = {observer.bridge for observer in engine.observers}
-        self.told_seqnos = {n.seqno for n in engine.notices if n.receiver in own}
+        self._told = {
+            (n.publisher, n.subject, n.seqno) for n in engine.notices if n.receiver in own
+        }
         self.clock_off = self._capture_clock_off()
 
     def receiver_of(self, stream: Any) -> str | None:
@@ -85,6 +86,10 @@ class RaimsReporter(Reporter):
         if loss.missing is None:
             return Certainty.UNDECIDABLE, _NOT_CAPTURED
         return loss.missing.certainty, loss.missing.reason
+
+    def told(self, stream: Stream, seqno: int) -> bool:
+        """Has the observer itself told the publisher of a loss before this number?"""
+        return (stream.publisher, stream.subject, seqno) in self._told
 
     def seemed_dropped(self, stream: Stream) -> bool:
         """Was its publisher taken for dropped, and was not?"""

@@ -20,12 +20,19 @@ MAX_FRAMES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A verdict worth telling, and what really was lost there."""
+    """A verdict worth telling, and what really was lost there.
+
+    Attributes:
+        copy: it is a message at or below the highest number that came.
+        again: it had been captured before, or follows one that had and set the daemon's number
+            back; else what came may be an original, captured late.
+    """
 
     verdict: Verdict
     loss: Loss | None
     mark: Mark
     copy: bool
+    again: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +101,7 @@ class Stream:
         self.repeats: list[Repeat] = []
         self.rows: Counter[str] = Counter()
         self.steps: list[Step] = []
+        self._set_back = False  # by the last step
         self.false_loss = 0
         self.counted = 0
         self.truth = Truth()
@@ -206,13 +214,21 @@ class Stream:
                 Begin(seqno, event.conn_id, event.stamp, why, event.first_mark(), forgotten_ns)
             )
 
-    def note(self, verdict: Verdict, loss: Loss | None, mark: Mark, *, copy: bool) -> None:
-        """A step that is not NEXT."""
+    def note(
+        self, verdict: Verdict, loss: Loss | None, mark: Mark, *, copy: bool, known: bool
+    ) -> None:
+        """A step that is not NEXT.
+
+        Args:
+            known: the message was captured before, or has no number.
+        """
+        again = known or self._set_back
+        self._set_back = known
         self.counted += verdict.counted
         if verdict.counted and (copy or loss is None):
             self.false_loss += verdict.counted
         if len(self.steps) < MAX_NOTES:
-            self.steps.append(Step(verdict, loss, mark, copy))
+            self.steps.append(Step(verdict, loss, mark, copy, again))
 
     def frames(self) -> list[dict[str, Any]]:
         """Time frames in order: numbers seen, first and last, chain."""

@@ -17,6 +17,7 @@ PROVEN: Final = "proven"
 IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "MC001": ("MC003", "MC005"),
     "MC014": ("MC001", "MC002", "MC003"),
+    "PG001": ("PG003",),  # late, and sent again
     "PG007": ("PG001", "PG002"),
     "UC001": ("UC003", "UC034"),
     "UC033": ("UC001", "UC002", "UC003"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from seqaudit.replay.contract.finding import Certainty, Finding, Severity
+from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_RANGES
 from seqaudit.replay.contract.rule import Rule, error, info, warning
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
@@ -16,6 +16,9 @@ from seqaudit.replay.sequence.gaps import Mark
 
 _OF_UNKNOWN_SIZE: Final = ("raims-9.12", "raims-14.1-11")
 _RESTARTS: Final = ("raims-9.11", "raims-14.1-11")
+_LATE_ORIGINAL: Final = Claim(
+    Certainty.LIKELY, Rests(ordered=True), why="what came late was not captured before"
+)
 
 RULES: Final[tuple[Rule, ...]] = (
     error(
@@ -78,44 +81,45 @@ def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Fi
     steps = stream.steps
     real = [s for s in steps if s.loss is not None and s.loss.lower]
     yield from _steps(
-        report,
-        stream, about, "RA001",
+        report, stream, about, "RA001",
         [s for s in real if s.verdict.row in ("raims-9.7", "raims-9.10")],
         "{lower:message} of {sender_member} {lower|was|were} lost; raims counts them.",
     )  # fmt: skip
     yield from _steps(
-        report,
-        stream, about, "RA002", [s for s in real if s.verdict.row in _OF_UNKNOWN_SIZE],
+        report, stream, about, "RA002", [s for s in real if s.verdict.row in _OF_UNKNOWN_SIZE],
         "At least {lower} and at most {upper} messages of {sender_member} were lost; raims "
         "counts {counted}.",
     )  # fmt: skip
     yield from _steps(
-        report,
-        stream, about, "RA003",
+        report, stream, about, "RA003",
         [s for s in real if not s.verdict.counted],
         "At least {lower} and at most {upper} messages of {sender_member} were lost; raims "
         "counts nothing.",
     )  # fmt: skip
-    false = [s for s in steps if s.verdict.counted and s.loss is None]
-    told = [s for s in false if s.verdict.seqno in report.told_seqnos]
-    for some, claim in (
-        (told, SHOWN),
-        ([s for s in false if s not in told], report.of_window(stream)),
-    ):
-        yield from _step(
-        report,
-            stream, about, "RA005", some, claim,
-            "raims counts {counted:message} of {sender_member} as lost that were not.",
-        )  # fmt: skip
+    yield from _false_losses(report, stream, about)
     yield from _step(
-        report,
-        stream, about, "RA007",
+        report, stream, about, "RA007",
         [s for s in steps if s.verdict.row in _RESTARTS and s.loss and not s.loss.chained],
         SHOWN,
         "The numbering of {sender_member} restarted {times:time}; loss there is between 0 and "
         "{upper}.",
     )  # fmt: skip
     yield from _repeats(report, stream, about)
+
+
+def _false_losses(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
+    """RA005: the daemon's own notice of a copy whose original was captured too."""
+    false = [s for s in stream.steps if s.verdict.counted and s.loss is None]
+    told = [s for s in false if report.told(stream, s.verdict.seqno)]
+    for some, claim in (
+        ([s for s in told if s.again], SHOWN),
+        ([s for s in told if not s.again], _LATE_ORIGINAL),
+        ([s for s in false if s not in told], report.of_window(stream)),
+    ):
+        yield from _step(
+            report, stream, about, "RA005", some, claim,
+            "raims counts {counted:message} of {sender_member} as lost that were not.",
+        )  # fmt: skip
 
 
 def _repeats(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
@@ -152,8 +156,7 @@ def _steps(
     for (sure, why), some in groups.items():
         if sure is Certainty.UNDECIDABLE:
             yield from _step(
-        report,
-                stream, about, rule, some, Claim(sure, why=why),
+                report, stream, about, rule, some, Claim(sure, why=why),
                 "{lower:message} of {sender_member} {lower|is|are} not in this capture: lost, "
                 "or not captured.",
                 Severity.INFO,

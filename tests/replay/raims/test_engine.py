@@ -703,6 +703,20 @@ def test_late_copies_are_false_losses() -> None:
     assert "RA005" in rules_of(world.rows())
 
 
+@pytest.mark.parametrize("copied", [True, False])
+def test_a_false_loss_that_the_daemon_tells_is_proven_where_the_original_was_captured(
+    copied: bool,
+) -> None:
+    """Two captured in the wrong order look alike, and the notice is of a loss that was one."""
+    world = World()
+    old, new = seqno(1000, 3), seqno(1001, 1)
+    for value in (seqno(1000, 2), *([old] if copied else []), new, old):
+        world.data(value)
+    world.notice("LOSS", 1.0, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=1,
+                 idl_restart=1, ms_tot=1, ref_seqno=old)  # fmt: skip
+    assert sureness_of(world.rows())["RA005"] == ["proven" if copied else "likely"]
+
+
 def test_restarted_numbering_proves_nothing_and_a_chain_proves_loss() -> None:
     world = World()
     world.data(seqno(1000, 3))
@@ -995,7 +1009,7 @@ def test_an_inbox_packet_that_is_acknowledged_was_had_and_what_is_behind_it_goes
 def test_what_waits_in_an_inbox_before_the_observer_has_said_who_it_is_is_not_lost() -> None:
     world = World()
     engine = world.engine = RaimsEngine("raims", {}, Vantage("member", HERE))
-    member = {"kind": Kind.MEMBER, "wire_kind": "MEMBER"}
+    member: dict[str, Any] = {"kind": Kind.MEMBER, "wire_kind": "MEMBER"}
     peer = {"name": "A", "address": f"{THERE}:7239"}
     world.feed(source=PEER, detail=json.dumps(peer), **member)
 
