@@ -155,17 +155,17 @@ class PgmWindow:
             self._drop(self.lead - self.settings.window_sqns, Fate.FULL, last)
         return new
 
-    def goes_on(self, first: int, stop: int, last: Mark) -> bool:
-        """``accept`` of the next sqns (of the wire) while nothing is missing; false: they are not,
-        and nothing has happened."""
+    def goes_on(self, first: int, stop: int, last: Mark) -> Range | None:
+        """``accept`` of the next sqns (of the wire) while nothing is missing, unwrapped; null: they
+        are not, and nothing has happened."""
         if self.holes or self.ended or self.lead is None or self.unwrap(first) != self.lead:
-            return False
+            return None
         first, stop = self.lead, self.lead + stop - first
         self._have.add(first, stop)
         self.lead = self.next = stop
         if self._last is None or last.at_ns >= self._last.at_ns:
             self._last = last
-        return True
+        return first, stop
 
     def knows(self, lead: int) -> bool:
         """Does the sender's word for its highest sqn (of the wire) change nothing?"""
@@ -281,8 +281,7 @@ class PgmWindow:
         return self.settings.data_retries * whole
 
     def _reveal(self, stop: int, mark: Mark, by: str) -> None:
-        assert self.lead is not None, "a window has begun before something can be missing in it"
-        first = self.lead
+        first = stop if self.lead is None else self.lead
         self.lead = stop
         low = max(first, stop - self.settings.window_sqns)
         if low > first:  # more than the window holds: given up at once
@@ -340,5 +339,7 @@ class PgmWindow:
                 hole.fate = Fate.ASKED
 
     def _advance(self) -> None:
-        assert self.lead is not None
-        self.next = next(iter(self.holes)) if self.holes else self.lead
+        if self.holes:
+            self.next = next(iter(self.holes))
+        elif self.lead is not None:
+            self.next = self.lead

@@ -86,7 +86,7 @@ class Convergence:
         self._changes: dict[str, int] = {}  # number of each daemon's last change
         self.heartbeats: list[tuple[int, int]] = []  # (converge, capture time) as it grew
         self._by_daemon: dict[str, list[tuple[int, int]]] = {}  # the same of each; job frame
-        self._values: set[int] = set()
+        self._values: dict[int, Mark] = {}  # and the heartbeat that told it first
         self.unlisted = 0
         self._by_stream: dict[tuple[str, str], list[Join]] = {}
 
@@ -107,7 +107,7 @@ class Convergence:
             own[-1] = (converge, event.frame)  # the first and the last that say the same
         else:
             own.append((converge, event.frame))
-        self._values.add(converge)
+        self._values.setdefault(converge, event.first_mark())
         if not self.heartbeats or converge > self.heartbeats[-1][0]:
             self.heartbeats.append((converge, event.at_ns))
 
@@ -182,8 +182,7 @@ class Convergence:
         self, subscriber: str | None, stream: "Stream", event: Event, since: Mark | None
     ) -> None:
         """The first message for a subscriber: a late join unless the stream begins with it."""
-        assert event.seqno is not None
-        if base_of(event.seqno) == 1 and event.conn_id is None:
+        if event.seqno is None or (base_of(event.seqno) == 1 and event.conn_id is None):
             return
         if len(self.joins) >= MAX_JOINS:
             self.unlisted += 1
@@ -203,6 +202,12 @@ class Convergence:
             return self.stated_ns
         return max((c for c in self._values if join.time_ns is None or c <= join.time_ns),
                    default=None)  # fmt: skip
+
+    def told_by(self, join: Join) -> Mark | None:
+        """The heartbeat that tells the convergence of ``converged_ns``; null: the user states it,
+        or none does."""
+        converged_ns = self.converged_ns(join)
+        return None if converged_ns is None else self._values.get(converged_ns)
 
     def verdict(self, join: Join) -> Uninterrupted:
         """What can be said when all heartbeats are known.

@@ -183,11 +183,10 @@ class PgmLink:
         word, seqno = row[12], row[13]
         if word == "ODATA" and seqno is not None and not row[18] & Flag.CUT:
             stop = seqno + row[15]
-            first = self.window.lead
-            if not self.window.goes_on(seqno, stop, Mark(row[3], row[5])):
+            came = self.window.goes_on(seqno, stop, Mark(row[3], row[5]))
+            if came is None:
                 return False
-            assert first is not None, "a window that goes on has begun"
-            self._came([(first, self.window.next)], first, self.window.next, run=True)
+            self._came([came], *came, run=True)
             self.repairing = False
         elif word != "SPM" or seqno is None or not self.window.knows(seqno):
             return False
@@ -314,7 +313,7 @@ class InboxLink:
         self.ident: int | None = None
         self._life: int | None = None  # the same, of whoever sends
         self._again = False  # it had another before, so its numbers begin at 1
-        self._next: int | None = None
+        self._next = 0  # numbers begin at 1; 0: nothing came yet
         self._accepted = False
         self._held: list[tuple[int, int, Event]] = []
         self._order = 0
@@ -330,14 +329,14 @@ class InboxLink:
         if event.kind is Kind.ACK:
             self.acks += event.count
             return []
-        assert event.seqno is not None
+        if event.seqno is None:
+            return []
         self.count(event)
         ident = (event.conn_id or 0) & 1023
         if ident != self.ident:
             self.ident, self._held = ident, []
-            self._next = event.seqno if self._next is None else 1
+            self._next = 1 if self._next else event.seqno
             self._waiting.clear()
-        assert self._next is not None
         first, stop = event.seqno, event.seqno + event.count
         self._accepted = stop > self._next and first not in self._waiting
         if not self._accepted:
@@ -352,7 +351,8 @@ class InboxLink:
 
     def count(self, event: Event) -> None:
         """A data packet was captured, whoever gets it."""
-        assert event.seqno is not None
+        if event.seqno is None:
+            return
         ident = (event.conn_id or 0) & 1023
         if ident != self._life:
             self._again = self._life is not None
@@ -388,7 +388,7 @@ class InboxLink:
 
     def acknowledged(self, seqno: int, mark: Mark) -> list[Ready]:
         """The receiver says that it had everything up to this number."""
-        if self._next is None or seqno < self._next or not self._waiting:
+        if not self._next or seqno < self._next or not self._waiting:
             return []
         self.uncaptured += seqno + 1 - self._next - sum(n <= seqno for n in self._waiting)
         self.doubted_ns = mark.at_ns
@@ -402,7 +402,6 @@ class InboxLink:
         if not self._accepted:
             return []
         seqno = event.fresh_id or 0
-        assert self._next is not None
         heapq.heappush(self._held, (seqno, self._order, event))
         self._order += 1
         ready: list[Ready] = []
@@ -412,14 +411,12 @@ class InboxLink:
         return ready
 
     def _join(self) -> None:
-        assert self._next is not None
         while self._next in self._waiting:
             self._waiting.discard(self._next)
             self._next += 1
 
     def _ready(self, mark: Mark, below: int) -> list[Ready]:
         """What waited and is in order now, below a number whose messages come yet."""
-        assert self._next is not None
         ready: list[Ready] = []
         while self._held and self._held[0][0] < min(self._next, below):
             ready.append((heapq.heappop(self._held)[2], mark, True))

@@ -50,6 +50,9 @@ class Peer:
     first: Mark | None = None
     #: capture time less publisher's time, ns: smallest and largest of messages that did not wait
     skew: list[int] = field(default_factory=list)
+    off: Mark | None = None  # the first message of which it was large
+    unrouted: Mark | None = None  # the first message of it that no subscription matches
+    unmatched: Mark | None = None  # and of those that routing had let pass
     clock_ns: int = 0  # the same by its last heartbeat, which is sent when its time is taken
     heard_ns: int | None = None  # last heartbeat
     interval_ns: int = 10_000_000_000

@@ -83,6 +83,8 @@ class Receiving:
                 self._steps(event, peer)
                 spread(peer.skew, event.at_ns - event.stamp)
                 peer.clock_pairs += 1
+                if abs(event.at_ns - event.stamp) > SKEW_NS:
+                    peer.off = peer.off or mark
         last = event.last_mark() if not waited else mark
         stream = stream_of(observer.streams, message)
         missing = self._state.links.before(event, stream)
@@ -146,6 +148,7 @@ class Receiving:
     ) -> list[Verdict]:  # fmt: skip
         observer, event = self._state.observer, message.event
         if not observer.window.subscriptions.routed(message.subject):
+            peer.unrouted = peer.unrouted or mark
             peer.null_route.add(event.count, last.at_ns)
             stream.unwanted += event.count
             return []
@@ -162,6 +165,7 @@ class Receiving:
         for verdict in verdicts:
             count = verdict.stop - verdict.seqno
             if verdict.status is Status.NOT_SUBSCRIBED:
+                peer.unmatched = peer.unmatched or mark
                 peer.not_subscribed.add(count, last.at_ns)
                 peer.null_route.add(count, last.at_ns)
                 stream.unwanted += count

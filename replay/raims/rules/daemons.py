@@ -8,8 +8,10 @@ from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.rule import Rule, error, info, warning
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim
+from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.reporting import CLOCKS, SECOND_NS, About, RaimsReporter
+from seqaudit.replay.sequence.gaps import Mark
 
 LEAST_WINDOW_MS: Final = 10_000
 
@@ -73,6 +75,7 @@ RULES: Final[tuple[Rule, ...]] = (
 
 
 def findings(report: RaimsReporter) -> Iterator[Finding]:
+    """What is about no one stream."""
     engine = report.engine
     nobody = About("", "")
     if engine.parameters.value("pub_window_time_ms") < LEAST_WINDOW_MS:
@@ -84,36 +87,12 @@ def findings(report: RaimsReporter) -> Iterator[Finding]:
         yield report.say(
             nobody, "RA021", "The link {link} is encrypted.",
             {"link": link.removeprefix("tcp:").rstrip("|")}, mark,
+            evidence=[(mark, "the exchange of keys")],
         )  # fmt: skip
     for observer in engine.observers if report.known else ():
         report.observer = observer
         for peer in observer.peers.values():
-            if peer.inbox_loss.count:
-                yield report.say(
-                    About("", peer.bridge), "RA010",
-                    "{count:point-to-point message} of {sender_member} {count|was|were} lost.",
-                    {"count": peer.inbox_loss.count},
-                    peer.inbox_steps[0][0] if peer.inbox_steps else None,
-                    evidence=[
-                        (mark, f"{word} number {to} after {last}")
-                        for mark, word, last, to in peer.inbox_steps[:MAX_EVIDENCE]
-                    ],
-                )  # fmt: skip
-            if peer.null_route.count and report.earlier(observer):
-                yield report.say(
-                    About("", peer.bridge), "RA029",
-                    "{count:message} of {sender_member} {count|matches|match} no subscription "
-                    "that is known, but {changes:change} of this daemon's subscriptions "
-                    "{changes|was|were} made before the capture.",
-                    {"count": peer.null_route.count, "changes": report.earlier(observer)},
-                    claim=UNDECIDABLE,
-                )  # fmt: skip
-            if peer.not_subscribed.count and not (report.earlier(observer) or observer.unseen):
-                yield report.say(
-                    About("", peer.bridge), "RA009",
-                    "{count:message} of {sender_member} matched no subscription.",
-                    {"count": peer.not_subscribed.count},
-                )  # fmt: skip
+            yield from _of_peer(report, observer, peer)
         if observer.unseen:
             yield report.say(
                 nobody, "RA029",
@@ -124,17 +103,66 @@ def findings(report: RaimsReporter) -> Iterator[Finding]:
                     "steps": ", ".join(f"{a} \u2192 {b}" for _, a, b in observer.unseen[:4]),
                 },
                 observer.unseen[0][0],
+                evidence=[(mark, f"change {to} after {last}")
+                          for mark, last, to in observer.unseen[:MAX_EVIDENCE]],
             )  # fmt: skip
-    for bridge in sorted(engine.members.users):
-        skew = None if report.clock_off else report.skew(bridge)
-        if skew is not None:
-            yield report.say(
-                About("", bridge), "RA016",
-                "The clock of {sender_member} is {skew} s off the capture's.",
-                {"skew": f"{skew / SECOND_NS:+.3f}"}, claim=CLOCKS,
-            )  # fmt: skip
+    yield from _clocks(report)
     yield from _restarts(report)
-    for one in engine.receiving.pieces.incomplete:
+    yield from _incomplete(report)
+
+
+def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[Finding]:
+    """What did not reach the observer of one daemon, or reached it in vain."""
+    about = About("", peer.bridge)
+    earlier = report.earlier(observer)
+    if peer.inbox_loss.count:
+        yield report.say(
+            about, "RA010",
+            "{count:point-to-point message} of {sender_member} {count|was|were} lost.",
+            {"count": peer.inbox_loss.count},
+            peer.inbox_steps[0][0] if peer.inbox_steps else None,
+            evidence=[(mark, f"{word} number {to} after {last}")
+                      for mark, word, last, to in peer.inbox_steps[:MAX_EVIDENCE]],
+        )  # fmt: skip
+    if peer.null_route.count and earlier:
+        yield report.say(
+            about, "RA029",
+            "{count:message} of {sender_member} {count|matches|match} no subscription "
+            "that is known, but {changes:change} of this daemon's subscriptions "
+            "{changes|was|were} made before the capture.",
+            {"count": peer.null_route.count, "changes": earlier}, peer.unrouted, UNDECIDABLE,
+            _first(peer.unrouted, "the first of them"),
+        )  # fmt: skip
+    if peer.not_subscribed.count and not (earlier or observer.unseen):
+        yield report.say(
+            about, "RA009", "{count:message} of {sender_member} matched no subscription.",
+            {"count": peer.not_subscribed.count}, peer.unmatched,
+            evidence=_first(peer.unmatched, "the first of them"),
+        )  # fmt: skip
+
+
+def _first(mark: Mark | None, shows: str) -> list[tuple[Mark, str]]:
+    return [] if mark is None else [(mark, shows)]
+
+
+def _clocks(report: RaimsReporter) -> Iterator[Finding]:
+    for bridge in sorted(report.engine.members.users):
+        skew = None if report.clock_off else report.skew(bridge)
+        if skew is None:
+            continue
+        peers = [observer.peers.get(bridge) for observer in report.engine.observers]
+        off = next((peer.off for peer in peers if peer is not None and peer.off), None)
+        yield report.say(
+            About("", bridge), "RA016",
+            "The clock of {sender_member} is {skew} s off the capture's.",
+            {"skew": f"{skew / SECOND_NS:+.3f}"}, off, CLOCKS,
+            _first(off, "the first message whose time is off"),
+        )  # fmt: skip
+
+
+def _incomplete(report: RaimsReporter) -> Iterator[Finding]:
+    """Messages in pieces that never became complete."""
+    for one in report.engine.receiving.pieces.incomplete:
         sure = one.missing.certainty
         lost = sure is not Certainty.UNDECIDABLE
         yield report.say(
@@ -160,9 +188,8 @@ def _restarts(report: RaimsReporter) -> Iterator[Finding]:
         if told:
             peers.sort(key=lambda p: p.start_ns or 0)
         for before, peer in pairwise(peers):
-            assert before.first is not None and peer.first is not None
             yield report.say(
                 About("", peer.bridge), "RA022", "{sender_member} has restarted.", {},
                 peer.first, SHOWN if told and different else LIKELY,
-                [(before.first, "the start before"), (peer.first, "this start")],
+                _first(before.first, "the start before") + _first(peer.first, "this start"),
             )  # fmt: skip

@@ -73,14 +73,14 @@ def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Fi
             yield report.make(
                 about, "RA015", Certainty.PROVEN,
                 "The frame of {shown} begins with a message of {time}.",
-                mark=begin.mark,
+                mark=begin.mark, evidence=[(begin.mark, f"{shown(begin.seqno)} begins it")],
                 facts={"shown": shown(begin.seqno), "time": shown_time(began)},
             )  # fmt: skip
         if start_of(begin.seqno) > at_ns + SKEW_NS and not report.clock_off:
             yield report.make(
                 about, "RA018", CLOCKS,
                 "The frame of {shown} begins {late} s after it was captured.",
-                mark=begin.mark,
+                mark=begin.mark, evidence=[(begin.mark, f"{shown(begin.seqno)} begins it")],
                 facts={
                     "shown": shown(begin.seqno),
                     "late": f"{(start_of(begin.seqno) - at_ns) / SECOND_NS:.1f}",

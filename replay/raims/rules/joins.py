@@ -6,11 +6,12 @@ from typing import Final
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.rule import Rule, error, info
 from seqaudit.replay.contract.worth import SHOWN, UNDECIDABLE, Claim
-from seqaudit.replay.raims.convergence import Uninterrupted
+from seqaudit.replay.raims.convergence import Convergence, Join, Uninterrupted
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.reporting import About, RaimsReporter
 from seqaudit.replay.raims.seqno import base_of, frame_of, shown
 from seqaudit.replay.raims.truth import Loss
+from seqaudit.replay.sequence.gaps import Mark
 
 _GIVEN_UP: Final = "packets behind messages of it did not come; they may have held some"
 _NO_JOIN: Final = Claim(
@@ -72,7 +73,8 @@ def contradictions(report: RaimsReporter) -> None:
 def _frame_lost(report: RaimsReporter, notice: Notice) -> int | None:
     """The time frame of what a notice says was lost: where the number behind begins a frame,
     the one that its chain names; null: not known."""
-    assert notice.seqno is not None
+    if notice.seqno is None:
+        return None
     if base_of(notice.seqno) != 1:
         # an unknown number may be a late copy's, which is no loss
         return None if notice.restart else frame_of(notice.seqno)
@@ -104,8 +106,17 @@ def findings(report: RaimsReporter) -> Iterator[Finding]:
                     "subject": join.subject, "seqno": shown(join.seqno),
                     "why": str(verdict),
                 },
-                join.mark, UNDECIDABLE,
+                join.mark, UNDECIDABLE, _of_join(convergence, join),
             )  # fmt: skip
+
+
+def _of_join(convergence: Convergence, join: Join) -> list[tuple[Mark, str]]:
+    """The first message of a join, and the heartbeat that its frame is held against."""
+    evidence = [(join.mark, "the first message for it")]
+    told = convergence.told_by(join)
+    if told is not None:
+        evidence.append((told, "a heartbeat tells when the network had converged"))
+    return evidence
 
 
 def _frames_of(loss: Loss) -> set[int]:

@@ -148,7 +148,8 @@ def _steps(
     """Losses, each group as sure as what lies between the messages on both sides."""
     groups: dict[tuple[Certainty, str], list[Step]] = {}
     for step in steps:
-        assert step.loss is not None
+        if step.loss is None:
+            continue
         group = report.sure(step.loss)
         if stream.ignored and report.seemed_dropped(stream):
             group = Certainty.UNDECIDABLE, SEEMED_SILENT
