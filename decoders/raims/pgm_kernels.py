@@ -56,7 +56,7 @@ TEXT_STOP = 31
 USER = CHAIN  # where the field "user" is, 0: none
 VERSION = TRAIL
 HOST = LEAD  # value of the field "host_id", -1: none
-TOLD = COLUMN  # 1: it says who its sender is, other than the one before it
+TOLD = COLUMN  # 1: it says who its sender is, other than the one before it on its link
 CONNECTION = CHAIN
 ACKNOWLEDGED = LEAD
 
@@ -822,7 +822,7 @@ def control(data, at, end, link, sqn, index, text, m):
         if word <= WORD_BYE or word == WORD_AUTH or word == WORD_NAME:
             last = m[STREAMS + stream * STREAM_WORDS + S_ROW]
             again = 0
-            if last > 0:
+            if last > 0 and m[last + R_LINK] == link:
                 if m[last + R_SOURCE] == m[D_SOURCE] and m[last + R_PORT] == m[D_PORT]:
                     if m[last + R_HOST] == m[F_HOST]:
                         if same_field(data, m[last + R_USER], m[F_USER]) == 1:

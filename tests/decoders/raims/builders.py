@@ -67,8 +67,8 @@ def data(
 
 
 def pgm(sort: int, body: bytes, tsdu: bytes = b"", options: int = 0, gsi: bytes = GSI) -> bytes:
-    """A PGM packet; NAK and SPMR have their ports the other way round."""
-    ports = (PORT, 4711) if sort in (8, 12) else (4711, PORT)
+    """A PGM packet; what receivers send has its ports the other way round."""
+    ports = (PORT, 4711) if sort in (2, 8, 9, 12) else (4711, PORT)
     head = struct.pack(">HHBBH", *ports, sort, options, 0) + gsi + struct.pack(">H", len(tsdu))
     return head + body + tsdu
 
