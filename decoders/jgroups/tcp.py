@@ -32,6 +32,7 @@ from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Connection,
     Framing,
+    Heads,
     Split,
     StreamDecoder,
     StreamFrames,
@@ -88,6 +89,15 @@ class JGroupsStreams:
         if proof == OPEN:
             return Verdict.LIKELY
         return Verdict.UNDECIDED if len(prefix) < SEARCHED else Verdict.NO
+
+    def refuses(self, heads: Heads) -> npt.NDArray[np.bool_]:
+        """Neither a preamble nor a frame begins like that."""
+        size, version = heads.number(0, 4), heads.number(4, 2)
+        none = (size < 8) | (size > MAX_GUESSED) | (version < 0x1800) | (version >= 0x3000)
+        none &= heads.sizes >= 7
+        none |= (heads.raw[:, 0] > 0) & (heads.sizes > 0)
+        refused: npt.NDArray[np.bool_] = none & ~heads.begin_like(COOKIE)
+        return refused
 
     def framing(self, began: bool, *, compile_it: bool) -> Framing:
         return JGroupsFraming(began, compile_it=compile_it)

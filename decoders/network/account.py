@@ -106,16 +106,22 @@ class Account:
         self._add_outgoing(packets, claimed)
         self._tally(packets, claimed)
 
-    def hand_over(self, packets: Packets, rows: Int64s) -> None:
-        """Packets that were added as other, but that TCP assembly will account for."""
-        self.count(Outcome.OTHER, -len(rows))
+    def hand_over(self, flow: Int64s, sizes: Int64s, *, back: bool = False) -> None:
+        """Packets that were added as other, but that TCP assembly will account for.
+
+        Args:
+            flow: the kernel's number of each one's destination.
+            sizes: on the wire.
+            back: they were handed over, and are other after all.
+        """
+        sign = -1 if back else 1
+        self.count(Outcome.OTHER, -sign * len(flow))
         if self._handed is None:
             self._handed = np.zeros(k.HOSTS, np.int64), np.zeros(k.HOSTS, np.int64)
-        flow = packets.columns[k.FLOW][rows]
-        sizes = packets.record_column("original")[rows]
         counts = np.bincount(flow)
-        self._handed[0][: len(counts)] += counts
-        self._handed[1][: len(counts)] += np.bincount(flow, weights=sizes).astype(np.int64)
+        self._handed[0][: len(counts)] += sign * counts
+        totals = np.bincount(flow, weights=sizes).astype(np.int64)
+        self._handed[1][: len(counts)] += sign * totals
 
     def count(self, outcome: Outcome, frames: int, reason: str = "") -> None:
         """Frames with the same fate; nobody's are other."""

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from seqaudit.decoders.contract.events import EVENTS, Kind
@@ -28,6 +29,7 @@ from seqaudit.decoders.raims.rv import (
 from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Framing,
+    Heads,
     Split,
     StreamDecoder,
     StreamFrames,
@@ -83,6 +85,10 @@ class RvStreams:
         if shows(prefix, CANDIDATE, b"\x99\x55\xee\xaa", 4):
             return Verdict.YES
         return Verdict.UNDECIDED if len(prefix) < SEARCHED else Verdict.NO
+
+    def refuses(self, heads: Heads) -> npt.NDArray[np.bool_]:
+        """It does not begin with the greeting."""
+        return ~heads.begin_like(GREETING)
 
     def framing(self, began: bool, *, compile_it: bool) -> Framing:
         return RvFraming(began)

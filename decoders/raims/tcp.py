@@ -10,6 +10,7 @@ from collections import Counter
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from seqaudit.decoders.contract.events import EVENTS, Flag, Kind
@@ -23,6 +24,7 @@ from seqaudit.decoders.raims.rows import RAIMS, RaimsRows, Where, compact
 from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Framing,
+    Heads,
     Split,
     StreamDecoder,
     StreamFrames,
@@ -81,6 +83,13 @@ class RaimsStreams:
         if shows(prefix, CANDIDATE, b"\xc4\x03", 8):
             return Verdict.YES
         return Verdict.UNDECIDED if len(prefix) < SEARCHED else Verdict.NO
+
+    def refuses(self, heads: Heads) -> npt.NDArray[np.bool_]:
+        """Neither a message nor a key exchange begins like that."""
+        plain = heads.raw[:, 0] >= 0x80
+        bridged = Heads(heads.raw[:, 8:], heads.sizes - 8).begin_like(b"\xc4\x03")
+        refused: npt.NDArray[np.bool_] = ~((plain & bridged) | heads.begin_like(bytes(4)))
+        return refused
 
     def framing(self, began: bool, *, compile_it: bool) -> Framing:
         return RaimsFraming(began, compile_it=compile_it)

@@ -27,7 +27,8 @@ from seqaudit.decoders.stages.fragments import Assembler
 from seqaudit.decoders.stages.registry import DecodeSettings, Dispatcher, stream_systems
 from seqaudit.decoders.stages.second import reassemble
 from seqaudit.decoders.stages.tcp import Sniffer, TcpAssembler
-from seqaudit.decoders.tcp.segments import SegmentFinder, segment_rows
+from seqaudit.decoders.tcp.first_look import FirstLook
+from seqaudit.decoders.tcp.segments import SegmentFinder, Segments, segment_rows
 
 __all__ = ["decode_piece", "reassemble", "wants_compiled"]
 
@@ -124,25 +125,35 @@ class _Streams:
             )
         else:
             self._sniffer = Sniffer(settings, systems, account, self._finder)
+        self._look = FirstLook(settings, systems, account, self._finder)
 
     def feed(self, packets: Packets) -> Iterator[pa.RecordBatch]:
         if self._assembler is None and self._sniffer is None:
             return
+        if self._finder.forgets(packets):
+            yield from self._follow(self._look.renumbered())
         found = self._finder.find(packets)
         if found is None:
             return
-        segments, rows = found
-        self._account.hand_over(packets, rows)
-        if self._assembler is not None:
-            yield from self._assembler.feed(segments)
-        elif self._sniffer is not None:
-            yield from map(segment_rows, self._sniffer.feed(segments))
+        followed, refused = self._look.feed(packets, *found)
+        if self._sniffer is not None:
+            self._sniffer.refused(refused)
+        yield from self._follow(followed)
 
     def finish(self) -> Iterator[pa.RecordBatch]:
         if self._assembler is not None:
+            yield from self._follow(self._look.renumbered())
             yield from self._assembler.finish()
         elif self._sniffer is not None:
+            yield from self._follow(self._look.renumbered())
             yield from map(segment_rows, self._sniffer.finish())
+
+    def _follow(self, followed: Sequence[Segments]) -> Iterator[pa.RecordBatch]:
+        for segments in followed:
+            if self._assembler is not None:
+                yield from self._assembler.feed(segments)
+            elif self._sniffer is not None:
+                yield from map(segment_rows, self._sniffer.feed(segments))
 
     def facts(self) -> dict[str, Any]:
         return {} if self._sniffer is None else {"shipped": self._sniffer.facts()}

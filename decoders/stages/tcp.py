@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -193,10 +193,15 @@ class Sniffer:
         tracked.flow = _NO_FLOW
         self._finder.ignore(key[1])
         self._left.append(key)
-        if len(self._withheld) < MAX_WITHHELD:
+        self.refused([key])
+
+    def refused(self, keys: Iterable[Key]) -> None:
+        """Segments of these connections are not shipped; a first look has seen to the rest."""
+        for key in keys:
+            if len(self._withheld) >= MAX_WITHHELD:
+                self._withheld_more = True
+                return
             self._withheld.add(carrier_digest(key[1]))
-        else:
-            self._withheld_more = True
 
     def _give_back(self, tracked: Tracked) -> None:
         tracked.system = None

@@ -31,6 +31,7 @@ from enum import IntEnum
 from typing import Any, Final, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from seqaudit.decoders.kernels.loader import Int64s
@@ -129,6 +130,46 @@ class StreamFrames:
         }
 
 
+#: First bytes of a direction that ``StreamSystem.refuses`` looks at.
+HEAD_BYTES: Final = 16
+
+
+@dataclass(slots=True)
+class Heads:
+    """The first captured bytes of several directions, each from the first byte of the stream.
+
+    Attributes:
+        raw: (count, HEAD_BYTES) uint8, 0 where there are fewer.
+        sizes: (count,) how many there are, all of them counted.
+    """
+
+    raw: npt.NDArray[np.uint8]
+    sizes: Int64s
+
+    @classmethod
+    def of(cls, data: bytes | bytearray | memoryview, start: Int64s, stop: Int64s) -> Heads:
+        """The bytes of ``data`` at [start, stop)."""
+        raw = np.frombuffer(data, np.uint8)
+        places = start[:, None] + np.arange(HEAD_BYTES)
+        there = places < stop[:, None]
+        found = np.where(there, raw[np.minimum(places, len(raw) - 1)], 0)
+        return cls(found.astype(np.uint8, copy=False), stop - start)
+
+    def begin_like(self, text: bytes) -> npt.NDArray[np.bool_]:
+        """Whether what there is of the first ``len(text)`` bytes is what ``text`` begins with."""
+        wanted = np.frombuffer(text, np.uint8)
+        beyond = np.arange(len(text)) >= self.sizes[:, None]
+        alike: npt.NDArray[np.bool_] = ((self.raw[:, : len(text)] == wanted) | beyond).all(axis=1)
+        return alike
+
+    def number(self, offset: int, size: int) -> Int64s:
+        """A big-endian number; 0 for what is not there."""
+        found = np.zeros(len(self.sizes), np.int64)
+        for place in range(offset, offset + size):
+            found = found << 8 | self.raw[:, place]
+        return found
+
+
 class Framing(Protocol):
     """Cuts one direction of one connection into frames."""
 
@@ -162,6 +203,10 @@ class StreamSystem(Protocol):
         Args:
             began: ``prefix`` begins with the first byte of the stream; else anywhere within.
         """
+
+    def refuses(self, heads: Heads) -> npt.NDArray[np.bool_]:
+        """Of several directions at once: True only where ``recognise`` says NO to the first bytes
+        of a stream that begins like that."""
 
     def framing(self, began: bool, *, compile_it: bool) -> Framing:
         """A framing for one direction whose first bytes are shown next."""

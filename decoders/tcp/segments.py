@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -148,24 +148,48 @@ def ends_of(carrier: str) -> tuple[End, End]:
     return first, second
 
 
+#: What ``SegmentFinder`` knows of a connection: nothing yet; that its segments are wanted, whatever
+#: they are; that it is nobody's, so that they are left out until another one begins there.
+FRESH: Final = 0
+WANTED: Final = 1
+LEFT: Final = 2
+
+
 class SegmentFinder:
-    """Picks out TCP segments; one object a piece."""
+    """Picks out TCP segments; one object a piece.
+
+    Attributes:
+        states: of the connections, by number.
+    """
 
     def __init__(self) -> None:
-        self._ignored: set[str] = set()
+        self._before: dict[str, int] = {}  # states of carriers under numbers that are gone
         self._flows: Flows | None = None
-        self._numbers = _Numbers()
-        self._keys: list[Key] = []
+        self._numbers = Numbers()
+        self._keys = _Keys(0, [])
         self._turned: Int64s = np.zeros(0, np.int64)  # direction of what the lower number sends
-        self._known: dict[str, int] = {}  # carriers of ``_keys``
-        self._leave: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)  # ignored, by number
+        self.states: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
 
     def ignore(self, carrier: str) -> None:
         """The connection is nobody's. Its segments are left out until another one begins there."""
-        self._ignored.add(carrier)
-        number = self._known.get(carrier)
+        number = self._keys.number(carrier)
         if number is not None:
-            self._leave[number] = True
+            self.states[number] = LEFT
+        else:
+            self._before[carrier] = LEFT
+
+    @property
+    def keys(self) -> Sequence[Key]:
+        """Of the connections, by number."""
+        return self._keys
+
+    def ports(self, flow: Int64s) -> tuple[Int64s, Int64s]:
+        """Both ports of connections."""
+        return self._numbers.low[flow] & 0xFFFF, self._numbers.high[flow] & 0xFFFF
+
+    def forgets(self, packets: Packets) -> bool:
+        """Whether these packets number connections anew."""
+        return packets.flows is not self._flows
 
     def find(self, packets: Packets) -> tuple[Segments, Int64s] | None:
         """The segments and the rows of ``packets`` that they are; null if there are none."""
@@ -225,11 +249,12 @@ class SegmentFinder:
     def _flow_of(self, packets: Packets, rows: Int64s) -> tuple[Int64s, npt.NDArray[np.bool_]]:
         """The number of each row's connection, and whether its smaller end is the source."""
         if packets.flows is not self._flows:
+            for number in np.flatnonzero(self.states != FRESH).tolist():
+                self._before[self._keys[number][1]] = int(self.states[number])
             self._flows = packets.flows
-            self._numbers = _Numbers()
-            self._keys = []
-            self._known.clear()
-            self._turned, self._leave = np.zeros(0, np.int64), np.zeros(0, np.bool_)
+            self._numbers = Numbers()
+            self._keys = _Keys(packets.datagrams.capture, packets.datagrams.hosts)
+            self._turned, self.states = np.zeros(0, np.int64), np.zeros(0, np.uint8)
         columns = packets.columns
         # numbers of addresses are below 2^16
         source = columns[k.SOURCE][rows] << 16 | columns[k.SOURCE_PORT][rows]
@@ -237,33 +262,73 @@ class SegmentFinder:
         low, high = np.minimum(source, destination), np.maximum(source, destination)
         flow, fresh = self._numbers.of(low, high)
         if fresh:
-            self._name(fresh, packets.datagrams.hosts, packets.datagrams.capture)
+            self._take_in(fresh)
         return flow, source <= destination
 
     def _wanted(self, flow: Int64s, flags: Int64s) -> npt.NDArray[np.bool_]:
-        wanted: npt.NDArray[np.bool_] = ~self._leave[flow]
+        wanted: npt.NDArray[np.bool_] = self.states[flow] != LEFT
         begins = ~wanted & (flags & (SYN | ACK) == SYN)
         for row in np.flatnonzero(begins).tolist():  # another connection may begin
             if not wanted[row]:
                 number = int(flow[row])
-                self._leave[number] = False
-                self._ignored.discard(self._keys[number][1])
+                self.states[number] = FRESH
                 wanted[row:] |= flow[row:] == number
         return wanted
 
-    def _name(self, ends: list[tuple[int, int]], hosts: list[str], capture: int) -> None:
-        """Take in connections by their ends, the lower first."""
-        turned, leave = [], []
-        for pair in ends:
-            low, high = ((hosts[end >> 16], end & 0xFFFF) for end in pair)
-            first, second = sorted((low, high))
+    def _take_in(self, ends: Sequence[tuple[int, int]]) -> None:
+        """Connections by their ends, the lower number first."""
+        first = len(self._keys)
+        self._turned = np.append(self._turned, np.array(self._keys.take_in(ends), np.int64))
+        self.states = np.append(self.states, np.full(len(ends), FRESH, np.uint8))
+        if self._before:
+            for number in range(first, len(self._keys)):
+                self.states[number] = self._before.pop(self._keys[number][1], FRESH)
+
+
+class _Keys(Sequence[Key]):
+    """Keys of connections by number; the text of a carrier is made where somebody asks for it."""
+
+    def __init__(self, capture: int, hosts: Sequence[str]) -> None:
+        self._capture = capture
+        self._hosts = hosts
+        self._ends: list[tuple[End, End]] = []
+        self._known: dict[int, Key] = {}
+        self._asked: dict[str, int] = {}
+
+    def take_in(self, ends: Sequence[tuple[int, int]]) -> list[int]:
+        """More connections; 1: the higher number is the carrier's first end."""
+        hosts = self._hosts
+        turned = []
+        for low, high in ends:
+            one, other = (hosts[low >> 16], low & 0xFFFF), (hosts[high >> 16], high & 0xFFFF)
+            turned.append(int(other < one))
+            self._ends.append((other, one) if other < one else (one, other))
+        return turned
+
+    def number(self, carrier: str) -> int | None:
+        """Of a carrier, if it is there."""
+        if carrier not in self._asked and len(self._asked) < len(self):
+            for number in range(len(self)):
+                self[number]
+        return self._asked.get(carrier)
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    @overload
+    def __getitem__(self, number: int) -> Key: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[Key]: ...
+    def __getitem__(self, number: int | slice) -> Key | Sequence[Key]:
+        if isinstance(number, slice):
+            return [self[one] for one in range(*number.indices(len(self)))]
+        known = self._known.get(number)
+        if known is None:
+            first, second = self._ends[number]
             carrier = f"tcp|{socket_text(*first)}|{socket_text(*second)}"
-            self._known[carrier] = len(self._keys)
-            self._keys.append((capture, carrier))
-            turned.append(int(low != first))
-            leave.append(carrier in self._ignored)
-        self._turned = np.append(self._turned, np.array(turned, np.int64))
-        self._leave = np.append(self._leave, np.array(leave, np.bool_))
+            known = self._known[number] = self._capture, carrier
+            self._asked[carrier] = number
+        return known
 
 
 def _headers(data: Buffer, start: Int64s) -> npt.NDArray[np.void]:
@@ -273,21 +338,21 @@ def _headers(data: Buffer, start: Int64s) -> npt.NDArray[np.void]:
     return found
 
 
-class _Numbers:
+class Numbers:
     """Numbers pairs of ends, each below 2^32; a table finds those that were seen before."""
 
     def __init__(self) -> None:
         self._slots = np.zeros(SLOTS, np.int32)  # number + 1
         self._pairs: dict[int, int] = {}
-        self._low = self._high = np.zeros(0, np.int64)
+        self.low = self.high = np.zeros(0, np.int64)
 
     def of(self, low: Int64s, high: Int64s) -> tuple[Int64s, list[tuple[int, int]]]:
         """The number of each pair, and the pairs that are new, by number."""
         slot = (low * 0x2545F491 + high * 0x1B873593 >> 20) & (SLOTS - 1)
         number = self._slots[slot].astype(np.int64) - 1
         unknown = number < 0
-        if len(self._low):
-            unknown |= (self._low[number] != low) | (self._high[number] != high)
+        if len(self.low):
+            unknown |= (self.low[number] != low) | (self.high[number] != high)
         fresh: list[tuple[int, int]] = []
         if unknown.any():
             rows = np.flatnonzero(unknown)
@@ -296,7 +361,7 @@ class _Numbers:
             numbers = []
             for pair in pairs.tolist():
                 known = self._pairs.setdefault(pair, len(self._pairs))
-                if known == len(self._low) + len(fresh):
+                if known == len(self.low) + len(fresh):
                     fresh.append((pair & 0xFFFFFFFF, pair >> 32))
                 numbers.append(known)
             place = np.searchsorted(pairs, packed)
@@ -305,27 +370,29 @@ class _Numbers:
             self._slots[slot[rows][empty]] = number[rows][empty] + 1
         if fresh:
             ends = np.array(fresh, np.int64)
-            self._low = np.append(self._low, ends[:, 0])
-            self._high = np.append(self._high, ends[:, 1])
+            self.low = np.append(self.low, ends[:, 0])
+            self.high = np.append(self.high, ends[:, 1])
         return number, fresh
 
 
 def segment_rows(segments: Segments) -> pa.RecordBatch:
     """SEGMENT rows of segments."""
     count = segments.count
+    numbers, flow = grouped(segments.flow)
+    keys = [segments.keys[number] for number in numbers.tolist()]
     zeros = np.zeros(count, np.int64)
     sizes = segments.stop - segments.start
     return event_batch(
         count,
         {
-            "capture": np.array([capture for capture, _ in segments.keys], np.int64)[segments.flow],
+            "capture": np.array([capture for capture, _ in keys], np.int64)[flow],
             "frame": segments.frame,
             "index": zeros,
             "last_frame": segments.frame,
             "at_ns": segments.at_ns,
             "last_at_ns": segments.at_ns,
             "system": repeated(CAPTURE_SYSTEM, count),
-            "carrier": text_column([carrier for _, carrier in segments.keys], segments.flow),
+            "carrier": text_column([carrier for _, carrier in keys], flow),
             "conversation": repeated(NO_CONVERSATION, count),
             "source": text_column(DIRECTIONS, segments.direction),
             "kind": np.full(count, int(Kind.SEGMENT), np.int16),

@@ -10,6 +10,7 @@ as zenoh.
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from seqaudit.decoders.contract.events import Flag
@@ -19,6 +20,7 @@ from seqaudit.decoders.network.packets import Outcome
 from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Framing,
+    Heads,
     Split,
     StreamFrames,
     Verdict,
@@ -57,6 +59,13 @@ class ZenohStreams:
         if found is not None:
             return Verdict.YES
         return Verdict.NO if len(prefix) >= LOOK_BYTES else Verdict.UNDECIDED
+
+    def refuses(self, heads: Heads) -> npt.NDArray[np.bool_]:
+        """No Init begins like that."""
+        first, version, what = heads.raw[:, 2:5].T
+        init = (first & 0x1F == 1) & ((version == 8) | (version == 9)) & (what & 0x0F <= 2)
+        refused: npt.NDArray[np.bool_] = (heads.sizes >= 5) & ~init
+        return refused
 
     def framing(self, began: bool, *, compile_it: bool) -> Framing:
         """One direction; it begins with an Init if its first byte was captured."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from seqaudit.decoders.contract.events import FRAME_BITS, Kind
@@ -15,6 +16,7 @@ from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Connection,
     Framing,
+    Heads,
     Split,
     StreamDecoder,
     StreamFrames,
@@ -92,6 +94,10 @@ class MarkedStreams:
         if MARK in prefix:
             return Verdict.YES
         return Verdict.UNDECIDED if len(prefix) < 1000 else Verdict.NO
+
+    def refuses(self, heads: Heads) -> npt.NDArray[np.bool_]:
+        refused: npt.NDArray[np.bool_] = heads.raw[:, 0] != MARK
+        return refused
 
     def framing(self, began: bool, *, compile_it: bool) -> Framing:
         return MarkedFraming(began)
