@@ -37,6 +37,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from seqaudit.decoders.kernels import native
 from seqaudit.decoders.kernels import numba_pipeline as compiler
 from seqaudit.decoders.kernels import numba_reads as compiled_reads
 from seqaudit.decoders.kernels import signals as interrupts
@@ -72,23 +73,53 @@ def interpreted(name: str) -> ModuleType:
 
 
 class Compiled:
-    """A kernel file compiled by numba: its entry points, by name."""
+    """A kernel file compiled by numba: its entry points, by name.
 
-    def __init__(self, name: str, entries: dict[str, Any]) -> None:
+    What was compiled before is there as machine code (``native``), so that numba is not needed.
+    """
+
+    def __init__(self, name: str, source: Path, entries: Collection[str]) -> None:
         self._name = name
-        for entry, dispatcher in entries.items():
-            setattr(self, entry, self._first_call(entry, dispatcher))
+        self._source = source
+        for entry in entries:
+            setattr(self, entry, self._first_call(entry))
 
-    def _first_call(self, entry: str, dispatcher: Any) -> Callable[..., Any]:
+    def _first_call(self, entry: str) -> Callable[..., Any]:
+        def first(*arguments: Any) -> Any:
+            with _COMPILING:
+                kept = self._kept(entry)
+                found = native.load(kept, self._by_numba(entry)) if kept is not None else None
+            if found is None:  # what numba has read from its cache it cannot write as machine code
+                anew = kept is not None and kept.exists()
+                return self._by_numba(entry, anew=anew)(*arguments)
+            setattr(self, entry, found)
+            return found(*arguments)
+
+        return first
+
+    def _kept(self, entry: str) -> Path | None:
+        """Where the machine code of an entry point is, or is to be; null: it is not kept."""
+        if os.environ.get("NUMBA_BOUNDSCHECK", "0") not in ("", "0"):
+            return None
+        with contextlib.suppress(OSError, ImportError):
+            return native.path_of(Path(prepare()), self._source, entry)
+        return None
+
+    def _by_numba(self, entry: str, *, anew: bool = False) -> Callable[..., Any]:
         def first(*arguments: Any) -> Any:
             with (
                 _COMPILING,
                 _one_process(self._name),
                 interrupts.held_back(),  # inside the compiler one is some other error, or none
-                compiled_reads.plain_indices(),
-                compiler.remembered_operators(),
             ):
-                outcome = _with_any_cache(dispatcher, arguments)
+                dispatcher = _wrapped(self._name)[entry]
+                if anew:
+                    _forget(dispatcher)
+                with compiled_reads.plain_indices(), compiler.remembered_operators():
+                    outcome = _with_any_cache(dispatcher, arguments)
+                kept = self._kept(entry)
+                if kept is not None and can_write(kept.parent):
+                    native.save(kept, dispatcher)
             setattr(self, entry, dispatcher)
             return outcome
 
@@ -107,22 +138,34 @@ def _with_any_cache(dispatcher: Any, arguments: Sequence[Any]) -> Any:
         if not any(frame.filename.endswith(_NUMBAS_CACHE) for frame in frames):
             raise
         if not isinstance(problem, OSError):  # what it read: it is written anew
-            index: Any = dispatcher._cache._cache_file._index_path
-            with contextlib.suppress(OSError):
-                Path(index).unlink()
+            _forget(dispatcher)
         else:
             dispatcher._cache = importlib.import_module("numba.core.caching").NullCache()
     return dispatcher(*arguments)
 
 
+def _forget(dispatcher: Any) -> None:
+    """Have numba compile again what it has in its cache."""
+    with contextlib.suppress(OSError, AttributeError):
+        Path(dispatcher._cache._cache_file._index_path).unlink()
+
+
 @cache
 def compiled(name: str) -> Compiled:
     """The kernel file ``name``; each entry point is compiled, or loaded, by its first call."""
-    with _COMPILING:
-        return _wrapped(name)
+    plain = interpreted(name)
+    assert plain.__file__ is not None
+    entries: Collection[str] = vars(plain).get("ENTRY_POINTS", _functions_of(plain))
+    return Compiled(name, Path(plain.__file__), entries)
 
 
-def _wrapped(name: str) -> Compiled:
+def _functions_of(module: ModuleType) -> dict[str, FunctionType]:
+    return {name: value for name, value in vars(module).items() if isinstance(value, FunctionType)}
+
+
+@cache
+def _wrapped(name: str) -> dict[str, Any]:
+    """The entry points of the kernel file ``name`` as numba has them, by name."""
     keep = can_write(Path(prepare()))
     import numba
 
@@ -133,9 +176,7 @@ def _wrapped(name: str) -> Compiled:
     module = importlib.util.module_from_spec(spec)
     sys.modules[module.__name__] = module
     spec.loader.exec_module(module)
-    functions = {
-        name: value for name, value in vars(module).items() if isinstance(value, FunctionType)
-    }
+    functions = _functions_of(module)
     entries: Collection[str] = vars(module).get("ENTRY_POINTS", functions)
     inlined: Collection[str] = vars(module).get("INLINED", ())
     checked = bool(numba.config.BOUNDSCHECK)
@@ -168,7 +209,7 @@ def _wrapped(name: str) -> Compiled:
         dispatcher = wrap(value)
         dispatcher.get_call_template = _without_literals(dispatcher.get_call_template)
         vars(module)[key] = dispatcher
-    return Compiled(name, {entry: vars(module)[entry] for entry in entries})
+    return {entry: vars(module)[entry] for entry in entries}
 
 
 def _without_literals(template: Callable[..., Any]) -> Callable[..., Any]:

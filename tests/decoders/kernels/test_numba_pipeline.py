@@ -53,6 +53,13 @@ def longest(data, stop):
 '''
 
 
+def forget() -> None:
+    """As in another process."""
+    kernels.compiled.cache_clear()
+    kernels._wrapped.cache_clear()
+    sys.modules.pop("made_kernels__compiled", None)
+
+
 @pytest.fixture
 def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
     """A kernel file as Python runs it, and compiled."""
@@ -62,9 +69,10 @@ def both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any,
     import made_kernels  # type: ignore[import-not-found]
 
     monkeypatch.setattr(kernels, "interpreted", lambda _: made_kernels)
-    kernels.compiled.cache_clear()
+    monkeypatch.setattr(kernels.Compiled, "_kept", lambda *_: None)  # numba's doing, not native's
+    forget()
     yield made_kernels, kernels.compiled("made_kernels")
-    kernels.compiled.cache_clear()
+    forget()
     for name in ("made_kernels", "made_kernels__compiled"):
         sys.modules.pop(name, None)
 
@@ -112,8 +120,7 @@ def test_operators_are_those_of_numba_again_afterwards() -> None:
 
 def longest(made: Any) -> int:
     """What the kernel gives, loaded or compiled anew as in another process."""
-    kernels.compiled.cache_clear()
-    sys.modules.pop("made_kernels__compiled", None)
+    forget()
     (best,) = kernels.compiled("made_kernels").longest(np.array([7, 8, 9], np.uint8), 3)
     return int(best)
 
@@ -215,7 +222,7 @@ def test_kernels_may_be_compiled_in_several_threads(own_cache: tuple[Any, Path])
     from numba.core.types.functions import BaseFunction
 
     usual = BaseFunction.get_call_type
-    kernels.compiled.cache_clear()
+    forget()
     compiled = kernels.compiled("made_kernels")
     data, out = np.array([7, 8, 9], np.uint8), np.zeros(9, np.int64)
     calls: list[Callable[[], Any]] = [
