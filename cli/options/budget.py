@@ -10,6 +10,7 @@ import click
 from seqaudit.cli.output.budget import ASKED, FIGURES, Budget, Scope, Unit
 from seqaudit.cli.output.outcomes import NEVER, SEVERITIES
 from seqaudit.cli.output.text import safe
+from seqaudit.replay.contract.yaml_text import NotYamlError, yaml_values
 
 _NS: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "min": 60_000_000_000}
 _TOP: Final = ("streams", "rules", "fail_on")
@@ -36,18 +37,14 @@ def read_budget(path: str) -> Budget:
     Raises:
         click.UsageError: not YAML, an unknown key, or a value that is none; one line.
     """
-    import yaml
-
     try:
-        loaded = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+        loaded = yaml_values(Path(path).read_text(encoding="utf-8"))
+    except NotYamlError as problem:
+        raise click.UsageError(
+            f"{safe(path)}{problem.where}: is not YAML; seqaudit check --help shows a budget"
+        ) from problem
     except (OSError, UnicodeDecodeError) as problem:
         raise click.UsageError(f"{safe(path)}: cannot be read as text ({problem})") from problem
-    except (yaml.YAMLError, ValueError, RecursionError) as problem:
-        mark = getattr(problem, "problem_mark", None)
-        line = f" line {mark.line + 1}" if mark else ""
-        raise click.UsageError(
-            f"{safe(path)}{line}: is not YAML; seqaudit check --help shows a budget"
-        ) from problem
     return budget_of(loaded if loaded is not None else {}, safe(path))
 
 

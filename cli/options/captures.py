@@ -399,15 +399,13 @@ def _parameters(
 def _names(path: str | None) -> dict[str, str]:
     if path is None:
         return {}
-    import yaml
+    from seqaudit.replay.contract.yaml_text import NotYamlError, yaml_values
 
     advice = "write lines such as 10.80.0.1: A"
     try:
-        loaded = yaml.safe_load(_content(path))
-    except yaml.YAMLError as problem:
-        mark = getattr(problem, "problem_mark", None)
-        line = f" line {mark.line + 1}" if mark else ""
-        raise click.UsageError(f"{safe(path)}{line}: is not YAML; {advice}") from problem
+        loaded = yaml_values(_content(path))
+    except NotYamlError as problem:
+        raise click.UsageError(f"{safe(path)}{problem.where}: is not YAML; {advice}") from problem
     if loaded is None:
         return {}
     if not isinstance(loaded, dict) or any(

@@ -184,7 +184,7 @@ def _loaded(file: Path, where: str) -> Any:
     """What a file has, as YAML or TOML says it."""
     import tomllib
 
-    import yaml
+    from seqaudit.replay.contract.yaml_text import NotYamlError, yaml_values
 
     try:
         with file.open("rb") as opened:
@@ -193,18 +193,16 @@ def _loaded(file: Path, where: str) -> Any:
             raise click.UsageError(f"{where}: is over 1 MiB, no configuration")
         if file.suffix == ".toml":
             return tomllib.loads(text).get("tool", {}).get("seqaudit", {})
-        loaded = yaml.safe_load(text)
+        loaded = yaml_values(text)
         return {} if loaded is None else loaded
-    except (OSError, UnicodeDecodeError) as problem:
-        raise click.UsageError(f"{where}: cannot be read as text ({safe(problem)})") from problem
+    except NotYamlError as problem:
+        raise click.UsageError(
+            f"{where}{problem.where}: is not YAML; write lines such as fail-on: warning"
+        ) from problem
     except tomllib.TOMLDecodeError as problem:
         raise click.UsageError(f"{where}: is not TOML ({safe(problem)})") from problem
-    except (yaml.YAMLError, ValueError, RecursionError) as problem:
-        mark = getattr(problem, "problem_mark", None)
-        line = f" line {mark.line + 1}" if mark else ""
-        raise click.UsageError(
-            f"{where}{line}: is not YAML; write lines such as fail-on: warning"
-        ) from problem
+    except (OSError, UnicodeDecodeError, RecursionError) as problem:
+        raise click.UsageError(f"{where}: cannot be read as text ({safe(problem)})") from problem
 
 
 def _has_table(file: Path) -> bool:

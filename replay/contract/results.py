@@ -55,8 +55,9 @@ class Result:
 
 
 #: JSON with sorted keys and no spaces: the same value gives the same bytes.
+#: Escaped, since the name of a file may be no UTF-8 and Arrow takes nothing else.
 compact: Final[Callable[[object], str]] = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True
 ).encode
 
 

@@ -1,6 +1,7 @@
 """The registry of parameters: names, and values as users give them (replay/README.md 6)."""
 
 from seqaudit.replay.contract.parameters import ParameterError, Value, parse_value
+from seqaudit.replay.contract.yaml_text import NotYamlError, yaml_values
 from seqaudit.replay.stages.systems import PARAMETERS, SYSTEMS
 
 
@@ -24,14 +25,10 @@ def load_parameters(text: str, where: str = "parameter file") -> dict[str, Value
     Raises:
         ParameterError: not YAML, not a mapping, an unknown name, or a value of the wrong kind.
     """
-    import yaml  # costs 10 ms, and most runs have no such file
-
     try:
-        loaded = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" line {mark.line + 1}" if mark else ""
-        raise ParameterError(f"{where}{place}: not YAML; write NAME: VALUE lines") from error
+        loaded = yaml_values(text)
+    except NotYamlError as error:
+        raise ParameterError(f"{where}{error.where}: not YAML; write NAME: VALUE lines") from error
     if loaded is None:
         return {}
     if not isinstance(loaded, dict):
