@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty
-from seqaudit.replay.contract.worth import BEGINNING, MISSING, Worth
+from seqaudit.replay.contract.worth import BEGINNING, END, MISSING, Worth
 from seqaudit.replay.sequence.gaps import Outcome
 
 Row = dict[str, Any]
@@ -123,15 +123,10 @@ def with_story(row: Row, worth: Worth | None, called: Callable[[str | None], str
     receiver = handed["receiver"]
     thrown_away = (handed["placed"] or {}).get("where") == Where.AFTER
     steps = _steps(row, handed["heard"] or [], receiver, thrown_away=thrown_away)
-    steps.sort(key=lambda step: (step["frame"] is None, step["frame"] or 0))  # stable
-    revealed_ns = row["revealed_at_ns"]
-    for number, step in enumerate(steps):
-        at_ns = step["at_ns"]
-        known = at_ns is not None and revealed_ns is not None
-        steps[number] = step | {
-            "after_ns": at_ns - revealed_ns if known else None,
-            "by_name": called(step["by"]),
-        }
+    if handed["heard"]:
+        steps.sort(key=_by_frame)  # stable
+    for step in steps:
+        step["by_name"] = None if step["by"] is None else called(step["by"])
     waited = row["delivered_after_ns"]
     unknown: dict[str, str] = {}
     if row["requests"] == 0:
@@ -189,7 +184,11 @@ def _steps(row: Row, heard: Iterable[Row], receiver: str | None, *, thrown_away:
     steps: list[Row] = []
 
     def add(step: str, frame: int | None, at_ns: int | None, by: str | None, says: str) -> None:
-        steps.append({"step": step, "frame": frame, "at_ns": at_ns, "by": by, "says": says})
+        after_ns = None if at_ns is None or revealed_ns is None else at_ns - revealed_ns
+        steps.append({
+            "step": step, "frame": frame, "at_ns": at_ns, "after_ns": after_ns, "by": by,
+            "says": says,
+        })  # fmt: skip
 
     if row["lost_after_frame"] is not None:
         before_ns = row["revealed_after_ns"]
@@ -231,6 +230,11 @@ def _steps(row: Row, heard: Iterable[Row], receiver: str | None, *, thrown_away:
 
 #: What steps say that engines hand on without words.
 _SAYS: Final = {"first came": "the first of it came"}
+
+
+def _by_frame(step: Row) -> int:
+    frame: int | None = step["frame"]
+    return END if frame is None else frame
 
 
 def _later(start_ns: int | None, after_ns: int | None) -> int | None:
