@@ -1,5 +1,6 @@
 """``seqaudit show``: one thing of an audit as a table of its own."""
 
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -14,6 +15,7 @@ from seqaudit.cli.options.captures import (
     reading_options,
     time_option,
 )
+from seqaudit.cli.output.sorting import REPORT, in_order, orders
 from seqaudit.cli.output.terminal import emit, render
 from seqaudit.cli.output.times import TimeStyle
 from seqaudit.cli.run import audited_whole
@@ -32,6 +34,19 @@ command.add_command(timeline)
 command.add_command(sequence)
 
 
+def _sort_option(part: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--sort``: the orders of a listing; of one that has its own order it takes no other."""
+    return click.option(
+        "--sort",
+        "order",
+        type=click.Choice(orders(part) or [REPORT]),
+        default=REPORT,
+        show_default=True,
+        hidden=not orders(part),
+        help="Most of a figure first; what cannot be told is last.",
+    )
+
+
 def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
     """``seqaudit show NAME``: one table of the report, or its rows as JSON."""
 
@@ -40,6 +55,7 @@ def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
     @judging_options
     @format_option("A table for people, or these rows of the report for programs.")
     @time_option
+    @_sort_option(name)
     @limit_option(100)
     def part(
         captures: tuple[str, ...],
@@ -47,6 +63,7 @@ def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
         one_capture: bool | None,
         shape: str,
         style: TimeStyle,
+        order: str,
         limit: int,
         **given: Any,
     ) -> int:
@@ -56,11 +73,11 @@ def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
         if shape == "json":
             from seqaudit.pipeline.report.json_text import to_json
 
-            emit(to_json({key: report[key] for key in keys}))
+            emit(to_json({key: in_order(key, report[key], order) for key in keys}))
         else:
             from seqaudit.cli.output.table import render_part
 
-            render(render_part(name, report, style, limit))
+            render(render_part(name, report, style, limit, order))
         return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
 
 
@@ -83,6 +100,7 @@ _part("captures", "What was read: frames, times, vantages.", ("captures", "unrea
 )
 @format_option("A table for people, or these rows of the report for programs.")
 @time_option
+@_sort_option("gaps")
 @limit_option(100)
 def gaps(
     captures: tuple[str, ...],
@@ -91,6 +109,7 @@ def gaps(
     number: int | None,
     shape: str,
     style: TimeStyle,
+    order: str,
     limit: int,
     **given: Any,
 ) -> int:
@@ -99,6 +118,7 @@ def gaps(
     \b
     Examples:
       seqaudit show gaps receiver.pcap
+      seqaudit show gaps --sort slowest receiver.pcap
       seqaudit show gaps --gap 3 receiver.pcap
     """
     from seqaudit.cli.commands.audit import tell_unjudged
@@ -108,14 +128,15 @@ def gaps(
     if shape == "json":
         from seqaudit.pipeline.report.json_text import to_json
 
-        rows = report["gaps"] if number is None else [gap_named(report, number)]
+        whole = in_order("gaps", report["gaps"], order)
+        rows = whole if number is None else [gap_named(report, number)]
         emit(to_json({"gaps": rows}))
     elif number is not None:
         render(render_story(report, number, style))
     else:
         from seqaudit.cli.output.table import render_part
 
-        render(render_part("gaps", report, style, limit))
+        render(render_part("gaps", report, style, limit, order))
     return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
 
 

@@ -16,6 +16,7 @@ from seqaudit.cli.output.several import (
     gravest_captures_first,
     numbers,
 )
+from seqaudit.cli.output.sorting import REPORT, in_order
 from seqaudit.cli.output.text import filter_of, frame_at, safe
 from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
 from seqaudit.cli.output.verdict import plural, verdict
@@ -70,9 +71,17 @@ def render_tables(
     ]
 
 
-def render_part(name: str, report: Report, style: TimeStyle, limit: int) -> list[RenderableType]:
-    """What ``seqaudit show NAME`` shows."""
+def render_part(
+    name: str, report: Report, style: TimeStyle, limit: int, order: str = REPORT
+) -> list[RenderableType]:
+    """What ``seqaudit show NAME`` shows.
+
+    Args:
+        order: see ``sorting.orders``.
+    """
     report = gravest_captures_first(_numbered(report, name), limit)
+    if order != REPORT:
+        report = {**report, name: in_order(name, report[name], order)}
     if name == "streams":
         return [render_streams(report, limit), *_lines(report, limit), *_untold(report)]
     if name == "findings":
