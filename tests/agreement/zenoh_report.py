@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from seqaudit.replay.zenoh import findings as zenoh_findings
+from seqaudit.replay.zenoh import stream_rows
 from tests.agreement.happened_zenoh import Happened, Identity
 from tests.agreement.report import ABSENT
 from tests.agreement.rows import Row
@@ -15,8 +15,8 @@ from tests.agreement.rows import Row
 #: Why a figure may be unknown; a figure that is unknown for another reason fails (CONTRIBUTING.md
 #: 4).
 NOT_HERE: Final = "what is delivered is visible at the subscriber's interface only (zenoh.md 11)"
-BEGAN_LATER: Final = zenoh_findings.BEGAN_LATER
-ONE_DECLARATION: Final = zenoh_findings.ONE_DECLARATION
+BEGAN_LATER: Final = stream_rows.BEGAN_LATER
+ONE_DECLARATION: Final = stream_rows.ONE_DECLARATION
 CUT: Final = "samples were cut off by snap length"
 NO_NUMBERS: Final = "samples carry no SourceInfo"
 NO_SUCCESSOR: Final = "nothing at this leg says that later samples exist"

@@ -1,0 +1,248 @@
+"""What the rows and findings of a zenoh session are made with: its streams, who asked for what, and
+where samples of a gap were lost."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from seqaudit.replay.contract.finding import Finding, Rests
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter
+from seqaudit.replay.contract.worth import (
+    BEGINNING,
+    END,
+    LIKELY,
+    Claim,
+)
+from seqaudit.replay.sequence.gaps import Gap, Outcome
+from seqaudit.replay.sequence.ranges import Range, RangeSet
+from seqaudit.replay.zenoh import certificates
+from seqaudit.replay.zenoh.engine import Source, ZenohEngine
+from seqaudit.replay.zenoh.hops import HopCounter
+from seqaudit.replay.zenoh.story import (
+    BEFORE,
+    BETWEEN_SESSIONS,
+    DISCARDED,
+    ON_LINK,
+    OUT_OF_ORDER,
+)
+from seqaudit.replay.zenoh.subscriber import (
+    BY_SAMPLE,
+    DocumentSubscriber,
+    Query,
+    Sort,
+    Subscriber,
+)
+
+SYSTEM: Final = "zenoh"
+HOP_SYSTEM: Final = "zenoh-hop"
+#: Priority and channel of the replies of a cache (zenoh.md 9.2): Data, reliable.
+FINALS: Final = 5 * 2 + 1
+#: Why nothing is proven of what is missing.
+OR_NOT_CAPTURED: Final = "lost, or not captured: no frame here shows which"
+#: Outcomes that are no loss.
+NO_LOSS: Final = frozenset({Outcome.REORDERED, Outcome.UNCAPTURED, Outcome.UNASKED})
+
+
+@dataclass(slots=True)
+class Stream:
+    """What a finding is about."""
+
+    key: str
+    system: str
+    sender: str
+    receiver: str | None
+
+
+class ZenohReporter(Reporter):
+    """Makes the results of one session in one capture."""
+
+    def __init__(self, engine: ZenohEngine, capture: int) -> None:
+        super().__init__(capture, engine.conversation, engine.parameters, SYSTEM, engine.worth)
+        self.engine = engine
+        self._by_machine: dict[tuple[str, str], list[Subscriber]] | None = None
+        self._by_way: dict[tuple[str, str], list[tuple[int, HopCounter]]] = {}
+        for (sender, receiver, code), counter in (*engine.counters.items(), *engine.retired):
+            self._by_way.setdefault((sender, receiver), []).append((code, counter))
+        self._by_source: dict[str, list[Query]] | None = None
+
+    def receiver_of(self, stream: Any) -> str | None:
+        found: str | None = stream.receiver
+        return found
+
+    def stream(self, sender: str, receiver: str, source: str, subject: str | None) -> Stream:
+        """The stream of a source, or of samples without one, to a subscriber."""
+        subject_text = "" if subject is None else f"|{subject}"
+        return Stream(
+            f"{sender}>{receiver}|{source}{subject_text}",
+            SYSTEM,
+            source.partition("/")[0] or self.engine.zid(sender) or sender,
+            self.engine.zid(receiver) or receiver,
+        )
+
+    def hop_stream(self, identity: tuple[str, str, int], session: int) -> Stream:
+        """The stream of a transport counter of the session of that number between its ends."""
+        sender, receiver, code = identity
+        name = f"{sender}>{receiver}|{code >> 1}|{'R' if code & 1 else 'B'}"
+        return Stream(
+            name if session == 1 else f"{name}|{session}",
+            HOP_SYSTEM,
+            self.engine.zid(sender) or sender,
+            self.engine.zid(receiver) or receiver,
+        )
+
+    def machines(self, source: Source) -> list[Subscriber]:
+        """Subscribers of a source, each with a row of its own, in order of key and life."""
+        if self._by_machine is None:
+            self._by_machine = {}
+            everyone = (*self.engine.ended, *self.engine.subscribers.items())
+            for (receiver, _, name), one in everyone:
+                self._by_machine.setdefault((receiver, name), []).append(one)
+        names = {source.source, source.source.partition("/")[0]}
+        found = [
+            subscriber
+            for name in names
+            for subscriber in self._by_machine.get((source.receiver, name), [])
+            if self._is_of(subscriber, name, source)
+        ]
+        return sorted(found, key=lambda one: (one.subject or "", one.life))
+
+    def _is_of(self, subscriber: Subscriber, name: str, source: Source) -> bool:
+        """Whether a subscriber is told of beside this source; beside the first it has (D11)."""
+        if name == source.source:
+            return True
+        world = self.engine.world
+        zid, _, entity = source.source.partition("/")
+        if name != zid or world is None or not isinstance(subscriber, DocumentSubscriber):
+            return name == zid and world is None
+        return entity == min(world.asked(subscriber).entities, default=entity)
+
+    def queries_of(self, source: Source, subscriber: Subscriber | None) -> list[Query]:
+        """Queries for a source that may be of this subscriber."""
+        if subscriber is None:
+            return []
+        if self.engine.world is not None and isinstance(subscriber, DocumentSubscriber):
+            return self.engine.world.asked(subscriber).queries
+        if self._by_source is None:
+            self._by_source = {}
+            for query in self.engine.queries:
+                if query.source is not None:
+                    self._by_source.setdefault(query.source, []).append(query)
+        found = self._by_source.get(subscriber.source, [])
+        return [query for query in found if self._is_for(query, subscriber)]
+
+    def _is_for(self, query: Query, subscriber: Subscriber) -> bool:
+        subject = query.key.partition("/@adv/")[0]
+        if not subscriber.lived_at(query.asked.frame):
+            return False
+        return subscriber.subject in (None, subject) or query.sort in (Sort.HEARTBEAT, Sort.LATE)
+
+    def all_queries(self) -> list[Query]:
+        """Those of the wire, or those that the document's machine would have sent."""
+        world = self.engine.world
+        if world is None:
+            return self.engine.queries
+        return sorted(
+            (
+                query
+                for subscriber in self.engine.subscribers.values()
+                if isinstance(subscriber, DocumentSubscriber)
+                for query in world.asked(subscriber).queries
+            ),
+            key=lambda query: (query.asked, query.requester, query.key, query.text),
+        )
+
+    def counters(self, source: Source) -> list[HopCounter]:
+        """Transport counters of the way of a source."""
+        ways = self._by_way.get((source.sender, source.receiver), [])
+        return [counter for _, counter in ways]
+
+    def finals(self, source: Source) -> list[HopCounter]:
+        """Counters in which finals of a source's cache come: priority Data, reliable."""
+        ways = self._by_way.get((source.sender, source.receiver), [])
+        return [counter for code, counter in ways if code == FINALS]
+
+    def about(
+        self,
+        stream: Stream,
+        rule: str,
+        queries: list[Query],
+        text: str,
+        *,
+        claim: Claim = LIKELY,
+        **facts: Any,
+    ) -> Finding:
+        """A finding about queries."""
+        return self.make(
+            stream, rule, claim, text,
+            mark=queries[0].asked,
+            evidence=[(q.asked, f"query {q.text}") for q in queries[:MAX_EVIDENCE]],
+            facts={"times": len(queries)} | facts,
+        )  # fmt: skip
+
+    def caches(self, source: Source, subscriber: Subscriber) -> str:
+        """The caches that answered, in words."""
+        names = sorted(
+            {
+                name
+                for query in self.queries_of(source, subscriber)
+                if query.filled
+                for name in (self.engine.zid(cache) or cache for cache in query.responders)
+            }
+        )
+        return ", ".join(names[:MAX_EVIDENCE]) or "a cache that does not name itself"
+
+    def document_cache(self) -> str:
+        """Where the design document's cache is, in words."""
+        world = self.engine.world
+        assert world is not None
+        if not world.settings.enabled:
+            return "none"
+        return "in the publisher" if world.settings.origin == "local" else "at the sender's node"
+
+    def place(
+        self, source: Source, subscriber: Subscriber, gap: Gap, counters: list[HopCounter]
+    ) -> str | None:
+        """Where samples of a gap were lost, as this leg shows it; null where it does not (11)."""
+        if not counters or not gap.parts.keys() - NO_LOSS:
+            return None
+        if self.between_sessions(source, subscriber).within(gap.first, gap.stop):
+            return BETWEEN_SESSIONS
+        if source.discarded.ranges.within(gap.first, gap.stop):
+            return DISCARDED
+        start, until = gap.before.at_ns if gap.before else 0, gap.revealed.at_ns
+        if any(counter.gaps_between(start, until) for counter in counters):
+            return ON_LINK
+        if any(start <= mark.at_ns <= until for c in counters for mark in c.discarded.marks):
+            return DISCARDED
+        if source.live.within(gap.first, gap.stop):
+            return OUT_OF_ORDER
+        return BEFORE if gap.revealed_by == BY_SAMPLE else None
+
+    def between_sessions(self, source: Source, subscriber: Subscriber) -> RangeSet:
+        """Samples that a subscriber which had the source before lacked when this session began."""
+        if subscriber.resumed is None or subscriber.first_at is None:
+            return RangeSet()
+        if not certificates.nothing_before(source, subscriber.first_at):
+            return RangeSet()
+        return RangeSet([subscriber.resumed])
+
+
+def rests(gaps: Iterable[Gap]) -> Rests:
+    """On nothing having come between what stands before gaps and what revealed them."""
+    spans = [(gap.before.frame if gap.before else BEGINNING, gap.revealed.frame) for gap in gaps]
+    first, last = (
+        min((a for a, _ in spans), default=BEGINNING),
+        max((b for _, b in spans), default=END),
+    )
+    return Rests((first, last), ordered=True)
+
+
+def touches(gap: Gap, outcome: Outcome, ranges: RangeSet) -> bool:
+    return any(ranges.within(a, b) for a, b in gap.parts[outcome].ranges)
+
+
+def difference(ranges: Iterable[Range], less: Iterable[Range]) -> RangeSet:
+    left = RangeSet(ranges)
+    for first, stop in less:
+        left.remove(first, stop)
+    return left

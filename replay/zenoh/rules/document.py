@@ -1,0 +1,80 @@
+"""What the design document's machine would have done."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE
+from seqaudit.replay.contract.rule import Rule, info, warning
+from seqaudit.replay.contract.worth import (
+    ORDERED,
+    Claim,
+)
+from seqaudit.replay.sequence.gaps import Outcome
+from seqaudit.replay.zenoh.engine import Source
+from seqaudit.replay.zenoh.reporting import (
+    Stream,
+    ZenohReporter,
+)
+from seqaudit.replay.zenoh.subscriber import (
+    DocumentSubscriber,
+    Subscriber,
+)
+
+RULES: Final[tuple[Rule, ...]] = (
+    info(
+        "ZN023", "document-machine",
+        "What the design document's machine would have done with the captured samples: its "
+        "queries, what its cache would have brought back, its control messages.",
+        "With --rules document: its subscriber and cache are replayed on what came and on what is "
+        "known to be missing; each of its queries and replies gets through at once. See "
+        "zenoh.cache_origin, zenoh.cache_enabled, zenoh.cache_history, zenoh.periodic_query_ms and "
+        "zenoh.history_query.",
+        "Compare with the same audit without --rules document.",
+        "missed samples document; zenoh.md 10"),
+    warning(
+        "ZN024", "source-id-shared",
+        "The design document's machine would have dropped samples as repeats: its source id is the "
+        "session's, so publishers of one session use the same sequence numbers.",
+        "With --rules document: a subscriber gets samples of several publishers of one session.",
+        "One publisher a session, or key expressions that no subscription joins.",
+        "missed samples document, \"The ReliablePublisher\"; zenoh.md 10"),
+)  # fmt: skip
+
+
+def findings(
+    report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
+) -> Iterator[Finding]:
+    """What the design document's machine would have done for a subscriber."""
+    world = report.engine.world
+    if world is None or not isinstance(subscriber, DocumentSubscriber):
+        return
+    asked = world.asked(subscriber)
+    if asked.control and report.engine.role(source.sender, source.receiver) != "sender":
+        counts = subscriber.counts
+        first = asked.queries[0].asked if asked.queries else subscriber.first_at
+        yield report.make(
+            stream, "ZN023", Certainty.LIKELY,
+            "The design document's machine, its cache {cache}, would have sent {queries} "
+            "queries, got {recovered} of {missing} missing samples of {sender_member} back, "
+            "and cost {control} control messages beside {samples:sample}.",
+            mark=first,
+            evidence=[(q.asked, f"query {q.key}?{q.text}")
+                      for q in asked.queries[:MAX_EVIDENCE]],
+            facts={
+                "cache": report.document_cache(),
+                "queries": asked.count + asked.idle,
+                "recovered": counts[Outcome.RECOVERED],
+                "missing": counts[Outcome.RECOVERED] + counts[Outcome.UNRECOVERED],
+                "control": asked.control,
+                "samples": source.live.total(),
+            },
+            default="cache_history" if world.settings.enabled else None,
+        )  # fmt: skip
+    yield from report.note(
+        stream, "ZN024", asked.collided, Claim(Certainty.LIKELY, ORDERED.rests),
+        "{count:sample} would have been dropped as repeats: {publishers} publishers of one "
+        "session share the source id {sender_member}.",
+        "a sample whose sn another publisher has used",
+        publishers=len(asked.entities),
+    )  # fmt: skip

@@ -1,0 +1,330 @@
+"""What subscribers missed, got back and had."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
+from seqaudit.replay.contract.rule import Rule, error, info, warning
+from seqaudit.replay.contract.worth import (
+    END,
+    LIKELY,
+    ORDERED,
+    UNDECIDABLE,
+    Claim,
+)
+from seqaudit.replay.sequence.durations import shown
+from seqaudit.replay.sequence.gaps import Gap, Outcome
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.zenoh import certificates
+from seqaudit.replay.zenoh.engine import Source
+from seqaudit.replay.zenoh.reporting import (
+    OR_NOT_CAPTURED,
+    Stream,
+    ZenohReporter,
+    difference,
+    rests,
+    touches,
+)
+from seqaudit.replay.zenoh.subscriber import (
+    Cause,
+    Miss,
+    Query,
+    Subscriber,
+)
+
+#: Of the samples above the first of a gap.
+ASKED_FROM: Final = (
+    "a request names the first missing sample only, so the others were lost, or not captured"
+)
+
+RULES: Final[tuple[Rule, ...]] = (
+    warning(
+        "ZN001", "samples-recovered",
+        "Samples were missed and came back by a query to a cache.",
+        "A gap in the sns of a source (zid, eid), then a reply with the missing sn that the "
+        "transport accepted. A query proves that its first sn was missing, the one after a "
+        "heartbeat all that it names; the others of the gap may be missing in the capture only.",
+        "Look at when and how much was missed; everything behind it waited for the recovery.",
+        "zenoh.md 9.4, 11"),
+    error(
+        "ZN002", "samples-not-recovered",
+        "Samples were missed and did not come back: the subscriber went on without them, and a "
+        "miss callback was due.",
+        "Replay of the subscriber: holes left when the last open query of a source ended, or when "
+        "no query followed the gap; at once where a subscriber lets several gaps pass without one. "
+        "Proven only by a query whose whole answer was captured. The text names the cause: cache "
+        "too small, no cache, query lost, reply lost, not asked, too late, publisher gone.",
+        "Give the cache more depth, or the subscriber recovery; see seqaudit show recovery.",
+        "zenoh.md 9.4 \"query ends\", 11"),
+    error(
+        "ZN003", "last-samples-missed",
+        "A heartbeat says that the publisher's last sn is higher than anything that came, and "
+        "nothing more came until the capture ended: no miss callback is ever due for that.",
+        "Highest sn of a heartbeat above the highest sample handed on, with no open query.",
+        "Look at what happened to the query that the heartbeat triggers.",
+        "zenoh.md 9.4, 11"),
+    info(
+        "ZN018", "still-missing-at-the-end",
+        "The capture ended while a query for missing samples was open.",
+        "An open query whose timeout lies behind the last frame of the session.",
+        "Capture longer.",
+        "zenoh.md 9.4"),
+    error(
+        "ZN022", "lost-between-sessions",
+        "Samples are missing between two sessions of one node: it lost its link to the source, "
+        "came back by another, and nothing brought what had passed meanwhile: a miss callback was "
+        "due.",
+        "Two legs of one capture with the same source and receiving node, one behind the other: "
+        "the second begins above what the first showed, and no reply filled that. Or a subscriber "
+        "asks, in a session whose beginning was captured, for samples below the first that came: "
+        "it had the source before; proven as ZN002 is.",
+        "Use recovery with a cache deep enough for the time that a reconnect takes.",
+        "missed samples document, \"Context\"; zenoh.md 9.4"),
+)  # fmt: skip
+
+
+def findings(
+    report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
+) -> Iterator[Finding]:
+    """What a subscriber missed and got back, or had without its being here."""
+    role = report.engine.role(source.sender, source.receiver)
+    at_receiver = role == "receiver" and report.engine.world is None
+    mine = report.queries_of(source, subscriber)
+    gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
+    shown_by_requests = RangeSet()
+    if at_receiver:
+        shown_by_requests = certificates.recovered(source, subscriber, mine)
+    yield from _recovered(report, stream, source, subscriber, gaps, shown_by_requests)
+    if role != "sender":
+        proven = RangeSet()
+        if at_receiver:
+            proven = certificates.missed(source, subscriber.misses, mine)
+        yield from _missed(report, stream, source, subscriber, subscriber.misses, proven)
+        yield from _missed_by_some(report, stream, source, subscriber)
+        yield from _tail(report, stream, source, subscriber)
+    if at_receiver:
+        yield from _not_captured(report, stream, subscriber, gaps, mine)
+    still_open = [gap for gap in gaps if Outcome.GONE in gap.parts]
+    if still_open:
+        yield report.gap_finding(
+            stream, "ZN018", still_open, parts_of(still_open, Outcome.GONE),
+            "{count:sample} of {sender_member} {count|was|were} asked for and missing when "
+            "the capture "
+            "ended.",
+            claim=UNDECIDABLE,
+        )  # fmt: skip
+
+
+def _recovered(
+    report: ZenohReporter,
+    stream: Stream,
+    source: Source,
+    subscriber: Subscriber,
+    gaps: list[Gap],
+    proven: RangeSet,
+) -> Iterator[Finding]:
+    """What was missed and came back; of each gap a request proves the first sample (ZN001)."""
+    found = [gap for gap in gaps if Outcome.RECOVERED in gap.parts]
+    parts = RangeSet(parts_of(found, Outcome.RECOVERED))
+    sure = RangeSet(r for a, b in proven for r in parts.within(a, b))
+    rest = difference(parts, sure)
+    for ranges, claim in (
+        (sure, ORDERED),
+        (rest, Claim(Certainty.LIKELY, rests(found), why=ASKED_FROM if sure else "")),
+    ):
+        mine = [gap for gap in found if touches(gap, Outcome.RECOVERED, ranges)]
+        if not ranges:
+            continue
+        yield report.gap_finding(
+            stream, "ZN001", mine, ranges,
+            "{count:sample} of {sender_member} {count|was|were} missed and recovered from "
+            "{caches}, the "
+            "slowest {slowest} after the gap showed." if report.engine.world is None else
+            "{count:sample} of {sender_member} {count|was|were} missed and would have been "
+            "recovered from "
+            "the design document's cache {caches}.",
+            claim=claim,
+            slowest=shown(subscriber.recovery.percentiles()["max"]),
+            caches=report.caches(source, subscriber),
+        )  # fmt: skip
+
+
+def _not_captured(
+    report: ZenohReporter,
+    stream: Stream,
+    subscriber: Subscriber,
+    gaps: list[Gap],
+    mine: list[Query],
+) -> Iterator[Finding]:
+    """What the subscriber had, or may have had, and the capture does not hold."""
+    passed = {
+        gap.first: hole
+        for gap in gaps
+        if gap.parts.keys() == {Outcome.UNASKED}
+        and (hole := certificates.not_asked_for(gap, mine)) is not None
+        and certificates.had(hole)
+    }
+    found = [*subscriber.had, *passed.values()]
+    for sure in (True, False):
+        holes = [hole for hole in found if certificates.had(hole) is sure]
+        if holes:
+            yield report.make(
+                stream, "CP007", ORDERED if sure else LIKELY,
+                "{receiver_member} had {count:sample} of {sender_member} that "
+                "{count|is|are} not in this capture: its next request begins above "
+                + ("{count|it|them}, and it sent none between." if sure else
+                   "{count|it|them}. Or it asked, in vain, and that is not in this capture."),
+                seqnos=[(hole.first, hole.stop) for hole in holes],
+                mark=holes[0].query.asked,
+                evidence=[(h.query.asked, f"query {h.query.text}")
+                          for h in holes[:MAX_EVIDENCE]],
+                facts={"count": sum(hole.stop - hole.first for hole in holes)},
+            )  # fmt: skip
+    unasked = [gap for gap in gaps if Outcome.UNASKED in gap.parts and gap.first not in passed]
+    if unasked:
+        yield report.gap_finding(
+            stream, "CP007", unasked, parts_of(unasked, Outcome.UNASKED),
+            "{count:sample} of {sender_member} {count|is|are} not in this capture, and no "
+            "request of {receiver_member} for {count|it|them} either, which asks for what it "
+            "misses: it had {count|it|them} and the capture missed {count|it|them}, or the "
+            "capture missed the request; whether {count|it was|they were} lost cannot be "
+            "told.",
+            claim=UNDECIDABLE,
+        )  # fmt: skip
+
+
+def _missed_by_some(
+    report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
+) -> Iterator[Finding]:
+    """Of several subscribers with one key expression, some got less than others (S28)."""
+    lanes = report.engine.lanes_of(subscriber).all
+    all_miss = {(miss.first, miss.stop) for miss in subscriber.misses}
+    for number, lane in enumerate(lanes, 1):
+        own = [miss for miss in lane.misses if (miss.first, miss.stop) not in all_miss]
+        who = f" (subscriber {number} of {len(lanes)} with one key expression)"
+        yield from _missed(report, stream, source, subscriber, own, RangeSet(), who)
+
+
+def _missed(
+    report: ZenohReporter,
+    stream: Stream,
+    source: Source,
+    subscriber: Subscriber,
+    missed: list[Miss],
+    proven: RangeSet,
+    who: str = "",
+) -> Iterator[Finding]:
+    """Misses, by cause; those that captured frames prove apart from the others (ZN002)."""
+    between = report.between_sessions(source, subscriber)
+    for cause in Cause:
+        misses = [miss for miss in missed if miss.cause is cause]
+        everything = RangeSet((miss.first, miss.stop) for miss in misses)
+        sure = RangeSet(r for a, b in everything for r in proven.within(a, b))
+        for ranges in (sure, difference(everything, sure)):
+            lost = RangeSet(r for a, b in ranges for r in between.within(a, b))
+            claim = _missed_claim(report, subscriber, cause, sure=ranges is sure, some=bool(sure))
+            for part in (difference(ranges, lost), lost):
+                mine = [miss for miss in misses if part.within(miss.first, miss.stop)]
+                if mine:
+                    yield _miss_finding(
+                        report, stream, mine, part, claim, who, session_lost=part is lost
+                    )
+
+
+def _missed_claim(
+    report: ZenohReporter, subscriber: Subscriber, cause: Cause, *, sure: bool, some: bool
+) -> Claim:
+    """How sure misses are; ``some`` of the same cause are proven."""
+    if cause is Cause.CUT:
+        return UNDECIDABLE
+    if sure:
+        return ORDERED
+    why = ASKED_FROM if some else OR_NOT_CAPTURED
+    if cause in (Cause.NOBODY, Cause.LATE):
+        why = ""
+    return Claim(Certainty.LIKELY, rests(subscriber.gaps), why=why)
+
+
+def _miss_finding(
+    report: ZenohReporter,
+    stream: Stream,
+    misses: list[Miss],
+    ranges: RangeSet,
+    claim: Claim,
+    who: str,
+    *,
+    session_lost: bool,
+) -> Finding:
+    """Misses of one cause: ZN022 if their subscriber had no session, else ZN002."""
+    cause = misses[0].cause
+    return report.make(
+        stream, "ZN022" if session_lost else "ZN002", claim,
+        _missed_text(report, cause, who, session_lost=session_lost),
+        seqnos=listed(ranges),
+        mark=misses[0].due,
+        evidence=[(miss.due, f"{miss.stop - miss.first} missing")
+                  if cause is Cause.NOBODY else
+                  (miss.due, f"a miss callback was due: {miss.stop - miss.first}")
+                  for miss in misses[:MAX_EVIDENCE]],
+        facts={
+            "count": ranges.total(),
+            "cause": str(cause),
+            "callbacks": f"{len(misses)} miss callbacks"
+            if len(misses) > 1 else "a miss callback",
+        },
+        default="query_grace_ms" if cause is Cause.NOT_ASKED else None,
+        severity=Severity.INFO if cause is Cause.CUT else None,
+    )  # fmt: skip
+
+
+def _missed_text(report: ZenohReporter, cause: Cause, who: str, *, session_lost: bool) -> str:
+    text = (
+        "{count:sample} of {sender_member} {count|was|were} missed and did not come back "
+        f"({{cause}}); due: {{callbacks}}{who}."
+    )
+    if session_lost:
+        text = text.replace(
+            "{count|was|were} missed",
+            "that passed while {receiver_member} had lost its session {count|was|were} missed",
+        )
+    if cause is Cause.NOBODY:
+        text = (
+            "{count:message} of {sender_member} did not come, by the numbers that ROS 2 "
+            "puts into their attachments; nothing asks for them, and no callback tells of "
+            "them."
+        )
+    if cause is Cause.CUT:
+        text = text.replace("due: {callbacks}", "if so, due: {callbacks}")
+        text = text.replace("did not come back", "were not seen to come back")
+    if report.engine.parameters.value("rules") == "document":
+        text = text.replace("due: {callbacks}", "an error is due in its log")
+    if report.engine.world is not None:
+        text = text.replace("did not come back", "would not have come back")
+        text = text.replace("is due", "would have been due")
+    return text
+
+
+def _tail(
+    report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
+) -> Iterator[Finding]:
+    if (
+        subscriber.heard is None
+        or subscriber.last is None
+        or subscriber.heard <= subscriber.last
+        or subscriber.queries
+    ):
+        return
+    assert subscriber.heard_at is not None
+    claim = Claim(
+        Certainty.LIKELY, Rests((subscriber.heard_at.frame, END), ordered=True),
+        why=OR_NOT_CAPTURED,
+    )  # fmt: skip
+    yield report.make(
+        stream, "ZN003", claim,
+        "A heartbeat of {sender_member} says {heard}, and nothing after {last} was handed on.",
+        seqnos=[(subscriber.last + 1, subscriber.heard + 1)],
+        mark=subscriber.heard_at,
+        evidence=[(subscriber.heard_at, "the heartbeat")],
+        facts={"heard": subscriber.heard, "last": subscriber.last},
+    )  # fmt: skip

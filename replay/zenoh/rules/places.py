@@ -1,0 +1,156 @@
+"""Where samples were lost, as one leg shows it."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding, Severity
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
+from seqaudit.replay.contract.rule import Rule, warning
+from seqaudit.replay.contract.worth import (
+    ORDERED,
+    Claim,
+)
+from seqaudit.replay.sequence.gaps import Gap, Outcome
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.zenoh import certificates
+from seqaudit.replay.zenoh.engine import Source
+from seqaudit.replay.zenoh.reporting import (
+    OR_NOT_CAPTURED,
+    Stream,
+    ZenohReporter,
+    difference,
+    rests,
+)
+from seqaudit.replay.zenoh.story import (
+    BEFORE,
+    BETWEEN_SESSIONS,
+)
+from seqaudit.replay.zenoh.subscriber import (
+    Query,
+    Subscriber,
+)
+
+RULES: Final[tuple[Rule, ...]] = (
+    warning(
+        "ZN004", "dropped-before-transport",
+        "Samples are missing end to end while the transport sns of the link are contiguous: they "
+        "were dropped before they got a transport sn, by congestion control at the sender, or "
+        "upstream of this link.",
+        "A gap in the sns of a source within which no transport sn of the direction is missing; "
+        "proven if its subscriber asked for the first of them. At "
+        "the publisher's own link it is the publisher's drop; elsewhere it may be any hop before.",
+        "Use congestion control Block, or a longer wait_before_drop, or a faster link.",
+        "zenoh.md 8.4, 11"),
+    warning(
+        "ZN007", "loss-despite-block",
+        "Samples are missing although all of the source's samples are reliable and Block and no "
+        "session ended: a lossy hop below the transport.",
+        "QoS of the samples and channel of their frames; a gap without a Close or a new session.",
+        "Reliable is only a mark: use TCP, or a cache, on lossy links.",
+        "zenoh.md 8.1; missed samples document, \"Context\""),
+)  # fmt: skip
+
+
+def findings(
+    report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
+) -> Iterator[Finding]:
+    """Where what is missing was lost, and what came in vain."""
+    mine = report.queries_of(source, subscriber)
+    gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
+    yield from _where(report, stream, source, subscriber, gaps, mine)
+    role = report.engine.role(source.sender, source.receiver)
+    sure = role == "receiver" and report.engine.world is None
+    yield from _discarded(report, stream, source, mine, sure=sure)
+
+
+def _where(
+    report: ZenohReporter,
+    stream: Stream,
+    source: Source,
+    subscriber: Subscriber,
+    gaps: list[Gap],
+    mine: list[Query],
+) -> Iterator[Finding]:
+    """Whether missing samples left a hole in the transport sns as well (zenoh.md 11)."""
+    counters = report.counters(source)
+    if not counters:
+        return
+    losses = [g for g in gaps if g.parts.keys() - {Outcome.REORDERED, Outcome.UNCAPTURED}]
+    places = {gap.first: report.place(source, subscriber, gap, counters) for gap in losses}
+    yield from _came_back(
+        report, stream, [gap for gap in losses if places[gap.first] == BETWEEN_SESSIONS]
+    )
+    losses = [gap for gap in losses if places[gap.first] != BETWEEN_SESSIONS]
+    unexplained = [gap for gap in losses if places[gap.first] == BEFORE]
+    if unexplained:
+        at_sender = report.engine.role(source.sender, source.receiver) == "sender"
+        proven = certificates.dropped(source, mine)
+        for sure in (True, False):
+            chosen = [
+                gap
+                for gap in unexplained
+                if (proven.within(gap.first, gap.stop) == [(gap.first, gap.stop)]) is sure
+            ]
+            if not chosen:
+                continue
+            yield report.gap_finding(
+                stream, "ZN004", chosen, [(gap.first, gap.stop) for gap in chosen],
+                "{count:sample} of {sender_member} {count|is|are} missing while no transport "
+                "sn is: {where}.",
+                claim=ORDERED if sure else
+                Claim(Certainty.LIKELY, rests(chosen), why=OR_NOT_CAPTURED),
+                where="dropped by the publisher's transport" if at_sender
+                else "dropped before this link",
+            )  # fmt: skip
+    promised = source.arrivals and not source.unblocked and not source.unreliable
+    stable = not report.engine.closed and report.engine.session_starts <= 1
+    if losses and promised and stable:
+        yield report.gap_finding(
+            stream, "ZN007", losses, [(gap.first, gap.stop) for gap in losses],
+            "{count:sample} of {sender_member} {count|was|were} missing although all are "
+            "reliable and "
+            "Block and no session ended; the loss is {where}.",
+            claim=Certainty.LIKELY,
+            where="before this link" if len(unexplained) == len(losses) else "on this link",
+        )  # fmt: skip
+
+
+def _came_back(report: ZenohReporter, stream: Stream, gaps: list[Gap]) -> Iterator[Finding]:
+    """What passed between two sessions and a cache brought (ZN022)."""
+    found = [gap for gap in gaps if Outcome.RECOVERED in gap.parts]
+    if found:
+        yield report.gap_finding(
+            stream, "ZN022", found, parts_of(found, Outcome.RECOVERED),
+            "{count:sample} of {sender_member} passed while {receiver_member} had lost its "
+            "session, and came back from a cache when it had one again.",
+            claim=Claim(Certainty.LIKELY, rests(found)),
+            severity=Severity.WARNING,
+        )  # fmt: skip
+
+
+def _discarded(
+    report: ZenohReporter, stream: Stream, source: Source, mine: list[Query], *, sure: bool
+) -> Iterator[Finding]:
+    """Samples in frames that came and were thrown away; some were asked for later (ZN006)."""
+    asked = certificates.asked_for(mine)
+    marks = source.discarded.marks
+    lacked = RangeSet(
+        (sn, sn + 1)
+        for sn, mark in sorted(source.refused.items())
+        if sure and sn in asked and asked[sn].asked > mark
+    )
+    rest = difference(source.discarded.ranges, lacked)
+    for ranges, claim in ((lacked, ORDERED), (rest, Claim(Certainty.LIKELY, ORDERED.rests))):
+        if ranges:
+            yield report.make(
+                stream, "ZN006", claim,
+                "{count:sample} of {sender_member} arrived in frames that the receiving "
+                "transport throws away"
+                + (", and its subscriber asked for {count|it|them} later."
+                   if ranges is lacked else "."),
+                seqnos=listed(ranges),
+                mark=marks[0] if marks else None,
+                evidence=[(mark, "a frame whose sn is not newer than the last")
+                          for mark in marks[:MAX_EVIDENCE]],
+                facts={"count": ranges.total()},
+            )  # fmt: skip

@@ -1,0 +1,157 @@
+"""Queries for missing samples, and what they cost."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding, Rests
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE
+from seqaudit.replay.contract.results import Result
+from seqaudit.replay.contract.rule import Rule, info, warning
+from seqaudit.replay.contract.worth import (
+    END,
+    LIKELY,
+    Claim,
+)
+from seqaudit.replay.sequence.durations import shown
+from seqaudit.replay.zenoh import certificates
+from seqaudit.replay.zenoh.engine import Source
+from seqaudit.replay.zenoh.reporting import (
+    Stream,
+    ZenohReporter,
+)
+from seqaudit.replay.zenoh.subscriber import (
+    Sort,
+    Subscriber,
+)
+
+WAIT_NS: Final = 1_000_000_000
+STORM_QUERIES: Final = 20
+STORM_PER_GAP: Final = 3
+
+RULES: Final[tuple[Rule, ...]] = (
+    warning(
+        "ZN009", "query-storm",
+        "The same missing samples were asked for many times.",
+        "At least 20 recovery queries of one requester for a source, and at least three a gap.",
+        "Several subscribers of one node ask one by one; share a subscriber.",
+        "zenoh.md 11 \"query storm\""),
+    info(
+        "ZN010", "empty-periodic-queries",
+        "Periodic queries were answered without samples.",
+        "Queries sent while nothing was missing, ended by a final without replies.",
+        "Heartbeats cost less where publishers are few and subscribers many.",
+        "zenoh.md 9.4 \"periodic queries\""),
+    info(
+        "ZN011", "control-traffic-without-loss",
+        "Messages of the recovery protocol passed although the source lost nothing; the design "
+        "document promises none in a stable situation.",
+        "Queries, replies and heartbeats of a source without a gap.",
+        "Nothing if it is the price of periodic queries or heartbeats that were chosen.",
+        "missed samples document, \"Context\""),
+    warning(
+        "ZN013", "query-timed-out",
+        "A query was never ended by a ResponseFinal: everything behind the gap waited for its "
+        "timeout.",
+        "No final that the requester's transport accepted within the timeout of the request.",
+        "Look for the lost frame: the query, a reply or the final.",
+        "zenoh.md 9.4 \"consequences\""),
+    warning(
+        "ZN014", "head-of-line-wait",
+        "Samples waited a second or more behind missing ones.",
+        "Replay: from the first sample that was held back to its release.",
+        "See what the query was waiting for.",
+        "zenoh.md 9.4, 11"),
+)  # fmt: skip
+
+
+def findings(
+    report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
+) -> Iterator[Finding]:
+    """Queries that ended in vain, and what waiting for them cost."""
+    mine = report.queries_of(source, subscriber)
+    recovery = [q for q in mine if q.sort in (Sort.RECOVERY, Sort.HEARTBEAT)]
+    if len(recovery) >= STORM_QUERIES and len(recovery) >= STORM_PER_GAP * max(
+        subscriber.gap_count, 1
+    ):
+        yield report.about(
+            stream, "ZN009", recovery,
+            "{times:query} for {gaps:gap} of {sender_member}: each is asked for again and "
+            "again." if subscriber.gap_count else
+            "{times:query} for samples of {sender_member}, again and again; no gap shows here.",
+            gaps=subscriber.gap_count,
+        )  # fmt: skip
+    empty = [
+        q for q in mine if q.sort is Sort.PERIODIC and q.ended and not q.timed_out and not q.replies
+    ]
+    if empty:
+        yield report.about(
+            stream, "ZN010", empty,
+            "{times:periodic query} for {sender_member} {times|was|were} answered without a "
+            "sample.",
+        )  # fmt: skip
+    messages, samples = subscriber.quiet_control(mine)
+    counters = report.counters(source)
+    begun = bool(report.engine.session_starts) and all(c.known_start for c in counters)
+    if messages and begun and not any(counter.lost for counter in counters):
+        marks = [q.asked for q in mine if q.idle][:1] + source.heartbeats.marks[:1]
+        yield report.make(
+            stream, "ZN011", LIKELY,
+            "{messages:control message} (queries, replies, finals, heartbeats) passed for "
+            "{sender_member} while nothing was missing, beside {samples:sample}.",
+            mark=min(marks, key=lambda mark: mark.at_ns, default=None),
+            facts={"messages": messages, "samples": samples},
+        )  # fmt: skip
+    finals = report.finals(source)
+    for sure in (True, False):
+        late = [q for q in mine if q.timed_out and certificates.unanswered(q, finals) is sure]
+        if late:
+            yield report.about(
+                stream, "ZN013", late,
+                "{times:query} for {sender_member} {times|was|were} never ended: {replied} of "
+                "them had "
+                "replies.",
+                claim=Claim(rests=Rests(timed=True, ordered=True)) if sure else
+                Claim(Certainty.LIKELY, Rests((late[0].asked.frame, END), timed=True),
+                      why="or its end is not in this capture"),
+                replied=sum(bool(q.replies) for q in late),
+            )  # fmt: skip
+    if report.engine.role(source.sender, source.receiver) != "sender":
+        yield from _waits(report, stream, subscriber)
+
+
+def _waits(report: ZenohReporter, stream: Stream, subscriber: Subscriber) -> Iterator[Finding]:
+    waits = [w for w in subscriber.waits if w.released.at_ns - w.held.at_ns >= WAIT_NS]
+    if waits:
+        longest = max(waits, key=lambda w: w.released.at_ns - w.held.at_ns)
+        yield report.make(
+            stream, "ZN014",
+            Claim(Certainty.LIKELY, Rests(
+                (longest.held.frame, longest.released.frame), timed=True, ordered=True)),
+            "{times:time} samples of {sender_member} waited behind missing ones, {waited} in "
+            "all, the longest for {wait}.",
+            seqnos=[(w.first, w.stop) for w in waits[:MAX_EVIDENCE]],
+            mark=longest.held,
+            evidence=[(longest.held, "held back"), (longest.released, "handed on")],
+            facts={
+                "times": len(waits),
+                "waited": sum(w.count for w in waits),
+                "wait": shown(longest.released.at_ns - longest.held.at_ns),
+            },
+        )  # fmt: skip
+
+
+def histories(report: ZenohReporter) -> Iterator[Result]:
+    """Queries for historical samples are about no one source."""
+    late = [q for q in report.engine.queries if q.sort is Sort.HISTORY and q.timed_out]
+    if late:
+        stream = report.stream("", "", "", None)
+        yield report.finding(
+            report.about(
+                stream, "ZN013", late,
+                "{times:query} for historical samples {times|was|were} never ended: what came "
+                "live waited for {times|it|them}.",
+                claim=Claim(Certainty.LIKELY, Rests((late[0].asked.frame, END), timed=True),
+                            why="or its end is not in this capture"),
+            ),
+            None,
+        )  # fmt: skip

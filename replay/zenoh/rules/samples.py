@@ -1,0 +1,77 @@
+"""Samples that came again, carry no number, or have a key that is not known."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding
+from seqaudit.replay.contract.rule import Rule, info
+from seqaudit.replay.contract.worth import (
+    ORDERED,
+    Claim,
+)
+from seqaudit.replay.zenoh.engine import Unnumbered
+from seqaudit.replay.zenoh.keys import UNRESOLVED
+from seqaudit.replay.zenoh.reporting import (
+    Stream,
+    ZenohReporter,
+)
+from seqaudit.replay.zenoh.subscriber import (
+    Subscriber,
+)
+
+RULES: Final[tuple[Rule, ...]] = (
+    info(
+        "ZN008", "samples-repeated",
+        "Samples came that the subscriber had already: replies repeat what also came live.",
+        "Replay: sn at or below the last one handed on, or pending already.",
+        "Normal for open-ended queries; each costs its bytes once more.",
+        "zenoh.md 9.4 rule 9"),
+    info(
+        "ZN012", "samples-without-source-info",
+        "Samples carry no SourceInfo, so nobody can notice that one is missing.",
+        "Put or Del without extension 1, no heartbeat.",
+        "Use an advanced publisher with sample miss detection.",
+        "zenoh.md 9.2, 11"),
+    info(
+        "ZN017", "keys-unresolved",
+        "Key expressions are numbers whose declaration was not captured; their samples are counted "
+        "by source.",
+        "A scope that is in no table of the session.",
+        "Start the capture before the session.",
+        "zenoh.md 6"),
+)  # fmt: skip
+
+
+def unknown_keys(report: ZenohReporter) -> Finding:
+    """Key expressions that only numbers stand for (ZN017)."""
+    return report.make(
+        report.stream("", "", "", None), "ZN017", Certainty.PROVEN,
+        "{count:key expression} {count|is a number|are numbers} whose declaration is "
+        "not in this capture.",
+        facts={"count": report.engine.keys.unresolved},
+    )  # fmt: skip
+
+
+def repeated(report: ZenohReporter, stream: Stream, subscriber: Subscriber) -> Iterator[Finding]:
+    """What a subscriber had already (ZN008)."""
+    if subscriber.repeat_count:
+        yield from report.note(
+            stream, "ZN008", subscriber.repeats, Claim(Certainty.LIKELY, ORDERED.rests),
+            "{times:sample} of {sender_member} came again; the subscriber ignores "
+            "{times|it|them}.",
+            "a sample that was there already", times=subscriber.repeat_count,
+        )  # fmt: skip
+
+
+def without_numbers(report: ZenohReporter, stream: Stream, found: Unnumbered) -> Finding:
+    """Samples of which nobody notices that one is missing (ZN012)."""
+    claim = ORDERED
+    if found.key.startswith(UNRESOLVED):
+        why = "its key is not known: these may be heartbeats"
+        claim = Claim(Certainty.UNDECIDABLE, why=why)
+    return report.make(
+        stream, "ZN012", claim,
+        "{count:sample} of {key} {count|carries|carry} no SourceInfo: a missing one "
+        "cannot be noticed.",
+        mark=found.first, facts={"count": found.count, "key": found.key},
+    )  # fmt: skip

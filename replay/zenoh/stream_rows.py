@@ -1,0 +1,442 @@
+"""Rows of zenoh streams, gaps and queries (replay/README.md 5)."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from typing import Any, Final
+
+from seqaudit.replay.contract.reporter import listed
+from seqaudit.replay.contract.story import placed
+from seqaudit.replay.sequence.gaps import Gap, Outcome, between
+from seqaudit.replay.sequence.ranges import RangeSet, inclusive
+from seqaudit.replay.zenoh.engine import ROS, Source, Unnumbered
+from seqaudit.replay.zenoh.hops import HopCounter, HopGap
+from seqaudit.replay.zenoh.reporting import (
+    SYSTEM,
+    Stream,
+    ZenohReporter,
+)
+from seqaudit.replay.zenoh.story import (
+    hop_place,
+    lost_where,
+    query_end,
+)
+from seqaudit.replay.zenoh.subscriber import (
+    DocumentSubscriber,
+    Query,
+    Subscriber,
+)
+
+MAX_WAITS: Final = 100
+#: Why nothing is said about delivery.
+REFUSED: Final = "no sample that its receiver accepts passed here"
+UNMATCHED: Final = "no subscriber that it matches was declared here when its samples came"
+BEGAN_LATER: Final = "the capture began after the session: earlier samples are unknown"
+#: What a subscriber had, missed and got back, which nobody sees where its samples leave.
+UNSEEN_AT_SENDER: Final = (
+    "delivered", "misses", "reordered", "recovered", "unrecovered", "open", "not_captured", "lost",
+    "lost_seqnos", "unrecovered_seqnos", "repeats", "longest_wait_ns", "held_max",
+)  # fmt: skip
+#: Why other subscribers of a node are not told of.
+ONE_DECLARATION: Final = (
+    "a node declares a key expression once, however many subscribers it has there: whether one "
+    "without recovery missed what another got back is on no wire"
+)
+#: Why nothing is said about delivery where the capture does not hold all bytes.
+CUT_OFF: Final = "samples may be among what the snap length cut off"
+UNSEEN: Final = {
+    "sender": "what arrived is not visible at the sender",
+    "between": "it is not known at whose interface the capture was taken",
+}
+
+
+def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None) -> dict[str, Any]:
+    """A stream of numbered samples to one subscriber; null: to nobody that is known."""
+    engine = report.engine
+    mine = report.queries_of(source, subscriber)
+    row = _that_passed(report, source, subscriber, mine)
+    _endpoints(report, row, source, subscriber)
+    if not engine.session_starts:
+        row["unknown"]["earlier_seqnos"] = BEGAN_LATER
+    if subscriber is None:
+        nobody = engine.multicast and bool(source.live)
+        row["unknown"]["delivered"] = UNMATCHED if nobody else REFUSED
+        return row
+    quiet = subscriber.quiet_control(mine)
+    row["control"] |= {
+        "while_nothing_is_missing": quiet[0],
+        "samples_while_nothing_is_missing": quiet[1],
+    }
+    row |= _outcomes(source, subscriber)
+    _in_document(report, row, subscriber)
+    cut = engine.cut_from.get(source.sender)
+    if cut is not None and (cut[1] < subscriber.since or cut[0] > subscriber.until):
+        cut = None  # not in its life
+    if row["role"] != "receiver" or cut is not None:
+        why = UNSEEN.get(row["role"], CUT_OFF)
+        for figure in UNSEEN_AT_SENDER:
+            row[figure] = None
+            row["unknown"][figure] = why
+        row["retransmissions"] = dict.fromkeys(row["retransmissions"])
+    else:
+        _handed_on(report, row, subscriber)
+    return row
+
+
+def _that_passed(
+    report: ZenohReporter, source: Source, subscriber: Subscriber | None, mine: list[Query]
+) -> dict[str, Any]:
+    """What frames show of a source, whoever they are for; the rest is null."""
+    engine = report.engine
+    role = engine.role(source.sender, source.receiver)
+    everything = RangeSet(source.live)
+    for first, stop in source.replied:
+        everything.add(first, stop)
+    arrivals = source.arrivals + source.replies
+    side = {"receiver": "sent", "sender": "arrived"}.get(role, "passed")
+    zid = source.source.partition("/")[0]
+    row: dict[str, Any] = {
+        "kind": "samples",
+        "leg": engine.conversation,
+        "transport": engine.transport,
+        "source": source.source,
+        "key": source.key,
+        "subscriber": None if subscriber is None else subscriber.subject,
+        "sender": zid,
+        "sender_endpoint": source.sender,
+        "sender_node": engine.zid(source.sender),
+        "receiver": engine.zid(source.receiver),
+        "receiver_endpoint": source.receiver,
+        "conn_id": None,
+        "role": role,
+        "session_start_captured": bool(engine.session_starts),
+        "first_seqno": everything.first() if everything else None,
+        "last_seqno": everything.stop() - 1 if everything else None,
+        "first_frame": source.first.frame if source.first else None,
+        "last_frame": source.last.frame if source.last else None,
+        "first_ns": source.first.at_ns if source.first else None,
+        "last_ns": source.last.at_ns if source.last else None,
+        "messages": everything.total(),
+        "arrivals": arrivals,
+        "copies": arrivals - everything.total(),
+        "bytes": source.bytes,
+        "network_duplicates": source.network_duplicates,
+        "live": inclusive(listed(source.live)),
+        "replied": inclusive(listed(source.replied)),
+        "replies": source.replies,
+        "discarded": source.discarded.ranges.total(),
+        "heartbeats": source.heartbeats.count,
+        "heartbeat_highest": source.heard,
+        "block": source.unblocked == 0,
+        "reliable": source.unreliable == 0,
+        "fragmented": source.fragmented,
+        "cache_depth_seen": source.depth,
+        "delivered": None,
+        "misses": None,
+        "gaps": 0,
+        "reordered": 0,
+        "recovered": None,
+        "unrecovered": None,
+        "lost": None,
+        "lost_seqnos": None,
+        "unrecovered_seqnos": None,
+        "requests": {"sent": None, "arrived": None, side: len(mine)},
+        "requested_seqnos": {"sent": None, "arrived": None},
+        "acks": {"sent": None, "arrived": None},
+        "syncs": None,
+        "retransmissions": {"useful": None, "needless": None, "undecidable": None},
+        "recovery_ns": {"p50": None, "p99": None, "max": None},
+        "repeats": 0,
+        "longest_wait_ns": None,
+        "control": {
+            "queries": len(mine),
+            "replies": sum(query.replies for query in mine),
+            "finals": sum(query.final for query in mine),
+            "heartbeats": source.heartbeats.count,
+            "while_nothing_is_missing": None,
+            "samples_while_nothing_is_missing": None,
+        },
+        "unknown": {},
+    }
+    return row
+
+
+def _outcomes(source: Source, subscriber: Subscriber) -> dict[str, Any]:
+    """What became of what was missing."""
+    counts = subscriber.counts
+    return {
+        "gaps": subscriber.gap_count,
+        "reordered": counts[Outcome.REORDERED],
+        "recovered": counts[Outcome.RECOVERED],
+        "unrecovered": counts[Outcome.UNRECOVERED],
+        "open": counts[Outcome.GONE],
+        "not_captured": counts[Outcome.UNCAPTURED],
+        "lost": counts[Outcome.RECOVERED] + counts[Outcome.UNRECOVERED],
+        "lost_seqnos": inclusive(listed(_union(subscriber.recovered, subscriber.unrecovered))),
+        "unrecovered_seqnos": inclusive(listed(subscriber.unrecovered)),
+        "recovery_ns": subscriber.recovery.percentiles(),
+        "repeats": subscriber.repeat_count,
+        "forgotten": subscriber.forgotten,
+        "longest_wait_ns": max(
+            (w.released.at_ns - w.held.at_ns for w in subscriber.waits), default=None
+        ),
+        "retransmissions": {
+            "useful": counts[Outcome.RECOVERED],
+            "needless": source.replies - min(source.replies, counts[Outcome.RECOVERED]),
+            "undecidable": 0,
+        },
+    }
+
+
+def _handed_on(report: ZenohReporter, row: dict[str, Any], subscriber: Subscriber) -> None:
+    """What its application was handed and told, and what had to wait."""
+    row["delivered"] = inclusive(subscriber.delivery.ranges)
+    row["misses"] = _misses(subscriber)
+    row["waits"] = [
+        {
+            "seqnos": [[wait.first, wait.stop - 1]],
+            "count": wait.count,
+            "held_frame": wait.held.frame,
+            "released_frame": wait.released.frame,
+            "waited_ns": wait.released.at_ns - wait.held.at_ns,
+        }
+        for wait in subscriber.waits[:MAX_WAITS]
+        if wait.released.at_ns > wait.held.at_ns
+    ]
+    lanes = report.engine.lanes_of(subscriber).all
+    row["subscribers"] = [
+        {"delivered": inclusive(lane.delivery.ranges), "misses": _misses(lane)} for lane in lanes
+    ]
+    if not lanes and subscriber.counts[Outcome.RECOVERED]:
+        row["subscribers"] = None
+        row["unknown"]["subscribers"] = ONE_DECLARATION
+
+
+def _endpoints(
+    report: ZenohReporter, row: dict[str, Any], source: Source, subscriber: Subscriber | None
+) -> None:
+    """What kind of publisher and subscriber these are, and what they keep.
+
+    ``publisher``: "classic" numbers nothing, "advanced" does, "ros" in attachments. ``cache``:
+    "answered", "declared" or "none"; null: the session was under way before the capture.
+    ``subscriber_recovers``: it asked, or declared that it does; false: it let gaps pass and
+    never asked; null: nothing shows. ``held_max``, ``queries_max``: most samples that it held
+    back, and most queries that it had open, at a time.
+    """
+    row["publisher"] = "ros" if source.source.endswith(ROS) else "advanced"
+    row["cache"] = "answered" if source.replies else None
+    if row["cache"] is None and report.engine.session_starts:
+        row["cache"] = "declared" if report.engine.has_cache(source) else "none"
+    row |= dict.fromkeys(("subscriber_recovers", "held_max", "queries_max"))
+    if subscriber is not None:
+        row["subscriber_recovers"] = subscriber.recovery_shown()
+        row["held_max"] = max((wait.count for wait in subscriber.waits), default=0)
+        row["queries_max"] = subscriber.queries_max
+
+
+def _in_document(report: ZenohReporter, row: dict[str, Any], subscriber: Subscriber) -> None:
+    """What the document's machine would have done with what came here."""
+    world = report.engine.world
+    if world is None or not isinstance(subscriber, DocumentSubscriber):
+        return
+    asked, settings = world.asked(subscriber), world.settings
+    row["recovery_ns"] = dict.fromkeys(row["recovery_ns"])
+    row["unknown"]["recovery_ns"] = "how fast the document's cache would have answered"
+    row["document"] = {
+        "cache": report.document_cache(),
+        "cache_history": settings.history if settings.enabled else None,
+        "queries": asked.count + asked.idle,
+        "empty_periodic_queries": asked.idle,
+        "replies": asked.replies,
+        "control_messages": asked.control,
+        "source_ids_shared_by": len(asked.entities),
+        "taken_for_repeats": inclusive(listed(asked.collided.ranges)),
+    }
+
+
+def gap_row(subscriber: Subscriber, gap: Gap, row: dict[str, Any]) -> dict[str, Any]:
+    """A row of samples that were missing, with why they did not come back."""
+    place = bisect_right(subscriber.misses, gap.first, key=lambda miss: miss.stop)
+    causes = set()
+    while place < len(subscriber.misses) and subscriber.misses[place].first < gap.stop:
+        causes.add(str(subscriber.misses[place].cause))
+        place += 1
+    told = sorted(causes) if row["outcome"] == Outcome.UNRECOVERED else []
+    return row | {"system": SYSTEM, "causes": told}
+
+
+def story(
+    report: ZenohReporter, source: Source, subscriber: Subscriber, gap: Gap, row: dict[str, Any]
+) -> dict[str, Any]:
+    """What became of the queries for a gap, and where it was lost."""
+    role = report.engine.role(source.sender, source.receiver)
+    told = placed(*lost_where(row["where"], row["outcome"], role, row["requests"]))
+    if not gap.asks:
+        return told
+    marks = {ask.mark for ask in gap.asks}
+    ends = [
+        query_end(query, row["seqnos"])
+        for query in report.queries_of(source, subscriber)
+        if query.asked in marks and query.ended is not None
+    ]
+    known = [
+        step | {"by": report.engine.zid(step["by"]) or step["by"]} if step.get("by") else step
+        for step in row["heard"]
+    ]
+    return told | {"heard": known + ends}
+
+
+def query_row(report: ZenohReporter, query: Query) -> dict[str, Any]:
+    """A row of ``seqaudit show recovery``."""
+    outcome = "open at the end of the capture"
+    if query.gone:
+        outcome = "session ended"
+    elif query.timed_out:
+        outcome = "timed out" + (" after replies" if query.replies else "")
+    elif query.ended is not None:
+        outcome = "answered" if query.replies else "answered empty"
+    return {
+        "requester": report.engine.zid(query.requester) or query.requester,
+        "key": query.key,
+        "parameters": query.text,
+        "sort": str(query.sort),
+        "source": query.source,
+        "first_seqno": query.first,
+        "last_seqno": query.last,
+        "frame": query.asked.frame,
+        "at_ns": query.asked.at_ns,
+        "ended_frame": None if query.ended is None or query.timed_out else query.ended.frame,
+        "duration_ns": None if query.ended is None else query.ended.at_ns - query.asked.at_ns,
+        "replies": query.replies,
+        "reply_seqnos": inclusive(listed(query.replied)),
+        "reply_bytes": query.reply_bytes,
+        "discarded_replies": query.refused,
+        "recovered": query.filled,
+        "caches": sorted(report.engine.zid(cache) or cache for cache in query.responders),
+        "evicted_seqnos": None if query.evicted is None else inclusive(listed(query.evicted)),
+        "outcome": outcome,
+    }
+
+
+def unnumbered(report: ZenohReporter, stream: Stream, found: Unnumbered) -> dict[str, Any]:
+    """A stream of samples without SourceInfo: of a classic publisher."""
+    why = "samples carry no sn"
+    return {
+        "kind": "samples without SourceInfo",
+        "publisher": "classic",
+        "leg": report.conversation,
+        "transport": report.engine.transport,
+        "source": None,
+        "key": found.key,
+        "sender": stream.sender,
+        "receiver": report.engine.zid(found.receiver),
+        "conn_id": None,
+        "role": report.engine.role(found.sender, found.receiver),
+        "first_seqno": None,
+        "last_seqno": None,
+        "first_frame": found.first.frame if found.first else None,
+        "last_frame": found.last.frame if found.last else None,
+        "messages": found.count,
+        "arrivals": found.count,
+        "copies": 0,
+        "stamped": found.stamped,
+        "out_of_order": found.out_of_order,
+        "delivered": None,
+        "lost": None,
+        "recovered": None,
+        "unrecovered": None,
+        "gaps": 0,
+        "unknown": dict.fromkeys(("delivered", "lost", "recovered", "unrecovered"), why),
+    }
+
+
+def hop(
+    report: ZenohReporter,
+    stream: Stream,
+    identity: tuple[str, str, int],
+    counter: HopCounter,
+    session: int,
+) -> dict[str, Any]:
+    """A stream of transport sns: frames from one end to the other."""
+    sender, receiver, code = identity
+    return {
+        "kind": "transport",
+        "leg": report.conversation,
+        "transport": report.engine.transport,
+        "session": session,
+        "priority": code >> 1,
+        "reliable": bool(code & 1),
+        "sender": stream.sender,
+        "receiver": stream.receiver,
+        "conn_id": None,
+        "role": report.engine.role(sender, receiver),
+        "resolution_mask": counter.mask,
+        "initial_seqno": counter.initial,
+        "start_known": counter.known_start,
+        "frames_before_capture": report.engine.before_the_capture(sender, receiver, counter),
+        "first_seqno": counter.seen.first(),
+        "last_seqno": counter.seen.stop() - 1,
+        "first_frame": counter.first.frame if counter.first else None,
+        "last_frame": counter.end.frame if counter.end else None,
+        "messages": counter.seen.total(),
+        "arrivals": counter.frames,
+        "copies": counter.repeated,
+        "network_duplicates": counter.network_duplicates,
+        "delivered": None,
+        "gaps": len(counter.gaps) + counter.unlisted_gaps,
+        "missing": counter.lost.total(),
+        "missing_seqnos": inclusive(listed(counter.lost)),
+        "discarded": counter.discarded.count,
+        "late": counter.late.ranges.total(),
+        "skipped_after_fragments": counter.skips,
+        "abandoned_messages": counter.abandoned.count,
+        "lost": None,
+        "recovered": None,
+        "unrecovered": None,
+        "unknown": {"delivered": "frames are not handed to an application"},
+    }
+
+
+def hop_gap(gap: HopGap, counter: HopCounter) -> dict[str, Any]:
+    """A row of frames that are missing."""
+    late = RangeSet(counter.late.ranges).within(gap.first, gap.stop)
+    missing = gap.stop - gap.first
+    came = sum(b - a for a, b in late)
+    outcome = "lost" if not came else "late and thrown away" if came == missing else "lost or late"
+    return {
+        "seqnos": [[gap.first, gap.stop - 1]],
+        "count": missing,
+        "outcome": outcome,
+        "lost_after_frame": gap.before.frame if gap.before else None,
+        "revealed_frame": gap.revealed.frame,
+        "revealed_at_ns": gap.revealed.at_ns,
+        "revealed_by": "a newer transport sn",
+        "revealed_after_ns": between(gap.before, gap.revealed),
+        "requested_frame": None,
+        "requested_after_ns": None,
+        "requests": 0,
+        "repaired_frame": None,
+        "repaired_after_ns": None,
+        "delivered_frame": None,
+        "delivered_after_ns": None,
+    } | hop_place(outcome)
+
+
+def _misses(subscriber: Subscriber) -> list[dict[str, Any]]:
+    return [
+        {
+            "seqnos": [[miss.first, miss.stop - 1]],
+            "nb": miss.stop - miss.first,
+            "cause": str(miss.cause),
+            "frame": miss.due.frame,
+            "at_ns": miss.due.at_ns,
+        }
+        for miss in subscriber.misses
+    ]
+
+
+def _union(*sets: Iterable[tuple[int, int]]) -> RangeSet:
+    union = RangeSet()
+    for ranges in sets:
+        for first, stop in ranges:
+            union.add(first, stop)
+    return union
