@@ -37,6 +37,33 @@ class VantageRow(TypedDict):
     why: str
 
 
+SkippedRow = TypedDict(
+    "SkippedRow",
+    {"file": str, "from": int, "to": Annotated[int, "one past its last byte"], "why": str},
+)
+SkippedRow.__doc__ = "A stretch of bytes that are no records."
+
+
+class InterfaceRow(TypedDict):
+    """An interface that was captured from, as its file describes it."""
+
+    file: str
+    section: Annotated[int, "where its section begins in the file"]
+    interface: Annotated[int, "its number in the section, from 0"]
+    name: Annotated[str | None, "null or empty if the file has none"]
+    link: Annotated[int | None, "link type, as registered with tcpdump; null if not described"]
+    snap_length: Annotated[int | None, "bytes kept of a frame; 0: all"]
+    resolution: Annotated[str | None, "of its times"]
+    offset_s: Annotated[int | None, "added to its times"]
+    fcs_bytes: NotRequired[Annotated[int, "of the frame check sequence at each frame's end"]]
+    statistics_offset: NotRequired[Annotated[int, "where the last statistics stand in the file"]]
+    received: NotRequired[Annotated[int, "packets, by the statistics"]]
+    ifdrop: NotRequired[Annotated[int, "packets lost by the interface, by the statistics"]]
+    osdrop: NotRequired[Annotated[int, "packets lost by the system, by the statistics"]]
+    filter_accepted: NotRequired[Annotated[int, "packets, by the statistics"]]
+    packet_drops: NotRequired[Annotated[int, "packets lost, as packet blocks count them"]]
+
+
 class CaptureRow(TypedDict):
     """One capture: a file, or several that were written in turns."""
 
@@ -58,24 +85,27 @@ class CaptureRow(TypedDict):
     undecoded: Annotated[dict[str, int], "reasons, and how often"]
     cut: Annotated[bool, "the file ends in the middle of a record"]
     problem: Annotated[str | None, "of a compressed file that is damaged; empty or null if none"]
-    skipped: Annotated[list[dict[str, Any]], "stretches of bytes that are no records"]
+    skipped: Annotated[list[SkippedRow], "at most 200 of them"]
     skipped_bytes: int
-    skipped_more: int
-    fragments: dict[str, int]
-    tcp: dict[str, Any]
-    interfaces: list[dict[str, Any]]
-    interfaces_more: int
-    links: dict[str, Any]
-    endpoints: list[list[Any]]
-    endpoints_more: int
-    clusters: dict[str, Any]
-    clusters_more: int
-    comments: int
-    comment_texts: list[str]
-    datagrams: dict[str, Any]
-    feeds: dict[str, Any]
-    sureness: dict[str, Any]
-    versions: dict[str, Any]
+    skipped_more: Annotated[int, "further stretches, not listed"]
+    fragments: Annotated[dict[str, int], "IP fragments, and the datagrams made of them"]
+    tcp: Annotated[dict[str, int], "what putting segments together came upon; empty without TCP"]
+    interfaces: list[InterfaceRow]
+    interfaces_more: Annotated[int, "further interfaces, not listed"]
+    links: Annotated[dict[str, int], "frames by link type"]
+    tunnels: NotRequired[Annotated[dict[str, int], "frames in tunnels, by tunnel"]]
+    endpoints: Annotated[
+        list[list[int | str]], "transport, address, port, system, frames, bytes; most frames first"
+    ]
+    endpoints_more: Annotated[int, "further endpoints, not listed"]
+    clusters: Annotated[dict[str, int], "datagrams by cluster"]
+    clusters_more: Annotated[int, "further clusters, not listed"]
+    comments: Annotated[int, "of frames and of the capture"]
+    comment_texts: Annotated[list[str], "the first of them"]
+    datagrams: Annotated[dict[str, int], "of systems with several forms, by form"]
+    feeds: Annotated[dict[str, dict[str, int]], "what each feed's layout met, by feed"]
+    sureness: Annotated[dict[str, int], "datagrams by how they were recognised"]
+    versions: Annotated[dict[str, int], "datagrams by version of the protocol"]
 
 
 class Problem(TypedDict):
@@ -409,6 +439,28 @@ class PassageRow(TypedDict):
     why: Annotated[str | None, "why lost_on_path cannot be told; null if it can"]
 
 
+class MomentRow(TypedDict):
+    """A frame and its time."""
+
+    frame: int
+    at_ns: int
+
+
+class CopyRow(TypedDict):
+    """A copy that was sent when its message had arrived."""
+
+    seqno: int
+    copy: Annotated[MomentRow, "in the sender's capture"]
+    arrival: Annotated[MomentRow, "in the receiver's capture"]
+
+
+class MatchedRow(TypedDict):
+    """Datagrams that are in both captures, by which their clocks were compared."""
+
+    out: Annotated[int, "from the sender to the receiver"]
+    back: int
+
+
 class BothEndsRow(TypedDict):
     """A stream of which the captures at its sender and at its receiver are given."""
 
@@ -416,9 +468,24 @@ class BothEndsRow(TypedDict):
     id: str
     sender: str
     sender_name: str | None
+    sender_capture: int
     receiver: str
     receiver_name: str | None
+    receiver_capture: int
+    conn_id: Annotated[int | None, "of the connection; null where the protocol has none"]
     path: list[PassageRow]
+    copies_sent: Annotated[int | None, "null: more than is remembered, or multicasts"]
+    copies_sent_after_arrival: Annotated[int | None, "copies that nobody needed"]
+    copies_sent_after_arrival_at_least: Annotated[int, "those that certainly were"]
+    after_seqnos: Annotated[Ranges, "of those"]
+    examples: list[CopyRow]
+    clock_offset_ns: Annotated[
+        list[int | None] | None,
+        "receiver's clock less the sender's, at least and at most, at the stream's first message; "
+        "null: its bounds contradict each other",
+    ]
+    datagrams_matched: MatchedRow
+    unknown: Annotated[dict[str, str], "figures that cannot be told, and why"]
 
 
 class ToolRow(TypedDict):
@@ -451,4 +518,4 @@ class Report(TypedDict):
 
 
 #: Rows to which systems add figures of their own.
-OPEN: frozenset[type] = frozenset({StreamRow, BothEndsRow, CaptureRow})
+OPEN: frozenset[type] = frozenset({StreamRow})
