@@ -27,7 +27,7 @@ def audited(
     Raises:
         StoppedError: Ctrl-C.
     """
-    without_pandas()
+    _without_pandas()
     from seqaudit.pipeline.audit import audit
 
     inputs, shared_at = inputs_of(captures, at, one_capture)
@@ -45,7 +45,7 @@ def decoded(
     Raises:
         StoppedError: Ctrl-C.
     """
-    without_pandas()
+    _without_pandas()
     from seqaudit.pipeline.audit import decode
 
     inputs, _ = inputs_of(captures, (), one_capture)
@@ -61,7 +61,6 @@ def audited_whole(
     given: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The report; an interruption is said and ends the command with its code."""
-    without_pandas()
     from seqaudit.pipeline.progress import StoppedError
 
     try:
@@ -75,7 +74,7 @@ def _files(inputs: "Sequence[CaptureInput]") -> list[str]:
     return [path for given in inputs for path in given.files]
 
 
-def without_pandas() -> None:
+def _without_pandas() -> None:
     """Before the imports of a run: none of them has a use for pandas, wherever it is there."""
     from seqaudit.pipeline.without_pandas import keep_pandas_out
 

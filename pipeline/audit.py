@@ -6,7 +6,6 @@ several pieces. A wrong guess costs another run, never a wrong report.
 """
 
 import contextlib
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,18 +17,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import pyarrow as pa
 
 from seqaudit.decoders.capture.pieces import (
-    TO_THE_END,
-    plan_pieces,
     settle,
     walk_headers,
     with_proven_start,
 )
-from seqaudit.decoders.contract.arrow import equal, filtered
-from seqaudit.decoders.contract.errors import CaptureError, SeqauditError
+from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.contract.events import EVENTS, Kind
 from seqaudit.decoders.contract.feed_layout import Feed
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
-from seqaudit.decoders.network.prints import Seen, prints
 from seqaudit.decoders.stages.registry import READERS, DecodeSettings
 from seqaudit.pipeline import events_file, job
 from seqaudit.pipeline.direct import engine as direct
@@ -38,7 +33,6 @@ from seqaudit.pipeline.events_file import Decoded, Files
 from seqaudit.pipeline.kernels_ready import compile_for, load_for
 from seqaudit.pipeline.plan import (
     CaptureInput,
-    File,
     Plan,
     Shares,
     StandardInput,
@@ -47,36 +41,26 @@ from seqaudit.pipeline.plan import (
 )
 from seqaudit.pipeline.progress import Progress, Silent, StoppedError
 from seqaudit.pipeline.report.accounts import (
+    OF_BORDERS,
     Account,
     accounts_of,
-    by_capture,
+    borders_of,
     has_carriers,
-    merge_ends,
     much_carried,
     torn_carriers,
 )
 from seqaudit.pipeline.report.build import build
-from seqaudit.pipeline.report.result_store import HeldResults
-from seqaudit.pipeline.report.two_ends import MOST_RECORDS, links_of, vantages_of_link
-from seqaudit.pipeline.report.vantage import (
-    checked_vantage,
-    given_vantage,
-    inferred_vantage,
-    is_nobody,
-    who_is_there,
-)
+from seqaudit.pipeline.report.result_store import HeldResults, held
 from seqaudit.pipeline.spark.progress import JobError, in_session, run_watched
 from seqaudit.pipeline.spark.session import Place, Session
-from seqaudit.replay.captures.doubts import is_twice
+from seqaudit.pipeline.vantages import Member, Vantages, members_of, same
 from seqaudit.replay.contract.parameters import GIVEN, ParameterError
-from seqaudit.replay.contract.results import RESULTS
-from seqaudit.replay.contract.settings import UNKNOWN, CaptureSettings, ReplaySettings, Vantage
+from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
 from seqaudit.replay.stages.parameters import parse_parameter
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-Member = dict[str, Any]
 
 #: Of each capture so much is decoded in the driver to guess its vantage.
 GUESS_BYTES: Final = 4 << 20
@@ -97,16 +81,6 @@ LANE_BYTES: Final = 16 << 20
 
 #: Cores to plan for on a cluster.
 CLUSTER_CORES: Final = 16
-
-#: Rows of results that are compressed at a time.
-RESULT_ROWS: Final = 10_000
-
-#: What is read of accounts to prove borders and connections, and to infer vantages.
-_OF_BORDERS: Final = (
-    "piece", "begin", "landing", "begin_state", "landing_state", "error", "shipped",
-)  # fmt: skip
-_OF_VANTAGES: Final = ("ends", "twice")
-_OF_GIVEN_VANTAGES: Final = (*_OF_VANTAGES, "endpoints", "endpoints_more")
 
 #: Set in the environment, faults are raised where they happen: tests must not miss one.
 NO_WALL: Final = "SEQAUDIT_NO_WALL"
@@ -176,10 +150,6 @@ def decode(
         return work.decode()
 
 
-class NobodyError(SeqauditError):
-    """``--at`` names nobody in the capture: a usage error."""
-
-
 @dataclass(frozen=True, slots=True)
 class _Guess:
     """What a run takes for granted. Where its rows prove it wrong, it is corrected and run again.
@@ -222,8 +192,7 @@ class _Job:
         self._progress = progress
         self._stdin = StandardInput(streamed=options.engine == "direct")
         self._problems: list[tuple[str, str]] = []
-        self._seen: dict[str, list[Seen]] = {}
-        self._nobody: dict[int, str] = {}  # captures in which --at names nobody: who is there
+        self._vantages = Vantages(options.at, options.names)
         self._files: Files = ()  # that are being decoded
 
     def __enter__(self) -> "_Job":
@@ -265,14 +234,14 @@ class _Job:
                 )
 
             guess, rows = self._settled(guess, run)
-            vantages = guess.vantages or self._vantages_in(guess, rows.cast(EVENTS))
+            vantages = guess.vantages or self._vantages_in(guess.planned.files, rows.cast(EVENTS))
             settings = self._settings_of(vantages, guess.planned.inputs)
             if guess.vantages is None:
                 lanes = self._lanes(guess.planned.total_bytes)
                 rows = self._replay_on_spark(session, lambda: kept.events, settings, lanes)
-        held = _held(rows)
+        results = held(rows)
         del rows  # the report takes the room
-        return self._report(guess.planned.files, held, vantages, settings)
+        return self._report(guess.planned.files, results, vantages, settings)
 
     def _audit_events(self) -> dict[str, Any]:
         if len(self._inputs) > 1:
@@ -284,9 +253,7 @@ class _Job:
         self._problems = list(kept.problems)
         if self._options.engine == "direct":
             return self._replay_direct(kept.files, kept.events)
-        vantages = self._vantages(
-            kept.files, accounts_of(kept.events, self._of_vantages()), members_of(kept.events)
-        )
+        vantages = self._vantages_in(kept.files, kept.events)
         settings = self._settings_of(vantages, self._inputs * len(kept.files))
         path = str(Path(self._inputs[0].path).absolute())
         lanes = self._lanes(kept.events.nbytes)
@@ -296,7 +263,7 @@ class _Job:
                 return session.spark.read.schema(job.ddl(EVENTS)).parquet(path)
 
             results = self._replay_on_spark(session, rows, settings, lanes)
-        return self._report(kept.files, _held(results), vantages, settings)
+        return self._report(kept.files, held(results), vantages, settings)
 
     def decode(self) -> Decoded:
         if self._options.engine == "direct":
@@ -335,11 +302,11 @@ class _Job:
     def _proven(self, guess: _Guess, rows: pa.Table) -> tuple[str, _Guess]:
         """What was wrong with a guess, empty if nothing was, and the guess made right."""
         planned = guess.planned
-        accounts = accounts_of(rows, _OF_BORDERS)
+        accounts = accounts_of(rows, OF_BORDERS)
         if self._leave_out_unreadable(planned, accounts):
             again = self._guessed(look=guess.vantages is not None)
             return "reading the others again: a capture cannot be read", again
-        wrong = settle(planned.pieces, _borders(accounts))
+        wrong = settle(planned.pieces, borders_of(accounts))
         if wrong and guess.border_runs < BORDER_RUNS - 1:
             pieces = list(planned.pieces)
             for number, landing, state in wrong:
@@ -361,10 +328,11 @@ class _Job:
             )
         if guess.vantages is None:
             return "", guess
-        vantages = self._vantages_in(guess, rows)
-        same = _same(vantages, guess.vantages)
+        vantages = self._vantages_in(guess.planned.files, rows)
         return (
-            "" if same else "replaying again: a capture was taken elsewhere than guessed",
+            ""
+            if same(vantages, guess.vantages)
+            else "replaying again: a capture was taken elsewhere than guessed",
             replace(guess, vantages=vantages),
         )
 
@@ -382,7 +350,7 @@ class _Job:
         return _Guess(
             planned,
             one_stage=self._options.place.local and not any(map(has_carriers, accounts)),
-            vantages=tuple(self._vantages(planned.files, accounts, members)),
+            vantages=tuple(self._vantages.of(planned.files, accounts, members, self._inputs)),
         )
 
     # --- steps ---
@@ -472,10 +440,8 @@ class _Job:
 
     def _replayed_direct(
         self, files: Files, events: pa.Table
-    ) -> tuple[HeldResults, list[Vantage], ReplaySettings]:
-        vantages = self._vantages(
-            files, accounts_of(events, self._of_vantages()), members_of(events)
-        )
+    ) -> tuple[HeldResults, Sequence[Vantage], ReplaySettings]:
+        vantages = self._vantages_in(files, events)
         settings = self._settings_of(vantages, self._inputs)
         results = direct.replay(events, settings, cores(self._options.place))
         return results, vantages, settings
@@ -567,55 +533,10 @@ class _Job:
         )
         return size // RECORD_BYTES >= COMPILE_FROM_RECORDS
 
-    def _vantages_in(self, guess: _Guess, rows: pa.Table) -> tuple[Vantage, ...]:
+    def _vantages_in(self, files: Files, rows: pa.Table) -> tuple[Vantage, ...]:
         """Where captures were taken, by events or results of all of them."""
-        accounts = accounts_of(rows, self._of_vantages())
-        return tuple(self._vantages(guess.planned.files, accounts, members_of(rows)))
-
-    def _vantages(
-        self, files: Files, accounts: Iterable[Account], members: Sequence[Member]
-    ) -> list[Vantage]:
-        found: list[Vantage] = []
-        both: list[Sequence[str]] = []
-        self._nobody = {}
-        twice: list[bool] = []
-        seen: dict[int, list[Member]] = {}
-        for member in members:
-            seen.setdefault(member["capture"], []).append(member)
-        for number, own in enumerate(by_capture(accounts, len(files))):
-            at = self._at(number)
-            ends = merge_ends(a.get("ends") for a in own)
-            twice.append(is_twice(a.get("twice") for a in own))
-            if at is not None:
-                members_here = seen.get(number, [])
-                about = {
-                    "ends": ends,
-                    "endpoints": [place for a in own for place in a.get("endpoints") or ()],
-                    "endpoints_more": any(a.get("endpoints_more") for a in own),
-                }
-                if is_nobody(at, self._options.names, members_here, about):
-                    self._nobody[number] = who_is_there(members_here, ends)
-                known = given_vantage(at, self._options.names, members_here)
-                found.append(checked_vantage(known, ends))
-            else:
-                found.append(inferred_vantage(ends))
-            both.append(ends["both"])
-        for link, numbers in links_of(found, both).items():
-            told = vantages_of_link(link, {n: self._prints(files[n], link) for n in numbers})
-            for number, vantage in told.items():
-                if found[number].kind == UNKNOWN:
-                    found[number] = vantage
-        return [replace(v, twice=again) for v, again in zip(found, twice, strict=True)]
-
-    def _prints(self, files: Sequence[File], ends: tuple[str, str]) -> list[Seen]:
-        """The first packets between two hosts in a capture, each of which tells itself."""
-        path = files[0].path
-        if path not in self._seen:
-            self._seen[path] = []
-            with contextlib.suppress(CaptureError):
-                (piece,) = plan_pieces(path, 0, 0, TO_THE_END, cuts=[])
-                self._seen[path] = prints(piece, frozenset(ends), MOST_RECORDS)
-        return self._seen[path]
+        accounts = accounts_of(rows, self._vantages.wanted(self._inputs))
+        return tuple(self._vantages.of(files, accounts, members_of(rows), self._inputs))
 
     def _settings_of(
         self, vantages: Sequence[Vantage], inputs: Sequence[CaptureInput]
@@ -652,54 +573,8 @@ class _Job:
         vantages: Sequence[Vantage],
         settings: ReplaySettings,
     ) -> dict[str, Any]:
-        self._refuse_nobody(files)
+        self._vantages.refuse_nobody(files, self._inputs)
         return build(files, results, vantages, settings, self._options.names, self._problems)
-
-    def _refuse_nobody(self, files: Files) -> None:
-        """``--at`` that names nobody in any capture it is for would make a check green for ever.
-
-        Raises:
-            NobodyError: what, where, and what to try.
-        """
-        for number, there in self._nobody.items():
-            at = self._at(number)
-            same = [n for n in range(len(files)) if self._at(n) == at]
-            own = self._given(number).at is not None
-            if own or all(n in self._nobody for n in same):
-                where = files[number][0].shown + (
-                    f" and {len(same) - 1} more" if len(same) > 1 and not own else ""
-                )
-                raise NobodyError(
-                    f"--at {at}: is nobody in {where}; there {'is' if ',' not in there else 'are'} "
-                    f"{there or 'no member'}; give one of those, or --at between for a mirror port"
-                )
-
-    def _of_vantages(self) -> Sequence[str]:
-        """What is read of accounts for vantages; the endpoints of ten thousand captures are not."""
-        given = self._options.at is not None or any(own.at is not None for own in self._inputs)
-        return _OF_GIVEN_VANTAGES if given else _OF_VANTAGES
-
-    def _given(self, number: int) -> CaptureInput:
-        return self._inputs[number] if number < len(self._inputs) else self._inputs[0]
-
-    def _at(self, number: int) -> str | None:
-        return self._given(number).at or self._options.at
-
-
-def members_of(rows: pa.Table) -> list[Member]:
-    """Who was seen, of events or results: ``{"capture", "member", "name", "address", ...}``."""
-    if pa.types.is_string(rows.schema.field("kind").type):
-        picked = filtered(rows, equal(rows["kind"], "MEMBER")).select(["capture", "detail"])
-        return [
-            json.loads(row["detail"]) | {"capture": row["capture"]} for row in picked.to_pylist()
-        ]
-    picked = filtered(rows, equal(rows["kind"], Kind.MEMBER)).select(
-        ["capture", "source", "detail"]
-    )
-    return [
-        json.loads(row["detail"] or "{}") | {"capture": row["capture"], "member": row["source"]}
-        for row in picked.to_pylist()
-    ]
 
 
 def cores(place: Place) -> int:
@@ -717,31 +592,3 @@ def _kept_and_told(kept: _Kept, rows: "DataFrame") -> pa.Table:
     """What tells the vantages; all events are kept."""
     kept.keep(rows)
     return job.collected(kept.events.filter(f"kind in ({Kind.ACCOUNT:d}, {Kind.MEMBER:d})"))
-
-
-def _held(results: pa.Table) -> HeldResults:
-    """What Spark hands over at once: the contract's columns, each of them nullable. ``cast`` would
-    take a while to import."""
-    same = pa.Table.from_arrays(results.columns, schema=RESULTS)
-    return HeldResults(same.to_batches(max_chunksize=RESULT_ROWS))
-
-
-@dataclass(slots=True)
-class _Border:
-    begin: int
-    landing: int
-    begin_state: str
-    landing_state: str
-
-
-def _borders(accounts: Iterable[Account]) -> list[_Border]:
-    """Where pieces began and landed, in their order; accounts of fragments know nothing of it."""
-    return [
-        _Border(*(account[name] for name in _Border.__slots__))
-        for account in sorted(accounts, key=lambda account: int(account["piece"]))
-        if "landing" in account
-    ]
-
-
-def _same(one: Sequence[Vantage], other: Sequence[Vantage]) -> bool:
-    return [replace(v, why="") for v in one] == [replace(v, why="") for v in other]

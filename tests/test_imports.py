@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Final
 
@@ -106,6 +107,22 @@ def test_every_folder_has_its_level_and_code(top: str) -> None:
     there = {p.name for p in (ROOT / top).iterdir() if (p / "__init__.py").is_file()}
     assert there == set().union(*LEVELS[top])
     assert all(len(list((ROOT / top / folder).rglob("*.py"))) > 1 for folder in there)
+
+
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    """Imports inside functions count: a circle that is hidden there is one."""
+    by_name = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts): path
+        for top in ORDER
+        for path in modules(top)
+    }
+    graph = {
+        name: {found for found in imports_of(path) if found in by_name}
+        | {found.rpartition(".")[0] for found in imports_of(path)} & by_name.keys()
+        for name, path in by_name.items()
+    }
+    assert sum(map(len, graph.values())) > len(graph)
+    TopologicalSorter(graph).prepare()  # raises CycleError, which names them
 
 
 #: What knows no system but by its description, and the only file there that names them.

@@ -20,7 +20,7 @@ from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle
 from seqaudit.cli.output.writers import MORE, TABLE, Shown, outputs_of, write, write_file
-from seqaudit.cli.run import audited, without_pandas
+from seqaudit.cli.run import audited
 
 _SELECTION = ("systems", "members", "streams", "since", "until", "select", "ignore")
 
@@ -115,7 +115,6 @@ def command(
     known = frozenset[str]() if baseline is None else read_baseline(baseline)
     selection = selection_of(**{name: given.pop(name) for name in _SELECTION})
     shown = Shown(outputs_of(formats, files), style, limit, fail_on, everything, quiet)
-    without_pandas()
     from seqaudit.pipeline.progress import StoppedError
 
     try:

@@ -7,7 +7,7 @@ import click
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.captures import reading_options
 from seqaudit.cli.output.terminal import note
-from seqaudit.cli.run import decoded, without_pandas
+from seqaudit.cli.run import decoded
 
 
 @click.command("decode")
@@ -31,8 +31,6 @@ def command(captures: tuple[str, ...], one_capture: bool | None, output: str, **
       seqaudit decode big.pcapng.zst -o events.parquet
       seqaudit audit --param mcast.capacity=64 events.parquet
     """
-    without_pandas()
-    from seqaudit.pipeline import events_file
     from seqaudit.pipeline.progress import StoppedError
 
     try:
@@ -40,6 +38,8 @@ def command(captures: tuple[str, ...], one_capture: bool | None, output: str, **
     except StoppedError as stopped:
         note(str(stopped))
         return ExitCode.INTERRUPTED
+    from seqaudit.pipeline import events_file
+
     events_file.write(made, output)
     note(f"{output}: {made.events.num_rows} rows of events")
     for _, problem in made.problems:

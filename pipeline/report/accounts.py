@@ -6,6 +6,7 @@ intersections here do not depend on how a capture was cut.
 
 import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
@@ -56,6 +57,12 @@ FEW_FRAGMENTS: Final = 100
 COMMENTS: Final = 5
 
 
+#: What is read of accounts to prove borders and connections.
+OF_BORDERS: Final = (
+    "piece", "begin", "landing", "begin_state", "landing_state", "error", "shipped",
+)  # fmt: skip
+
+
 def accounts_of(rows: pa.Table, only: Collection[str] = ()) -> list[Account]:
     """The accounts among events or results, each with its ``capture``.
 
@@ -87,6 +94,25 @@ def by_capture(accounts: Iterable[Account], captures: int) -> list[list[Account]
     for account in accounts:
         grouped[account["capture"]].append(account)
     return grouped
+
+
+@dataclass(slots=True)
+class Border:
+    """Where a piece began and landed (``decoders.capture.pieces.settle``)."""
+
+    begin: int
+    landing: int
+    begin_state: str
+    landing_state: str
+
+
+def borders_of(accounts: Iterable[Account]) -> list[Border]:
+    """Where pieces began and landed, in their order; accounts of fragments know nothing of it."""
+    return [
+        Border(*(account[name] for name in Border.__slots__))
+        for account in sorted(accounts, key=lambda account: int(account["piece"]))
+        if "landing" in account
+    ]
 
 
 def has_carriers(account: Account) -> bool:

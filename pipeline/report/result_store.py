@@ -39,6 +39,9 @@ Int32s = npt.NDArray[np.int32]
 CHUNK_ROWS: Final = 512
 ROWS_AT_ONCE: Final = 1_000
 
+#: Rows of results that are taken at a time.
+RESULT_ROWS: Final = 10_000
+
 #: In which order rows come unless another is asked for; what is left of it follows any other.
 ORDER: Final = ("capture", "conversation", "system", "stream", "frame", "rule")
 
@@ -129,6 +132,13 @@ class HeldResults:
                     )
                 )
         return found
+
+
+def held(results: pa.Table) -> HeldResults:
+    """What Spark hands over at once: the contract's columns, each of them nullable. ``cast`` would
+    take a while to import."""
+    same = pa.Table.from_arrays(results.columns, schema=RESULTS)
+    return HeldResults(same.to_batches(max_chunksize=RESULT_ROWS))
 
 
 class _Chunks:

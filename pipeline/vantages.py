@@ -1,0 +1,158 @@
+"""Where the captures of a run were taken: as the user says, or as what was decoded shows
+(replay/README.md 4; ``report.vantage`` judges one capture, ``report.two_ends`` a link of two)."""
+
+import contextlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import pyarrow as pa
+
+from seqaudit.decoders.capture.pieces import TO_THE_END, plan_pieces
+from seqaudit.decoders.contract.arrow import equal, filtered
+from seqaudit.decoders.contract.errors import CaptureError, SeqauditError
+from seqaudit.decoders.contract.events import Kind
+from seqaudit.decoders.network.prints import Seen, prints
+from seqaudit.pipeline.events_file import Files
+from seqaudit.pipeline.plan import CaptureInput, File
+from seqaudit.pipeline.report.accounts import Account, by_capture, merge_ends
+from seqaudit.pipeline.report.two_ends import MOST_RECORDS, links_of, vantages_of_link
+from seqaudit.pipeline.report.vantage import (
+    checked_vantage,
+    given_vantage,
+    inferred_vantage,
+    is_nobody,
+    who_is_there,
+)
+from seqaudit.replay.captures.doubts import is_twice
+from seqaudit.replay.contract.settings import UNKNOWN, Vantage
+
+Member = dict[str, Any]
+Inputs = Sequence[CaptureInput]
+
+#: What is read of accounts to infer vantages, and to hold given ones against the capture.
+_OF_VANTAGES: Final = ("ends", "twice")
+_OF_GIVEN_VANTAGES: Final = (*_OF_VANTAGES, "endpoints", "endpoints_more")
+
+
+class NobodyError(SeqauditError):
+    """``--at`` names nobody in the capture: a usage error."""
+
+
+class Vantages:
+    """Where the captures of one run were taken.
+
+    Args:
+        at: ``--at`` of all captures that have none of their own.
+        names: identity (UUID or IP address) to name.
+    """
+
+    def __init__(self, at: str | None, names: Mapping[str, str]) -> None:
+        self._at = at
+        self._names = names
+        self._seen: dict[str, list[Seen]] = {}
+        self._nobody: dict[int, str] = {}  # captures in which --at names nobody: who is there
+
+    def wanted(self, inputs: Inputs) -> Sequence[str]:
+        """What is read of accounts for vantages; the endpoints of ten thousand captures are not."""
+        given = self._at is not None or any(own.at is not None for own in inputs)
+        return _OF_GIVEN_VANTAGES if given else _OF_VANTAGES
+
+    def of(
+        self, files: Files, accounts: Iterable[Account], members: Iterable[Member], inputs: Inputs
+    ) -> list[Vantage]:
+        """Where captures were taken.
+
+        Args:
+            files, inputs: of each capture.
+            accounts: of all of them, with the keys of ``wanted``.
+        """
+        found: list[Vantage] = []
+        both: list[Sequence[str]] = []
+        self._nobody = {}
+        twice: list[bool] = []
+        seen: dict[int, list[Member]] = {}
+        for member in members:
+            seen.setdefault(member["capture"], []).append(member)
+        for number, own in enumerate(by_capture(accounts, len(files))):
+            at = self._of(number, inputs)
+            ends = merge_ends(a.get("ends") for a in own)
+            twice.append(is_twice(a.get("twice") for a in own))
+            if at is not None:
+                members_here = seen.get(number, [])
+                about = {
+                    "ends": ends,
+                    "endpoints": [place for a in own for place in a.get("endpoints") or ()],
+                    "endpoints_more": any(a.get("endpoints_more") for a in own),
+                }
+                if is_nobody(at, self._names, members_here, about):
+                    self._nobody[number] = who_is_there(members_here, ends)
+                known = given_vantage(at, self._names, members_here)
+                found.append(checked_vantage(known, ends))
+            else:
+                found.append(inferred_vantage(ends))
+            both.append(ends["both"])
+        for link, numbers in links_of(found, both).items():
+            told = vantages_of_link(link, {n: self._prints(files[n], link) for n in numbers})
+            for number, vantage in told.items():
+                if found[number].kind == UNKNOWN:
+                    found[number] = vantage
+        return [replace(v, twice=again) for v, again in zip(found, twice, strict=True)]
+
+    def _prints(self, files: Sequence[File], ends: tuple[str, str]) -> list[Seen]:
+        """The first packets between two hosts in a capture, each of which tells itself."""
+        path = files[0].path
+        if path not in self._seen:
+            self._seen[path] = []
+            with contextlib.suppress(CaptureError):
+                (piece,) = plan_pieces(path, 0, 0, TO_THE_END, cuts=[])
+                self._seen[path] = prints(piece, frozenset(ends), MOST_RECORDS)
+        return self._seen[path]
+
+    def refuse_nobody(self, files: Files, inputs: Inputs) -> None:
+        """``--at`` that names nobody in any capture it is for would make a check green for ever.
+
+        Raises:
+            NobodyError: what, where, and what to try.
+        """
+        for number, there in self._nobody.items():
+            at = self._of(number, inputs)
+            same = [n for n in range(len(files)) if self._of(n, inputs) == at]
+            own = _given(number, inputs).at is not None
+            if own or all(n in self._nobody for n in same):
+                where = files[number][0].shown + (
+                    f" and {len(same) - 1} more" if len(same) > 1 and not own else ""
+                )
+                raise NobodyError(
+                    f"--at {at}: is nobody in {where}; there {'is' if ',' not in there else 'are'} "
+                    f"{there or 'no member'}; give one of those, or --at between for a mirror port"
+                )
+
+    def _of(self, number: int, inputs: Inputs) -> str | None:
+        return _given(number, inputs).at or self._at
+
+
+def _given(number: int, inputs: Inputs) -> CaptureInput:
+    return inputs[number] if number < len(inputs) else inputs[0]
+
+
+def members_of(rows: pa.Table) -> list[Member]:
+    """Who was seen, of events or results: ``{"capture", "member", "name", "address", ...}``."""
+    if pa.types.is_string(rows.schema.field("kind").type):
+        picked = filtered(rows, equal(rows["kind"], "MEMBER")).select(["capture", "detail"])
+        return [
+            json.loads(row["detail"]) | {"capture": row["capture"]} for row in picked.to_pylist()
+        ]
+    picked = filtered(rows, equal(rows["kind"], Kind.MEMBER)).select(
+        ["capture", "source", "detail"]
+    )
+    return [
+        json.loads(row["detail"] or "{}") | {"capture": row["capture"], "member": row["source"]}
+        for row in picked.to_pylist()
+    ]
+
+
+def same(one: Sequence[Vantage], other: Sequence[Vantage]) -> bool:
+    """Are they, whatever says so?"""
+    return [replace(v, why="") for v in one] == [replace(v, why="") for v in other]
