@@ -34,6 +34,7 @@ from seqaudit.pipeline.report.packed_rows import Section, kept
 from seqaudit.pipeline.report.result_store import HeldResults, places
 from seqaudit.pipeline.report.totals import Losses, messages_of, totals_of
 from seqaudit.replay.captures import findings as capture_rules
+from seqaudit.replay.captures.borders import Borders
 from seqaudit.replay.contract import results as rows_of
 from seqaudit.replay.contract.engine import Compared
 from seqaudit.replay.contract.settings import ReplaySettings, Vantage
@@ -142,6 +143,7 @@ class _Sections:
         self._together = Comparisons(present, self.wall)
         self._noted = _Noted(rows, self._together)
         self.losses = Losses(vantages)
+        self._borders = Borders([ends for _, ends in self._accounts.extents])
 
     def streams(self) -> tuple[Sequence[Row], dict[str, dict[str, Any]]]:
         """Streams and tables, with what they say of each other."""
@@ -161,6 +163,7 @@ class _Sections:
                 rows,
             )
         )
+        resolved = self._borders.each(resolved)
         streams = list(resolved) if self._together.changed else kept(resolved)
         tables = self._tables()
         self._together.settle(streams, tables)
@@ -197,7 +200,10 @@ class _Sections:
         of_captures = heapq.merge(
             self._accounts.findings,
             chain.from_iterable(
-                capture_rules.judge_vantage(number, vantage, self.losses.hidden(number))
+                chain(
+                    capture_rules.judge_borders(number, self._borders.of(number)),
+                    capture_rules.judge_vantage(number, vantage, self.losses.hidden(number)),
+                )
                 for number, vantage in enumerate(self._vantages)
             ),
             key=itemgetter("capture"),

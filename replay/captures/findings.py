@@ -4,6 +4,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
+from seqaudit.replay.captures.borders import Border
 from seqaudit.replay.captures.doubts import drops, is_twice, shown
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.settings import UNKNOWN, Vantage
@@ -53,6 +54,32 @@ def judge_vantage(capture: int, vantage: Vantage, hidden: int) -> Iterator[dict[
                 facts={"why": vantage.why, "count": hidden},
             ),
         )  # fmt: skip
+
+
+def judge_borders(capture: int, border: Border) -> Iterator[dict[str, Any]]:
+    """Finding details about what was under way when a capture began and when it ended."""
+    if border.begun:
+        yield _detail(
+            capture,
+            _finding(
+                "CP015",
+                "{count} of {total} streams {count|was|were} under way when the capture began: "
+                "what was sent before it, and lost or repaired, cannot be told.",
+                count=border.begun,
+                total=border.known,
+            ),
+        )
+    if border.going_on:
+        yield _detail(
+            capture,
+            _finding(
+                "CP016",
+                "{count} of {total} streams went on when the capture ended: whether their last "
+                "messages arrived, or were repaired, cannot be told.",
+                count=border.going_on,
+                total=border.timed,
+            ),
+        )
 
 
 def _detail(capture: int, finding: Finding) -> dict[str, Any]:

@@ -129,6 +129,23 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "Let the clock be slewed while capturing; findings that rest on durations across the step "
         "are likely at most.",
         "replay/README.md 3"),
+    info(
+        "CP015", "begun-before",
+        "Streams were under way when the capture began, so what was lost, sent or acknowledged "
+        "before it cannot be told of them.",
+        "A stream's first number is not its protocol's first, and no handshake, view or digest in "
+        "the capture says where it begins.",
+        "Start the capture before the members, or take findings about the first messages as what "
+        "they say: sent before the capture, or lost.",
+        "replay/README.md 3"),
+    info(
+        "CP016", "ended-before",
+        "Streams went on when the capture ended, so what became of their last messages cannot be "
+        "told.",
+        "A stream has no end, and before the capture's end it was silent for no longer than its "
+        "messages are apart.",
+        "Stop the capture some seconds after the traffic.",
+        "replay/README.md 3"),
     warning(
         "CP017", "captured-twice",
         "Most datagrams stand in the capture twice: it was taken at two interfaces that the same "

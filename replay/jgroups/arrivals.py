@@ -323,7 +323,9 @@ class Judged:
         if not asked and self._nobody_can_have_asked(gap, piece, arrival, newer=newer):
             return Outcome.REORDERED  # A2
         if first is False and last is False:
-            self._older = HORIZON_NS < arrival.first.at_ns - gap.revealed.at_ns <= LATEST_NS
+            since = gap.before if gap.before is not None else gap.revealed
+            late = arrival.first.at_ns - gap.revealed.at_ns > HORIZON_NS
+            self._older = late and arrival.last.at_ns - since.at_ns <= LATEST_NS
             return Outcome.REORDERED  # A3
         if asked:
             return Outcome.RECOVERED  # A4

@@ -168,3 +168,17 @@ def test_an_odd_frame_of_no_system_is_no_finding_about_one(spoiled: Any) -> None
     _, other = spoiled(odd)
     assert other["captures"][0]["undecoded"]["IP version"] == 1
     assert "CP006" not in {f["rule"] for f in other["findings"]}
+
+
+def at_borders(report: dict[str, Any]) -> list[str]:
+    return [f["rule"] for f in report["findings"] if f["rule"] in ("CP015", "CP016")]
+
+
+def test_what_was_under_way_at_the_borders_of_a_capture_is_said_once(spoiled: Any) -> None:
+    whole, headless = spoiled(lambda found: found[50:])
+    assert at_borders(whole) == []
+    (begun,) = [f for f in headless["findings"] if f["rule"] == "CP015"]
+    assert (begun["severity"], begun["certainty"]) == ("info", "proven")
+    assert "under way when the capture began" in begun["text"]
+    _, cut = spoiled(lambda found: found[:50])
+    assert at_borders(cut) == ["CP016"]

@@ -2,7 +2,10 @@
 
 from typing import Any
 
-from seqaudit.replay.captures.findings import judge, judge_vantage
+import pytest
+
+from seqaudit.replay.captures.borders import Border, Borders
+from seqaudit.replay.captures.findings import judge, judge_borders, judge_vantage
 from seqaudit.replay.contract.settings import Vantage
 
 CLEAN: dict[str, Any] = {
@@ -132,3 +135,46 @@ def test_a_place_that_the_capture_contradicts_is_said() -> None:
     (found,) = judge_vantage(0, REFUTED, 2)
     assert (found["rule"], found["facts"]) == ("CP020", {"why": REFUTED.why})
     assert [*judge_vantage(0, Vantage("member", "10.0.0.1", "given"), 0)] == []
+
+
+def test_cp015_and_cp016_count_streams_under_way_when_the_capture_began_and_ended() -> None:
+    found = list(judge_borders(0, Border(known=4, begun=1, timed=3, going_on=2)))
+    assert [(f["rule"], f["certainty"]) for f in found] == [
+        ("CP015", "proven"),
+        ("CP016", "proven"),
+    ]
+    assert [(f["facts"]["count"], f["facts"]["total"]) for f in found] == [(1, 4), (2, 3)]
+    assert list(judge_borders(0, Border(known=4, timed=4))) == []
+
+
+SECOND = 1_000_000_000
+
+
+def border(**row: Any) -> tuple[int, int, int, int]:
+    """Of a capture that ends at 100 s with one stream."""
+    borders = Borders([100 * SECOND])
+    told = {"capture": 0, "system": "zenoh", "first_seqno": 7} | row
+    assert list(borders.each([told])) == [told]
+    own = borders.of(0)
+    return own.known, own.begun, own.timed, own.going_on
+
+
+def test_a_stream_began_before_the_capture_by_its_start_or_its_first_number() -> None:
+    assert border()[:2] == (0, 0)
+    assert border(start_known=True)[:2] == (1, 0)
+    assert border(session_start_captured=False)[:2] == (1, 1)
+    assert border(system="unicast3")[:2] == (1, 1)
+    assert border(system="nakack2", first_seqno=1)[:2] == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("last_s", "kinds", "going_on"), [(99.9, {}, 1), (99.9, {"CLOSE": 1}, 0), (98, {}, 0)]
+)
+def test_a_stream_goes_on_if_it_was_silent_no_longer_than_its_messages_are_apart(
+    last_s: float, kinds: dict[str, int], going_on: int
+) -> None:
+    last = int(last_s * SECOND)
+    row = {"first_ns": last - 9 * SECOND, "last_ns": last, "messages": 10, "by_wire_kind": kinds}
+    assert border(**row)[2:] == (1, going_on)
+    assert border(**row | {"messages": 4})[2:] == (1, 0)
+    assert border(**row | {"system": "pgm"})[2:] == (0, 0)

@@ -59,6 +59,8 @@ def test_codes_that_were_published_keep_their_names() -> None:
         "CP012": "tcp-not-captured",
         "CP013": "out-of-order",
         "CP014": "clock-stepped",
+        "CP015": "begun-before",
+        "CP016": "ended-before",
         "CP017": "captured-twice",
         "CP020": "vantage-contradicted",
         "CP030": "own-messages-not-captured",

@@ -1,0 +1,93 @@
+"""What was under way when a capture began and when it ended (replay/README.md 3).
+
+Counted over the rows of streams as they go by: what came before the first message of a stream that
+had begun, and after the last one of a stream that went on, no rule can tell.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+#: A stream goes on at the end of a capture if it was silent for no longer than so many of its
+#: messages were apart on average, and for no longer than this.
+SPACINGS: Final = 2
+LATE_NS: Final = 1_000_000_000
+#: Messages that tell how far they are apart.
+FEW: Final = 5
+#: Messages that end what they are part of.
+ENDS: Final = frozenset({"CLOSE", "BYE", "END"})
+#: Systems whose streams are numbered from 1 by their connection or member.
+_FROM_ONE: Final = ("unicast", "nakack")
+#: Systems that carry others, and never end; and those whose rules say what is open at the end.
+_ENDLESS: Final = frozenset({"pgm", "inbox", "zenoh-hop", "feed"})
+
+Row = Mapping[str, Any]
+R = TypeVar("R", bound=Row)
+
+
+@dataclass(slots=True)
+class Border:
+    """Streams of one capture.
+
+    Attributes:
+        known: of which it can be told whether they began in it; begun: that had begun before.
+        timed: of which the time of the last message is known; going_on: that went on at its end.
+    """
+
+    known: int = 0
+    begun: int = 0
+    timed: int = 0
+    going_on: int = 0
+
+
+class Borders:
+    """Streams of all captures.
+
+    Args:
+        ends_ns: of each capture.
+    """
+
+    def __init__(self, ends_ns: Sequence[int | None]) -> None:
+        self._ends_ns = ends_ns
+        self._found: dict[int, Border] = {}
+
+    def each(self, rows: Iterable[R]) -> Iterator[R]:
+        """The rows of streams, unchanged."""
+        for row in rows:
+            self._count(row)
+            yield row
+
+    def of(self, capture: int) -> Border:
+        """What was counted of a capture."""
+        return self._found.get(capture, Border())
+
+    def _count(self, row: Row) -> None:
+        border = self._found.setdefault(row["capture"], Border())
+        begun = _begun_before(row)
+        if begun is not None:
+            border.known += 1
+            border.begun += begun
+        last, end = row.get("last_ns"), self._ends_ns[row["capture"]]
+        if last is None or end is None or row["system"] in _ENDLESS:
+            return
+        border.timed += 1
+        border.going_on += _goes_on(row, end)
+
+
+def _begun_before(row: Row) -> bool | None:
+    """Whether a stream had begun before the capture; null if nobody can tell."""
+    for known in ("start_known", "session_start_captured"):
+        if row.get(known) is not None:
+            return not row[known]
+    first = row.get("first_seqno")
+    if str(row["system"]).startswith(_FROM_ONE) and isinstance(first, int):
+        return first > 1
+    return None
+
+
+def _goes_on(row: Row, end_ns: int) -> bool:
+    first, last, messages = row.get("first_ns"), row["last_ns"], row.get("messages") or 0
+    if first is None or messages < FEW or ENDS & set(row.get("by_wire_kind") or ()):
+        return False
+    spacing = (last - first) // (messages - 1)
+    return bool(end_ns - last <= min(SPACINGS * spacing, LATE_NS))
