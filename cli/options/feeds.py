@@ -77,7 +77,7 @@ def recognisable() -> list[Feed]:
     """The shipped feeds that are tried where nobody names them."""
     known = [load_feed(path) for path in shipped().values()]
     feeds = [feed for feed in known if feed.recognise and not feed.own_places]
-    feeds = [feed for feed in feeds if feed.told_apart_by >= LEAST_BITS]
+    feeds = [feed for feed in feeds if feed.protocol or feed.told_apart_by >= LEAST_BITS]
     feeds.sort(key=lambda feed: -feed.told_apart_by)
     return [replace(feed, match=(Place(),), tried=True) for feed in feeds]
 

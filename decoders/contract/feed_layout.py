@@ -263,6 +263,7 @@ class Feed:
         repeat: how units follow each other; None: a datagram is one.
         group: heading under which shipped feeds are listed.
         source: the specification that it is from.
+        protocol: number of the IP protocol that carries it; 0: UDP does.
         tried: nobody has named it: it is asked last, behind all systems.
         wrap: bits of the number space; from UNWRAPPED_BITS on it does not wrap.
         first: the first number of an unwrapped space.
@@ -296,6 +297,7 @@ class Feed:
     confirmed: bool = True
     group: str = field(default="", compare=False)
     source: str = field(default="", compare=False)
+    protocol: int = 0
     tried: bool = False
     where: str = field(default="", compare=False)
 
@@ -362,6 +364,8 @@ def first_overlap(feeds: tuple[Feed, ...]) -> tuple[Feed, str, Feed] | None:
     """
     for number, one in enumerate(feeds):
         for other in feeds[:number]:
+            if one.protocol != other.protocol:
+                continue
             for place in one.own_places:
                 for taken in other.own_places:
                     if place.anywhere != taken.anywhere or not place.overlaps(taken):

@@ -79,6 +79,7 @@ class FeedDecoder:
             )
             for feed in self._feeds
         ]
+        self._portless = all(feed.protocol for feed in self._feeds)
         self._hosts: list[str] | None = None
         self._names: dict[int, tuple[str, str]] = {}
         self._where = (0, 0)
@@ -154,7 +155,7 @@ class FeedDecoder:
                 if count := int(memory[place + word]):
                     undecoded[f"feed {feed.name}: {reason}"] = count
             taken, refused = int(memory[place + k.F_TAKEN]), int(memory[place + k.F_REFUSED])
-            anywhere = any(where.anywhere for where in feed.match)
+            anywhere = any(where.anywhere for where in feed.match) and not feed.protocol
             if taken:
                 sure = "likely" if anywhere else "certain"
                 sureness[sure] = sureness.get(sure, 0) + taken
@@ -304,7 +305,8 @@ class FeedDecoder:
 
     def _ends(self, end: int) -> str:
         assert self._hosts is not None
-        return end_text(self._hosts[end >> 16], end & _PORT_MASK)
+        address = self._hosts[end >> 16]
+        return address if self._portless else end_text(address, end & _PORT_MASK)
 
     def _name(self, code: int) -> tuple[str, str]:
         """(conversation, stream) of a stream."""

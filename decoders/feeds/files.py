@@ -18,6 +18,7 @@ import yaml
 from seqaudit.decoders.contract.feed_layout import (
     LINE_NAMES,
     PLACE_PARTS,
+    PORTS,
     UNWRAPPED_BITS,
     After,
     Blocks,
@@ -54,8 +55,8 @@ _NUMBER_LIMIT: Final = (1 << 63) - 1
 _MOST_STEP: Final = 1 << 32
 
 _KEYS: Final = (
-    "feed", "about", "match", "require", "recognise", "byte_order", "fields", "stream", "seqno",
-    "count", "step", "repeat", "wrap", "first", "group", "source", "timestamp", "blocks",
+    "feed", "about", "protocol", "match", "require", "recognise", "byte_order", "fields", "stream",
+    "seqno", "count", "step", "repeat", "wrap", "first", "group", "source", "timestamp", "blocks",
     "messages", "lines", "servers", "confidence", "confirmed",
 )  # fmt: skip
 
@@ -153,6 +154,7 @@ def _rest(entries: dict[str, Node], fields: dict[str, Field], big: bool) -> dict
         "stream": lambda node: _stream(node, fields),
         "repeat": lambda node: _repeat(node, fields),
         "group": lambda node: node.text("write the heading to list it under"),
+        "protocol": lambda node: node.number(1, 255, "write the number of an IP protocol"),
         "source": lambda node: node.text("write the specification that it is from"),
         "step": lambda node: node.number(1, _MOST_STEP, "write by how much the numbers grow"),
         "timestamp": lambda node: _timestamp(node, fields),
@@ -201,6 +203,21 @@ def _checked(feed: Feed, entries: dict[str, Node]) -> Feed:
         )
     if any(place.anywhere for place in feed.match) and len(feed.match) > 1:
         entries["match"].fail("has an entry that is anywhere beside others", "leave one out")
+    if feed.protocol:
+        if "stream" not in entries:
+            feed = replace(feed, stream=("source", "destination"))
+        said = [*feed.stream, *(key for key in ("lines", "servers") if key in entries)]
+        for word in ("port", "source_port", "lines", "servers"):
+            if word in said:
+                entries["stream" if word in feed.stream else word].fail(
+                    f"needs a port, which IP protocol {feed.protocol} has not", "leave it out"
+                )
+        if feed.protocol == 17:
+            entries["protocol"].fail("is 17, which is UDP", "leave it out")
+        if any(place != replace(place, port=PORTS, source_port=PORTS) for place in feed.match):
+            entries["match"].fail(
+                f"names a port, which IP protocol {feed.protocol} has not", "leave it out"
+            )
     for number, message in enumerate(feed.messages):
         asks = message.sort == Is.REQUEST
         if asks and not (message.when or message.match or message.to_server):

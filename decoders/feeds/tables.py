@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 from seqaudit.decoders.contract.feed_layout import (
@@ -214,7 +215,7 @@ class Tables:
             )  # fmt: skip
         elif feed.told_messages:
             row[k.F_PLAIN] = 0
-        first = next((f for f in self.feeds if Place() in f.match), None)
+        first = next((f for f in self.feeds if Place() in f.match and not f.protocol), None)
         top = _top(feed)
         known = top is not None and not self.memory_of_log(feed)
         if feed is first and top is not None and known and not (masked or rare):
@@ -282,6 +283,8 @@ class Tables:
                 end = Place(destination=address, port=(port, port))
                 yield self._rule(place, end, line=(pair << 1 | letter) + 2)
         for where in feed.match:
+            if feed.protocol:  # its number stands for the ports
+                where = replace(where, port=(feed.protocol, feed.protocol))
             yield self._rule(place, where)
         for number, message in enumerate(feed.told_messages):
             for where in feed.places_of(message):

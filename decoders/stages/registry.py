@@ -120,23 +120,17 @@ class Dispatcher:
         decoders: Mapping[str, Callable[[DecodeSettings], DatagramDecoder]] | None = None,
     ) -> None:
         table = DECODERS if decoders is None else decoders
-        self.systems = [
-            system
+        over_udp = [feed for feed in settings.feeds if not feed.protocol]
+        named = tuple(feed for feed in over_udp if not feed.tried)
+        tried = tuple(feed for feed in over_udp if feed.tried)
+        parts = [
+            (system, replace(settings, feeds=named) if system == FEED else settings)
             for system in table
-            if system not in settings.no_decode and (system != FEED or settings.feeds)
+            if system not in settings.no_decode and (system != FEED or named)
         ]
-        own = dict.fromkeys(self.systems, settings)
-        named = tuple(feed for feed in settings.feeds if not feed.tried)
-        parts = [(system, own[system]) for system in self.systems]
-        if FEED in own and len(named) < len(settings.feeds):  # what is only tried is asked last
-            tried = tuple(feed for feed in settings.feeds if feed.tried)
-            parts = [(system, part) for system, part in parts if system != FEED or named]
-            parts = [
-                (system, replace(part, feeds=named) if system == FEED else part)
-                for system, part in parts
-            ]
-            parts.append((FEED, replace(settings, feeds=tried)))
-            self.systems = [system for system, _ in parts]
+        if tried and FEED in table and FEED not in settings.no_decode:
+            parts.append((FEED, replace(settings, feeds=tried)))  # behind all systems
+        self.systems = [system for system, _ in parts]
         self._decoders = [table[system](part) for system, part in parts]
         self._worth = [
             _worth_of(system, part) if decoders is None else _Worth(table[system], part)

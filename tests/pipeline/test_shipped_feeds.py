@@ -15,9 +15,12 @@ import pytest
 from click.testing import CliRunner
 
 from seqaudit.cli.main import main
-from seqaudit.cli.options.feeds import LEAST_BITS, recognisable
+from seqaudit.cli.options.feeds import LEAST_BITS, feeds_of, recognisable
 from seqaudit.decoders.feeds.files import load_feed, shipped
-from tests.decoders.network.builders import ethernet, ipv4, pcap, udp
+from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.report.json_text import to_json
+from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp
 
 MS = 1_000_000
 SECONDS = 1_790_000_000
@@ -233,10 +236,34 @@ def srt() -> Case:
     return Case([*case.datagrams, nak, packet(7, 1)], 49, 1, 1, rules={"FD001", "FD002"})
 
 
+def esp() -> Case:
+    return sent(lambda n: struct.pack(">II", 0xC0FFEE, n + 1) + bytes(60), 40)
+
+
+def esp_udp() -> Case:
+    case = esp()
+    case.datagrams.insert(5, bytes(4) + bytes(28))  # IKE
+    return case
+
+
+def ptp() -> Case:
+    def message(kind: int, n: int) -> bytes:
+        head = struct.pack(">BBHBBHQ4x10sHBb", kind, 2, 44, 0, 0, 0, 0, b"clock-1234", n, 0, 0)
+        return head + bytes(10)
+
+    case = sent(lambda n: message(0, 65_520 + n & 0xFFFF), 30)
+    case.datagrams += [message(8, n) for n in range(5)] + [message(9, 77), message(1, 9)]
+    case.messages += 5
+    case.streams = 2
+    return case
+
+
 CASES: dict[str, Callable[[], Case]] = {
+    "esp": esp, "esp-udp": esp_udp,
     "cboe-pitch": pitch, "cme-mdp3": cme, "eurex-eobi": eobi, "ice-impact": impact,
     "mavlink1": mavlink1, "mavlink2": mavlink2, "miax-mach": mach, "moldudp64": moldudp64,
-    "mpeg-ts": mpeg_ts, "netflow5": netflow5, "netflow9": netflow9, "nyse-pillar": pillar,
+    "mpeg-ts": mpeg_ts, "netflow5": netflow5, "netflow9": netflow9, "ptp": ptp,
+    "nyse-pillar": pillar,
     "opra": opra, "rist": rist, "rtp": rtp, "sacn": sacn, "sflow": sflow, "srt": srt,
     "st2110": rtp,
 }  # fmt: skip
@@ -250,12 +277,16 @@ def report_of(path: Path, *options: str) -> dict[str, Any]:
     return report
 
 
-def written(datagrams: list[bytes], path: Path, port: int = PORT) -> Path:
+def written(name: str, datagrams: list[bytes], path: Path) -> Path:
     """A capture: 5 ms apart, and two seconds of others behind it."""
-    frames = [
-        ethernet(ipv4(udp(datagram, 30_000, port), SENDER, GROUP, ident=number + 1))
-        for number, datagram in enumerate(datagrams)
-    ]
+    feed = load_feed(shipped()[name])
+    frames = []
+    for number, datagram in enumerate(datagrams):
+        port = next((place.port[0] for place in feed.match), PORT)
+        carried = datagram if feed.protocol else udp(datagram, 30_000, port)
+        protocol = feed.protocol or 17
+        packet = ipv4(carried, SENDER, GROUP, protocol=protocol, ident=number + 1)
+        frames.append(ethernet(packet))
     times = [SECONDS * 10**9 + 5 * MS * number for number in range(len(frames))]
     frames.append(ethernet(ipv4(udp(b"\0" * 9, 40_000, 9), "10.0.0.8", "10.0.0.9", ident=1)))
     path.write_bytes(pcap(frames, times_ns=[*times, times[-1] + 2_000 * MS]))
@@ -285,14 +316,37 @@ def test_every_shipped_feed_has_a_capture() -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_a_capture_by_the_specification_is_told_as_it_was_made(name: str, tmp_path: Path) -> None:
     case = CASES[name]()
-    path = written(case.datagrams, tmp_path / "m.pcap")
-    held_against(case, report_of(path, "--feed", f"{name}@{GROUP}:{PORT}"))
+    path = written(name, case.datagrams, tmp_path / "m.pcap")
+    feed = load_feed(shipped()[name])
+    place = f"@{GROUP}" if feed.protocol else "" if feed.match else f"@{GROUP}:{PORT}"
+    report = report_of(path, "--feed", f"{name}{place}")
+    held_against(case, report)
+    (capture,) = report["captures"]
+    decoded = len(case.datagrams) - (name == "esp-udp")
+    assert capture["frames_by"]["decoded"] == decoded
+    assert capture["frames"] == sum(capture["frames_by"].values())
+
+
+@pytest.mark.parametrize("name", ["mpeg-ts", "miax-mach", "sflow", "esp", "nyse-pillar"])
+def test_cuts_and_kernels_change_nothing(name: str, tmp_path: Path) -> None:
+    path = written(name, CASES[name]().datagrams, tmp_path / "m.pcap")
+    feeds = feeds_of([name if name == "esp" else f"{name}@{GROUP}:{PORT}"], [])
+    offsets = record_offsets(path.read_bytes())
+    more: list[dict[str, Any]] = [
+        {"compile_it": True}, {"cuts": {str(path): offsets[1:-1:3]}},
+        {"cuts": {str(path): offsets[1:-1:11]}, "compile_it": True},
+    ]  # fmt: skip
+    whole, *others = (
+        to_json(audit([CaptureInput(str(path))], Options(engine="direct", feeds=feeds, **given)))
+        for given in ({"compile_it": False}, *more)
+    )
+    assert others == [whole] * 3
 
 
 @pytest.mark.parametrize("name", [feed.name for feed in recognisable()])
 def test_what_can_be_recognised_is_found_by_feeds_auto(name: str, tmp_path: Path) -> None:
     case = CASES[name]()
-    report = report_of(written(case.datagrams, tmp_path / "m.pcap"), "--feeds-auto")
+    report = report_of(written(name, case.datagrams, tmp_path / "m.pcap"), "--feeds-auto")
     held_against(case, report)
     taken = {f: n["taken"] for f, n in report["captures"][0]["feeds"].items() if n["taken"]}
     assert taken == {name: len(case.datagrams)}
@@ -300,5 +354,7 @@ def test_what_can_be_recognised_is_found_by_feeds_auto(name: str, tmp_path: Path
 
 def test_what_too_little_tells_apart_is_not_tried() -> None:
     known = [load_feed(path) for path in shipped().values()]
-    weak = [f.name for f in known if f.recognise and f.told_apart_by < LEAST_BITS]
+    weak = [
+        f.name for f in known if f.recognise and not f.protocol and f.told_apart_by < LEAST_BITS
+    ]
     assert weak == ["rtp"]

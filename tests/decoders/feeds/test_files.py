@@ -35,7 +35,7 @@ def test_a_small_feed_takes_the_defaults() -> None:
 def test_the_shipped_feeds_are_feeds_of_the_name_of_their_file() -> None:
     feeds = {name: load_feed(path) for name, path in shipped().items()}
     assert {name: feed.name for name, feed in feeds.items()} == {name: name for name in feeds}
-    assert len(feeds) == 20
+    assert len(feeds) == 23
     assert [name for name, feed in feeds.items() if not (feed.group and feed.about)] == []
     # What is to be copied is from no specification.
     assert [name for name, feed in feeds.items() if not feed.source] == ["example"]
@@ -119,6 +119,14 @@ ERRORS = [
     (SMALL + "step: 4\nwrap: 31\n", 6, "wrap", "is 31, not 2 to 30"),
     (SMALL + "count: blocks\n", 5, "count", "counts blocks that the file does not describe"),
     (SMALL + "count: {unit: 4}\n", 5, "count", "has no bytes"),
+    (SMALL + "protocol: 256\n", 5, "protocol", "is 256, not 1 to 255"),
+    (SMALL + "protocol: 17\n", 5, "protocol", "is 17, which is UDP"),
+    (SMALL + "protocol: 50\nstream: [port]\n", 6, "stream",
+     "needs a port, which IP protocol 50 has not"),
+    (SMALL + "protocol: 50\nservers: 10.0.0.1:5\n", 6, "servers",
+     "needs a port, which IP protocol 50 has not"),
+    (SMALL + "protocol: 50\nmatch:\n- {port: 5}\n", 6, "match",
+     "names a port, which IP protocol 50 has not"),
     (SMALL + "repeat: 188\n", 5, "repeat", "is '188', not a map"),
     (SMALL + "repeat: {first: 8}\n", 5, "repeat", "has not one of size and length"),
     (SMALL + "repeat: {size: 0}\n", 5, "repeat.size", "is 0, not 1 to 65535"),
