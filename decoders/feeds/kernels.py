@@ -875,9 +875,11 @@ def decode(
     """
     stride = m[H_STRIDE]
     stream_rows = m[H_STREAM_ROWS]
+    out_stop = m[H_OUT_STOP] - ROOM * WIDTH
+    log_stop = m[H_LOG_STOP] - LOG_ROOM * LOG_WORDS
     i = m[H_NEXT]
     while i < count:
-        if full(m) == 1:
+        if m[H_ROWS] > out_stop or m[H_LOG] > log_stop:
             break
         if barriers[i] != 0:
             m[H_BARRIERS] = m[H_BARRIERS] + 1
