@@ -69,8 +69,8 @@ class IpFeeds:
         taken = np.flatnonzero(outcome != Outcome.NOT_CLAIMED)
         if not len(taken):
             return
-        self._account.hand_over(packets, rows[taken])
         sizes = packets.record_column("original")[rows]
+        self._account.hand_over(packets.columns[k.FLOW][rows[taken]], sizes[taken])
         hosts = packets.datagrams.hosts
         for at in taken.tolist():
             row = int(rows[at])
