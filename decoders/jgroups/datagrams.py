@@ -57,6 +57,7 @@ class JGroupsDecoder:
     """DatagramDecoder of JGroups: claims datagrams, returns their rows, keeps the account."""
 
     system: Final = "jgroups"
+    kernel_file: Final = "jgroups.kernels"
 
     def __init__(self, settings: DecodeSettings) -> None:
         self._ports = {

@@ -81,6 +81,7 @@ class Compiled:
     def __init__(self, name: str, source: Path, entries: Collection[str]) -> None:
         self._name = name
         self._source = source
+        self._entries = entries
         for entry in entries:
             setattr(self, entry, self._first_call(entry))
 
@@ -96,6 +97,11 @@ class Compiled:
             return found(*arguments)
 
         return first
+
+    def is_kept(self) -> bool:
+        """Whether the machine code of any entry point is kept."""
+        paths = [self._kept(entry) for entry in self._entries]
+        return any(path is not None and path.exists() for path in paths)
 
     def _kept(self, entry: str) -> Path | None:
         """Where the machine code of an entry point is, or is to be; null: it is not kept."""
@@ -157,6 +163,13 @@ def compiled(name: str) -> Compiled:
     assert plain.__file__ is not None
     entries: Collection[str] = vars(plain).get("ENTRY_POINTS", _functions_of(plain))
     return Compiled(name, Path(plain.__file__), entries)
+
+
+@cache
+def is_kept(name: str) -> bool:
+    """Whether an entry point of the kernel file ``name`` was compiled before, so that it is loaded
+    in no time; not where ``name`` is empty."""
+    return bool(name) and compiled(name).is_kept()
 
 
 def _functions_of(module: ModuleType) -> dict[str, FunctionType]:

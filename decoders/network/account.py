@@ -9,6 +9,7 @@ together, in rows of their own with ``"frames": 0``.
 import json
 from collections.abc import Iterable, Mapping
 from functools import cache
+from heapq import nsmallest
 from typing import Any, Final
 
 import numpy as np
@@ -164,7 +165,9 @@ class Account:
             decoders: the decoders' own accounts.
         """
         self._fold()
-        by_frames = sorted(self._endpoints.items(), key=lambda item: (-item[1][0], item[0]))
+        by_frames = nsmallest(
+            ENDPOINTS, self._endpoints.items(), key=lambda item: (-item[1][0], item[0])
+        )
         detail: Detail = {
             "piece": self.split,
             "frames": self.frames,
@@ -180,8 +183,8 @@ class Account:
             "links": {link_name(link): count for link, count in self.links.items()},
             "fragments": self.fragments,
             "twice": self.twice,
-            "endpoints": [[*key, *counts] for key, counts in by_frames[:ENDPOINTS]],
-            "endpoints_more": max(0, len(by_frames) - ENDPOINTS) + self._endpoints_more,
+            "endpoints": [[*key, *counts] for key, counts in by_frames],
+            "endpoints_more": len(self._endpoints) - len(by_frames) + self._endpoints_more,
             "ends": {
                 "both": sorted(self._both or ()),
                 "frames": self._unicasts,
@@ -267,17 +270,20 @@ class Account:
         for host in np.flatnonzero(ttls[:, 0]).tolist():
             self._note_ttl(hosts[host], int(ttls[host, 0]) - 1, int(ttls[host, 1]) - 1)
         claims = self._counts[k.CLAIMS :].reshape(len(self._systems), k.HOSTS, 2)
+        claimed: list[bool] = np.any(claims[:, :, 0] > 0, axis=0).tolist()
+        handed = np.zeros((2, k.HOSTS), np.int64) if self._handed is None else self._handed
+        given, given_sizes = handed[0].tolist(), handed[1].tolist()
         for number, (protocol, address, port, frames, size) in enumerate(self._flows.table()):
-            for system, (count, part) in zip(
-                self._systems, claims[:, number].tolist(), strict=True
-            ):
-                if count:
-                    self.add_endpoint(protocol, address, port, system, count, part)
-                    frames -= count
-                    size -= part
-            if self._handed is not None:
-                frames -= int(self._handed[0][number])
-                size -= int(self._handed[1][number])
+            if claimed[number]:
+                for system, (count, part) in zip(
+                    self._systems, claims[:, number].tolist(), strict=True
+                ):
+                    if count:
+                        self.add_endpoint(protocol, address, port, system, count, part)
+                        frames -= count
+                        size -= part
+            frames -= given[number]
+            size -= given_sizes[number]
             if frames:
                 self.add_endpoint(protocol, address, port, "", frames, size)
         self._flows = None

@@ -223,7 +223,8 @@ class Flows:
 def address_text(version: int, words: list[int]) -> str:
     """The canonical text of an address of four 32-bit words (IPv4: the last one)."""
     if version == k.NETWORK_IPV4:
-        return str(ipaddress.IPv4Address(words[3]))
+        last = words[3]
+        return f"{last >> 24}.{last >> 16 & 255}.{last >> 8 & 255}.{last & 255}"
     return str(ipaddress.IPv6Address(words[0] << 96 | words[1] << 64 | words[2] << 32 | words[3]))
 
 

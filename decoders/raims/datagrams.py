@@ -39,6 +39,7 @@ class RaimsDecoder:
     """DatagramDecoder of inbox datagrams and of the name service."""
 
     system: Final = RAIMS
+    kernel_file: Final = "raims.pgm_kernels"
 
     def __init__(self, settings: DecodeSettings) -> None:
         self._settings = settings

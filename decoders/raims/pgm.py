@@ -279,6 +279,7 @@ class PgmDecoder:
     """DatagramDecoder of PGM, and of raims messages in it."""
 
     system: Final = SYSTEM
+    kernel_file: Final = "raims.pgm_kernels"
 
     def __init__(self, settings: DecodeSettings) -> None:
         self._settings = settings

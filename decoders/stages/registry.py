@@ -22,7 +22,7 @@ from seqaudit.decoders.feeds.datagrams import SYSTEM as FEED
 from seqaudit.decoders.feeds.datagrams import FeedDecoder
 from seqaudit.decoders.jgroups.datagrams import JGroupsDecoder
 from seqaudit.decoders.jgroups.tcp import JGroupsStreams
-from seqaudit.decoders.kernels.loader import Int64s
+from seqaudit.decoders.kernels.loader import Int64s, is_kept
 from seqaudit.decoders.network.packets import Datagrams, Outcome
 from seqaudit.decoders.raims.datagrams import RaimsDecoder
 from seqaudit.decoders.raims.pgm import PgmDecoder
@@ -95,9 +95,10 @@ register("rv", tcp=RvStreams)
 
 Bools = npt.NDArray[np.bool]
 
-#: ``settings.sparing``: a kernel is worth compiling if it claims one of so many of a chunk's
-#: datagrams, taken evenly (few at first: a datagram may hold hundreds of messages), or when it was
-#: offered so many in all: refusing one costs about 2 µs interpreted, compiling seconds.
+#: ``settings.sparing``: a kernel that was compiled before is used; else it is worth compiling if it
+#: claims one of so many of a chunk's datagrams, taken evenly (few at first: a datagram may hold
+#: hundreds of messages), or when it was offered so many in all: refusing one costs about 2 µs
+#: interpreted, compiling seconds.
 SAMPLES: Final = (16, 256)
 PATIENCE: Final = 200_000
 
@@ -243,7 +244,7 @@ class _Worth:
         self._offered += len(rows)
         if self._trial is None:
             self._trial = self._make(self._settings)
-        self._known = self._offered > PATIENCE
+        self._known = self._offered > PATIENCE or is_kept(getattr(self._trial, "kernel_file", ""))
         for size in SAMPLES:
             if self._known or not len(rows):
                 break

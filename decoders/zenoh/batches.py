@@ -429,6 +429,7 @@ class ZenohDecoder:
     """DatagramDecoder of zenoh over UDP."""
 
     system: Final = SYSTEM
+    kernel_file: Final = "zenoh.kernels"
 
     def __init__(self, settings: DecodeSettings) -> None:
         self._ports = {
