@@ -23,7 +23,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import HORIZON_NS, LATEST_NS, Beginning
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, LATEST_NS, Beginning, Elapsed
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import (
     BY_ACK,
@@ -77,6 +77,7 @@ class Judged:
         known: by the stream's first message; else the capture began in mid-stream.
         interval_ns: nobody asks sooner than this after a gap arose (A2).
         beginning: up to where it may have been sent before the capture.
+        elapsed: of the conversation.
 
     Attributes:
         before: what was sent before the capture, by how its gap ended in it.
@@ -86,10 +87,11 @@ class Judged:
     """
 
     def __init__(
-        self, start: int, *, known: bool, interval_ns: int, beginning: Beginning | None = None
+        self, start: int, *, known: bool, interval_ns: int, beginning: Beginning, elapsed: Elapsed
     ) -> None:
         self.start_known = known
-        self.beginning = Beginning(0, start - 1) if beginning is None else beginning
+        self.beginning = beginning
+        self._elapsed = elapsed
         self.before: dict[Outcome, RangeSet] = {}
         self.by_others = RangeSet()
         self.silent = RangeSet()
@@ -319,14 +321,14 @@ class Judged:
         asked = bool(self.asked.within(*piece))
         first = self._newer(gap, arrival.fresh_id, arrival.first)
         last = self._newer(gap, arrival.last_fresh_id, arrival.last)
-        newer = bool(first and last)
-        if not asked and self._nobody_can_have_asked(gap, piece, arrival, newer=newer):
-            return Outcome.REORDERED  # A2
-        if first is False and last is False:
+        newer, older = bool(first and last), first is False and last is False
+        too_soon = not asked and self._nobody_can_have_asked(gap, piece, arrival, newer=newer)
+        if too_soon or older:  # A2, A3
+            long = self._elapsed.at_least(gap.revealed, arrival.first) > HORIZON_NS
             since = gap.before if gap.before is not None else gap.revealed
-            late = arrival.first.at_ns - gap.revealed.at_ns > HORIZON_NS
-            self._older = late and arrival.last.at_ns - since.at_ns <= LATEST_NS
-            return Outcome.REORDERED  # A3
+            soon = arrival.last.at_ns - since.at_ns <= LATEST_NS
+            self._older = older and long and soon
+            return Outcome.REORDERED
         if asked:
             return Outcome.RECOVERED  # A4
         if newer:

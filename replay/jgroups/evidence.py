@@ -3,11 +3,15 @@
 ``Stamps``: a member numbers its own ACKs and SEND_FIRST_SEQNO 1, 2, 3 ... over all its peers, so
 those that its own interface's capture lacks are counted.
 
+``Elapsed``: a clock that is set forward looks like a pause, so what must have taken long is
+measured without the longest pause.
+
 ``Beginning``: what was sent before the capture began, and delivered, may be asked for once more by
 a window that was lost and built again. So of a stream only what is certain to have been sent first
 within the capture can be called lost.
 """
 
+from bisect import bisect_right
 from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag, Kind
@@ -20,6 +24,8 @@ HORIZON_NS: Final = 20_000_000
 #: No network overtakes by more; a clock that was set forward between two frames does.
 LATEST_NS: Final = 1_000_000_000
 SECOND_NS: Final = 1_000_000_000
+#: Members that have nothing to say are this quiet between their heartbeats and ticks.
+QUIET_NS: Final = 5_000_000_000
 MAX_HOLES: Final = 1_000
 
 _WRAP: Final = 1 << 32
@@ -90,30 +96,74 @@ class Stamps:
         )
 
 
+class Elapsed:
+    """How much time passed at least between two moments of one conversation.
+
+    No record tells a pause from a clock that was set forward, so the longest pause between two of
+    its events is not counted: one such step makes no time. (A step back only makes it less.) Where
+    little is said a pause is all there is; one that traffic may well have can be trusted.
+    """
+
+    __slots__ = ("_frames", "_last_ns", "_pauses")
+
+    def __init__(self) -> None:
+        self._last_ns: int | None = None
+        self._frames: list[int] = []  # of events after pauses longer than all that came later
+        self._pauses: list[tuple[int, int]] = []  # how long, and when that event began
+
+    def saw(self, mark: Mark) -> None:
+        """An event began."""
+        if self._last_ns is not None and mark.at_ns > self._last_ns:
+            pause = mark.at_ns - self._last_ns
+            while self._pauses and self._pauses[-1][0] <= pause:
+                self._pauses.pop()
+                self._frames.pop()
+            self._pauses.append((pause, mark.at_ns))
+            self._frames.append(mark.frame)
+        self._last_ns = mark.at_ns
+
+    def at_least(self, since: Mark, until: Mark, *, trusted_ns: int = 0) -> int:
+        """In ns; below zero if the clock went back. ``until`` is now, or as good as now.
+
+        Args:
+            trusted_ns: pauses up to this are no steps.
+        """
+        place = bisect_right(self._frames, since.frame)
+        longest = max(  # the first of them may have begun before
+            (min(pause, ended - since.at_ns) for pause, ended in self._pauses[place : place + 2]),
+            default=0,
+        )
+        return until.at_ns - since.at_ns - (longest if longest > trusted_ns else 0)
+
+
 class Beginning:
     """Up to which seqno messages of a stream may have been sent before the capture began.
+
+    Args:
+        began: when the conversation's capture did.
 
     Attributes:
         bound: that seqno; null: nothing shows it yet, so it may be any.
     """
 
     __slots__ = (
-        "_asked_ns", "_asked_stop", "_began_ns", "_least", "_top", "_top_at", "bound",
+        "_asked_at", "_asked_stop", "_began", "_elapsed", "_least", "_top", "_top_at", "bound",
     )  # fmt: skip
 
-    def __init__(self, began_ns: int, bound: int | None = None) -> None:
+    def __init__(self, began: Mark, elapsed: Elapsed, bound: int | None = None) -> None:
         self.bound = bound
-        self._began_ns = began_ns
+        self._began = began
+        self._elapsed = elapsed
         self._least = 0  # highest that was named or acknowledged
         self._asked_stop = 0
-        self._asked_ns: int | None = None
+        self._asked_at: Mark | None = None
         self._top = -1
         self._top_at: Mark | None = None
 
     def named(self, stop: int, mark: Mark) -> None:
         """The receiver asked for seqnos below ``stop``."""
         self._asked_stop = max(self._asked_stop, stop)
-        self._asked_ns = mark.at_ns
+        self._asked_at = mark
         self._least = max(self._least, stop - 1)
 
     def acknowledged(self, seqno: int) -> None:
@@ -144,8 +194,11 @@ class Beginning:
             self.bound = max(original - 1, self._least)
 
     def _unasked(self, seqno: int, mark: Mark) -> bool:
-        if self._asked_ns is not None:
+        if self._asked_at is not None:
             # A request leaves out what was had below the last it names, so what is above that
             # was not asked for at the tick before.
-            return seqno >= self._asked_stop or mark.at_ns - self._asked_ns >= SECOND_NS
-        return mark.at_ns - self._began_ns >= SECOND_NS
+            return (
+                seqno >= self._asked_stop
+                or self._elapsed.at_least(self._asked_at, mark) >= SECOND_NS
+            )
+        return self._elapsed.at_least(self._began, mark) >= SECOND_NS

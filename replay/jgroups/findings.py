@@ -2,13 +2,15 @@
 3)."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.reporter import Reporter, Subject, parts_of
 from seqaudit.replay.contract.worth import END, LIKELY, PLACED, SHOWN, Claim, absence
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE, Judged
-from seqaudit.replay.jgroups.mcast.passing import PassingModel
+from seqaudit.replay.jgroups.mcast.passing import PassingModel, Unanswered
+from seqaudit.replay.jgroups.mcast.sender import SenderModel, Stall
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.notes import Note
@@ -202,6 +204,23 @@ class WindowReporter(Reporter):
         """When the capture has to go on for what is missing to be lost, in ns."""
         return max(gap.revealed.at_ns for gap in gaps) + TICKS_TO_LOSE * self.interval_ns
 
+    def dropped_inside(
+        self, stream: Subject, rule: str, found: Note, shown: Note, shows: str
+    ) -> Iterator[Finding]:
+        """What had arrived at the receiver's interface and was missing in it.
+
+        Args:
+            shown: of ``found``, what frames prove it of.
+        """
+        for note, claim in parted(found, shown):
+            yield from self.note(
+                stream, rule, note, claim,
+                "{receiver_member} asked for {count:message} of {sender_member} that had arrived "
+                "at its interface: {count|it was|they were} dropped inside the receiver, not on "
+                "the network.",
+                shows,
+            )  # fmt: skip
+
     # -- copies and order ------------------------------------------------------------------------
 
     def came_twice(self, stream: Subject, rule: str, window: Judged) -> Iterator[Finding]:
@@ -216,20 +235,7 @@ class WindowReporter(Reporter):
 
     def came_late(self, stream: Subject, rule: str, window: Judged) -> Iterator[Finding]:
         """Reordering, at the receiver: proven by IP ids, beyond what a capture may exchange."""
-        sure = Note()
-        unsure = Note()
-        overtaken = window.overtaken.ranges
-        for note, chosen in ((sure, True), (unsure, False)):
-            for first, stop in window.reordered.ranges:
-                for part in (
-                    overtaken.within(first, stop) if chosen else overtaken.missing(first, stop)
-                ):
-                    note.ranges.add(*part)
-            note.marks = [
-                mark for mark in window.reordered.marks
-                if (mark in window.overtaken.marks) == chosen
-            ]  # fmt: skip
-        for note, claim in ((sure, PLACED), (unsure, LIKELY)):
+        for note, claim in parted(window.reordered, window.overtaken, PLACED):
             yield from self.note(
                 stream, rule, note, claim,
                 "{count:message} of {sender_member} arrived after later ones; nothing was lost.",
@@ -260,6 +266,93 @@ class WindowReporter(Reporter):
             "{count:message} of {sender_member} passed after later ones.",
             "passed after a higher seqno",
         )  # fmt: skip
+
+    # -- full windows, and answers that do not come ---------------------------------------------
+
+    def blocked(
+        self,
+        stream: Subject,
+        rule: str,
+        stalls: list[Stall],
+        capacity: dict[str, Any],
+        raises: str,
+        *,
+        to: str = "",
+        then: str = "",
+        **facts: Any,
+    ) -> Finding:
+        """A send window that was full.
+
+        Args:
+            raises: what the frame shows that makes room.
+            to, then: clauses of the text: whose window, and who made room.
+        """
+        longest = longest_of(stalls)
+        return self.make(
+            stream, rule, LIKELY,
+            "{sender_member} was blocked {times:time} ({proven} proven) with its window of "
+            "{capacity} messages ({origin})" + to + " full, the longest for {longest}" + then + ".",
+            mark=stalls[0].full,
+            evidence=[
+                (longest.full, f"seqno {longest.filled_by} fills the window"),
+                (longest.raised, raises),
+                (longest.resumed, "the first new seqno"),
+            ],
+            facts={
+                "times": len(stalls),
+                "proven": sum(stall.proven for stall in stalls),
+                "capacity": capacity["value"],
+                "origin": capacity["origin"],
+                "longest": shown(longest.resumed.at_ns - longest.full.at_ns),
+                "blocked_ns": sum(s.resumed.at_ns - s.full.at_ns for s in stalls),
+            } | facts,
+        )  # fmt: skip
+
+    def overrun(self, stream: Subject, rule: str, model: SenderModel) -> Iterator[Finding]:
+        """More was unacknowledged than a window holds."""
+        if model.overrun is not None:
+            mark, outstanding = model.overrun
+            yield self.make(
+                stream, rule, LIKELY,
+                "{outstanding:message} of {sender_member} {outstanding|was|were} unacknowledged, "
+                "more than the capacity of {capacity}.",
+                mark=mark, facts={"outstanding": outstanding, "capacity": model.capacity},
+            )  # fmt: skip
+
+    def unanswered(self, stream: Subject, rule: str, pending: Unanswered, came: str) -> Finding:
+        """A request that was repeated, and no copy ``came``."""
+        return self.make(
+            stream, rule, LIKELY,
+            "{asker_member} asked for the same {count:message} of {sender_member} "
+            "{requests:time} and no copy " + came + ".",
+            seqnos=list(pending.ranges), mark=pending.first,
+            evidence=[(pending.first, "the first request"), (pending.last, "the last request")],
+            facts={
+                "asker_member": pending.member,
+                "count": RangeSet(pending.ranges).total(),
+                "requests": pending.requests,
+            },
+        )  # fmt: skip
+
+
+def longest_of(stalls: Iterable[Stall]) -> Stall:
+    """The longest of some stalls, the first of such."""
+    return max(stalls, key=lambda stall: stall.resumed.at_ns - stall.full.at_ns)
+
+
+def parted(
+    found: Note, shown: Note, claim: Claim = SHOWN
+) -> tuple[tuple[Note, Claim], tuple[Note, Claim]]:
+    """What frames show of what was noticed, with this claim, and the rest, which is likely."""
+    sure, unsure = Note(), Note()
+    for first, stop in found.ranges:
+        for part in shown.ranges.within(first, stop):
+            sure.ranges.add(*part)
+        for part in shown.ranges.missing(first, stop):
+            unsure.ranges.add(*part)
+    sure.marks = list(shown.marks)
+    unsure.marks = [mark for mark in found.marks if mark not in shown.marks]
+    return (sure, claim), (unsure, LIKELY)
 
 
 def _touching(gaps: Iterable[Gap], ranges: RangeSet) -> list[Gap]:

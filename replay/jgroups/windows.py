@@ -80,6 +80,10 @@ class Window:
         """Delivered or stored."""
         return seqno <= self.low or seqno in self._beyond
 
+    def drop(self, first: int, stop: int) -> None:
+        """[first, stop), not delivered yet, is not there after all."""
+        self._beyond.remove(first, stop)
+
     def skip_to(self, low: int) -> Range | None:
         """The receiver is known to have delivered up to ``low``; returns what that skips."""
         if low <= self.low:

@@ -32,6 +32,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, Ends
+from seqaudit.replay.jgroups.evidence import Elapsed
 from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import AckSchedule, ReceiverModel
@@ -142,7 +143,8 @@ class McastEngine:
         self.leaving: Mark | None = None
         self.last: Mark | None = None  # of all events
         self.last_own: Mark | None = None  # of this member's
-        self._began_ns: int | None = None
+        self._began: Mark | None = None
+        self._elapsed = Elapsed()
         self.reports_interval: dict[str, tuple[int, int]] = {}
         self._known_views: dict[tuple[str, int], View] = {}
         self._bases: dict[str, int] = {}  # where a window begins that has not been opened yet
@@ -154,11 +156,13 @@ class McastEngine:
 
     def feed(self, event: Event) -> None:
         """Replay one event."""
-        if self._began_ns is None:
-            self._began_ns = event.at_ns
+        if self._began is None:
+            self._began = event.first_mark()
+            self._elapsed.saw(self._began)
         if event.kind is Kind.MEMBER:
             self.members.saw(event)
             return
+        self._elapsed.saw(event.first_mark())
         last = event.last_mark()
         if self._from_local(event):
             self.last_own = last
@@ -242,6 +246,7 @@ class McastEngine:
 
     def _receiver(self, low: int, *, known: bool, system: str, based: bool = True) -> ReceiverModel:
         capacity = self.parameters.value("capacity") if system != "nakack2" else None  # N2
+        assert self._began is not None, "a window opens with an event"
         return ReceiverModel(
             low,
             known=known,
@@ -252,7 +257,8 @@ class McastEngine:
             and self.parameters.origin("xmit_interval_ms") != DEFAULT,
             document=self._document,
             acks=self._ack_schedule() if system == "nakack4" else None,  # N3
-            began_ns=self._began_ns or 0,
+            began=self._began,
+            elapsed=self._elapsed,
             based=based,
         )
 

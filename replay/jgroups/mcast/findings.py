@@ -11,11 +11,10 @@ from seqaudit.replay.contract.settings import BETWEEN, MEMBER
 from seqaudit.replay.contract.worth import LIKELY, SHOWN
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE
-from seqaudit.replay.jgroups.findings import WindowReporter, with_part
+from seqaudit.replay.jgroups.findings import WindowReporter, longest_of, with_part
 from seqaudit.replay.jgroups.mcast.engine import McastEngine, Stream
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.rules import MCAST
-from seqaudit.replay.jgroups.mcast.sender import Stall
 from seqaudit.replay.jgroups.mcast.summary import capacity_of, gaps_of, outside, role_of, stream_row
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.sequence.durations import shown
@@ -150,10 +149,8 @@ class _Reporter(WindowReporter):
             )  # fmt: skip
 
     def _notes(self, stream: Stream, receiver: ReceiverModel) -> Iterator[Finding]:
-        yield from self.note(
-            stream, "MC005", receiver.inner_loss, Certainty.LIKELY,
-            "{receiver_member} asked for {count:message} of {sender_member} that had arrived at "
-            "its interface: they were dropped inside the receiver, not on the network.",
+        yield from self.dropped_inside(
+            stream, "MC005", receiver.inner_loss, receiver.inner_loss_shown,
             "a copy answers a request for a message that had arrived before",
         )  # fmt: skip
         yield from self.note(
@@ -241,35 +238,21 @@ class _Reporter(WindowReporter):
             "the request",
         )  # fmt: skip
         for pending in passing.unanswered:
-            yield self.make(
-                stream, "MC015",
-                LIKELY,
-                "{asker_member} asked for the same {count:message} of {sender_member} "
-                "{requests:time} and no copy was sent.",
-                seqnos=list(pending.ranges), mark=pending.first,
-                evidence=[(pending.first, "the first request"), (pending.last, "the last request")],
-                facts={
-                    "asker_member": pending.member,
-                    "count": RangeSet(pending.ranges).total(),
-                    "requests": pending.requests,
-                },
-            )  # fmt: skip
+            yield self.unanswered(stream, "MC015", pending, "was sent")
 
     def _sender_findings(self, stream: Stream) -> Iterator[Finding]:
         model = stream.sender_model
         assert model is not None
         stalls = model.stalls()
-        if stalls:
-            yield self._blocked(stream, stalls)
-        if model.overrun is not None:
-            mark, outstanding = model.overrun
-            yield self.make(
-                stream, "MC007", Certainty.LIKELY,
-                "{outstanding:message} of {sender_member} were unacknowledged, more than the "
-                "capacity of {capacity}.",
-                mark=mark,
-                facts={"outstanding": outstanding, "capacity": model.capacity},
+        capacity = capacity_of(self.engine, stream)
+        if stalls and capacity is not None:
+            longest = longest_of(stalls)
+            room = "{slow_member}" if longest.raised_by else "a view"
+            yield self.blocked(
+                stream, "MC006", stalls, capacity, "the minimum rises",
+                then=f"; {room} made room then", slow_member=longest.raised_by,
             )  # fmt: skip
+        yield from self.overrun(stream, "MC007", model)
         late: dict[str, list[Any]] = {}
         for ack in model.late_acks:
             late.setdefault(ack.member, []).append(ack)
@@ -290,33 +273,6 @@ class _Reporter(WindowReporter):
                 "{count:ACK} for {sender_member} came from members outside its view.",
                 facts={"count": model.ignored_acks},
             )  # fmt: skip
-
-    def _blocked(self, stream: Stream, stalls: list[Stall]) -> Finding:
-        proven = [stall for stall in stalls if stall.proven]
-        longest = max(stalls, key=lambda stall: stall.resumed.at_ns - stall.full.at_ns)
-        capacity = capacity_of(self.engine, stream)
-        assert capacity is not None
-        room = "{slow_member} made room then." if longest.raised_by else "a view made room then."
-        return self.make(
-            stream, "MC006", LIKELY,
-            "{sender_member} was blocked {times:time} ({proven} proven) with its window of "
-            "{capacity} messages ({origin}) full, the longest for {longest}; " + room,
-            mark=stalls[0].full,
-            evidence=[
-                (longest.full, f"seqno {longest.filled_by} fills the window"),
-                (longest.raised, "the minimum rises"),
-                (longest.resumed, "the first new seqno"),
-            ],
-            facts={
-                "times": len(stalls),
-                "proven": len(proven),
-                "capacity": capacity["value"],
-                "origin": capacity["origin"],
-                "longest": shown(longest.resumed.at_ns - longest.full.at_ns),
-                "blocked_ns": sum(s.resumed.at_ns - s.full.at_ns for s in stalls),
-                "slow_member": longest.raised_by,
-            },
-        )  # fmt: skip
 
     def _cluster_findings(self) -> Iterator[Finding]:
         views = self.engine.views

@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Answered, Judged
-from seqaudit.replay.jgroups.evidence import HORIZON_NS, Beginning
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, Beginning, Elapsed
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.gaps import (
     BY_HIGHEST,
@@ -67,7 +67,8 @@ class ReceiverModel(Judged):
         interval_given: the interval is not a default, so a request can be too early.
         document: the MCAST document's bounds (5.6).
         acks: when this member owes an ACK (NAKACK4); null: it sends none.
-        began_ns: when the capture began; where the window begins is known by ``based``.
+        began: when the conversation's capture did; where the window begins, ``based`` knows.
+        elapsed: of the conversation.
         based: a view or digest says where the window begins.
     """
 
@@ -81,20 +82,23 @@ class ReceiverModel(Judged):
         interval_given: bool,
         document: bool,
         acks: AckSchedule | None,
-        began_ns: int = 0,
+        began: Mark,
+        elapsed: Elapsed,
         based: bool = True,
     ) -> None:
         super().__init__(
             low + 1,
             known=known,
             interval_ns=interval_ns,
-            beginning=Beginning(began_ns, low if based else None),
+            beginning=Beginning(began, elapsed, low if based else None),
+            elapsed=elapsed,
         )
         self.window = Window(low, capacity, document=document)
         self.two_members = False  # nobody but this member can ask the sender
         self.before_start = 0  # messages below the first expected seqno
         self.outside_window = Note()
         self.inner_loss = Note()  # arrived, asked for, and not there: dropped inside the receiver
+        self.inner_loss_shown = Note()  # of these: what it knew of them it read later
         self.undecided = Note()  # asked for after its arrival; no ACK or digest tells
         self.early_requests = Note()
         self.oversized_requests: list[tuple[Mark, int]] = []
@@ -109,8 +113,10 @@ class ReceiverModel(Judged):
         self._interval_given = interval_given
         self._asked_had = RangeSet()  # own requests for what had arrived
         self._asked_had_highest = RangeSet()  # the same, in answer to a HIGHEST_SEQNO
+        self._in_order = RangeSet()  # came when nothing had told of them or of higher ones
+        self._asked_late = RangeSet()  # of these: asked for well after they came
         self._for_highest = RangeSet()  # asked for once, as HIGHEST_SEQNO named it
-        self._recent: deque[tuple[int, int, int]] = deque(maxlen=1000)  # first, stop, last_at_ns
+        self._recent: deque[tuple[int, int, Mark]] = deque(maxlen=1000)  # first, stop, last
         self._out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
         self._acks_due = acks
         self._unacked: Mark | None = None  # since when there is something to acknowledge
@@ -143,10 +149,12 @@ class ReceiverModel(Judged):
 
     def _accept(self, event: Event, first: int, stop: int, arrival: Arrival) -> None:
         """[first, stop) fits into the window: duplicates and new messages."""
+        if first >= self.tracker.known_stop:
+            self._in_order.add(first, stop)
         new = self._take(event, arrival, first, stop)
         if total(new) < stop - first:
             self._copies(first, stop, new, event)
-        self._recent.append((first, stop, arrival.last.at_ns))
+        self._recent.append((first, stop, arrival.last))
         self._deliver(event, first, stop, new, arrival.last)
 
     def _cuts(self, first: int, stop: int) -> set[int]:
@@ -249,6 +257,7 @@ class ReceiverModel(Judged):
         self.highest_told = None
         self.own_level = low
         self._asked_had, self._asked_had_highest = RangeSet(), RangeSet()
+        self._in_order, self._asked_late = RangeSet(), RangeSet()
         self._out_of_band = RangeSet()
         self._recent.clear()
         self._unacked = self._threshold_at = self._silent_since = None
@@ -285,6 +294,8 @@ class ReceiverModel(Judged):
             self._asked_had.remove(*part)
             rest.remove(*part)
             self.inner_loss.add(*part, mark)
+            for shown in self._asked_late.within(*part):
+                self.inner_loss_shown.add(*shown, mark)
             self.useful += part[1] - part[0]
         for part in self._asked_had_highest.within(first, stop):
             self._asked_had_highest.remove(*part)
@@ -315,13 +326,22 @@ class ReceiverModel(Judged):
             if stop - 1 <= self.own_level:  # it had said itself that it has them
                 rest.remove(first, min(stop, self.own_level + 1))
                 self.spurious.add(first, min(stop, self.own_level + 1), mark)
-        for first, stop, last_ns in self._recent:
-            if last_ns >= mark.at_ns - CROSSING_NS:
+        for first, stop, last in self._recent:
+            if last.at_ns >= mark.at_ns - CROSSING_NS:
                 for part in rest.remove(first, stop):
                     self.spurious.add(*part, mark)  # the request had left before it was read
+            elif not for_highest:
+                self._asked_after(rest.within(first, stop), last, mark)
         target = self._asked_had_highest if for_highest else self._asked_had
         for part in rest:
             target.add(*part)
+
+    def _asked_after(self, had: list[Range], came: Mark, mark: Mark) -> None:
+        """Asked for after it came, and what told of it came later: that was read, this not."""
+        if self._elapsed.at_least(came, mark, trusted_ns=QUIET_NS) > HORIZON_NS:
+            for part in had:
+                for piece in self._in_order.within(*part):
+                    self._asked_late.add(*piece)
 
     def _too_early(self, first: int, stop: int, mark: Mark, *, for_highest: bool) -> None:
         """The two-tick rule: a tick must see a gap before the next may ask for it (T2, T3)."""

@@ -46,7 +46,8 @@ MCAST: Final[tuple[Rule, ...]] = (
         "This member asked for messages that had arrived at its interface: they were lost inside "
         "it (full queue, socket buffer, DISCARD), not on the network.",
         "An xmit-request by the tick rule names a seqno that arrived before, and no ACK or digest "
-        "covers it before the copy. What was delivered and when cannot be told then.",
+        "covers it before the copy. Proven if it came well before and before all that told of it: "
+        "what came later was read, and it was not. What was delivered and when cannot be told then.",
         "Look at the receiver: socket buffer, thread pool, transport queue.",
         "jgroups.md 5.4, 6"),
     warning(
@@ -88,7 +89,8 @@ MCAST: Final[tuple[Rule, ...]] = (
         "MC011", "reordering",
         "Messages arrived after later ones although nothing was lost.",
         "The gap was filled before anybody can have asked, or by a datagram that is older by its "
-        "IP id than the one that revealed the gap; proven by IP ids, from 20 ms to 1 s later.",
+        "IP id than the one that revealed the gap (proven from 20 ms, within which a capturing "
+        "machine may exchange two frames, to 1 s later, the longest pause between not counted).",
         "Nothing unless it provokes requests (MC013).",
         "jgroups.md 6, replay/README.md 5"),
     info(

@@ -22,12 +22,13 @@ from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.both_ends import Ends
-from seqaudit.replay.jgroups.evidence import Beginning, Stamps
+from seqaudit.replay.jgroups.evidence import Beginning, Elapsed, Stamps
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.members import Members, View
 from seqaudit.replay.jgroups.unicast.acks import AtOnce
 from seqaudit.replay.jgroups.unicast.parameters import PARAMETERS
-from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine, Timing
+from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine
+from seqaudit.replay.jgroups.unicast.receiver_facts import Timing
 from seqaudit.replay.jgroups.unicast.sender import SenderMachine
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.jgroups.unicast.tables import CODE, Release
@@ -80,7 +81,8 @@ class UnicastEngine:
         self._last_own: Mark | None = None
         self.stamps = Stamps()  # of this member's own ACKs and SEND_FIRST_SEQNO
         self.joined = False  # this member joined while it was captured
-        self._began_ns: int | None = None
+        self._began: Mark | None = None
+        self._elapsed = Elapsed()
 
     def streams(self) -> Iterator[tuple[Pair, Stream]]:
         """Every connection, by pair in order of names, then in the order of their use."""
@@ -94,11 +96,13 @@ class UnicastEngine:
     def feed(self, event: Event) -> None:
         """Replay one event."""
         kind = event.kind
-        if self._began_ns is None:
-            self._began_ns = event.at_ns
+        if self._began is None:
+            self._began = event.first_mark()
+            self._elapsed.saw(self._began)
         if kind is Kind.MEMBER:
             self.members.saw(event)
             return
+        self._elapsed.saw(event.first_mark())
         last = event.last_mark()
         if self.last is None or last.at_ns > self.last.at_ns:
             self.last = last
@@ -174,10 +178,10 @@ class UnicastEngine:
         """
         began = stream.first
         if stream.first_message and received.start == 1 and began is not None:
-            assert self._began_ns is not None, "a stream has events"
+            assert self._began is not None, "a stream has events"
             tick_ns = self.parameters.value("xmit_interval_ms") * MS
             quiet_ns = tick_ns * 24 // 10 + 50_000_000
-            long = began.at_ns - self._began_ns >= quiet_ns
+            long = self._elapsed.at_least(self._began, began) >= quiet_ns
             if long or self.joined or self.stamps.first == 1:
                 received.beginning.bound = 0
         received.settle()
@@ -326,12 +330,13 @@ class UnicastEngine:
 
     def _received(self, pair: Pair, stream: Stream, start: int, *, known: bool) -> None:
         if stream.received is None:
-            interval_ns = self.parameters.value("xmit_interval_ms") * MS
+            assert self._began is not None, "a stream has events"
             stream.received = Arrivals(
                 start,
                 known=known,
-                interval_ns=interval_ns,
-                beginning=Beginning(self._began_ns or 0),
+                interval_ns=self.parameters.value("xmit_interval_ms") * MS,
+                beginning=Beginning(self._began, self._elapsed),
+                elapsed=self._elapsed,
             )
 
     def _release(self) -> Release:
@@ -348,6 +353,7 @@ class UnicastEngine:
             unicast4=event.system == "unicast4",
             proof_ns=given.value("block_proof_ms") * MS,
             expiry_ns=self._timeouts(event.system)[0],
+            elapsed=self._elapsed,
         )
 
     def _timeouts(self, system: str) -> tuple[int, int]:
@@ -377,6 +383,7 @@ class UnicastEngine:
             release=self._release(),
             max_xmit_req_size=given.value("max_xmit_req_size"),
             at_once=AtOnce(self._ack_threshold(event), unicast4=event.system == "unicast4"),
+            elapsed=self._elapsed,
         )
 
     def _ack_threshold(self, event: Event) -> int | None:

@@ -35,123 +35,37 @@ What is read is replayed by the rows of 4.4:
 
 from collections import deque
 from dataclasses import replace
-from typing import Final, NamedTuple
+from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import HORIZON_NS, sent_later
-from seqaudit.replay.jgroups.repeats import Repeats
+from seqaudit.replay.jgroups.evidence import Elapsed, sent_later
 from seqaudit.replay.jgroups.unicast.acks import AtOnce
+from seqaudit.replay.jgroups.unicast.receiver_copies import CROSSING_NS, Replayed
+from seqaudit.replay.jgroups.unicast.receiver_facts import Entry, Facts, Timing, WindowLoss
 from seqaudit.replay.jgroups.unicast.sent_by_rule_set import WouldSend
 from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
 from seqaudit.replay.jgroups.unicast.tables import BEFORE_SYNC, CODE, DOCUMENT, Release, newer
 from seqaudit.replay.jgroups.windows import Window
-from seqaudit.replay.sequence.gaps import BY_SEQNO, Mark
-from seqaudit.replay.sequence.notes import Note, Times
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.notes import Times
 from seqaudit.replay.sequence.ranges import Range, RangeSet, total
 
 MAX_WAITING: Final = 50_000
 MAX_CACHED: Final = 10_000
 MAX_LISTED: Final = 100
-#: What arrives this shortly before a message of the member may not have been read by it.
-CROSSING_NS: Final = 20_000_000
 #: What arrived longer than this before a SEND_FIRST_SEQNO was read before it was decided on.
 READING_NS: Final = 100_000_000
 
 
-class Timing(NamedTuple):
-    """The member's intervals."""
-
-    tick_ns: int
-    sync_ns: int
-    min_ack_ns: int
-    expiry_ns: int  # conn_expiry_timeout; 0: never
-    close_ns: int  # conn_close_timeout; 0: never
-    tick_given: bool
-    rules: str
-
-    def reaped_after_ns(self) -> int | None:
-        """Idle time after which an entry is removed (B23); null: never."""
-        return self.expiry_ns + self.close_ns if self.expiry_ns and self.close_ns else None
-
-    def ack_due_ns(self) -> int:
-        """Latest time from an arrival to its ACK, with the jitter that section 6 allows."""
-        return self.tick_ns * 12 // 10 + 50_000_000
-
-    def too_soon_ns(self) -> int:
-        """Below this two ticks have not passed."""
-        return self.tick_ns * 8 // 10 - 50_000_000
-
-
-class Entry:
-    """A receive entry: one window of one connection."""
-
-    __slots__ = ("before", "opened", "out_of_band", "stream", "used", "window")
-
-    def __init__(self, stream: Stream, window: Window, opened: Mark, before: RangeSet) -> None:
-        self.stream = stream
-        self.window = window
-        self.opened = opened
-        self.used = opened  # age = 0
-        self.before = before  # delivered on this connection by earlier windows
-        self.out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
-
-
-class WindowLoss(NamedTuple):
-    """The member lost its window without saying so."""
-
-    stream: Stream
-    before: Mark  # the first message that it had no window for
-    shown: Mark  # by its SEND_FIRST_SEQNO
-    level: int  # what it had delivered
-    why: str
-    shown_by: str = "SEND_FIRST_SEQNO"
-
-
-class Facts:
-    """What is noticed of one connection at its receiver, besides its arrivals."""
-
-    def __init__(self) -> None:
-        self.delivered = RangeSet()
-        self.highest_ack = 0  # sent by this member
-        self.first_ack: Mark | None = None
-        self.highest_ack_stamp: int | None = None
-        self.rebuilt_shown = False  # it asked for, or fell back below, what it had acknowledged
-        self.last_id: int | None = None  # of the datagrams so far
-        self.id_at_ack: int | None = None  # and before the highest ACK
-        self.came_acked = Note()  # another datagram, well after the ACK and no new window since
-        self.came_acked_count = 0
-        self.acked_since: Mark | None = None  # when that level was acknowledged first
-        self.last_ack: Mark | None = None
-        self.early_acks = Times()
-        self.redelivered = Note()
-        self.redelivered_count = 0
-        self.inner_loss = Note()
-        self.without_window = Note()  # dropped: there was no window and no cache
-        self.without_window_count = 0
-        self.in_lists = Note()  # dropped: in a list, and the window was another connection's
-        self.outside_window = Note()
-        self.early_requests = Note()
-        self.late_acks: list[tuple[Mark, Mark]] = []  # arrival, ACK
-        self.late_ack_count = 0
-        self.acks_not_heard = Note()  # resent although acknowledged long before
-        self.requests = Repeats()
-        self.after_ack = Repeats()  # requests for what this member had acknowledged
-        self.first_missing: tuple[Mark, Mark] | None = None  # message without window, first one
-        self.closed_without_close: Mark | None = None
-
-    def acked_before(self, mark: Mark) -> bool:
-        """Had this member acknowledged any message before?"""
-        return self.first_ack is not None and self.first_ack.frame < mark.frame
-
-
-class ReceiverMachine:
+class ReceiverMachine(Replayed):
     """What one member does with the messages of one peer.
 
     Args:
         capacity: of the window (UNICAST4); null: not known or unbounded.
         unicast4: the rules of UNICAST4.
         at_once: when an ACK does not wait for the tick.
+        elapsed: of the cluster's conversation.
     """
 
     def __init__(
@@ -163,9 +77,9 @@ class ReceiverMachine:
         release: Release,
         max_xmit_req_size: int | None,
         at_once: AtOnce,
+        elapsed: Elapsed,
     ) -> None:
-        self.entry: Entry | None = None
-        self.facts: dict[str, Facts] = {}
+        super().__init__(timing, elapsed)
         self.losses: list[WindowLoss] = []
         self.syncs = Times()
         self.close_syncs: list[tuple[Mark, Mark]] = []  # sooner than the interval allows
@@ -175,7 +89,6 @@ class ReceiverMachine:
         self.oversized: list[tuple[Mark, int]] = []
         self.stopped: Mark | None = None  # the member read nothing after this
         self.would = WouldSend(timing.tick_ns, timing.sync_ns, timing.min_ack_ns)
-        self._timing = timing
         self._unicast4 = unicast4
         self._capacity = capacity
         self._release = release
@@ -186,7 +99,6 @@ class ReceiverMachine:
         self._known = False  # whether there is an entry is known
         self._flag_since: Mark | None = None  # the oldest arrival that no ACK answers yet
         self._last_ack: Mark | None = None
-        self._last_sync: Mark | None = None
         self._open_sync: Mark | None = None  # no first message came since
         self._answer: Mark | None = None  # the first message that came last
         self._view_without: Mark | None = None
@@ -208,7 +120,11 @@ class ReceiverMachine:
             self._open_sync = None
             self._answer = event.first_mark()
             received.start_known = True
+        if event.seqno >= received.tracker.known_stop:
+            facts.in_order.add(event.seqno, event.stop_seqno)
         new = received.arrive(event)
+        facts.named = event.last_mark()
+        facts.arrivals.append((event.seqno, event.stop_seqno, event.last_mark()))
         last_id = event.arrival().last_fresh_id
         if last_id and (facts.last_id is None or sent_later(last_id, facts.last_id)):
             facts.last_id = last_id
@@ -244,6 +160,7 @@ class ReceiverMachine:
         assert event.seqno is not None
         mark, level = event.first_mark(), event.seqno
         facts = self.facts_of(stream)
+        facts.named = mark
         self._read_up_to(level, stream)
         self._fell_back(event, stream, facts)
         facts.first_ack = facts.first_ack or mark
@@ -323,10 +240,7 @@ class ReceiverMachine:
             self._too_early(stream, first, stop, mark)
             received.request(first, stop, mark)
             for part in had:
-                if self.entry is not None and all(
-                    self.entry.window.has(seqno) for seqno in (part[0], part[1] - 1)
-                ):
-                    received.spurious.add(*part, mark)
+                self._asked_for_what_it_had(part, stream, mark)
         facts.requests.requested(ranges, mark)
         if ranges[0][0] <= facts.highest_ack and stream.received is not None:
             facts.rebuilt_shown = True
@@ -409,13 +323,6 @@ class ReceiverMachine:
             facts.requests.finish()
             facts.after_ack.finish()
 
-    def facts_of(self, stream: Stream) -> Facts:
-        """The facts of one connection."""
-        facts = self.facts.get(stream.key)
-        if facts is None:
-            facts = self.facts[stream.key] = Facts()
-        return facts
-
     # -- reading ---------------------------------------------------------------------------------
 
     def _read_up_to(self, level: int, stream: Stream) -> None:
@@ -474,7 +381,7 @@ class ReceiverMachine:
                 if crossing:
                     later.append((_part(event, part), stream))
                 else:
-                    facts.inner_loss.add(*part, event.first_mark())
+                    self._dropped_inside(facts, part, event.last_mark(), mark)
             for part in RangeSet(wanted).missing(event.seqno, event.stop_seqno):
                 self._read(_part(event, part), stream)
         self._waiting.extend(later)
@@ -649,76 +556,6 @@ class ReceiverMachine:
             facts.redelivered_count += piece[1] - piece[0]
         facts.delivered.add(*part)
         received.deliver(part[0], part[1], mark)
-
-    # -- copies ----------------------------------------------------------------------------------
-
-    def _duplicates(
-        self, event: Event, stream: Stream, stored: list[Range], dropped: list[Range]
-    ) -> None:
-        assert event.seqno is not None and event.stop_seqno is not None
-        received = stream.received
-        assert received is not None
-        facts = self.facts_of(stream)
-        taken = RangeSet([*stored, *dropped])
-        mark = event.first_mark()
-        for part in taken.missing(event.seqno, event.stop_seqno):
-            received.copy(part, event, needed=False)
-            if event.flags & Flag.NETWORK_DUPLICATE:
-                continue
-            self._though_acked(facts, part, event)
-            if self._acked_long_before(facts, part, mark):
-                facts.acks_not_heard.add(*part, mark)
-        self._rebuilt(event, stream, stored)
-
-    def _though_acked(self, facts: Facts, part: Range, event: Event) -> None:
-        """Came in another datagram, well after this window's ACK for it."""
-        entry, since, mark = self.entry, facts.acked_since, event.first_mark()
-        assert entry is not None
-        if (
-            sent_later(event.fresh_id, facts.id_at_ack)
-            and not (event.flags & Flag.FIRST and part[0] > 1)  # a new window asked for it
-            and since is not None
-            and part[1] - 1 <= facts.highest_ack
-            and mark.at_ns - since.at_ns > HORIZON_NS
-            and entry.opened.frame < since.frame
-            and not (self._last_sync is not None and self._last_sync.frame > since.frame)
-        ):
-            facts.came_acked.add(*part, mark)
-            facts.came_acked_count += part[1] - part[0]
-
-    def _rebuilt(self, event: Event, stream: Stream, stored: list[Range]) -> None:
-        """Copies that the rebuilt window did not have are useful."""
-        entry = self.entry
-        assert entry is not None and stream.received is not None
-        for part in stored:
-            for piece in entry.before.within(*part):
-                stream.received.copy(piece, event, needed=True)
-
-    def _acked_long_before(self, facts: Facts, part: Range, mark: Mark) -> bool:
-        """Is it the highest, and its ACK so old that the sender would not resend had it come?"""
-        entry, since = self.entry, facts.acked_since
-        assert entry is not None
-        return (
-            part == (entry.window.high, entry.window.high + 1)
-            and part[0] <= facts.highest_ack
-            and since is not None
-            and mark.at_ns - since.at_ns > self._timing.tick_ns // 5
-        )
-
-    def _too_early(self, stream: Stream, first: int, stop: int, mark: Mark) -> None:
-        """B16, B17: a tick must see a gap before the next one may ask for it."""
-        if not self._timing.tick_given or stream.received is None:
-            return
-        tracker = stream.received.tracker
-        for part in tracker.open_within(first, stop):
-            gap = tracker.gap_of(part[0])
-            if (
-                gap is not None
-                and gap.requested is None
-                and gap.revealed_by == BY_SEQNO
-                and mark.at_ns - gap.revealed.at_ns < self._timing.too_soon_ns()
-            ):
-                self.facts_of(stream).early_requests.add(*part, mark)
 
 
 def _part(event: Event, part: Range) -> Event:

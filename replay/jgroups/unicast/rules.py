@@ -236,7 +236,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC030", "unicast-reordering",
         "Messages arrived after later ones although nothing was lost.",
         "The gap was filled before anybody can have asked, or by a datagram that is older by its "
-        "IP id than the one that revealed the gap; proven by IP ids, from 20 ms to 1 s later.",
+        "IP id than the one that revealed the gap (proven from 20 ms, within which a capturing "
+        "machine may exchange two frames, to 1 s later, the longest pause between not counted).",
         "Nothing unless it provokes requests.",
         "jgroups.md 6, replay/README.md 5"),
     warning(
@@ -262,7 +263,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "This member asked for messages that had arrived at its interface: they were lost inside "
         "it (full queue, socket buffer, DISCARD), not on the network.",
         "At the receiver: an xmit-request names seqnos that arrived well before and that no ACK "
-        "covers.",
+        "covers. Proven if they came before all that told of them, so that what came later was "
+        "read and they were not, and frames before and after the request name the connection.",
         "Look at the receiver: socket buffer, thread pool, transport queue.",
         "jgroups.md 4.4, 6"),
     warning(

@@ -31,7 +31,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import HORIZON_NS, sent_later
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, Elapsed, sent_later
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
@@ -174,7 +174,7 @@ class SenderMachine:
 
     def __init__(
         self, *, tick_ns: int, sync_ns: int, rules: str, timestamps: bool, capacity: int | None,
-        unicast4: bool, proof_ns: int, expiry_ns: int,
+        unicast4: bool, proof_ns: int, expiry_ns: int, elapsed: Elapsed,
     ) -> None:  # fmt: skip
         self.entry: SendEntry | None = None
         self.facts: dict[str, SenderFacts] = {}
@@ -187,6 +187,7 @@ class SenderMachine:
         self._unicast4 = unicast4
         self._proof_ns = proof_ns
         self._expiry_ns = expiry_ns
+        self._elapsed = elapsed
         self._last_sync: Mark | None = None
         self._view_without: Mark | None = None
         self._alive: Mark | None = None
@@ -530,7 +531,10 @@ class SenderMachine:
         facts.ignored_count += 1
         newest = entry.stamped
         again = event.stamp in entry.stamps  # the same message, captured twice
-        late = newest is not None and mark.at_ns - newest.at_ns > HORIZON_NS
+        passed_ns = 0
+        if newest is not None:
+            passed_ns = self._elapsed.at_least(newest, mark, trusted_ns=QUIET_NS)
+        late = passed_ns > HORIZON_NS
         facts.ignored_surely |= late and not again
         if len(facts.ignored) < MAX_LISTED:
             facts.ignored.append(IgnoredAck(mark, event.seqno, event.stamp, entry.acked))

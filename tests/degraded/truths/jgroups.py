@@ -140,6 +140,11 @@ def _network_lost_it(known: Facts, sender: str, receiver: str, found: Finding) -
     return None if lost is None or not said else set(found.seqnos) & lost
 
 
+def _not_delayed(known: Facts, sender: str, receiver: str, found: Finding) -> set[int] | None:
+    """Called late, and the path did not delay it; threads of its sender may have exchanged it."""
+    return None if found.seqnos - known.delayed(sender, receiver, found.unicast) else set()
+
+
 def _both(*predicates: Predicate) -> Predicate:
     """Refuted by the first that refutes; confirmed if all confirm."""
 
@@ -157,6 +162,7 @@ def _never_confirmed(predicate: Predicate) -> Predicate:
 
 _NOT_LOST_ON_PATH: Final = _each(_not_missed, "the path did not lose")
 _REPAIRED: Final = _both(_NOT_LOST_ON_PATH, _each(_repaired_but_never_came, "never arrived at all"))
+_LATE: Final = _each(_not_delayed, "the path did not delay")
 _CAME: Final = _each(_arrived, "arrived in the end")
 
 PREDICATES: Final[Mapping[str, Predicate]] = {
@@ -164,7 +170,9 @@ PREDICATES: Final[Mapping[str, Predicate]] = {
     "MC001": _REPAIRED,
     "MC002": _CAME,
     "MC003": _never_confirmed(_NOT_LOST_ON_PATH),
+    "MC011": _LATE,
     "UC001": _REPAIRED,
     "UC002": _CAME,
     "UC003": _never_confirmed(_NOT_LOST_ON_PATH),
+    "UC030": _LATE,
 }

@@ -638,7 +638,7 @@ def test_messages_asked_for_a_tick_after_they_arrived_were_dropped_inside_the_re
         "delivered": None,
         "retransmissions": {"useful": 1, "needless": 0, "undecidable": 0},
     }
-    assert told.findings() == [("MC005", "likely", [[2, 2]])]
+    assert told.findings() == [("MC005", "proven", [[2, 2]])]
 
 
 @pytest.mark.rule("V3")

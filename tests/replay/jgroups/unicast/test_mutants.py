@@ -38,17 +38,23 @@ _REMOVED: Final = _sender('stream.enter(CLOSED, mark, "CLOSE")')
 _WITHOUT: Final = _sender('stream.enter(CLOSING, mark, "a view without the peer")')
 _PURGED: Final = _sender("purged.append((first, min(stop, entry.acked + 1)))")
 _SENDING: Final = _sender('stream.enter(OPEN, mark, "sending")')
-_ACK_DUE: Final = _receiver("return self.tick_ns * 12 // 10 + 50_000_000", "return 10**12")
+_ACK_DUE: Final = Mutant(
+    "jgroups.unicast.receiver_facts", "return self.tick_ns * 12 // 10 + 50_000_000", "return 10**12"
+)
 _NO_WINDOW: Final = _receiver("if not first:  # B2", "if False:")
 _OPENED: Final = _receiver(
     'event.seqno - 1, event.first_mark(), "first message")  # B1',
     '0, event.first_mark(), "first message")',
 )
 _OTHER_KEPT: Final = _receiver(_OTHER, "if self._unicast4 and not greater:")
-_NEEDLESS: Final = _receiver(
-    "received.copy(part, event, needed=False)", "received.copy(part, event, needed=True)"
+_NEEDLESS: Final = Mutant(
+    "jgroups.unicast.receiver_copies",
+    "received.copy(part, event, needed=False)",
+    "received.copy(part, event, needed=True)",
 )
-_TOO_SOON: Final = _receiver("return self.tick_ns * 8 // 10 - 50_000_000", "return 0")
+_TOO_SOON: Final = Mutant(
+    "jgroups.unicast.receiver_facts", "return self.tick_ns * 8 // 10 - 50_000_000", "return 0"
+)
 _ASKED: Final = _receiver("            received.request(first, stop, mark)\n", "\n")
 _CLOSE: Final = _receiver("if entry is not None and entry.stream is stream:  # B21", "if False:")
 _NUMBERS: Final = Mutant(
@@ -151,7 +157,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "P3": _receiver("low = min([level, *(first - 1 for first in firsts)])", "low = level"),
     "P4": _sender("mark.at_ns - entry.last_ack.at_ns > RACE_NS:  # P4", "True:"),
     "P5": _PURGED,
-    "P6": Mutant("jgroups.unicast.findings",
+    "P6": Mutant("jgroups.unicast.receiver_findings",
                  "if repeat.requests >= ENDLESS_REQUESTS:", "if False:"),
     "P7": _NEEDLESS,
     "P8": Mutant("jgroups.stream_rows", '"delivered": None,\n', '"delivered": [],\n'),

@@ -348,7 +348,28 @@ def test_a_message_asked_for_after_it_arrived_was_dropped_inside() -> None:
     told = heard(B, *story)
     assert told.delivered() == [[1, 3]]
     assert told.told("dropped_inside") == {"dropped_inside": 1}
-    assert told.findings() == [("UC034", "likely")]
+    assert told.findings() == [("UC034", "proven")]
+
+
+def _late(*pauses_ms: int) -> Heard:
+    """Message 2 comes after 3 and 4, by its IP id the original."""
+    one, other, third = pauses_ms
+    story = [data(1, ip_id=1), data(3, ip_id=3), one, data(4, ip_id=4), other, ack(1, 1), third]
+    return heard(B, *story, data(2, ip_id=2), TICK, ack(4, 2))
+
+
+@pytest.mark.parametrize("place", range(3))
+def test_a_clock_that_is_set_forward_makes_no_reordering_certain(place: int) -> None:
+    step = [30_000 if i == place else 1 for i in range(3)]
+    assert ("UC030", "proven") not in _late(*step).findings()
+    assert ("UC030", "likely") in _late(1, 1, 1).findings()  # a capture may exchange such frames
+    assert ("UC030", "proven") in _late(30, 30, 30).findings()
+
+
+def test_only_a_request_between_frames_of_a_connection_shows_that_it_dropped_inside() -> None:
+    story = [data(1), data(2), data(3), TICK, ack(1, 1), TICK, request(2)]
+    assert ("UC034", "likely") in heard(B, *story).findings()  # it may be for the next connection
+    assert ("UC034", "proven") in heard(B, *story, data(2), TICK, ack(3, 2)).findings()
 
 
 # -- SEND_FIRST_SEQNO ------------------------------------------------------------------------------

@@ -1,0 +1,125 @@
+"""Copies of what had arrived, and requests for it (jgroups.md 4.4, B9 and B16 to B19)."""
+
+from typing import Final
+
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, Elapsed, sent_later
+from seqaudit.replay.jgroups.unicast.receiver_facts import Entry, Facts, Timing
+from seqaudit.replay.jgroups.unicast.streams import Stream
+from seqaudit.replay.sequence.gaps import BY_SEQNO, Mark
+from seqaudit.replay.sequence.ranges import Range, RangeSet
+
+#: What arrives this shortly before a message of the member may not have been read by it.
+CROSSING_NS: Final = 20_000_000
+
+
+class Replayed:
+    """A receive entry as far as it was replayed, and what was noticed of its connections."""
+
+    def __init__(self, timing: Timing, elapsed: Elapsed) -> None:
+        self.entry: Entry | None = None
+        self.facts: dict[str, Facts] = {}
+        self._timing = timing
+        self._elapsed = elapsed
+        self._last_sync: Mark | None = None
+
+    def facts_of(self, stream: Stream) -> Facts:
+        """The facts of one connection."""
+        facts = self.facts.get(stream.key)
+        if facts is None:
+            facts = self.facts[stream.key] = Facts()
+        return facts
+
+    def _asked_for_what_it_had(self, part: Range, stream: Stream, mark: Mark) -> None:
+        """By the replay, which takes for read what waited when the member gave a sign of life."""
+        facts, entry = self.facts_of(stream), self.entry
+        assert entry is not None and stream.received is not None
+        for first, stop, came in facts.arrivals:
+            within = (max(first, part[0], entry.window.low + 1), min(stop, part[1]))
+            unread = mark.at_ns - came.at_ns <= CROSSING_NS or within[0] <= facts.highest_ack
+            if within[0] < within[1] and entry.window.has(within[0]) and not unread:
+                entry.window.drop(*within)
+                self._dropped_inside(facts, within, came, mark)
+        if all(entry.window.has(seqno) for seqno in (part[0], part[1] - 1)):
+            stream.received.spurious.add(*part, mark)
+
+    def _dropped_inside(self, facts: Facts, part: Range, came: Mark, asked: Mark) -> None:
+        """It arrived, and is asked for.
+
+        Shown, if it came before all that told of it: the member read what came later, and not this.
+        """
+        facts.inner_loss.add(*part, came)
+        passed_ns = self._elapsed.at_least(came, asked, trusted_ns=QUIET_NS)
+        if passed_ns > HORIZON_NS and part[0] > facts.highest_ack:
+            for piece in facts.in_order.within(*part):
+                facts.inner_loss_shown.add(*piece, came)
+                facts.inner_loss_asked = asked
+
+    def _duplicates(
+        self, event: Event, stream: Stream, stored: list[Range], dropped: list[Range]
+    ) -> None:
+        assert event.seqno is not None and event.stop_seqno is not None
+        received = stream.received
+        assert received is not None
+        facts = self.facts_of(stream)
+        taken = RangeSet([*stored, *dropped])
+        mark = event.first_mark()
+        for part in taken.missing(event.seqno, event.stop_seqno):
+            received.copy(part, event, needed=False)
+            if event.flags & Flag.NETWORK_DUPLICATE:
+                continue
+            self._though_acked(facts, part, event)
+            if self._acked_long_before(facts, part, mark):
+                facts.acks_not_heard.add(*part, mark)
+        self._rebuilt(event, stream, stored)
+
+    def _though_acked(self, facts: Facts, part: Range, event: Event) -> None:
+        """Came in another datagram, well after this window's ACK for it."""
+        entry, since, mark = self.entry, facts.acked_since, event.first_mark()
+        assert entry is not None
+        if (
+            sent_later(event.fresh_id, facts.id_at_ack)
+            and not (event.flags & Flag.FIRST and part[0] > 1)  # a new window asked for it
+            and since is not None
+            and part[1] - 1 <= facts.highest_ack
+            and self._elapsed.at_least(since, mark, trusted_ns=QUIET_NS) > HORIZON_NS
+            and entry.opened.frame < since.frame
+            and not (self._last_sync is not None and self._last_sync.frame > since.frame)
+        ):
+            facts.came_acked.add(*part, mark)
+            facts.came_acked_count += part[1] - part[0]
+
+    def _rebuilt(self, event: Event, stream: Stream, stored: list[Range]) -> None:
+        """Copies that the rebuilt window did not have are useful."""
+        entry = self.entry
+        assert entry is not None and stream.received is not None
+        for part in stored:
+            for piece in entry.before.within(*part):
+                stream.received.copy(piece, event, needed=True)
+
+    def _acked_long_before(self, facts: Facts, part: Range, mark: Mark) -> bool:
+        """Is it the highest, and its ACK so old that the sender would not resend had it come?"""
+        entry, since = self.entry, facts.acked_since
+        assert entry is not None
+        return (
+            part == (entry.window.high, entry.window.high + 1)
+            and part[0] <= facts.highest_ack
+            and since is not None
+            and mark.at_ns - since.at_ns > self._timing.tick_ns // 5
+        )
+
+    def _too_early(self, stream: Stream, first: int, stop: int, mark: Mark) -> None:
+        """B16, B17: a tick must see a gap before the next one may ask for it."""
+        if not self._timing.tick_given or stream.received is None:
+            return
+        tracker = stream.received.tracker
+        for part in tracker.open_within(first, stop):
+            gap = tracker.gap_of(part[0])
+            if (
+                gap is not None
+                and gap.requested is None
+                and gap.revealed_by == BY_SEQNO
+                and mark.at_ns - gap.revealed.at_ns < self._timing.too_soon_ns()
+            ):
+                self.facts_of(stream).early_requests.add(*part, mark)

@@ -1,0 +1,110 @@
+"""What the replay of a receive entry keeps: its times, the entry, and what was noticed of it."""
+
+from collections import deque
+from typing import NamedTuple
+
+from seqaudit.replay.jgroups.repeats import Repeats
+from seqaudit.replay.jgroups.unicast.streams import Stream
+from seqaudit.replay.jgroups.windows import Window
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.notes import Note, Times
+from seqaudit.replay.sequence.ranges import RangeSet
+
+
+class Timing(NamedTuple):
+    """The member's intervals."""
+
+    tick_ns: int
+    sync_ns: int
+    min_ack_ns: int
+    expiry_ns: int  # conn_expiry_timeout; 0: never
+    close_ns: int  # conn_close_timeout; 0: never
+    tick_given: bool
+    rules: str
+
+    def reaped_after_ns(self) -> int | None:
+        """Idle time after which an entry is removed (B23); null: never."""
+        return self.expiry_ns + self.close_ns if self.expiry_ns and self.close_ns else None
+
+    def ack_due_ns(self) -> int:
+        """Latest time from an arrival to its ACK, with the jitter that section 6 allows."""
+        return self.tick_ns * 12 // 10 + 50_000_000
+
+    def too_soon_ns(self) -> int:
+        """Below this two ticks have not passed."""
+        return self.tick_ns * 8 // 10 - 50_000_000
+
+
+class Entry:
+    """A receive entry: one window of one connection."""
+
+    __slots__ = ("before", "opened", "out_of_band", "stream", "used", "window")
+
+    def __init__(self, stream: Stream, window: Window, opened: Mark, before: RangeSet) -> None:
+        self.stream = stream
+        self.window = window
+        self.opened = opened
+        self.used = opened  # age = 0
+        self.before = before  # delivered on this connection by earlier windows
+        self.out_of_band = RangeSet()  # delivered on arrival, not yet passed by the window
+
+
+class WindowLoss(NamedTuple):
+    """The member lost its window without saying so."""
+
+    stream: Stream
+    before: Mark  # the first message that it had no window for
+    shown: Mark  # by its SEND_FIRST_SEQNO
+    level: int  # what it had delivered
+    why: str
+    shown_by: str = "SEND_FIRST_SEQNO"
+
+
+class Facts:
+    """What is noticed of one connection at its receiver, besides its arrivals."""
+
+    def __init__(self) -> None:
+        self.delivered = RangeSet()
+        self.highest_ack = 0  # sent by this member
+        self.first_ack: Mark | None = None
+        self.highest_ack_stamp: int | None = None
+        self.rebuilt_shown = False  # it asked for, or fell back below, what it had acknowledged
+        self.last_id: int | None = None  # of the datagrams so far
+        self.id_at_ack: int | None = None  # and before the highest ACK
+        self.came_acked = Note()  # another datagram, well after the ACK and no new window since
+        self.came_acked_count = 0
+        self.acked_since: Mark | None = None  # when that level was acknowledged first
+        self.last_ack: Mark | None = None
+        self.early_acks = Times()
+        self.redelivered = Note()
+        self.redelivered_count = 0
+        self.in_order = RangeSet()  # came when nothing had told of them or of higher ones
+        self.arrivals: deque[tuple[int, int, Mark]] = deque(maxlen=1000)  # first, stop, last
+        self.named: Mark | None = None  # the last frame that named this connection
+        self.inner_loss = Note()
+        self.inner_loss_shown = Note()  # of these: what it knew of them it read later
+        self.inner_loss_asked: Mark | None = None  # the last request that shows it
+        self.without_window = Note()  # dropped: there was no window and no cache
+        self.without_window_count = 0
+        self.in_lists = Note()  # dropped: in a list, and the window was another connection's
+        self.outside_window = Note()
+        self.early_requests = Note()
+        self.late_acks: list[tuple[Mark, Mark]] = []  # arrival, ACK
+        self.late_ack_count = 0
+        self.acks_not_heard = Note()  # resent although acknowledged long before
+        self.requests = Repeats()
+        self.after_ack = Repeats()  # requests for what this member had acknowledged
+        self.first_missing: tuple[Mark, Mark] | None = None  # message without window, first one
+        self.closed_without_close: Mark | None = None
+
+    def acked_before(self, mark: Mark) -> bool:
+        """Had this member acknowledged any message before?"""
+        return self.first_ack is not None and self.first_ack.frame < mark.frame
+
+    def shown_dropped_inside(self) -> Note:
+        """Of ``inner_loss`` what requests for this connection show: they name none, so it has to
+        be named before and after them."""
+        asked, named = self.inner_loss_asked, self.named
+        if asked is None or named is None or named.frame <= asked.frame:
+            return Note()
+        return self.inner_loss_shown

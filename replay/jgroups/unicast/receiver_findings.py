@@ -1,0 +1,286 @@
+"""What is found of unicasts at their receiver (replay/README.md 3, 5)."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from seqaudit.replay.contract.finding import Certainty, Finding
+from seqaudit.replay.contract.reporter import parts_of
+from seqaudit.replay.contract.worth import (
+    LIKELY,
+    PLACED,
+    SHOWN,
+    TIMED,
+)
+from seqaudit.replay.jgroups.arrivals import Arrivals
+from seqaudit.replay.jgroups.findings import parted, with_part
+from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
+from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine
+from seqaudit.replay.jgroups.unicast.receiver_facts import Facts
+from seqaudit.replay.jgroups.unicast.reporter import UnicastReporter
+from seqaudit.replay.jgroups.unicast.streams import Stream
+from seqaudit.replay.sequence.durations import shown
+from seqaudit.replay.sequence.gaps import Gap, Outcome
+
+#: Copies that are worth an average (UC045).
+MANY_COPIES: Final = 10
+#: A gap is asked for within two ticks and answered at once: what takes longer was asked for in vain
+#: (UC046).
+SLOW_TICKS: Final = 4
+#: Messages that come while others are asked for in vain: the sender lives and the path works.
+OTHERS: Final = 4
+
+
+class ReceiverFindings(UnicastReporter):
+    """Of the receive window of one connection."""
+
+    def received(self, machine: ReceiverMachine, stream: Stream) -> Iterator[Finding]:
+        facts = machine.facts_of(stream)
+        if stream.received is not None:
+            yield from self._gaps(machine, stream)
+            yield from self._first_lost(facts, stream)
+            yield from self._copies(facts, stream)
+        yield from self._syncs(machine, facts, stream)
+        yield from self._endless(facts, stream)
+        yield from self._oddities(machine, facts, stream)
+
+    def _gaps(self, machine: ReceiverMachine, stream: Stream) -> Iterator[Finding]:
+        received = stream.received
+        assert received is not None
+        gaps = received.gaps_by_seqno()
+        yield from self.repaired(stream, "UC001", received)
+        recovered = with_part(gaps, Outcome.RECOVERED)
+        slow = [gap for gap in recovered if _took(gap) > SLOW_TICKS * self.interval_ns]
+        if slow:
+            yield self.gap_finding(
+                stream, "UC046", slow, parts_of(slow, Outcome.RECOVERED),
+                "It took up to {slowest} until {count:message} of {sender_member} that "
+                "{count|was|were} known to be missing came.",
+                claim=LIKELY, slowest=shown(max(map(_took, slow))),
+            )  # fmt: skip
+        lost = with_part(gaps, Outcome.UNRECOVERED)
+        if lost:
+            requests = max(gap.requests for gap in lost)
+            yield from self.lost_or_open(stream, "UC002", "UC033", lost, requests)
+        yield from self.missed_by_capture(stream, received, "UC033")
+
+    def _first_lost(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
+        received = stream.received
+        assert received is not None
+        if facts.first_missing is None:
+            return
+        if received.start_known and received.start in received.lost:
+            came, sync = facts.first_missing
+            first = (received.start, received.start + 1)
+            known = received.start == 1 and not facts.acked_before(sync)
+            numbered = known and self.engine.stamps.none_missing(came, sync)
+            yield self.make(
+                stream, "UC003", SHOWN if numbered else LIKELY,
+                "The first message of connection {conn_id} of {sender_member} was lost; "
+                "{receiver_member} had no window and asked for it.",
+                seqnos=[first], mark=came,
+                evidence=[
+                    (came, "a message for which there is no window"),
+                    (sync, "SEND_FIRST_SEQNO"),
+                ],
+                facts={"conn_id": stream.conn_id},
+            )  # fmt: skip
+
+    def _copies(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
+        received = stream.received
+        assert received is not None
+        yield from self._came_though_had(facts, stream, received)
+        resent = received.useful + received.needless_count + received.undecidable
+        if resent >= MANY_COPIES and received.needless_count * 2 > resent:
+            yield self.make(
+                stream, "UC045", LIKELY,
+                "Of {resent:copy} of messages of {sender_member} that came to {receiver_member}, "
+                "{useful} repaired a loss and {needless} {needless|was|were} of what it had.",
+                facts={
+                    "resent": resent,
+                    "useful": received.useful,
+                    "needless": received.needless_count,
+                },
+            )  # fmt: skip
+        yield from self.came_twice(stream, "UC029", received)
+        yield from self.came_late(stream, "UC030", received)
+        yield from self.note(
+            stream, "UC006", facts.acks_not_heard, Certainty.LIKELY,
+            "{sender_member} resent message {last} although {receiver_member} had acknowledged it "
+            "a while before: the ACK was lost on the path, or late.",
+            "a copy of the highest message, after the ACK for it",
+            last=facts.acks_not_heard.ranges.stop() - 1 if facts.acks_not_heard else None,
+        )  # fmt: skip
+        yield from self.note(
+            stream, "UC023", facts.redelivered, SHOWN if facts.rebuilt_shown else LIKELY,
+            "{count:message} of {sender_member} {count|was|were} delivered a second time, by a "
+            "window that was rebuilt.",
+            "delivered again",
+        )  # fmt: skip
+
+    def _came_though_had(
+        self, facts: Facts, stream: Stream, received: Arrivals
+    ) -> Iterator[Finding]:
+        """Proven of what came, in another datagram, long after its own ACK."""
+        (sure, _), (unsure, _) = parted(received.needless, facts.came_acked)
+        copies = received.needless_count - facts.came_acked_count
+        yield from self.note(
+            # an own SEND_FIRST_SEQNO that is not captured may have asked for it
+            stream, "UC005", sure, LIKELY if self.engine.stamps.holes else PLACED,
+            "{copies:copy} of {count:message} of {sender_member} came though {receiver_member} had "
+            "acknowledged {count|it|them}.",
+            "another datagram with a message that was acknowledged before",
+            copies=facts.came_acked_count,
+        )  # fmt: skip
+        yield from self.note(
+            stream, "UC005", unsure, LIKELY,
+            "{copies:copy} of {count:message} of {sender_member} {copies|was|were} sent to "
+            "{receiver_member}, which had them.",
+            "a resent copy of a message that had arrived",
+            copies=max(copies, unsure.ranges.total()),
+        )  # fmt: skip
+
+    def _syncs(self, machine: ReceiverMachine, facts: Facts, stream: Stream) -> Iterator[Finding]:
+        for loss in machine.losses:
+            if loss.stream is not stream:
+                continue
+            yield self.make(
+                stream, "UC015", SHOWN if facts.rebuilt_shown else LIKELY,
+                "{receiver_member} lost its window for connection {conn_id} of {sender_member}, "
+                "of which it had delivered up to {level}: {why}.",
+                mark=loss.before,
+                evidence=[
+                    (loss.before, "the first message that it had no window for"),
+                    (loss.shown, loss.shown_by),
+                ],
+                facts={"conn_id": stream.conn_id, "level": loss.level, "why": loss.why},
+            )  # fmt: skip
+        if not stream.kinds("SEND_FIRST_SEQNO"):
+            return
+        yield from self.times(
+            stream, "UC044", machine.redundant_syncs, Certainty.LIKELY,
+            "{times} SEND_FIRST_SEQNO of {receiver_member} {times|was|were} sent just after the "
+            "first message that {times|it asks|they ask} {sender_member} for had arrived.",
+            "SEND_FIRST_SEQNO",
+        )  # fmt: skip
+        if machine.close_syncs:
+            yield self.storm(
+                stream, machine.close_syncs, machine.close_sync_count, TIMED,
+                machine.would.row(),
+            )  # fmt: skip
+        if machine.unanswered_syncs:
+            yield from self.times(
+                stream, "UC014", machine.unanswered_syncs, Certainty.LIKELY,
+                "{times} SEND_FIRST_SEQNO of {receiver_member} brought no first message before the "
+                "next one: it or the answer was lost, or {sender_member} had nothing "
+                "unacknowledged.",
+                "SEND_FIRST_SEQNO",
+            )  # fmt: skip
+
+    def _endless(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
+        for repeat in facts.after_ack.kept:
+            if repeat.answered:
+                continue
+            yield self.purged(
+                stream, repeat, LIKELY,
+                "{receiver_member} asked {requests:time} for {count:message} of {sender_member} "
+                "that it had acknowledged with an earlier window, and no copy came: the sender has "
+                "purged them.",
+            )  # fmt: skip
+        for repeat in facts.requests.kept:
+            if repeat.answered or repeat.others < OTHERS:
+                continue
+            if repeat.requests >= ENDLESS_REQUESTS:
+                yield self.repeated(
+                    stream, "UC011", repeat, SHOWN,
+                    "{receiver_member} asked {requests:time} for the same {count:message} of "
+                    "{sender_member} and no copy entered its window; whether none was sent or all "
+                    "were lost cannot be told here.",
+                )  # fmt: skip
+
+    def _oddities(
+        self, machine: ReceiverMachine, facts: Facts, stream: Stream
+    ) -> Iterator[Finding]:
+        if facts.closed_without_close is not None:
+            yield self.make(
+                stream, "UC021", Certainty.LIKELY,
+                "{sender_member} began a new connection, and no CLOSE of connection {conn_id} had "
+                "come: it was lost, or sent to no one because {receiver_member} was not in "
+                "{sender_member}'s view.",
+                mark=facts.closed_without_close,
+                evidence=[(facts.closed_without_close, "the new connection")],
+                facts={"conn_id": stream.conn_id},
+            )  # fmt: skip
+        yield from self.dropped_inside(
+            stream, "UC034", facts.inner_loss, facts.shown_dropped_inside(),
+            "arrived, and asked for later",
+        )  # fmt: skip
+        yield from self.note(
+            stream, "UC039", facts.without_window, LIKELY,
+            "{count:message} of {sender_member} came before there was a window and "
+            "{count|was|were} dropped; this release keeps none.",
+            "a message without a window",
+        )  # fmt: skip
+        yield from self.note(
+            stream, "UC039", facts.in_lists, LIKELY,
+            "{count:message} of connection {conn_id} of {sender_member} came in lists while "
+            "{receiver_member} had a window for another connection, and {count|was|were} dropped.",
+            "a list of another connection", conn_id=stream.conn_id,
+        )  # fmt: skip
+        yield from self.note(
+            stream, "UC040", facts.outside_window, Certainty.LIKELY,
+            "{count:message} of {sender_member} {count|was|were} beyond the receive window and "
+            "{count|is|are} dropped.",
+            "above delivered + capacity",
+        )  # fmt: skip
+        yield from self.note(
+            stream, "UC035", facts.early_requests, Certainty.LIKELY,
+            "{receiver_member} asked for {count:message} sooner than two ticks after they were "
+            "seen to be missing.",
+            "the request",
+        )  # fmt: skip
+        if stream.received is not None:
+            yield from self.note(
+                stream, "UC032", stream.received.spurious, LIKELY,
+                "{receiver_member} asked for {count:message} of {sender_member} that it had.",
+                "the request",
+            )  # fmt: skip
+        if facts.late_acks:
+            since, came = max(facts.late_acks, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
+            yield self.make(
+                stream, "UC018", Certainty.LIKELY,
+                "{times:time} {receiver_member} acknowledged messages of {sender_member} later "
+                "than a tick or ack_threshold allows, the longest after {late}.",
+                mark=since, evidence=[(since, "arrived"), (came, "the ACK")],
+                facts={
+                    "times": facts.late_ack_count,
+                    "late": shown(came.at_ns - since.at_ns),
+                },
+                default="xmit_interval_ms",
+            )  # fmt: skip
+        yield from self.times(
+            stream, "UC042", facts.early_acks, Certainty.LIKELY,
+            "{times:ACK} of {receiver_member} to {sender_member} came sooner than the document's "
+            "minimum time of {least} ms after the one before.",
+            "the second ACK", least=self.parameters.value("min_ack_interval_ms"),
+        )  # fmt: skip
+        if machine.oversized and stream.kinds("XMIT_REQ"):
+            mark, size = machine.oversized[0]
+            yield self.make(
+                stream, "UC036", self.given("max_xmit_req_size"),
+                "{receiver_member} asked for {size} seqnos at once, more than max_xmit_req_size.",
+                mark=mark, facts={"size": size},
+            )  # fmt: skip
+        if machine.stopped is not None and stream.outside_membership:
+            yield self.make(
+                stream, "UC027", Certainty.LIKELY,
+                "{count:message} of {sender_member} arrived at {receiver_member}, which sent "
+                "nothing any more: it has died or left. They are not counted as delivered or "
+                "lost.",
+                mark=machine.stopped, facts={"count": stream.outside_membership},
+            )  # fmt: skip
+
+
+def _took(gap: Gap) -> int:
+    """From the moment when a gap showed to the last of its repairs, in ns."""
+    last = gap.parts[Outcome.RECOVERED].last
+    return 0 if last is None else last.at_ns - gap.revealed.at_ns
