@@ -47,7 +47,7 @@ MCAST: Final[tuple[Rule, ...]] = (
         "it (full queue, socket buffer, DISCARD), not on the network.",
         "An xmit-request by the tick rule names a seqno that arrived before, and no ACK or digest "
         "covers it before the copy. Proven if it came well before and before all that told of it: "
-        "what came later was read, and it was not. What was delivered and when cannot be told then.",
+        "what came later was read, and it was not. What was delivered then cannot be told.",
         "Look at the receiver: socket buffer, thread pool, transport queue.",
         "jgroups.md 5.4, 6"),
     warning(
