@@ -67,6 +67,7 @@ class Answered(NamedTuple):
     part: Range
     gap: Gap
     fresh_id: int | None
+    took_ns: int  # to come
 
 
 class Judged:
@@ -112,6 +113,8 @@ class Judged:
         self.undecidable = 0
         self.needless_count = 0
         self.needless = Note()
+        self.came_acked = Note()  # of these: another datagram, well after its own ACK for it
+        self.came_acked_count = 0
         self.reordered = Note()
         self.overtaken = Note()  # of these by IP id, and by more than a capture may exchange
         self.spurious = Note()  # asked for although it had arrived
@@ -137,7 +140,8 @@ class Judged:
 
     def _take(self, event: Event, arrival: Arrival, first: int, stop: int) -> list[Range]:
         """[first, stop) of a message or run came; returns what had not arrived before."""
-        high = self.tracker.known_stop
+        assert event.seqno is not None and event.stop_seqno is not None
+        high, run = self.tracker.known_stop, (event.seqno, event.stop_seqno)
         self._by_design = bool(event.flags & Flag.OOB)
         if first >= high and not self.asked:  # the common case: all of it is new
             new = self.tracker.arrive(first, stop, arrival, BY_SEQNO)
@@ -145,7 +149,7 @@ class Judged:
             new = [
                 part
                 for a, b in pairwise(sorted(self._cuts(first, stop)))
-                for part in self.tracker.arrive(a, b, arrival, BY_SEQNO)
+                for part in self.tracker.arrive(a, b, arrival.of((a, b), run), BY_SEQNO)
             ]
         if new and first >= high and not arrival.repair:
             self._ids.note(arrival)
@@ -157,7 +161,7 @@ class Judged:
 
     def _cuts(self, first: int, stop: int) -> set[int]:
         """Where [first, stop) falls into parts that are judged as a whole."""
-        cuts = {first, stop}
+        cuts = {first, min(first + 1, stop), max(stop - 1, first), stop}
         for part in self.asked.within(first, stop):
             cuts.update(part)
         return cuts
@@ -208,6 +212,11 @@ class Judged:
         """Everything below ``stop`` has been handed to the application."""
         while self._waiting and self._waiting[0][0] <= stop:
             heapq.heappop(self._waiting)[2].delivered = mark
+
+    def delivering(self, delivered: Range, event: Event) -> None:
+        """``delivered`` is handed on as a run comes: its first message, when that came."""
+        if delivered[0] == event.seqno:
+            self._passed(delivered[0] + 1, event.first_mark())
 
     def _network_copy(self, part: Range, mark: Mark) -> None:
         self.network_duplicates += part[1] - part[0]
@@ -355,14 +364,15 @@ class Judged:
         if part.last is None:
             return
         heapq.heappush(self._waiting, (piece[1], next(self._ticket), part))
+        took_ns = part.last.at_ns - gap.revealed.at_ns
         if outcome in (Outcome.RECOVERED, Outcome.EITHER):
-            self.recovery.add(part.last.at_ns - gap.revealed.at_ns, size)  # V10
+            self.recovery.add(took_ns, size)  # V10
         if outcome is Outcome.RECOVERED:
             self.lost.add(*piece)  # V1
             self.useful += size
             assert self._filling is not None
             if self._may_be_late(gap):
-                self._answered.append(Answered(piece, gap, self._filling.fresh_id))
+                self._answered.append(Answered(piece, gap, self._filling.fresh_id, took_ns))
         elif outcome is Outcome.EITHER:
             self.undecidable += size
         elif outcome is Outcome.REORDERED and self._is_overtaken(piece):
@@ -381,25 +391,25 @@ class Judged:
     def _original_came(self, part: Range, event: Event) -> None:
         """A copy of what a resend had filled: was the original only late, after all?"""
         for answered in list(self._answered):
-            (first, stop), gap, _ = answered
+            (first, stop), gap, _, took_ns = answered
             first, stop = max(first, part[0]), min(stop, part[1])
             if (
                 first < stop
                 and Outcome.RECOVERED in gap.parts
                 and self._is_late_original(answered, event)
             ):
-                self._was_late(gap, first, stop)
+                self._was_late(gap, first, stop, took_ns)
 
     def _is_late_original(self, answered: Answered, event: Event) -> bool:
         """It is, if the copy is older than the resend by its IP id; without ids, if the two are
         one more than was asked for, one of them was the original.
         """
-        _, gap, fresh_id = answered
+        gap, fresh_id = answered.gap, answered.fresh_id
         if fresh_id is None or event.fresh_id is None:
             return gap.requests == 1
         return 0 < (fresh_id - event.fresh_id) % 65536 < 32768
 
-    def _was_late(self, gap: Gap, first: int, stop: int) -> None:
+    def _was_late(self, gap: Gap, first: int, stop: int, took_ns: int) -> None:
         taken = gap.parts[Outcome.RECOVERED]
         moved = taken.ranges.remove(first, stop)
         late = gap.parts.setdefault(Outcome.REORDERED, Part())
@@ -408,6 +418,7 @@ class Judged:
             size = piece[1] - piece[0]
             late.ranges.add(*piece)
             self.lost.remove(*piece)
+            self.recovery.remove(took_ns, size)
             self.useful -= size
             self.counts[Outcome.RECOVERED] -= size
             self.counts[Outcome.REORDERED] += size

@@ -39,7 +39,10 @@ class WindowReporter(Reporter):
                 unasked.add(first, stop)
                 ranges.remove(first, stop)
         if ranges:
-            slowest_ns = window.recovery.percentiles()["max"]
+            slowest_ns = max(
+                (ns for gap in _touching(gaps, ranges) if (ns := took(gap)) is not None),
+                default=None,
+            )
             unseen = sum(stop - first for first, stop in parts_of(gaps, Outcome.REPAIRED))
             text = (
                 "{count:message} of {sender_member} {count|was|were} missing at {receiver_member}, "
@@ -223,6 +226,28 @@ class WindowReporter(Reporter):
 
     # -- copies and order ------------------------------------------------------------------------
 
+    def came_though_had(
+        self, stream: Subject, rule: str, window: Judged, claim: Claim
+    ) -> Iterator[Finding]:
+        """Copies of what the receiver had: ``claim`` is of those, in another datagram, that came
+        long after its own ACK."""
+        (sure, _), (unsure, _) = parted(window.needless, window.came_acked)
+        copies = window.needless_count - window.came_acked_count
+        yield from self.note(
+            stream, rule, sure, claim,
+            "{copies:copy} of {count:message} of {sender_member} came though {receiver_member} had "
+            "acknowledged {count|it|them}.",
+            "another datagram with a message that was acknowledged before",
+            copies=window.came_acked_count,
+        )  # fmt: skip
+        yield from self.note(
+            stream, rule, unsure, LIKELY,
+            "{copies:copy} of {count:message} of {sender_member} {copies|was|were} sent to "
+            "{receiver_member}, which had {count|it|them}.",
+            "a resent copy of a message that had arrived",
+            copies=max(copies, unsure.ranges.total()),
+        )  # fmt: skip
+
     def came_twice(self, stream: Subject, rule: str, window: Judged) -> Iterator[Finding]:
         """Network duplicates, at their receiver."""
         yield from self.note(
@@ -333,6 +358,12 @@ class WindowReporter(Reporter):
                 "requests": pending.requests,
             },
         )  # fmt: skip
+
+
+def took(gap: Gap) -> int | None:
+    """From the moment when a gap showed to the last of its repairs, in ns; null without any."""
+    part = gap.parts.get(Outcome.RECOVERED)
+    return None if part is None or part.last is None else part.last.at_ns - gap.revealed.at_ns
 
 
 def longest_of(stalls: Iterable[Stall]) -> Stall:

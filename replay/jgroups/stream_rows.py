@@ -109,8 +109,9 @@ def received(row: dict[str, Any], window: Judged) -> None:
             "needless": window.needless_count,
             "undecidable": window.undecidable,
         },
-        "recovery_ns": window.recovery.percentiles(),
     }
+    if row["recovered"] or row["recovered_or_late"]:
+        row["recovery_ns"] = window.recovery.percentiles()
     if window.unasked_long:
         row["delivered"] = None
         row["unknown"]["delivered"] = _MAY_HAVE_COME

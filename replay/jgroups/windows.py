@@ -80,6 +80,10 @@ class Window:
         """Delivered or stored."""
         return seqno <= self.low or seqno in self._beyond
 
+    def waiting(self) -> int:
+        """How many messages are stored and not deliverable yet."""
+        return self._beyond.total()
+
     def drop(self, first: int, stop: int) -> None:
         """[first, stop), not delivered yet, is not there after all."""
         self._beyond.remove(first, stop)

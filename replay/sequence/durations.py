@@ -47,6 +47,15 @@ class Durations:
                 place = self._place(value)
                 self._values[place] = self._values.get(place, 0) + count
 
+    def remove(self, duration_ns: int, weight: int = 1) -> None:
+        """Take back what was counted."""
+        place = self._place(duration_ns) if self.rounded else duration_ns
+        left = self._values.get(place, 0) - weight
+        if left > 0:
+            self._values[place] = left
+        else:
+            self._values.pop(place, None)
+
     def add_many(self, durations_ns: Any) -> None:
         """Count an array of durations."""
         values, counts = numpy.unique(durations_ns, return_counts=True)

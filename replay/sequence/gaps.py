@@ -60,6 +60,14 @@ class Arrival(NamedTuple):
     fresh_id: int | None  # IP id of the first datagram
     last_fresh_id: int | None
 
+    def of(self, part: Range, run: Range) -> "Arrival":
+        """Of a part of the run that it brought: only the first and the last message have times."""
+        if part[1] - run[0] == 1:
+            return self._replace(last=self.first, last_fresh_id=self.fresh_id)
+        if run[1] - part[0] == 1:
+            return self._replace(first=self.last, fresh_id=self.last_fresh_id)
+        return self
+
 
 class Outcome(StrEnum):
     """How seqnos of a gap ended (replay/README.md 5)."""

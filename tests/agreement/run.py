@@ -1,9 +1,10 @@
 """One audit job over all captures of all scenarios, compared with their truth."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
@@ -25,6 +26,8 @@ class Agreement:
     rows: list[Row] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)  # scenario -> why
     scenarios: int = 0
+    #: of JGroups: scenario, where it was captured, finding
+    findings: list[tuple[Scenario, str, Mapping[str, Any]]] = field(default_factory=list)
 
     def count(self, verdict: str) -> int:
         return sum(row.verdict == verdict for row in self.rows)
@@ -92,6 +95,11 @@ def agree(
         if statements.placed(report, [part.capture for part in audited.reports.values()]):
             agreement.rows += compare(audited)
             agreement.rows += findings_jgroups.finding_rows(audited, more=hints.more)
+    agreement.findings = [
+        (*places[found["capture"]], found)
+        for found in report["findings"]
+        if found["capture"] is not None
+    ]
     for number, (scenario, vantage) in enumerate(places):
         name, at = scenario.name, scenario.address(vantage) or "between"
         agreement.rows += statements.rows(name, vantage, report, number, more=hints.more)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from seqaudit.replay.stages.systems import RULES
+from tests.agreement import floor_jgroups
 from tests.agreement.report import to_ranges
 from tests.agreement.rows import Row
 
@@ -44,16 +45,7 @@ COUNTING: Final = frozenset(
     for number in numbers
 )
 #: Rules that no capture of one place proves: what another did, or why nothing came.
-NEVER_PROVEN: Final = frozenset(
-    f"{family}{number:03}"
-    for family, numbers in {
-        "MC": (5, 7, 8),
-        "UC": (6, 14, 17, 19, 21, 25, 27, 34, 44),
-        "ZN": (7, 15),
-        "RA": (16,),
-    }.items()
-    for number in numbers
-)
+NEVER_PROVEN: Final = floor_jgroups.NEVER.keys() | {"ZN007", "ZN015", "RA016"}
 #: Rules that only the other end proves: at this one they are likely at most.
 NOT_HERE: Final = {"UC003": "sender"}
 

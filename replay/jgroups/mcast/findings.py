@@ -8,7 +8,7 @@ from seqaudit.replay.contract.parameters import DEFAULT
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.contract.results import GAP, STREAM, VIEW, Result
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER
-from seqaudit.replay.contract.worth import LIKELY, SHOWN
+from seqaudit.replay.contract.worth import LIKELY, PLACED, SHOWN
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE
 from seqaudit.replay.jgroups.findings import WindowReporter, longest_of, with_part
@@ -153,13 +153,7 @@ class _Reporter(WindowReporter):
             stream, "MC005", receiver.inner_loss, receiver.inner_loss_shown,
             "a copy answers a request for a message that had arrived before",
         )  # fmt: skip
-        yield from self.note(
-            stream, "MC004", receiver.needless, LIKELY,
-            "{copies:copy} of {count:message} of {sender_member} were sent to "
-            "{receiver_member}, which had them.",
-            "a resent copy of a message that had arrived",
-            copies=receiver.needless_count,
-        )  # fmt: skip
+        yield from self.came_though_had(stream, "MC004", receiver, PLACED)
         yield from self.came_twice(stream, "MC010", receiver)
         yield from self.came_late(stream, "MC011", receiver)
         yield from self.note(

@@ -26,7 +26,7 @@ from typing import Final, NamedTuple
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Answered, Judged
-from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, Beginning, Elapsed
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, Beginning, Elapsed, sent_later
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.gaps import (
     BY_HIGHEST,
@@ -108,6 +108,9 @@ class ReceiverModel(Judged):
         self.lacked_highest = Note()  # asked for as soon as HIGHEST_SEQNO named it
         self._highest_at: Mark | None = None
         self.own_level = low if known else 0
+        self._level_at: Mark | None = None  # when it said so
+        self._last_id: int | None = None  # the newest of the datagrams so far
+        self._id_at_level: int | None = None  # and before it said so
         self.ended: tuple[Mark, str] | None = None
         self.skipped = RangeSet()  # by a merge digest
         self._interval_given = interval_given
@@ -149,6 +152,9 @@ class ReceiverModel(Judged):
 
     def _accept(self, event: Event, first: int, stop: int, arrival: Arrival) -> None:
         """[first, stop) fits into the window: duplicates and new messages."""
+        last_id = None if arrival.repair else arrival.last_fresh_id  # a repair counts by itself
+        if last_id and (self._last_id is None or sent_later(last_id, self._last_id)):
+            self._last_id = last_id
         if first >= self.tracker.known_stop:
             self._in_order.add(first, stop)
         new = self._take(event, arrival, first, stop)
@@ -215,7 +221,7 @@ class ReceiverModel(Judged):
         self._see_time(mark)
         if seqno <= self.own_level:
             return
-        self.own_level = seqno
+        self.own_level, self._level_at, self._id_at_level = seqno, mark, self._last_id
         self._threshold_at = None
         stop = seqno + 1
         for pending in (self._asked_had, self._asked_had_highest):
@@ -255,7 +261,7 @@ class ReceiverModel(Judged):
         self.window = Window(low, self.window.capacity, document=self.window.document)
         self.ended = None
         self.highest_told = None
-        self.own_level = low
+        self.own_level, self._level_at = low, None
         self._asked_had, self._asked_had_highest = RangeSet(), RangeSet()
         self._in_order, self._asked_late = RangeSet(), RangeSet()
         self._out_of_band = RangeSet()
@@ -313,6 +319,20 @@ class ReceiverModel(Judged):
             self.needless_count += size - in_doubt
             if size > in_doubt:
                 self.needless.add(*part, mark)
+                self._though_acked(part, event)
+
+    def _though_acked(self, part: Range, event: Event) -> None:
+        """Came in another datagram, well after this member's ACK for it."""
+        since, mark = self._level_at, event.first_mark()
+        if (
+            since is not None
+            and not event.arrival().repair  # its IP ids are of another count
+            and part[1] - 1 <= self.own_level
+            and sent_later(event.fresh_id, self._id_at_level)
+            and self._elapsed.at_least(since, mark, trusted_ns=QUIET_NS) > HORIZON_NS
+        ):
+            self.came_acked.add(*part, mark)
+            self.came_acked_count += part[1] - part[0]
 
     def _is_late_original(self, answered: Answered, event: Event) -> bool:
         """Two copies for one request of the only member that can ask: the first was no answer."""
@@ -399,6 +419,7 @@ class ReceiverModel(Judged):
                     self._out_of_band.add(*part)
         accepted = self.window.accept(first, stop)
         if accepted.delivered is not None:
+            self.delivering(accepted.delivered, event)
             self._hand_on(accepted.delivered, mark)
 
     def _see_time(self, mark: Mark) -> None:

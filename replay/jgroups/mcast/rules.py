@@ -36,8 +36,9 @@ MCAST: Final[tuple[Rule, ...]] = (
         "MC004", "needless-retransmission",
         "Messages were sent again to a member that had them.",
         "At the receiver: a copy, in a datagram of its own, of a seqno that is delivered or "
-        "stored. At the sender: a copy although all who asked had acknowledged it. Likely: another "
-        "datagram of it, or a request, may not be in the capture.",
+        "stored; proven if, newer by its IP id, it came well after this member's own ACK. At the "
+        "sender: a copy although all who asked had acknowledged it. Else likely: another datagram "
+        "of it, or a request, may not be in the capture.",
         "With use_mcast_xmit every member gets the repairs of one; use unicast repairs if only "
         "some members lose messages.",
         "jgroups.md 6"),

@@ -264,6 +264,7 @@ class UnicastEngine:
     def _sync_for(self, pair: Pair, stream: Stream, event: Event) -> None:
         stream.saw(event)
         self._passed(stream, event)
+        stream.syncs.add(event.first_mark())
         if pair.receiving is not None:
             pair.receiving.own_sync(event, stream)
         elif pair.sending is not None:

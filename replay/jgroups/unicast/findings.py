@@ -25,7 +25,6 @@ from seqaudit.replay.jgroups.unicast.summary import (
     stream_row,
 )
 from seqaudit.replay.jgroups.unicast.tables import CODE
-from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import RangeSet
 
 MANY_ACKS: Final = 50
@@ -100,7 +99,7 @@ class _Reporter(ReceiverFindings, SenderFindings):
     def _connection(self, pair: Pair, stream: Stream) -> Iterator[Finding]:
         syncs = stream.kinds("SEND_FIRST_SEQNO")
         if syncs:
-            marks = self._sync_marks(pair, stream)
+            marks = stream.syncs.marks
             text = (
                 "{receiver_member} had no window for messages of {sender_member} and sent {times} "
                 "SEND_FIRST_SEQNO"
@@ -162,13 +161,6 @@ class _Reporter(ReceiverFindings, SenderFindings):
                         latest = place, stream
         return self._earlier
 
-    def _sync_marks(self, pair: Pair, stream: Stream) -> list[Mark]:
-        if pair.receiving is not None:
-            return pair.receiving.syncs.marks
-        if pair.sending is not None:
-            return pair.sending.facts_of(stream).syncs.marks
-        return [stream.first] if stream.first is not None else []
-
     # -- judged rules ------------------------------------------------------------------------------
 
     def _judged(self) -> Iterator[Result]:
@@ -206,7 +198,7 @@ class _Reporter(ReceiverFindings, SenderFindings):
 
 _AT_RECEIVER: Final = frozenset(
     {"UC001", "UC002", "UC006", "UC018", "UC021", "UC023", "UC032", "UC033", "UC034", "UC035",
-     "UC036", "UC039", "UC040", "UC042", "UC045", "UC046"}
+     "UC036", "UC039", "UC040", "UC042", "UC045", "UC046", "UC047"}
 )  # fmt: skip
 _AT_SENDER: Final = frozenset(
     {"UC004", "UC007", "UC008", "UC009", "UC016", "UC017", "UC019", "UC024", "UC025", "UC026",

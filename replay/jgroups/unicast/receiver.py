@@ -29,7 +29,7 @@ What is read is replayed by the rows of 4.4:
     own XMIT_REQ                B15 B16 B17 B18 B19, U6, P6     own_request
     own SEND_FIRST_SEQNO        B20, S3 U17                     own_sync
     CLOSE                       B21 B22, U13                    _read
-    idle, views, lost windows   B23 B24 B25, P1 P5              _lose_window, view, _hand_on
+    idle, views, lost windows   B23 B24 B25, P1 P5, S11         _lose_window, view, _hand_on
     started late                P3                              _adopt
 """
 
@@ -111,6 +111,10 @@ class ReceiverMachine(Replayed):
         received = stream.received
         assert received is not None
         facts = self.facts_of(stream)
+        view = self._view_without
+        if view is not None and event.at_ns - view.at_ns > self._timing.tick_ns:
+            facts.after_view.add(event.seqno, event.stop_seqno, event.first_mark())
+            facts.after_view_of = view
         if event.flags & Flag.FIRST:
             if event.seqno < received.start and self._last_sync is not None:
                 start = received.start
@@ -532,6 +536,7 @@ class ReceiverMachine(Replayed):
                 self._hand_on(entry, part, event.last_mark())
                 entry.out_of_band.add(*part)
         if done.delivered is not None:
+            received.delivering(done.delivered, event)
             self._deliver(entry, done.delivered, event.last_mark())
         stream.highest_acked = entry.window.low
         stream.highest_sent = entry.window.high

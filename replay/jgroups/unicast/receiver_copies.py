@@ -4,6 +4,7 @@ from typing import Final
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, Elapsed, sent_later
 from seqaudit.replay.jgroups.unicast.receiver_facts import Entry, Facts, Timing
 from seqaudit.replay.jgroups.unicast.streams import Stream
@@ -69,12 +70,12 @@ class Replayed:
             received.copy(part, event, needed=False)
             if event.flags & Flag.NETWORK_DUPLICATE:
                 continue
-            self._though_acked(facts, part, event)
+            self._though_acked(received, facts, part, event)
             if self._acked_long_before(facts, part, mark):
                 facts.acks_not_heard.add(*part, mark)
         self._rebuilt(event, stream, stored)
 
-    def _though_acked(self, facts: Facts, part: Range, event: Event) -> None:
+    def _though_acked(self, received: Arrivals, facts: Facts, part: Range, event: Event) -> None:
         """Came in another datagram, well after this window's ACK for it."""
         entry, since, mark = self.entry, facts.acked_since, event.first_mark()
         assert entry is not None
@@ -87,8 +88,8 @@ class Replayed:
             and entry.opened.frame < since.frame
             and not (self._last_sync is not None and self._last_sync.frame > since.frame)
         ):
-            facts.came_acked.add(*part, mark)
-            facts.came_acked_count += part[1] - part[0]
+            received.came_acked.add(*part, mark)
+            received.came_acked_count += part[1] - part[0]
 
     def _rebuilt(self, event: Event, stream: Stream, stored: list[Range]) -> None:
         """Copies that the rebuilt window did not have are useful."""

@@ -1,14 +1,17 @@
 """What the replay of a receive entry keeps: its times, the entry, and what was noticed of it."""
 
 from collections import deque
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
-from seqaudit.replay.jgroups.repeats import Repeats
+from seqaudit.replay.jgroups.repeats import Repeat, Repeats
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.notes import Note, Times
 from seqaudit.replay.sequence.ranges import RangeSet
+
+#: Requests of the same that ticks make, beside one that was under way when the window was lost.
+LEAST_REPEATS: Final = 3
 
 
 class Timing(NamedTuple):
@@ -71,8 +74,6 @@ class Facts:
         self.rebuilt_shown = False  # it asked for, or fell back below, what it had acknowledged
         self.last_id: int | None = None  # of the datagrams so far
         self.id_at_ack: int | None = None  # and before the highest ACK
-        self.came_acked = Note()  # another datagram, well after the ACK and no new window since
-        self.came_acked_count = 0
         self.acked_since: Mark | None = None  # when that level was acknowledged first
         self.last_ack: Mark | None = None
         self.early_acks = Times()
@@ -91,6 +92,8 @@ class Facts:
         self.early_requests = Note()
         self.late_acks: list[tuple[Mark, Mark]] = []  # arrival, ACK
         self.late_ack_count = 0
+        self.after_view = Note()  # came well after a view without their sender
+        self.after_view_of: Mark | None = None  # that view
         self.acks_not_heard = Note()  # resent although acknowledged long before
         self.requests = Repeats()
         self.after_ack = Repeats()  # requests for what this member had acknowledged
@@ -100,6 +103,12 @@ class Facts:
     def acked_before(self, mark: Mark) -> bool:
         """Had this member acknowledged any message before?"""
         return self.first_ack is not None and self.first_ack.frame < mark.frame
+
+    def shown_purged(self, repeat: Repeat) -> bool:
+        """Do ticks' requests, for this connection, ask again for what it had acknowledged?"""
+        named = self.named
+        again = repeat.requests >= LEAST_REPEATS and self.rebuilt_shown
+        return again and named is not None and named.frame > repeat.last.frame
 
     def shown_dropped_inside(self) -> Note:
         """Of ``inner_loss`` what requests for this connection show: they name none, so it has to

@@ -4,22 +4,21 @@ from collections.abc import Iterator
 from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding
-from seqaudit.replay.contract.reporter import parts_of
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.contract.worth import (
     LIKELY,
     PLACED,
     SHOWN,
     TIMED,
 )
-from seqaudit.replay.jgroups.arrivals import Arrivals
-from seqaudit.replay.jgroups.findings import parted, with_part
+from seqaudit.replay.jgroups.findings import took, with_part
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine
 from seqaudit.replay.jgroups.unicast.receiver_facts import Facts
 from seqaudit.replay.jgroups.unicast.reporter import UnicastReporter
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.sequence.durations import shown
-from seqaudit.replay.sequence.gaps import Gap, Outcome
+from seqaudit.replay.sequence.gaps import Outcome
 
 #: Copies that are worth an average (UC045).
 MANY_COPIES: Final = 10
@@ -40,7 +39,7 @@ class ReceiverFindings(UnicastReporter):
             yield from self._first_lost(facts, stream)
             yield from self._copies(facts, stream)
         yield from self._syncs(machine, facts, stream)
-        yield from self._endless(facts, stream)
+        yield from self._endless(machine, facts, stream)
         yield from self._oddities(machine, facts, stream)
 
     def _gaps(self, machine: ReceiverMachine, stream: Stream) -> Iterator[Finding]:
@@ -49,13 +48,13 @@ class ReceiverFindings(UnicastReporter):
         gaps = received.gaps_by_seqno()
         yield from self.repaired(stream, "UC001", received)
         recovered = with_part(gaps, Outcome.RECOVERED)
-        slow = [gap for gap in recovered if _took(gap) > SLOW_TICKS * self.interval_ns]
+        slow = [gap for gap in recovered if (took(gap) or 0) > SLOW_TICKS * self.interval_ns]
         if slow:
             yield self.gap_finding(
                 stream, "UC046", slow, parts_of(slow, Outcome.RECOVERED),
                 "It took up to {slowest} until {count:message} of {sender_member} that "
                 "{count|was|were} known to be missing came.",
-                claim=LIKELY, slowest=shown(max(map(_took, slow))),
+                claim=LIKELY, slowest=shown(max(took(gap) or 0 for gap in slow)),
             )  # fmt: skip
         lost = with_part(gaps, Outcome.UNRECOVERED)
         if lost:
@@ -88,7 +87,9 @@ class ReceiverFindings(UnicastReporter):
     def _copies(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
         received = stream.received
         assert received is not None
-        yield from self._came_though_had(facts, stream, received)
+        # an own SEND_FIRST_SEQNO that is not captured may have asked for it
+        claim = LIKELY if self.engine.stamps.holes else PLACED
+        yield from self.came_though_had(stream, "UC005", received, claim)
         resent = received.useful + received.needless_count + received.undecidable
         if resent >= MANY_COPIES and received.needless_count * 2 > resent:
             yield self.make(
@@ -115,28 +116,6 @@ class ReceiverFindings(UnicastReporter):
             "{count:message} of {sender_member} {count|was|were} delivered a second time, by a "
             "window that was rebuilt.",
             "delivered again",
-        )  # fmt: skip
-
-    def _came_though_had(
-        self, facts: Facts, stream: Stream, received: Arrivals
-    ) -> Iterator[Finding]:
-        """Proven of what came, in another datagram, long after its own ACK."""
-        (sure, _), (unsure, _) = parted(received.needless, facts.came_acked)
-        copies = received.needless_count - facts.came_acked_count
-        yield from self.note(
-            # an own SEND_FIRST_SEQNO that is not captured may have asked for it
-            stream, "UC005", sure, LIKELY if self.engine.stamps.holes else PLACED,
-            "{copies:copy} of {count:message} of {sender_member} came though {receiver_member} had "
-            "acknowledged {count|it|them}.",
-            "another datagram with a message that was acknowledged before",
-            copies=facts.came_acked_count,
-        )  # fmt: skip
-        yield from self.note(
-            stream, "UC005", unsure, LIKELY,
-            "{copies:copy} of {count:message} of {sender_member} {copies|was|were} sent to "
-            "{receiver_member}, which had them.",
-            "a resent copy of a message that had arrived",
-            copies=max(copies, unsure.ranges.total()),
         )  # fmt: skip
 
     def _syncs(self, machine: ReceiverMachine, facts: Facts, stream: Stream) -> Iterator[Finding]:
@@ -176,15 +155,18 @@ class ReceiverFindings(UnicastReporter):
                 "SEND_FIRST_SEQNO",
             )  # fmt: skip
 
-    def _endless(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
+    def _endless(self, machine: ReceiverMachine, facts: Facts, stream: Stream) -> Iterator[Finding]:
+        entry = machine.entry
+        behind = entry.window.waiting() if entry is not None and entry.stream is stream else 0
         for repeat in facts.after_ack.kept:
             if repeat.answered:
                 continue
             yield self.purged(
-                stream, repeat, LIKELY,
+                stream, repeat, SHOWN if facts.shown_purged(repeat) else LIKELY,
                 "{receiver_member} asked {requests:time} for {count:message} of {sender_member} "
-                "that it had acknowledged with an earlier window, and no copy came: the sender has "
-                "purged them.",
+                "that it had acknowledged with an earlier window, and no copy entered the new one: "
+                "in all likelihood the sender has purged {count|it|them}",
+                behind,
             )  # fmt: skip
         for repeat in facts.requests.kept:
             if repeat.answered or repeat.others < OTHERS:
@@ -194,7 +176,8 @@ class ReceiverFindings(UnicastReporter):
                     stream, "UC011", repeat, SHOWN,
                     "{receiver_member} asked {requests:time} for the same {count:message} of "
                     "{sender_member} and no copy entered its window; whether none was sent or all "
-                    "were lost cannot be told here.",
+                    "were lost cannot be told here",
+                    behind,
                 )  # fmt: skip
 
     def _oddities(
@@ -209,6 +192,17 @@ class ReceiverFindings(UnicastReporter):
                 mark=facts.closed_without_close,
                 evidence=[(facts.closed_without_close, "the new connection")],
                 facts={"conn_id": stream.conn_id},
+            )  # fmt: skip
+        if facts.after_view and facts.after_view_of is not None:
+            view = facts.after_view_of
+            yield self.make(
+                stream, "UC047", LIKELY,
+                "{receiver_member} installed a view without {sender_member}, which went on sending "
+                "to it ({count:message}): {sender_member} has another view, in which both are.",
+                seqnos=listed(facts.after_view.ranges), mark=view,
+                evidence=[(view, "a view without the sender")]
+                + [(mark, "still sent") for mark in facts.after_view.marks[:MAX_EVIDENCE]],
+                facts={"count": facts.after_view.ranges.total()},
             )  # fmt: skip
         yield from self.dropped_inside(
             stream, "UC034", facts.inner_loss, facts.shown_dropped_inside(),
@@ -278,9 +272,3 @@ class ReceiverFindings(UnicastReporter):
                 "lost.",
                 mark=machine.stopped, facts={"count": stream.outside_membership},
             )  # fmt: skip
-
-
-def _took(gap: Gap) -> int:
-    """From the moment when a gap showed to the last of its repairs, in ns."""
-    last = gap.parts[Outcome.RECOVERED].last
-    return 0 if last is None else last.at_ns - gap.revealed.at_ns

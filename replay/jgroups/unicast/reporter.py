@@ -79,17 +79,31 @@ class UnicastReporter(WindowReporter):
             "origin": self.parameters.origin("sync_min_interval_ms"),
         }
 
-    def purged(self, stream: Stream, repeat: Repeat, claim: Claim, text: str) -> Finding:
-        return self.repeated(stream, "UC010", repeat, claim, text)
+    def purged(
+        self, stream: Stream, repeat: Repeat, claim: Claim, text: str, behind: int
+    ) -> Finding:
+        """Asked for in vain, as its sender does not have it any more."""
+        return self.repeated(stream, "UC010", repeat, claim, text, behind)
 
     def repeated(
-        self, stream: Stream, rule: str, repeat: Repeat, claim: Claim, text: str
+        self, stream: Stream, rule: str, repeat: Repeat, claim: Claim, text: str, behind: int
     ) -> Finding:
+        """Asked for again and again.
+
+        Args:
+            behind: how many messages wait for these.
+        """
+        if behind:
+            text += "; {behind:message} behind {count|it|them} cannot be delivered in order"
         return self.make(
-            stream, rule, claim, text,
+            stream, rule, claim, text + ".",
             seqnos=listed(repeat.ranges), mark=repeat.first,
             evidence=[(repeat.first, "the first request"), (repeat.last, "the last request")],
-            facts={"count": repeat.ranges.total(), "requests": repeat.requests},
+            facts={
+                "count": repeat.ranges.total(),
+                "requests": repeat.requests,
+                "behind": behind,
+            },
         )  # fmt: skip
 
 

@@ -63,7 +63,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "jgroups.md 6 \"spurious caused by lost/late ACK\""),
     info(
         "UC007", "acks-out-of-order",
-        "ACKs arrived out of order, by their timestamps; the sender rightly ignores them.",
+        "ACKs or SEND_FIRST_SEQNO arrived out of order, by their timestamps; the sender rightly "
+        "ignores them.",
         "At the sender: int32(timestamp - last accepted) <= 0; proven beyond the 20 ms within "
         "which a capturing machine may exchange two frames.",
         "Look for reordering on the path.",
@@ -89,8 +90,9 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "The sender has purged messages that the receiver still asks for; they are lost "
         "(JGRP-1873, JGRP-1875).",
         "At the sender: two or more requests in a row for what an accepted ACK covers, with no "
-        "copy. At the receiver: the same, after it had acknowledged them with an earlier window of "
-        "the connection.",
+        "copy (likely). At the receiver: the same, after it had acknowledged them with an earlier "
+        "window of the connection; proven, three requests on, are the requests, and that no copy "
+        "entered the new window.",
         "Use a release from 3.5.1 on.",
         "jgroups.md 6 \"purge before delivery\"; UNICAST3-SYNC document, \"Issue\""),
     error(
@@ -351,4 +353,13 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "a gap is asked for within two.",
         "See whether requests or answers are lost, or the sender is slow.",
         "jgroups.md 4.4, 6 \"slow recovery\""),
+    warning(
+        "UC047", "views-disagree",
+        "A member removed another from its view, and not the other way round: the other goes on "
+        "sending to it (an asymmetric split).",
+        "At the receiver: a view without the sender is installed, and its messages come more than "
+        "a tick later. Likely: a view that brings it back may not be in the capture.",
+        "Look for a path that is cut in one direction, and for UC015 when it heals: the window is "
+        "closed at one end only.",
+        "UNICAST3-SYNC document, \"Issue\""),
 )  # fmt: skip

@@ -13,7 +13,7 @@ copy it sends is explained by the first row that fits, or is a finding:
     event                       rows                            here
     DATA goes out               A1 A2 A3 A4, U1 U11 U12         sent
     ACK comes                   A5 A6 A7 A8, U2 S4 S7 S8 S9     ack
-    SEND_FIRST_SEQNO comes      A9 A10 A11, U18 S5 S6           sync
+    SEND_FIRST_SEQNO comes      A9 A10 A11, U18 S5 S6 S10       sync, _answers_too
     XMIT_REQ comes              A12 A13 A14, U7                 request
     resends at ticks            A15 A16, U4 U5 U9 U10           _highest_resent, _check_time
     idle, CLOSE goes out        A17 A18, U19 U20                _expire, close, Stream.idle_since
@@ -35,7 +35,7 @@ from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, Elapsed, sent
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
-from seqaudit.replay.jgroups.unicast.tables import BEFORE_SYNC, newer
+from seqaudit.replay.jgroups.unicast.tables import BEFORE_SYNC, DOCUMENT, newer
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ip_ids import ID_SPAN_NS
 from seqaudit.replay.sequence.notes import Note, Times
@@ -116,6 +116,7 @@ class SendEntry:
         self.syncs: deque[tuple[Mark, int]] = deque(maxlen=MAX_ASKED)  # not answered: when, acked+1
         self.stale: Stale | None = None
         self.answered: int | None = None  # the last answer to a SEND_FIRST_SEQNO
+        self.synced: Mark | None = None  # a SEND_FIRST_SEQNO that the highest message answers too
 
     def captured_again(self, event: Event) -> bool:
         """Was the datagram captured before? No own one is older than one that was sent before."""
@@ -146,6 +147,7 @@ class SenderFacts:
         self.not_answered = Note()
         self.syncs = Times()
         self.syncs_ignored = Times()
+        self.syncs_stale = Times()  # of these: by their timestamps
         self.syncs_empty = Times()
         self.syncs_after_ack = Times()  # the peer had acknowledged messages before
         self.syncs_first = Times()  # nothing had been acknowledged: the first message is missing
@@ -183,6 +185,7 @@ class SenderMachine:
         self.silence_ns = tick_ns * 24 // 10 + 50_000_000  # longer than any two ticks
         self._sync_ns = sync_ns
         self._timestamps = timestamps and rules != BEFORE_SYNC
+        self._highest_too = rules == DOCUMENT  # the highest message answers as well (S10)
         self._capacity = capacity
         self._unicast4 = unicast4
         self._proof_ns = proof_ns
@@ -325,6 +328,8 @@ class SenderMachine:
             return
         if self._out_of_order(entry, event):  # A9
             facts.syncs_ignored.add(mark)
+            if not again:
+                facts.syncs_stale.add(mark)
             return
         if event.stamp is not None:
             entry.last_stamp, entry.stamped = event.stamp, mark
@@ -338,6 +343,7 @@ class SenderMachine:
             facts.syncs_empty.add(mark)  # A11
         else:
             entry.syncs.append((mark, entry.acked + 1))
+            entry.synced = mark if self._highest_too else None
 
     def request(self, event: Event, stream: Stream) -> None:
         """XMIT_REQ arrives (A12 to A14)."""
@@ -465,7 +471,9 @@ class SenderMachine:
         while entry.asked and not entry.asked[0][1]:
             entry.asked.popleft()
         for first, stop in rest:
-            if stop - first == 1 and first == entry.sent:
+            if stop - first == 1 and first == entry.sent and self._answers_too(entry, mark):
+                stream.resent(SYNC_ANSWER, 1)
+            elif stop - first == 1 and first == entry.sent:
                 self._highest_resent(entry, facts, mark)
                 stream.resent(HIGHEST_SENT, 1)
             else:
@@ -488,6 +496,11 @@ class SenderMachine:
         elif part[0] not in right and len(facts.wrong_answers) < MAX_LISTED:
             facts.wrong_answers.append((mark, part[0], entry.acked + 1))
         return True
+
+    def _answers_too(self, entry: SendEntry, mark: Mark) -> bool:
+        """Is the highest message sent in answer to a SEND_FIRST_SEQNO, beside the lowest (S10)?"""
+        synced, entry.synced = entry.synced, None
+        return synced is not None and mark.at_ns - synced.at_ns <= RACE_NS
 
     def _highest_resent(self, entry: SendEntry, facts: SenderFacts, mark: Mark) -> None:
         if entry.acked >= entry.sent:

@@ -14,7 +14,7 @@ from seqaudit.replay.contract.worth import (
     absence,
 )
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE
-from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
+from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS, Repeat
 from seqaudit.replay.jgroups.unicast.engine import Pair
 from seqaudit.replay.jgroups.unicast.reporter import UnicastReporter
 from seqaudit.replay.jgroups.unicast.sender import SenderFacts, SenderMachine, Tail
@@ -41,7 +41,8 @@ class SenderFindings(UnicastReporter):
             yield self.purged(
                 stream, repeat, LIKELY,
                 "{receiver_member} asked {requests:time} for {count:message} of {sender_member} "
-                "that had been acknowledged and purged; none was sent again.",
+                "that had been acknowledged and purged; none was sent again",
+                self._behind(machine, stream, repeat),
             )  # fmt: skip
         for repeats in (facts.purged, facts.unanswered):
             for repeat in repeats.kept:
@@ -49,11 +50,20 @@ class SenderFindings(UnicastReporter):
                     yield self.repeated(
                         stream, "UC011", repeat, SHOWN,
                         "{receiver_member} asked {requests:time} for the same {count:message} of "
-                        "{sender_member} and no copy entered its window; none was seen to be sent.",
+                        "{sender_member} and no copy entered its window; none was seen to be sent",
+                        self._behind(machine, stream, repeat),
                     )  # fmt: skip
         yield from self._sync_answers(facts, stream)
         yield from self._unacked(machine, facts, stream)
         yield from self._sender_oddities(facts, stream)
+
+    @staticmethod
+    def _behind(machine: SenderMachine, stream: Stream, repeat: Repeat) -> int:
+        """How many messages have been sent after those that are asked for in vain."""
+        entry = machine.entry
+        if entry is None or entry.stream is not stream:
+            return 0
+        return max(entry.sent + 1 - repeat.ranges.stop(), 0)
 
     def _tails(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:
         tails = [
@@ -111,6 +121,12 @@ class SenderFindings(UnicastReporter):
                 ],
                 facts={"times": facts.ignored_count},
             )  # fmt: skip
+        yield from self.times(
+            stream, "UC007", facts.syncs_stale, LIKELY,
+            "{times} SEND_FIRST_SEQNO of {receiver_member} came with a timestamp that is not above "
+            "that of an earlier message and {times|is|are} ignored.",
+            "SEND_FIRST_SEQNO",
+        )  # fmt: skip
         stale = [ack for ack in facts.ignored if ack.seqno > ack.acked]
         if stale and not facts.stale_honoured:
             proven = bool(facts.stale_rightly)

@@ -11,6 +11,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.stream import Counted
 from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.notes import Times
 from seqaudit.replay.sequence.ranges import Range, total
 
 MAX_STATES: Final = 1_000
@@ -30,6 +31,7 @@ class Stream(Counted):
         resends: copies by why they were sent, where the sender was replayed.
         highest_acked: level that counts at the replayed end.
         first_message: its first message came, as one.
+        syncs: SEND_FIRST_SEQNO that passed here.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Stream(Counted):
         self.highest_acked: int | None = None
         self.highest_sent: int | None = None
         self.first_message = False
+        self.syncs = Times()
 
     def count(self, event: Event) -> list[Range]:
         """Count a message or run; returns the seqnos that were never captured before."""

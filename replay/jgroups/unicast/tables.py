@@ -21,7 +21,8 @@ Where they differ (jgroups.md 4.5):
     SEND_FIRST_SEQNO         at once, throttled    at once, throttled    a flag, sent by the
                              in all cases (B20)    only with an entry    task (U17)
                                                    (S3)
-    answer to it             acked+1 (A10)         lowest (S6)           first message (U18)
+    answer to it             acked+1 (A10)         lowest (S6) and       first message (U18)
+                                                   highest (S10)
     stale ACK                dropped (A7)          dropped (S7)          honoured (U2)
     ACK                      at the tick or the    end of a message or batch, a minimum
                              threshold (B13)       time apart (U2, U3)
@@ -70,6 +71,9 @@ _TABLE: Final = (
     Row("unicast U19", "idle for conn-expiry-timeout: CLOSING", _UNICAST3),
     Row("unicast U20", "CLOSING for conn-close-timeout: removed; the sender sends CLOSE",
         _UNICAST3),
+    Row("unicast U21", "UNICAST and UNICAST2 would have sent more: all gaps at every scan",
+        _UNICAST3,
+        "after the first message that only another protocol sends, the story is another one"),
     # -- the sync document ----------------------------------------------------------------------
     Row("unicast S1", "B has no entry for A: SEND-FIRST-SEQNO", _SYNC),
     Row("unicast S2", "the message is not first and the conn-ids differ: SEND-FIRST-SEQNO", _SYNC),
@@ -81,6 +85,10 @@ _TABLE: Final = (
     Row("unicast S7", "A: ACK with timestamp <= last: dropped", _SYNC),
     Row("unicast S8", "A: otherwise last = timestamp, regular processing", _SYNC),
     Row("unicast S9", "timestamps compare across an overflow", _SYNC),
+    Row("unicast S10", "A: on SEND-FIRST-SEQNO the highest sent message is sent as well as the "
+        "lowest (Design)", _SYNC),
+    Row("unicast S11", "B removes A from its view, but not vice versa: B closes its window, A goes "
+        "on sending", _SYNC),
     # -- 4.3, data sender -----------------------------------------------------------------------
     Row("unicast A1", "send, no entry or CLOSED: new entry, new conn_id, next = 1, OPEN", _SENDER),
     Row("unicast A2", "send, entry CLOSING: OPEN", _SENDER),

@@ -618,7 +618,7 @@ def test_the_same_datagram_again_is_a_network_duplicate() -> None:
 @pytest.mark.rule("V3")
 def test_a_request_for_what_it_had_acknowledged_is_spurious() -> None:
     told = heard("B", JOINED, msg(1, 2, ip_id=1), ack(2), 50, xmit_req(2), msg(2, ip_id=5))
-    assert told.findings() == [("MC004", "likely", [[2, 2]]), ("MC013", "likely", [[2, 2]])]
+    assert told.findings() == [("MC004", "proven", [[2, 2]]), ("MC013", "likely", [[2, 2]])]
 
 
 @pytest.mark.rule("V3")

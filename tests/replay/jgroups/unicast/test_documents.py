@@ -50,6 +50,22 @@ def test_a_storm_is_judged_by_the_rules_that_are_replayed(rules: str, storms: in
         assert told.finding("UC013")["facts"]["times"] == storms
 
 
+@pytest.mark.rule("unicast S10")
+def test_by_the_document_the_highest_message_answers_a_send_first_seqno_as_well() -> None:
+    story = [data(n) for n in (1, 2, 3)]
+    asked = [*story, TICK, sync(1), data(1, first=True), data(3), TICK, ack(3, 2)]
+    told = heard(A, *asked, rules="document")
+    assert told.stream()["resends"] == {
+        "requested": 0, "sync_answer": 2, "highest_sent": 0, "unexplained": 0,
+    }  # fmt: skip
+    assert "UC004" not in dict(told.findings())
+    by_code = heard(A, *asked)
+    assert (by_code.stream()["resends"]["highest_sent"], "UC004" in dict(by_code.findings())) == (
+        1,
+        True,
+    )
+
+
 @pytest.mark.rule("unicast U17")
 def test_before_the_sync_document_one_a_tick_is_no_storm() -> None:
     story = [step for n in range(1, 6) for step in (data(n + 1), sync(n), TICK)]

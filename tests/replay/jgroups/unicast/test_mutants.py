@@ -100,6 +100,8 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
         "pass\n        entry.last_ack",
     ),
     "S9": _STAMPS,
+    "S10": _sender("rules == DOCUMENT", "False"),
+    "S11": _receiver("facts.after_view.add(event.seqno, event.stop_seqno, event.first_mark())"),
     "A1": _NEW_ENTRY,
     "A2": _SENDING,
     "A3": _NUMBERS,

@@ -305,7 +305,9 @@ def test_the_same_request_five_times_without_a_copy_is_endless() -> None:
         return [data(1), data(3), TICK, ack(1, 1), *asked * times]
 
     assert heard(B, *story(4)).findings("UC002", "UC005", "UC006") == []
-    assert heard(B, *story(5)).findings("UC002", "UC005", "UC006") == [("UC011", "proven")]
+    told = heard(B, *story(5))
+    assert told.findings("UC002", "UC005", "UC006") == [("UC011", "proven")]
+    assert told.finding("UC011")["facts"]["behind"] == 2  # messages 3 and 4
     dead = [step for step in story(6) if step != data(4)]
     assert heard(B, *dead).findings("UC002") == []  # the sender says nothing any more
 
@@ -370,6 +372,16 @@ def test_only_a_request_between_frames_of_a_connection_shows_that_it_dropped_ins
     story = [data(1), data(2), data(3), TICK, ack(1, 1), TICK, request(2)]
     assert ("UC034", "likely") in heard(B, *story).findings()  # it may be for the next connection
     assert ("UC034", "proven") in heard(B, *story, data(2), TICK, ack(3, 2)).findings()
+
+
+@pytest.mark.rule("unicast S11")
+@pytest.mark.parametrize("members", ["ABC", "BC"])
+def test_who_goes_on_sending_after_a_view_without_it_has_another_view(members: str) -> None:
+    story = [view("ABC", 1), data(1), TICK, ack(1, 1), view(members, 2), 1200, data(2), TICK]
+    told = heard(B, *story, ack(2, 2))
+    assert ("UC047" in dict(told.findings())) == (members == "BC")
+    left = heard(B, *story[:4], view("BC", 2), data(2), 1200, ack(2, 2))  # on its way meanwhile
+    assert "UC047" not in dict(left.findings())
 
 
 # -- SEND_FIRST_SEQNO ------------------------------------------------------------------------------

@@ -93,6 +93,15 @@ def test_an_ack_of_another_connection_is_ignored_with_its_timestamp() -> None:
     assert told.connection(2)["last_stamp"] == 3
 
 
+@pytest.mark.rule("unicast S5")
+@pytest.mark.parametrize(("stamp", "stale"), [(2, False), (1, True)])
+def test_a_send_first_seqno_whose_timestamp_is_not_above_the_last_is_ignored(
+    stamp: int, stale: bool
+) -> None:
+    told = heard(A, data(1), data(2), TICK, ack(1, 1), 100, sync(stamp), 5, data(2, first=True))
+    assert ("UC007" in dict(told.findings())) == stale
+
+
 @pytest.mark.rule("unicast A7")
 @pytest.mark.rule("unicast S7")
 def test_an_ack_out_of_order_by_its_timestamp_is_ignored() -> None:
@@ -135,7 +144,8 @@ def test_timestamps_compare_across_their_overflow() -> None:
 @pytest.mark.rule("unicast S5")
 def test_a_stale_send_first_seqno_is_not_answered_and_that_is_right() -> None:
     story = [data(1), data(2, 3), TICK, ack(1, 5), sync(4), 1100, ack(3, 6)]
-    assert heard(A, *story, data(4), ack(4, 7)).findings() == [("UC012", "proven")]
+    told = heard(A, *story, data(4), ack(4, 7))
+    assert told.findings() == [("UC012", "proven"), ("UC007", "likely")]
 
 
 @pytest.mark.rule("unicast A10")
