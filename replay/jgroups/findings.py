@@ -33,11 +33,7 @@ class WindowReporter(Reporter):
         every = window.gaps_by_seqno()
         gaps = [gap for gap in every if gap.parts.keys() & {Outcome.RECOVERED, Outcome.REPAIRED}]
         ranges = RangeSet([*parts_of(gaps, Outcome.RECOVERED), *parts_of(gaps, Outcome.REPAIRED)])
-        unasked = RangeSet()
-        for part in window.by_others:
-            for first, stop in list(ranges.within(*part)):
-                unasked.add(first, stop)
-                ranges.remove(first, stop)
+        unasked = _taken(ranges, window.by_others)
         if ranges:
             slowest_ns = max(
                 (ns for gap in _touching(gaps, ranges) if (ns := took(gap)) is not None),
@@ -139,16 +135,8 @@ class WindowReporter(Reporter):
         gaps = window.gaps_by_seqno()
         had = with_part(gaps, Outcome.UNCAPTURED)
         ranges = RangeSet(parts_of(had, Outcome.UNCAPTURED))
-        left_out = RangeSet()
-        for part in window.left_out:
-            for first, stop in list(ranges.within(*part)):
-                left_out.add(first, stop)
-                ranges.remove(first, stop)
-        silent = RangeSet()
-        for part in window.silent:
-            for first, stop in list(ranges.within(*part)):
-                silent.add(first, stop)
-                ranges.remove(first, stop)
+        left_out = _taken(ranges, window.left_out)
+        silent = _taken(ranges, window.silent)
         if silent:
             yield self.gap_finding(
                 stream, "CP007", _touching(had, silent), silent,
@@ -246,6 +234,15 @@ class WindowReporter(Reporter):
             "{receiver_member}, which had {count|it|them}.",
             "a resent copy of a message that had arrived",
             copies=max(copies, unsure.ranges.total()),
+        )  # fmt: skip
+
+    def asked_early(self, stream: Subject, rule: str, early: Note) -> Iterator[Finding]:
+        """Requests of the receiver that its own rules do not allow yet."""
+        yield from self.note(
+            stream, rule, early, LIKELY,
+            "{receiver_member} asked for {count:message} sooner than two ticks after "
+            "{count|it was|they were} seen to be missing.",
+            "the request",
         )  # fmt: skip
 
     def came_twice(self, stream: Subject, rule: str, window: Judged) -> Iterator[Finding]:
@@ -384,6 +381,11 @@ def parted(
     sure.marks = list(shown.marks)
     unsure.marks = [mark for mark in found.marks if mark not in shown.marks]
     return (sure, claim), (unsure, LIKELY)
+
+
+def _taken(ranges: RangeSet, chosen: RangeSet) -> RangeSet:
+    """What of ``ranges`` is chosen; it is not in them any more."""
+    return RangeSet(piece for part in chosen for piece in ranges.remove(*part))
 
 
 def _touching(gaps: Iterable[Gap], ranges: RangeSet) -> list[Gap]:

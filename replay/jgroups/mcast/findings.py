@@ -180,12 +180,7 @@ class _Reporter(WindowReporter):
                 seqnos=listed(receiver.undecided.ranges),
                 facts={"count": receiver.undecided.ranges.total()},
             )  # fmt: skip
-        yield from self.note(
-            stream, "MC016", receiver.early_requests, Certainty.LIKELY,
-            "{receiver_member} asked for {count:message} sooner than two ticks after they were "
-            "seen to be missing.",
-            "the request",
-        )  # fmt: skip
+        yield from self.asked_early(stream, "MC016", receiver.early_requests)
         if receiver.overdue:
             since, seen = max(receiver.overdue, key=lambda pair: pair[1].at_ns - pair[0].at_ns)
             yield self.make(

@@ -193,17 +193,7 @@ class ReceiverFindings(UnicastReporter):
                 evidence=[(facts.closed_without_close, "the new connection")],
                 facts={"conn_id": stream.conn_id},
             )  # fmt: skip
-        if facts.after_view and facts.after_view_of is not None:
-            view = facts.after_view_of
-            yield self.make(
-                stream, "UC047", LIKELY,
-                "{receiver_member} installed a view without {sender_member}, which went on sending "
-                "to it ({count:message}): {sender_member} has another view, in which both are.",
-                seqnos=listed(facts.after_view.ranges), mark=view,
-                evidence=[(view, "a view without the sender")]
-                + [(mark, "still sent") for mark in facts.after_view.marks[:MAX_EVIDENCE]],
-                facts={"count": facts.after_view.ranges.total()},
-            )  # fmt: skip
+        yield from self._other_view(facts, stream)
         yield from self.dropped_inside(
             stream, "UC034", facts.inner_loss, facts.shown_dropped_inside(),
             "arrived, and asked for later",
@@ -226,12 +216,7 @@ class ReceiverFindings(UnicastReporter):
             "{count|is|are} dropped.",
             "above delivered + capacity",
         )  # fmt: skip
-        yield from self.note(
-            stream, "UC035", facts.early_requests, Certainty.LIKELY,
-            "{receiver_member} asked for {count:message} sooner than two ticks after they were "
-            "seen to be missing.",
-            "the request",
-        )  # fmt: skip
+        yield from self.asked_early(stream, "UC035", facts.early_requests)
         if stream.received is not None:
             yield from self.note(
                 stream, "UC032", stream.received.spurious, LIKELY,
@@ -271,4 +256,18 @@ class ReceiverFindings(UnicastReporter):
                 "nothing any more: it has died or left. They are not counted as delivered or "
                 "lost.",
                 mark=machine.stopped, facts={"count": stream.outside_membership},
+            )  # fmt: skip
+
+    def _other_view(self, facts: Facts, stream: Stream) -> Iterator[Finding]:
+        """Its sender goes on sending to a member that has removed it from its view."""
+        view = facts.after_view_of
+        if view is not None:
+            yield self.make(
+                stream, "UC047", LIKELY,
+                "{receiver_member} installed a view without {sender_member}, which went on sending "
+                "to it ({count:message}): {sender_member} has another view, in which both are.",
+                seqnos=listed(facts.after_view.ranges), mark=view,
+                evidence=[(view, "a view without the sender")]
+                + [(mark, "still sent") for mark in facts.after_view.marks[:MAX_EVIDENCE]],
+                facts={"count": facts.after_view.ranges.total()},
             )  # fmt: skip

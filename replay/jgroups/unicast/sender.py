@@ -12,7 +12,7 @@ copy it sends is explained by the first row that fits, or is a finding:
 
     event                       rows                            here
     DATA goes out               A1 A2 A3 A4, U1 U11 U12         sent
-    ACK comes                   A5 A6 A7 A8, U2 S4 S7 S8 S9     ack
+    ACK comes                   A5 A6 A7 A8, U2 U21 S4 S7 S8 S9 ack
     SEND_FIRST_SEQNO comes      A9 A10 A11, U18 S5 S6 S10       sync, _answers_too
     XMIT_REQ comes              A12 A13 A14, U7                 request
     resends at ticks            A15 A16, U4 U5 U9 U10           _highest_resent, _check_time
@@ -34,6 +34,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, Elapsed, sent_later
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.repeats import Repeats
+from seqaudit.replay.jgroups.unicast.memory import Memory
 from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
 from seqaudit.replay.jgroups.unicast.tables import BEFORE_SYNC, DOCUMENT, newer
 from seqaudit.replay.sequence.gaps import Mark
@@ -169,6 +170,7 @@ class SenderFacts:
         # if the capture goes on until then, it fell silent
         self.silent_from_ns: int | None = None
         self.window: SenderModel | None = None
+        self.memory = Memory()
 
 
 class SenderMachine:
@@ -233,6 +235,8 @@ class SenderMachine:
                     self._answers_sync(entry, facts, (first, stop), mark)
             if facts.window is not None:
                 facts.window.sent(first, stop, mark, end)
+            share = event.size * (stop - first) // event.count
+            facts.memory.sent(first, stop, share, end)
             if stop - 1 > entry.sent:
                 entry.sent = stop - 1
                 entry.sent_at = end
@@ -297,6 +301,7 @@ class SenderMachine:
         level = min(event.seqno, entry.sent) if stream.arrivals else event.seqno
         if level > entry.acked:  # A8
             entry.acked_before, entry.acked = entry.acked, level
+            facts.memory.acked(level, mark)
             entry.last_ack = mark
             entry.quiet_since = mark
             if entry.tail is not None and entry.acked >= entry.tail.seqno:

@@ -47,6 +47,7 @@ def stream_row(
         "dropped_without_window": None,
         "dropped_inside": None,
         "would_have_sent": None,
+        "unacknowledged": None,
     }
     if pair.receiving is not None:
         _received(row, pair, stream)
@@ -56,6 +57,7 @@ def stream_row(
         facts = pair.sending.facts_of(stream)
         obeyed = not facts.stale_honoured  # else it does not look at timestamps at all
         row["acks_ignored"] = facts.ignored_count * obeyed + facts.other_conn.count
+        row["unacknowledged"] = facts.memory.row()
         row["resends"] = {reason: stream.resends.get(reason, 0) for reason in _REASONS}
         _window(row, pair, stream, parameters)
     return row

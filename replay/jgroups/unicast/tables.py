@@ -71,7 +71,9 @@ _TABLE: Final = (
     Row("unicast U19", "idle for conn-expiry-timeout: CLOSING", _UNICAST3),
     Row("unicast U20", "CLOSING for conn-close-timeout: removed; the sender sends CLOSE",
         _UNICAST3),
-    Row("unicast U21", "UNICAST and UNICAST2 would have sent more: all gaps at every scan",
+    Row("unicast U21", "A removes what is acked from memory: what it keeps is what is not acked",
+        _UNICAST3),
+    Row("unicast U22", "UNICAST and UNICAST2 would have sent more: all gaps at every scan",
         _UNICAST3,
         "after the first message that only another protocol sends, the story is another one"),
     # -- the sync document ----------------------------------------------------------------------

@@ -88,6 +88,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "U18": _sender("facts.syncs_first.add(mark)"),
     "U19": _EXPIRED,
     "U20": _REMOVED,
+    "U21": _sender("facts.memory.acked(level, mark)"),
     "S1": _NO_WINDOW,
     "S2": _OTHER_KEPT,
     "S3": _receiver("elif self._timing.rules == DOCUMENT and self.entry is None:", "elif False:"),

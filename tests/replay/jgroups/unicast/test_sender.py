@@ -93,6 +93,14 @@ def test_an_ack_of_another_connection_is_ignored_with_its_timestamp() -> None:
     assert told.connection(2)["last_stamp"] == 3
 
 
+@pytest.mark.rule("unicast U21")
+def test_a_sender_keeps_what_is_not_acknowledged() -> None:
+    told = heard(A, data(1), data(2, 5), TICK, ack(3, 1), data(6), data(6), 100)
+    kept = told.stream()["unacknowledged"]
+    assert (kept["most_messages"], kept["most_bytes"], kept["most_frame"]) == (5, 300, 2)
+    assert (kept["last_messages"], kept["last_bytes"]) == (3, 180)  # 4, 5 and 6, sent twice
+
+
 @pytest.mark.rule("unicast S5")
 @pytest.mark.parametrize(("stamp", "stale"), [(2, False), (1, True)])
 def test_a_send_first_seqno_whose_timestamp_is_not_above_the_last_is_ignored(

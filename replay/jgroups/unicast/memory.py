@@ -1,0 +1,60 @@
+"""What a sender keeps because its peer has not acknowledged it (UNICAST3 document, "Design")."""
+
+from collections import deque
+from typing import NamedTuple
+
+from seqaudit.replay.sequence.gaps import Mark
+
+
+class Kept(NamedTuple):
+    """Unacknowledged messages at one moment."""
+
+    messages: int
+    bytes: int
+    at: Mark | None
+
+
+class Memory:
+    """The messages of one connection that its sender still has, as the capture shows them.
+
+    Attributes:
+        most: when it kept most bytes.
+        now: what it keeps now.
+    """
+
+    __slots__ = ("_runs", "most", "now")
+
+    def __init__(self) -> None:
+        self._runs: deque[tuple[int, int, int]] = deque()  # first, stop, bytes; ascending
+        self.now = self.most = Kept(0, 0, None)
+
+    def sent(self, first: int, stop: int, size: int, mark: Mark) -> None:
+        """[first, stop) of so many bytes went out for the first time."""
+        self._runs.append((first, stop, size))
+        self.now = Kept(self.now.messages + stop - first, self.now.bytes + size, mark)
+        if self.now.bytes > self.most.bytes:
+            self.most = self.now
+
+    def acked(self, level: int, mark: Mark) -> None:
+        """Everything up to ``level`` is purged; of a run that is cut, an even share."""
+        messages, size = self.now.messages, self.now.bytes
+        while self._runs and self._runs[0][0] <= level:
+            first, stop, of_run = self._runs.popleft()
+            gone = min(stop, level + 1) - first
+            share = of_run * gone // (stop - first)
+            messages, size = messages - gone, size - share
+            if first + gone < stop:
+                self._runs.appendleft((first + gone, stop, of_run - share))
+        self.now = Kept(messages, size, mark)
+
+    def row(self) -> dict[str, int | None]:
+        """As the report's stream shows it."""
+        at = self.most.at
+        return {
+            "most_messages": self.most.messages,
+            "most_bytes": self.most.bytes,
+            "most_frame": None if at is None else at.frame,
+            "most_at_ns": None if at is None else at.at_ns,
+            "last_messages": self.now.messages,
+            "last_bytes": self.now.bytes,
+        }
