@@ -70,7 +70,7 @@ def feeds_of(
 
 
 #: A feed that fewer bits tell from other datagrams is tried only if somebody names it.
-LEAST_BITS: Final = 14
+LEAST_BITS: Final = 20
 
 
 def recognisable() -> list[Feed]:

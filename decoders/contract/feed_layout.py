@@ -339,6 +339,11 @@ class Feed:
         return (*self.match, *(place for message in self.messages for place in message.match))
 
     @property
+    def is_anywhere(self) -> bool:
+        """Whether nobody has said the place: datagrams are the feed's by what is in them."""
+        return not self.protocol and any(place.anywhere for place in self.match)
+
+    @property
     def told_apart_by(self) -> float:
         """Bits of a datagram that tell the feed where nobody has said its place."""
         bits = 0.0
@@ -347,8 +352,12 @@ class Feed:
             allowed = sum(high - low + 1 for low, high in condition.ranges)
             # Of text each byte is one of 95 instead of 256.
             bits += field.bits - math.log2(allowed) if allowed else 1.4 * field.width
-        if self.repeat is not None:  # its units fill the datagram
-            bits += 16 if self.repeat.length else math.log2(self.repeat.size)
+        repeat = self.repeat
+        if repeat is not None and repeat.length:  # lengths lead to the end of the datagram
+            bits += self.field(repeat.length).bits
+        elif repeat is not None:  # two units at least, and both have what all have
+            bits += math.log2(repeat.size)
+            bits += sum(self.field(condition.field).bits for condition in self.require)
         return bits
 
     def at(self, places: tuple[Place, ...]) -> Feed:

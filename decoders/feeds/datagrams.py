@@ -155,7 +155,7 @@ class FeedDecoder:
                 if count := int(memory[place + word]):
                     undecoded[f"feed {feed.name}: {reason}"] = count
             taken, refused = int(memory[place + k.F_TAKEN]), int(memory[place + k.F_REFUSED])
-            anywhere = any(where.anywhere for where in feed.match) and not feed.protocol
+            anywhere = feed.is_anywhere
             if taken:
                 sure = "likely" if anywhere else "certain"
                 sureness[sure] = sureness.get(sure, 0) + taken
@@ -356,6 +356,7 @@ def facts_of(feed: Feed) -> str:
         "declares": sorted({str(message.sort) for message in feed.told_messages}),
         "first": feed.first,
         "hz": None if stamp is None else stamp.hz,
+        **({"recognised": True} if feed.is_anywhere else {}),
         "stamp_bits": None if stamp is None else feed.field(stamp.field).bits,
     }
     return json.dumps(said, sort_keys=True, separators=(",", ":"))

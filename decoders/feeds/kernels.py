@@ -233,6 +233,8 @@ def recognised(data, at, room, length, f, m):
         if m[f + F_REPEAT] == OF_ONE_SIZE and m[f + F_REPEAT_COUNT] == 0:
             if (at + length - first) % (size if size > 0 else 1) != 0:
                 return 0
+            if at + room - first < 2 * size:  # of a single one too little tells
+                return 0
         # Lengths that by chance lead to the very end are few, whatever the bytes are.
         if m[f + F_REPEAT] == BY_LENGTH and room == length:
             cursor = first

@@ -67,6 +67,7 @@ class FeedEngine:
         self.bits = 64
         self.declares: frozenset[str] = frozenset()
         self.confirmed = True  # whether a person stands for the layout
+        self.recognised = False  # nobody said where the feed is
         self.stamp_bits: int | None = None
         self.blocks = False  # the layout tells where the messages are
         self._asked: set[tuple[str, str]] = set()  # (server, requester)
@@ -380,6 +381,7 @@ class FeedEngine:
         self.bits = int(facts.get("bits") or 64)
         self.declares = frozenset(facts.get("declares") or ())
         self.confirmed = facts.get("confirmed", True)
+        self.recognised = facts.get("recognised", False)
         self.stamp_bits = facts.get("stamp_bits")
 
     def _settings(self) -> StreamSettings:

@@ -34,6 +34,7 @@ _PARAMETERS: Final = (
     "max_jitter_us", "max_lag_us",
 )  # fmt: skip
 _UNCONFIRMED: Final = " (The layout was inferred, and nobody has confirmed it.)"
+_RECOGNISED: Final = " (Nobody said where the feed is: it was recognised.)"
 _NO_LINES: Final = "the feed declares no lines that carry the same"
 _NO_LIMIT: Final = "feed.{} is not given"
 _UNDECLARED: Final = "the feed's layout describes no {} message"
@@ -78,9 +79,13 @@ class FeedReporter(Reporter):
         return None
 
     def finding(self, finding: Finding, stream: Subject | None) -> Result:
-        """A finding's row; by a layout that nobody has confirmed none is proven."""
-        if not self.engine.confirmed and finding.certainty is Certainty.PROVEN:
-            text = finding.text + _UNCONFIRMED
+        """A finding's row; by a layout that nobody has confirmed none is proven, nor of datagrams
+        that were taken by what is in them."""
+        doubt = "" if self.engine.confirmed else _UNCONFIRMED
+        if not doubt and self.engine.recognised:
+            doubt = _RECOGNISED
+        if doubt and finding.certainty is Certainty.PROVEN:
+            text = finding.text + doubt
             finding = replace(finding, certainty=Certainty.LIKELY, text=text)
         return super().finding(finding, stream)
 

@@ -5,6 +5,7 @@ sent again or declared is the truth that the report is held against.
 """
 
 import json
+import random
 import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.main import main
 from seqaudit.cli.options.feeds import LEAST_BITS, feeds_of, recognisable
 from seqaudit.decoders.feeds.files import load_feed, shipped
@@ -272,7 +274,7 @@ CASES: dict[str, Callable[[], Case]] = {
 def report_of(path: Path, *options: str) -> dict[str, Any]:
     command = ["audit", "--engine", "direct", "--format", "json", "--exit-zero", *options]
     outcome = CliRunner().invoke(main, [*command, str(path)])
-    assert outcome.exit_code == 0, outcome.output
+    assert outcome.exit_code in (ExitCode.CLEAN, ExitCode.NOT_JUDGED), outcome.output
     report: dict[str, Any] = json.loads(outcome.stdout)
     return report
 
@@ -357,4 +359,30 @@ def test_what_too_little_tells_apart_is_not_tried() -> None:
     weak = [
         f.name for f in known if f.recognise and not f.protocol and f.told_apart_by < LEAST_BITS
     ]
-    assert weak == ["rtp"]
+    assert weak == ["mavlink1", "rtp"]
+
+
+def test_bytes_without_meaning_are_no_feed(tmp_path: Path) -> None:
+    chance = random.Random(5)
+    frames = []
+    for number in range(20_000):
+        payload = chance.randbytes(chance.choice([20, 48, 188, 376, 1316]))
+        datagram = udp(payload, 30_000 + number % 50, 40_000 + number % 70)
+        frames.append(ethernet(ipv4(datagram, SENDER, "10.0.0.2", ident=number)))
+    path = tmp_path / "noise.pcap"
+    path.write_bytes(pcap(frames, times_ns=list(range(20_000))))
+    report = report_of(path, "--feeds-auto")
+    assert {counts["taken"] for counts in report["captures"][0]["feeds"].values()} == {0}
+    assert report["streams"] == []
+
+
+def test_of_what_was_only_recognised_nothing_is_proven(tmp_path: Path) -> None:
+    path = written("mpeg-ts", mpeg_ts().datagrams, tmp_path / "m.pcap")
+    data = bytearray(path.read_bytes())
+    at = data.index(struct.pack(">BH", 0x47, 0x0100)) + 3
+    data[at : at + 3] = bytes([0x30 | data[at] & 15, 7, 0x80])  # a declared discontinuity
+    path.write_bytes(bytes(data))
+    for option, certainty in (("--feeds-auto", "likely"), (f"--feed=mpeg-ts@:{PORT}", "proven")):
+        (found,) = [f for f in report_of(path, option)["findings"] if f["rule"] == "FD009"]
+        assert found["certainty"] == certainty
+        assert ("recognised" in found["text"]) is (certainty == "likely")

@@ -435,4 +435,6 @@ def facts_of(feed: Feed) -> str:
         "hz": stamp.hz if stamp else None,
         "stamp_bits": feed.field(stamp.field).bits if stamp else None,
     }
+    if Place() in feed.match:
+        facts["recognised"] = True
     return json.dumps(facts, sort_keys=True, separators=(",", ":"))
