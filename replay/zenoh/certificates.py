@@ -29,8 +29,14 @@ def asked_for(queries: Iterable[Query]) -> dict[int, Query]:
     return found
 
 
-def recovered(source: Source, subscriber: Subscriber, queries: Iterable[Query]) -> RangeSet:
-    """Samples that were lacked, as requests say, and came by a reply, no live copy between."""
+def recovered(
+    source: Source, subscriber: Subscriber, queries: Iterable[Query], *, in_order: bool
+) -> RangeSet:
+    """Samples that were lacked, as requests say, and came by a reply, no live copy between.
+
+    Args:
+        in_order: the transport keeps order (TCP).
+    """
     found = RangeSet()
     for query in queries:
         if query.first is None or query.ended is None or not query.replied or query.timed_out:
@@ -39,6 +45,8 @@ def recovered(source: Source, subscriber: Subscriber, queries: Iterable[Query]) 
             continue
         if not _nothing_live_between(source, query.asked.frame, query.ended.frame):
             continue
+        if not in_order and not _not_overtaken(query):
+            continue
         stop = query.first + 1
         if query.sort is Sort.HEARTBEAT and query.last is not None and _alone(query, queries):
             stop = query.last + 1
@@ -46,6 +54,16 @@ def recovered(source: Source, subscriber: Subscriber, queries: Iterable[Query]) 
             for part in subscriber.recovered.within(a, b):
                 found.add(*part)
     return found
+
+
+def _not_overtaken(query: Query) -> bool:
+    """No newer frame that was not captured can have come before a reply, which the subscriber's
+    transport would have dropped then: their counter has no hole up to the final and soon behind."""
+    stretch = answered_whole(query)
+    if stretch is None or query.ended is None or query.answered_by is None:
+        return False
+    settled = stretch.end.at_ns - query.ended.at_ns >= SETTLED_NS
+    return settled or stretch.end == query.answered_by.counter.end
 
 
 def _alone(query: Query, queries: Iterable[Query]) -> bool:

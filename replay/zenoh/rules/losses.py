@@ -94,7 +94,9 @@ def findings(
     gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
     shown_by_requests = RangeSet()
     if at_receiver:
-        shown_by_requests = certificates.recovered(source, subscriber, mine)
+        shown_by_requests = certificates.recovered(
+            source, subscriber, mine, in_order=report.engine.transport == "tcp"
+        )
     yield from _recovered(report, stream, source, subscriber, gaps, shown_by_requests)
     if role != "sender":
         proven = RangeSet()

@@ -60,6 +60,14 @@ def test_a_live_copy_may_have_come_where_frames_are_missing_before_the_reply() -
     assert said(found, "ZN001") == [("likely", [[1, 1]])]
 
 
+def test_a_frame_that_is_missing_soon_behind_the_reply_may_have_overtaken_it() -> None:
+    session = answered(WideSession().put(0).lose().put(2).ask(1, "_sn=1.."), 1, 1, 2)
+    assert said(session.lose().put(4).played()[1], "ZN001")[0] == ("likely", [[1, 1]])
+    settled = answered(WideSession().put(0).lose().put(2).ask(1, "_sn=1.."), 1, 1, 2)
+    settled.put(3).wait(0.1).put(4).lose().put(6)
+    assert ("proven", [[1, 1]]) in said(settled.played()[1], "ZN001")
+
+
 def test_numbers_of_few_bits_may_hide_a_whole_turn_and_prove_nothing() -> None:
     session = Session().put(0).lose().put(2).ask(1, "_sn=1..")
     found = answered(session, 1, 1, 2).put(3).played()[1]
