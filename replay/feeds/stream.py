@@ -42,25 +42,18 @@ are the same question where requests are a receiver's own):
 """
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from seqaudit.decoders.contract.events import Flag, Kind
-from seqaudit.replay.feeds.holes import Filled, Hole, Int64s
+from seqaudit.decoders.contract.events import Kind
+from seqaudit.replay.feeds.late_rows import DUPLICATE, REPAIR
 from seqaudit.replay.feeds.notes import (
-    MAX_RANGES,
-    Ended,
-    Noted,
-    Outage,
     Pause,
     Restart,
-    StreamSettings,
-    Taken,
     Trial,
 )
 from seqaudit.replay.feeds.numbering import (
-    BY,
     BY_END,
     BY_HEARTBEAT,
     BY_NUMBER,
@@ -68,20 +61,16 @@ from seqaudit.replay.feeds.numbering import (
     Numbering,
 )
 from seqaudit.replay.feeds.rows import Columns, Row, alike, joined
-from seqaudit.replay.sequence.durations import Durations
-from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome, Part
-from seqaudit.replay.sequence.notes import Times
-from seqaudit.replay.sequence.ranges import Range, RangeSet
+from seqaudit.replay.feeds.stream_state import MAX_LISTED
+from seqaudit.replay.feeds.stretches import Stretches
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import Range
 from seqaudit.replay.sequence.unwrap import unwrap
 
 #: A restart is this many numbers in the new place, or more.
 RESTART_NUMBERS: Final = 64
 #: A trial with so many rows is one without waiting longer (bounded memory).
 MAX_TRIAL_ROWS: Final = 1 << 16
-#: Gaps of a stream that get a row in the report; the rest is counted.
-MAX_LISTED: Final = 1_000
-#: Senders that are named.
-MAX_SENDERS: Final = 16
 #: Stretches that are remembered as asked for.
 MAX_ASKED: Final = 50_000
 #: Below so many rows columns cost more than they save.
@@ -89,95 +78,14 @@ FEW: Final = 48
 #: Rows looked at together; a row that must be judged alone costs at most so many.
 STRETCH: Final = 8192
 #: Behind all frames.
-_LAST: Final = 1 << 62
-DUPLICATE: Final = int(Flag.NETWORK_DUPLICATE)
-_DATA: Final = int(Kind.DATA)
-_REPAIR: Final = int(Kind.RETRANSMISSION)
-#: A feed keeps what is missing elsewhere, so its gaps share this; it stays empty.
-_NOTHING: Final = RangeSet()
-_NO_COUNTS: Final[dict[Outcome, int]] = dict.fromkeys(Outcome, 0)
+LAST_OF_ALL: Final = 1 << 62
+DATA: Final = int(Kind.DATA)
 
 
-class FeedStream:
+class FeedStream(Stretches):
     """One numbered stream; ``sink`` hears of every row that belongs to its numbering."""
 
-    __slots__ = (
-        "_held", "_held_high", "_held_revealed", "_near", "_numberings", "_order", "_source",
-        "_trial",
-        "after_end", "arrivals", "asked", "bits", "bytes", "copies", "counts", "declares",
-        "deepest", "destination", "duplicates", "either", "ended", "ended_numberings", "first",
-        "forgotten", "gap_count", "gaps", "highest", "key", "last_frame", "last_ns", "late",
-        "lowest", "messages", "needless", "now", "odd_counts", "open_at_end", "open_count",
-        "outages", "past", "pauses", "recovered", "recovery", "reordered", "restarts", "sender",
-        "senders", "settings", "sink", "strays", "switches", "tails", "undecidable",
-        "unlisted_pauses", "unrecovered", "useful", "wraps",
-    )  # fmt: skip
-
-    def __init__(self, key: str, settings: StreamSettings) -> None:
-        self.key = key
-        self.settings = settings
-        self.bits = 64
-        self.declares: frozenset[str] = frozenset()
-        self.sender: str | None = None
-        self.destination: str | None = None
-        self.senders: list[str] = []
-        self.now: Numbering | None = None
-        self.past: Numbering | None = None  # left by a restart that may be none
-        self.restarts: list[Restart] = []
-        self.switches = Times()
-        self.strays = Noted()
-        self.arrivals = 0
-        self.bytes = 0
-        self.first: Mark | None = None
-        self.last_frame = -1  # of the last moment, none before ``first``
-        self.last_ns = 0
-        self.lowest: int | None = None
-        self.highest: int | None = None
-        self.messages = 0  # of numberings that have ended
-        self.gap_count = 0
-        self.gaps: dict[tuple[int, int], Gap] = {}  # (numbering, id) -> gap, the first ones
-        self.counts = _NO_COUNTS.copy()
-        self.unrecovered = RangeSet()  # the first ones
-        self.open_at_end: list[Hole] = []
-        self.open_count = 0
-        self.tails = Noted()
-        self.outages: dict[tuple[int, int], Outage] = {}  # (numbering, id) of a hole
-        self.recovered = Noted()
-        self.either = Noted()
-        self.reordered = Noted()
-        self.late = Durations()
-        self.deepest = 0
-        self.recovery = Durations()
-        self.duplicates = Noted()
-        self.copies = Noted()
-        self.forgotten = 0
-        self.useful = 0
-        self.needless = Noted()
-        self.undecidable = 0
-        self.asked = RangeSet()
-        self.ended: tuple[int, Mark] | None = None
-        self.after_end = Noted()
-        self.pauses: list[Pause] = []
-        self.unlisted_pauses = 0
-        self.wraps = 0
-        self.odd_counts = 0  # datagrams whose message blocks do not show their count
-        self.sink: list[Taken] | None = None  # of a line: what it takes, for the pair
-        self.ended_numberings: dict[int, Ended] = {}
-        self._numberings = 0
-        self._near: int | None = None  # last number seen, for unwrapping
-        self._held: Row | None = None
-        self._held_high = 0
-        self._held_revealed = 0
-        self._trial: Trial | None = None
-        self._source = ""  # of the last row; it is known
-        self._order = 0  # frame of the row that is looked at
-
-    @property
-    def last(self) -> Mark | None:
-        """The last moment; null before the first."""
-        return None if self.first is None else Mark(self.last_frame, self.last_ns)
-
-    # -- rows ------------------------------------------------------------------------------------
+    __slots__ = ()
 
     def take(self, columns: Columns) -> None:
         """Rows in order, as columns."""
@@ -185,9 +93,7 @@ class FeedStream:
         if count < FEW:
             self.take_rows(columns.rows(0, count))
             return
-        special = np.flatnonzero(
-            (columns.kind != _DATA) | (columns.flags & DUPLICATE != 0)
-        ).tolist()
+        special = np.flatnonzero((columns.kind != DATA) | (columns.flags & DUPLICATE != 0)).tolist()
         special.append(count)
         place, following = 0, 0
         while place < count:
@@ -215,7 +121,7 @@ class FeedStream:
             first, stop, frame, at_ns, last_frame, last_ns, kind, flags, size, _, source = row
             now = self.now
             if (
-                kind != _DATA
+                kind != DATA
                 or now is None
                 or self._trial is not None
                 or self.past is not None
@@ -275,7 +181,7 @@ class FeedStream:
 
     def close(self, end_ns: int) -> None:
         """Nothing follows until ``end_ns``, when the conversation ended."""
-        self._order = _LAST
+        self._order = LAST_OF_ALL
         self._end_held()
         trial, self._trial = self._trial, None
         if trial is not None:  # T6
@@ -337,19 +243,17 @@ class FeedStream:
         """The number that a raw one of a request or repair stands for."""
         return self._unwrapped(raw)
 
-    # -- one row ---------------------------------------------------------------------------------
-
     def _one(self, row: Row) -> None:
         self._order = row.frame
         self._meet(row)
         kind = row.kind
-        if kind in (_DATA, _REPAIR):
+        if kind in (DATA, REPAIR):
             first, stop = row.first, row.stop
             if self.bits < 63 and self._near is not None:
                 first = self._unwrapped(first)
                 stop += first - row.first
                 row = row._replace(first=first, stop=stop)
-            if kind == _DATA:
+            if kind == DATA:
                 self._near = stop - 1
             self.arrivals += stop - first
             self.bytes += row.size
@@ -368,30 +272,13 @@ class FeedStream:
             self._pause(Pause(Mark(self.last_frame, self.last_ns), row.mark()))
         if row.last_frame >= self.last_frame:
             self.last_frame, self.last_ns = row.last_frame, row.last_ns
-        if row.kind != _REPAIR and row.source != self._source:
+        if row.kind != REPAIR and row.source != self._source:
             self._sent_by(row.source)
-
-    def _sent_by(self, source: str) -> None:
-        if source and source not in self.senders and len(self.senders) < MAX_SENDERS:
-            self.sender = self.sender or source
-            self.senders.append(source)
-        self._source = source
-
-    def _pause(self, pause: Pause) -> None:
-        if len(self.pauses) < MAX_LISTED:
-            self.pauses.append(pause)
-        else:
-            self.unlisted_pauses += 1
-
-    def _unwrapped(self, raw: int) -> int:
-        if self.bits >= 63 or self._near is None:
-            return raw
-        return unwrap(raw, self._near, (1 << self.bits) - 1)
 
     def _data(self, row: Row) -> None:
         held = self._held
         now = self.now
-        if now is not None and row.kind == _REPAIR and row.first < row.stop == now.high:
+        if now is not None and row.kind == REPAIR and row.first < row.stop == now.high:
             now.before_frame, now.before_ns = row.last_frame, row.last_ns  # it is complete
         if self._trial is not None and row.flags & DUPLICATE:
             self._trial.alive(row.stop, row.last())
@@ -410,7 +297,7 @@ class FeedStream:
             self._end_held()
         if row.flags & DUPLICATE and row.stop <= self._known():  # L1
             self._behind(row)
-        elif row.kind == _REPAIR:
+        elif row.kind == REPAIR:
             self._repair(row)
         elif self._trial is not None:
             self._while_on_trial(row, self._trial)
@@ -419,11 +306,6 @@ class FeedStream:
             self._ahead(row)
         else:
             self._place(row, now)
-
-    def _known(self) -> int:
-        """One past the highest number that can have been seen before."""
-        high = -1 if self.now is None else self.now.high
-        return high if self._trial is None else max(high, self._trial.next)
 
     def _place(self, row: Row, now: Numbering) -> None:
         settings = self.settings
@@ -602,12 +484,6 @@ class FeedStream:
             now.before_frame, now.before_ns = row.last_frame, row.last_ns
         return shown
 
-    # -- numberings ------------------------------------------------------------------------------
-
-    def _begin(self, start: int, mark: Mark) -> None:
-        self.now = Numbering(start, *mark, self._numberings)
-        self._numberings += 1
-
     def _ahead(self, row: Row) -> None:
         now = self.now
         assert now is not None, "something goes on only after it began"
@@ -620,95 +496,6 @@ class FeedStream:
             self._taken(first, stop, frame, at_ns, BY_NUMBER)
         now.high = stop
         now.before_frame, now.before_ns = row.last_frame, row.last_ns
-
-    def _taken(self, first: int, stop: int, frame: int, at_ns: int, by: int) -> None:
-        now = self.now
-        if self.sink is not None and now is not None:
-            self.sink.append(
-                Taken(
-                    self._order, frame, now.number, first, stop, at_ns, now.before_frame,
-                    now.before_ns, by,
-                )
-            )  # fmt: skip
-
-    def _reveal(self, now: Numbering, stop: int, frame: int, at_ns: int, by: int) -> None:
-        holes = now.holes
-        if at_ns - now.before_ns > self.settings.silence_ns:
-            before = now.before_frame, now.before_ns
-            self._outage(now, Hole(holes.revealed, now.high, stop, *before, frame, at_ns, by))
-        now.reveal(stop, frame, at_ns, by)
-        self.gap_count += 1
-        if holes.revealed > holes.remembered:
-            self._forget(now)
-
-    def _outage(self, numbering: Numbering, hole: Hole) -> None:
-        if len(self.outages) < MAX_LISTED:
-            lost = RangeSet([(hole.first, hole.stop)])
-            self.outages[numbering.number, hole.id] = Outage(hole, lost)
-
-    def _forget(self, now: Numbering) -> None:
-        for block in now.forget():
-            self.counts[Outcome.UNRECOVERED] += block.numbers
-            if block.first_id < MAX_LISTED or len(self.unrecovered) < MAX_RANGES:
-                for hole in block.holes:
-                    self._never_came(now, hole)
-
-    def _never_came(self, numbering: Numbering, hole: Hole) -> None:
-        if len(self.unrecovered) < MAX_RANGES:
-            self.unrecovered.add(hole.first, hole.stop)
-        if hole.id >= MAX_LISTED:
-            return
-        gap = self._gap(numbering, hole.id, hole)
-        if gap is not None:
-            gap.parts.setdefault(Outcome.UNRECOVERED, Part()).ranges.add(hole.first, hole.stop)
-
-    def _retire(self, numbering: Numbering, end_ns: int | None = None) -> None:
-        """A numbering is over: what is missing never comes.
-
-        Args:
-            end_ns: the capture's conversation ended then; null: the stream went on behind it.
-        """
-        if self.sink is not None:
-            missing = RangeSet(
-                (hole.first, hole.stop)
-                for block in numbering.holes.remaining()
-                for hole in block.holes
-            )
-            self.ended_numberings[numbering.number] = Ended(
-                numbering.start, numbering.high, missing, numbering.given_up
-            )
-        young_ns = None if end_ns is None else end_ns - self.settings.late_ns
-        settled = self.settings.settled_after(
-            self.messages + numbering.messages(), self.deepest, self.declares
-        )
-        for block in numbering.holes.remaining():
-            self.counts[Outcome.UNRECOVERED] += block.numbers
-            young = young_ns is not None and block.newest_ns > young_ns
-            if young or block.first_id < MAX_LISTED or len(self.unrecovered) < MAX_RANGES:
-                for hole in block.holes:
-                    self._never_came(numbering, hole)
-                    if young_ns is not None and self._is_open(numbering, hole, young_ns, settled):
-                        self.open_count += hole.stop - hole.first
-                        if len(self.open_at_end) < MAX_LISTED:
-                            self.open_at_end.append(hole)
-        self.messages += numbering.messages()
-        if numbering.high > numbering.start:
-            low, high = numbering.lowest(), numbering.high - 1
-            self.lowest = low if self.lowest is None else min(self.lowest, low)
-            self.highest = high if self.highest is None else max(self.highest, high)
-            if self.bits < 63:
-                self.wraps += (high >> self.bits) - (numbering.start >> self.bits)
-
-    def _is_open(self, numbering: Numbering, hole: Hole, young_ns: int, settled: int) -> bool:
-        """Is it too early to call a hole lost?"""
-        if hole.revealed_ns <= young_ns:
-            return False
-        near = numbering.high - hole.stop < settled
-        return near or bool(self.asked.within(hole.first, hole.stop))
-
-    def _note_restart(self, restart: Restart) -> None:
-        if len(self.restarts) < MAX_LISTED:
-            self.restarts.append(restart)
 
     def _restart(self, trial: Trial, *, sure: bool) -> None:
         """The trial was a new numbering; its rows are that numbering's."""
@@ -758,282 +545,6 @@ class FeedStream:
         trial, self._trial = self._trial, None
         if trial is not None:
             self._refuse(trial)
-
-    # -- late rows -------------------------------------------------------------------------------
-
-    def _behind(self, row: Row, known: tuple[int, int] | None = None) -> None:
-        """Hold a late row until it is complete.
-
-        Args:
-            known: highest number and holes revealed when it came; null: those of now.
-        """
-        assert self._held is None, "one row is held at a time"
-        self._held = row
-        if known is None:
-            known = self._known(), 0 if self.now is None else self.now.holes.revealed
-        self._held_high, self._held_revealed = known
-
-    def _end_held(self) -> None:
-        """Judge the late row that was held until it was complete.
-
-        It came when it began: its last moment may be that of a heartbeat long after it, or of a
-        part above the highest number.
-        """
-        row, self._held = self._held, None
-        if row is None:
-            return
-        first, stop, mark = row.first, row.stop, row.mark()
-        now = self.now
-        repair = row.kind == _REPAIR
-        shown = now is not None and not repair and first < stop == now.high
-        if now is not None and shown and row.last_frame >= now.before_frame:
-            now.before_frame, now.before_ns = row.last_frame, row.last_ns
-        if row.flags & DUPLICATE and stop <= self._held_high:
-            self.duplicates.add(first, stop, mark)
-            return
-        assert now is not None, "something is late only after the numbering began"
-        late = now.late(first, stop, self._held_revealed)
-        if self.sink is not None:
-            self._taken(first, stop, *mark, BY_NUMBER)
-        if late.filled:
-            for part in late.filled:
-                self._fill(now, part, mark, repair=repair)
-            depth = self._held_high - first
-            if depth > self.deepest and not repair:
-                self.deepest = depth
-        self.forgotten += late.forgotten
-        for part in late.given_up:
-            self.counts[Outcome.UNRECOVERED] += part.stop - part.first
-            hole = now.holes.hole(part.hole)
-            self._never_came(now, hole._replace(first=part.first, stop=part.stop))
-        if late.copies and repair:
-            self._not_needed(row, late.copies, mark)
-        elif late.copies:
-            self.copies.add(first, first + late.copies, mark)
-
-    def _not_needed(self, row: Row, copies: int, mark: Mark) -> None:
-        if self.asked.within(row.first, row.stop):
-            self.undecidable += copies  # another receiver may have asked for it
-        else:
-            self.needless.add(row.first, row.first + copies, mark)
-
-    def _fill(self, now: Numbering, part: Filled, mark: Mark, *, repair: bool) -> None:
-        hole, first, stop, revealed_ns, by = part
-        size = stop - first
-        after = mark.at_ns - revealed_ns
-        if repair:  # F1
-            outcome = Outcome.RECOVERED
-            self.recovered.add(first, stop, mark)
-            self.useful += size
-        elif self.asked and "repair" not in self.declares and self.asked.within(first, stop):  # F2
-            outcome = Outcome.EITHER
-            self.either.add(first, stop, mark)
-        elif after <= self.settings.late_ns:  # F3
-            outcome = Outcome.REORDERED
-            self.reordered.add(first, stop, mark)
-            self.late.add(after, size)
-            outage = self.outages.get((now.number, hole)) if self.outages else None
-            if outage is not None:  # overtaken, not cut off
-                outage.lost.remove(first, stop)
-            if by in (BY_HEARTBEAT, BY_END):
-                self.tails.retract(first, stop)
-        else:  # F4
-            outcome = Outcome.EITHER
-            self.either.add(first, stop, mark)
-        if outcome is not Outcome.REORDERED:
-            self.recovery.add(after, size)
-        self.counts[outcome] += size
-        if hole >= MAX_LISTED:
-            return
-        gap = self._gap(now, hole)
-        if gap is not None:
-            ended = gap.parts.get(outcome)
-            if ended is None:
-                ended = gap.parts[outcome] = Part()
-            ended.ranges.add(first, stop)
-            ended.first = ended.first or mark
-            ended.last = mark
-
-    def _gap(self, numbering: Numbering, number: int, hole: Hole | None = None) -> Gap | None:
-        """Where the report lists how a hole ended; null if it lists no more.
-
-        Args:
-            number: its id.
-            hole: null: as it was revealed.
-        """
-        key = (numbering.number, number)
-        gap = self.gaps.get(key)
-        if gap is None:
-            if number >= MAX_LISTED or len(self.gaps) >= MAX_LISTED:
-                return None
-            hole = hole or numbering.holes.hole(number)
-            gap = Gap(
-                hole.first,
-                hole.stop,
-                hole.before(),
-                hole.revealed(),
-                BY[hole.by],
-                None,
-                0,
-                _NOTHING,
-            )
-            self.gaps[key] = gap
-        return gap
-
-    # -- many rows -------------------------------------------------------------------------------
-
-    def _stretch(self, columns: Columns, start: int, stop: int) -> int:
-        """Take rows in order, and late ones near below; returns how many before one that is
-        neither, or that a held row may continue in."""
-        now = self.now
-        assert now is not None, "a stretch goes on with a numbering"
-        first, ends = self._unwrapped_many(columns, start, stop)
-        high = np.maximum.accumulate(np.concatenate(([now.high], ends[:-1])))
-        ahead = first - high
-        behind = ahead < 0
-        settings = self.settings
-        alone = (ahead > settings.max_jump) | (
-            behind & ((ahead < -settings.restart_distance) | (ends > high))
-        )
-        if self.past is not None:
-            alone |= np.abs(first - self.past.high) <= settings.restart_distance
-        if self._held is not None and int(first[0]) == self._held.stop:
-            return 0
-        count = int(np.argmax(alone)) if alone.any() else stop - start
-        if self.ended is not None and count:
-            over = ends[:count] > self.ended[0]
-            count = int(np.argmax(over)) if over.any() else count
-        if not count:
-            return 0
-        self._order = int(columns.frame[start])
-        self._end_held()
-        picked = slice(start, start + count)
-        first, ends, high = first[:count], ends[:count], high[:count]
-        ahead, behind = ahead[:count], behind[:count]
-        frames, times = columns.frame[picked], columns.at_ns[picked]
-        last_frames, last_times = columns.last_frame[picked], columns.last_ns[picked]
-        self._meet_many(columns, start, start + count)
-        self.arrivals += int(np.sum(ends - first))
-        self.bytes += int(np.sum(columns.size[picked]))
-        self._near = int(ends[-1]) - 1
-        holes = np.flatnonzero(ahead > 0)
-        base = now.holes.revealed
-        regular = np.arange(count)
-        if behind.any():
-            regular = np.maximum.accumulate(np.where(behind & (ends != high), -1, regular))
-        last_regular = int(regular[-1])
-        previous = np.concatenate(([-1], regular[:-1]))[holes]
-        before_frames = np.where(previous < 0, now.before_frame, last_frames[previous])
-        before_times = np.where(previous < 0, now.before_ns, last_times[previous])
-        skipped = [
-            high[holes], first[holes], before_frames, before_times, frames[holes], times[holes],
-            np.zeros(len(holes), np.int64),
-        ]  # fmt: skip
-        self.gap_count += len(holes)
-        silent = np.flatnonzero(times[holes] - before_times > settings.silence_ns)
-        for place in silent.tolist():
-            self._outage(now, Hole(base + place, *(int(column[place]) for column in skipped)))
-        if self.sink is not None:
-            marks = np.concatenate(([-1], regular[:-1]))
-            self._taken_many(
-                now, [frames, first, ends, times], behind, marks, last_frames, last_times
-            )
-        now.ahead_many(skipped, max(int(high[-1]), int(ends[-1])))
-        if last_regular >= 0:
-            now.before_frame = int(last_frames[last_regular])
-            now.before_ns = int(last_times[last_regular])
-        late = np.flatnonzero(behind).tolist()
-        if late:
-            self._late_many(columns, start, first, high, late, np.searchsorted(holes, late) + base)
-            if late[-1] != count - 1:
-                self._order = int(frames[late[-1] + 1])
-                self._end_held()
-        self._forget(now)
-        return count
-
-    def _taken_many(
-        self,
-        now: Numbering,
-        columns: list[Int64s],
-        behind: Any,
-        before: Int64s,
-        last_frames: Int64s,
-        last_times: Int64s,
-    ) -> None:
-        assert self.sink is not None, "only lines tell what they take"
-        columns = [
-            *columns,
-            np.where(before < 0, now.before_frame, last_frames[before]),
-            np.where(before < 0, now.before_ns, last_times[before]),
-        ]
-        rows = zip(*(column[~behind].tolist() for column in columns), strict=True)
-        self.sink += [
-            Taken(frame, frame, now.number, first, stop, at_ns, before_frame, before_ns, BY_NUMBER)
-            for frame, first, stop, at_ns, before_frame, before_ns in rows
-        ]
-
-    def _late_many(
-        self,
-        columns: Columns,
-        start: int,
-        first: Int64s,
-        high: Int64s,
-        late: list[int],
-        revealed: Any,
-    ) -> None:
-        previous = -1
-        rows = columns.picked(np.asarray(late) + start).rows(0, len(late))
-        unwrapped_many = first[late].tolist()
-        highest = high[late].tolist()
-        for place, known, row, unwrapped, top in zip(
-            late, revealed.tolist(), rows, unwrapped_many, highest, strict=True
-        ):
-            row = row._replace(first=unwrapped, stop=unwrapped + row.stop - row.first)
-            held = self._held
-            if held is not None:
-                self._order = int(columns.frame[start + previous + 1])
-                if previous == place - 1 and held.stop == row.first and alike(held, row):
-                    self._held = joined(held, row)
-                    previous = place
-                    continue
-                self._end_held()
-            self._behind(row, (top, known))
-            previous = place
-
-    def _meet_many(self, columns: Columns, start: int, stop: int) -> None:
-        times, last_times = columns.at_ns[start:stop], columns.last_ns[start:stop]
-        assert self.first is not None, "a stretch goes on with a numbering"
-        if int(times[0]) - self.last_ns > self.settings.silence_ns:
-            last = Mark(self.last_frame, self.last_ns)
-            self._pause(Pause(last, Mark(int(columns.frame[start]), int(times[0]))))
-        for place in np.flatnonzero(
-            times[1:] - last_times[:-1] > self.settings.silence_ns
-        ).tolist():
-            self._pause(
-                Pause(
-                    Mark(int(columns.last_frame[start + place]), int(last_times[place])),
-                    Mark(int(columns.frame[start + place + 1]), int(times[place + 1])),
-                )
-            )
-        self.last_frame = int(columns.last_frame[stop - 1])
-        self.last_ns = int(last_times[-1])
-        if len(self.senders) < MAX_SENDERS:
-            for source in columns.source.distinct(start, stop):
-                self._sent_by(source)
-
-    def _unwrapped_many(self, columns: Columns, start: int, stop: int) -> tuple[Int64s, Int64s]:
-        first, ends = columns.first[start:stop], columns.stop[start:stop]
-        if self.bits >= 63 or self._near is None:
-            return first, ends
-        mask = (1 << self.bits) - 1
-        lengths = ends - first
-        near = np.concatenate(([self._near], ends[:-1] - 1))
-        step = (first - near) & mask
-        step = np.where(step <= mask >> 1, step, step - mask - 1)
-        # Each row is `step` from the last number of the row before it.
-        moved = np.cumsum(step + np.concatenate(([0], lengths[:-1] - 1)))
-        unwrapped = self._near + moved
-        return unwrapped, unwrapped + lengths
 
 
 def _split(row: Row, high: int) -> tuple[Row, Row | None]:

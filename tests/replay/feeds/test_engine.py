@@ -12,6 +12,7 @@ from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.feeds import holes as feed_holes
 from seqaudit.replay.feeds import sessions as feed_sessions
 from seqaudit.replay.feeds import stream as feed_stream
+from seqaudit.replay.feeds import stream_state
 from seqaudit.replay.feeds.engine import FeedEngine
 from seqaudit.replay.feeds.rules import FEED
 from seqaudit.replay.sequence.gaps import Outcome
@@ -804,7 +805,7 @@ def test_half_of_the_numbers_lost_is_linear_and_capped() -> None:
     engine: FeedEngine = engine_of(data(2 * n) for n in range(count))
     stream = engine.streams[STREAM]
     assert stream.counts[Outcome.UNRECOVERED] == stream.gap_count == count - 1
-    assert len(stream.gaps) == feed_stream.MAX_LISTED
+    assert len(stream.gaps) == stream_state.MAX_LISTED
 
 
 @pytest.mark.rule("4.4")

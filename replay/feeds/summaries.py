@@ -1,0 +1,108 @@
+"""Streams of a feed, and pairs of lines, as the report has them (replay/README.md 5)."""
+
+from typing import Any, Final
+
+from seqaudit.replay.feeds.engine import FeedEngine
+from seqaudit.replay.feeds.lines import LINES, LinePair
+from seqaudit.replay.feeds.requests import Requests
+from seqaudit.replay.feeds.stream import FeedStream
+from seqaudit.replay.sequence.gaps import Outcome
+from seqaudit.replay.sequence.ranges import inclusive
+
+#: Of streams that nobody asks for anything.
+_NO_REQUESTS: Final = Requests()
+
+
+def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -> dict[str, Any]:
+    """A stream in the report (replay/README.md 5)."""
+    counts = stream.counts
+    recovered, lost = counts[Outcome.RECOVERED], counts[Outcome.UNRECOVERED]
+    wanted = requests or _NO_REQUESTS
+    last = stream.last
+    jitter = engine.jitter.get(stream.key)
+    return {
+        "kind": "feed" if stream.sink is None else "line",
+        "feed": engine.feed_name,
+        "sender": stream.sender,
+        "senders": sorted(stream.senders),
+        "destination": stream.destination,
+        "receiver": None,
+        "conn_id": None,
+        "declares": sorted(engine.declares),
+        "number_bits": stream.bits,
+        "first_seqno": stream.lowest,
+        "last_seqno": stream.highest,
+        "first_frame": stream.first.frame if stream.first else None,
+        "last_frame": last.frame if last else None,
+        "first_ns": stream.first.at_ns if stream.first else None,
+        "last_ns": last.at_ns if last else None,
+        "messages": stream.messages,
+        "arrivals": stream.arrivals,
+        "copies": stream.arrivals - stream.messages,
+        "network_duplicates": stream.duplicates.count,
+        "bytes": stream.bytes,
+        "gaps": stream.gap_count,
+        "unlisted_gaps": max(stream.gap_count - len(stream.gaps), 0),
+        "reordered": counts[Outcome.REORDERED],
+        "recovered": recovered,
+        "recovered_or_late": counts[Outcome.EITHER],
+        "unrecovered": lost,
+        "unrecovered_seqnos": inclusive(stream.unrecovered),
+        "lost": recovered + lost,
+        "open_at_end": stream.open_count,
+        "reorder_depth": stream.deepest,
+        "late_ns": stream.late.percentiles(),
+        "recovery_ns": stream.recovery.percentiles(),
+        "answer_ns": wanted.answered.percentiles(),
+        "requests": {"sent": None, "arrived": None, "passed": wanted.requests},
+        "requested_seqnos": {"sent": None, "arrived": None, "passed": wanted.numbers},
+        "requests_repeated": wanted.repeated,
+        "peers": {
+            source: {"requests": asked, "requested_seqnos": numbers}
+            for source, (asked, numbers) in sorted(wanted.by_source.items())
+        },
+        "retransmissions": {
+            "useful": stream.useful,
+            "needless": stream.needless.count,
+            "undecidable": stream.undecidable,
+        },
+        "jitter_ns": None if jitter is None else jitter.told(),
+        "odd_counts": stream.odd_counts if engine.blocks else None,
+        "resets": sum(restart.declared for restart in stream.restarts),
+        "restarts": sum(not restart.declared for restart in stream.restarts),
+        "wraps": stream.wraps,
+        "ended": None if stream.ended is None else stream.ended[0],
+        "ended_frame": None if stream.ended is None else stream.ended[1].frame,
+        "silences": len(stream.pauses) + stream.unlisted_pauses,
+    }
+
+
+def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) -> dict[str, Any]:
+    """Two lines in the report, a row of the table "lines"."""
+    leads = pair.leads
+    told: dict[str, Any] = {
+        "table": "lines",
+        "id": pair.key,
+        "feed": engine.feed_name,
+        "messages": pair.messages,
+        "compared": pair.compared,
+        "lost_on_both": pair.lost + pair.young_count,
+        "lost_on_both_seqnos": inclusive(pair.lost_ranges),
+        "recovered": pair.recovered.count,
+        "repairs_needless": pair.needless,
+        "requests": 0 if requests is None else requests.requests,
+        "measured": leads.measured,
+        "together": leads.together,
+        "numberings_of_one_line": pair.disagree,
+    }
+    for place, line in enumerate(LINES):
+        stream = pair.streams.get(line)
+        told[f"line_{line.lower()}"] = {
+            "destination": None if stream is None else stream.destination,
+            "messages": None if stream is None else stream.messages,
+            "lost_only_here": pair.lost_only[line].count,
+            "lost_only_here_seqnos": inclusive(pair.lost_only[line].ranges),
+            "first": leads.first[place],
+            "lead_ns": leads.lead[place].percentiles(),
+        }
+    return told
