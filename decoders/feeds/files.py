@@ -54,7 +54,7 @@ MESSAGE_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 _NUMBER_LIMIT: Final = (1 << 63) - 1
 _MOST_STEP: Final = 1 << 32
 
-_KEYS: Final = (
+KEYS: Final = (
     "feed", "about", "protocol", "match", "require", "recognise", "byte_order", "fields", "stream",
     "seqno", "count", "step", "repeat", "wrap", "first", "group", "source", "timestamp", "blocks",
     "messages", "lines", "servers", "confidence", "confirmed",
@@ -123,7 +123,7 @@ def read_feed(text: str, path: str) -> Feed:
 
 
 def _feed(root: Node) -> Feed:
-    entries = root.map(_KEYS, "seqaudit feeds show example prints one to copy")
+    entries = root.map(KEYS, "seqaudit feeds show example prints one to copy")
     for key in ("feed", "fields", "seqno"):
         if key not in entries:
             root.fail(f"has no {key}", "seqaudit feeds show example prints one to copy")

@@ -1,5 +1,6 @@
 """Feed files: what a good one means, and that every error names file, line and field."""
 
+import contextlib
 import random
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from seqaudit.decoders.contract.feed_layout import (
     Says,
     Type,
 )
+from seqaudit.decoders.feeds import files
 from seqaudit.decoders.feeds.files import load_feed, read_feed, shipped
 from seqaudit.decoders.feeds.nodes import FeedError
 
@@ -233,6 +235,39 @@ def test_an_error_names_file_line_and_field(
     shown = str(error)
     assert shown.startswith("my.yaml" + (f" line {line}" if line else ""))
     assert "\n" not in shown and shown.count("; ") >= 1
+
+
+WRONG = (
+    "", "7", "-1", "x", "yes", "[]", "[1]", "[[1]]", "{}", "{a: 1}", "{1: {2: 3}}", "!!int x",
+    "9999999999999999999999", "2001-01-01", "~", "[{}]", "{offset: {}, width: []}", "&a [*a]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", files.KEYS)
+def test_whatever_a_key_says_is_a_feed_or_an_error_of_that_key(key: str) -> None:
+    others = [line for line in SMALL.splitlines() if not line.startswith((f"{key}:", "  "))]
+    if key != "fields":
+        others.insert(others.index("fields:") + 1, "  seqno: {offset: 4, width: 4}")
+    for value in WRONG:
+        text = "\n".join([*others, f"{key}: {value}"]) + "\n"
+        with contextlib.suppress(FeedError):
+            assert read_feed(text, "my.yaml").name
+            continue
+        with pytest.raises(FeedError) as caught:
+            read_feed(text, "my.yaml")
+        error = caught.value
+        assert error.line is None or error.line <= len(others) + 1
+        # The key, or what names something that it no longer has.
+        assert error.field.startswith(key) or not error.field or key == "fields"
+
+
+def test_a_file_in_which_every_key_is_wrong_names_the_first() -> None:
+    text = "".join(f"{key}: {{nothing: right}}\n" for key in files.KEYS)
+    with pytest.raises(FeedError) as caught:
+        read_feed(text, "my.yaml")
+    assert str(caught.value) == (
+        "my.yaml line 1, feed: is a map, not a word; give it a name such as my-feed"
+    )
 
 
 def test_a_file_that_is_not_text_or_not_there(tmp_path: Path) -> None:
