@@ -851,32 +851,36 @@ def datagram(data, c, at, room, length, m):
     return outcome
 
 
-def decode(
-    data,
-    count,
-    starts,
-    stops,
-    lengths,
-    sources,
-    destinations,
-    source_ports,
-    destination_ports,
-    flags,
-    ids,
-    times,
-    frames,
-    barriers,
-    outcomes,
-    m,
-):
+def same_bytes(data, at, s, f, m):
+    """1 if a datagram has the key of stream ``s``, whose fields are compared as they are."""
+    p = m[f + F_KEYS]
+    word = s + KEY
+    for _ in range(m[f + F_KEY_COUNT]):
+        o = at + m[p + 1]
+        if m[p] == PIECE_FOUR:
+            if u32be(data, o) != m[word]:
+                return 0
+        elif m[p + 2] == 2:
+            if u16be(data, o) != m[word]:
+                return 0
+        elif m[p + 2] == 1:
+            if u8(data, o) != m[word]:
+                return 0
+        elif u16be(data, o) << 8 | u8(data, o + 2) != m[word]:
+            return 0
+        p = p + PIECE_WORDS
+        word = word + 1
+    return 1
+
+
+def decode(data, count, starts, stops, lengths, sources, destinations, source_ports,
+           destination_ports, flags, ids, times, frames, barriers, outcomes, m):  # fmt: skip
     """Datagrams from H_NEXT on into rows; see ``decoders.feeds.tables`` for ``m``.
 
     Returns:
         (next,): the datagram to go on with; less than ``count`` where rows, streams or samples are
         full: the caller takes the rows, makes room and calls again.
     """
-    stride = m[H_STRIDE]
-    stream_rows = m[H_STREAM_ROWS]
     out_stop = m[H_OUT_STOP] - ROOM * WIDTH
     log_stop = m[H_LOG_STOP] - LOG_ROOM * LOG_WORDS
     i = m[H_NEXT]
@@ -903,9 +907,8 @@ def decode(
             open_channel(c, to, start, unicast, m)
         f = m[c + C_PLAIN]
         if f != 0 and room >= m[f + F_ALL]:
-            # The usual datagram: data that its stream's open run goes on with. Everything is
-            # looked at before anything is written; else what follows the loop's first half says
-            # the same at leisure. Reads are written out: a call passes both arrays.
+            # The usual datagram goes on with the open run. Everything is looked at before anything
+            # is written; else ``datagram`` says the same at leisure. Reads are written out.
             value = 0
             usual = 1
             d = m[f + F_SWITCH]
@@ -925,7 +928,7 @@ def decode(
                     items = u16be(data, at + m[d + D_OFFSET])
                 else:
                     items = number(data, at, d, m)
-            s = stream_rows + m[c + C_STREAM] * stride
+            s = m[H_STREAM_ROWS] + m[c + C_STREAM] * m[H_STRIDE]
             if usual == 1 and m[c + C_STREAM] > 0 and items > 0 and m[s + KIND] == DATA_RUN:
                 d = m[f + F_SEQNO]
                 seqno = -1
@@ -951,30 +954,13 @@ def decode(
                     and seqno <= m[c + C_TOP]
                     and items <= 9223372036854775807 - seqno
                 ):
-                    limit = m[f + F_LIMIT]
-                    if limit > 0 and seqno + items > limit:
+                    if m[f + F_LIMIT] > 0 and seqno + items > m[f + F_LIMIT]:
                         usual = 0
-                    if m[f + F_SHARED] == 1 and m[m[s + CONVERSATION]] != m[s + TURN]:
-                        usual = 0
-                    if m[f + F_SHARED] == 1 and m[s + TURN] & 1 == 1:
-                        usual = 0
-                    p = m[f + F_KEYS]
-                    word = s + KEY
-                    for _ in range(m[f + F_KEY_COUNT]):
-                        o = at + m[p + 1]
-                        if m[p] == PIECE_FOUR:
-                            if u32be(data, o) != m[word]:
-                                usual = 0
-                        elif m[p + 2] == 2:
-                            if u16be(data, o) != m[word]:
-                                usual = 0
-                        elif m[p + 2] == 1:
-                            if u8(data, o) != m[word]:
-                                usual = 0
-                        elif u16be(data, o) << 8 | u8(data, o + 2) != m[word]:
+                    if m[f + F_SHARED] == 1:
+                        if m[m[s + CONVERSATION]] != m[s + TURN] or m[s + TURN] & 1 == 1:
                             usual = 0
-                        p = p + PIECE_WORDS
-                        word = word + 1
+                    if usual == 1:
+                        usual = same_bytes(data, at, s, f, m)
                     if usual == 1:
                         if m[f + F_BLOCKS] >= 0 and room == length:
                             if odd_blocks(data, at, stops[i], items, f, m) == 1:
