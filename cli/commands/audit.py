@@ -1,5 +1,6 @@
 """``seqaudit audit``: captures in, a report out."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -46,6 +47,11 @@ _SELECTION = ("systems", "members", "streams", "since", "until", "select", "igno
     help="Write a format to a file instead of printing it. May be repeated: files take the "
     "formats in their order. Without --format the name's ending says the format.",
 )
+@click.option(
+    "--rules-url",
+    metavar="URL",
+    help="Where replay/rules.md is published, for links from SARIF to the rules.",
+)
 @time_option
 @selection_options
 @click.option(
@@ -84,6 +90,7 @@ def command(
     one_capture: bool | None,
     formats: tuple[str, ...],
     files: tuple[str, ...],
+    rules_url: str | None,
     style: TimeStyle,
     fail_on: str,
     exit_zero: bool,
@@ -114,7 +121,8 @@ def command(
     """
     known = frozenset[str]() if baseline is None else read_baseline(baseline)
     selection = selection_of(**{name: given.pop(name) for name in _SELECTION})
-    shown = Shown(outputs_of(formats, files), style, limit, fail_on, everything, quiet)
+    outputs = outputs_of(formats, files)
+    shown = Shown(outputs, style, limit, fail_on, everything, quiet, _absolute(rules_url))
     from seqaudit.pipeline.progress import StoppedError
 
     try:
@@ -135,6 +143,13 @@ def command(
         old = len(chosen["findings"]) - len(counted)
         note(f"Baseline: {old:,} of {len(chosen['findings']):,} findings are known.")
     return exit_code(report, counted, fail_on, exit_zero)
+
+
+def _absolute(url: str | None) -> str | None:
+    """Where the rules are; what reads SARIF takes absolute addresses alone."""
+    if url is None or re.fullmatch(r"https?://[^\s/?#\"<>]+[^\s#\"<>]*", url):
+        return url
+    raise click.UsageError(f"--rules-url {safe(url)}: give an address with http:// or https://")
 
 
 def _selected(report: Mapping[str, Any], selection: Selection) -> Mapping[str, Any]:

@@ -2,21 +2,25 @@
 
 Rules come from the registry with their explanations, results are findings. A result's place is a
 frame of a capture: a frame stands where a text has lines; the frame and the stream are logical
-locations within the file as well. Evidence frames are related locations. A fingerprint
-names rule, file name, stream, seqnos and frame, so that it outlives rewording and moved files.
+locations within the file as well; a finding without a frame is about the whole file and has no
+region. Evidence frames are related locations. The fingerprint is the one of baselines and of
+GitLab's report: it outlives another recording of the same test.
+
+``informationUri`` and ``helpUri`` have to be absolute, and seqaudit has no home of its own on the
+web: they are there where somebody says where the page of the rules is published (``--rules-url``).
+A link that leads nowhere would be worse than none, and the texts are in the log anyway.
 """
 
-import hashlib
 import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import chain
-from pathlib import PurePath
 from typing import Any, Final
 from urllib.parse import quote
 
+from seqaudit.cli.output.ci import fingerprints
 from seqaudit.cli.output.outcomes import Judged, Report, unjudged
 from seqaudit.cli.output.text import filter_of, frame_at, safe
 from seqaudit.replay.stages.systems import RULES
@@ -28,20 +32,25 @@ _LEVELS: Final = {"error": "error", "warning": "warning", "info": "note"}
 _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 
 
-def sarif(report: Report) -> str:
-    """The log: one run, rules and results in the report's order."""
+#: What a fingerprint is of; a name that changes with it.
+FINGERPRINT: Final = "seqaudit/v2"
+
+
+def sarif(report: Report, rules_url: str | None = None) -> str:
+    """The log: one run, rules and results in the report's order.
+
+    Args:
+        rules_url: where the page of the rules is published; null: nobody says.
+    """
     codes = [rule["rule"] for rule in report["rules"]]
     places = {code: place for place, code in enumerate(codes)}
     captures = {capture["capture"]: capture for capture in report["captures"]}
     artifacts = {number: place for place, number in enumerate(captures)}
-    seen: dict[str, int] = {}
     results: list[str] = []
-    for finding in report["findings"]:
+    for finding, print_ in zip(report["findings"], fingerprints(report), strict=True):
         capture = captures[finding["capture"]]
-        print_ = _fingerprint(finding, capture)
-        seen[print_] = seen.get(print_, 0) + 1
         file = {"uri": uri(capture["path"]), "index": artifacts[finding["capture"]]}
-        results.append(_item(_result(finding, file, places, f"{print_}:{seen[print_]}"), 4))
+        results.append(_item(_result(finding, file, places, print_), 4))
     problems = list(unjudged(report))
     told = [{"level": "error", "message": {"text": safe(text)}} for _, text in problems]
     notes = [_item(note, 6) for note in chain(told, _not_judged(report, places))]
@@ -50,7 +59,8 @@ def sarif(report: Report) -> str:
             "driver": {
                 "name": "seqaudit",
                 "version": version("seqaudit"),
-                "rules": [_rule(code) for code in codes],
+                **({"informationUri": rules_url} if rules_url else {}),
+                "rules": [_rule(code, rules_url) for code in codes],
             }
         },
         "invocations": [
@@ -95,7 +105,7 @@ def uri(path: str) -> str:
     return f"file://{quoted}" if path.startswith("/") else quoted
 
 
-def _rule(code: str) -> dict[str, Any]:
+def _rule(code: str, rules_url: str | None) -> dict[str, Any]:
     rule = RULES[code]
     parts = (
         ("Meaning", rule.meaning),
@@ -107,6 +117,7 @@ def _rule(code: str) -> dict[str, Any]:
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.name.replace("-", " ").capitalize() + "."},
         "fullDescription": {"text": rule.meaning},
+        **({"helpUri": f"{rules_url}#{code.lower()}"} if rules_url else {}),
         "help": {
             "text": "\n".join(f"{title}: {text}" for title, text in parts),
             "markdown": "\n\n".join(f"**{title}:** {_markdown(text)}" for title, text in parts),
@@ -130,7 +141,7 @@ def _result(
         "message": {"text": safe(finding["text"])},
         "locations": [_location(file, finding, finding["stream"])],
         **({"relatedLocations": related} if related else {}),
-        "partialFingerprints": {"seqaudit/v1": print_},
+        "partialFingerprints": {FINGERPRINT: print_},
         "properties": {
             "atNs": finding["at_ns"],
             "certainty": finding["certainty"],
@@ -171,18 +182,6 @@ def _not_judged(report: Report, places: Mapping[str, int]) -> Iterator[dict[str,
                     "message": {"text": safe(text)},
                     "associatedRule": {"id": code, "index": places[code]},
                 }
-
-
-def _fingerprint(finding: Mapping[str, Any], capture: Mapping[str, Any]) -> str:
-    parts = [
-        finding["rule"],
-        PurePath(capture["path"]).name,
-        finding["system"],
-        finding["stream"],
-        finding["seqnos"],
-        finding["frame"],
-    ]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:32]
 
 
 def _markdown(text: str) -> str:

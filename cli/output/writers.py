@@ -32,6 +32,7 @@ class Shown:
 
     Attributes:
         outputs: format and file of each; null is standard output.
+        rules_url: where the page of the rules is published; null: nobody says.
     """
 
     outputs: Sequence[tuple[str, str | None]]
@@ -40,6 +41,7 @@ class Shown:
     fail_on: str
     everything: bool = False
     quiet: bool = False
+    rules_url: str | None = None
 
 
 def outputs_of(formats: Sequence[str], files: Sequence[str]) -> list[tuple[str, str | None]]:
@@ -115,7 +117,7 @@ def _text(name: str, report: Report, shown: Shown) -> Iterable[str]:
         "csv": lambda: _module("rows").table(report),
         "markdown": lambda: _module("markdown").markdown(report, shown.limit),
         "junit": lambda: [_module("junit").junit(report, shown.fail_on)],
-        "sarif": lambda: [_module("sarif").sarif(report)],
+        "sarif": lambda: [_module("sarif").sarif(report, shown.rules_url)],
         "github": lambda: _module("ci").github(report),
         "gitlab": lambda: _module("ci").gitlab(report),
         "html": lambda: [_module("page").page(report, shown.style, shown.limit)],
