@@ -122,7 +122,9 @@ def command(
     known = frozenset[str]() if baseline is None else read_baseline(baseline)
     selection = selection_of(**{name: given.pop(name) for name in _SELECTION})
     outputs = outputs_of(formats, files)
-    shown = Shown(outputs, style, limit, fail_on, everything, quiet, _absolute(rules_url))
+    given_limit = None if _is_default("limit") else limit
+    address = _absolute(rules_url)
+    shown = Shown(outputs, style, limit, fail_on, everything, quiet, address, given_limit)
     from seqaudit.pipeline.progress import StoppedError
 
     try:
@@ -150,6 +152,11 @@ def _absolute(url: str | None) -> str | None:
     if url is None or re.fullmatch(r"https?://[^\s/?#\"<>]+[^\s#\"<>]*", url):
         return url
     raise click.UsageError(f"--rules-url {safe(url)}: give an address with http:// or https://")
+
+
+def _is_default(name: str) -> bool:
+    source = click.get_current_context().get_parameter_source(name)
+    return source is click.core.ParameterSource.DEFAULT
 
 
 def _selected(report: Mapping[str, Any], selection: Selection) -> Mapping[str, Any]:

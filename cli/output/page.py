@@ -1,16 +1,19 @@
 """The report as one HTML page for people: no other file, no network, light and dark
 (CONTRIBUTING.md 2).
 
-Tables are those of the terminal. Findings can be filtered by severity without any script; the one
-small script filters rows by what is typed. A content security policy with that script's hash lets
-nothing else run, should escaping ever fail (cli/README.md 2).
+The verdict, the findings and the rules are plain HTML and can be read without a script. Tables,
+pictures and the stories of gaps are drawn from one block of JSON (``page_data``) by the script
+that comes with it (``web/``). A content security policy with the hashes of the page's own scripts
+and styles lets nothing else run, and nothing be fetched, should escaping ever fail
+(cli/README.md 2).
 """
 
 import base64
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
-from importlib.metadata import version
+from importlib.resources import files
 from typing import Any, Final
 
 from rich.console import Group
@@ -18,106 +21,112 @@ from rich.text import Text
 
 from seqaudit.cli.output.listing import Listing
 from seqaudit.cli.output.outcomes import SEVERITIES, Report, unjudged
-from seqaudit.cli.output.several import names
-from seqaudit.cli.output.table import capture_name, gravest_first, render_rules, render_tables
+from seqaudit.cli.output.page_data import block
+from seqaudit.cli.output.several import gravest_captures_first, names
+from seqaudit.cli.output.table import (
+    capture_name,
+    gravest_first,
+    render_rules,
+    render_tables,
+)
 from seqaudit.cli.output.text import filter_of, frame_at, safe
 from seqaudit.cli.output.times import TimeStyle, time_formatter
+from seqaudit.cli.output.verdict import verdict
+from seqaudit.replay.contract.version import VERSION
 from seqaudit.replay.stages.systems import RULES
 
-_STYLE: Final = """
-:root { color-scheme: light dark; --ink: #1c2330; --dim: #5d6675; --paper: #ffffff;
-  --card: #f5f7fa; --line: #d8dee7; --error: #b3261e; --warning: #8a5a00; --info: #1f5f99; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e4e8ee; --dim: #9aa5b4; --paper: #14181f;
-  --card: #1c222b; --line: #343d4a; --error: #ff8a80; --warning: #f2bd5c; --info: #7cb8f2; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 1.5rem; max-width: 110rem; background: var(--paper);
-  color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.5rem; margin: 0; } h2 { font-size: 1.15rem; margin: 2rem 0 .5rem; }
-p { margin: .3rem 0; overflow-wrap: anywhere; } .dim { color: var(--dim); }
-.totals { display: flex; flex-wrap: wrap; gap: .6rem; margin: 1rem 0; padding: 0;
-  list-style: none; }
-.totals li { background: var(--card); border: 1px solid var(--line); border-radius: .5rem;
-  padding: .4rem .9rem; } .totals b { font-size: 1.25rem; font-variant-numeric: tabular-nums; }
-.totals span { color: var(--dim); display: block; font-size: .85rem; }
-.error { color: var(--error); } .warning { color: var(--warning); } .info { color: var(--info); }
-.wide { overflow-x: auto; border: 1px solid var(--line); border-radius: .5rem;
-  width: fit-content; max-width: 100%; }
-table { border-collapse: collapse; width: 100%; font-size: .875rem; }
-th, td { padding: .3rem .6rem; text-align: left; vertical-align: top; white-space: nowrap;
-  border-bottom: 1px solid var(--line); }
-tbody tr:last-child td { border-bottom: 0; } tbody tr:hover { background: var(--card); }
-th { background: var(--card); color: var(--dim); font-weight: 600; vertical-align: bottom; }
-th { white-space: normal; min-width: 3.5rem; } th:first-child { min-width: 0; }
-.right { text-align: right; font-variant-numeric: tabular-nums; }
-article { background: var(--card); border: 1px solid var(--line); border-left: .3rem solid;
-  border-radius: .5rem; margin: .6rem 0; padding: .6rem .9rem; }
-article.error { border-left-color: var(--error); } article.info { border-left-color: var(--info); }
-article.warning { border-left-color: var(--warning); } article > * { color: var(--ink); }
-article h3 { font-size: 1rem; margin: 0; } article h3 .badge { margin-right: .3rem; }
-.badge.error { color: var(--error); } .badge.warning { color: var(--warning); }
-.badge.info { color: var(--info); } article .dim { color: var(--dim); }
-code { font: .85rem/1.4 ui-monospace, monospace; overflow-wrap: anywhere; user-select: all; }
-ol { margin: .3rem 0; padding-left: 1.2rem; list-style: none; font-size: .875rem;
-  columns: 24rem; }
-details { margin-top: .3rem; font-size: .875rem; } summary { cursor: pointer; color: var(--dim); }
-.choose { display: flex; flex-wrap: wrap; gap: 1rem; align-items: center; margin: 1rem 0; }
-#sift { flex: 1 1 16rem; max-width: 28rem; padding: .35rem .6rem; font: inherit; color: inherit;
-  background: var(--paper); border: 1px solid var(--line); border-radius: .4rem; }
-body:has(#show-error:not(:checked)) article.error,
-body:has(#show-warning:not(:checked)) article.warning,
-body:has(#show-info:not(:checked)) article.info, .sifted { display: none; }
-@media (max-width: 40rem) { body { padding: .8rem; } #sift { flex-basis: 100%; } }
-@media print { .choose { display: none; } .wide { overflow: visible; } }
-"""
+#: Rows of a table, and findings, unless ``--limit`` says how many.
+ROWS: Final = 10_000
+FINDINGS: Final = 500
 
-_SCRIPT: Final = """
-const sift = document.getElementById('sift');
-sift.hidden = false;
-sift.addEventListener('input', () => {
-  const words = sift.value.toLowerCase().split(/\\s+/).filter(Boolean);
-  for (const row of document.querySelectorAll('tbody tr, article')) {
-    const text = row.textContent.toLowerCase();
-    row.classList.toggle('sifted', !words.every((word) => text.includes(word)));
-  }
-});
-"""
+#: Gaps that a finding links to, and findings that a gap links to.
+_LINKS: Final = 6
+
+_WEB: Final = files("seqaudit.cli.output") / "web"
 
 
-def page(report: Report, style: TimeStyle, limit: int) -> str:
-    """The page; ``limit`` rows a table and findings, 0 for all."""
-    return "\n".join(_parts(report, style, limit)) + "\n"
+def page(report: Report, style: TimeStyle, limit: int | None = None) -> Iterator[str]:
+    """The page in pieces; ``limit`` rows a table and findings, 0 for all, null for as many as a
+    browser has no trouble with."""
+    rows = ROWS if limit is None else limit
+    ranked = gravest_captures_first(_numbered(report), rows)
+    gaps = ranked["gaps"][:rows] if rows > 0 else ranked["gaps"]
+    findings = gravest_first(report["findings"])
+    shown = findings[: FINDINGS if limit is None else limit] if limit != 0 else findings
+    links = _Links(ranked, gaps)
+    about = links.of(shown)
+    tables: list[Listing] = []
+    yield from _head(report)
+    yield from _summary(report, style)
+    yield from _findings(report, style, shown, len(findings) - len(shown), links)
+    yield from _pictures(gaps)
+    for renderable in sorted(render_tables(ranked, style, rows), key=_is_not_of_gaps):
+        yield from _table(renderable, tables)
+    yield from _rules(shown)
+    yield from _table(render_rules(report), tables)
+    yield '</main>\n<script type="application/json" id="data">'
+    yield from block({**report, "streams": ranked["streams"]}, tables, gaps, about)
+    yield "</script>\n"
+    for script in _scripts():
+        yield f"<script>{script}</script>\n"
+    yield "</body></html>\n"
 
 
-def _parts(report: Report, style: TimeStyle, limit: int) -> Iterator[str]:
-    digest = base64.b64encode(hashlib.sha256(_SCRIPT.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    named = names([capture_name(capture) for capture in report["captures"]])
-    yield "<!doctype html>"
-    yield '<html lang="en"><head><meta charset="utf-8">'
-    yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
-    yield '<meta name="viewport" content="width=device-width, initial-scale=1">'
-    yield f"<title>seqaudit: {_text(named)}</title>"
-    yield f"<style>{_STYLE}</style></head><body>"
-    yield f'<h1>Audit</h1><p class="dim">{_text(named)}; seqaudit {version("seqaudit")}</p>'
+def _numbered(report: Report) -> Report:
+    """The report with the numbers of gaps that ``--gap`` takes."""
+    return {
+        **report,
+        "gaps": [{**gap, "number": number} for number, gap in enumerate(report["gaps"], 1)],
+    }
+
+
+def _is_not_of_gaps(renderable: object) -> bool:
+    """The table of gaps stands first: it goes with the pictures above it."""
+    return not (isinstance(renderable, Listing) and renderable.title == "Gaps")
+
+
+# ---- What is plain HTML
+
+
+def _head(report: Report) -> Iterator[str]:
+    own = f"style-src {_hash(_style())}; script-src {' '.join(map(_hash, _scripts()))}"
+    policy = f"default-src 'none'; {own}; base-uri 'none'; form-action 'none'"
+    yield '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+    yield f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+    yield '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+    yield '<meta name="referrer" content="no-referrer">\n'
+    yield f"<title>seqaudit: {_text(_captures(report))}</title>\n"
+    yield f"<style>{_style()}</style></head>\n<body>\n"
+
+
+def _summary(report: Report, style: TimeStyle) -> Iterator[str]:
+    told, *more = verdict(report)
+    yield f'<header><p class="dim">seqaudit {VERSION}: {_text(_captures(report))}</p>\n'
+    yield f"<h1>{_text(told)}</h1>\n"
+    yield from (f"<p><strong>{_text(line)}</strong></p>\n" for line in more)
+    yield f'<p class="dim">{_text(_when(report, style))}</p>\n'
     yield from _totals(report)
     for _, problem in unjudged(report):
-        yield f'<p class="error">{_text(problem)}</p>'
-    yield '<div class="choose">'
-    yield (
-        '<input id="sift" type="search" placeholder="Show only rows with these words"'
-        ' aria-label="Show only rows with these words" hidden>'
-    )
-    for severity in SEVERITIES:
-        yield (
-            f'<label><input type="checkbox" id="show-{severity}" checked>'
-            f' <span class="{severity}">{severity}</span></label>'
-        )
-    yield "</div>"
-    yield from _findings(report, style, limit)
-    for renderable in render_tables(report, style, limit):
-        yield from _table(renderable)
-    yield from _table(render_rules(report))
-    yield f"<script>{_SCRIPT}</script></body></html>"
+        yield f'<p class="error">{_text(problem)}</p>\n'
+    yield '</header>\n<nav aria-label="Parts of this page"><a href="#findings">Findings</a>\n'
+    yield '<a href="#pictures">Pictures</a>\n'
+    for name in ("gaps", "streams", "captures"):
+        if report[name]:
+            yield f'<a href="#{name}">{name.capitalize()}</a>\n'
+    yield '<a href="#rules">Rules</a></nav>\n<main>\n'
+
+
+def _captures(report: Report) -> str:
+    return names([capture_name(capture) for capture in report["captures"]])
+
+
+def _when(report: Report, style: TimeStyle) -> str:
+    firsts = [c["first_ns"] for c in report["captures"] if c["first_ns"] is not None]
+    lasts = [c["last_ns"] for c in report["captures"] if c["last_ns"] is not None]
+    if not firsts:
+        return "No frame of these captures has a time."
+    show = time_formatter("utc" if style == "relative" else style, None)
+    return f"Captured from {show(min(firsts))} to {show(max(lasts))}."
 
 
 def _totals(report: Report) -> Iterator[str]:
@@ -130,82 +139,165 @@ def _totals(report: Report) -> Iterator[str]:
     yield '<ul class="totals">'
     for count, name, kind in counts:
         shown = f' class="{kind}"' if kind and count else ""
-        told = "unknown" if count is None else count
+        told = "unknown" if count is None else f"{count:,}"
         yield f"<li><b{shown}>{told}</b><span>{name}</span></li>"
-    yield "</ul>"
+    yield "</ul>\n"
 
 
-def _findings(report: Report, style: TimeStyle, limit: int) -> Iterator[str]:
-    yield "<h2>Findings</h2>"
-    findings = gravest_first(report["findings"])
-    if not findings:
-        yield "<p>no findings</p>"
+def _findings(
+    report: Report, style: TimeStyle, shown: Sequence[Any], more: int, links: "_Links"
+) -> Iterator[str]:
+    yield '<section aria-labelledby="findings"><h2 id="findings">Findings</h2>\n'
+    if not report["findings"]:
+        yield "<p>no findings</p>\n"
+    else:
+        yield '<div class="tools" role="group" aria-label="Which findings are shown">'
+        for severity in SEVERITIES:
+            yield (
+                f'<label><input type="checkbox" id="show-{severity}" checked>'
+                f' <span class="{severity}">{severity}</span></label>'
+            )
+        yield '<input id="sift" type="search" hidden placeholder="Findings with these words"'
+        yield ' aria-label="Show only findings with these words"></div>\n'
     captures = {capture["capture"]: capture for capture in report["captures"]}
-    shown = findings[:limit] if limit > 0 else findings
-    for finding in shown:
-        yield from _finding(finding, captures[finding["capture"]], style)
-    if len(shown) < len(findings):
-        yield f'<p class="dim">... and {len(findings) - len(shown)} more; --limit 0 shows all</p>'
+    for number, finding in enumerate(shown, 1):
+        yield from _finding(number, finding, captures[finding["capture"]], style, links)
+    if more:
+        yield f'<p class="dim">... and {more:,} more; --limit 0 shows all</p>\n'
+    yield "</section>\n"
 
 
-def _finding(finding: Any, capture: Any, style: TimeStyle) -> Iterator[str]:
-    severity = finding["severity"]
-    rule = RULES[finding["rule"]]
+def _finding(
+    number: int, finding: Any, capture: Any, style: TimeStyle, links: "_Links"
+) -> Iterator[str]:
+    severity, rule = finding["severity"], finding["rule"]
     where = _text(capture_name(capture))
     if finding["frame"] is not None:
         at = time_formatter(style, capture["first_ns"])(finding["at_ns"])
-        frame = frame_at(finding)
-        where += f", frame {_text(frame)} at {_text(at)}"
+        where += f", frame {_text(frame_at(finding))} at {_text(at)}"
     if finding["stream"] is not None:
-        where += f", stream {_text(finding['stream'])}"
-    yield f'<article class="{severity}"><h3><span class="badge {severity}">{severity}</span>'
-    yield f"{finding['rule']} {_text(finding['name'])}"
-    yield f'<span class="dim">({finding["certainty"]})</span></h3>'
+        place = links.stream(finding)
+        told = f"stream {_text(finding['stream'])}"
+        where += ", " + (told if place is None else f'<a href="#streams-{place}">{told}</a>')
+    yield f'<article class="{severity}" id="finding-{number}">'
+    yield f'<h3><span class="badge {severity}">{severity}</span>'
+    yield f'<a href="#rule-{rule}">{rule} {_text(finding["name"])}</a>'
+    yield f' <span class="dim">({finding["certainty"]})</span></h3>'
     yield f'<p>{_text(finding["text"])}</p><p class="dim">{where}</p>'
     if finding["evidence"]:
         rows = (
             f"<li>frame {_text(frame_at(e))}: {_text(e['shows'])}</li>" for e in finding["evidence"]
         )
-        yield f"<ol>{''.join(rows)}</ol>"
+        yield f'<ol class="evidence">{"".join(rows)}</ol>'
+    gaps = links.gaps(finding)
+    if gaps:
+        told = ", ".join(f'<a href="#gap-{gap}">gap {gap}</a>' for gap in gaps[:_LINKS])
+        more = max(len(gaps) - _LINKS, 0)
+        yield f"<p>{told}{f' and {more:,} more' if more else ''}</p>"
     yield f'<p><span class="dim">filter:</span> <code>{_text(filter_of(finding))}</code></p>'
-    yield "<details><summary>What this means</summary>"
-    yield f"<p>{_text(rule.meaning)}</p><p>Detected: {_text(rule.detection)}</p>"
-    yield f"<p>What to do: {_text(rule.action)}</p></details></article>"
+    yield "</article>\n"
 
 
-def _table(renderable: Any) -> Iterator[str]:
-    """What the terminal shows, as HTML: listings are tables, bold lines are titles."""
+def _rules(findings: Iterable[Any]) -> Iterator[str]:
+    """What the rules of these findings mean."""
+    yield '<section aria-labelledby="rules"><h2 id="rules">Rules</h2>\n'
+    for code in sorted({finding["rule"] for finding in findings}):
+        rule = RULES[code]
+        yield f'<details id="rule-{code}"><summary>{code} {_text(rule.name)}</summary>'
+        yield f"<p>{_text(rule.meaning)}</p><p>Detected: {_text(rule.detection)}</p>"
+        yield f"<p>What to do: {_text(rule.action)}</p></details>\n"
+    yield "</section>\n"
+
+
+class _Links:
+    """From findings to streams and gaps of the page, and from gaps to findings."""
+
+    def __init__(self, report: Report, gaps: Iterable[Mapping[str, Any]]) -> None:
+        self._streams = {
+            (stream["capture"], stream["id"]): place
+            for place, stream in enumerate(report["streams"])
+        }
+        self._gaps: dict[tuple[int, str], list[tuple[int, int, int]]] = {}
+        for gap in gaps:
+            own = self._gaps.setdefault((gap["capture"], gap["stream"]), [])
+            own += [(last, first, gap["number"]) for first, last in gap["seqnos"]]
+        for own in self._gaps.values():
+            own.sort()
+
+    def stream(self, finding: Mapping[str, Any]) -> int | None:
+        """The place of a finding's stream among the streams."""
+        return self._streams.get((finding["capture"], finding["stream"]))
+
+    def gaps(self, finding: Mapping[str, Any]) -> list[int]:
+        """The gaps that a finding's seqnos are of."""
+        own = self._gaps.get((finding["capture"], finding["stream"]), [])
+        found: dict[int, None] = {}
+        for first, last in finding["seqnos"]:
+            place = bisect_left(own, (first, -1, -1))
+            while place < len(own) and own[place][1] <= last:
+                found[own[place][2]] = None
+                place += 1
+        return list(found)
+
+    def of(self, findings: Iterable[Mapping[str, Any]]) -> dict[int, list[int]]:
+        """Numbers of the findings about each gap."""
+        about: dict[int, list[int]] = {}
+        for number, finding in enumerate(findings, 1):
+            for gap in self.gaps(finding):
+                own = about.setdefault(gap, [])
+                if len(own) < _LINKS:
+                    own.append(number)
+        return about
+
+
+# ---- What the script fills
+
+
+def _pictures(gaps: Sequence[Any]) -> Iterator[str]:
+    yield '<section aria-labelledby="pictures"><h2 id="pictures">Pictures</h2>\n'
+    yield "<noscript><p>Pictures and tables need the script of this page, which does not run"
+    yield " here.</p></noscript>\n"
+    yield '<div id="timeline"></div>\n'
+    if gaps:
+        yield '<div id="gap" class="gap" hidden></div>\n'
+    yield "</section>\n"
+
+
+def _table(renderable: Any, tables: list[Listing]) -> Iterator[str]:
+    """What the terminal shows, as HTML: listings are tables that the script fills, bold lines are
+    titles."""
     if isinstance(renderable, Group):
         for part in renderable.renderables:
-            yield from _table(part)
+            yield from _table(part, tables)
     elif isinstance(renderable, Listing):
-        yield from _listing(renderable)
+        name = renderable.title.lower().replace(" ", "-")
+        yield f'<section aria-labelledby="{name}"><h2 id="{name}">{_text(renderable.title)}</h2>'
+        yield f'<div data-table="{len(tables)}"></div></section>\n'
+        tables.append(renderable)
     elif isinstance(renderable, Text):
-        tag = "h2" if renderable.style == "bold" else "p"
-        if renderable.plain:
-            yield f"<{tag}>{_text(renderable.plain)}</{tag}>"
+        if renderable.plain and renderable.plain != "Rules":
+            tag = "h2" if renderable.style == "bold" else "p"
+            yield f"<{tag}>{_text(renderable.plain)}</{tag}>\n"
     else:
         raise AssertionError(f"a page cannot show {type(renderable).__name__}")
 
 
-def _listing(listing: Listing) -> Iterator[str]:
-    sides = ["right" if column.align == "right" else "" for column in listing.columns]
-    yield f'<h2>{_text(listing.title)}</h2><div class="wide" tabindex="0"><table><thead>'
-    yield _row("th", (column.header for column in listing.columns), sides)
-    yield "</thead><tbody>"
-    for row in listing.rows:
-        yield _row("td", row, sides)
-    yield "</tbody></table></div>"
-    if listing.more:
-        yield f'<p class="dim">... and {listing.more} more; --limit 0 shows all</p>'
+def _style() -> str:
+    return _file("uPlot.min.css") + "\n" + _file("page.css")
 
 
-def _row(tag: str, cells: Iterable[str], sides: Sequence[str]) -> str:
-    shown = (
-        f'<{tag} class="{side}">{_text(cell)}</{tag}>' if side else f"<{tag}>{_text(cell)}</{tag}>"
-        for cell, side in zip(cells, sides, strict=True)
-    )
-    return f"<tr>{''.join(shown)}</tr>"
+def _scripts() -> tuple[str, str]:
+    licence = f"/*\nuPlot\n\n{_file('uPlot.LICENSE')}\n*/\n"
+    return licence + _file("uPlot.iife.min.js"), _file("page.js")
+
+
+def _file(name: str) -> str:
+    return (_WEB / name).read_text(encoding="utf-8")
+
+
+def _hash(text: str) -> str:
+    digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    return f"'sha256-{digest}'"
 
 
 def _text(value: object) -> str:

@@ -112,18 +112,23 @@ def _line(stream: Row, gaps: Iterable[Row], begin: int, end: int, columns: int) 
         shown_ns = gap["revealed_at_ns"]
         if shown_ns is None:
             continue
-        came = [s["at_ns"] for s in gap["story"]["steps"] if s["step"] in ("came", "had")]
-        ends = [at for at in came if at is not None]
+        came_ns = came_at(gap)
         start = column(shown_ns)
-        if not ends:
+        if came_ns is None:
             draw(start, "x")
             continue
-        stop = column(max(ends[-1], shown_ns))
+        stop = column(max(came_ns, shown_ns))
         for place in range(start, stop):
             draw(place, "=")
         draw(stop, "o")
         draw(start, "!")
     return "".join(cells).rstrip()
+
+
+def came_at(gap: Row) -> int | None:
+    """When the last of a gap came, as its story has it; null: it did not, or nobody knows when."""
+    came = [s["at_ns"] for s in gap["story"]["steps"] if s["step"] in ("came", "had")]
+    return next((at for at in reversed(came) if at is not None), None)
 
 
 class SequencePlot:

@@ -61,7 +61,7 @@ def render_story(report: Row, number: int, style: TimeStyle) -> list[RenderableT
         [
             _after(step["after_ns"]),
             step["step"],
-            "" if step["frame"] is None else _frame(step),
+            "" if step["frame"] is None else step_frame(step),
             who(step),
             step["says"],
             show_time(step["at_ns"]) if step["at_ns"] is not None else "",
@@ -76,7 +76,16 @@ def render_story(report: Row, number: int, style: TimeStyle) -> list[RenderableT
         Column("what", worth=8),
         Column("time", worth=3),
     ]
-    lines = [f"stream {gap['stream']} in {capture['path']}"]
+    lines = story_lines(gap, capture["path"])
+    parts: list[RenderableType] = [Listing(title, columns, rows)]
+    parts += [Padding(Text(safe(line)), (0, 0, 0, 0)) for line in lines]
+    return [Group(*parts)]
+
+
+def story_lines(gap: Row, path: str) -> list[str]:
+    """What is said of a gap beside its steps: who waited, where it was lost, what is not known."""
+    story = gap["story"]
+    lines = [f"stream {gap['stream']} in {path}"]
     if story["steps_more"]:
         more = story["steps_more"]
         lines.append(f"{more} more {'request is' if more == 1 else 'requests are'} not listed.")
@@ -89,14 +98,12 @@ def render_story(report: Row, number: int, style: TimeStyle) -> list[RenderableT
     sure = "" if where == "cannot be told" else f" ({sure})"
     lines.append(f"Where: {where}{sure}, because {story['where_why']}.")
     if story["where_evidence"]:
-        frames = ", ".join(f"{_frame(e)} ({e['shows']})" for e in story["where_evidence"])
+        frames = ", ".join(f"{step_frame(e)} ({e['shows']})" for e in story["where_evidence"])
         lines.append(f"Frames that show it: {frames}.")
     unknown = [f"{what}: {why}" for what, why in sorted(story["unknown"].items())]
     if unknown:
         lines.append(f"Not known: {'; '.join(unknown)}.")
-    parts: list[RenderableType] = [Listing(title, columns, rows)]
-    parts += [Padding(Text(safe(line)), (0, 0, 0, 0)) for line in lines]
-    return [Group(*parts)]
+    return lines
 
 
 def _after(after_ns: int | None) -> str:
@@ -107,6 +114,7 @@ def _after(after_ns: int | None) -> str:
     return f"+{duration(after_ns)}" if after_ns > 0 else duration(after_ns)
 
 
-def _frame(step: Row) -> str:
+def step_frame(step: Row) -> str:
+    """The frame of a step or of an evidence, and of which file where there are several."""
     file = step.get("frame_file")
     return f"{step['frame']}" + (f" of file {file}" if file else "")

@@ -33,6 +33,7 @@ class Shown:
     Attributes:
         outputs: format and file of each; null is standard output.
         rules_url: where the page of the rules is published; null: nobody says.
+        page_limit: rows of a table of a page; null: as many as a browser has no trouble with.
     """
 
     outputs: Sequence[tuple[str, str | None]]
@@ -42,6 +43,7 @@ class Shown:
     everything: bool = False
     quiet: bool = False
     rules_url: str | None = None
+    page_limit: int | None = None
 
 
 def outputs_of(formats: Sequence[str], files: Sequence[str]) -> list[tuple[str, str | None]]:
@@ -120,7 +122,7 @@ def _text(name: str, report: Report, shown: Shown) -> Iterable[str]:
         "sarif": lambda: [_module("sarif").sarif(report, shown.rules_url)],
         "github": lambda: _module("ci").github(report),
         "gitlab": lambda: _module("ci").gitlab(report),
-        "html": lambda: [_module("page").page(report, shown.style, shown.limit)],
+        "html": lambda: _module("page").page(report, shown.style, shown.page_limit),
     }
     return makers[name]()
 

@@ -1,12 +1,9 @@
-"""JUnit XML, SARIF and HTML of an audit: what other programs read, and that nothing in it acts."""
+"""JUnit XML and SARIF of an audit: what other programs read, and that nothing in it acts."""
 
-import base64
 import copy
-import hashlib
 import json
 import re
 import xml.etree.ElementTree as ET
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +13,6 @@ from click.testing import CliRunner, Result
 from seqaudit.cli.main import main
 from seqaudit.cli.output.ci import fingerprints
 from seqaudit.cli.output.junit import junit
-from seqaudit.cli.output.page import page
 from seqaudit.cli.output.sarif import sarif, uri
 from seqaudit.replay.stages.systems import RULES
 
@@ -220,84 +216,3 @@ def test_paths_are_uris() -> None:
     assert uri("a b/c:d.pcap") == "a%20b/c%3Ad.pcap"
     assert uri("/tmp/x.pcap") == "file:///tmp/x.pcap"
     assert uri("s3://bucket/x.pcap") == "s3://bucket/x.pcap"
-
-
-# ---- HTML
-
-
-class Page(HTMLParser):
-    """What a browser would see: elements by name, texts, and anything that would be fetched."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[str] = []
-        self.scripts: list[str] = []
-        self._inside = ""
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        self._inside = tag
-
-    def handle_endtag(self, tag: str) -> None:
-        self._inside = ""
-
-    def handle_data(self, data: str) -> None:
-        (self.scripts if self._inside == "script" else self.texts).append(data)
-
-    def count(self, tag: str) -> int:
-        return sum(name == tag for name, _ in self.elements)
-
-
-def test_the_page_shows_findings_and_all_tables(report: Report) -> None:
-    shown = Page(page(report, "utc", 0))
-    assert shown.count("article") == len(report["findings"])
-    rows = sum(len(report[key]) for key in ("captures", "streams", "connections", "gaps"))
-    heads = shown.count("thead")
-    assert shown.count("tr") == rows + len(report["both_ends"]) + heads
-    told = " ".join(shown.texts)
-    for finding in report["findings"]:
-        assert finding["text"] in told
-        assert finding["filter"] in told
-        assert RULES[finding["rule"]].action in told
-        assert finding["stream"] is None or f"stream {finding['stream']}" in told
-    assert "not judged, mcast.capacity is not given" in told
-
-
-def test_the_page_fetches_nothing_and_runs_its_own_script_only(report: Report) -> None:
-    shown = Page(page(report, "utc", 0))
-    (script,) = shown.scripts
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    (policy,) = [
-        attrs["content"]
-        for tag, attrs in shown.elements
-        if attrs.get("http-equiv") == "Content-Security-Policy"
-    ]
-    assert policy == (
-        f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
-    )
-    assert shown.count("link") == 0
-    for _, attrs in shown.elements:
-        assert not {"src", "href", "onclick", "onerror", "style"} & set(attrs)
-
-
-def test_the_page_has_as_many_rows_as_the_limit_says(report: Report) -> None:
-    shown = page(report, "utc", 1)
-    assert shown.count("<article") == 1
-    assert f"... and {len(report['findings']) - 1} more" in shown
-
-
-def test_hostile_text_is_inert_on_the_page(report: Report, hostile: Report) -> None:
-    text = page(hostile, "utc", 0)
-    assert not set("\x1b\x00\u202e\ufffe") & set(text)
-    before, after = Page(page(report, "utc", 0)), Page(text)
-    assert after.scripts == before.scripts
-    assert after.count("img") == 0
-    assert {tag for tag, _ in after.elements} == {tag for tag, _ in before.elements}
-
-
-def test_a_clean_audit_says_so(report: Report) -> None:
-    assert "<p>no findings</p>" in page(report | {"findings": []}, "utc", 0)
-    assert "<p>no findings</p>" not in page(report, "utc", 0)
