@@ -12,10 +12,11 @@ from typing import Any, Final
 
 from seqaudit.cli.output.budget import named
 from seqaudit.cli.output.listing import Listing
-from seqaudit.cli.output.plot import came_at
+from seqaudit.cli.output.plot import came_at, short_names
 from seqaudit.cli.output.story import step_frame, story_lines, who
 from seqaudit.cli.output.table import capture_name
 from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.verdict import UNITS
 
 Row = Mapping[str, Any]
 Key = tuple[int, str]
@@ -57,9 +58,12 @@ def block(
         yield ("," if place else "") + "\n" + _json(_table(table))
     yield '],"streams":['
     places: dict[Key, int] = {}
+    names: dict[str, str] = {}
     for place, stream in enumerate(report["streams"]):
         places[stream["capture"], stream["id"]] = place
-        yield ("," if place else "") + "\n" + _json(_stream(stream, starts[stream["capture"]]))
+        yield (
+            ("," if place else "") + "\n" + _json(_stream(stream, starts[stream["capture"]], names))
+        )
     yield '],"gaps":['
     paths = {capture["capture"]: capture["path"] for capture in report["captures"]}
     for place, gap in enumerate(gaps):
@@ -68,7 +72,9 @@ def block(
         row["stream"] = places.get((gap["capture"], gap["stream"]))
         row["findings"] = findings.get(gap["number"], [])
         yield ("," if place else "") + "\n" + _json(row)
-    yield '],"texts":'
+    yield '],"names":'
+    yield _json([f"{safe(one)} is {safe(whole)}" for one, whole in names.items()])
+    yield ',"texts":'
     yield _json(texts.all()) + "}"
 
 
@@ -90,11 +96,11 @@ def _table(table: Listing) -> dict[str, Any]:
     }
 
 
-def _stream(stream: Row, start: int) -> list[Any]:
+def _stream(stream: Row, start: int, names: dict[str, str]) -> list[Any]:
     first, last = stream.get("first_ns"), stream.get("last_ns")
     return [
         stream["capture"],
-        safe(named(stream)),
+        safe(short_names(named(stream), names)),
         None if first is None else first - start,
         None if last is None else last - start,
     ]
@@ -109,6 +115,7 @@ def _gap(gap: Row, start: int, texts: Texts, path: str) -> dict[str, Any]:
         "number": gap["number"],
         "capture": gap["capture"],
         "system": texts.number(gap["system"]),
+        "unit": texts.number(UNITS.get(gap["system"], "message")),
         "outcome": texts.number(gap["outcome"]),
         "first": str(gap["seqnos"][0][0]),
         "count": gap["count"],

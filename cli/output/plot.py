@@ -59,7 +59,7 @@ class Timeline:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         width = _width(options)
         names: dict[str, str] = {}
-        labels = [_short(text, names) for _, text in self._streams]
+        labels = [short_names(text, names) for _, text in self._streams]
         begin, end = _span([stream for stream, _ in self._streams])
         label = max((min(cell_len(text), _LABEL) for text in labels), default=0)
         columns = max(width - label - 2, 10)
@@ -77,7 +77,7 @@ class Timeline:
             yield Text(f"... and {self._more} more streams; --limit 0 shows all", style="dim")
 
 
-def _short(text: str, names: dict[str, str]) -> str:
+def short_names(text: str, names: dict[str, str]) -> str:
     """A text with long identities made short; ``names`` gets what each stands for."""
 
     def shortened(found: re.Match[str]) -> str:

@@ -354,35 +354,45 @@ function timelineOf(place, capture) {
     },
   }, [whole, [null, null]]]);
   picture.whole = whole;
-  const below = missingOf(place, capture, lanes, whole);
   place.prepend(element("div", { class: "tools" }, ...zoomButtons(picture),
     element("span", { class: "dim" }, "Drag to zoom, a double click shows all; a click on a gap tells its story.")));
   const key = element("ul", { class: "key" },
     element("li", {}, element("b", { class: "good" }, "▬"), " missing, until it came"),
     element("li", {}, element("b", { class: "error" }, "✕"), " a gap shows, and nothing comes"));
   if (all.length > lanes.length) key.append(element("li", {}, `${all.length - lanes.length} more streams are not drawn`));
-  box.after(key);
-  return [picture, below].filter(Boolean);
+  for (const name of data.names) {
+    if (lanes.some(({ stream }) => stream[1].includes(name.split(" is ")[0]))) key.append(element("li", {}, name));
+  }
+  if (tables.gaps?.told.more) key.append(element("li", {}, "only gaps that the table has are drawn"));
+  place.append(key);
+  return [picture, ...missingOf(place, capture, whole)];
 }
 
-// How many messages were known to be missing at each time: from when gaps showed to when they came.
-function missingOf(place, capture, lanes, whole) {
-  const changes = [];
-  for (const { gaps } of lanes) for (const gap of gaps) {
-    if (gap.shown === null) continue;
+// How many messages the gaps had that were open at each time, from when a gap showed to when all of
+// it had come. Messages, packets and frames that carry them are numbers of their own.
+function missingOf(place, capture, whole) {
+  const units = new Map();
+  for (const gap of data.gaps) {
+    if (gap.capture !== capture || gap.shown === null) continue;
+    const unit = say(gap.unit);
+    const changes = units.get(unit) || units.set(unit, []).get(unit);
     changes.push([gap.shown, gap.count]);
     if (gap.came !== null) changes.push([endOf(gap), -gap.count]);
   }
-  if (!changes.length) return null;
+  return [...units].map(([unit, changes]) => missingOfUnit(place, unit, changes, whole));
+}
+
+function missingOfUnit(place, unit, changes, whole) {
   changes.sort((a, b) => a[0] - b[0] || b[1] - a[1]);
   const [times, counts] = [[whole[0]], [0]];
   for (const [ns, count] of changes) { times.push(ns / 1e9); counts.push(counts.at(-1) + count); }
   times.push(whole[1]);
   counts.push(counts.at(-1));
-  place.append(element("h3", {}, "Missing at a time"));
+  const title = `${unit[0].toUpperCase()}${unit.slice(1)}s in open gaps`;
+  place.append(element("h3", {}, title));
   const most = counts.reduce((a, b) => Math.max(a, b), 0);
   const box = element("div", { class: "picture", role: "img",
-    "aria-label": `Messages known to be missing over time: at most ${most}, ${counts.at(-1)} at the end` });
+    "aria-label": `${title} over time: at most ${most}, ${counts.at(-1)} at the end` });
   place.append(box);
   return new Picture(box, (width) => [{
     width, height: 140, legend: { show: false }, padding: [8, 12, 0, 0],
@@ -434,21 +444,22 @@ function drawTimeline(capture) {
 // ---- One gap: seqnos against time, and its story
 
 const MARKS = [["+", "●", "info", "data"], ["o", "○", "good", "copy or repair"],
-  ["?", "▲", "warning", "asked for"], ["a", "–", "dim", "ACK"], ["x", "✕", "error", "missing to the end"]];
+  ["?", "▲", "warning", "asked for"], ["a", "–", "dim", "ACK"], ["x", "✕", "error", "did not come"]];
 const MOST_SEQNOS = 64;
 
 // [ns after the gap showed, seqno from the gap's first, mark]
 function marksOf(gap) {
   const found = (gap.points || []).map(([ns, seqno, mark]) => [ns - gap.shown, seqno, mark]);
   const numbers = gap.ranges.flatMap(([a, b]) =>
-    Array.from({ length: Math.min(b, MOST_SEQNOS - 1) - a + 1 > 0 ? Math.min(b, MOST_SEQNOS - 1) - a + 1 : 0 }, (_, at) => a + at));
+    Array.from({ length: Math.max(Math.min(b, MOST_SEQNOS - 1) - a + 1, 0) }, (_, at) => a + at));
   let last = 0;
   for (const [ns, , , , , , mark] of gap.steps) {
     if (ns === null) continue;
     last = Math.max(last, ns - gap.shown);
     if (mark && mark !== "x") for (const seqno of numbers) found.push([ns - gap.shown, seqno, mark]);
   }
-  if (gap.came === null) for (const seqno of numbers) found.push([last, seqno, "x"]);
+  // what did not come is marked behind all that was done for it
+  if (gap.came === null) for (const seqno of numbers) found.push([last + Math.max(last / 10, 1e6), seqno, "x"]);
   if (!gap.points) {
     const before = gap.steps.find((step) => say(step[2]) === "last before");
     if (before && before[0] !== null) found.push([before[0] - gap.shown, -1, "+"]);

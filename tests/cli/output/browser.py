@@ -108,10 +108,10 @@ class Browser:
         )  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.ask("Emulation.setEmulatedMedia", features=[scheme])
-        self.ask("Page.navigate", url="about:blank")
-        self.events.clear()
-        self.ask("Page.navigate", url=page.as_uri() + mark)
-        self.wait_for("Page.loadEventFired")
+        for address in ("about:blank", page.as_uri() + mark):  # a mark alone would load nothing
+            self.events.clear()
+            self.ask("Page.navigate", url=address)
+            self.wait_for("Page.loadEventFired")
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def wait_for(self, event: str) -> None:
