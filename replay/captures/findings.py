@@ -63,7 +63,7 @@ def judge_borders(capture: int, border: Border) -> Iterator[dict[str, Any]]:
             capture,
             _finding(
                 "CP015",
-                "{count} of {total} streams {count|was|were} under way when the capture began: "
+                "{count} of {total:stream} {count|was|were} under way when the capture began: "
                 "what was sent before it, and lost or repaired, cannot be told.",
                 count=border.begun,
                 total=border.known,
@@ -74,8 +74,8 @@ def judge_borders(capture: int, border: Border) -> Iterator[dict[str, Any]]:
             capture,
             _finding(
                 "CP016",
-                "{count} of {total} streams went on when the capture ended: whether their last "
-                "messages arrived, or were repaired, cannot be told.",
+                "{count} of {total:stream} went on when the capture ended: whether "
+                "{count|its|their} last messages arrived, or were repaired, cannot be told.",
                 count=border.going_on,
                 total=border.timed,
             ),
@@ -120,7 +120,7 @@ def _judged(account: Account) -> Iterator[Finding]:
         yield _finding(
             "CP004",
             "{count:packet} {count|was|were} captured only in part and could not be decoded to "
-            "their end.",
+            "{count|its end|their ends}.",
             count=frames_by["truncated"],
         )
     incomplete = (account.get("fragments") or {}).get("incomplete")

@@ -118,7 +118,8 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "order and judged so.",
         "A record is earlier than one before it, by no more than queues of a network card are "
         "apart, or the IP ids of its sender say that it was sent earlier.",
-        "None is needed; capture tools that write one queue, or reordercap, keep files in order.",
+        "Nothing: they were judged in the order of their times. A capture tool that writes one "
+        "queue, or reordercap, keeps files in order.",
         "replay/README.md 3"),
     warning(
         "CP014", "clock-stepped",

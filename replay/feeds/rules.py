@@ -26,7 +26,8 @@ FEED: Final[tuple[Rule, ...]] = (
         "FD003", "feed-reordered",
         "Messages of a feed arrived after later ones although nothing was lost.",
         "A gap that an unmarked message filled within feed.late_ms after it showed.",
-        "Nothing, if receivers wait for so long; those that wait less take it for a loss.",
+        "Nothing, if receivers wait that long: they put the messages in order. A receiver that "
+        "waits less takes it for a loss.",
         "replay/README.md 5, decoders/README.md 5"),
     warning(
         "FD004", "feed-loss-or-lateness",
@@ -54,7 +55,8 @@ FEED: Final[tuple[Rule, ...]] = (
         "The last messages before a pause did not arrive with their neighbours: no higher number "
         "revealed it, but a heartbeat or the end of the session did.",
         "A heartbeat or an end of session names a next number above all that had arrived.",
-        "Nothing if it is rare; receivers learn of it one heartbeat later.",
+        "If it is rare, nothing: receivers learn of it one heartbeat later and can ask. If it is "
+        "frequent, look for loss at the ends of bursts.",
         _SOURCE),
     warning(
         "FD008", "feed-restarted",
@@ -68,7 +70,7 @@ FEED: Final[tuple[Rule, ...]] = (
         "FD009", "feed-reset",
         "The sender declared that its numbering begins anew.",
         "A reset message as the feed's layout describes it.",
-        "Nothing, if it was meant to; what was missing before it never comes.",
+        "Nothing, if the reset was meant to happen. What was missing before it never comes.",
         _SOURCE),
     warning(
         "FD010", "feed-two-numberings",
@@ -114,7 +116,8 @@ FEED: Final[tuple[Rule, ...]] = (
         "FD016", "feed-repair-needless",
         "Repairs came that nobody had been seen asking for, of numbers that had arrived.",
         "A repair of numbers that had arrived and that no captured request names.",
-        "Nothing, unless there are many.",
+        "If there are few, nothing: somebody whose requests are not captured here asked for them. "
+        "If there are many, capture the requests as well.",
         _SOURCE),
     info(
         "FD017", "feed-open-at-end",
@@ -122,7 +125,8 @@ FEED: Final[tuple[Rule, ...]] = (
         "Less than feed.late_ms between its revelation and the end of the capture, and no more "
         "numbers above it than overtake a message of this stream (feed.late_numbers), or somebody "
         "had asked for it.",
-        "Capture longer.",
+        "Let the capture go on for some seconds after the traffic; whether it was filled is not in "
+        "this one.",
         "replay/README.md 5"),
     info(
         "FD018", "feed-outage",

@@ -87,7 +87,7 @@ class WindowReporter(Reporter):
         return self.gap_finding(
             stream, rule, gaps, parts_of(gaps, Outcome.UNRECOVERED),
             "{count:message} of {sender_member} never reached {receiver_member}, asked for "
-            "{requests:time}; nothing behind them can be delivered in order.",
+            "{requests:time}; nothing behind {count|it|them} can be delivered in order.",
             claim=absence(gaps[0].revealed.frame, END), holds=holds, requests=requests,
         )  # fmt: skip
 

@@ -229,7 +229,7 @@ class _Reporter(Reporter):
         for hole in holes[: MAX_EVIDENCE // 2]:
             evidence.append((hole.revealed, f"{hole.revealed_by} shows that {hole.sqn} is missing"))
             if hole.ended is not None and hole.fate is not None:
-                rounds = f" (asked for {hole.naks} times)" if hole.fate in GIVEN_UP else ""
+                rounds = f" (requests for it: {hole.naks})" if hole.fate in GIVEN_UP else ""
                 evidence.append((hole.ended, f"{hole.sqn}: {hole.fate}{rounds}"))
         why = sorted({str(hole.fate) for hole in holes})
         count = sum(hole.count for hole in holes)

@@ -25,7 +25,8 @@ PGM: Final[tuple[Rule, ...]] = (
         "PG003", "pgm-reordered",
         "PGM packets overtook each other; holes were filled by the originals.",
         "A hole in the sqns of a TSI that an ODATA filled.",
-        "Nothing; early NAKs and needless RDATA are the only cost.",
+        "Nothing: the originals filled the holes, and early NAKs and needless RDATA are the only "
+        "cost.",
         "raims.md 2"),
     info(
         "PG004", "pgm-duplicates",
@@ -53,7 +54,7 @@ PGM: Final[tuple[Rule, ...]] = (
         "known whose interface this is.",
         "Holes in the sqns of a TSI at no member's interface; who asked for them is said, as a NAK "
         "shows wherever it passes that its sender lacked the packet.",
-        "Say it with --at IP.",
+        "Give the receiver at whose interface it was captured (--at IP).",
         "replay/README.md 4"),
     info(
         "PG008", "pgm-open-at-the-end",

@@ -277,7 +277,7 @@ def _compared(
         if between:
             yield _finding(
                 "ZN022", Certainty.LIKELY, stream, far, list(between),
-                "{count} samples of {sender_member} are missing between two sessions of "
+                "{count:sample} of {sender_member} {count|is|are} missing between two sessions of "
                 "{receiver_member}: the first came by the one, what follows by the other.",
             )  # fmt: skip
     elif rules == ROUTER_RULES:
@@ -287,10 +287,10 @@ def _compared(
             inside = near["role"] == "receiver" and (far["role"] == "sender" or _one_host(far))
             yield _finding(
                 "ZN020", Certainty.LIKELY, stream, far, lost,
-                "{count} samples of {sender_member} came to {node} and did not leave it towards "
+                "{count:sample} of {sender_member} came to {node} and did not leave it towards "
                 "{receiver_member}." if inside else
-                "{count} samples of {sender_member} passed one end of {node} and not the other: "
-                "they were lost on a link of it, or in it.",
+                "{count:sample} of {sender_member} passed one end of {node} and not the other: "
+                "lost on a link of it, or in it.",
                 node=near["receiver"],
             )  # fmt: skip
 
@@ -312,7 +312,7 @@ def _link_findings(stream: str, near: Row, far: Row, elsewhere: int) -> Iterator
     if lost:
         yield _finding(
             "ZN020", likely, stream, far, lost,
-            "{count} samples of {sender_member} left its end of the link and did not come to the "
+            "{count:sample} of {sender_member} left its end of the link and did not come to the "
             "end of {receiver_member}.",
         )  # fmt: skip
     known = max(_highest(far), elsewhere)
@@ -320,8 +320,8 @@ def _link_findings(stream: str, near: Row, far: Row, elsewhere: int) -> Iterator
     if highest > known:
         yield _finding(
             "ZN019", likely, stream, far, [(known + 1, highest + 1)],
-            "The last {count} samples of {sender_member} did not come to {receiver_member}, and "
-            "nothing told it that they exist.",
+            "The last {count:sample} of {sender_member} did not come to {receiver_member}, and "
+            "nothing told it that {count|it exists|they exist}.",
         )  # fmt: skip
     if first := _older(near, far):
         yield _finding("ZN025", likely, stream, far, first, FIRST_LOST)

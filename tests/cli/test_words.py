@@ -39,3 +39,10 @@ def test_no_report_names_a_document(capture: str) -> None:
 def test_rules_are_explained_without_citations() -> None:
     for code in ("MC001", "RA001", "ZN002", "FD002", "CP007"):
         assert not CITATION.search(CliRunner().invoke(main, ["rules", code]).stdout)
+
+
+def test_every_rule_says_what_to_do_or_why_nothing() -> None:
+    bare = [
+        rule.code for rule in RULES.values() if re.match(r"(None|Nothing)\b[^:,]*\.", rule.action)
+    ]
+    assert bare == []

@@ -133,7 +133,7 @@ def _facts(capture: Report) -> list[tuple[str, str]]:
     facts.append(
         (
             "dropped while capturing",
-            "nobody counted"
+            "not known: this file has no counters of it"
             if drops is None
             else ", ".join(f"{name} {count}" for name, count in sorted(drops.items())),
         )

@@ -30,7 +30,8 @@ MCAST: Final[tuple[Rule, ...]] = (
         "HIGHEST_SEQNO did.",
         "This member asks for it within 20 ms of the HIGHEST_SEQNO that names it (proven); who "
         "does not ask has it.",
-        "Nothing if it is rare; it delays the message by one to two ticks.",
+        "If it is rare, nothing: it is asked for and delayed by one to two ticks. If it is "
+        "frequent, look for loss at the ends of bursts.",
         "jgroups.md 5.3, 5.5"),
     info(
         "MC004", "needless-retransmission",
@@ -78,7 +79,8 @@ MCAST: Final[tuple[Rule, ...]] = (
         "MC009", "view-change",
         "The membership changed.",
         "A VIEW was multicast, or told to a joiner by JOIN_RSP.",
-        "Nothing; streams are cut at views, see the views of the report.",
+        "Nothing, if members were meant to join or leave. If not, look at the failure detection of "
+        "the member that went.",
         "jgroups.md 2.6, 5.4"),
     info(
         "MC010", "network-duplicates",
@@ -92,7 +94,7 @@ MCAST: Final[tuple[Rule, ...]] = (
         "The gap was filled before anybody can have asked, or by a datagram that is older by its "
         "IP id than the one that revealed the gap (proven from 20 ms, within which a capturing "
         "machine may exchange two frames, to 1 s later, the longest pause between not counted).",
-        "Nothing unless it provokes requests (MC013).",
+        "Nothing, as long as nobody asks for them (MC013): the receiver puts them in order.",
         "jgroups.md 6, replay/README.md 5"),
     info(
         "MC012", "sent-out-of-order",
@@ -105,13 +107,15 @@ MCAST: Final[tuple[Rule, ...]] = (
         "A member asked for messages that it had, or that were only late.",
         "The request names seqnos that this member had acknowledged, had received a moment before, "
         "or acknowledged before a copy came.",
-        "Nothing if it is rare; otherwise look for reordering or a sender that sends out of order.",
+        "If it is rare, nothing: a request and some copies are the only cost. Otherwise look for "
+        "reordering or a sender that sends out of order.",
         "MCAST document, \"Misc\"; jgroups.md 6"),
     info(
         "MC014", "open-at-end",
         "A gap was still open when the capture ended, too early to call it lost.",
         "Less than three ticks between its revelation and the end of the capture.",
-        "Capture longer.",
+        "Let the capture go on for some seconds after the traffic; whether it was filled is not in "
+        "this one.",
         "jgroups.md 5.4"),
     warning(
         "MC015", "request-unanswered",
@@ -139,7 +143,8 @@ MCAST: Final[tuple[Rule, ...]] = (
         "they are rightly not delivered.",
         "Before the JOIN_RSP, after the view without this member, or after the view without the "
         "sender.",
-        "Nothing.",
+        "Nothing: they are no messages for it. If it goes on, the two members have different "
+        "views: look at their logs.",
         "jgroups.md 5.4"),
     warning(
         "MC019", "sender-gone-with-messages",
@@ -152,7 +157,8 @@ MCAST: Final[tuple[Rule, ...]] = (
         "MC020", "ack-of-non-member",
         "ACKs came from members that are not in the sender's view; they are rightly ignored.",
         "ACK from a UUID that is not in the ack map.",
-        "Nothing, unless it goes on: then the two have different views.",
+        "Nothing, just before or after a view change. If it goes on, the two members have "
+        "different views: look at their logs.",
         "jgroups.md 5.3 (JGRP-2904)"),
     error(
         "MC021", "skipped-by-merge",

@@ -33,7 +33,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "meanwhile. At the sender: a SEND_FIRST_SEQNO while nothing was "
         "acknowledged, or resends of seqno 1; whether the message or its ACK was lost cannot be "
         "told there.",
-        "Nothing if it is rare; it costs one round trip, or one to two ticks.",
+        "If it is rare, nothing: it costs one round trip, or one to two ticks. Otherwise look for "
+        "loss when connections begin.",
         "jgroups.md 4.3, 4.4; UNICAST3 document, \"Motivation\""),
     info(
         "UC004", "last-message-resent",
@@ -75,7 +76,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "ignored (JGRP-1873, JGRP-1875).",
         "At the sender: an ACK out of order by its timestamp, above the acknowledged level. Proven "
         "if the sender then resends what the ACK covers.",
-        "Nothing: the timestamps have done their work.",
+        "Nothing: the timestamps have done their work, and the messages stay with the sender.",
         "jgroups.md 4.2, 6; UNICAST3-SYNC document"),
     error(
         "UC009", "stale-ack-honoured",
@@ -93,7 +94,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "copy (likely). At the receiver: the same, after it had acknowledged them with an earlier "
         "window of the connection; proven, three requests on, are the requests, and that no copy "
         "entered the new window.",
-        "Use a release from 3.5.1 on.",
+        "Use a release from 3.5.1 on, which ignores stale ACKs; what was purged cannot come back.",
         "jgroups.md 6 \"purge before delivery\"; UNICAST3-SYNC document, \"Issue\""),
     error(
         "UC011", "endless-requests",
@@ -107,7 +108,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC012", "send-first-seqno",
         "A receiver had no window for a connection and asked for its first message.",
         "A SEND_FIRST_SEQNO.",
-        "See UC003 and UC015 for why.",
+        "Look at what UC003 and UC015 say of this connection: they tell why there was no window.",
         "jgroups.md 4.4; UNICAST3-SYNC document"),
     warning(
         "UC013", "send-first-seqno-storm",
@@ -168,20 +169,22 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC020", "connection-closed",
         "A connection was closed by its sender.",
         "A CLOSE.",
-        "Nothing.",
+        "Nothing: a connection that was idle for conn_expiry_timeout is closed so.",
         "jgroups.md 4.3, 4.4"),
     warning(
         "UC021", "close-lost",
         "A new connection began although the old one had not been closed here: its CLOSE was lost, "
         "or the sender removed it without one.",
         "At the receiver: a message with another conn_id and first = 1, no CLOSE of the old one.",
-        "Nothing if it is rare; the window is replaced.",
+        "If it is rare, nothing: the receiver replaces the window. If it is frequent, look for "
+        "loss of CLOSE messages or for expiry that is too short.",
         "jgroups.md 4.4, 6 \"connection reset\""),
     info(
         "UC022", "new-connection",
         "A sender opened another connection to the same member.",
         "A conn_id that follows another one in the same direction.",
-        "Nothing.",
+        "Nothing, if the connection was closed, or its sender restarted, before. If it is "
+        "frequent, look for a conn_expiry_timeout that is too short.",
         "jgroups.md 4.2"),
     warning(
         "UC023", "redelivery",
@@ -240,7 +243,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "The gap was filled before anybody can have asked, or by a datagram that is older by its "
         "IP id than the one that revealed the gap (proven from 20 ms, within which a capturing "
         "machine may exchange two frames, to 1 s later, the longest pause between not counted).",
-        "Nothing unless it provokes requests.",
+        "Nothing, as long as nobody asks for them (UC032): the receiver puts them in order.",
         "jgroups.md 6, replay/README.md 5"),
     warning(
         "UC031", "unicast-request-unanswered",
@@ -252,13 +255,15 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC032", "unicast-spurious-request",
         "A member asked for messages that it had, or that were only late.",
         "At the receiver: the request names seqnos that its window holds.",
-        "Nothing if it is rare; otherwise look for reordering.",
+        "If it is rare, nothing: a request and some copies are the only cost. Otherwise look for "
+        "reordering.",
         "jgroups.md 6"),
     info(
         "UC033", "unicast-open-at-end",
         "A gap was still open when the capture ended, too early to call it lost.",
         "Less than three ticks between its revelation and the end of the capture.",
-        "Capture longer.",
+        "Let the capture go on for some seconds after the traffic; whether it was filled is not in "
+        "this one.",
         "jgroups.md 4.4"),
     warning(
         "UC034", "unicast-dropped-inside-receiver",
@@ -292,7 +297,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC038", "ack-of-other-connection",
         "ACKs came for a connection that is not the current one; they are rightly ignored.",
         "At the sender: another conn_id, or no entry.",
-        "Nothing.",
+        "Nothing: the sender ignores them, and the ACKs of the current connection count.",
         "jgroups.md 4.3"),
     warning(
         "UC039", "dropped-without-window",
@@ -313,7 +318,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC041", "unicast-sent-out-of-order",
         "The sender put seqnos on the wire out of order (several threads).",
         "At the sender's own interface a seqno is first seen after a higher one.",
-        "Nothing unless it provokes requests.",
+        "Nothing, as long as nobody asks for what is only late (UC032): the receiver puts them in "
+        "order.",
         "jgroups.md 5.6"),
     info(
         "UC042", "ack-sooner-than-minimum",
@@ -321,7 +327,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "At the receiver: two ACKs of one connection closer than 80 % of "
         "unicast.min_ack_interval_ms less 50 ms; judged only by the documents' rules, because the "
         "shipped code has no minimum.",
-        "Nothing: the shipped code acknowledges at ticks and at ack_threshold.",
+        "Nothing: the minimum is the document's, and the shipped code acknowledges at ticks and at "
+        "ack_threshold.",
         "UNICAST3 document, \"Design\""),
     info(
         "UC043", "needless-resends-by-both-ends",
@@ -337,7 +344,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "At the receiver: it left within 20 ms after a first message came that answers an earlier "
         "one. At the sender: it is answered with the message of the answer before, with nothing "
         "acknowledged in between; whether that answer was lost cannot be told there.",
-        "Nothing if it is rare; else see UC013.",
+        "If it is rare, nothing: one message more is the only cost. If it is frequent, see UC013.",
         "UNICAST3-SYNC document, \"Goals\" (JGRP-1874)"),
     info(
         "UC045", "unicast-retransmit-efficiency",

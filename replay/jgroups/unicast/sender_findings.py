@@ -78,7 +78,7 @@ class SenderFindings(UnicastReporter):
                 continue
             yield self.make(
                 stream, rule, Certainty.UNDECIDABLE,
-                f"{{times}} times {{sender_member}} resent the {what} message because no ACK came, "
+                f"{{times:time}} {{sender_member}} resent the {what} message because no ACK came, "
                 "until {receiver_member} acknowledged it; whether the message or its ACK was lost "
                 "or late cannot be told here.",
                 seqnos=[(tail.seqno, tail.seqno + 1) for tail in chosen[:MAX_EVIDENCE]],

@@ -20,14 +20,16 @@ RULES: Final[tuple[Rule, ...]] = (
         "RA009", "not-subscribed",
         "Messages came that no subscription matches although routing said so.",
         "Decision table rows 1 and 3.",
-        "Nothing; ordinary for wildcards and just after an unsubscribe.",
+        "Nothing: it is ordinary with wildcards and just after an unsubscribe, and the messages "
+        "are dropped.",
         "raims.md 9, 10.1"),
     info(
         "RA010", "inbox-loss",
         "Point-to-point messages of a peer were lost.",
         "A step in the numbers of one peer and message type, over point-to-point packets that are "
         "captured without a hole; what the daemon has acknowledged it had.",
-        "Nothing: the daemons repeat what they need. Many of them mean a cut link or a restart.",
+        "If there are few, nothing: the daemons repeat what they need. Many of them mean a cut "
+        "link or a restart.",
         "raims.md 9.2; raims message loss document"),
     warning(
         "RA016", "clock-skew",
@@ -53,7 +55,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "RA022", "publisher-restarted",
         "A daemon has restarted; its streams begin anew.",
         "A second bridge id of the same user and address, with another start time.",
-        "Nothing.",
+        "Nothing, if the restart was meant to happen. If not, look at the daemon's log at that "
+        "time.",
         "raims.md 6"),
     error(
         "RA023", "message-incomplete",

@@ -63,13 +63,14 @@ RULES: Final[tuple[Rule, ...]] = (
         "RA007", "numbering-restarted",
         "A stream began anew without a chain number: the publisher had forgotten the subject.",
         "Decision table row 11 without chain. Whether anything was lost only PGM sqns can tell.",
-        "Nothing; raise pub-window-size to make it rarer.",
+        "Nothing, if a new start is no harm to the subscribers. A larger pub-window-size lets the "
+        "publisher remember more subjects.",
         "raims.md 9, note on row 11"),
     info(
         "RA008", "repeated",
         "Messages came again and were dropped.",
         "Decision table rows 0 and 8, and repeated GLSNO numbers.",
-        "Look for a redundant path.",
+        "Look for a redundant path that carries the messages twice.",
         "raims.md 9, 10.1"),
 )  # fmt: skip
 
@@ -83,18 +84,18 @@ def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Fi
     yield from _steps(
         report, stream, about, "RA001",
         [s for s in real if s.verdict.row in ("raims-9.7", "raims-9.10")],
-        "{lower:message} of {sender_member} {lower|was|were} lost; raims counts them.",
+        "{lower:message} of {sender_member} {lower|was|were} lost; raims counts {lower|it|them}.",
     )  # fmt: skip
     yield from _steps(
         report, stream, about, "RA002", [s for s in real if s.verdict.row in _OF_UNKNOWN_SIZE],
-        "At least {lower} and at most {upper} messages of {sender_member} were lost; raims "
-        "counts {counted}.",
+        "At least {lower} and at most {upper:message} of {sender_member} {upper|was|were} lost; "
+        "raims counts {counted}.",
     )  # fmt: skip
     yield from _steps(
         report, stream, about, "RA003",
         [s for s in real if not s.verdict.counted],
-        "At least {lower} and at most {upper} messages of {sender_member} were lost; raims "
-        "counts nothing.",
+        "At least {lower} and at most {upper:message} of {sender_member} {upper|was|were} lost; "
+        "raims counts nothing.",
     )  # fmt: skip
     yield from _false_losses(report, stream, about)
     yield from _step(
@@ -118,7 +119,8 @@ def _false_losses(report: RaimsReporter, stream: Stream, about: About) -> Iterat
     ):
         yield from _step(
             report, stream, about, "RA005", some, claim,
-            "raims counts {counted:message} of {sender_member} as lost that were not.",
+            "raims counts {counted:message} of {sender_member} as lost that "
+            "{counted|was|were} not.",
         )  # fmt: skip
 
 

@@ -31,7 +31,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "The observed daemon never told a publisher of a loss of its messages.",
         "A proven loss, the first of this publisher or 10 s after the one before, and no notice, "
         "though all point-to-point messages to it for a second afterwards were captured.",
-        "Look at the daemon's log.",
+        "Look at the daemon's log: publishers that wait for the advisory do not learn of the loss.",
         "raims.md 10.3"),
     warning(
         "RA028", "loss-notice-unthrottled",
@@ -51,7 +51,7 @@ def findings(report: RaimsReporter) -> Iterator[Finding]:
         seen.add(same)
         yield report.say(
             About("", notice.publisher or ""), "RA011",
-            "{reporter_member} reports {count} lost messages of {sender_member} on {subject}, "
+            "{reporter_member} reports {count:lost message} of {sender_member} on {subject}, "
             "{total} in all.",
             {
                 "reporter_member": notice.receiver,
@@ -87,7 +87,7 @@ def _own_notices(report: RaimsReporter, observer: Observer) -> Iterator[Finding]
         elif due is None:
             yield report.say(
                 about, "RA001",
-                "This daemon counted {count} lost messages of {sender_member} on {subject}; "
+                "This daemon counted {count:lost message} of {sender_member} on {subject}; "
                 "they are behind what this capture holds of it.",
                 {
                     "count": "an unknown number of" if notice.restart else notice.count,

@@ -41,7 +41,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "The sender gave up a fragmented message half way.",
         "Fragments that stop, one sn skipped, then a new message; or a fragment with the Drop "
         "mark.",
-        "Congestion: see ZN004.",
+        "Look for congestion on the link: ZN004 says what helps against it.",
         "zenoh.md 8.4, 8.5"),
     warning(
         "ZN016", "fragmented-message-lost",
@@ -63,7 +63,7 @@ def findings(
         best = Certainty.UNDECIDABLE
         why = " where they are sent: they were not, or this capture missed them."
     else:
-        why = ": lost on the link, or not captured; zenoh does not send them again."
+        why = ": lost on the link, or not captured; zenoh sends no frame again."
     if counter.lost:
         gaps = counter.gaps
         first = gaps[0].before.frame if gaps and gaps[0].before else BEGINNING

@@ -68,7 +68,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "ZN018", "still-missing-at-the-end",
         "The capture ended while a query for missing samples was open.",
         "An open query whose timeout lies behind the last frame of the session.",
-        "Capture longer.",
+        "Let the capture go on until the query's timeout; whether the samples came is not in this "
+        "one.",
         "zenoh.md 9.4"),
     error(
         "ZN022", "lost-between-sessions",

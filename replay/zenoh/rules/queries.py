@@ -46,7 +46,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "Messages of the recovery protocol passed although the source lost nothing; the design "
         "document promises none in a stable situation.",
         "Queries, replies and heartbeats of a source without a gap.",
-        "Nothing if it is the price of periodic queries or heartbeats that were chosen.",
+        "Nothing, if periodic queries or heartbeats were chosen: this is their price. Longer "
+        "periods make it smaller.",
         "missed samples document, \"Context\""),
     warning(
         "ZN013", "query-timed-out",
@@ -107,9 +108,8 @@ def findings(
         if late:
             yield report.about(
                 stream, "ZN013", late,
-                "{times:query} for {sender_member} {times|was|were} never ended: {replied} of "
-                "them had "
-                "replies.",
+                "{times:query} for {sender_member} {times|was|were} never ended; {replied} "
+                "{replied|has|have} replies.",
                 claim=Claim(rests=Rests(timed=True, ordered=True)) if sure else
                 Claim(Certainty.LIKELY, Rests((late[0].asked.frame, END), timed=True),
                       why="or its end is not in this capture"),

@@ -24,7 +24,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "ZN008", "samples-repeated",
         "Samples came that the subscriber had already: replies repeat what also came live.",
         "Replay: sn at or below the last one handed on, or pending already.",
-        "Normal for open-ended queries; each costs its bytes once more.",
+        "Nothing: open-ended queries bring what also came live, and the subscriber drops it. Each "
+        "costs its bytes once more.",
         "zenoh.md 9.4 rule 9"),
     info(
         "ZN012", "samples-without-source-info",
