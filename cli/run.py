@@ -1,6 +1,7 @@
 """What a command of captures does: what it was given becomes a run, and its progress is shown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,6 +11,8 @@ from seqaudit.cli.options.captures import engine_of, inputs_of, options_of
 from seqaudit.cli.output.terminal import ShownProgress, note
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from seqaudit.pipeline.events_file import Decoded
     from seqaudit.pipeline.plan import CaptureInput
 
@@ -21,8 +24,12 @@ def audited(
     given: Mapping[str, Any],
     *,
     quiet: bool = False,
+    look: "Callable[[pa.Table], None] | None" = None,
 ) -> dict[str, Any]:
     """The report.
+
+    Args:
+        look: is shown the events that are replayed, where they are in this process.
 
     Raises:
         StoppedError: Ctrl-C.
@@ -32,7 +39,7 @@ def audited(
 
     inputs, shared_at = inputs_of(captures, at, one_capture)
     choice, rest = engine_of(_files(inputs), **given)
-    options = options_of(choice, at=shared_at, **rest)
+    options = replace(options_of(choice, at=shared_at, **rest), look=look)
     with ShownProgress(choice.line, quiet=quiet) as progress:
         return audit(inputs, options, progress)
 
@@ -59,12 +66,13 @@ def audited_whole(
     at: tuple[str, ...],
     one_capture: bool | None,
     given: Mapping[str, Any],
+    look: "Callable[[pa.Table], None] | None" = None,
 ) -> dict[str, Any]:
     """The report; an interruption is said and ends the command with its code."""
     from seqaudit.pipeline.progress import StoppedError
 
     try:
-        return audited(captures, at, one_capture, given)
+        return audited(captures, at, one_capture, given, look=look)
     except StoppedError as stopped:
         note(str(stopped))
         raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None

@@ -102,6 +102,7 @@ class Options:
         no_decode: systems that nothing is recognised as.
         compile_it: whether kernels are compiled; null: if so many records are expected that it
             pays.
+        look: is shown the events of a direct run before they are replayed.
         cuts, target_bytes, lanes: only for tests: where to cut, size of tasks, partitions.
     """
 
@@ -114,6 +115,7 @@ class Options:
     no_decode: frozenset[str] = frozenset()
     feeds: tuple[Feed, ...] = ()
     compile_it: bool | None = None
+    look: Callable[[pa.Table], None] | None = None
     cuts: Mapping[str, Sequence[int]] = field(default_factory=dict)
     target_bytes: int | None = None
     lanes: int | None = None
@@ -441,6 +443,8 @@ class _Job:
     def _replayed_direct(
         self, files: Files, events: pa.Table
     ) -> tuple[HeldResults, Sequence[Vantage], ReplaySettings]:
+        if self._options.look is not None:
+            self._options.look(events)
         vantages = self._vantages_in(files, events)
         settings = self._settings_of(vantages, self._inputs)
         results = direct.replay(events, settings, cores(self._options.place))

@@ -16,6 +16,7 @@ from seqaudit.cli.options.captures import (
 from seqaudit.cli.options.selection import selection_of, selection_options
 from seqaudit.cli.output.baseline import baseline_of, new_in, read_baseline
 from seqaudit.cli.output.outcomes import FAILED, NEVER, SEVERITIES, failing, unjudged
+from seqaudit.cli.output.points import EventsOfStreams
 from seqaudit.cli.output.selection import Selection
 from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
@@ -124,11 +125,13 @@ def command(
     outputs = outputs_of(formats, files)
     given_limit = None if _is_default("limit") else limit
     address = _absolute(rules_url)
-    shown = Shown(outputs, style, limit, fail_on, everything, quiet, address, given_limit)
+    drawn = EventsOfStreams() if any(name == "html" for name, _ in outputs) else None
+    shown = Shown(outputs, style, limit, fail_on, everything, quiet, address, given_limit, drawn)
     from seqaudit.pipeline.progress import StoppedError
 
     try:
-        report = audited(captures, at, one_capture, given, quiet=quiet)
+        look = None if drawn is None else drawn.keep
+        report = audited(captures, at, one_capture, given, quiet=quiet, look=look)
     except StoppedError as stopped:
         if stopped.report is not None:
             write(_selected(stopped.report, selection), shown)

@@ -1,7 +1,6 @@
 """``seqaudit show timeline`` and ``sequence``: pictures of losses and of one gap."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import click
 
@@ -10,16 +9,6 @@ from seqaudit.cli.options.captures import judging_options, limit_option, reading
 from seqaudit.cli.output.terminal import emit, render
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.run import audited_whole, decoded
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from seqaudit.cli.output.plot import Point
-
-#: Seqnos drawn below and above a gap, seqnos of it that are drawn, and events that are looked at.
-_AROUND: Final = 4
-_MOST: Final = 64
-_EVENTS: Final = 20_000
 
 
 @click.command("timeline")
@@ -95,19 +84,22 @@ def sequence(
     from rich.text import Text
 
     from seqaudit.cli.output.plot import SequencePlot
+    from seqaudit.cli.output.points import MOST, EventsOfStreams, of_story
     from seqaudit.cli.output.story import gap_named
     from seqaudit.cli.output.table import seqno_ranges
 
-    report = audited_whole(captures, at, one_capture, given)
+    events = EventsOfStreams()
+    report = audited_whole(captures, at, one_capture, given, events.keep)
     if not report["gaps"]:
         emit("no gaps")
         return ExitCode.CLEAN
     gap = gap_named(report, number)
-    reading = {key: given[key] for key in _READING}
-    events = decoded(captures, one_capture, reading).events
-    points = [*_of_events(gap, events), *_of_story(gap)]
+    if not events:  # they were not in this process
+        events.keep(decoded(captures, one_capture, {key: given[key] for key in _READING}).events)
+    ((_, seen),) = events.points([gap])
+    points = [*seen, *of_story(gap, seen)]
     title = f"Gap {number}: {gap['system']} {seqno_ranges(gap['seqnos'])}, {gap['outcome']}"
-    left_out = max(gap["count"] - _MOST, 0)
+    left_out = max(gap["count"] - MOST, 0)
     plot = SequencePlot(points, gap["revealed_at_ns"] or 0, left_out)
     render([Text(safe(title), style="bold"), plot])
     return ExitCode.CLEAN
@@ -116,67 +108,3 @@ def sequence(
 _READING: Final = (
     "engine", "spark_above", "master", "remote", "decode_as", "no_decode", "feeds", "lines",
 )  # fmt: skip
-
-
-def _bounds(gap: "Mapping[str, Any]") -> tuple[int, int, int, int]:
-    """Seqnos [low, high] and times [begin, end] that are drawn."""
-    first = gap["seqnos"][0][0]
-    last = min(gap["seqnos"][-1][1], first + _MOST - 1)
-    times = [s["at_ns"] for s in gap["story"]["steps"] if s["at_ns"] is not None]
-    begin, end = min(times, default=0), max(times, default=0)
-    margin = max((end - begin) // 10, 1_000_000)
-    return first - _AROUND, last + _AROUND, begin - margin, end + margin
-
-
-def _of_events(gap: "Mapping[str, Any]", events: Any) -> Iterator["Point"]:
-    """What the events of the gap's stream show in its neighbourhood."""
-    import pyarrow.compute as pc
-
-    from seqaudit.cli.output.plot import Point
-    from seqaudit.decoders.contract.events import Kind
-
-    low, high, begin, end = _bounds(gap)
-    marks = {Kind.DATA: "+", Kind.RETRANSMISSION: "o", Kind.ACK: "a"}
-    streams = [
-        stream
-        for stream in pc.unique(events["stream"]).to_pylist()
-        if stream and (gap["stream"] == stream or gap["stream"].startswith(f"{stream}|"))
-    ]
-    chosen = events.filter(
-        (pc.field("capture") == gap["capture"])
-        & pc.field("stream").isin(streams)
-        & (pc.field("last_at_ns") >= begin)
-        & (pc.field("at_ns") <= end)
-        & (pc.field("seqno") <= high)
-        & (pc.field("stop_seqno") > low)
-    ).slice(0, _EVENTS)
-    seen: set[int] = set()
-    for row in chosen.select(["at_ns", "last_at_ns", "kind", "seqno", "stop_seqno"]).to_pylist():
-        mark = marks.get(row["kind"])
-        if mark is None:
-            continue
-        numbers = row["stop_seqno"] - row["seqno"]
-        length = row["last_at_ns"] - row["at_ns"]
-        for seqno in range(max(row["seqno"], low), min(row["stop_seqno"], high + 1)):
-            at_ns = row["at_ns"] + length * (seqno - row["seqno"]) // max(numbers - 1, 1)
-            again = mark == "+" and seqno in seen
-            if mark != "a":
-                seen.add(seqno)
-            if begin <= at_ns <= end:
-                yield Point(at_ns, seqno, "o" if again else mark)
-
-
-def _of_story(gap: "Mapping[str, Any]") -> Iterator["Point"]:
-    """What the gap's story says of its own seqnos: requests, and where nothing came."""
-    from seqaudit.cli.output.plot import Point
-
-    low, high, _, end = _bounds(gap)
-    numbers = [n for a, b in gap["seqnos"] for n in range(max(a, low), min(b, high) + 1)]
-    steps = gap["story"]["steps"]
-    came = any(step["step"] in ("came", "had") for step in steps)
-    for step in steps:
-        mark = {"asked": "?", "came": "o"}.get(step["step"])
-        if mark is not None and step["at_ns"] is not None:
-            yield from (Point(step["at_ns"], number, mark) for number in numbers)
-    if not came:
-        yield from (Point(end, number, "x") for number in numbers)

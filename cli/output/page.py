@@ -22,6 +22,7 @@ from rich.text import Text
 from seqaudit.cli.output.listing import Listing
 from seqaudit.cli.output.outcomes import SEVERITIES, Report, unjudged
 from seqaudit.cli.output.page_data import block
+from seqaudit.cli.output.points import EventsOfStreams, Point
 from seqaudit.cli.output.several import gravest_captures_first, names
 from seqaudit.cli.output.table import (
     capture_name,
@@ -39,15 +40,27 @@ from seqaudit.replay.stages.systems import RULES
 ROWS: Final = 10_000
 FINDINGS: Final = 500
 
+#: Gaps whose pictures have the events round them; those of others are of their stories alone.
+PICTURES: Final = 500
+
 #: Gaps that a finding links to, and findings that a gap links to.
 _LINKS: Final = 6
 
 _WEB: Final = files("seqaudit.cli.output") / "web"
 
 
-def page(report: Report, style: TimeStyle, limit: int | None = None) -> Iterator[str]:
-    """The page in pieces; ``limit`` rows a table and findings, 0 for all, null for as many as a
-    browser has no trouble with."""
+def page(
+    report: Report,
+    style: TimeStyle,
+    limit: int | None = None,
+    events: EventsOfStreams | None = None,
+) -> Iterator[str]:
+    """The page in pieces.
+
+    Args:
+        limit: rows a table and findings, 0 for all; null: as many as a browser has no trouble with.
+        events: what is drawn round gaps beside their stories.
+    """
     rows = ROWS if limit is None else limit
     ranked = gravest_captures_first(_numbered(report), rows)
     gaps = ranked["gaps"][:rows] if rows > 0 else ranked["gaps"]
@@ -65,7 +78,9 @@ def page(report: Report, style: TimeStyle, limit: int | None = None) -> Iterator
     yield from _rules(shown)
     yield from _table(render_rules(report), tables)
     yield '</main>\n<script type="application/json" id="data">'
-    yield from block({**report, "streams": ranked["streams"]}, tables, gaps, about)
+    yield from block(
+        {**report, "streams": ranked["streams"]}, tables, gaps, about, _seen(gaps, events)
+    )
     yield "</script>\n"
     for script in _scripts():
         yield f"<script>{script}</script>\n"
@@ -78,6 +93,13 @@ def _numbered(report: Report) -> Report:
         **report,
         "gaps": [{**gap, "number": number} for number, gap in enumerate(report["gaps"], 1)],
     }
+
+
+def _seen(gaps: Sequence[Any], events: EventsOfStreams | None) -> dict[int, list[Point]]:
+    """What events show round the first gaps, by their numbers."""
+    if not events:
+        return {}
+    return {gap["number"]: points for gap, points in events.points(gaps[:PICTURES])}
 
 
 def _is_not_of_gaps(renderable: object) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Final
 from seqaudit.cli.output.budget import named
 from seqaudit.cli.output.listing import Listing
 from seqaudit.cli.output.plot import came_at, short_names
+from seqaudit.cli.output.points import Point
 from seqaudit.cli.output.story import step_frame, story_lines, who
 from seqaudit.cli.output.table import capture_name
 from seqaudit.cli.output.text import safe
@@ -40,7 +41,11 @@ class Texts:
 
 
 def block(
-    report: Row, tables: Sequence[Listing], gaps: Sequence[Row], findings: Mapping[int, list[int]]
+    report: Row,
+    tables: Sequence[Listing],
+    gaps: Sequence[Row],
+    findings: Mapping[int, list[int]],
+    points: Mapping[int, Sequence[Point]],
 ) -> Iterator[str]:
     """The text of the block, piece by piece.
 
@@ -48,6 +53,7 @@ def block(
         tables: in the order of their places on the page.
         gaps: those that the page shows, with their numbers, in the order of their table's rows.
         findings: numbers of the findings about each of them, by its number.
+        points: what events show round some of them, by its number.
     """
     starts = {capture["capture"]: capture["first_ns"] or 0 for capture in report["captures"]}
     texts = Texts()
@@ -71,6 +77,9 @@ def block(
         row = _gap(gap, start, texts, paths[gap["capture"]])
         row["stream"] = places.get((gap["capture"], gap["stream"]))
         row["findings"] = findings.get(gap["number"], [])
+        seen = points.get(gap["number"])
+        first = gap["seqnos"][0][0]
+        row["points"] = seen and [[p.at_ns - start, p.seqno - first, p.mark] for p in seen]
         yield ("," if place else "") + "\n" + _json(row)
     yield '],"names":'
     yield _json([f"{safe(one)} is {safe(whole)}" for one, whole in names.items()])

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+from seqaudit.cli.output.points import Point
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import duration
 
@@ -31,14 +32,6 @@ TIMELINE_KEY: Final = (
 #: What a place of the sequence plot shows, the weakest first.
 _SEQUENCE: Final = "a+o?x"
 SEQUENCE_KEY: Final = "+ data  o copy or repair  ? asked for  a ACK  x missing to the end"
-
-
-class Point(NamedTuple):
-    """One mark of a sequence plot."""
-
-    at_ns: int
-    seqno: int
-    mark: str
 
 
 class Timeline:

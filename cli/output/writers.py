@@ -6,13 +6,16 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from seqaudit.cli.output.terminal import OutputError, emit_all, render
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle
+
+if TYPE_CHECKING:
+    from seqaudit.cli.output.points import EventsOfStreams
 
 Report = Mapping[str, Any]
 
@@ -34,6 +37,7 @@ class Shown:
         outputs: format and file of each; null is standard output.
         rules_url: where the page of the rules is published; null: nobody says.
         page_limit: rows of a table of a page; null: as many as a browser has no trouble with.
+        events: what a page draws beside the report; null, or empty: the report alone.
     """
 
     outputs: Sequence[tuple[str, str | None]]
@@ -44,6 +48,7 @@ class Shown:
     quiet: bool = False
     rules_url: str | None = None
     page_limit: int | None = None
+    events: "EventsOfStreams | None" = None
 
 
 def outputs_of(formats: Sequence[str], files: Sequence[str]) -> list[tuple[str, str | None]]:
@@ -122,7 +127,7 @@ def _text(name: str, report: Report, shown: Shown) -> Iterable[str]:
         "sarif": lambda: [_module("sarif").sarif(report, shown.rules_url)],
         "github": lambda: _module("ci").github(report),
         "gitlab": lambda: _module("ci").gitlab(report),
-        "html": lambda: _module("page").page(report, shown.style, shown.page_limit),
+        "html": lambda: _module("page").page(report, shown.style, shown.page_limit, shown.events),
     }
     return makers[name]()
 

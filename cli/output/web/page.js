@@ -452,18 +452,17 @@ function marksOf(gap) {
   const found = (gap.points || []).map(([ns, seqno, mark]) => [ns - gap.shown, seqno, mark]);
   const numbers = gap.ranges.flatMap(([a, b]) =>
     Array.from({ length: Math.max(Math.min(b, MOST_SEQNOS - 1) - a + 1, 0) }, (_, at) => a + at));
+  // what events show has its own time; the story knows when all had come
+  const seen = new Set(found.filter(([, , mark]) => mark !== "a").map(([, seqno]) => seqno));
   let last = 0;
   for (const [ns, , , , , , mark] of gap.steps) {
     if (ns === null) continue;
     last = Math.max(last, ns - gap.shown);
-    if (mark && mark !== "x") for (const seqno of numbers) found.push([ns - gap.shown, seqno, mark]);
+    if (!mark || mark === "x") continue;
+    for (const seqno of numbers) if (mark === "?" || !seen.has(seqno)) found.push([ns - gap.shown, seqno, mark]);
   }
   // what did not come is marked behind all that was done for it
   if (gap.came === null) for (const seqno of numbers) found.push([last + Math.max(last / 10, 1e6), seqno, "x"]);
-  if (!gap.points) {
-    const before = gap.steps.find((step) => say(step[2]) === "last before");
-    if (before && before[0] !== null) found.push([before[0] - gap.shown, -1, "+"]);
-  }
   return found;
 }
 
@@ -501,7 +500,7 @@ function sequenceOf(box, gap) {
     ctx.restore();
   };
   return new Picture(box, (width) => [{
-    width, height: 300, legend: { show: false }, padding: [10, 14, 0, 0],
+    width, height: 300, legend: { show: false }, padding: [10, 28, 0, 0],
     scales: { x: { time: false, min: whole[0], max: whole[1] }, y: { range: [low - 1, high + 1] } },
     axes: [
       axis({ values: (plot, splits) => splits.map((at) => after(Math.round(at * 1e6))), size: 40, space: 70 }),
@@ -548,7 +547,7 @@ function tellGap(at, scroll) {
     element("li", {}, element("b", { class: colour === "dim" ? null : colour }, glyph), ` ${text}`)));
   const size = gap.ranges.reduce((sum, [a, b]) => sum + b - a + 1, 0);
   if (gap.ranges.at(-1)[1] >= MOST_SEQNOS && size > 1) key.append(element("li", {}, "only the first seqnos are drawn"));
-  if (!gap.points) key.append(element("li", {}, "of other messages only the last before it is drawn"));
+  if (!gap.points) key.append(element("li", {}, "other messages are not drawn: the page has only the story of this gap"));
   panel.hidden = false;
   panel.replaceChildren(
     element("div", { class: "tools" }, step(-1, "◀ Gap before", "The gap before"), step(1, "Next gap ▶", "The next gap")),
@@ -558,7 +557,8 @@ function tellGap(at, scroll) {
       element("div", {}, story, ...gap.lines.map((line) => element("p", {}, say(line))),
         element("p", {}, ...links.flatMap((one, place) => (place ? [", ", one] : [one]))))));
   if (gap.shown === null) picture.replaceChildren(element("p", {}, "Nobody knows when this gap showed."));
-  else sequence = sequenceOf(picture, gap);
+  else if (marksOf(gap).length) sequence = sequenceOf(picture, gap);
+  else picture.replaceChildren(element("p", {}, "Nothing of it has a time in this capture."));
   drawTimeline(gap.capture);
   tables.gaps.choose(at, false);
   if (scroll) {

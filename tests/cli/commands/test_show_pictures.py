@@ -9,7 +9,8 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from seqaudit.cli.main import main
-from seqaudit.cli.output.plot import Point, SequencePlot, Timeline
+from seqaudit.cli.output.plot import SequencePlot, Timeline
+from seqaudit.cli.output.points import Point
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 LOSS = str(FIXTURES / "jgroups" / "n2-loss-1" / "A.pcap")

@@ -144,6 +144,27 @@ def test_a_gap_has_its_story_and_links_to_and_from_its_findings(report: Report) 
     assert " more</p>" in shown.text  # a finding links to its first gaps and counts the others
 
 
+def test_the_picture_of_a_gap_has_what_the_capture_shows_round_it(
+    report: Report, tmp_path: Path
+) -> None:
+    file = tmp_path / "page.html"
+    words = ["audit", "--engine", "direct", "-o", str(file)]
+    capture = FIXTURES / "jgroups" / "n4-loss-1" / "C.pcap"
+    CliRunner().invoke(main, [*words, str(capture)])
+    data = json.loads(file.read_text().split('id="data">')[1].split("</script>")[0])
+    own = [gap for gap in report["gaps"] if gap["capture"] == 0]
+    assert len(data["gaps"]) == len(own) > 0
+    for gap, row in zip(own, data["gaps"], strict=True):
+        first, start = gap["seqnos"][0][0], report["captures"][0]["first_ns"]
+        seen = [(ns + start, seqno + first, mark) for ns, seqno, mark in row["points"]]
+        assert any((number, mark) == (first - 1, "+") for _, number, mark in seen)
+        for low, high in gap["seqnos"]:  # all of it was sent again, and nothing of it before
+            for seqno in range(low, min(high, first + 63) + 1):
+                came = [ns for ns, number, mark in seen if number == seqno and mark == "o"]
+                assert came and min(came) > gap["revealed_at_ns"]
+                assert not any(number == seqno and mark == "+" for _, number, mark in seen)
+
+
 def test_every_link_stays_on_the_page_and_leads_somewhere(report: Report) -> None:
     shown = Page(report)
     made = {f"gap-{gap['number']}" for gap in shown.data["gaps"]}
