@@ -81,7 +81,9 @@ def block(
         first = gap["seqnos"][0][0]
         row["points"] = seen and [[p.at_ns - start, p.seqno - first, p.mark] for p in seen]
         yield ("," if place else "") + "\n" + _json(row)
-    yield '],"names":'
+    yield '],"windows":'
+    yield _json(list(_windows(report, starts)))
+    yield ',"names":'
     yield _json([f"{safe(one)} is {safe(whole)}" for one, whole in names.items()])
     yield ',"texts":'
     yield _json(texts.all()) + "}"
@@ -145,6 +147,36 @@ def _gap(gap: Row, start: int, texts: Texts, path: str) -> dict[str, Any]:
         "lines": [texts.number(line) for line in story_lines(gap, path)],
         "ranges": [[a - gap["seqnos"][0][0], b - gap["seqnos"][0][0]] for a, b in gap["seqnos"]],
     }
+
+
+def _windows(report: Row, starts: Mapping[int, int]) -> Iterator[dict[str, Any]]:
+    """How full windows were, at the times at which the report says it: [from, to, how many]."""
+    for stream in report["streams"]:
+        start = starts[stream["capture"]]
+        spans = [
+            [stall["full_at_ns"] - start, stall["full_at_ns"] - start + stall["blocked_ns"],
+             stall["outstanding"]]
+            for stall in stream.get("stalls") or ()
+        ]  # fmt: skip
+        if spans:
+            sender = stream["sender_name"] or stream["sender"]
+            title = f"Unacknowledged messages of {sender} while its window was full, by its ACKs"
+            limit = (stream.get("capacity") or {}).get("value")
+            yield _window(stream["capture"], title, limit, spans)
+    for row in report.get("tables", {}).get("raims", {}).get("windows", ()):
+        start = starts[row["capture"]]
+        for side, kind in (("pub", "publishers'"), ("sub", "subscribers'")):
+            spans = [
+                [old["at_ns"] - start] * 2 + [old["size"]] for old in row.get(f"{side}_rotated", ())
+            ]
+            if spans:
+                whose = row.get("observer_name") or row["observer"]
+                title = f"Bytes in the {kind} window of {whose} when it was rotated"
+                yield _window(row["capture"], title, row[f"{side}_limit"], spans)
+
+
+def _window(capture: int, title: str, limit: int | None, spans: list[list[int]]) -> dict[str, Any]:
+    return {"capture": capture, "title": safe(title), "limit": limit, "spans": spans}
 
 
 def _json(value: Any) -> str:

@@ -257,6 +257,7 @@ function zoomButtons(picture) {
 const LANE = 30;
 const MARGIN = 48;
 const MOST_LANES = 40;
+const MOST_WINDOWS = 6;
 const lanesOf = (capture) => {
   const own = data.streams.map((stream, at) => ({ at, stream, gaps: [] })).filter(({ stream }) => stream[0] === capture);
   const by = new Map(own.map((lane) => [lane.at, lane]));
@@ -365,7 +366,10 @@ function timelineOf(place, capture) {
   }
   if (tables.gaps?.told.more) key.append(element("li", {}, "only gaps that the table has are drawn"));
   place.append(key);
-  return [picture, ...missingOf(place, capture, whole)];
+  const windows = data.windows.filter((own) => own.capture === capture);
+  const below = windows.slice(0, MOST_WINDOWS).map((own) => windowOf(place, own, whole));
+  if (windows.length > below.length) place.append(element("p", { class: "dim" }, `${windows.length - below.length} more windows are not drawn`));
+  return [picture, ...missingOf(place, capture, whole), ...below];
 }
 
 // How many messages the gaps had that were open at each time, from when a gap showed to when all of
@@ -403,6 +407,33 @@ function missingOfUnit(place, unit, changes, whole) {
   }, [times, counts]]);
 }
 
+// How full a window was, where the report says so; between these times nobody says.
+function windowOf(place, told, whole) {
+  const [times, counts] = [[whole[0]], [null]];
+  for (const [from, to, count] of told.spans.toSorted((a, b) => a[0] - b[0])) {
+    times.push(from / 1e9, Math.max(to, from + 1) / 1e9, Math.max(to, from + 2) / 1e9);
+    counts.push(count, count, null);
+  }
+  times.push(whole[1]);
+  counts.push(null);
+  const most = Math.max(told.limit || 0, told.spans.reduce((top, span) => Math.max(top, span[2]), 1));
+  const limit = told.limit === null ? "" : `; at most ${told.limit.toLocaleString("en")}`;
+  place.append(element("h3", {}, told.title + limit));
+  const box = element("div", { class: "picture", role: "img",
+    "aria-label": `${told.title}${limit}: ${told.spans.length} times` });
+  place.append(box);
+  const scale = [0, most * 1.1];
+  return new Picture(box, (width) => [{
+    width, height: 120, legend: { show: false }, padding: [8, 12, 0, 0],
+    scales: { x: { time: false, min: whole[0], max: whole[1] }, y: { range: scale } },
+    axes: [axis({ values: seconds, size: 40 }), axis({ size: MARGIN,
+      values: (plot, splits) => splits.map((at) => at.toLocaleString("en", { notation: "compact" })) })],
+    series: [{}, { stroke: ink("warning"), width: 3, points: { show: true, size: 5, fill: ink("warning") } },
+      { stroke: ink("dim"), width: 1, dash: [6, 4], points: { show: false } }],
+    cursor: { points: { show: false }, drag: { x: false, y: false, setScale: false } },
+  }, [times, counts, times.map(() => told.limit)]]);
+}
+
 // What is below the timeline shows the same stretch of time.
 function picturesBeside(place, plot) {
   for (const picture of pictures) {
@@ -428,7 +459,7 @@ function drawTimeline(capture) {
 }
 
 {
-  const lossy = new Set(data.gaps.map((gap) => gap.capture));
+  const lossy = new Set([...data.gaps, ...data.windows].map((one) => one.capture));
   const timed = data.captures.map((_, at) => at)
     .filter((at) => data.captures[at].start !== null && data.streams.some((stream) => stream[0] === at));
   timed.sort((a, b) => lossy.has(b) - lossy.has(a) || a - b);

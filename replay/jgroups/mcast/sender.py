@@ -70,6 +70,7 @@ class Stall:
         """As the report's stream shows it."""
         return {
             "full_frame": self.full.frame,
+            "full_at_ns": self.full.at_ns,
             "filled_by": self.filled_by,
             "raised_frame": self.raised.frame,
             "raised_by_member": self.raised_by,

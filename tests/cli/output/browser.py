@@ -65,6 +65,7 @@ class Browser:
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.ask(f"{domain}.enable")
+        self._go("about:blank")  # no load of an empty tab is taken for a page's
 
     def ask(self, method: str, **parameters: object) -> dict[str, Any]:
         """A command's result."""
@@ -108,11 +109,15 @@ class Browser:
         )  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.ask("Emulation.setEmulatedMedia", features=[scheme])
-        for address in ("about:blank", page.as_uri() + mark):  # a mark alone would load nothing
-            self.events.clear()
-            self.ask("Page.navigate", url=address)
-            self.wait_for("Page.loadEventFired")
+        if mark:  # going to a mark of the same page would load nothing
+            self._go("about:blank")
+        self._go(page.as_uri() + mark)
         self.run("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+    def _go(self, address: str) -> None:
+        self.events.clear()
+        self.ask("Page.navigate", url=address)
+        self.wait_for("Page.loadEventFired")
 
     def wait_for(self, event: str) -> None:
         """Until an event comes, or has come since the page was asked for."""

@@ -165,6 +165,17 @@ def test_the_picture_of_a_gap_has_what_the_capture_shows_round_it(
                 assert not any(number == seqno and mark == "+" for _, number, mark in seen)
 
 
+def test_a_page_says_how_full_a_window_was_where_the_report_knows() -> None:
+    own = audited(FIXTURES / "jgroups" / "n4-window-full-1" / "B.pcap")
+    (window,) = Page(own).data["windows"]
+    (stream,) = [stream for stream in own["streams"] if stream.get("stalls")]
+    assert (window["capture"], window["limit"]) == (0, 32)  # <NAKACK4 capacity="32"/>
+    begin = own["captures"][0]["first_ns"]
+    assert [(first + begin, last - first, count) for first, last, count in window["spans"]] == [
+        (s["full_at_ns"], s["blocked_ns"], s["outstanding"]) for s in stream["stalls"]
+    ]
+
+
 def test_every_link_stays_on_the_page_and_leads_somewhere(report: Report) -> None:
     shown = Page(report)
     made = {f"gap-{gap['number']}" for gap in shown.data["gaps"]}

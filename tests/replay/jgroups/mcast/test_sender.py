@@ -41,6 +41,7 @@ def test_a_full_window_blocks_until_an_ack_raises_the_minimum() -> None:
     assert told.stream()["stalls"] == [
         {
             "full_frame": 4,
+            "full_at_ns": 4_000_000,
             "filled_by": 5,
             "raised_frame": 6,
             "raised_by_member": "C",
