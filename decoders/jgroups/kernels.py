@@ -77,6 +77,7 @@ OBJECT_CLASS = 4
 ENCRYPTED = 5
 DEPTH = 6
 SKIPPED_OBJECT = 7
+OLD_RELEASE = 8  # version short
 
 # LAYOUT: one line of FIELDS numbers per class id, in three tables (3.x, later ids, objects).
 FIELDS = 10
@@ -1056,6 +1057,14 @@ def decode(data, count, start, stop, length, source, source_port, flags, ip_id, 
         else:
             i += 1
             continue
+        if m[W_BARE] == 0 and m[W_VERSION] < V3_5_0:
+            # headers have no length, and those of releases before are not known
+            m[W_END] = m[W_ROWS] + WIDTH
+            m[m[W_ROWS] + SYSTEM] = NOTE
+            m[m[W_ROWS] + TYPE] = OLD_RELEASE
+            m[m[W_ROWS] + SEQNO] = m[W_VERSION]
+            m[m[W_ROWS] + STOP] = 0
+            status = LEFT
         settle(source[i], source_port[i], m)
         if status == SHORT and end > stop[i]:
             outcome[i] = TRUNCATED

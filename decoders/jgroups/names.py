@@ -193,6 +193,8 @@ def note_text(reason: int, first: int, second: int) -> str:
         return f"message type {first}"
     if reason == wire.ENCRYPTED:
         return "encrypted"
+    if reason == wire.OLD_RELEASE:
+        return f"JGroups {version_text(first)} is older than 3.5, the first that is decoded"
     if reason == wire.DEPTH:
         return f"messages nested deeper than {first}"
     return "other"

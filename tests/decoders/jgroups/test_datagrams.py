@@ -484,3 +484,20 @@ def test_the_kernel_imports_nothing() -> None:
     source = Path(str(wire.__file__)).read_text(encoding="utf-8")
     assert "\nimport" not in source
     assert "\nfrom" not in source
+
+
+V3_2_12: Final = 0x188C
+
+
+@pytest.mark.parametrize("compile_it", [False, True])
+def test_a_release_before_those_that_are_decoded_is_named_and_not_half_decoded(
+    *, compile_it: bool
+) -> None:
+    old = [single(data3(n), to=B, version=V3_2_12) for n in (1, 2)]
+    decoded = Decoded([*old, single(msg4(1))], compile_it=compile_it)
+    assert decoded.outcome == [Outcome.UNDECODABLE, Outcome.UNDECODABLE, Outcome.DECODED]
+    assert decoded.of("seqno", "source") == [(1, A)]
+    assert decoded.account["undecoded"] == {
+        "JGroups 3.2.12 is older than 3.5, the first that is decoded": 2
+    }
+    assert decoded.account["versions"] == {"3.2.12": 2, "5.6.0": 1}
