@@ -27,20 +27,27 @@ def temporary_folder() -> Path:
     return Path(tempfile.gettempdir()) / f"seqaudit-{_user()}"
 
 
-def made_private(folder: Path) -> bool:
-    """Make a folder below a ``temporary_folder``; whether nobody else can write there.
+def made_ours(folder: Path) -> bool:
+    """Make a folder of ``cache_folder`` or ``temporary_folder``; whether it is this user's and
+    nobody else can write there.
 
-    What is read from there is run. In a folder that all may write to somebody else could have made
-    it before.
+    What is read from there is run. Somebody else could have made it before: in a folder that all
+    may write to, or in a home that is not this user's (``sudo`` keeps HOME).
     """
     own = temporary_folder()
+    shared = folder.is_relative_to(own)
+    # at home what the group may write is the user's own, where the umask says so
+    others = 0o022 if shared else 0o002
+    levels = (own, folder.parent, folder) if shared else (folder.parent, folder)
     with contextlib.suppress(OSError):
-        own.mkdir(mode=0o700, parents=True, exist_ok=True)
-        state = own.lstat()
-        private = stat.S_ISDIR(state.st_mode) and not state.st_mode & 0o022
-        if private and (not hasattr(os, "getuid") or state.st_uid == os.getuid()):
-            folder.mkdir(parents=True, exist_ok=True)
-            return True
+        for level in levels:
+            level.mkdir(mode=0o700, parents=True, exist_ok=True)
+            state = level.lstat() if shared else level.stat()
+            if not stat.S_ISDIR(state.st_mode) or state.st_mode & others:
+                return False
+            if hasattr(os, "getuid") and state.st_uid != os.getuid():
+                return False
+        return True
     return False
 
 

@@ -44,7 +44,7 @@ from seqaudit.decoders.kernels import signals as interrupts
 from seqaudit.decoders.kernels.cache_folders import (
     cache_folder,
     can_write,
-    made_private,
+    made_ours,
     temporary_folder,
 )
 
@@ -326,12 +326,9 @@ def fingerprint() -> str:
 
 def _cache_folder() -> Path:
     name = f"kernels-{fingerprint()}"
-    folder = cache_folder() / name
-    if can_write(folder):
-        return folder
-    folder = temporary_folder() / name
-    if made_private(folder) and can_write(folder):
-        return folder
+    for folder in (cache_folder() / name, temporary_folder() / name):
+        if made_ours(folder) and can_write(folder):
+            return folder
     # Another name is no way out: each process would compile all, and leave what it made behind.
     return Path(os.devnull, name)
 

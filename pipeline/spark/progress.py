@@ -23,6 +23,7 @@ from seqaudit.pipeline.spark.session import (
     SessionError,
     discard,
     first_line,
+    in_the_clear,
     shared,
     within,
 )
@@ -70,6 +71,11 @@ def in_session(place: Place, progress: Progress) -> Iterator[Session]:
         SeqauditError: Spark could not be started, or a job failed; one line.
     """
     progress.begin("starting Spark" if place.local else "reaching Spark", 0)
+    if place.remote is not None and in_the_clear(place.remote):
+        progress.note(
+            f"{place.remote}: what is sent there and comes back can be read and changed on its "
+            "way; add /;use_ssl=true if the server speaks TLS"
+        )
     session: Session | None = None
     try:
         session = shared(place)

@@ -13,6 +13,7 @@ import atexit
 import contextlib
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -325,6 +326,22 @@ def within(seconds: float, ask: Callable[[], object]) -> None:
         raise TimeoutError
     if problems:
         raise problems[0]
+
+
+def in_the_clear(remote: str) -> bool:
+    """Whether what goes to a Connect server can be read and changed on its way: another host, and
+    no TLS (a token implies it)."""
+    try:
+        place = urlsplit(remote)
+    except ValueError:
+        return False  # no URL at all is said where it is used
+    settings = dict(
+        part.partition("=")[::2] for part in place.path.lstrip("/").split(";") if "=" in part
+    )
+    if settings.get("use_ssl", "").lower() == "true" or settings.get("token"):
+        return False
+    host = place.hostname or ""
+    return host not in ("", "localhost", "::1") and not re.fullmatch(r"127(\.\d+){3}", host)
 
 
 def _knock(remote: str) -> None:

@@ -528,6 +528,12 @@ def test_a_connect_server_that_is_not_there_is_one_line(lossy: Path) -> None:
     assert len(shown.stderr.splitlines()) == 1
 
 
+def test_a_connect_server_of_another_host_without_tls_is_warned_of(lossy: Path) -> None:
+    shown = CliRunner().invoke(main, ["audit", "--remote", "sc://spark.invalid:1", str(lossy)])
+    assert shown.exit_code == 2
+    assert "can be read and changed on its way; add /;use_ssl=true" in shown.stderr
+
+
 def seqaudit(redirection: str, *words: object) -> "subprocess.CompletedProcess[str]":
     """A command with a redirection of the shell."""
     line = " ".join([shlex.quote(sys.executable), "-m seqaudit.cli", *map(str, words), redirection])

@@ -1,8 +1,11 @@
 """Where a user's caches lie, whatever the environment says."""
 
+import contextlib
 import os
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -63,4 +66,65 @@ def test_kernels_are_kept_in_no_folder_that_others_could_have_filled(folders: Pa
 def test_nor_in_one_that_somebody_else_leads_to(folders: Path) -> None:
     (folders / "elsewhere").mkdir()
     user_folders.temporary_folder().symlink_to(folders / "elsewhere")
-    assert not user_folders.made_private(user_folders.temporary_folder() / "kernels")
+    assert not user_folders.made_ours(user_folders.temporary_folder() / "kernels")
+
+
+OTHER: Final = 12_345  # a user that no passwd file has
+
+
+@pytest.fixture
+def for_all(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder as /tmp is."""
+    monkeypatch.setattr(kernels, "fingerprint", lambda: "1")  # the sources may be root's alone
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:
+        Path(name).chmod(0o1777)
+        yield Path(name)
+
+
+def asked_by_another_user(temporary: Path, home: Path | None = None) -> Path:
+    """The folder of kernels of a user without a passwd entry, in a process of that user's."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        with contextlib.suppress(BaseException):
+            tempfile.tempdir = str(temporary)
+            os.environ.pop("HOME", None)
+            os.environ |= {} if home is None else {"HOME": str(home)}
+            os.setgroups([])
+            os.setgid(OTHER)
+            os.setuid(OTHER)
+            os.write(writing, kernels.prepare().encode())
+        os._exit(0)
+    os.close(writing)
+    os.waitpid(child, 0)
+    with os.fdopen(reading) as told:
+        return Path(told.read())
+
+
+needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can be another user")
+
+
+@needs_root
+def test_a_user_without_a_home_has_a_folder_that_only_that_user_can_write(for_all: Path) -> None:
+    made = asked_by_another_user(for_all)
+    assert made.is_relative_to(for_all / f"seqaudit-{OTHER}")
+    for level in (made, made.parent, for_all / f"seqaudit-{OTHER}"):
+        assert (level.stat().st_uid, level.stat().st_mode & 0o777) == (OTHER, 0o700)
+
+
+@needs_root
+@pytest.mark.parametrize("mode", [0o755, 0o777])
+def test_nothing_is_loaded_from_a_folder_that_another_user_made(for_all: Path, mode: int) -> None:
+    for planted in (for_all / f"seqaudit-{OTHER}", for_all / f"seqaudit-{OTHER}" / "seqaudit"):
+        planted.mkdir()
+        planted.chmod(mode)
+    assert not asked_by_another_user(for_all).is_relative_to(for_all)
+
+
+@needs_root
+def test_nothing_is_loaded_from_the_home_of_another_user(for_all: Path) -> None:
+    home = for_all / "home"
+    (home / ".cache" / "seqaudit").mkdir(parents=True)
+    (home / ".cache" / "seqaudit").chmod(0o777)
+    made = asked_by_another_user(for_all, home)
+    assert made.is_relative_to(for_all / f"seqaudit-{OTHER}")

@@ -16,7 +16,7 @@ from seqaudit.pipeline.audit import Options, audit
 from seqaudit.pipeline.plan import CaptureInput
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.spark import session
-from seqaudit.pipeline.spark.session import Place, Session, SessionError, shared
+from seqaudit.pipeline.spark.session import Place, Session, SessionError, in_the_clear, shared
 
 #: In a process of its own: the one Spark of this process is that of all tests.
 PROGRAM = """
@@ -120,6 +120,24 @@ def test_who_does_not_know_the_secret_of_a_local_session_is_not_listened_to(
         told = answer(int(port))
         assert told[0] == 5  # RpcFailure
         assert b"SaslMessage" in told
+
+
+@pytest.mark.parametrize(
+    ("url", "clear"),
+    [
+        ("sc://spark.example:15002", True),
+        ("sc://10.0.0.7/;user_id=me", True),
+        ("sc://spark.example/;use_ssl=true", False),
+        ("sc://spark.example/;user_id=me;token=abc", False),
+        ("sc://localhost:15002", False),
+        ("sc://127.0.0.1", False),
+        ("sc://[::1]:15002", False),
+    ],
+)
+def test_a_connect_server_of_another_host_without_tls_is_in_the_clear(
+    url: str, *, clear: bool
+) -> None:
+    assert in_the_clear(url) == clear
 
 
 def test_without_its_client_a_remote_spark_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
