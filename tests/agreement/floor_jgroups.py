@@ -1,8 +1,8 @@
 """How sure findings of whole JGroups captures are at least, and what their evidence has to show.
 
-The table is made from what each rule's frames prove, not from what was printed. What is proven of
-whole captures is not to become less unnoticed, and what rests on something that is in no capture is
-never proven.
+What a rule's frames prove by themselves is always proven, and what rests on something that is in no
+capture never. In between the numbers are those of today: what is proven of whole captures is not to
+become less unnoticed.
 """
 
 import re
