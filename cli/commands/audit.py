@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -134,10 +135,10 @@ def command(
         report = audited(captures, at, one_capture, given, quiet=quiet, look=look)
     except StoppedError as stopped:
         if stopped.report is not None:
-            write(_selected(stopped.report, selection), shown)
+            write(*_selected(stopped.report, selection, shown))
         note(str(stopped))
         return ExitCode.INTERRUPTED
-    chosen = _selected(report, selection)
+    chosen, shown = _selected(report, selection, shown)
     write(chosen, shown)
     if not quiet:
         tell_unknown_vantages(report)
@@ -162,13 +163,16 @@ def _is_default(name: str) -> bool:
     return source is click.core.ParameterSource.DEFAULT
 
 
-def _selected(report: Mapping[str, Any], selection: Selection) -> Mapping[str, Any]:
+def _selected(
+    report: Mapping[str, Any], selection: Selection, shown: Shown
+) -> tuple[Mapping[str, Any], Shown]:
     """What is to be shown; what is left out is said."""
     if not selection:
-        return report
+        return report, shown
     chosen = selection.of(report)
-    note(selection.left_out(report, chosen))
-    return chosen
+    left_out = selection.left_out(report, chosen)
+    note(left_out)
+    return chosen, replace(shown, left_out=left_out)
 
 
 def exit_code(

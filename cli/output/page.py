@@ -54,12 +54,14 @@ def page(
     style: TimeStyle,
     limit: int | None = None,
     events: EventsOfStreams | None = None,
+    left_out: str | None = None,
 ) -> Iterator[str]:
     """The page in pieces.
 
     Args:
         limit: rows a table and findings, 0 for all; null: as many as a browser has no trouble with.
         events: what is drawn round gaps beside their stories.
+        left_out: one line on what filters leave out; null: nothing is filtered.
     """
     rows = ROWS if limit is None else limit
     ranked = gravest_captures_first(_numbered(report), rows)
@@ -70,7 +72,7 @@ def page(
     about = links.of(shown)
     tables: list[Listing] = []
     yield from _head(report)
-    yield from _summary(report, style)
+    yield from _summary(report, style, left_out)
     yield from _findings(report, style, shown, len(findings) - len(shown), links)
     yield from _pictures(gaps)
     for renderable in sorted(render_tables(ranked, style, rows), key=_is_not_of_gaps):
@@ -121,12 +123,14 @@ def _head(report: Report) -> Iterator[str]:
     yield f"<style>{_style()}</style></head>\n<body>\n"
 
 
-def _summary(report: Report, style: TimeStyle) -> Iterator[str]:
+def _summary(report: Report, style: TimeStyle, left_out: str | None) -> Iterator[str]:
     told, *more = verdict(report)
     yield f'<header><p class="dim">seqaudit {VERSION}: {_text(_captures(report))}</p>\n'
     yield f"<h1>{_text(told)}</h1>\n"
     yield from (f"<p><strong>{_text(line)}</strong></p>\n" for line in more)
     yield f'<p class="dim">{_text(_when(report, style))}</p>\n'
+    if left_out is not None:
+        yield f"<p>{_text(left_out)} Gaps and findings are numbered as they stand here.</p>\n"
     yield from _totals(report)
     for _, problem in unjudged(report):
         yield f'<p class="error">{_text(problem)}</p>\n'

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from seqaudit.cli.output.listing import Column, Listing
 from seqaudit.cli.output.table import seqno_ranges
-from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.text import frame_at, safe
 from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
 
 Row = Mapping[str, Any]
@@ -116,5 +116,7 @@ def _after(after_ns: int | None) -> str:
 
 def step_frame(step: Row) -> str:
     """The frame of a step or of an evidence, and of which file where there are several."""
-    file = step.get("frame_file")
-    return f"{step['frame']}" + (f" of file {file}" if file else "")
+    if step.get("file") is not None:
+        return frame_at(step)
+    place = step.get("frame_file")
+    return f"{step['frame']}" + (f" of file {place + 1}" if place is not None else "")

@@ -38,6 +38,7 @@ class Shown:
         rules_url: where the page of the rules is published; null: nobody says.
         page_limit: rows of a table of a page; null: as many as a browser has no trouble with.
         events: what a page draws beside the report; null, or empty: the report alone.
+        left_out: one line on what filters leave out; null: nothing is filtered.
     """
 
     outputs: Sequence[tuple[str, str | None]]
@@ -49,6 +50,7 @@ class Shown:
     rules_url: str | None = None
     page_limit: int | None = None
     events: "EventsOfStreams | None" = None
+    left_out: str | None = None
 
 
 def outputs_of(formats: Sequence[str], files: Sequence[str]) -> list[tuple[str, str | None]]:
@@ -127,9 +129,15 @@ def _text(name: str, report: Report, shown: Shown) -> Iterable[str]:
         "sarif": lambda: [_module("sarif").sarif(report, shown.rules_url)],
         "github": lambda: _module("ci").github(report),
         "gitlab": lambda: _module("ci").gitlab(report),
-        "html": lambda: _module("page").page(report, shown.style, shown.page_limit, shown.events),
+        "html": lambda: _page(report, shown),
     }
     return makers[name]()
+
+
+def _page(report: Report, shown: Shown) -> Iterator[str]:
+    from seqaudit.cli.output.page import page
+
+    return page(report, shown.style, shown.page_limit, shown.events, shown.left_out)
 
 
 def _module(name: str) -> Any:

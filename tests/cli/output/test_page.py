@@ -230,6 +230,15 @@ def test_hostile_text_is_inert_on_the_page(report: Report) -> None:
     assert not set("<>&") & set(block)
 
 
+def test_a_page_of_a_part_says_what_filters_left_out(tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    capture = FIXTURES / "jgroups" / "n4-loss-1" / "C.pcap"
+    words = ["audit", "--engine", "direct", "--select", "MC001", "-o", str(file), str(capture)]
+    told = CliRunner().invoke(main, words).stderr.strip().splitlines()
+    (line,) = [line for line in told if line.startswith("Filtered: ")]
+    assert f"<p>{line} Gaps and findings are numbered as they stand here.</p>" in file.read_text()
+
+
 def test_a_clean_audit_says_so(report: Report) -> None:
     assert "<p>no findings</p>" in Page(report | {"findings": []}).text
     assert "<p>no findings</p>" not in Page(report).text

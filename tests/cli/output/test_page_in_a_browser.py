@@ -37,8 +37,10 @@ _LEAST_CONTRAST = """
   let least = [99, ""];
   for (const one of document.querySelectorAll("body *")) {
     if (one.matches("script, noscript, :disabled, option") || !one.checkVisibility()) continue;
-    if (![...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim())) continue;
-    const pair = [light(parse(getComputedStyle(one).color)), light(ground(one))];
+    const held = one.placeholder && "::placeholder";
+    const told = [...one.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+    if (!told && !held) continue;
+    const pair = [light(parse(getComputedStyle(one, held).color)), light(ground(one))];
     const ratio = (Math.max(...pair) + 0.05) / (Math.min(...pair) + 0.05);
     if (ratio < least[0]) least = [ratio, `${one.tagName} ${one.className} ${one.textContent}`];
   }
