@@ -1,37 +1,82 @@
-"""The README is true: its output is what the command prints, its test command is what CI runs.
+"""The README and the reference are true: their output is what the commands print.
 
-``python -m tests.test_readme`` writes what the command prints now into the README.
+``python -m tests.test_readme`` writes what the commands print now into both, and the picture.
 """
 
+import html
+import io
+import json
 import re
 from pathlib import Path
+from typing import Final
 
 import pytest
 from click.testing import CliRunner
 
 from seqaudit.cli.main import main
+from seqaudit.cli.output.table import render_audit
 from seqaudit.pipeline.engine_choice import chosen
 
 ROOT = Path(__file__).parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES: Final = (ROOT / "README.md", ROOT / "cli" / "reference.md")
+PICTURE: Final = ROOT / "cli" / "audit.svg"
+README = PAGES[0].read_text(encoding="utf-8")
+BOTH = "".join(path.read_text(encoding="utf-8") for path in PAGES)
 COMMANDS = re.findall(r"^python3 -m venv .*$", README, re.MULTILINE)
-OUTPUT = re.compile(r"(<!-- ((?:audit|show recovery) [^\n]+?) -->\n```\n)(.*?)(```\n)", re.DOTALL)
+OUTPUT = re.compile(r"(<!-- ((?:audit|show|rules) [^\n]+?) -->\n```\n)(.*?)(```\n)", re.DOTALL)
 
 
 def printed(command: str) -> str:
     """What a command of the README prints; run from the root."""
-    shown = CliRunner().invoke(main, [*command.split(), "--engine", "direct"])
+    engine = [] if command.startswith("rules") else ["--engine", "direct"]
+    shown = CliRunner().invoke(main, [*command.split(), *engine])
     assert shown.exit_code in (0, 1)  # findings
     return shown.stdout
 
 
-def test_the_shown_output_is_what_the_command_prints(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown = OUTPUT.findall(README)
-    assert len(shown) == 2
-    assert COMMANDS[0].endswith(f".venv/bin/seqaudit {shown[0][1]}")
+def picture() -> str:
+    """The README's first command as a terminal of 110 columns shows it; no font is fetched."""
+    from rich.console import Console
+
+    words = COMMANDS[0].split()[-2:]
+    shown = CliRunner().invoke(main, [*words, "--engine", "direct", "--format", "json"])
+    console = Console(
+        record=True, width=110, file=io.StringIO(), force_terminal=True, color_system="truecolor",
+        legacy_windows=False,
+    )  # fmt: skip
+    for part in render_audit(json.loads(shown.stdout), "utc", 100, everything=False):
+        console.print(part)
+    drawn = console.export_svg(title=" ".join(["seqaudit", *words]), unique_id="seqaudit")
+    return re.sub(r"@font-face \{.*?\}", "", drawn, flags=re.DOTALL)
+
+
+def words_of(svg: str) -> list[str]:
+    """The text of a picture; colours and distances are rich's."""
+    return [html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg)]
+
+
+def test_the_shown_output_is_what_the_commands_print(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = OUTPUT.findall(BOTH)
+    assert len(shown) == 6
     monkeypatch.chdir(ROOT)
     for _, command, text, _ in shown:
         assert printed(command) == text
+
+
+def test_the_picture_is_of_the_first_command_and_fetches_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(ROOT)
+    drawn = PICTURE.read_text(encoding="utf-8")
+    assert words_of(drawn) == words_of(picture())
+    assert "url(http" not in drawn and 'url("http' not in drawn
+    assert "](cli/audit.svg)" in README
+
+
+def test_what_the_readme_links_to_is_there() -> None:
+    for page in PAGES:
+        for link in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / link).exists(), link
 
 
 def test_the_lines_that_say_which_engine_answers_are_what_the_commands_say(
@@ -52,7 +97,7 @@ def test_ci_runs_the_test_command_of_the_readme() -> None:
 
 
 def test_every_command_in_the_readme_exists() -> None:
-    named = re.findall(r"`seqaudit ([a-z]+(?: [a-z]+)?)", README)
+    named = re.findall(r"`seqaudit ([a-z]+(?: [a-z]+)?)", BOTH)
     assert "audit" in {words.split()[0] for words in named}
     for words in named:
         parts = words.split()
@@ -64,12 +109,15 @@ def test_every_option_in_the_readme_exists() -> None:
     helped = "".join(
         CliRunner().invoke(main, [*words, "--help"]).stdout for words in ([], ["audit"])
     )
-    named = re.findall(r"`(--[a-z-]+)", README)
+    named = re.findall(r"`(--[a-z-]+)", BOTH)
     assert "--at" in named
     for option in named:
         assert option in helped
 
 
 if __name__ == "__main__":
-    text = OUTPUT.sub(lambda shown: shown[1] + printed(shown[2]) + shown[4], README)
-    (ROOT / "README.md").write_text(text, encoding="utf-8")
+    for path in PAGES:
+        text = path.read_text(encoding="utf-8")
+        text = OUTPUT.sub(lambda shown: shown[1] + printed(shown[2]) + shown[4], text)
+        path.write_text(text, encoding="utf-8")
+    PICTURE.write_text(picture(), encoding="utf-8")
