@@ -587,6 +587,14 @@ def test_a_piece_that_is_lost_loses_the_message_and_what_was_kept_of_it() -> Non
     assert "ZN016" in rules(found)
 
 
+def test_zn015_a_message_that_its_sender_gave_up_in_the_middle_lost_nothing_on_the_link() -> None:
+    session = Session().put(0)
+    session.raw(z.fragment(session.sns[False], b"x" * 20, more=True, first=True)).lose()
+    session.raw(z.fragment(session.sns[False], b"", more=False, drop=True)).lose()
+    _, found = session.lose().put(1).played()  # one sn is skipped after it
+    assert rules(found) == {"ZN015"}
+
+
 def test_what_nobody_recognises_says_nothing() -> None:
     session = Session(opened=False).raw(b"\x04").raw(z.frame(1, b"\x1e\x1a"))
     engine, found = session.played()

@@ -150,6 +150,7 @@ def test_unicast4_drops_a_list_beyond_its_window() -> None:
     story = [data(1, system=U4), data(6, 9, system=U4), TICK, ack(1, 1, system=U4)]
     told = heard(B, *story, capacity=5)
     assert told.told("outside_window") == {"outside_window": 3}  # 6 still fits: 1 + 5
+    assert told.finding("UC040")["seqnos"] == [[7, 9]]
     assert heard(B, *story, capacity=8).told("outside_window") == {"outside_window": 0}
 
 
@@ -295,6 +296,23 @@ def test_an_empty_request_is_counted_and_asks_for_nothing() -> None:
         "requested_seqnos": {"sent": 0, "arrived": None},
     }
     assert told.findings() == []
+
+
+def test_uc036_a_request_names_at_most_max_xmit_req_size_seqnos() -> None:
+    story = [data(1), data(4), TICK, ack(1, 1), TICK, request(2, 3), data(2, 3), TICK, ack(4, 2)]
+    assert "UC036" not in dict(heard(B, *story, max_xmit_req_size=2).findings())
+    assert dict(heard(B, *story, max_xmit_req_size=1).findings())["UC036"] == "proven"
+    assert "UC036" in heard(B, *story).not_judged()
+
+
+@pytest.mark.parametrize(("acks", "each", "many"), [(49, 1, False), (50, 1, True), (50, 2, False)])
+def test_uc037_fifty_acks_for_fewer_than_a_hundred_messages_are_many(
+    acks: int, each: int, many: bool
+) -> None:
+    rounds = [(data(n * each + 1, (n + 1) * each), 10, ack((n + 1) * each, n + 1))
+              for n in range(acks)]  # fmt: skip
+    told = heard(B, data(1), *[step for one in rounds for step in one])
+    assert ("UC037" in dict(told.findings())) == many
 
 
 @pytest.mark.rule("unicast B19")

@@ -276,6 +276,13 @@ def test_any_other_copy_is_not_explained() -> None:
     assert told.findings() == [("UC017", "likely")]
 
 
+def test_uc041_what_is_sent_after_a_higher_seqno_is_told_and_out_of_band_it_is_by_design() -> None:
+    told = heard(A, data(1), data(3), data(2), TICK, ack(3, 1))
+    assert told.findings() == [("UC041", "likely")]
+    assert told.finding("UC041")["seqnos"] == [[2, 2]]
+    assert heard(A, data(1), data(3), data(2, oob=True), TICK, ack(3, 1)).findings() == []
+
+
 # -- closing ---------------------------------------------------------------------------------------
 
 
