@@ -79,7 +79,8 @@ def block(
         row["findings"] = findings.get(gap["number"], [])
         seen = points.get(gap["number"])
         first = gap["seqnos"][0][0]
-        row["points"] = seen and [[p.at_ns - start, p.seqno - first, p.mark] for p in seen]
+        marks = [[p.at_ns - start, p.seqno - first, p.mark] for p in seen or ()]
+        row["points"] = marks or None
         yield ("," if place else "") + "\n" + _json(row)
     yield '],"windows":'
     yield _json(list(_windows(report, starts)))
