@@ -1,0 +1,89 @@
+"""``python -m tests.hostile``: audit spoiled captures for a while, and make small what fails.
+
+Fails what raises, hangs, loses a frame, or is another report with compiled kernels or when cut.
+"""
+
+import argparse
+import itertools
+import multiprocessing
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from seqaudit.pipeline.audit import NO_WALL
+from tests.hostile.run import TOGETHER, Found, failures, minimised
+
+#: Failures of one cause are the first one's: made small and shown once.
+_Cause = tuple[str, str]
+
+
+def main() -> int:
+    """Exit code 1 if anything failed."""
+    given = _arguments()
+    os.environ[NO_WALL] = "1"  # a fault is raised where it happens
+    seen: Counter[_Cause] = Counter()
+    batches = 0
+    with multiprocessing.get_context("fork").Pool(given.jobs) as pool:
+        work = _work(given)
+        rounds = iter(lambda: list(itertools.islice(work, 2 * given.jobs)), [])
+        for found in itertools.chain.from_iterable(pool.imap(_failures, some) for some in rounds):
+            batches += 1
+            for one in found:
+                seen[one.failure.cause] += 1
+                if seen[one.failure.cause] == 1:
+                    print(_told(minimised(one), given.keep), flush=True)
+    kinds: Counter[str] = Counter()
+    for (kind, _), count in seen.items():
+        kinds[kind] += count
+    said = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
+    print(f"{batches * TOGETHER} mutants of seed {given.seed}: {said or 'nothing failed'}")
+    return int(bool(seen))
+
+
+def _work(given: argparse.Namespace) -> Iterator[tuple[int, int]]:
+    """Seed and number of batches, until the time is over."""
+    until = time.monotonic() + 60 * given.minutes
+    numbers = itertools.count() if given.batch is None else [given.batch]
+    for number in numbers:
+        if time.monotonic() > until:
+            return
+        yield given.seed, number
+
+
+def _failures(work: tuple[int, int]) -> list[Found]:
+    return list(failures(*work))
+
+
+def _told(found: Found, keep: Path | None) -> str:
+    """A failure, its capture and how to see it again."""
+    seed, number = found.mutants[0].name.split()[0].split("/")
+    batch = int(number) // TOGETHER
+    lines = [found.text, f"  python -m tests.hostile --seed {seed} --batch {batch}"]
+    for one in found.mutants[:3]:
+        if keep is None:
+            lines.append(f"  {one.data.hex()}")
+            continue
+        keep.mkdir(parents=True, exist_ok=True)
+        path = keep / f"{seed}-{number}.pcap"
+        path.write_bytes(one.data)
+        lines.append(f"  {path}, cut at {list(one.cuts)}")
+    return "\n".join(lines)
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m tests.hostile", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=5, help="default %(default)s")
+    parser.add_argument("--seed", type=int, default=int(time.time()), help="default: the time")
+    parser.add_argument("--batch", type=int, help="only this batch of the seed")
+    parser.add_argument(
+        "--jobs", type=int, default=os.cpu_count() or 1, help="processes (default %(default)s)"
+    )
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="write what fails there")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

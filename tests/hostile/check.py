@@ -1,0 +1,177 @@
+"""Whether an audit of spoiled captures is sound: it ends, accounts for every frame, and is the same
+in both modes of the kernels, wherever the captures are cut, and in every format.
+
+Several captures are audited together, which costs half; what fails is looked for one by one.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import traceback
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from seqaudit.cli.output.writers import MORE, TABLE, Shown, write
+from seqaudit.decoders.contract.errors import SeqauditError
+from seqaudit.decoders.contract.feed_layout import Feed
+from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.report.json_text import to_json
+from seqaudit.pipeline.spark.session import Place
+from tests.hostile.mutate import Mutant
+
+#: An audit of a few kilobytes that computes for so long hangs.
+HANGS_SECONDS: Final = 120
+
+#: Captures so small are not worth another process.
+ONE_CORE: Final = Place(master="local[1]")
+
+FORMATS: Final = (TABLE, *MORE)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What is wrong: its kind (crash, hang, account, modes, cuts, format) and one line of it, by
+    which failures with one cause are told from others."""
+
+    kind: str
+    why: str
+    detail: str = ""
+
+    @property
+    def cause(self) -> tuple[str, str]:
+        return self.kind, self.why
+
+
+class _HangError(Exception):
+    """The alarm of ``_limited``."""
+
+
+@contextlib.contextmanager
+def _limited() -> Iterator[None]:
+    def late(*_: object) -> None:
+        raise _HangError
+
+    before = signal.signal(signal.SIGPROF, late)
+    signal.setitimer(signal.ITIMER_PROF, HANGS_SECONDS)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
+
+
+def failure(
+    mutants: Sequence[Mutant], folder: Path, *, feeds: tuple[Feed, ...] = (), shape: str = "html",
+    modes: bool = True, cuts: bool = True,
+) -> Failure | None:  # fmt: skip
+    """What is wrong with an audit of these captures; null if nothing is."""
+    paths = _written(mutants, folder)
+    given = [CaptureInput(path) for path in paths]
+    options = Options(engine="direct", place=ONE_CORE, compile_it=False, feeds=feeds)
+    try:
+        with _limited():
+            report = _report(given, options)
+            if report is None:
+                return None
+            wrong = _account(mutants, paths, report) or _format(report, shape, folder)
+            if wrong:
+                return wrong
+            if modes and cuts:  # both at once; which of them it is, is asked where it fails
+                both = replace(options, compile_it=True, cuts=_cuts(mutants, paths))
+                if _differences(report, _report(given, both)) is None:
+                    return None
+            if modes:
+                compiled = _report(given, replace(options, compile_it=True))
+                if differs := _differences(report, compiled):
+                    return Failure("modes", differs)
+            if cuts:
+                cut = _report(given, replace(options, cuts=_cuts(mutants, paths)))
+                if differs := _differences(report, cut):
+                    return Failure("cuts", differs)
+    except _HangError:
+        return Failure("hang", f"longer than {HANGS_SECONDS} s", traceback.format_exc())
+    except Exception as problem:
+        frames = traceback.extract_tb(problem.__traceback__)
+        ours = [f for f in frames if f"{os.sep}tests{os.sep}" not in f.filename] or frames
+        place = f"{Path(ours[-1].filename).name}:{ours[-1].lineno}"
+        return Failure("crash", f"{type(problem).__name__} at {place}", traceback.format_exc())
+    return None
+
+
+def _written(mutants: Sequence[Mutant], folder: Path) -> list[str]:
+    paths = []
+    for number, one in enumerate(mutants):
+        path = folder / f"{number}.pcap"
+        path.write_bytes(one.data)
+        paths.append(str(path))
+    return paths
+
+
+def _report(given: Sequence[CaptureInput], options: Options) -> dict[str, Any] | None:
+    """Null: nothing could be read, and one line said so."""
+    try:
+        return audit(given, options)
+    except SeqauditError as problem:
+        assert str(problem).strip(), "a refusal says why"
+        return None
+
+
+def _cuts(mutants: Sequence[Mutant], paths: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Two pieces of each file."""
+    return {
+        path: one.cuts[len(one.cuts) // 2 :][:1]
+        for one, path in zip(mutants, paths, strict=True)
+        if one.cuts
+    }
+
+
+def _account(
+    mutants: Sequence[Mutant], paths: Sequence[str], report: dict[str, Any]
+) -> Failure | None:
+    """Every frame has one outcome, and there are as many as there are records, unless some were
+    skipped, which is said."""
+    unread = {entry["path"] for entry in report["unreadable"]}
+    frames = {path: one.frames for one, path in zip(mutants, paths, strict=True)}
+    for capture in report["captures"]:
+        counted, by = capture["frames"], sum(capture["frames_by"].values())
+        if counted != by:
+            return Failure("account", "frames have no outcome", f"{counted} frames, {by} outcomes")
+        wanted = frames.pop(capture["path"])
+        if wanted not in (None, counted) and not capture["skipped_bytes"]:
+            return Failure("account", "frames are lost", f"{counted} of {wanted} frames")
+    lost = {path for path, wanted in frames.items() if wanted is not None} - unread
+    return Failure("account", "a capture is lost", str(sorted(lost))) if lost else None
+
+
+def _format(report: dict[str, Any], shape: str, folder: Path) -> Failure | None:
+    shown = Shown([(shape, str(folder / "report.out"))], "utc", 100, "error", everything=True)
+    write(report, shown)
+    if shape == "sarif":
+        json.loads((folder / "report.out").read_text())
+    return None
+
+
+def _differences(one: dict[str, Any], other: dict[str, Any] | None) -> str | None:
+    """The first part of a report that is another, as a path into it; null if none is."""
+    if other is None:
+        return "no report"
+    if to_json(one) == to_json(other):
+        return None
+    return _first_difference(one, other, "report")
+
+
+def _first_difference(one: Any, other: Any, path: str) -> str:
+    if isinstance(one, dict) and isinstance(other, dict):
+        for key in [*one, *(key for key in other if key not in one)]:
+            if one.get(key) != other.get(key):
+                return _first_difference(one.get(key), other.get(key), f"{path}.{key}")
+    if isinstance(one, list) and isinstance(other, list):
+        for mine, theirs in zip(one, other, strict=False):
+            if mine != theirs:
+                return _first_difference(mine, theirs, f"{path}[]")
+        return f"{path}: as many as {len(one)} and {len(other)}"
+    return f"{path}: {str(one)[:60]} and {str(other)[:60]}"

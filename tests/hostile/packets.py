@@ -1,0 +1,140 @@
+"""Where the fields of a frame are, and payloads of another length put into it.
+
+Only what subjects have is known here: Ethernet, Linux cooked and raw IP, IPv4 and IPv6 without
+extensions, UDP, TCP and PGM. Anything else is a row of bytes.
+"""
+
+import struct
+from dataclasses import dataclass, field
+from typing import Final, Literal
+
+ETHERNET: Final = 1
+RAW: Final = (101, 12, 228, 229)
+COOKED: Final = {113: 16, 276: 20}
+IPV4, IPV6 = 0x0800, 0x86DD
+UDP, TCP, PGM = 17, 6, 113
+
+
+_IPV4: Final = (
+    ("ip version", 0, 1), ("ip id", 4, 2), ("ip fragment", 6, 2), ("ip protocol", 9, 1),
+    ("ip source", 12, 4), ("ip destination", 16, 4),
+)  # fmt: skip
+_IPV6: Final = (
+    ("ip version", 0, 1), ("ip next header", 6, 1), ("ip source", 20, 4),
+    ("ip destination", 36, 4),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A number on the wire: its place in the frame, big endian unless ``little``."""
+
+    name: str
+    at: int
+    size: int
+    little: bool = False
+
+    def read(self, data: bytes) -> int:
+        return int.from_bytes(data[self.at : self.at + self.size], self._order)
+
+    def written(self, data: bytes, value: int) -> bytes:
+        kept = (value % (1 << 8 * self.size)).to_bytes(self.size, self._order)
+        return data[: self.at] + kept + data[self.at + self.size :]
+
+    @property
+    def _order(self) -> Literal["little", "big"]:
+        return "little" if self.little else "big"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A frame taken apart: named fields of its headers, where the payload of the last begins, and
+    the fields that hold lengths behind them (with what each counts beside the payload)."""
+
+    fields: tuple[Field, ...] = ()
+    payload: int = 0
+    protocol: int = 0
+    lengths: tuple[tuple[Field, int], ...] = field(default=())
+
+
+def shape(link: int, data: bytes) -> Shape:
+    """Of one frame; all of it is payload where nothing is known."""
+    if link == ETHERNET and len(data) >= 14:
+        at, kind = 14, int.from_bytes(data[12:14], "big")
+        fields = [Field("ethernet type", 12, 2)]
+    elif link in COOKED and len(data) >= COOKED[link]:
+        at = COOKED[link]
+        place = 14 if link == 113 else 0
+        kind = int.from_bytes(data[place : place + 2], "big")
+        fields = [Field("cooked protocol", place, 2)]
+    elif link in RAW and data:
+        at, kind, fields = 0, IPV4 if data[0] >> 4 == 4 else IPV6, []
+    else:
+        return Shape(payload=0)
+    if kind == IPV4 and len(data) >= at + 20:
+        return _of_ip(data, at, fields, four=True)
+    if kind == IPV6 and len(data) >= at + 40:
+        return _of_ip(data, at, fields, four=False)
+    return Shape(tuple(fields), at)
+
+
+def _of_ip(data: bytes, at: int, fields: list[Field], *, four: bool) -> Shape:
+    size = (data[at] & 15) * 4 if four else 40
+    protocol = data[at + (9 if four else 6)]
+    total = Field("ip length", at + (2 if four else 4), 2)
+    named = _IPV4 if four else _IPV6
+    fields += [total, *(Field(name, at + place, width) for name, place, width in named)]
+    inner = at + size
+    beside = size if four else 0
+    if protocol == UDP and len(data) >= inner + 8:
+        length = Field("udp length", inner + 4, 2)
+        fields += [Field("udp source", inner, 2), Field("udp destination", inner + 2, 2), length]
+        return Shape(tuple(fields), inner + 8, UDP, ((total, beside + 8), (length, 8)))
+    if protocol == TCP and len(data) >= inner + 20:
+        header = (data[inner + 12] >> 4) * 4
+        fields += [
+            Field("tcp source", inner, 2), Field("tcp destination", inner + 2, 2),
+            Field("tcp seq", inner + 4, 4), Field("tcp ack", inner + 8, 4),
+            Field("tcp header", inner + 12, 1), Field("tcp flags", inner + 13, 1),
+        ]  # fmt: skip
+        return Shape(tuple(fields), inner + header, TCP, ((total, beside + header),))
+    return Shape(tuple(fields), inner, protocol, ((total, beside),))
+
+
+def with_payload(data: bytes, seen: Shape, payload: bytes) -> bytes:
+    """The frame with another payload, its lengths made right."""
+    frame = data[: seen.payload] + payload
+    for length, beside in seen.lengths:
+        frame = length.written(frame, len(payload) + beside)
+    return frame
+
+
+def payload_end(data: bytes, seen: Shape) -> int:
+    """Where the payload ends: there may be padding behind it."""
+    if not seen.lengths:
+        return len(data)
+    total, beside = seen.lengths[0]
+    return min(len(data), seen.payload + max(0, total.read(data) - beside))
+
+
+def without_checksum(data: bytes, seen: Shape) -> bytes:
+    """A PGM packet as one that has none: with a wrong one it would be refused at the door."""
+    at = seen.payload
+    if seen.protocol in (PGM, UDP) and len(data) >= at + 16:
+        return data[: at + 6] + bytes(2) + data[at + 8 :]
+    return data
+
+
+def in_udp_tunnel(packet: bytes, depth: int) -> bytes:
+    """An IPv4 packet in so many VXLAN tunnels, each Ethernet and all."""
+    for number in range(depth):
+        inner = bytes(12) + b"\x08\x00" + packet
+        vxlan = struct.pack(">BxxxI", 8, (number & 0xFFFFFF) << 8) + inner
+        udp = struct.pack(">HHHH", 50_000, 4789, 8 + len(vxlan), 0) + vxlan
+        packet = (
+            struct.pack(
+                ">BBHHHBBHII", 0x45, 0, 20 + len(udp), number, 0, 64, UDP, 0, 0x0A000001, 0x0A000002
+            )
+            + udp
+        )
+    return packet

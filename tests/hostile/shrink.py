@@ -1,0 +1,107 @@
+"""A failing capture made small: first captures, then frames, then bytes, by delta debugging.
+
+What is kept fails for the same cause (``Failure.cause``). Works on the file's own records where
+they can be read, else on its bytes alone.
+"""
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from tests.hostile.mutate import Mutant
+
+#: Tries of one capture: each is an audit or three.
+MOST_TRIES: Final = 400
+
+T = TypeVar("T")
+Fails = Callable[[Sequence[Mutant]], bool]
+
+
+def shrunk(mutants: Sequence[Mutant], fails: Fails) -> list[Mutant]:
+    """The fewest captures, records and bytes found that still fail."""
+    tries = MOST_TRIES
+
+    def still(some: Sequence[Mutant]) -> bool:
+        nonlocal tries
+        tries -= 1
+        return tries > 0 and bool(some) and fails(some)
+
+    alone = next(([one] for one in mutants if still([one])), None)
+    kept = alone or smaller(list(mutants), still)
+    for at in range(len(kept)):
+        kept = _with_less(kept, at, still)
+    return kept
+
+
+def _with_less(kept: list[Mutant], at: int, still: Fails) -> list[Mutant]:
+    """The same captures, one of them with fewer records and more zeros."""
+    head, records = _records(kept[at].data)
+    if records is None:
+        return kept
+
+    def of(parts: Sequence[bytes]) -> list[Mutant]:
+        return [*kept[:at], _of(head, parts, kept[at]), *kept[at + 1 :]]
+
+    def is_enough(parts: Sequence[bytes]) -> bool:
+        return still(of(parts))
+
+    records = smaller(records, is_enough)
+    for number in range(len(records)):
+        records = _zeroed(records, number, is_enough)
+    return of(records)
+
+
+def smaller(parts: list[T], fails: Callable[[list[T]], bool]) -> list[T]:
+    """Parts without those that can go, halves first (Zeller and Hildebrandt, ddmin)."""
+    size = max(1, len(parts) // 2)
+    while True:
+        at = 0
+        while at < len(parts):
+            left = parts[:at] + parts[at + size :]
+            if left and fails(left):
+                parts = left
+            else:
+                at += size
+        if size == 1:
+            return parts
+        size = max(1, size // 2)
+
+
+def _zeroed(
+    records: list[bytes], number: int, is_enough: Callable[[Sequence[bytes]], bool]
+) -> list[bytes]:
+    """Records of which one has zeros where its bytes do not matter."""
+    size = max(1, (len(records[number]) - 16) // 2)
+    while size >= 4:
+        for at in range(16, len(records[number]), size):
+            was = records[number]
+            new = was[:at] + bytes(min(size, len(was) - at)) + was[at + size :]
+            changed = [*records[:number], new, *records[number + 1 :]]
+            if new != was and is_enough(changed):
+                records = changed
+        size //= 2
+    return records
+
+
+def _records(data: bytes) -> tuple[bytes, list[bytes] | None]:
+    """Header and records of a little-endian pcap; null for what is none."""
+    if data[:4] not in (b"\xd4\xc3\xb2\xa1", b"\x4d\x3c\xb2\xa1"):
+        return b"", None
+    records, at = [], 24
+    while at + 16 <= len(data):
+        stop = at + 16 + struct.unpack_from("<I", data, at + 8)[0]
+        if stop > len(data):
+            return b"", None
+        records.append(data[at:stop])
+        at = stop
+    return data[:24], records if at == len(data) else None
+
+
+def _of(head: bytes, records: Sequence[bytes], was: Mutant) -> Mutant:
+    places, at = [], len(head)
+    for record in records:
+        places.append(at)
+        at += len(record)
+    frames = None if was.frames is None else len(records)
+    return replace(was, data=head + b"".join(records), frames=frames, cuts=tuple(places[1:]))
