@@ -55,6 +55,7 @@ COMMANDS: Final = {
         "Find the sequence number of traffic that nothing recognises; write a feed file.",
     ),
     "feeds": ("seqaudit.cli.commands.feeds", "List shipped feeds, show one, or check a feed file."),
+    "spark": ("seqaudit.cli.commands.spark", "Pack what workers of a Spark cluster need."),
     "schema": ("seqaudit.cli.commands.schema", "Print the JSON schema of the report."),
     "rules": ("seqaudit.cli.commands.rules", "List the rules, or explain one."),
     "config": ("seqaudit.cli.commands.config", "Show which options are in force, and where from."),

@@ -9,6 +9,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -51,8 +52,9 @@ from seqaudit.pipeline.report.accounts import (
 )
 from seqaudit.pipeline.report.build import build
 from seqaudit.pipeline.report.result_store import HeldResults, held
+from seqaudit.pipeline.spark.cluster import ready
 from seqaudit.pipeline.spark.progress import JobError, in_session, run_watched
-from seqaudit.pipeline.spark.session import Place, Session
+from seqaudit.pipeline.spark.session import Place, Session, about
 from seqaudit.pipeline.vantages import Member, Vantages, members_of, same
 from seqaudit.replay.contract.parameters import GIVEN, ParameterError
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
@@ -196,6 +198,8 @@ class _Job:
         self._problems: list[tuple[str, str]] = []
         self._vantages = Vantages(options.at, options.names)
         self._files: Files = ()  # that are being decoded
+        self._cores = cores(options.place)
+        self._where = ""  # of a cluster: who is there
 
     def __enter__(self) -> "_Job":
         return self
@@ -224,7 +228,8 @@ class _Job:
     def _audit_spark(self) -> dict[str, Any]:
         """One job where the vantages can be guessed; else two, on events that Spark keeps."""
         guess = self._guessed(look=True)
-        with in_session(self._options.place, self._progress) as session, _Kept() as kept:
+        with self._session(guess.planned.files) as session, _Kept() as kept:
+            guess = self._as_executors_are(session, guess)
 
             def run(guess: _Guess) -> pa.Table:
                 if guess.vantages is None:
@@ -259,7 +264,8 @@ class _Job:
         settings = self._settings_of(vantages, self._inputs * len(kept.files))
         path = str(Path(self._inputs[0].path).absolute())
         lanes = self._lanes(kept.events.nbytes)
-        with in_session(self._options.place, self._progress) as session:
+        with self._session(()) as session:
+            ready(session, [(path, -1)], self._progress)
 
             def rows() -> "DataFrame":
                 return session.spark.read.schema(job.ddl(EVENTS)).parquet(path)
@@ -275,7 +281,8 @@ class _Job:
                 raise StoppedError("interrupted; nothing was written") from None
         else:
             guess = self._guessed()
-            with in_session(self._options.place, self._progress) as session:
+            with self._session(guess.planned.files) as session:
+                guess = self._as_executors_are(session, guess)
                 guess, events = self._settled(
                     guess, lambda guess: self._on_spark(session, guess, job.collected)
                 )
@@ -375,7 +382,7 @@ class _Job:
         return planned
 
     def _shares(self, cut: bool) -> Shares:
-        number = cores(self._options.place)
+        number = self._cores
         if self._options.target_bytes is not None:
             return Shares(number, self._options.target_bytes)
         if self._options.engine == "direct":
@@ -389,7 +396,7 @@ class _Job:
         fragments show: what lies in one piece is finished there, and no payload has to be kept
         until all pieces are decoded."""
         settings = self._decode_settings(planned)
-        number = cores(self._options.place)
+        number = self._cores
         largest = max(map(stored_bytes, planned.pieces))
         if largest < 2 * direct.SMALLEST_BYTES or not forked.worth_it(
             planned.pieces, settings, number
@@ -434,7 +441,7 @@ class _Job:
             not planned.whole,
             self._progress,
             self._stdin.stream,
-            cores(self._options.place),
+            self._cores,
         )
 
     def _replay_direct(self, files: Files, events: pa.Table) -> dict[str, Any]:
@@ -447,7 +454,7 @@ class _Job:
             self._options.look(events)
         vantages = self._vantages_in(files, events)
         settings = self._settings_of(vantages, self._inputs)
-        results = direct.replay(events, settings, cores(self._options.place))
+        results = direct.replay(events, settings, self._cores)
         return results, vantages, settings
 
     def _on_spark(
@@ -458,7 +465,7 @@ class _Job:
         tasks, lanes = planned.tasks(), self._lanes_of(planned)
         settings = self._decode_settings(planned, guess.carriers)
         carriers = not (planned.whole or guess.one_stage)
-        self._progress.begin("decoding", len(tasks))
+        self._progress.begin(f"decoding{self._where}", len(tasks))
         return run_watched(
             session,
             lambda: act(job.events(session.spark, tasks, settings, lanes, carriers)),
@@ -480,6 +487,21 @@ class _Job:
             lanes,
             self._progress,
         )
+
+    def _session(self, files: Files) -> AbstractContextManager[Session]:
+        shown = [file.shown for of_capture in files for file in of_capture]
+        shown = shown or [self._inputs[0].path]
+        return in_session(self._options.place, self._progress, about(shown))
+
+    def _as_executors_are(self, session: Session, guess: _Guess) -> _Guess:
+        """The plan for those who came; before they do, nobody knows how many will."""
+        sizes = {piece.path: piece.size_bytes for piece in guess.planned.pieces}
+        executors = ready(session, list(sizes.items()), self._progress)
+        if executors is None or executors.cores == self._cores:
+            return guess
+        self._where = f" on {executors.line}"
+        self._cores = executors.cores
+        return replace(guess, planned=self._planned(cut=True))
 
     def _guessable(self, planned: Plan) -> bool:
         """Whether a look at all captures costs less than Spark's start."""
@@ -568,7 +590,7 @@ class _Job:
     def _lanes(self, total_bytes: int) -> int:
         if self._options.lanes is not None:
             return self._options.lanes
-        return min(2 * cores(self._options.place), 1 + total_bytes // LANE_BYTES)
+        return min(2 * self._cores, 1 + total_bytes // LANE_BYTES)
 
     def _report(
         self,

@@ -3,7 +3,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from seqaudit.decoders.contract.errors import SeqauditError
@@ -51,12 +51,14 @@ def chosen(
     files: Sequence[str],
     limits: Limits = Limits(),  # frozen
     environment: Mapping[str, str] = os.environ,
+    settings: Sequence[tuple[str, str]] = (),
 ) -> Choice:
     """The engine for files.
 
     Args:
         asked: what ``--engine`` says: spark, direct or auto.
         master, remote: as given; else those of the environment.
+        settings: of Spark, for whatever place it is.
 
     Raises:
         SeqauditError: two places are named, or one and the direct engine.
@@ -68,6 +70,7 @@ def chosen(
             raise SeqauditError("--engine direct runs in this process; leave --master/--remote out")
         return Choice("direct", Place(), "--engine says so")
     place, named = _place(master, remote, environment)
+    place = replace(place, settings=tuple(settings))
     if asked == "spark":
         return Choice("spark", place, "--engine says so")
     if named:

@@ -106,5 +106,6 @@ def sequence(
 
 
 _READING: Final = (
-    "engine", "spark_above", "master", "remote", "decode_as", "no_decode", "feeds", "lines",
+    "engine", "spark_above", "master", "remote", "spark_conf", "decode_as", "no_decode",
+    "feeds", "lines",
 )  # fmt: skip

@@ -48,6 +48,13 @@ _RECOGNITION: Final = (
     ),
 )
 
+#: Settings of Spark that say where it is.
+_PLACES: Final = {
+    "spark.master": "--master",
+    "spark.remote": "--remote",
+    "spark.submit.deployMode": "--master: the command itself is the driver",
+}
+
 _ENGINE: Final = (
     click.option(
         "--engine",
@@ -71,6 +78,13 @@ _ENGINE: Final = (
         "--remote",
         metavar="URL",
         help="Spark Connect server to run on: sc://HOST:PORT (or SPARK_REMOTE).",
+    ),
+    click.option(
+        "--spark-conf",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="A setting of Spark, such as spark.executor.memory=4g; it goes before those of "
+        "spark-defaults.conf. May be repeated.",
     ),
 )
 
@@ -170,6 +184,7 @@ def engine_of(
     master: str | None,
     remote: str | None,
     spark_above: str,
+    spark_conf: Sequence[str] = (),
     **rest: Any,
 ) -> tuple["Choice", dict[str, Any]]:
     """What ``engine_options`` say, for these captures; and the other options.
@@ -190,7 +205,9 @@ def engine_of(
     if _is_configured("remote") and (nearer or (master and not _is_configured("master"))):
         remote = None
     try:
-        return chosen(engine, master, remote, captures, _limits(spark_above)), rest
+        return chosen(
+            engine, master, remote, captures, _limits(spark_above), settings=_settings(spark_conf)
+        ), rest
     except SeqauditError as problem:
         raise click.UsageError(safe(problem)) from problem
 
@@ -200,6 +217,26 @@ def _is_configured(name: str) -> bool:
     context = click.get_current_context(silent=True)
     source = context and context.get_parameter_source(name)
     return source is click.core.ParameterSource.DEFAULT_MAP
+
+
+def _settings(spark_conf: Iterable[str]) -> list[tuple[str, str]]:
+    """What ``--spark-conf`` says; of a key that is given twice the last.
+
+    Raises:
+        click.UsageError: no KEY=VALUE, or a place, which has options of its own.
+    """
+    found: dict[str, str] = {}
+    for text in spark_conf:
+        key, sign, value = text.partition("=")
+        if not (sign and re.fullmatch(r"spark\.[\w.*-]+", key)):
+            raise click.UsageError(
+                f"--spark-conf {safe(text)}: is not KEY=VALUE of Spark; "
+                "try spark.executor.memory=4g"
+            )
+        if key in _PLACES:
+            raise click.UsageError(f"--spark-conf {key}: is an option of its own, {_PLACES[key]}")
+        found[key] = value
+    return list(found.items())
 
 
 def _limits(text: str) -> "Limits":

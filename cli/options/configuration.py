@@ -24,7 +24,7 @@ _ADVICE: Final = "seqaudit config lists the keys"
 _LARGEST: Final = 1 << 20
 
 #: Options of which an entry is KEY=VALUE and may be a map in the file.
-_PAIRS: Final = frozenset({"at", "param"})
+_PAIRS: Final = frozenset({"at", "param", "spark_conf"})
 
 #: Options that an environment variable sets as well.
 VARIABLES: Final = {"master": "SPARK_MASTER", "remote": "SPARK_REMOTE"}

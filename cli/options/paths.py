@@ -1,8 +1,10 @@
 """Captures as users name them: files, folders, patterns."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
+from urllib.parse import unquote
 
 import click
 
@@ -28,6 +30,7 @@ def expanded(captures: Sequence[str]) -> list[str]:
 
 
 def _files(name: str) -> list[str]:
+    name = _local(name)
     path = Path(name)
     if name == "-" or "://" in name or path.is_file():
         return [name]
@@ -42,6 +45,12 @@ def _files(name: str) -> list[str]:
             raise click.UsageError(f"{safe(name)}: no file fits the pattern")
         return fitting
     return [name]
+
+
+def _local(name: str) -> str:
+    """A file of this machine by its path, where it is given as a URI; other names as they are."""
+    path = re.match(r"file:(?://(?:localhost)?(?=/))?(.+)", name)
+    return name if path is None or Path(name).exists() else unquote(path[1])
 
 
 def _below(folder: Path) -> Iterator[Path]:

@@ -26,6 +26,9 @@ STEP_BYTES: Final = 1 << 20
 
 _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 
+#: What Hadoop calls S3; Arrow knows it by its own name.
+_HADOOP_S3: Final = re.compile(r"^s3[an]://", re.IGNORECASE)
+
 
 class Stamp(NamedTuple):
     """Size and time of a file; -1 where the storage does not tell."""
@@ -96,7 +99,7 @@ class RemoteFile:
 
         self._path = uri
         try:
-            system, path = fs.FileSystem.from_uri(uri)
+            system, path = fs.FileSystem.from_uri(_HADOOP_S3.sub("s3://", uri))
             found = system.get_file_info(path)
             if found.type == fs.FileType.NotFound:
                 raise CaptureError(uri, "does not exist", "check the address")

@@ -11,8 +11,9 @@ from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.pipeline.infer_samples import Look, look_at
 from seqaudit.pipeline.job import collected
 from seqaudit.pipeline.progress import Progress
+from seqaudit.pipeline.spark.cluster import ready
 from seqaudit.pipeline.spark.progress import in_session, run_watched
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.spark.session import Place, about
 
 Pieces = Sequence[tuple[Piece, str]]
 
@@ -27,7 +28,9 @@ def look_on_spark(
     """
     if not pieces:
         return []
-    with in_session(place, progress) as session:
+    name = about([path for _, path in pieces])
+    with in_session(place, progress, name) as session:
+        ready(session, [(piece.path, piece.size_bytes) for piece, _ in pieces], progress)
         numbers = session.spark.range(0, len(pieces), 1, len(pieces))
         looks = numbers.mapInArrow(partial(_looks, pieces, settings), "id bigint, look binary")
         progress.begin("reading", len(pieces))

@@ -15,9 +15,10 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
 
 from seqaudit.decoders.contract.errors import SeqauditError
@@ -63,6 +64,12 @@ MODULE_OPTIONS: Final = (
 START_SECONDS: Final = 90.0
 
 LOG: Final = "spark.log"
+
+#: Settings of ours; a file, as they may hold secrets, and a command line is shown to everybody.
+PROPERTIES: Final = "spark.conf"
+
+#: Of the JVM that plans jobs, unless ``spark.driver.memory`` says otherwise.
+DRIVER_MEMORY: Final = "1g"
 
 #: How long ``java -version`` may take; it is asked only where no file says it.
 VERSION_SECONDS: Final = 20.0
@@ -150,10 +157,13 @@ def find_java() -> Java:
     )
 
 
-def launch(java: Java) -> Jvm:
+def launch(java: Java, settings: Mapping[str, str] = MappingProxyType({})) -> Jvm:
     """Start the JVM of a local session and return at once; ``gateway`` waits for it.
 
     The caller holds interrupts back until it knows what it has to end.
+
+    Args:
+        settings: of Spark, before its own ``spark-defaults.conf``.
 
     Raises:
         JavaError: there is no room for its folder, or it cannot be started.
@@ -166,7 +176,7 @@ def launch(java: Java) -> Jvm:
             "point TMPDIR at one with room, or use --engine direct"
         ) from problem
     try:
-        return Jvm(_started(java, held.path), held, java)
+        return Jvm(_started(java, held.path, settings), held, java)
     except OSError as problem:
         held.remove()
         raise JavaError(
@@ -178,18 +188,21 @@ def launch(java: Java) -> Jvm:
         raise
 
 
-def _started(java: Java, folder: Path) -> subprocess.Popen[bytes]:
+def _started(java: Java, folder: Path, settings: Mapping[str, str]) -> subprocess.Popen[bytes]:
     environment = dict(os.environ)
+    if "SPARK_HOME" in environment:  # somebody's own Spark: its configuration, and our code
+        environment.setdefault("SPARK_CONF_DIR", f"{environment['SPARK_HOME']}/conf")
     environment |= {
         "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / "gateway"),
         "SPARK_HOME": str(spark_home()),
         "SPARK_CONNECT_MODE": "0",
     }
+    _write_properties(folder / PROPERTIES, settings)
     # A Java option of the environment announces itself on stderr and could undo ours.
     environment.pop("JDK_JAVA_OPTIONS", None)
     with (folder / LOG).open("wb") as errors:
         return subprocess.Popen(
-            command(java, folder),
+            command(java, folder, settings.get("spark.driver.memory", DRIVER_MEMORY)),
             stdin=subprocess.PIPE,
             stdout=errors,
             stderr=subprocess.STDOUT,
@@ -198,17 +211,18 @@ def _started(java: Java, folder: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def command(java: Java, folder: Path) -> list[str]:
+def command(java: Java, folder: Path, memory: str = DRIVER_MEMORY) -> list[str]:
     """The command line of ``launch`` (pipeline/README.md 3)."""
     return [
         str(java.program),
-        *_jvm_options(java),
+        *_jvm_options(java, memory),
         f"-Djava.io.tmpdir={folder}",
         f"-XX:ErrorFile={folder}/crash.log",
         *([] if _has_home() else [f"-Duser.home={folder}"]),
         "-cp",
-        str(spark_home() / "jars" / "*"),
+        os.pathsep.join([*_configuration(), str(spark_home() / "jars" / "*")]),
         "org.apache.spark.deploy.SparkSubmit",
+        *("--properties-file", str(folder / PROPERTIES), "--load-spark-defaults"),
         "pyspark-shell",
     ]
 
@@ -262,6 +276,22 @@ def keep_log(log: Path) -> Path | None:
     except OSError:
         return None
     return target
+
+
+def _write_properties(path: Path, settings: Mapping[str, str]) -> None:
+    """A file of settings as Java reads it."""
+    marks = str.maketrans({mark: f"\\{mark}" for mark in "\\:= #!"} | {"\n": "\\n", "\r": "\\r"})
+    lines = [
+        f"{key.translate(marks)}={value.translate(marks)}\n" for key, value in settings.items()
+    ]
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def _configuration() -> list[str]:
+    """Folders of settings that Spark and Hadoop find on the class path, as spark-submit puts them
+    there."""
+    names = ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH")
+    return [os.environ[name] for name in names if os.environ.get(name)]
 
 
 def _failure(jvm: Jvm, what: str) -> str:
@@ -360,11 +390,11 @@ def _feature(release: str) -> int:
     return int(numbers[0])
 
 
-def _jvm_options(java: Java) -> Sequence[str]:
+def _jvm_options(java: Java, memory: str) -> Sequence[str]:
     options = [
         "-XX:+UseSerialGC",
         "-XX:TieredStopAtLevel=1",
-        "-Xmx1g",
+        f"-Xmx{memory}",
         "-XX:-UsePerfData",  # a file outside our folder
         "-Xlog:disable",
         "-Xlog:all=error:stderr",

@@ -7,6 +7,7 @@ tasks of the first stage done, of those planned.
 
 import contextlib
 import re
+import sys
 import threading
 import time
 import uuid
@@ -18,6 +19,7 @@ from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.pipeline.progress import Progress, StoppedError
 from seqaudit.pipeline.spark.java import JavaError
 from seqaudit.pipeline.spark.session import (
+    NAME,
     Place,
     Session,
     SessionError,
@@ -33,11 +35,42 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: What Spark says of a worker that is gone.
-_CRASHED: Final = "Python worker exited unexpectedly"
+_MEMORY: Final = (
+    "out of memory; on a cluster give it more (--spark-conf spark.executor.memory=4g), or take "
+    "--engine direct, which needs less"
+)
 
-#: What Python says of a package that it has not got.
-_MISSING: Final = re.compile(r"No module named '([\w.]+)'")
+#: What Spark, Java and Python say of what is wrong with a cluster, and what a reader is told.
+_CAUSES: Final = tuple(
+    (re.compile(pattern), text)
+    for pattern, text in (
+        (
+            r"Python in worker has different version: (\S+) than that in driver",
+            "the workers' Python is {0} and this one {here}; both have to be the same: point "
+            "PYSPARK_PYTHON at a Python {here} of the workers",
+        ),
+        (
+            r'Cannot run program "([^"]+)"',
+            "the workers have no program {0}; point PYSPARK_PYTHON at a Python {here} of theirs",
+        ),
+        (
+            r"No module named '([\w.]+)'",
+            "the workers' Python has no {0}; install seqaudit's packages there, or point "
+            "PYSPARK_PYTHON at a Python that has them",
+        ),
+        (
+            r"InvalidClassException|serialVersionUID",
+            "the cluster runs another version of Spark than PySpark's here; install that PySpark",
+        ),
+        (r"OutOfMemoryError", f"an executor ran {_MEMORY}"),
+        (r"\bMemoryError|ArrowMemoryError|malloc of size \d+ failed", f"a worker ran {_MEMORY}"),
+        (
+            r"Python worker exited unexpectedly",
+            f"a Python worker ended unexpectedly: killed, or {_MEMORY}",
+        ),
+        (r"ExecutorLostFailure|Lost executor", f"an executor was lost: killed, or {_MEMORY}"),
+    )
+)
 
 #: Seconds in which the first task of a job must have begun; a cold worker needs two.
 FIRST_TASK_SECONDS: Final = 120.0
@@ -62,9 +95,12 @@ class CancelledError(SeqauditError):
 
 
 @contextlib.contextmanager
-def in_session(place: Place, progress: Progress) -> Iterator[Session]:
+def in_session(place: Place, progress: Progress, name: str = NAME) -> Iterator[Session]:
     """A Spark session, and what Ctrl-C and failures of its jobs become; one that failed is not used
     again.
+
+    Args:
+        name: what a cluster calls the session, if it is started for it.
 
     Raises:
         StoppedError: Ctrl-C.
@@ -78,7 +114,8 @@ def in_session(place: Place, progress: Progress) -> Iterator[Session]:
         )
     session: Session | None = None
     try:
-        session = shared(place)
+        session = shared(place, name)
+        session.name = name
         yield session
     except CancelledError as stopped:
         raise StoppedError(str(stopped)) from None
@@ -106,6 +143,7 @@ def run_watched(session: Session, action: Callable[[], T], tasks: int, progress:
         JobError: the job failed, or no task began in two minutes.
     """
     counter = _counter(session.spark)
+    context = _context(session.spark)
     tag = f"seqaudit-{uuid.uuid4().hex}"  # others may have jobs in the same Spark
     outcome: list[T] = []
     failure: list[BaseException] = []
@@ -113,6 +151,8 @@ def run_watched(session: Session, action: Callable[[], T], tasks: int, progress:
     def act() -> None:
         try:
             session.spark.addTag(tag)  # of this thread
+            if context is not None:
+                context.setJobDescription(session.name)
             outcome.append(action())
         except BaseException as problem:
             failure.append(problem)
@@ -204,14 +244,9 @@ def _cause(problem: BaseException) -> str:
     """The line of a Spark exception that names the cause: the end of the worker's traceback."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("SQLSTATE")]  # Connect's last one
-    missing = _MISSING.search(str(problem))
-    if missing:
-        return (
-            f"the workers' Python has no {missing[1]}; install seqaudit's packages there, or point "
-            "PYSPARK_PYTHON at a Python that has them"
-        )
-    if _CRASHED in str(problem):
-        return "a Python worker ended unexpectedly: killed, or out of memory"
+    for pattern, text in _CAUSES:
+        if found := pattern.search(str(problem)):
+            return text.format(*found.groups(), here=".".join(map(str, sys.version_info[:2])))
     if lines and "exception was thrown from the Python worker" in lines[0]:
         return lines[-1][:300]
     named = [

@@ -20,7 +20,7 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
@@ -69,16 +69,35 @@ LOCAL_SETTINGS: Final = {
 }
 
 
+#: What a session is called that nobody names.
+NAME: Final = "seqaudit"
+
+#: A Python of workers and archives that are unpacked beside them, as Spark calls them, and what a
+#: Connect session calls the former.
+PYTHON: Final = "spark.pyspark.python"
+ARCHIVES: Final = "spark.archives"
+CONNECT_PYTHON: Final = "spark.sql.execution.pyspark.python"
+
+
+def about(captures: Sequence[str]) -> str:
+    """What an operator of a cluster reads of a job: whose, and which captures."""
+    first = captures[0].rpartition("/")[2] if captures else ""
+    more = f" and {len(captures) - 1:,} more" if len(captures) > 1 else ""
+    return f"{NAME}: {first[:60]}{more}" if first else NAME
+
+
 class SessionError(SeqauditError):
     """Spark could not be started or reached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the job runs: this machine (both None), a classic master, or a Connect server."""
+    """Where the job runs: this machine (both None), a classic master, or a Connect server; and
+    what Spark is told there (``--spark-conf``), which goes before settings of ours."""
 
     master: str | None = None
     remote: str | None = None
+    settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def named(self) -> bool:
@@ -94,13 +113,14 @@ class Place:
 class Session:
     """A session: ``spark`` is PySpark's; ``close`` lets go of it."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, name: str = NAME) -> None:
         """Start it.
 
         Raises:
             SessionError, java.JavaError: it cannot be started or reached; one line each.
         """
         self.place = place
+        self.name = name  # what is shown of its next jobs
         self.jvm: java.Jvm | None = None
         self._port = 0  # of the gateway of a JVM of our own
         self._is_lent = False
@@ -151,7 +171,7 @@ class Session:
 
     def _spark(self) -> "SparkSession":
         if self.place.remote is not None:
-            connected: Any = _connected(self.place.remote)
+            connected: Any = _connected(self.place.remote, self.place.settings)
             self._is_lent = "session_id=" not in self.place.remote  # else others go on with it
             self._ship(lambda path: connected.addArtifacts(path, pyfile=True))
             return connected
@@ -160,7 +180,7 @@ class Session:
             _knock_at_master(self.place.master or "")
             runtime = java.find_java()
             with interrupts.held_back():
-                self.jvm = java.launch(runtime)
+                self.jvm = java.launch(runtime, dict(self.place.settings))
             session = self._attached(self.jvm)
         if not self.place.local:
             self._ship(session.sparkContext.addPyFile)
@@ -186,6 +206,8 @@ class Session:
         os.environ.pop("SPARK_REMOTE", None)  # it would go before the master that is asked for
         if self.place.local:
             os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+        elif python := dict(self.place.settings).get(PYTHON):  # as spark-submit has it
+            os.environ["PYSPARK_PYTHON"] = python
         watch = threading.Timer(SESSION_SECONDS, jvm.kill)
         watch.daemon = True
         watch.start()
@@ -198,7 +220,9 @@ class Session:
         except Exception as problem:  # whatever Py4J and Spark raise: one line and the log
             kept = java.keep_log(jvm.log)
             where = f"; its log: {kept}" if kept else ""
-            raise SessionError(f"Spark did not start: {first_line(problem)}{where}") from problem
+            raise SessionError(
+                f"Spark did not start: {first_line(problem)}{where}; --engine direct needs none"
+            ) from problem
         finally:
             watch.cancel()
             for key in given:
@@ -212,7 +236,9 @@ class Session:
         if self.place.local:
             settings |= LOCAL_SETTINGS | {"spark.executorEnv.NUMBA_CACHE_DIR": prepare()}
             settings |= {f"spark.executorEnv.{k}": value for k, value in environment().items()}
-        return settings
+        else:
+            settings |= {"spark.app.name": self.name}
+        return settings | dict(self.place.settings)
 
 
 _SHARED: Final[dict[Place, Session]] = {}
@@ -220,8 +246,11 @@ _SHARED: Final[dict[Place, Session]] = {}
 _LOCK: Final = threading.RLock()
 
 
-def shared(place: Place) -> Session:
+def shared(place: Place, name: str = NAME) -> Session:
     """The session of this process for a place; started on first use, ended with the process.
+
+    Args:
+        name: what a cluster calls one that is started now.
 
     Raises:
         SessionError, java.JavaError: it cannot be started.
@@ -230,7 +259,7 @@ def shared(place: Place) -> Session:
         if place not in _SHARED:
             for other in [known for known in _SHARED if not (known.remote or place.remote)]:
                 discard(other)
-            _SHARED[place] = Session(place)
+            _SHARED[place] = Session(place, name)
         return _SHARED[place]
 
 
@@ -264,7 +293,7 @@ def _theirs(place: Place) -> "SparkSession | None":
     return session
 
 
-def _connected(url: str) -> "SparkSession":
+def _connected(url: str, settings: Iterable[tuple[str, str]] = ()) -> "SparkSession":
     """A session of a Connect server.
 
     Raises:
@@ -288,6 +317,17 @@ def _connected(url: str) -> "SparkSession":
             session.conf.set(key, value)
     except Exception as problem:
         raise SessionError(f"{url}: no Spark Connect session: {first_line(problem)}") from problem
+    for key, value in settings:
+        try:
+            if key == ARCHIVES:
+                session.addArtifacts(*value.split(","), archive=True)
+            else:
+                session.conf.set(CONNECT_PYTHON if key == PYTHON else key, value)
+        except Exception as problem:
+            raise SessionError(
+                f"--spark-conf {key}: {url} does not take it ({first_line(problem)}); give it to "
+                "the server as it starts"
+            ) from problem
     return session
 
 

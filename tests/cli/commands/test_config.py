@@ -162,6 +162,31 @@ def test_a_limit_of_spark_that_is_none_is_one_line() -> None:
     )
 
 
+def test_settings_of_spark_are_a_map_of_the_file_and_go_to_the_place() -> None:
+    from seqaudit.cli.options.captures import engine_of
+
+    settings = ["spark.a=b=c", "spark.executor.memory=4g"]
+    configure({"spark-conf": {"spark.a": "b=c", "spark.executor.memory": "4g"}})
+    assert in_force()["audit", "spark-conf"][0] == settings
+    choice, _ = engine_of([str(LOSSY)], "auto", "yarn", None, "1GiB", settings)
+    assert choice.place.settings == (("spark.a", "b=c"), ("spark.executor.memory", "4g"))
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("memory=4g", "is not KEY=VALUE of Spark; try spark.executor.memory=4g"),
+        ("spark.executor.memory", "is not KEY=VALUE of Spark; try spark.executor.memory=4g"),
+        ("spark.master=yarn", "is an option of its own, --master"),
+    ],
+)
+def test_a_setting_of_spark_that_is_none_is_one_line(text: str, line: str) -> None:
+    told = seqaudit("audit", "--spark-conf", text, LOSSY)
+    assert told.exit_code == 2
+    assert told.stderr.startswith("error: --spark-conf ")
+    assert told.stderr.endswith(f": {line}\n")
+
+
 def test_config_says_that_there_is_nothing() -> None:
     assert seqaudit("config").stdout == (
         "Every option has its default: there is no configuration file. "

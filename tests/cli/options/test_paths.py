@@ -56,3 +56,14 @@ def test_a_folder_without_captures_is_left_for_the_audit_to_refuse(folder: Path)
 )  # fmt: skip
 def test_a_capture_is_known_by_its_ending(name: str, is_one: bool) -> None:
     assert is_capture(Path(name)) is is_one
+
+
+def test_a_uri_of_this_machine_is_its_path_also_as_a_pattern(folder: Path) -> None:
+    plain = expanded([f"{folder}/*.pcap"])
+    assert plain
+    for start in ("file:", "file://", "file://localhost"):
+        assert expanded([f"{start}{folder}/*.pcap"]) == plain
+    with_space = folder / "a b.pcap"
+    with_space.write_bytes(b"")
+    assert expanded([with_space.as_uri()]) == [str(with_space)]
+    assert expanded(["s3a://bucket/a.pcap"]) == ["s3a://bucket/a.pcap"]

@@ -697,6 +697,24 @@ def test_an_address_that_leads_nowhere_is_refused_in_one_line(uri: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("scheme", ["s3a", "s3n", "S3A"])
+def test_what_hadoop_calls_s3_is_s3(scheme: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    class Refusing:
+        @staticmethod
+        def from_uri(uri: str) -> None:
+            asked.append(uri)
+            raise OSError("access denied")
+
+    monkeypatch.setattr("pyarrow.fs.FileSystem", Refusing)
+    with pytest.raises(
+        CaptureError, match=f"^{scheme}://bucket/x: cannot be opened .access denied"
+    ):
+        sniff(f"{scheme}://bucket/x")
+    assert asked == ["s3://bucket/x"]
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_of_somebody_else_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path, pcap([]))

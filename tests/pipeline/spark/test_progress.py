@@ -23,9 +23,14 @@ def without_tasks(ended: str | None = None) -> Any:
     released = threading.Event()
     tracker = SimpleNamespace(getActiveJobsIds=list)
     spark = SimpleNamespace(
-        sparkContext=SimpleNamespace(statusTracker=lambda: tracker), addTag=lambda tag: None
+        sparkContext=SimpleNamespace(
+            statusTracker=lambda: tracker, setJobDescription=lambda text: None
+        ),
+        addTag=lambda tag: None,
     )
-    return SimpleNamespace(spark=spark, kill=released.set, ended=ended, released=released)
+    return SimpleNamespace(
+        spark=spark, name="seqaudit", kill=released.set, ended=ended, released=released
+    )
 
 
 def run(fake: Any, seconds: float = 60.0) -> str:
@@ -60,5 +65,6 @@ def test_a_worker_that_ended_is_told() -> None:
 Caused by: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)
 """
     assert progress._cause(ValueError(text)) == (
-        "a Python worker ended unexpectedly: killed, or out of memory"
+        "a Python worker ended unexpectedly: killed, or out of memory; on a cluster give it more "
+        "(--spark-conf spark.executor.memory=4g), or take --engine direct, which needs less"
     )

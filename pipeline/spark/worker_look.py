@@ -1,0 +1,93 @@
+"""What one worker has and sees, told by the worker itself (``cluster`` asks and judges).
+
+Its Python may lack every package of ours, so this imports none before it knows.
+"""
+
+import importlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import platform
+import socket
+from collections.abc import Sequence
+from typing import Final
+
+#: Packages that workers need: what is imported, and what it is called by pip.
+NEEDED: Final = {
+    "numpy": "numpy",
+    "pyarrow": "pyarrow",
+    "numba": "numba",
+    "yaml": "pyyaml",
+    "dpkt": "dpkt",
+    "lz4": "lz4",
+    "zstandard": "zstandard",
+}
+
+#: Those that are imported to tell: what is there may still not load. The rest costs seconds.
+_LOADED: Final = ("numpy", "pyarrow")
+
+_answered: set[str] = set()
+
+
+def look(question: str, files: Sequence[tuple[str, int]], row: int) -> str | None:
+    """One JSON object; null where this process has answered the question.
+
+    Args:
+        files: paths with the size that each has at the driver, -1 where nobody knows.
+        row: without a meaning.
+    """
+    if question in _answered:
+        return None
+    _answered.add(question)
+    lacking = {package: why for name, package in NEEDED.items() if (why := _lacks(name))}
+    told = {
+        "host": socket.gethostname(),
+        "executor": os.getppid(),  # all its workers are forks of one daemon
+        "lacking": lacking,
+        "versions": {package: _version(package) for package in NEEDED.values()},
+        "python": platform.python_version(),
+        "unseen": {}
+        if lacking
+        else {path: why for path, size in files if (why := _unseen(path, size))},
+    }
+    return json.dumps(told)
+
+
+def _lacks(name: str) -> str:
+    """Why a package cannot be had; empty: it can."""
+    try:
+        if name in _LOADED:
+            importlib.import_module(name)
+        elif importlib.util.find_spec(name) is None:
+            return "is not there"
+    except ModuleNotFoundError as problem:
+        return "is not there" if problem.name == name else str(problem)
+    except Exception as problem:  # a library of another machine, whatever
+        return str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+    return ""
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return ""
+
+
+def _unseen(path: str, size: int) -> str:
+    """Why a capture cannot be read here; empty: it can."""
+    from seqaudit.decoders.capture.sources import open_source
+    from seqaudit.decoders.contract.errors import CaptureError
+
+    try:
+        source = open_source(path)
+    except CaptureError as problem:
+        return problem.problem
+    source.close()
+    found = source.stamp.size_bytes
+    return (
+        ""
+        if -1 in (size, found) or found == size
+        else f"has {found:,} bytes there, and {size:,} here"
+    )

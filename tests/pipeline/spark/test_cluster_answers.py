@@ -1,0 +1,166 @@
+"""What executors answer becomes one line, or none."""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import numpy
+import pytest
+
+from seqaudit.pipeline.progress import Silent
+from seqaudit.pipeline.spark import cluster, progress
+from seqaudit.pipeline.spark.cluster import Executors, one_of_each_folder, problem_of
+from seqaudit.pipeline.spark.progress import JobError
+from seqaudit.pipeline.spark.session import about
+from seqaudit.pipeline.spark.worker_look import look
+
+HERE: Final = {"numpy": "2.4.6", "pyarrow": "26.0.1"}
+LEAST: Final = {"numpy": "1.26", "pyarrow": "17"}
+
+
+def answer(host: str, **more: Any) -> dict[str, Any]:
+    good = {"host": host, "executor": 7, "lacking": {}, "versions": HERE, "unseen": {}}
+    return good | more
+
+
+def problem(*answers: dict[str, Any]) -> str:
+    return problem_of(answers, HERE, LEAST) or ""
+
+
+def test_executors_that_have_all_and_see_all_are_no_problem() -> None:
+    assert problem(answer("a"), answer("b"), answer("a")) == ""
+
+
+def test_who_lacks_a_package_is_named_once_however_many_workers_say_so() -> None:
+    lacking = {"numpy": "is not there", "pyarrow": "no room"}
+    told = problem(answer("a"), answer("b", lacking=lacking), answer("b", lacking=lacking))
+    assert told.startswith("1 of 2 executors (on b): Python has no numpy, pyarrow (no room); pip ")
+
+
+@pytest.mark.parametrize(
+    ("versions", "text"),
+    [
+        ({"numpy": "2.0.0"}, ""),
+        ({"numpy": "1.26.4"}, "1 executor: numpy is 1.26.4, and 2.4.6 here; "),
+        ({"pyarrow": "18.1.0"}, ""),
+        ({"pyarrow": "9.0.0"}, "1 executor: pyarrow is 9.0.0, and 26.0.1 here; "),
+        ({"numba": "0.1"}, ""),  # neither known here nor wanted
+        ({"numpy": ""}, ""),  # nobody knows
+    ],
+)
+def test_a_version_that_will_not_do_is_named(versions: dict[str, str], text: str) -> None:
+    told = problem(answer("a", versions=versions))
+    assert told.startswith(text)
+    assert bool(told) == bool(text)
+
+
+def test_of_many_hosts_three_are_named() -> None:
+    blind = [answer(host, unseen={"/c.pcap": "does not exist"}) for host in "abcde"]
+    told = problem(*blind, answer("f"))
+    assert told.startswith(
+        "/c.pcap: does not exist, say 5 of 6 executors (on a, b, c and 2 more); every worker has "
+    )
+    assert told.endswith("--engine direct reads it here")
+
+
+def test_a_worker_says_what_it_sees_once(tmp_path: Path) -> None:
+    seen = tmp_path / "seen"
+    seen.write_bytes(b"12345")
+    files = [(str(seen), 5), (str(seen), -1), (f"{seen}2", 5)]
+    told = json.loads(look("first question", files, 0) or "")
+    assert told["lacking"] == {}
+    assert told["versions"]["numpy"] == numpy.__version__
+    assert told["unseen"] == {f"{seen}2": "does not exist"}
+    assert look("first question", files, 1) is None
+    told = json.loads(look("second question", [(str(seen), 4)], 2) or "")
+    assert told["unseen"] == {str(seen): "has 5 bytes there, and 4 here"}
+
+
+def test_of_each_folder_one_capture_is_looked_at() -> None:
+    files = [("/a/1", 5), ("/a/2", 6), ("s3://b/c/1", -1)]
+    assert one_of_each_folder(files) == [("/a/1", 5), ("s3://b/c/1", -1)]
+    assert len(one_of_each_folder((f"/{n}/1", 1) for n in range(100))) == cluster.MOST_FILES
+
+
+def test_numbers_are_words_of_a_sentence() -> None:
+    assert Executors(1, 1).line == "1 executor with 1 core"
+    assert Executors(2, 1024).line == "2 executors with 1,024 cores"
+
+
+def test_a_job_is_called_by_its_captures() -> None:
+    assert about([]) == "seqaudit"
+    assert about(["/x/a.pcap"]) == "seqaudit: a.pcap"
+    assert about(["/x/a.pcap", "b", "c"]) == "seqaudit: a.pcap and 2 more"
+
+
+class Context:
+    """A Spark context of a cluster that gives executors at some looks."""
+
+    def __init__(self, numbers: list[int], *, stopped: bool = False) -> None:
+        self.numbers = numbers
+        self.isStopped = lambda: stopped
+        self.sparkContext = self._jsc = self.spark = self
+
+    def sc(self) -> "Context":
+        return self
+
+    def getExecutorMemoryStatus(self) -> "Context":  # noqa: N802
+        return self
+
+    def size(self) -> int:
+        return 1 + (self.numbers.pop(0) if len(self.numbers) > 1 else self.numbers[0])
+
+
+def waited(context: Context) -> tuple[float, list[str]]:
+    """Seconds until executors are there, and what is said meanwhile."""
+    clock = [0.0]
+    said: list[str] = []
+    watch = Silent()
+    watch.note = said.append  # type: ignore[method-assign]
+
+    def sleep(seconds: float) -> None:
+        clock[0] += seconds
+
+    session: Any = context
+    cluster._await_executors(session, watch, lambda: clock[0], sleep)
+    return round(clock[0], 1), said
+
+
+def test_executors_that_come_together_are_waited_for() -> None:
+    assert waited(Context([0, 0, 1, 1, 1, 2])) == (1.5, [])
+
+
+def test_what_is_waited_for_is_said_once() -> None:
+    _, said = waited(Context([0] * 300 + [1]))
+    assert said == ["the cluster has no executor for this yet; waiting"]
+
+
+def test_a_cluster_that_gives_no_executor_is_given_up() -> None:
+    with pytest.raises(JobError, match="no worker has a free core and enough memory"):
+        waited(Context([0]))
+    with pytest.raises(JobError, match="ended the session"):
+        waited(Context([0], stopped=True))
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("Caused by: java.lang.OutOfMemoryError: Java heap space", "an executor ran out of memory"),
+        ("pyarrow.lib.ArrowMemoryError: malloc of size 64 failed", "a worker ran out of memory"),
+        (
+            "ExecutorLostFailure (executor 1 exited caused by one of the running tasks) Reason: "
+            "Command exited with code 137",
+            "an executor was lost: killed, or out of memory",
+        ),
+        (
+            "java.io.InvalidClassException: org.apache.spark.rdd.RDD; local class incompatible",
+            "the cluster runs another version of Spark",
+        ),
+    ],
+)
+def test_what_spark_says_of_its_end_is_put_in_words(text: str, start: str) -> None:
+    told = progress._cause(ValueError(f"Job aborted due to stage failure\n{text}\n\tat a.B.c"))
+    assert told.startswith(start)
+    assert len(told.splitlines()) == 1
+    if "memory" in start:
+        assert told.endswith("or take --engine direct, which needs less")
