@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib import import_module
 from pathlib import PurePath
 from typing import Any, Final
 
@@ -157,12 +158,15 @@ def _by_executor(answers: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
 
 def _asked(spark: Any, files: Sequence[tuple[str, int]]) -> list[tuple[int, str | None]]:
     """(task, answer or null) of every row. Not by Arrow, which the workers may not have."""
-    from pyspark.sql.functions import spark_partition_id, udf
+    from pyspark.sql.types import StringType
 
+    remote = type(spark).__module__.startswith("pyspark.sql.connect")
+    functions: Any = import_module(f"pyspark.sql.{'connect.' if remote else ''}functions")
     question = partial(look, uuid.uuid4().hex, list(files))
     question.__name__ = "look"  # type: ignore[attr-defined]  # PySpark wants one
-    told = udf(question, "string", useArrow=False)
-    rows = spark.range(ROWS).select(spark_partition_id().alias("task"), told("id").alias("told"))
+    told = functions.udf(question, StringType(), useArrow=False)  # Connect parses no name of one
+    task = functions.spark_partition_id().alias("task")
+    rows = spark.range(ROWS).select(task, told("id").alias("told"))
     return [(row.task, row.told) for row in rows.collect()]
 
 

@@ -115,14 +115,16 @@ def waited(context: Context) -> tuple[float, list[str]]:
     """Seconds until executors are there, and what is said meanwhile."""
     clock = [0.0]
     said: list[str] = []
-    watch = Silent()
-    watch.note = said.append  # type: ignore[method-assign]
+
+    class Watch(Silent):
+        def note(self, text: str) -> None:
+            said.append(text)
 
     def sleep(seconds: float) -> None:
         clock[0] += seconds
 
     session: Any = context
-    cluster._await_executors(session, watch, lambda: clock[0], sleep)
+    cluster._await_executors(session, Watch(), lambda: clock[0], sleep)
     return round(clock[0], 1), said
 
 
