@@ -11,6 +11,19 @@ import pytest
 os.environ["SEQAUDIT_NO_WALL"] = "1"
 
 ROOT = Path(__file__).parent.parent
+#: Folders of the tests for everyday work (``-m quick``): engines, rules and what their rows become.
+QUICK = ("replay", "cli/options", "test_packages.py")
+#: Files among them that play thousands of stories: models, worlds, mutants.
+THOROUGH = ("test_fast_path.py", "test_model.py", "test_mutants.py", "test_naive.py",
+            "test_odd_input.py", "test_world.py", "test_windows.py", "test_tables.py")  # fmt: skip
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what belongs to everyday work."""
+    for item in items:
+        place = item.path.relative_to(ROOT / "tests").as_posix()
+        if place.startswith(QUICK) and item.path.name not in THOROUGH:
+            item.add_marker(pytest.mark.quick)
 
 
 @pytest.fixture(autouse=True, scope="session")
