@@ -8,8 +8,8 @@ from seqaudit.decoders.contract.errors import SeqauditError
 class Progress(Protocol):
     """Told of a run: at most ten times a second."""
 
-    def begin(self, what: str, total: int) -> None:
-        """A new piece of work of ``total`` steps; 0: nobody knows how many."""
+    def begin(self, what: str, total: int, *, bytes_read: bool = False) -> None:
+        """A new piece of work of ``total`` steps, or bytes of captures; 0: not known."""
 
     def done(self, steps: int) -> None:
         """So many steps of it are done."""
@@ -21,7 +21,7 @@ class Progress(Protocol):
 class Silent:
     """A progress that nobody watches."""
 
-    def begin(self, what: str, total: int) -> None:
+    def begin(self, what: str, total: int, *, bytes_read: bool = False) -> None:
         """Nothing."""
 
     def done(self, steps: int) -> None:

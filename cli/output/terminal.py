@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+import time
 from collections.abc import Iterable, Iterator
 from typing import IO, TYPE_CHECKING, Any, Final
 
@@ -116,14 +117,15 @@ class ShownProgress:
         self._first = first
         self._bar: Any = None
         self._task: Any = None
+        self._total, self._bytes, self._began = 0, False, 0.0
         if not quiet and sys.stderr is not None and sys.stderr.isatty():
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+            from rich.progress import BarColumn, Progress, TextColumn
             from rich.progress import TimeElapsedColumn as Elapsed
 
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
-                MofNCompleteColumn(),
+                TextColumn("{task.fields[shown]}"),
                 Elapsed(),
                 console=console(sys.stderr),
                 transient=True,
@@ -140,17 +142,32 @@ class ShownProgress:
         if self._bar is not None:
             self._bar.stop()
 
-    def begin(self, what: str, total: int) -> None:
-        """A new piece of work of ``total`` steps; 0: nobody knows how many."""
+    def begin(self, what: str, total: int, *, bytes_read: bool = False) -> None:
+        """A new piece of work of ``total`` steps, or bytes of captures; 0: not known."""
+        self._total, self._bytes, self._began = total, bytes_read, time.monotonic()
         if self._bar is not None:
             if self._task is not None:
                 self._bar.remove_task(self._task)
-            self._task = self._bar.add_task(what, total=total or None)
+            self._task = self._bar.add_task(what, total=total or None, shown=self._shown(0))
 
     def done(self, steps: int) -> None:
         """So many steps of it are done."""
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=steps)
+            self._bar.update(self._task, completed=steps, shown=self._shown(steps))
+
+    def _shown(self, steps: int) -> str:
+        """How far it is; of bytes how fast as well, and how long the rest takes at that rate."""
+        if not self._bytes:
+            return f"{steps}/{self._total or '?'}"
+        from rich.filesize import decimal as amount
+
+        told = f"{amount(steps)}/{amount(self._total) if self._total else '?'}"
+        passed = time.monotonic() - self._began
+        if not steps or passed < 0.5:
+            return told
+        rate = steps / passed
+        left = f", {(self._total - steps) / rate:.0f} s left" if self._total > steps else ""
+        return f"{told}, {amount(int(rate))}/s{left}"
 
     def note(self, text: str) -> None:
         """One line for the reader."""

@@ -85,7 +85,7 @@ def decode(
         Interrupted: Ctrl-C; holds the events of the frames read so far.
     """
     pieces = [piece for task in tasks for piece in task]
-    progress.begin("decoding", len(pieces))
+    progress.begin("decoding", sum(map(_bytes_of, pieces)), bytes_read=True)
     batches: list[pa.RecordBatch] = []
     interrupted = False
     forks = len(tasks) > 1 and forked.worth_it(pieces, settings, cores)
@@ -261,7 +261,8 @@ def _decode_here(
     fresh: list[pa.RecordBatch] = []
     rows = 0
     try:
-        for number, piece in enumerate(pieces, 1):
+        done = 0
+        for piece in pieces:
             for batch in decode_pieces([piece], settings, stdin):
                 fresh.append(batch)
                 rows += len(batch)
@@ -270,9 +271,15 @@ def _decode_here(
                     batches += made
                     fresh.clear()
                     rows = 0
-            progress.done(number)
+            done += _bytes_of(piece)
+            progress.done(done)
     finally:
         batches.extend(_held(gathered(fresh)))
+
+
+def _bytes_of(piece: Piece) -> int:
+    """What is read for a piece: of a compressed file what is stored; 0: nobody knows."""
+    return piece.size_bytes if piece.whole else piece.stop - piece.start
 
 
 def _decode_forked(
@@ -293,7 +300,7 @@ def _decode_forked(
         with closing(forked.share(work, len(tasks), EVENTS, cores, _held)) as shared:
             for number, rows in shared:
                 decoded[number] = rows
-                progress.done(sum(len(tasks[done]) for done in decoded))
+                progress.done(sum(_bytes_of(piece) for done in decoded for piece in tasks[done]))
     finally:
         for number in range(len(tasks)):
             if number not in decoded:

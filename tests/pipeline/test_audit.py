@@ -36,7 +36,7 @@ class Watcher:
         self._begin = begin
         self._stop_after = stop_after
 
-    def begin(self, what: str, total: int) -> None:
+    def begin(self, what: str, total: int, *, bytes_read: bool = False) -> None:
         if self._begin is not None:
             self._begin(what)
 
