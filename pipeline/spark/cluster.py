@@ -4,7 +4,6 @@ One small job asks every executor (``worker_look``); what would end the audit af
 retries is one line after seconds, and the plan follows the cores that answered.
 """
 
-import importlib.metadata
 import json
 import re
 import sys
@@ -20,7 +19,7 @@ from typing import Any, Final
 from seqaudit.pipeline.progress import Progress
 from seqaudit.pipeline.spark.progress import FIRST_TASK_SECONDS, JobError, run_watched
 from seqaudit.pipeline.spark.session import Session
-from seqaudit.pipeline.spark.worker_look import NEEDED, look
+from seqaudit.pipeline.spark.worker_look import NEEDED, installed, look
 
 #: Executors that come so shortly after one another are waited for.
 TOGETHER_SECONDS: Final = 1.0
@@ -206,20 +205,18 @@ def _await_executors(
 
 def _here() -> dict[str, str]:
     """Versions of this process."""
-    found = {}
-    for package in NEEDED.values():
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
+    told = {package: installed(package) for package in NEEDED.values()}
+    found = {package: version for package, version in told.items() if version}
     return found | {"python": ".".join(map(str, sys.version_info[:3]))}
 
 
 def _least() -> dict[str, str]:
     """The oldest versions that seqaudit runs with, as it was packed."""
+    from importlib import metadata  # a direct audit has no use for it
+
     try:
-        wanted = importlib.metadata.requires("seqaudit") or []
-    except importlib.metadata.PackageNotFoundError:
+        wanted = metadata.requires("seqaudit") or []
+    except metadata.PackageNotFoundError:
         return {}
     found = (re.match(r"([\w-]+)\s*>=\s*([\d.]+)", text) for text in wanted if "extra" not in text)
     return {match[1].lower(): match[2] for match in found if match}

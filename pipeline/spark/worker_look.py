@@ -4,7 +4,6 @@ Its Python may lack every package of ours, so this imports none before it knows.
 """
 
 import importlib
-import importlib.metadata
 import importlib.util
 import json
 import os
@@ -45,7 +44,7 @@ def look(question: str, files: Sequence[tuple[str, int]], row: int) -> str | Non
         "host": socket.gethostname(),
         "executor": os.getppid(),  # all its workers are forks of one daemon
         "lacking": lacking,
-        "versions": {package: _version(package) for package in NEEDED.values()},
+        "versions": {package: installed(package) for package in NEEDED.values()},
         "python": platform.python_version(),
         "unseen": {}
         if lacking
@@ -68,10 +67,13 @@ def _lacks(name: str) -> str:
     return ""
 
 
-def _version(package: str) -> str:
+def installed(package: str) -> str:
+    """A package's version; empty: it is not installed."""
+    from importlib import metadata  # a direct audit has no use for it
+
     try:
-        return importlib.metadata.version(package)
-    except importlib.metadata.PackageNotFoundError:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
         return ""
 
 

@@ -294,8 +294,19 @@ class Meeting:
                     receiver = other.local
                     if receiver is None or receiver == end.sender or other.last is None:
                         continue
-                    if receiver == end.receiver or end.receiver is None:
+                    to_all = end.receiver is None and _together(ends, other, end.sender)
+                    if receiver == end.receiver or to_all:
                         yield Met(stream, ends, other, receiver)
+
+
+def _together(ends: Ends, other: Ends, sender: str) -> bool:
+    """Whether a member was there when another sent to all: captures of other runs of a cluster have
+    its name as well."""
+    if any(way[0] == sender for way in other.seen):
+        return True
+    if ends.first is None or ends.last is None or other.first is None or other.last is None:
+        return False
+    return ends.first.at_ns <= other.last.at_ns and other.first.at_ns <= ends.last.at_ns
 
 
 @dataclass(slots=True)

@@ -86,8 +86,8 @@ def test_every_figure_of_all_recordings_agrees() -> None:
     assert differences(agreement) == []
     assert agreement.scenarios == 98
     assert counts(agreement) == (
-        34125,
-        33837,
+        34764,
+        34476,
         {
             FULL_ONCE: 121,
             NO_CAPTURE: 10,
@@ -110,8 +110,8 @@ def test_every_figure_of_all_recordings_agrees_with_stack_files() -> None:
     agreement = agreement_of(ALL_RECORDINGS, configured=True)
     assert differences(agreement) == []
     assert counts(agreement) == (
-        34147,
-        33900,
+        34786,
+        34539,
         {
             FULL_ONCE: 80,
             NO_CAPTURE: 10,

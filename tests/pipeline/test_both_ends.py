@@ -162,3 +162,17 @@ def test_what_was_sent_when_the_other_capture_had_ended_is_no_loss(
     rows = [p for m in report["both_ends"] if m["receiver_name"] == "C" for p in m["path"]]
     late = [p for p in rows if p["why"] and "ends before" in p["why"]]
     assert late and all(p["lost_on_path"] is None for p in late)
+
+
+def test_captures_of_other_runs_of_a_cluster_are_no_other_end(fixtures: Path) -> None:
+    """They have the cluster's name and its members' names and addresses, and were taken later."""
+    folder = fixtures / "jgroups"
+    runs = ("n4-loss-1", "n4-last-lost-1", "n4-crash-leave-1")
+    paths = [path for run in runs for path in sorted((folder / run).glob("*.pcap"))]
+    report = audit([CaptureInput(str(path)) for path in paths], Options(engine="direct"))
+    met = [
+        (paths[row["sender_capture"]].parent, paths[row["receiver_capture"]].parent)
+        for row in report["both_ends"]
+    ]
+    assert met
+    assert [pair for pair in met if pair[0] != pair[1]] == []
