@@ -259,7 +259,8 @@ def test_an_audit_finds_all_of_the_raims_messages_and_nothing_else(
     path = tmp_path / "raims.pcap"
     write(Publishing(3_000, subjects=20, publishers=2, rate=rate), path)
     report = audit([CaptureInput(str(path), at=OBSERVER)], Options(engine="direct"))
-    assert report["findings"] == []
+    # it ends in the middle of the traffic, of which CP016 speaks
+    assert {finding["rule"] for finding in report["findings"]} <= {"CP016"}
     assert report["captures"][0]["messages_by"]["raims"]["DATA"] == 3_000
     streams = [row for row in report["streams"] if row["system"] == "raims"]
     assert (len(streams), sum(row["messages"] for row in streams)) == (40, 3_000)

@@ -749,9 +749,11 @@ def test_pieces_are_plain_values() -> None:
     assert sys.getsizeof(piece) < 500
 
 
-def test_each_entry_point_is_compiled_once(tmp_path: Path) -> None:
+def test_each_entry_point_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Compile time is a budget (decoders/README.md 4): bytes and buffers must not become two
     signatures."""
+    monkeypatch.setattr(kernels.Compiled, "_kept", lambda *_: None)  # else numba is not asked
+    kernels.compiled.cache_clear()
     module = kernels.compiled("capture.record_kernels")
     for name in ("damaged-header.pcap", "interfaces.pcapng", "resolutions.pcapng"):
         path = write(tmp_path, CAPTURES[name](), name)
@@ -760,6 +762,7 @@ def test_each_entry_point_is_compiled_once(tmp_path: Path) -> None:
     signatures = {
         n: len(getattr(module, n).signatures) for n in ("walk_pcap", "walk_pcapng", "find_chain")
     }
+    kernels.compiled.cache_clear()
     assert signatures == {"walk_pcap": 1, "walk_pcapng": 1, "find_chain": 1}
 
 

@@ -838,8 +838,6 @@ def test_a_repair_tells_nothing_of_the_original_senders_socket() -> None:
 @pytest.mark.parametrize(
     ("version", "body", "expected"),
     [
-        (0x18C0, b"\1" + vlong(9) + i16(2), ("ACK", 9, 2, None)),
-        (0x18C0, b"\2" + vlong(9), ("SEND_FIRST_SEQNO", 9, None, None)),
         (V3_5_0, b"\1" + vlong(9) + i16(2), ("ACK", 9, 2, None)),
         (V3_5_0, b"\2", ("SEND_FIRST_SEQNO", None, None, None)),
         (V3_5_0, b"\4" + i16(2), ("CLOSE", None, 2, None)),
