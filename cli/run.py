@@ -1,6 +1,6 @@
 """What a command of captures does: what it was given becomes a run, and its progress is shown."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +11,7 @@ from seqaudit.cli.options.captures import engine_of, inputs_of, options_of
 from seqaudit.cli.output.terminal import ShownProgress, note
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
+    from seqaudit.pipeline.audit import Look
     from seqaudit.pipeline.events_file import Decoded
     from seqaudit.pipeline.plan import CaptureInput
 
@@ -24,12 +23,12 @@ def audited(
     given: Mapping[str, Any],
     *,
     quiet: bool = False,
-    look: "Callable[[pa.Table], None] | None" = None,
+    look: "Look | None" = None,
 ) -> dict[str, Any]:
     """The report.
 
     Args:
-        look: is shown the events that are replayed, where they are in this process.
+        look: is shown the events that are replayed.
 
     Raises:
         StoppedError: Ctrl-C.
@@ -66,7 +65,7 @@ def audited_whole(
     at: tuple[str, ...],
     one_capture: bool | None,
     given: Mapping[str, Any],
-    look: "Callable[[pa.Table], None] | None" = None,
+    look: "Look | None" = None,
 ) -> dict[str, Any]:
     """The report; an interruption is said and ends the command with its code."""
     from seqaudit.pipeline.progress import StoppedError

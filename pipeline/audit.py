@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import pyarrow as pa
 
@@ -91,6 +91,21 @@ NO_WALL: Final = "SEQAUDIT_NO_WALL"
 INFLATION: Final = 5
 
 
+class Look(Protocol):
+    """Who wants to see the events of an audit beside its report."""
+
+    @property
+    def columns(self) -> Sequence[str]:
+        """Columns of EVENTS that are asked for."""
+
+    @property
+    def kinds(self) -> Sequence[int]:
+        """Kinds of events that are asked for; of those only rows with a ``seqno``."""
+
+    def keep(self, events: pa.Table) -> None:
+        """Events of a run, at least those that are asked for; they replace an earlier run's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to audit; the defaults are those of the command line.
@@ -104,7 +119,7 @@ class Options:
         no_decode: systems that nothing is recognised as.
         compile_it: whether kernels are compiled; null: if so many records are expected that it
             pays.
-        look: is shown the events of a direct run before they are replayed.
+        look: is shown the events that are replayed, whichever engine decoded them.
         cuts, target_bytes, lanes: only for tests: where to cut, size of tasks, partitions.
     """
 
@@ -117,7 +132,7 @@ class Options:
     no_decode: frozenset[str] = frozenset()
     feeds: tuple[Feed, ...] = ()
     compile_it: bool | None = None
-    look: Callable[[pa.Table], None] | None = None
+    look: Look | None = None
     cuts: Mapping[str, Sequence[int]] = field(default_factory=dict)
     target_bytes: int | None = None
     lanes: int | None = None
@@ -226,8 +241,9 @@ class _Job:
         return self._report(guess.planned.files, *replayed)
 
     def _audit_spark(self) -> dict[str, Any]:
-        """One job where the vantages can be guessed; else two, on events that Spark keeps."""
-        guess = self._guessed(look=True)
+        """One job where the vantages can be guessed and nobody looks at events; else two, on
+        events that Spark keeps."""
+        guess = self._guessed(look=self._options.look is None)
         with self._session(guess.planned.files) as session, _Kept() as kept:
             guess = self._as_executors_are(session, guess)
 
@@ -245,10 +261,21 @@ class _Job:
             settings = self._settings_of(vantages, guess.planned.inputs)
             if guess.vantages is None:
                 lanes = self._lanes(guess.planned.total_bytes)
+                self._show_kept(session, kept)
                 rows = self._replay_on_spark(session, lambda: kept.events, settings, lanes)
         results = held(rows)
         del rows  # the report takes the room
         return self._report(guess.planned.files, results, vantages, settings)
+
+    def _show_kept(self, session: Session, kept: _Kept) -> None:
+        """Show who looks at them the events that Spark keeps: only what is asked for travels."""
+        look = self._options.look
+        if look is None:
+            return
+        wanted = f"seqno is not null and kind in ({', '.join(map(str, look.kinds))})"
+        rows = kept.events.filter(wanted).select(*look.columns)
+        self._progress.begin("fetching events for pictures", 1)
+        look.keep(run_watched(session, lambda: job.collected(rows), 1, self._progress))
 
     def _audit_events(self) -> dict[str, Any]:
         if len(self._inputs) > 1:
@@ -260,6 +287,8 @@ class _Job:
         self._problems = list(kept.problems)
         if self._options.engine == "direct":
             return self._replay_direct(kept.files, kept.events)
+        if self._options.look is not None:
+            self._options.look.keep(kept.events)
         vantages = self._vantages_in(kept.files, kept.events)
         settings = self._settings_of(vantages, self._inputs * len(kept.files))
         path = str(Path(self._inputs[0].path).absolute())
@@ -451,7 +480,7 @@ class _Job:
         self, files: Files, events: pa.Table
     ) -> tuple[HeldResults, Sequence[Vantage], ReplaySettings]:
         if self._options.look is not None:
-            self._options.look(events)
+            self._options.look.keep(events)
         vantages = self._vantages_in(files, events)
         settings = self._settings_of(vantages, self._inputs)
         results = direct.replay(events, settings, self._cores)

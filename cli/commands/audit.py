@@ -131,8 +131,7 @@ def command(
     from seqaudit.pipeline.progress import StoppedError
 
     try:
-        look = None if drawn is None else drawn.keep
-        report = audited(captures, at, one_capture, given, quiet=quiet, look=look)
+        report = audited(captures, at, one_capture, given, quiet=quiet, look=drawn)
     except StoppedError as stopped:
         if stopped.report is not None:
             write(*_selected(stopped.report, selection, shown))

@@ -10,7 +10,7 @@ import click
 
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.captures import format_option
-from seqaudit.cli.options.configuration import NOTHING, VARIABLES, Configuration, keyed
+from seqaudit.cli.options.configuration import NOTHING, Configuration, keyed
 from seqaudit.cli.output.terminal import emit, render
 from seqaudit.cli.output.text import safe
 
@@ -80,14 +80,16 @@ def _grouped(rows: Iterable[InForce]) -> Iterator[list[str]]:
 def in_force(configuration: Configuration) -> Iterator[InForce]:
     """Every option of every command, in the order of the help."""
     from seqaudit.cli.main import all_commands
+    from seqaudit.pipeline.engine_choice import MASTER, REMOTE
 
+    variables = {"master": MASTER, "remote": REMOTE}  # options that the environment sets as well
     for path, member in all_commands().items():
         if isinstance(member, click.Group):
             continue
         context = click.Context(member)
         given = configuration.given(path, member)
         for key, option in keyed(member):
-            variable = VARIABLES.get(key, "")
+            variable = variables.get(key, "")
             if os.environ.get(variable):
                 yield InForce(path, key, os.environ[variable], variable)
             elif configuration.has(path, key):

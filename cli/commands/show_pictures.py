@@ -1,6 +1,6 @@
 """``seqaudit show timeline`` and ``sequence``: pictures of losses and of one gap."""
 
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -8,7 +8,7 @@ from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.captures import judging_options, limit_option, reading_options
 from seqaudit.cli.output.terminal import emit, render
 from seqaudit.cli.output.text import safe
-from seqaudit.cli.run import audited_whole, decoded
+from seqaudit.cli.run import audited_whole
 
 
 @click.command("timeline")
@@ -89,13 +89,11 @@ def sequence(
     from seqaudit.cli.output.table import seqno_ranges
 
     events = EventsOfStreams()
-    report = audited_whole(captures, at, one_capture, given, events.keep)
+    report = audited_whole(captures, at, one_capture, given, events)
     if not report["gaps"]:
         emit("no gaps")
         return ExitCode.CLEAN
     gap = gap_named(report, number)
-    if not events:  # they were not in this process
-        events.keep(decoded(captures, one_capture, {key: given[key] for key in _READING}).events)
     ((_, seen),) = events.points([gap])
     points = [*seen, *of_story(gap, seen)]
     title = f"Gap {number}: {gap['system']} {seqno_ranges(gap['seqnos'])}, {gap['outcome']}"
@@ -103,9 +101,3 @@ def sequence(
     plot = SequencePlot(points, gap["revealed_at_ns"] or 0, left_out)
     render([Text(safe(title), style="bold"), plot])
     return ExitCode.CLEAN
-
-
-_READING: Final = (
-    "engine", "spark_above", "master", "remote", "spark_conf", "decode_as", "no_decode",
-    "feeds", "lines",
-)  # fmt: skip

@@ -14,6 +14,7 @@ from seqaudit.cli.output.selection import Selection
 from seqaudit.cli.output.story import gap_named, step_text
 from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.verdict import plural
 from seqaudit.cli.run import audited_whole
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def _write(report: Row, comments: Comments, around: int, output: str) -> None:
     texts_of = {(path, n): texts for path, own in by_path.items() for n, texts in own.items()}
     with Path(output).open("wb") as out:
         count = write_frames(out, _frames(by_path, around), texts_of)
-    note(f"{output}: {_are(count, 'frame')[4:]}, {len(texts_of)} with comments")
+    note(f"{output}: {plural(count, 'frame')}, {len(texts_of)} with comments")
     for path, own in by_path.items():
         numbers = ", ".join(map(str, own))
         note(f"in {path} they are frame.number in {{{numbers}}}")
@@ -205,4 +206,4 @@ def _is_a_file(path: str) -> None:
 
 
 def _are(count: int, word: str) -> str:
-    return f"is 1 {word}" if count == 1 else f"are {count} {word}s"
+    return f"{'is' if count == 1 else 'are'} {plural(count, word)}"

@@ -26,9 +26,6 @@ _LARGEST: Final = 1 << 20
 #: Options of which an entry is KEY=VALUE and may be a map in the file.
 _PAIRS: Final = frozenset({"at", "param", "spark_conf"})
 
-#: Options that an environment variable sets as well.
-VARIABLES: Final = {"master": "SPARK_MASTER", "remote": "SPARK_REMOTE"}
-
 #: What is not for a file: it ends the command before anything is read.
 _NO_KEYS: Final = frozenset({"help", "version", "config", "no-config"})
 

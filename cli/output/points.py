@@ -1,6 +1,6 @@
 """Marks of the picture of one gap: what events and its story show of the seqnos round it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -29,11 +29,19 @@ class Point(NamedTuple):
 class EventsOfStreams:
     """What a run's events say of numbers of streams: data, copies and ACKs.
 
-    A run that shows its events (``Options.look``) needs no second one for its pictures.
+    An audit shows them to it (``Options.look``), so pictures need no second run.
     """
 
     def __init__(self) -> None:
         self._events: pa.Table | None = None
+
+    @property
+    def columns(self) -> Sequence[str]:
+        return _COLUMNS
+
+    @property
+    def kinds(self) -> Sequence[int]:
+        return tuple(_marks())
 
     def __bool__(self) -> bool:
         return self._events is not None
@@ -77,9 +85,35 @@ class EventsOfStreams:
             if name is not None and (stream == name or stream.startswith(f"{name}|"))
         ]
         chosen = here.filter(pc.is_in(streams, pa.array(names, pa.string())))
-        return chosen.drop_columns(["stream"]).sort_by(
-            [("frame", "ascending"), ("index", "ascending")]
-        )
+        return _joined(chosen)
+
+
+def _joined(events: "pa.Table") -> "pa.Table":
+    """Events of some streams in the order of the capture; runs that go on in the next row of their
+    stream are one, so that a picture is the same wherever the capture was cut."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    events = events.set_column(
+        events.schema.get_field_index("stream"), "stream", events["stream"].cast(pa.string())
+    )
+    order = ("stream", "frame", "index", "kind", "seqno")
+    events = events.sort_by([(name, "ascending") for name in order])
+    names = events["stream"].combine_chunks().dictionary_encode().indices.to_numpy()
+    kinds, firsts = events["kind"].to_numpy(), events["seqno"].to_numpy()
+    stops = pc.fill_null(events["stop_seqno"], -1).to_numpy()
+    goes_on = names[1:] == names[:-1]
+    goes_on &= (kinds[1:] == kinds[:-1]) & (firsts[1:] == stops[:-1])
+    starts = np.flatnonzero(np.concatenate([[True], ~goes_on])) if len(events) else firsts
+    ends = np.concatenate([starts[1:], [len(events)]]) - 1 if len(events) else firsts
+    begun, ended = events.take(starts), events.take(ends)
+    for name in ("last_at_ns", "stop_seqno"):
+        place = begun.schema.get_field_index(name)
+        begun = begun.set_column(place, begun.schema.field(name), ended[name])
+    return begun.drop_columns(["stream"]).sort_by(
+        [(name, "ascending") for name in order if name != "stream"]
+    )
 
 
 def of_story(gap: Row, seen: Iterable[Point]) -> Iterator[Point]:

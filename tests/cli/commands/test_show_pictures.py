@@ -11,6 +11,8 @@ from rich.console import Console
 from seqaudit.cli.main import main
 from seqaudit.cli.output.plot import SequencePlot, Timeline
 from seqaudit.cli.output.points import Point
+from seqaudit.pipeline.spark.session import Place
+from tests.pipeline.test_shipped_feeds import mpeg_ts, written
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 LOSS = str(FIXTURES / "jgroups" / "n2-loss-1" / "A.pcap")
@@ -109,3 +111,16 @@ def test_streams_that_lack_nothing_are_drawn_too() -> None:
     clean = str(FIXTURES / "jgroups" / "u4n4-clean-1" / "C.pcap")
     told = run("timeline", clean).stdout
     assert "unicast4" in told and "!" not in told.splitlines()[1]
+
+
+def test_on_spark_a_gap_of_a_recognised_feed_is_drawn_as_in_this_process(
+    tmp_path: Path, spark_place: Place
+) -> None:
+    datagrams = mpeg_ts().datagrams
+    path = str(written("mpeg-ts", datagrams[:40] + datagrams[43:], tmp_path / "m.pcap"))
+    words = ("show", "sequence", "--feeds-auto", path)
+    own, spark = (
+        CliRunner().invoke(main, [*words, *engine]).stdout
+        for engine in (DIRECT, ("--engine", "spark", "--master", str(spark_place.master)))
+    )
+    assert spark == own and "+" in own

@@ -143,3 +143,13 @@ def test_gaps_and_findings_are_listed_with_the_numbers_that_options_take() -> No
     ]
     findings = run("show", "findings", str(LOSS / "A.pcap"), *DIRECT).stdout
     assert "\n1. MC001 warning loss-recovered" in findings
+
+
+@pytest.mark.parametrize(("finding", "told"), [("1", "1 frame, 1"), ("6", "2 frames, 2")])
+def test_the_number_of_frames_is_said_of_one_as_well(
+    finding: str, told: str, tmp_path: Path
+) -> None:
+    capture = str(FIXTURES / "jgroups" / "n4-loss-1" / "C.pcap")
+    out = tmp_path / "out.pcapng"
+    result = run("slice", capture, "--finding", finding, "-o", str(out), *DIRECT)
+    assert result.stderr.splitlines()[0] == f"{out}: {told} with comments"

@@ -15,7 +15,17 @@ from seqaudit.cli.output.ci import fingerprints, github, gitlab
 from seqaudit.cli.output.markdown import markdown
 from seqaudit.cli.output.rows import jsonl, table
 from seqaudit.cli.output.writers import BY_SUFFIX, outputs_of
+from seqaudit.pipeline.spark.session import Place
 
+FIXTURES = Path(__file__).parents[3] / "fixtures"
+LOSSY = (
+    "jgroups/n4-loss-1/C.pcap",
+    "jgroups/n4-loss-1/A.pcap",
+    "raims/frame-silent-loss-1/B.pcap",
+    "zenoh/udp-loss-recovered-1/sub.pcap",
+)
+#: Formats that no name of a file says.
+NO_SUFFIX = {".github": "github", ".gitlab": "gitlab"}
 HOSTILE = "=1+1|`x`<b>\x1b[31m\n%0A::error::"
 
 
@@ -70,6 +80,22 @@ def test_a_file_has_what_would_be_printed_for_every_format(capture: Path, tmp_pa
         printed = run("--format", BY_SUFFIX[file.suffix], capture)
         assert file.read_bytes() == printed.stdout_bytes, file
     assert sorted(tmp_path.iterdir()) == sorted(files)  # nothing half-written
+
+
+def test_both_engines_write_the_same_bytes_in_every_format(
+    tmp_path: Path, spark_place: Place
+) -> None:
+    captures = [FIXTURES / name for name in LOSSY]
+    for engine in (["direct"], ["spark", "--master", str(spark_place.master)]):
+        (tmp_path / engine[0]).mkdir()
+        files = [tmp_path / engine[0] / f"report{suffix}" for suffix in (*BY_SUFFIX, *NO_SUFFIX)]
+        formats = [*BY_SUFFIX.values(), *NO_SUFFIX.values()]
+        words = [w for f, n in zip(files, formats, strict=True) for w in ("-o", f, "--format", n)]
+        CliRunner().invoke(main, ["audit", "--engine", *map(str, (*engine, *words, *captures))])
+    by_direct = {file.name: file.read_bytes() for file in (tmp_path / "direct").iterdir()}
+    assert by_direct == {file.name: file.read_bytes() for file in (tmp_path / "spark").iterdir()}
+    assert len(by_direct) == len(formats)
+    assert b'"points":[[' in by_direct["report.html"]
 
 
 def test_a_file_that_cannot_be_written_is_one_line(capture: Path, tmp_path: Path) -> None:
