@@ -12,6 +12,7 @@ import ipaddress
 import re
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -48,6 +49,9 @@ MAX_GUESSED: Final = 1 << 20
 SEARCHED: Final = 96 << 10
 #: Bytes of a frame from its length to the field that ``_believable`` looks at last.
 HEAD: Final = 12
+#: Frames that one recognition reads to tell JGroups from lengths that lead on by chance: the header
+#: of the transport is in every message, and a bundle names its cluster.
+READ_FRAMES: Final = 32
 #: Rows that wait for their receiver's name; more go without one.
 MAX_WAITING: Final = 1_000_000
 
@@ -74,19 +78,21 @@ class JGroupsStreams:
         self._settings = settings
 
     def recognise(self, prefix: bytes, began: bool) -> Verdict:
-        """By the preamble; else two frames in a row, anywhere if the begin was not captured."""
+        """By the preamble; else two frames in a row, one of which reads as JGroups as a datagram
+        must; anywhere if the begin was not captured."""
         if prefix[:4] == COOKIE[: len(prefix)]:
             if len(prefix) < 6:
                 return Verdict.UNDECIDED
             return Verdict.YES if 0x18 <= prefix[4] < 0x30 else Verdict.NO
+        read = _Read(prefix)
         if began:
-            return _VERDICTS[_chained(prefix, 0, 0, final=False)]
+            return _VERDICTS[read.chained(0)]
         proof = REFUTED
         for at in _candidates(prefix):
-            proof = max(proof, _chained(prefix, at, 0, final=False))
+            proof = max(proof, read.chained(at))
             if proof == PROVEN:
                 return Verdict.YES
-        if proof == OPEN:
+        if proof == OPEN and not read.exhausted:
             return Verdict.LIKELY
         return Verdict.UNDECIDED if len(prefix) < SEARCHED else Verdict.NO
 
@@ -150,6 +156,76 @@ def _chained(data: bytes, at: int, version: int, *, final: bool) -> int:
         return PROVEN
     known = _believable(data, following, told)
     return PROVEN if final and known == OPEN else known
+
+
+class _Read:
+    """Frames of the first bytes of a direction, read to see whether they are JGroups."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._none: set[int] = set()  # frames that do not show it
+
+    @property
+    def exhausted(self) -> bool:
+        """So many frames were read that others need not be waited for."""
+        return len(self._none) >= READ_FRAMES
+
+    def chained(self, at: int) -> int:
+        """As ``_chained``, and one of the frames that follow is JGroups beyond doubt.
+
+        OPEN: it may be one that is not all there yet.
+        """
+        proof = _chained(self._data, at, 0, final=False)
+        if proof != PROVEN or self._data[at : at + 4] == COOKIE:
+            return proof
+        version = int.from_bytes(self._data[at + 4 : at + 6], "big")
+        while _believable(self._data, at, version) == PROVEN:
+            stop = at + 4 + int.from_bytes(self._data[at : at + 4], "big")
+            if stop > len(self._data):
+                return OPEN
+            if at not in self._none:
+                if self.exhausted:
+                    return REFUTED
+                if is_jgroups(self._data[at + 4 : stop]):
+                    return PROVEN
+                self._none.add(at)
+            at = stop
+        return OPEN if len(self._data) - at < HEAD else REFUTED
+
+
+def is_jgroups(frame: bytes) -> bool:
+    """Whether a frame would be claimed as a datagram: by what nothing else has by chance."""
+    one = np.ones(1, np.int64)
+    zero = one * 0
+    outcome = one * 0
+    _reader().decode(
+        Datagrams(
+            data=frame[:READ],
+            compile_it=False,
+            capture=0,
+            split=0,
+            hosts=["", ""],
+            frame=one,
+            at_ns=zero,
+            start=zero,
+            stop=one * min(len(frame), READ),
+            length=one * len(frame),
+            source=zero,
+            destination=one,
+            source_port=zero,
+            destination_port=zero,
+            ip_id=-one,
+            flags=zero,
+            barrier=zero,
+            outcome=outcome,
+        )
+    )
+    return bool(outcome[0] != Outcome.NOT_CLAIMED)
+
+
+@cache
+def _reader() -> JGroupsDecoder:
+    return JGroupsDecoder(DecodeSettings())
 
 
 def _candidates(data: bytes) -> list[int]:

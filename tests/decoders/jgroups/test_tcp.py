@@ -127,6 +127,19 @@ def test_other_protocols_are_told_at_once_where_their_begin_is_seen(begin: bytes
     assert JGroupsStreams(DecodeSettings()).recognise(begin, True) == Verdict.NO
 
 
+def test_lengths_that_lead_from_one_to_the_next_are_not_enough() -> None:
+    """A controller's protocol has a length, two small numbers and zeros in the same places."""
+    streams = JGroupsStreams(DecodeSettings())
+    record = i16(0x1968) + bytes(5) + b"\x7f\x18" + bytes(85)
+    many = framed(*[record] * 40)
+    assert streams.recognise(many, True) == Verdict.NO
+    assert streams.recognise(many, False) == Verdict.UNDECIDED
+    padded = many + bytes(jgroups_tcp.SEARCHED)
+    assert streams.recognise(padded, False) == Verdict.NO
+    assert streams.recognise(framed(record, record, DATA, MSG), True) == Verdict.NO
+    assert streams.recognise(framed(record, DATA, MSG), False) == Verdict.YES
+
+
 def test_without_a_begin_the_search_ends() -> None:
     streams = JGroupsStreams(DecodeSettings())
     assert streams.recognise(b"x" * 1000, False) == Verdict.UNDECIDED
