@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 import pyarrow as pa
 
+from seqaudit.decoders.capture import remote
 from seqaudit.decoders.capture.pieces import (
     settle,
     walk_headers,
@@ -568,6 +569,7 @@ class _Job:
             sparing=True,
             finish_fragments=planned.whole,
             carriers=carriers,
+            storage=remote.in_use(),
         )
 
     def _compile_needed(self, planned: Plan) -> None:

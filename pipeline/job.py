@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import pyarrow as pa
 
+from seqaudit.decoders.capture import remote
 from seqaudit.decoders.capture.pieces import Piece
 from seqaudit.decoders.capture.reader import STDIN
 from seqaudit.decoders.contract.errors import CaptureError, SeqauditError
@@ -80,6 +81,7 @@ def decode_tasks(
     Raises:
         CarrierError: without ``carriers``, at the first row that has one.
     """
+    remote.use(settings.storage)
     for batch in batches:
         for number in batch.column("id").to_pylist():
             rows = decode_pieces(tasks[number], settings)

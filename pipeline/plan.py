@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final, cast
 
+from seqaudit.decoders.capture import remote
 from seqaudit.decoders.capture.compression import Decompressed, detect
 from seqaudit.decoders.capture.formats import recognize
 from seqaudit.decoders.capture.pieces import TO_THE_END, Piece, plan_pieces, stream_piece
@@ -350,6 +351,8 @@ def cost_bytes(size: int) -> int:
 
 def stored_size(path: str) -> int:
     """Bytes of a file; 0 where nobody can tell."""
+    if remote.is_remote(path):
+        return remote.size_of(path)
     try:
         return Path(path).stat().st_size
     except OSError:

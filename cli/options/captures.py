@@ -82,6 +82,7 @@ _ENGINE: Final = (
     click.option(
         "--spark-conf",
         multiple=True,
+        callback=lambda _, __, given: _reach_stores(given),
         metavar="KEY=VALUE",
         help="A setting of Spark, such as spark.executor.memory=4g; it goes before those of "
         "spark-defaults.conf. May be repeated.",
@@ -237,6 +238,15 @@ def _settings(spark_conf: Iterable[str]) -> list[tuple[str, str]]:
             raise click.UsageError(f"--spark-conf {key}: is an option of its own, {_PLACES[key]}")
         found[key] = value
     return list(found.items())
+
+
+def _reach_stores(spark_conf: tuple[str, ...]) -> tuple[str, ...]:
+    """Before a capture is named: what stores of them are reached with, whichever engine reads."""
+    from seqaudit.decoders.capture.remote import use
+    from seqaudit.pipeline.storage import storage_of
+
+    use(storage_of(_settings(spark_conf)))
+    return spark_conf
 
 
 def _limits(text: str) -> "Limits":

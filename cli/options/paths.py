@@ -1,8 +1,8 @@
-"""Captures as users name them: files, folders, patterns."""
+"""Captures as users name them: files, folders and patterns, here and on other file systems."""
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Final
 from urllib.parse import unquote
 
@@ -32,8 +32,10 @@ def expanded(captures: Sequence[str]) -> list[str]:
 def _files(name: str) -> list[str]:
     name = _local(name)
     path = Path(name)
-    if name == "-" or "://" in name or path.is_file():
+    if name == "-" or path.is_file():
         return [name]
+    if "://" in name:
+        return _elsewhere(name)
     if path.is_dir():
         inside = sorted(str(file) for file in _below(path))
         if not inside:
@@ -45,6 +47,23 @@ def _files(name: str) -> list[str]:
             raise click.UsageError(f"{safe(name)}: no file fits the pattern")
         return fitting
     return [name]
+
+
+def _elsewhere(name: str) -> list[str]:
+    """As ``_files``, of another file system."""
+    from seqaudit.decoders.capture.remote import fitting, is_pattern
+    from seqaudit.decoders.contract.errors import CaptureError
+
+    try:
+        found = fitting(name)
+    except CaptureError as problem:
+        raise click.UsageError(safe(problem)) from problem
+    if is_pattern(name):
+        if not found:
+            raise click.UsageError(f"{safe(name)}: no file fits the pattern")
+        return found
+    inside = [file for file in found or () if is_capture(PurePosixPath(file))]
+    return inside or [name]
 
 
 def _local(name: str) -> str:
@@ -64,7 +83,7 @@ def _fitting(pattern: str) -> Iterator[Path]:
     return Path().glob(pattern)
 
 
-def is_capture(file: Path) -> bool:
+def is_capture(file: PurePath) -> bool:
     """Whether a file's name is that of a capture: ``a.pcap``, ``a.pcapng.zst``, ``a.pcap3``."""
     suffixes = [suffix.lower() for suffix in file.suffixes]
     if suffixes and suffixes[-1] in _COMPRESSED:

@@ -1,20 +1,20 @@
 """Where the bytes of a capture come from, and the window that the kernels look through.
 
 Plain local files are read by ``preadv`` into one reused buffer (pipeline/README.md 2: mmap is
-slower and counts as memory), paths with a scheme (hdfs://, s3://, file://) are opened through
-``pyarrow.fs``, and compressed files, pipes and standard input are read in order.
+slower and counts as memory), paths with a scheme (hdfs://, s3a://) lie elsewhere (``remote``),
+and compressed files, pipes and standard input are read in order.
 """
 
 import errno
 import os
-import re
 import stat
 from pathlib import Path
-from typing import BinaryIO, Final, NamedTuple, Protocol
+from typing import BinaryIO, Final, Protocol
 
 import numpy as np
 
 from seqaudit.decoders.capture.compression import ByteReader
+from seqaudit.decoders.capture.remote import RemoteFile, Stamp, is_remote
 from seqaudit.decoders.contract.errors import CaptureError
 
 CHUNK_BYTES: Final = 16 << 20
@@ -23,18 +23,6 @@ JUMP_BYTES: Final = 1 << 16  # what is read behind a jump at first
 #: What a load brings at least: so little is still in the processor's own cache when the last of the
 #: passes over it comes. ``Reader`` takes more where so much holds few records.
 STEP_BYTES: Final = 1 << 20
-
-_SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
-
-#: What Hadoop calls S3; Arrow knows it by its own name.
-_HADOOP_S3: Final = re.compile(r"^s3[an]://", re.IGNORECASE)
-
-
-class Stamp(NamedTuple):
-    """Size and time of a file; -1 where the storage does not tell."""
-
-    size_bytes: int
-    mtime_ns: int
 
 
 class Source(Protocol):
@@ -86,50 +74,6 @@ class LocalFile:
 
     def close(self) -> None:
         os.close(self._handle)
-
-
-class RemoteFile:
-    """A file behind a URI, through pyarrow.fs."""
-
-    seekable = True
-
-    def __init__(self, uri: str) -> None:
-        import pyarrow as pa
-        from pyarrow import fs
-
-        self._path = uri
-        try:
-            system, path = fs.FileSystem.from_uri(_HADOOP_S3.sub("s3://", uri))
-            found = system.get_file_info(path)
-            if found.type == fs.FileType.NotFound:
-                raise CaptureError(uri, "does not exist", "check the address")
-            if found.type == fs.FileType.Directory:
-                raise CaptureError(uri, "is a directory", "name the capture files in it")
-            self._file = system.open_input_file(path)
-            self.stamp = Stamp(
-                int(self._file.size()), -1 if found.mtime_ns is None else int(found.mtime_ns)
-            )
-        except (OSError, pa.ArrowException) as error:
-            problem = f"cannot be opened ({_first_line(error)})"
-            advice = "check the address and the access rights of this user"
-            raise CaptureError(uri, problem, advice) from None
-
-    def read_into(self, offset: int, room: memoryview) -> int:
-        done = 0
-        try:
-            self._file.seek(offset)
-            while done < len(room):
-                count = self._file.readinto(room[done:])
-                if not count:
-                    break
-                done += count
-        except OSError as error:
-            problem = f"cannot be read ({_first_line(error)})"
-            raise CaptureError(self._path, problem, "try again", offset + done) from None
-        return done
-
-    def close(self) -> None:
-        self._file.close()
 
 
 class Sequence:
@@ -192,7 +136,7 @@ class Rejoined:
 
 def open_source(path: str) -> Source:
     """Open a path or URI; raises CaptureError with one line for what is in the way."""
-    if _SCHEME.match(path) and not Path(path).exists():
+    if is_remote(path) and not Path(path).exists():
         return RemoteFile(path)
     return LocalFile(path)
 
@@ -264,7 +208,3 @@ def _refusal(path: str, error: OSError) -> CaptureError:
     if error.errno in (errno.EACCES, errno.EPERM):
         return CaptureError(path, "may not be read by this user", "change its access rights")
     return CaptureError(path, f"cannot be opened ({error.strerror})", "check the path")
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n", 1)[0][:200]

@@ -1,6 +1,6 @@
 """What the user decides about decoding (replay/README.md 6)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from seqaudit.decoders.contract.feed_layout import Feed
 
@@ -18,6 +18,8 @@ class DecodeSettings:
             changes no row.
         finish_fragments: put IP fragments and TCP streams together in stage one where a piece is
             a whole file.
+        storage: how stores of captures are reached (``remote.use``); holds keys, so
+            it is not shown.
         carriers: (capture, carrier) of TCP connections that every piece ships, recognised or not.
     """
 
@@ -28,3 +30,4 @@ class DecodeSettings:
     sparing: bool = False
     finish_fragments: bool = False
     carriers: frozenset[tuple[int, str]] = frozenset()
+    storage: tuple[tuple[str, str], ...] = field(default=(), repr=False)

@@ -16,6 +16,7 @@ from importlib import import_module
 from pathlib import PurePath
 from typing import Any, Final
 
+from seqaudit.decoders.capture import remote
 from seqaudit.pipeline.progress import Progress
 from seqaudit.pipeline.spark.progress import FIRST_TASK_SECONDS, JobError, run_watched
 from seqaudit.pipeline.spark.session import Session
@@ -159,9 +160,9 @@ def _asked(spark: Any, files: Sequence[tuple[str, int]]) -> list[tuple[int, str 
     """(task, answer or null) of every row. Not by Arrow, which the workers may not have."""
     from pyspark.sql.types import StringType
 
-    remote = type(spark).__module__.startswith("pyspark.sql.connect")
-    functions: Any = import_module(f"pyspark.sql.{'connect.' if remote else ''}functions")
-    question = partial(look, uuid.uuid4().hex, list(files))
+    connected = type(spark).__module__.startswith("pyspark.sql.connect")
+    functions: Any = import_module(f"pyspark.sql.{'connect.' if connected else ''}functions")
+    question = partial(look, uuid.uuid4().hex, list(files), remote.in_use())
     question.__name__ = "look"  # type: ignore[attr-defined]  # PySpark wants one
     told = functions.udf(question, StringType(), useArrow=False)  # Connect parses no name of one
     task = functions.spark_partition_id().alias("task")

@@ -2,10 +2,12 @@
 
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pyarrow as pa
 
+from seqaudit.decoders.capture import remote
 from seqaudit.decoders.capture.pieces import Piece
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.pipeline.infer_samples import Look, look_at
@@ -31,6 +33,7 @@ def look_on_spark(
     name = about([path for _, path in pieces])
     with in_session(place, progress, name) as session:
         ready(session, [(piece.path, piece.size_bytes) for piece, _ in pieces], progress)
+        settings = replace(settings, storage=remote.in_use())
         numbers = session.spark.range(0, len(pieces), 1, len(pieces))
         looks = numbers.mapInArrow(partial(_looks, pieces, settings), "id bigint, look binary")
         progress.begin("reading", len(pieces))
@@ -43,6 +46,7 @@ def look_on_spark(
 def _looks(
     pieces: Pieces, settings: DecodeSettings, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
+    remote.use(settings.storage)
     for batch in batches:
         for number in batch.column("id").to_pylist():
             piece, path = pieces[number]

@@ -29,11 +29,17 @@ _LOADED: Final = ("numpy", "pyarrow")
 _answered: set[str] = set()
 
 
-def look(question: str, files: Sequence[tuple[str, int]], row: int) -> str | None:
+def look(
+    question: str,
+    files: Sequence[tuple[str, int]],
+    storage: tuple[tuple[str, str], ...],
+    row: int,
+) -> str | None:
     """One JSON object; null where this process has answered the question.
 
     Args:
         files: paths with the size that each has at the driver, -1 where nobody knows.
+        storage: how stores of captures are reached.
         row: without a meaning.
     """
     if question in _answered:
@@ -48,7 +54,7 @@ def look(question: str, files: Sequence[tuple[str, int]], row: int) -> str | Non
         "python": platform.python_version(),
         "unseen": {}
         if lacking
-        else {path: why for path, size in files if (why := _unseen(path, size))},
+        else {path: why for path, size in files if (why := _unseen(path, size, storage))},
     }
     return json.dumps(told)
 
@@ -77,11 +83,13 @@ def installed(package: str) -> str:
         return ""
 
 
-def _unseen(path: str, size: int) -> str:
+def _unseen(path: str, size: int, storage: tuple[tuple[str, str], ...]) -> str:
     """Why a capture cannot be read here; empty: it can."""
+    from seqaudit.decoders.capture import remote
     from seqaudit.decoders.capture.sources import open_source
     from seqaudit.decoders.contract.errors import CaptureError
 
+    remote.use(storage)
     try:
         source = open_source(path)
     except CaptureError as problem:

@@ -67,3 +67,21 @@ def test_a_uri_of_this_machine_is_its_path_also_as_a_pattern(folder: Path) -> No
     with_space.write_bytes(b"")
     assert expanded([with_space.as_uri()]) == [str(with_space)]
     assert expanded(["s3a://bucket/a.pcap"]) == ["s3a://bucket/a.pcap"]
+
+
+def test_names_elsewhere_are_found_as_those_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a.pcap", "notes.txt", "deep/b.pcap.gz"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    monkeypatch.setattr("seqaudit.cli.options.paths._local", lambda name: name)
+    store = f"file://{tmp_path}"
+    assert expanded([store]) == [f"{store}/a.pcap", f"{store}/deep/b.pcap.gz"]
+    assert expanded([f"{store}/*.txt", f"{store}/a.pcap"]) == [
+        f"{store}/notes.txt", f"{store}/a.pcap",
+    ]  # fmt: skip
+    with pytest.raises(click.UsageError, match=r"x\*: no file fits the pattern"):
+        expanded([f"{store}/x*"])
+    with pytest.raises(click.UsageError, match="does not exist"):
+        expanded([f"{store}/nowhere/*"])

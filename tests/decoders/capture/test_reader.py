@@ -42,7 +42,7 @@ from fixtures.make_captures import (
     udp,
     with_damaged_header,
 )
-from seqaudit.decoders.capture import pcapng
+from seqaudit.decoders.capture import pcapng, remote
 from seqaudit.decoders.capture import record_kernels as k
 from seqaudit.decoders.capture.compression import Decompressed, detect
 from seqaudit.decoders.capture.pieces import plan_pieces, stream_piece
@@ -702,17 +702,18 @@ def test_what_hadoop_calls_s3_is_s3(scheme: str, monkeypatch: pytest.MonkeyPatch
     asked = []
 
     class Refusing:
-        @staticmethod
-        def from_uri(uri: str) -> None:
-            asked.append(uri)
-            raise OSError("access denied")
+        def __init__(self, **options: object) -> None:
+            pass
 
-    monkeypatch.setattr("pyarrow.fs.FileSystem", Refusing)
-    with pytest.raises(
-        CaptureError, match=f"^{scheme}://bucket/x: cannot be opened .access denied"
-    ):
-        sniff(f"{scheme}://bucket/x")
-    assert asked == ["s3://bucket/x"]
+        def get_file_info(self, path: str) -> None:
+            asked.append(path)
+            raise OSError("no room")
+
+    monkeypatch.setattr("pyarrow.fs.S3FileSystem", Refusing)
+    monkeypatch.setattr(remote, "_used", (("fs.s3a.endpoint", "nowhere"),))
+    with pytest.raises(CaptureError, match=f"^{scheme}://of-{scheme}/x: cannot be opened .no room"):
+        sniff(f"{scheme}://of-{scheme}/x")
+    assert asked == [f"of-{scheme}/x"]
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")

@@ -67,12 +67,12 @@ def test_a_worker_says_what_it_sees_once(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     seen.write_bytes(b"12345")
     files = [(str(seen), 5), (str(seen), -1), (f"{seen}2", 5)]
-    told = json.loads(look("first question", files, 0) or "")
+    told = json.loads(look("first question", files, (), 0) or "")
     assert told["lacking"] == {}
     assert told["versions"]["numpy"] == numpy.__version__
     assert told["unseen"] == {f"{seen}2": "does not exist"}
-    assert look("first question", files, 1) is None
-    told = json.loads(look("second question", [(str(seen), 4)], 2) or "")
+    assert look("first question", files, (), 1) is None
+    told = json.loads(look("second question", [(str(seen), 4)], (), 2) or "")
     assert told["unseen"] == {str(seen): "has 5 bytes there, and 4 here"}
 
 
