@@ -11,9 +11,9 @@ from seqaudit.cli.options.captures import engine_of, inputs_of, options_of
 from seqaudit.cli.output.terminal import ShownProgress, note
 
 if TYPE_CHECKING:
-    from seqaudit.pipeline.audit import Look
-    from seqaudit.pipeline.events_file import Decoded
-    from seqaudit.pipeline.plan import CaptureInput
+    from seqaudit.pipeline.options import Look
+    from seqaudit.pipeline.shared.events_file import Decoded
+    from seqaudit.pipeline.shared.plan import CaptureInput
 
 
 def audited(
@@ -68,7 +68,7 @@ def audited_whole(
     look: "Look | None" = None,
 ) -> dict[str, Any]:
     """The report; an interruption is said and ends the command with its code."""
-    from seqaudit.pipeline.progress import StoppedError
+    from seqaudit.pipeline.shared.progress import StoppedError
 
     try:
         return audited(captures, at, one_capture, given, look=look)
@@ -83,6 +83,6 @@ def _files(inputs: "Sequence[CaptureInput]") -> list[str]:
 
 def _without_pandas() -> None:
     """Before the imports of a run: none of them has a use for pandas, wherever it is there."""
-    from seqaudit.pipeline.without_pandas import keep_pandas_out
+    from seqaudit.pipeline.shared.without_pandas import keep_pandas_out
 
     keep_pandas_out()

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from seqaudit.decoders.contract.errors import SeqauditError
-from seqaudit.pipeline.plan import stored_size
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.plan import stored_size
 
 Engine = Literal["spark", "direct"]
 

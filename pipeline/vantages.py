@@ -14,8 +14,6 @@ from seqaudit.decoders.contract.arrow import equal, filtered
 from seqaudit.decoders.contract.errors import CaptureError, SeqauditError
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.decoders.network.prints import Seen, prints
-from seqaudit.pipeline.events_file import Files
-from seqaudit.pipeline.plan import CaptureInput, File
 from seqaudit.pipeline.report.accounts import Account, by_capture, merge_ends
 from seqaudit.pipeline.report.two_ends import MOST_RECORDS, links_of, vantages_of_link
 from seqaudit.pipeline.report.vantage import (
@@ -25,6 +23,8 @@ from seqaudit.pipeline.report.vantage import (
     is_nobody,
     who_is_there,
 )
+from seqaudit.pipeline.shared.events_file import Files
+from seqaudit.pipeline.shared.plan import CaptureInput, File
 from seqaudit.replay.captures.doubts import is_twice
 from seqaudit.replay.contract.settings import UNKNOWN, Vantage
 

@@ -52,7 +52,8 @@ def fixtures() -> Path:
 @pytest.fixture(scope="session")
 def spark_place() -> Iterator[object]:
     """The local Spark that all tests share: started once, ended with the run."""
-    from seqaudit.pipeline.spark.session import Place, discard, shared
+    from seqaudit.pipeline.shared.place import Place
+    from seqaudit.pipeline.spark.session import discard, shared
 
     place = Place(master="local[2]")
     shared(place)

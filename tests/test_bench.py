@@ -11,8 +11,9 @@ import dpkt
 import pytest
 
 from seqaudit.cli.options.feeds import feeds_of
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.bench.__main__ import main
 from tests.bench.compare import differences
 from tests.bench.generate import (

@@ -34,7 +34,7 @@ LEVELS: Final = {
         {"captures", "jgroups", "pgm", "raims", "zenoh", "feeds"},
         {"stages"},
     ),
-    "pipeline": ({"report"}, {"direct", "spark"}),
+    "pipeline": ({"shared"}, {"report"}, {"direct", "spark"}),
     "cli": ({"output"}, {"options"}, {"commands"}),
 }
 #: Between folders of one row, or up: each with its reason.

@@ -128,7 +128,7 @@ def command(
     address = _absolute(rules_url)
     drawn = EventsOfStreams() if any(name == "html" for name, _ in outputs) else None
     shown = Shown(outputs, style, limit, fail_on, everything, quiet, address, given_limit, drawn)
-    from seqaudit.pipeline.progress import StoppedError
+    from seqaudit.pipeline.shared.progress import StoppedError
 
     try:
         report = audited(captures, at, one_capture, given, quiet=quiet, look=drawn)

@@ -31,14 +31,14 @@ def command(captures: tuple[str, ...], one_capture: bool | None, output: str, **
       seqaudit decode big.pcapng.zst -o events.parquet
       seqaudit audit --param mcast.capacity=64 events.parquet
     """
-    from seqaudit.pipeline.progress import StoppedError
+    from seqaudit.pipeline.shared.progress import StoppedError
 
     try:
         made = decoded(captures, one_capture, given)
     except StoppedError as stopped:
         note(str(stopped))
         return ExitCode.INTERRUPTED
-    from seqaudit.pipeline import events_file
+    from seqaudit.pipeline.shared import events_file
 
     events_file.write(made, output)
     note(f"{output}: {made.events.num_rows} rows of events")

@@ -24,7 +24,7 @@ from seqaudit.cli.output.text import safe
 
 if TYPE_CHECKING:
     from seqaudit.cli.output.feed_file import InferredFeed
-    from seqaudit.pipeline.infer_samples import Finding, Reading
+    from seqaudit.pipeline.shared.infer_samples import Finding, Reading
 
 
 @click.command("infer")
@@ -70,9 +70,9 @@ def command(
     Exit codes: 0 a number was found, 2 none was, 130 interrupted.
     """
     from seqaudit.cli.output.feed_file import feed_text, feeds_of
-    from seqaudit.pipeline.infer_samples import look
-    from seqaudit.pipeline.plan import CaptureInput
-    from seqaudit.pipeline.progress import StoppedError
+    from seqaudit.pipeline.shared.infer_samples import look
+    from seqaudit.pipeline.shared.plan import CaptureInput
+    from seqaudit.pipeline.shared.progress import StoppedError
     from seqaudit.pipeline.spark.infer import look_on_spark
 
     settings = decode_settings(decode_as, no_decode)

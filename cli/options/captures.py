@@ -16,10 +16,10 @@ from seqaudit.cli.output.times import TIME_STYLES
 if TYPE_CHECKING:
     from seqaudit.decoders.contract.feed_layout import Feed
     from seqaudit.decoders.contract.settings import DecodeSettings
-    from seqaudit.pipeline.audit import Options
     from seqaudit.pipeline.engine_choice import Choice, Limits
-    from seqaudit.pipeline.plan import CaptureInput
-    from seqaudit.pipeline.rotation import Group
+    from seqaudit.pipeline.options import Options
+    from seqaudit.pipeline.shared.plan import CaptureInput
+    from seqaudit.pipeline.shared.rotation import Group
 
 #: Sizes and files that are still this process's: those of ``engine_choice.Limits``.
 SPARK_ABOVE: Final = "1GiB,1000"
@@ -243,7 +243,7 @@ def _settings(spark_conf: Iterable[str]) -> list[tuple[str, str]]:
 def _reach_stores(spark_conf: tuple[str, ...]) -> tuple[str, ...]:
     """Before a capture is named: what stores of them are reached with, whichever engine reads."""
     from seqaudit.decoders.capture.remote import use
-    from seqaudit.pipeline.storage import storage_of
+    from seqaudit.pipeline.shared.storage import storage_of
 
     use(storage_of(_settings(spark_conf)))
     return spark_conf
@@ -331,8 +331,8 @@ def inputs_of(
     Raises:
         click.UsageError: two vantages for the same captures.
     """
-    from seqaudit.pipeline.plan import CaptureInput
-    from seqaudit.pipeline.rotation import arranged
+    from seqaudit.pipeline.shared.plan import CaptureInput
+    from seqaudit.pipeline.shared.rotation import arranged
 
     captures = expanded(captures)
     shared: str | None = None
@@ -397,7 +397,7 @@ def options_of(
     Raises:
         click.UsageError, SeqauditError: they make no sense; one line.
     """
-    from seqaudit.pipeline.audit import Options
+    from seqaudit.pipeline.options import Options
 
     told: tuple[Feed, ...] = ()
     if feeds or lines or feeds_auto:

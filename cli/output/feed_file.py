@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from seqaudit.cli.output.text import safe
 from seqaudit.decoders.infer.layout import Field, Layout
 from seqaudit.decoders.infer.lines import alike
-from seqaudit.pipeline.infer_samples import Finding
+from seqaudit.pipeline.shared.infer_samples import Finding
 
 
 @dataclass(slots=True)

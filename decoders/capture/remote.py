@@ -2,9 +2,9 @@
 else it knows.
 
 Hadoop's words say where S3 is and with which key: ``fs.s3a.endpoint``, ``fs.s3a.access.key`` and so
-on, and ``fs.s3a.bucket.NAME.…`` for one bucket (``pipeline.storage`` finds them). They are set once
-in each process (``use``), for a worker with the first of its tasks. What is not set there, Arrow
-looks for in the places of AWS: variables, files, the machine's role.
+on, and ``fs.s3a.bucket.NAME.…`` for one bucket (``pipeline.shared.storage`` finds them). They are
+set once in each process (``use``), for a worker with the first of its tasks. What is not set there,
+Arrow looks for in the places of AWS: variables, files, the machine's role.
 """
 
 import os

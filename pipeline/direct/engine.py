@@ -14,10 +14,16 @@ from seqaudit.decoders.contract.arrow import encoded, filled, int_column, sorted
 from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.direct import workers as forked
-from seqaudit.pipeline.job import ORDER, decode_pieces, gathered, reassemble_stage, replay_stage
-from seqaudit.pipeline.kernels_ready import load_for
-from seqaudit.pipeline.progress import Progress
+from seqaudit.pipeline.direct.kernels_ready import load_for
 from seqaudit.pipeline.report.result_store import PACKED, HeldResults
+from seqaudit.pipeline.shared.job import (
+    ORDER,
+    decode_pieces,
+    gathered,
+    reassemble_stage,
+    replay_stage,
+)
+from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.replay.contract.settings import ReplaySettings
 from seqaudit.replay.stages.replay import load_engines
 

@@ -24,8 +24,8 @@ from seqaudit.decoders.capture.reader import STDIN
 from seqaudit.decoders.kernels import loader as kernels
 from seqaudit.decoders.kernels import signals as interrupts
 from seqaudit.decoders.stages.registry import DecodeSettings
-from seqaudit.pipeline.plan import cost_bytes, stored_bytes
-from seqaudit.pipeline.processes import status_of
+from seqaudit.pipeline.shared.plan import cost_bytes, stored_bytes
+from seqaudit.pipeline.shared.processes import status_of
 
 Work = Callable[[int], Iterable[pa.RecordBatch]]
 Hold = Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]

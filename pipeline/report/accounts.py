@@ -17,7 +17,7 @@ from seqaudit.decoders.contract.events import FRAME_BITS, Kind
 from seqaudit.decoders.network.account import COUNTED_BY_NAME
 from seqaudit.decoders.network.order import HORIZON_NS
 from seqaudit.decoders.stages.tcp import carrier_digest
-from seqaudit.pipeline.plan import File
+from seqaudit.pipeline.shared.plan import File
 
 Account = dict[str, Any]
 

@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from seqaudit.pipeline.plan import File
 from seqaudit.pipeline.report.captures import Accounts, capture_row
 from seqaudit.pipeline.report.findings import (
     Counts,
@@ -33,6 +32,7 @@ from seqaudit.pipeline.report.order import sort_rows, text_of
 from seqaudit.pipeline.report.packed_rows import Section, kept
 from seqaudit.pipeline.report.result_store import HeldResults, places
 from seqaudit.pipeline.report.totals import Losses, messages_of, totals_of
+from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.borders import Borders
 from seqaudit.replay.contract import results as rows_of

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from seqaudit.pipeline.plan import File
 from seqaudit.pipeline.report.accounts import Account, frames_of_splits, merge
 from seqaudit.pipeline.report.names import Names
 from seqaudit.pipeline.report.packed_rows import Section
+from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.doubts import spans_of
 from seqaudit.replay.contract.engine import Extent

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from seqaudit.decoders.contract.events import FRAME_BITS
-from seqaudit.pipeline.plan import File
+from seqaudit.pipeline.shared.plan import File
 
 Row = dict[str, Any]
 

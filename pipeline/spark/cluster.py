@@ -17,7 +17,7 @@ from pathlib import PurePath
 from typing import Any, Final
 
 from seqaudit.decoders.capture import remote
-from seqaudit.pipeline.progress import Progress
+from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.pipeline.spark.progress import FIRST_TASK_SECONDS, JobError, run_watched
 from seqaudit.pipeline.spark.session import Session
 from seqaudit.pipeline.spark.worker_look import NEEDED, installed, look

@@ -14,12 +14,12 @@ def import_all() -> None:
     """Import what workers need. PySpark comes from where this package's other needs come from:
     Spark offers it as a zip file without bytecode, which every process would compile anew (0.7 s).
     """
-    from seqaudit.pipeline.without_pandas import keep_pandas_out  # imports pyarrow
+    from seqaudit.pipeline.shared.without_pandas import keep_pandas_out  # imports pyarrow
 
     keep_pandas_out()
     sys.path.sort(key=lambda entry: entry.endswith(".zip") and "pyspark" in entry)  # stable
     with contextlib.suppress(ImportError):  # a worker would say so itself, where Spark reports it
-        importlib.import_module("seqaudit.pipeline.job")
+        importlib.import_module("seqaudit.pipeline.shared.job")
         importlib.import_module("seqaudit.replay.stages.replay").load_engines()
         importlib.import_module("pyspark.worker")
 

@@ -10,12 +10,13 @@ import pyarrow as pa
 from seqaudit.decoders.capture import remote
 from seqaudit.decoders.capture.pieces import Piece
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.pipeline.infer_samples import Look, look_at
-from seqaudit.pipeline.job import collected
-from seqaudit.pipeline.progress import Progress
+from seqaudit.pipeline.shared.infer_samples import Look, look_at
+from seqaudit.pipeline.shared.job import collected
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.pipeline.spark.cluster import ready
 from seqaudit.pipeline.spark.progress import in_session, run_watched
-from seqaudit.pipeline.spark.session import Place, about
+from seqaudit.pipeline.spark.session import about
 
 Pieces = Sequence[tuple[Piece, str]]
 

@@ -23,8 +23,8 @@ from typing import Final
 
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.kernels.cache_folders import cache_folder
-from seqaudit.pipeline import private_files
-from seqaudit.pipeline.processes import processes_of
+from seqaudit.pipeline.shared import private_files
+from seqaudit.pipeline.shared.processes import processes_of
 
 #: Spark 4 runs on Java 17 and later.
 OLDEST_JAVA: Final = 17

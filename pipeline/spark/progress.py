@@ -16,11 +16,11 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from seqaudit.decoders.contract.errors import SeqauditError
-from seqaudit.pipeline.progress import Progress, StoppedError
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.progress import Progress, StoppedError
 from seqaudit.pipeline.spark.java import JavaError
 from seqaudit.pipeline.spark.session import (
     NAME,
-    Place,
     Session,
     SessionError,
     discard,

@@ -21,15 +21,15 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.kernels import signals as interrupts
 from seqaudit.decoders.kernels.loader import prepare
-from seqaudit.pipeline import private_files
-from seqaudit.pipeline.processes import environment
+from seqaudit.pipeline.shared import private_files
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.processes import environment
 from seqaudit.pipeline.spark import java
 from seqaudit.pipeline.spark.shipped_code import archive
 
@@ -88,26 +88,6 @@ def about(captures: Sequence[str]) -> str:
 
 class SessionError(SeqauditError):
     """Spark could not be started or reached."""
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where the job runs: this machine (both None), a classic master, or a Connect server; and
-    what Spark is told there (``--spark-conf``), which goes before settings of ours."""
-
-    master: str | None = None
-    remote: str | None = None
-    settings: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def named(self) -> bool:
-        """Whether somebody said where."""
-        return self.master is not None or self.remote is not None
-
-    @property
-    def local(self) -> bool:
-        """Whether workers see the same files as the driver and run beside it."""
-        return self.remote is None and (self.master is None or self.master.startswith("local"))
 
 
 class Session:

@@ -16,8 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.replay.stages.parameters import load_parameters
 from seqaudit.replay.stages.systems import PARAMETERS
 from tests.agreement import statements

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.replay.jgroups.config import from_jgroups_config
 from tests.agreement import findings_jgroups, raims, statements, zenoh
 from tests.agreement.figures import compare, share_out

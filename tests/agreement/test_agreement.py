@@ -9,9 +9,10 @@ from typing import Final
 
 import pytest
 
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.agreement.run import Agreement, agree
 from tests.agreement.truth import find_scenarios
 from tests.agreement.unknown import UNKNOWN

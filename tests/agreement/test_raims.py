@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.shared.place import Place
 from tests.agreement import raims
 from tests.agreement.run import Agreement, agree
 

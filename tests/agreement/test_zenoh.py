@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
-from seqaudit.pipeline.audit import Options
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.place import Place
 from tests.agreement import zenoh, zenoh_report
 from tests.agreement.run import Agreement, agree
 

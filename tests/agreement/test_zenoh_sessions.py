@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.plan import CaptureInput
 
 FIXTURES: Final = Path(__file__).parents[2] / "fixtures" / "zenoh-sessions"
 RECORDINGS: Final = sorted(path.parent.name for path in FIXTURES.glob("*/truth.json"))

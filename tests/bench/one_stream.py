@@ -5,9 +5,11 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from seqaudit.cli.options.feeds import feeds_of
-from seqaudit.pipeline.audit import Options, cores, decode
-from seqaudit.pipeline.plan import CaptureInput, Shares, StandardInput, plan, stored_bytes
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.audit import decode
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.planning import cores
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.plan import CaptureInput, Shares, StandardInput, plan, stored_bytes
 
 
 def shares(capture: Path, feed: Path) -> list[str]:

@@ -483,10 +483,11 @@ def test_interrupted_what_is_known_is_printed_and_the_code_is_130(
     lossy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from seqaudit.pipeline import audit as pipeline
-    from seqaudit.pipeline.plan import CaptureInput
-    from seqaudit.pipeline.progress import StoppedError
+    from seqaudit.pipeline.options import Options
+    from seqaudit.pipeline.shared.plan import CaptureInput
+    from seqaudit.pipeline.shared.progress import StoppedError
 
-    report = pipeline.audit([CaptureInput(str(lossy))], pipeline.Options(engine="direct"))
+    report = pipeline.audit([CaptureInput(str(lossy))], Options(engine="direct"))
 
     def stop(*_: object) -> None:
         raise StoppedError("interrupted; this is what is known so far", report)

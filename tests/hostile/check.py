@@ -17,10 +17,11 @@ from typing import Any, Final
 from seqaudit.cli.output.writers import MORE, TABLE, Shown, write
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.contract.feed_layout import Feed
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.hostile.mutate import Mutant
 
 #: An audit of a few kilobytes that computes for so long hangs.

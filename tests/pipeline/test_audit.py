@@ -9,12 +9,15 @@ import pytest
 
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.stages.registry import DecodeSettings
-from seqaudit.pipeline import events_file, job
-from seqaudit.pipeline.audit import Options, UnusableError, audit, decode
-from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.progress import StoppedError
+from seqaudit.pipeline.audit import audit, decode
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.planning import UnusableError
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.spark.session import Place, shared
+from seqaudit.pipeline.shared import events_file, job
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.progress import StoppedError
+from seqaudit.pipeline.spark.session import shared
 from seqaudit.replay.contract.settings import ReplaySettings
 
 DIRECT = Options(engine="direct")
@@ -121,7 +124,7 @@ def test_a_vantage_guessed_wrong_is_proven_and_replayed_again(
     fixtures: Path, spark: Options, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # So little of the capture shows only one other member, or none.
-    monkeypatch.setattr("seqaudit.pipeline.audit.GUESS_BYTES", 1_500)
+    monkeypatch.setattr("seqaudit.pipeline.planning.GUESS_BYTES", 1_500)
     given = [CaptureInput(str(fixtures / "jgroups" / "n4-loss-1" / "mirror.pcap"))]
     watcher = Watcher()
     assert to_json(audit(given, spark, watcher)) == to_json(audit(given, DIRECT))
@@ -137,7 +140,7 @@ def test_fragments_after_what_was_looked_at_are_put_together_by_another_run(
     seen, late = Watcher(), Watcher()
     assert to_json(audit([given], cut, seen)) == direct
     assert seen.notes == []
-    monkeypatch.setattr("seqaudit.pipeline.audit.GUESS_BYTES", 15_000)
+    monkeypatch.setattr("seqaudit.pipeline.planning.GUESS_BYTES", 15_000)
     assert to_json(audit([given], cut, late)) == direct
     assert late.notes == ["decoding again: fragments or TCP came after the first megabytes"]
 
@@ -145,8 +148,8 @@ def test_fragments_after_what_was_looked_at_are_put_together_by_another_run(
 def test_many_captures_are_decoded_once_and_replayed_where_they_were_taken(
     captures: list[CaptureInput], spark: Options, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("seqaudit.pipeline.audit.GUESSED_CAPTURES", 1)
-    monkeypatch.setattr("seqaudit.pipeline.audit._Job._look", None)  # nobody calls it
+    monkeypatch.setattr("seqaudit.pipeline.planning.GUESSED_CAPTURES", 1)
+    monkeypatch.setattr("seqaudit.pipeline.planning.Planning.look", None)  # nobody calls it
     watcher = Watcher()
     cut = replace(spark, cuts={captures[0].path: [10_000]})
     assert to_json(audit(captures, cut, watcher)) == to_json(audit(captures, DIRECT))

@@ -8,7 +8,7 @@ import pytest
 
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.pipeline.engine_choice import Choice, Limits, chosen
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.shared.place import Place
 
 LIMITS = Limits(total_bytes=2_000, files=3)
 

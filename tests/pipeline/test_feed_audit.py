@@ -10,10 +10,11 @@ from click.testing import CliRunner
 
 from seqaudit.cli.main import main
 from seqaudit.cli.options.feeds import feeds_of
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.decoders.feeds.builders import mold, rtp
 from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp
 

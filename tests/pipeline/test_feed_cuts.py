@@ -11,10 +11,11 @@ import pytest
 
 from seqaudit.decoders.contract.feed_layout import Feed, Field, Line, Place
 from seqaudit.decoders.feeds.files import load_feed, shipped
-from seqaudit.pipeline import events_file
-from seqaudit.pipeline.audit import Options, audit, decode
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit, decode
+from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
+from seqaudit.pipeline.shared import events_file
+from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.decoders.feeds.builders import mold, rtp
 from tests.decoders.network import builders as p
 

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from seqaudit.cli.options.feeds import feeds_of
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.decoders.network.builders import ethernet, ipv4, udp
 from tests.pipeline.feed_worlds import (
     DATA,

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from seqaudit.cli.options.feeds import feeds_of
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.pipeline.feed_worlds import NONE, World, differences, draw_world
 
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.plan import CaptureInput
 
 DIRECT = Options(engine="direct")
 Records = list[tuple[int, bytes]]  # microseconds, and the rest of the record

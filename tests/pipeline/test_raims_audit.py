@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.plan import CaptureInput
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "raims"
 HEADER, RECORD, ETHERNET, UDP = 24, 16, 14, 8

@@ -19,9 +19,10 @@ from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.main import main
 from seqaudit.cli.options.feeds import LEAST_BITS, feeds_of, recognisable
 from seqaudit.decoders.feeds.files import load_feed, shipped
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
+from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp
 
 MS = 1_000_000

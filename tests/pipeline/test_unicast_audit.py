@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.replay.jgroups.config import from_jgroups_config
 
 

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
+from seqaudit.pipeline.shared.plan import CaptureInput
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "zenoh"
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
+from seqaudit.pipeline.shared.plan import CaptureInput
 
 RECORDED = Path(__file__).parents[2] / "fixtures" / "zenoh" / "compress-udp-loss-1" / "sub.pcap"
 #: Its frames, as ``capinfos`` counts them.

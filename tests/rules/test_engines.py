@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from seqaudit.cli.main import main
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.shared.place import Place
 from tests.rules.table import PROOFS, Proof
 
 #: Whose capture is too long for a test of two engines: 131,000 frames show that gaps are forgotten.

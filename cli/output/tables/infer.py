@@ -8,7 +8,7 @@ from rich.text import Text
 from seqaudit.cli.output.feed_file import InferredFeed, describe, line_sentences, sentences
 from seqaudit.cli.output.listing import Column, Listing
 from seqaudit.decoders.infer.layout import Layout
-from seqaudit.pipeline.infer_samples import Finding, Reading
+from seqaudit.pipeline.shared.infer_samples import Finding, Reading
 
 
 def render_infer(

@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner, Result
 
 from seqaudit.cli.main import main
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.shared.place import Place
 from tests.decoders.feeds.layouts import moldudp64, rtp
 from tests.decoders.network.builders import ethernet, ipv4, pcap, udp
 

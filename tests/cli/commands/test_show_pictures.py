@@ -11,7 +11,7 @@ from rich.console import Console
 from seqaudit.cli.main import main
 from seqaudit.cli.output.plot import SequencePlot, Timeline
 from seqaudit.cli.output.points import Point
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.shared.place import Place
 from tests.pipeline.test_shipped_feeds import mpeg_ts, written
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"

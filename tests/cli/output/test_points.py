@@ -4,9 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from seqaudit.cli.output.points import EventsOfStreams, Point
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.plan import CaptureInput
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 #: Runs of hundreds, losses of multicasts and of unicasts, over UDP and TCP.

@@ -15,7 +15,7 @@ from seqaudit.cli.output.ci import fingerprints, github, gitlab
 from seqaudit.cli.output.markdown import markdown
 from seqaudit.cli.output.rows import jsonl, table
 from seqaudit.cli.output.writers import BY_SUFFIX, outputs_of
-from seqaudit.pipeline.spark.session import Place
+from seqaudit.pipeline.shared.place import Place
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 LOSSY = (

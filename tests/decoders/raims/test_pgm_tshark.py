@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import pytest
 
-from seqaudit.pipeline.audit import Options, decode
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import decode
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.plan import CaptureInput
 
 FIXTURES: Final = Path(__file__).parents[3] / "fixtures" / "raims"
 GOLDEN: Final = FIXTURES.parent / "tshark" / "pgm.tsv"

@@ -19,13 +19,15 @@ from seqaudit.decoders.capture.pieces import TO_THE_END, Piece, plan_pieces
 from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.decoders.kernels import loader as kernels
 from seqaudit.decoders.stages.registry import DecodeSettings
-from seqaudit.pipeline import job
-from seqaudit.pipeline.audit import Options, _Job, audit
+from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.direct import workers as forked
-from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.progress import Silent
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.planning import Planning
 from seqaudit.pipeline.report.json_text import to_json
+from seqaudit.pipeline.shared import job
+from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.progress import Silent
 from seqaudit.replay.contract.results import ACCOUNT, FINDING, GAP, PARAMETER, STREAM
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
 
@@ -139,8 +141,7 @@ def test_what_would_have_to_be_kept_until_all_is_decoded_is_not_cut(
     monkeypatch.setattr(direct, "SMALLEST_BYTES", 2_000)
     inputs = [CaptureInput(f"fixtures/{capture}")]
     options = Options(engine="direct", compile_it=True)
-    with _Job(inputs, options, Silent()) as work:
-        assert (len(work._plan().pieces) > 1) is several
+    assert (len(Planning(inputs, options).plan().pieces) > 1) is several
     shared = to_json(audit(inputs, options))
     monkeypatch.setattr(forked, "can_fork", lambda cores: False)
     assert to_json(audit(inputs, options)) == shared

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import FRAME_BITS
-from seqaudit.pipeline.plan import File
 from seqaudit.pipeline.report.accounts import frames_of_splits, merge
 from seqaudit.pipeline.report.frames import FILTER_PARTS, FrameNumbers
 from seqaudit.pipeline.report.json_text import chunks as chunks_of
 from seqaudit.pipeline.report.names import Names
 from seqaudit.pipeline.report.order import sort_rows
+from seqaudit.pipeline.shared.plan import File
 
 
 def file(name: str, first_split: int, stop_split: int) -> File:

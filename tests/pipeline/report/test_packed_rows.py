@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqaudit.decoders.feeds.files import load_feed
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report import packed_rows as packed
 from seqaudit.pipeline.report import result_store as held
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.report.packed_rows import Packed, kept
 from seqaudit.pipeline.report.result_store import Places
+from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.bench.generate import Shape, feed_yaml, generate
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text() | st.floats(allow_nan=False)

@@ -18,9 +18,10 @@ import numpy
 import pyarrow
 import pytest
 
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
+from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.spark import java
 
 NAMES: Final = ("n4-loss-1/B.pcap", "n4-loss-1/C.pcap")
@@ -29,15 +30,17 @@ import json
 import os
 import sys
 from pathlib import Path
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.progress import Silent
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.progress import Silent
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.spark.cluster import ready
 from seqaudit.pipeline.spark.environment import pack
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.pipeline.spark.progress import run_watched
-from seqaudit.pipeline.spark.session import Place, shared
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.spark.session import shared
 
 master, python, *captures = sys.argv[1:]
 settings = {

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy
 import pytest
 
-from seqaudit.pipeline.progress import Silent
+from seqaudit.pipeline.shared.progress import Silent
 from seqaudit.pipeline.spark import cluster, progress
 from seqaudit.pipeline.spark.cluster import Executors, one_of_each_folder, problem_of
 from seqaudit.pipeline.spark.progress import JobError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seqaudit.pipeline.processes import processes_of, runs
+from seqaudit.pipeline.shared.processes import processes_of, runs
 from seqaudit.pipeline.spark import java
 
 

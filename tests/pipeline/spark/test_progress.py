@@ -6,7 +6,7 @@ from typing import Any, cast
 
 import pytest
 
-from seqaudit.pipeline.progress import Silent
+from seqaudit.pipeline.shared.progress import Silent
 from seqaudit.pipeline.spark import progress
 from seqaudit.pipeline.spark.progress import JobError, run_watched
 from seqaudit.pipeline.spark.session import Session

@@ -12,23 +12,27 @@ from typing import Any
 
 import pytest
 
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.spark import session
-from seqaudit.pipeline.spark.session import Place, Session, SessionError, in_the_clear, shared
+from seqaudit.pipeline.spark.session import Session, SessionError, in_the_clear, shared
 
 #: In a process of its own: the one Spark of this process is that of all tests.
 PROGRAM = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
-from seqaudit.pipeline.processes import runs
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.processes import runs
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.spark import session
-from seqaudit.pipeline.spark.session import Place, SessionError, shared
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.spark.session import SessionError, shared
 
 def report(place):
     return to_json(audit([CaptureInput(sys.argv[1])], Options(engine="spark", place=place)))

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from seqaudit.pipeline.storage import storage_of
+from seqaudit.pipeline.shared.storage import storage_of
 
 CORE_SITE = """<?xml version="1.0"?>
 <configuration>

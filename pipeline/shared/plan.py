@@ -21,7 +21,7 @@ from seqaudit.decoders.capture.reader import STDIN
 from seqaudit.decoders.capture.sources import Rejoined
 from seqaudit.decoders.contract.errors import CaptureError, SeqauditError
 from seqaudit.decoders.kernels import signals as interrupts
-from seqaudit.pipeline import private_files
+from seqaudit.pipeline.shared import private_files
 
 #: Of standard input so much is looked at, and of what it holds compressed.
 HEAD_BYTES: Final = 1 << 20

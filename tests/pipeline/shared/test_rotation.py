@@ -8,10 +8,11 @@ from struct import pack, unpack_from
 
 import pytest
 
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
-from seqaudit.pipeline.rotation import arranged
+from seqaudit.pipeline.shared.plan import CaptureInput
+from seqaudit.pipeline.shared.rotation import arranged
 
 HEADER = pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 262144, 1)
 DIRECT = Options(engine="direct")

@@ -7,8 +7,8 @@ import pytest
 
 from seqaudit.decoders.infer.layout import HEAD_BYTES
 from seqaudit.decoders.network.packets import COLUMNS, Datagrams, Outcome
-from seqaudit.pipeline import infer_samples as samples
-from seqaudit.pipeline.infer_samples import Sampler
+from seqaudit.pipeline.shared import infer_samples as samples
+from seqaudit.pipeline.shared.infer_samples import Sampler
 
 HOSTS = ["10.1.1.1", "10.1.1.2", "239.1.1.1"]
 

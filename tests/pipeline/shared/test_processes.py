@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from seqaudit.pipeline.processes import SAFE_PATH, environment
+from seqaudit.pipeline.shared.processes import SAFE_PATH, environment
 
 
 def test_workers_look_where_the_command_looks(fixtures: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.errors import CaptureError
 from seqaudit.decoders.contract.events import EVENTS
-from seqaudit.pipeline.plan import File
+from seqaudit.pipeline.shared.plan import File
 
 SCHEMA_NAME: Final = "seqaudit/events/1"
 _KEY: Final = b"seqaudit"

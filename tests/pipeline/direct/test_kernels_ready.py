@@ -6,7 +6,7 @@ import pytest
 
 from seqaudit.decoders.capture.pieces import plan_pieces
 from seqaudit.decoders.stages.registry import DecodeSettings
-from seqaudit.pipeline import kernels_ready as warm
+from seqaudit.pipeline.direct import kernels_ready as warm
 
 
 @pytest.mark.parametrize(

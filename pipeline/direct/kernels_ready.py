@@ -34,8 +34,8 @@ from seqaudit.decoders.kernels.loader import LOCK_SECONDS, prepare
 from seqaudit.decoders.network.packets import Datagrams, PacketReader
 from seqaudit.decoders.stages.first import decode_piece
 from seqaudit.decoders.stages.registry import DECODERS, STREAMS, DecodeSettings
-from seqaudit.pipeline.processes import environment
 from seqaudit.pipeline.report.accounts import Account, accounts_of
+from seqaudit.pipeline.shared.processes import environment
 
 #: What a look at a capture reads, and how many captures are looked at.
 LOOK_BYTES: Final = 128 << 10

@@ -5,7 +5,7 @@ import sys
 
 PROGRAM = """
 import sys
-from seqaudit.pipeline.without_pandas import keep_pandas_out
+from seqaudit.pipeline.shared.without_pandas import keep_pandas_out
 keep_pandas_out()
 import pyarrow
 pyarrow.array([1])

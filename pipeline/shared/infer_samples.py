@@ -23,8 +23,8 @@ from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network.packets import Datagrams, Outcome, PacketReader
 from seqaudit.decoders.stages.first import wants_compiled
 from seqaudit.decoders.stages.registry import DecodeSettings, Dispatcher
-from seqaudit.pipeline.plan import CaptureInput, File, Shares, StandardInput, plan
-from seqaudit.pipeline.progress import Progress
+from seqaudit.pipeline.shared.plan import CaptureInput, File, Shares, StandardInput, plan
+from seqaudit.pipeline.shared.progress import Progress
 
 #: Datagrams of one destination that are examined.
 SAMPLE_DATAGRAMS: Final = 10_000

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from seqaudit.pipeline import private_files
+from seqaudit.pipeline.shared import private_files
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +21,7 @@ def killed(make: str) -> Path:
     """What a process made before it was killed."""
     code = f"""
 import os, signal, tempfile
-from seqaudit.pipeline import private_files
+from seqaudit.pipeline.shared import private_files
 tempfile.tempdir = {tempfile.gettempdir()!r}
 print(private_files.{make}().path, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)

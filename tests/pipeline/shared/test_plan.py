@@ -9,9 +9,10 @@ import pytest
 
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.stages.registry import DecodeSettings
-from seqaudit.pipeline.audit import Options, audit
+from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.direct import engine as direct
-from seqaudit.pipeline.plan import (
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.plan import (
     LARGEST_TASK_BYTES,
     LEAST_COST_BYTES,
     SMALLEST_TASK_BYTES,
@@ -171,7 +172,7 @@ def test_a_standard_input_of_unknown_length_is_worth_compiled_kernels(
 
     monkeypatch.setattr(sys, "stdin", Pipe())
     monkeypatch.setattr(direct, "decode", decoded)
-    monkeypatch.setattr("seqaudit.pipeline.audit.compile_for", lambda *_: None)
+    monkeypatch.setattr("seqaudit.pipeline.planning.compile_for", lambda *_: None)
     with pytest.raises(SeqauditError, match="enough"):
         audit([CaptureInput("-")], Options(engine="direct"))
     assert wanted == [compiled]

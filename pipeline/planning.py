@@ -1,0 +1,218 @@
+"""What is planned before a run: pieces, where captures were taken, compiled kernels
+(pipeline/README.md 1)."""
+
+import os
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+import pyarrow as pa
+
+from seqaudit.decoders.capture import remote
+from seqaudit.decoders.contract.errors import SeqauditError
+from seqaudit.decoders.contract.events import EVENTS
+from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
+from seqaudit.decoders.stages.registry import DecodeSettings
+from seqaudit.pipeline.direct import engine as direct
+from seqaudit.pipeline.direct import workers as forked
+from seqaudit.pipeline.direct.kernels_ready import compile_for, load_for
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.report.accounts import Account, accounts_of, much_carried
+from seqaudit.pipeline.shared import job
+from seqaudit.pipeline.shared.place import Place
+from seqaudit.pipeline.shared.plan import (
+    CaptureInput,
+    Plan,
+    Shares,
+    StandardInput,
+    plan,
+    stored_bytes,
+)
+from seqaudit.pipeline.vantages import Member, members_of
+
+#: Of each capture so much is decoded in the driver to guess its vantage.
+GUESS_BYTES: Final = 4 << 20
+
+#: Captures are guessed only if that reads little: else Spark decodes first, keeps the events, and
+#: replays when it is known where each was taken.
+GUESSED_CAPTURES: Final = 64
+GUESSED_BYTES: Final = 16 << 20
+
+#: Rough size of a record, to foresee whether compiled kernels pay.
+RECORD_BYTES: Final = 100
+
+#: How much a compressed capture grows, to foresee the same.
+INFLATION: Final = 5
+
+#: Cores to plan for on a cluster.
+CLUSTER_CORES: Final = 16
+
+
+class UnusableError(SeqauditError):
+    """No input could be read; ``problems`` has (path, line) of each."""
+
+    def __init__(self, problems: Iterable[tuple[str, str]]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("\n".join(text for _, text in self.problems))
+
+
+class Planning:
+    """The inputs of a job and what is known of them.
+
+    Attributes:
+        inputs: those that can be read.
+        problems: path and line of the others.
+        stdin: the spooled standard input for as long as the job runs.
+        cores: to plan for; of a cluster known when its executors came.
+    """
+
+    def __init__(self, inputs: Sequence[CaptureInput], options: Options) -> None:
+        self._options = options
+        self.inputs = list(inputs)
+        self.problems: list[tuple[str, str]] = []
+        self.stdin = StandardInput(streamed=options.engine == "direct")
+        self.cores = cores(options.place)
+
+    def plan(self) -> Plan:
+        """Pieces and tasks; Spark's captures are cut, those of this process where it pays."""
+        direct_engine = self._options.engine == "direct" and self._options.target_bytes is None
+        planned = self.planned_for(cut=not direct_engine)
+        if direct_engine and self._worth_cutting(planned):
+            return self.planned_for(cut=True)
+        return planned
+
+    def planned_for(self, *, cut: bool) -> Plan:
+        """Pieces and tasks for the cores; inputs that cannot be read become problems.
+
+        Raises:
+            UnusableError: none can be read.
+        """
+        planned = plan(
+            self.inputs, shares=self._shares(cut), stdin=self.stdin, cuts=self._options.cuts
+        )
+        self.problems += planned.problems
+        self.inputs = list(planned.inputs)
+        if not planned.pieces:
+            raise UnusableError(self.problems)
+        return planned
+
+    def _shares(self, cut: bool) -> Shares:
+        number = self.cores
+        if self._options.target_bytes is not None:
+            return Shares(number, self._options.target_bytes)
+        if self._options.engine == "direct":
+            return Shares(
+                number, smallest=direct.SMALLEST_BYTES, largest=direct.LARGEST_BYTES, cut=cut
+            )
+        return Shares(number)
+
+    def _worth_cutting(self, planned: Plan) -> bool:
+        """Whether the direct engine cuts captures for several processes. It does not where TCP or
+        fragments show: what lies in one piece is finished there, and no payload has to be kept
+        until all pieces are decoded."""
+        settings = self.decode_settings(planned)
+        number = self.cores
+        largest = max(map(stored_bytes, planned.pieces))
+        if largest < 2 * direct.SMALLEST_BYTES or not forked.worth_it(
+            planned.pieces, settings, number
+        ):
+            return False
+        self.compile_needed(planned)
+        return not much_carried(load_for(planned.pieces, settings))
+
+    def leave_out_unreadable(self, planned: Plan, accounts: Iterable[Account]) -> bool:
+        """Inputs that workers could not read become problems; whether there was any."""
+        errors = {a["piece"]: a["error"] for a in accounts if a.get("error")}
+        if not errors:
+            return False
+        remaining = []
+        for given, files in zip(planned.inputs, planned.files, strict=True):
+            text = next(
+                (
+                    errors[split].replace(file.path, file.shown)
+                    for file in files
+                    for split in range(file.first_split, file.stop_split)
+                    if split in errors
+                ),
+                None,
+            )
+            if text is None:
+                remaining.append(given)
+                continue
+            if not self._options.place.local:
+                text += " (the workers must see the same files as this command)"
+            self.problems.append((given.path, text))
+        self.inputs = remaining
+        if not remaining:
+            raise UnusableError(self.problems)
+        return True
+
+    def guessable(self, planned: Plan) -> bool:
+        """Whether a look at all captures costs less than Spark's start."""
+        size = 0
+        for files in planned.files:
+            piece = planned.pieces[files[0].first_split]
+            if piece.compression:  # is decoded whole or not at all
+                size += stored_bytes(piece) * INFLATION
+            else:
+                size += min(piece.stop, GUESS_BYTES)
+        return len(planned.files) <= GUESSED_CAPTURES and size <= GUESSED_BYTES
+
+    def look(self, planned: Plan) -> tuple[list[Account], list[Member]]:
+        """Accounts and members of the first megabytes of each capture."""
+        settings = replace(self.decode_settings(planned), finish_fragments=True)
+        accounts: list[Account] = []
+        members: list[Member] = []
+        for files in planned.files:
+            piece = planned.pieces[files[0].first_split]
+            stop = piece.stop if piece.compression else min(piece.stop, GUESS_BYTES)
+            short = replace(piece, stop=stop, whole=True)
+            rows = pa.Table.from_batches(job.decode_pieces([short], settings), EVENTS)
+            accounts += accounts_of(rows)
+            members += members_of(rows)
+        return accounts, members
+
+    def decode_settings(
+        self, planned: Plan, carriers: frozenset[tuple[int, str]] = frozenset()
+    ) -> DecodeSettings:
+        """What the stages of decoding are told."""
+        return DecodeSettings(
+            decode_as=self._options.decode_as,
+            no_decode=self._options.no_decode,
+            feeds=self._options.feeds,
+            compile_it=self.compile_it(planned),
+            sparing=True,
+            finish_fragments=planned.whole,
+            carriers=carriers,
+            storage=remote.in_use(),
+        )
+
+    def compile_needed(self, planned: Plan) -> None:
+        """Compile kernels here, before workers would each wait for it."""
+        settings = self.decode_settings(planned)
+        if settings.compile_it:
+            compile_for([planned.pieces[files[0].first_split] for files in planned.files], settings)
+
+    def compile_it(self, planned: Plan) -> bool:
+        """Whether all pieces together are worth compiled kernels; one piece could not tell."""
+        if self._options.compile_it is not None:
+            return self._options.compile_it
+        if self.stdin.is_long:  # nobody knows how long
+            return True
+        size = sum(
+            stored_bytes(piece) * (INFLATION if piece.compression else 1)
+            for piece in planned.pieces
+        )
+        return size // RECORD_BYTES >= COMPILE_FROM_RECORDS
+
+
+def cores(place: Place) -> int:
+    """Cores of the place; of a cluster nobody knows before it answers, so a fair guess."""
+    if not place.local:
+        return CLUSTER_CORES
+    match = re.fullmatch(r"local\[(\d+).*\]", place.master or "")
+    if match:
+        return int(match[1])
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
