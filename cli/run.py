@@ -24,11 +24,13 @@ def audited(
     *,
     quiet: bool = False,
     look: "Look | None" = None,
+    measured: bool = False,
 ) -> dict[str, Any]:
     """The report.
 
     Args:
         look: is shown the events that are replayed.
+        measured: the report says what the run took as well.
 
     Raises:
         StoppedError: Ctrl-C.
@@ -38,7 +40,7 @@ def audited(
 
     inputs, shared_at = inputs_of(captures, at, one_capture)
     choice, rest = engine_of(_files(inputs), **given)
-    options = replace(options_of(choice, at=shared_at, **rest), look=look)
+    options = replace(options_of(choice, at=shared_at, **rest), look=look, measured=measured)
     with ShownProgress(choice.line, quiet=quiet) as progress:
         return audit(inputs, options, progress)
 

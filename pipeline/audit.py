@@ -7,6 +7,7 @@ several pieces. A wrong guess costs another run, never a wrong report.
 
 import contextlib
 import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -31,13 +32,21 @@ from seqaudit.pipeline.report.accounts import (
     torn_carriers,
 )
 from seqaudit.pipeline.report.build import build
+from seqaudit.pipeline.report.metrics import metrics_row
 from seqaudit.pipeline.report.result_store import HeldResults, held
 from seqaudit.pipeline.shared import events_file, job
 from seqaudit.pipeline.shared.events_file import Decoded, Files
-from seqaudit.pipeline.shared.plan import CaptureInput, Plan
+from seqaudit.pipeline.shared.metrics import Run
+from seqaudit.pipeline.shared.plan import CaptureInput, Plan, stored_bytes
 from seqaudit.pipeline.shared.progress import Progress, Silent, StoppedError
 from seqaudit.pipeline.spark.cluster import ready
-from seqaudit.pipeline.spark.progress import JobError, in_session, run_watched
+from seqaudit.pipeline.spark.progress import (
+    JobError,
+    Step,
+    figures_of,
+    in_session,
+    run_watched,
+)
 from seqaudit.pipeline.spark.session import Session, about
 from seqaudit.pipeline.vantages import Vantages, members_of, same
 from seqaudit.replay.contract.parameters import GIVEN, ParameterError
@@ -53,6 +62,9 @@ BORDER_RUNS: Final = 3
 
 #: A partition of the shuffles for so many bytes of capture: each costs 40 ms.
 LANE_BYTES: Final = 16 << 20
+
+#: What a reader sees of the last stage.
+REPLAYING: Final = "replaying"
 
 #: Set in the environment, faults are raised where they happen: tests must not miss one.
 NO_WALL: Final = "SEQAUDIT_NO_WALL"
@@ -124,6 +136,7 @@ class _Job:
         self._vantages = Vantages(options.at, options.names)
         self._files: Files = ()  # that are being decoded
         self._where = ""  # of a cluster: who is there
+        self._run = Run(time.monotonic())
 
     def __enter__(self) -> "_Job":
         return self
@@ -162,7 +175,7 @@ class _Job:
                 lanes = self._lanes_of(guess.planned)
                 settings = self._settings_of(guess.vantages, guess.planned.inputs)
                 return self._on_spark(
-                    session, guess, lambda rows: job.collected(job.results(rows, settings, lanes))
+                    session, guess, lambda rows: self._results(rows, settings, lanes)
                 )
 
             guess, rows = self._settled(guess, run)
@@ -172,6 +185,7 @@ class _Job:
                 lanes = self._lanes(guess.planned.total_bytes)
                 self._show_kept(session, kept)
                 rows = self._replay_on_spark(session, lambda: kept.events, settings, lanes)
+            self._note_spark(session, rows)
         results = held(rows)
         del rows  # the report takes the room
         return self._report(guess.planned.files, results, vantages, settings)
@@ -184,7 +198,9 @@ class _Job:
         wanted = f"seqno is not null and kind in ({', '.join(map(str, look.kinds))})"
         rows = kept.events.filter(wanted).select(*look.columns)
         self._progress.begin("fetching events for pictures", 1)
-        look.keep(run_watched(session, lambda: job.collected(rows), 1, self._progress))
+        look.keep(
+            run_watched(session, lambda: job.collected(rows), [Step("events")], self._progress)
+        )
 
     def _audit_events(self) -> dict[str, Any]:
         if len(self._planning.inputs) > 1:
@@ -209,6 +225,7 @@ class _Job:
                 return session.spark.read.schema(job.ddl(EVENTS)).parquet(path)
 
             results = self._replay_on_spark(session, rows, settings, lanes)
+            self._note_spark(session, results)
         return self._report(kept.files, held(results), vantages, settings)
 
     def decode(self) -> Decoded:
@@ -306,6 +323,7 @@ class _Job:
     def _decode_direct(self, guess: _Guess) -> pa.Table:
         planned = guess.planned
         self._files = planned.files
+        self._run.planned, self._run.runs = planned, self._run.runs + 1
         return direct.decode(
             planned.tasks(),
             self._planning.decode_settings(planned, guess.carriers),
@@ -325,7 +343,8 @@ class _Job:
             self._options.look.keep(events)
         vantages = self._vantages_in(files, events)
         settings = self._settings_of(vantages, self._planning.inputs)
-        results = direct.replay(events, settings, self._planning.cores)
+        counted = self._options.measured
+        results = direct.replay(events, settings, self._planning.cores, counted=counted)
         return results, vantages, settings
 
     def _on_spark(
@@ -333,14 +352,18 @@ class _Job:
     ) -> pa.Table:
         """What ``act`` makes of the job's events (pipeline/README.md 2)."""
         planned = guess.planned
+        self._run.planned, self._run.runs = planned, self._run.runs + 1
         tasks, lanes = planned.tasks(), self._lanes_of(planned)
         settings = self._planning.decode_settings(planned, guess.carriers)
         carriers = not (planned.whole or guess.one_stage)
-        self._progress.begin(f"decoding{self._where}", len(tasks))
+        what = f"decoding{self._where}"
+        self._progress.begin(what, 0)
+        sizes = tuple(sum(map(stored_bytes, task)) for task in tasks)
+        between = [Step("putting connections together")] * carriers
         return run_watched(
             session,
             lambda: act(job.events(session.spark, tasks, settings, lanes, carriers)),
-            len(tasks),
+            [Step(what, sizes), *between, Step(REPLAYING)],
             self._progress,
         )
 
@@ -351,13 +374,22 @@ class _Job:
         settings: ReplaySettings,
         lanes: int,
     ) -> pa.Table:
-        self._progress.begin("replaying", lanes)
+        self._progress.begin(REPLAYING, lanes)
         return run_watched(
             session,
-            lambda: job.collected(job.results(rows(), settings, lanes)),
-            lanes,
+            lambda: self._results(rows(), settings, lanes),
+            [Step("sorting events"), Step(REPLAYING)],
             self._progress,
         )
+
+    def _results(self, rows: "DataFrame", settings: ReplaySettings, lanes: int) -> pa.Table:
+        return job.collected(job.results(rows, settings, lanes, self._options.measured))
+
+    def _note_spark(self, session: Session, rows: pa.Table) -> None:
+        """What came of a job, before it is held otherwise."""
+        if self._options.measured:
+            self._run.of_spark = figures_of(session)
+            self._run.rows, self._run.size = len(rows), rows.nbytes
 
     def _session(self, files: Files) -> AbstractContextManager[Session]:
         shown = [file.shown for of_capture in files for file in of_capture]
@@ -368,6 +400,7 @@ class _Job:
         """The plan for those who came; before they do, nobody knows how many will."""
         sizes = {piece.path: piece.size_bytes for piece in guess.planned.pieces}
         executors = ready(session, list(sizes.items()), self._progress)
+        self._run.executors = None if executors is None else executors.number
         if executors is None or executors.cores == self._planning.cores:
             return guess
         self._where = f" on {executors.line}"
@@ -415,9 +448,14 @@ class _Job:
         settings: ReplaySettings,
     ) -> dict[str, Any]:
         self._vantages.refuse_nobody(files, self._planning.inputs)
-        return build(
+        report = build(
             files, results, vantages, settings, self._options.names, self._planning.problems
         )
+        if self._options.measured:
+            engine, cores = self._options.engine, self._planning.cores
+            frames = report["totals"]["frames"]
+            report["metrics"] = metrics_row(self._run, engine, cores, results, frames)
+        return report
 
 
 def _kept_and_told(kept: _Kept, rows: "DataFrame") -> pa.Table:

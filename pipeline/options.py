@@ -39,6 +39,7 @@ class Options:
         compile_it: whether kernels are compiled; null: if so many records are expected that it
             pays.
         look: is shown the events that are replayed, whichever engine decoded them.
+        measured: the report says what the run took as well.
         cuts, target_bytes, lanes: only for tests: where to cut, size of tasks, partitions.
     """
 
@@ -52,6 +53,7 @@ class Options:
     feeds: tuple[Feed, ...] = ()
     compile_it: bool | None = None
     look: Look | None = None
+    measured: bool = False
     cuts: Mapping[str, Sequence[int]] = field(default_factory=dict)
     target_bytes: int | None = None
     lanes: int | None = None

@@ -77,6 +77,12 @@ _SELECTION = ("systems", "members", "streams", "since", "until", "select", "igno
     help="Write the findings of this audit as a baseline. They outlive another recording of the "
     "same test: by rule, system, names and subject, not by frames, times or counts.",
 )
+@click.option(
+    "--metrics",
+    is_flag=True,
+    help="The JSON report says what the run took as well: bytes, frames, events, memory, spill, "
+    "skew. Two runs differ in it.",
+)
 @limit_option(100)
 @click.option(
     "-v",
@@ -98,6 +104,7 @@ def command(
     exit_zero: bool,
     baseline: str | None,
     write_baseline: str | None,
+    metrics: bool,
     limit: int,
     everything: bool,
     quiet: bool,
@@ -131,7 +138,9 @@ def command(
     from seqaudit.pipeline.shared.progress import StoppedError
 
     try:
-        report = audited(captures, at, one_capture, given, quiet=quiet, look=drawn)
+        report = audited(
+            captures, at, one_capture, given, quiet=quiet, look=drawn, measured=metrics
+        )
     except StoppedError as stopped:
         if stopped.report is not None:
             write(*_selected(stopped.report, selection, shown))

@@ -150,10 +150,11 @@ class ShownProgress:
                 self._bar.remove_task(self._task)
             self._task = self._bar.add_task(what, total=total or None, shown=self._shown(0))
 
-    def done(self, steps: int) -> None:
-        """So many steps of it are done."""
+    def done(self, steps: int, also: str = "") -> None:
+        """So many steps of it are done; ``also`` says it another way: 3/40 tasks."""
         if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=steps, shown=self._shown(steps))
+            shown = ", ".join(filter(None, (also, self._shown(steps))))
+            self._bar.update(self._task, completed=steps, shown=shown)
 
     def _shown(self, steps: int) -> str:
         """How far it is; of bytes how fast as well, and how long the rest takes at that rate."""

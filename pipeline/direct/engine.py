@@ -114,23 +114,28 @@ def decode(
     return events
 
 
-def replay(events: pa.Table, settings: ReplaySettings, cores: int = 1) -> HeldResults:
+def replay(
+    events: pa.Table, settings: ReplaySettings, cores: int = 1, *, counted: bool = False
+) -> HeldResults:
     """Stage three over events in any order, of schema ``EVENTS`` or ``HELD``.
 
     Rows are gathered in their order as they are replayed: there is no second copy of all of them.
 
     Args:
         cores: of this machine; many rows are shared among as many processes, by conversation.
+        counted: each part tells what it took (``metrics``).
     """
     rows = _Ordered(events, "conversation")
     if not forked.can_fork(cores) or len(events) < forked.FORK_FROM_ROWS:
-        return HeldResults(replay_stage(settings, rows.batches(0, len(events))))
+        return HeldResults(replay_stage(settings, counted, rows.batches(0, len(events))))
     load_engines()  # before the fork: once for all processes
     parts = rows.parts(len(events) // (PARTS_A_CORE * cores))
     by_size = sorted(range(len(parts)), key=lambda number: parts[number][0] - parts[number][1])
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
-        return HeldResults(replay_stage(settings, rows.batches(*parts[by_size[number]]))).packed()
+        return HeldResults(
+            replay_stage(settings, counted, rows.batches(*parts[by_size[number]]))
+        ).packed()
 
     results = HeldResults()
     with closing(forked.share(work, len(parts), PACKED, cores)) as shared:

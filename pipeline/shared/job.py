@@ -18,6 +18,7 @@ from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.decoders.network.account import account_batch
 from seqaudit.decoders.stages.first import decode_piece, reassemble
 from seqaudit.decoders.stages.registry import DecodeSettings
+from seqaudit.pipeline.shared.metrics import measured
 from seqaudit.replay.contract.results import RESULTS
 from seqaudit.replay.contract.settings import ReplaySettings
 from seqaudit.replay.stages.replay import replay
@@ -103,10 +104,16 @@ def reassemble_stage(
 
 
 def replay_stage(
-    settings: ReplaySettings, batches: Iterator[pa.RecordBatch]
+    settings: ReplaySettings, counted: bool, batches: Iterable[pa.RecordBatch]
 ) -> Iterator[pa.RecordBatch]:
-    """Stage three in a worker; sorted by conversation, then ``ORDER``."""
-    return replay(conforming(batches), settings)
+    """Stage three in a worker; sorted by conversation, then ``ORDER``.
+
+    Args:
+        counted: one more row tells what it took (``metrics``).
+    """
+    rows = conforming(batches)
+    act = partial(replay, settings=settings)
+    return measured(rows, act) if counted else act(rows)
 
 
 def conforming(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -147,11 +154,13 @@ def events(
     )
 
 
-def results(rows: "DataFrame", settings: ReplaySettings, lanes: int) -> "DataFrame":
+def results(
+    rows: "DataFrame", settings: ReplaySettings, lanes: int, counted: bool = False
+) -> "DataFrame":
     """Stage three: one conversation after the other, each in the order of its captures."""
     together = _shuffled(rows, lanes, "conversation")
     return together.sortWithinPartitions("conversation", *ORDER).mapInArrow(
-        partial(replay_stage, settings), ddl(RESULTS)
+        partial(replay_stage, settings, counted), ddl(RESULTS)
     )
 
 

@@ -11,8 +11,8 @@ class Progress(Protocol):
     def begin(self, what: str, total: int, *, bytes_read: bool = False) -> None:
         """A new piece of work of ``total`` steps, or bytes of captures; 0: not known."""
 
-    def done(self, steps: int) -> None:
-        """So many steps of it are done."""
+    def done(self, steps: int, also: str = "") -> None:
+        """So many steps of it are done; ``also`` says it another way: 3/40 tasks."""
 
     def note(self, text: str) -> None:
         """One line for the reader, such as a second run because a border did not meet."""
@@ -24,7 +24,7 @@ class Silent:
     def begin(self, what: str, total: int, *, bytes_read: bool = False) -> None:
         """Nothing."""
 
-    def done(self, steps: int) -> None:
+    def done(self, steps: int, also: str = "") -> None:
         """Nothing."""
 
     def note(self, text: str) -> None:

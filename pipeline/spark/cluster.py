@@ -18,9 +18,12 @@ from typing import Any, Final
 
 from seqaudit.decoders.capture import remote
 from seqaudit.pipeline.shared.progress import Progress
-from seqaudit.pipeline.spark.progress import FIRST_TASK_SECONDS, JobError, run_watched
+from seqaudit.pipeline.spark.progress import FIRST_TASK_SECONDS, JobError, Step, run_watched
 from seqaudit.pipeline.spark.session import Session
 from seqaudit.pipeline.spark.worker_look import NEEDED, installed, look
+
+#: What a reader sees meanwhile.
+ASKING: Final = "asking the executors"
 
 #: Executors that come so shortly after one another are waited for.
 TOGETHER_SECONDS: Final = 1.0
@@ -68,11 +71,11 @@ def ready(
     """
     if session.place.local:
         return None
-    progress.begin("asking the executors", 0)
+    progress.begin(ASKING, 0)
     if session.place.remote is None:
         _await_executors(session, progress, time.monotonic, time.sleep)
     asked = one_of_each_folder(files)
-    rows = run_watched(session, partial(_asked, session.spark, asked), 1, progress)
+    rows = run_watched(session, partial(_asked, session.spark, asked), [Step(ASKING)], progress)
     answers = [json.loads(told) for _, told in rows if told is not None]
     if problem := problem_of(answers, _here(), _least()):
         raise JobError(problem)

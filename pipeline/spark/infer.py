@@ -15,7 +15,7 @@ from seqaudit.pipeline.shared.job import collected
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.pipeline.spark.cluster import ready
-from seqaudit.pipeline.spark.progress import in_session, run_watched
+from seqaudit.pipeline.spark.progress import Step, in_session, run_watched
 from seqaudit.pipeline.spark.session import about
 
 Pieces = Sequence[tuple[Piece, str]]
@@ -37,8 +37,9 @@ def look_on_spark(
         settings = replace(settings, storage=remote.in_use())
         numbers = session.spark.range(0, len(pieces), 1, len(pieces))
         looks = numbers.mapInArrow(partial(_looks, pieces, settings), "id bigint, look binary")
-        progress.begin("reading", len(pieces))
-        rows = run_watched(session, lambda: collected(looks), len(pieces), progress)
+        sizes = tuple(max(piece.size_bytes, 0) for piece, _ in pieces)
+        steps = [Step("reading", sizes)]
+        rows = run_watched(session, lambda: collected(looks), steps, progress)
     # from workers that run our code for us: as near to us as the functions that Spark sends them
     found = {row["id"]: pickle.loads(row["look"]) for row in rows.to_pylist()}
     return [found[number] for number in range(len(pieces))]

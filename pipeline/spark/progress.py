@@ -1,8 +1,8 @@
 """A Spark job, watched while it runs: how far it is, why it failed, and Ctrl-C.
 
 Classic Spark is polled through its status tracker while the action runs in a thread of its own,
-Spark Connect calls a handler (pipeline/README.md 2); both are brought to the same figure here:
-tasks of the first stage done, of those planned.
+Spark Connect calls a handler (pipeline/README.md 2); both are brought to the same figures here:
+tasks of each stage done, of those planned, and the bytes of captures that they read.
 """
 
 import contextlib
@@ -11,11 +11,13 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from seqaudit.decoders.contract.errors import SeqauditError
+from seqaudit.pipeline.shared.metrics import OfSpark
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.progress import Progress, StoppedError
 from seqaudit.pipeline.spark.java import JavaError
@@ -135,8 +137,67 @@ def in_session(place: Place, progress: Progress, name: str = NAME) -> Iterator[S
         raise JobError(ended) from problem
 
 
-def run_watched(session: Session, action: Callable[[], T], tasks: int, progress: Progress) -> T:
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A stage of a job as a reader sees it.
+
+    Attributes:
+        what: is done.
+        sizes: bytes of captures that each task reads, in the order in which tasks begin; none: the
+            stage is counted by its tasks.
+    """
+
+    what: str
+    sizes: tuple[int, ...] = ()
+
+
+#: Tasks done and planned of each stage of a job that is known so far, in their order.
+Counts = Sequence[tuple[int, int]]
+
+
+class _Told:
+    """What of a job was told to a progress."""
+
+    def __init__(self, steps: Sequence[Step], progress: Progress) -> None:
+        self._steps = steps
+        self._progress = progress
+        self._stage = -1
+        self._done = 0
+        self.decoded = 0  # tasks of the first stage
+
+    def tell(self, counts: Counts) -> None:
+        """The stage that is at work, and how far it is."""
+        if not counts:
+            return
+        self.decoded = max(self.decoded, counts[0][0])
+        ended = [done >= planned > 0 for done, planned in counts]
+        stage = next((n for n, over in enumerate(ended) if not over), len(counts) - 1)
+        done, planned = counts[stage]
+        if stage < self._stage:  # Spark does lost tasks again
+            return
+        step = self._steps[min(stage, len(self._steps) - 1)]
+        if stage > self._stage:
+            self._stage, self._done = stage, 0
+            if step.sizes:
+                self._progress.begin(step.what, sum(step.sizes), bytes_read=True)
+            else:
+                self._progress.begin(step.what, planned)
+        if done > self._done:
+            self._done = done
+            if step.sizes:
+                told = f"{done:,}/{len(step.sizes):,} tasks"
+                self._progress.done(sum(step.sizes[:done]), told)
+            else:
+                self._progress.done(min(done, planned))
+
+
+def run_watched(
+    session: Session, action: Callable[[], T], steps: Sequence[Step], progress: Progress
+) -> T:
     """Run a Spark action in a thread and tell its progress meanwhile.
+
+    Args:
+        steps: its stages, in their order; further ones are told as the last.
 
     Raises:
         CancelledError: Ctrl-C; the job is cancelled first.
@@ -160,16 +221,15 @@ def run_watched(session: Session, action: Callable[[], T], tasks: int, progress:
     thread = threading.Thread(target=act, name="seqaudit-job", daemon=True)
     begun = time.monotonic()
     thread.start()
-    done = 0
+    told = _Told(steps, progress)
+    total = max(len(steps[0].sizes), 1)
     alive = False
     try:
         while thread.is_alive():
             thread.join(POLL_SECONDS)
-            running, now_done = counter()
-            alive = alive or running or now_done > 0
-            if now_done > done:
-                done = now_done
-                progress.done(min(done, tasks))
+            running, counts = counter()
+            alive = alive or running or any(done for done, _ in counts)
+            told.tell(counts)
             if not alive and time.monotonic() - begun > FIRST_TASK_SECONDS:
                 session.kill()
                 raise JobError(f"Spark began no task in {FIRST_TASK_SECONDS:.0f} s")
@@ -178,54 +238,76 @@ def run_watched(session: Session, action: Callable[[], T], tasks: int, progress:
             within(CANCEL_SECONDS, partial(_cancel, session.spark, tag))
         except TimeoutError:  # it is stopped, or stuck
             session.kill()
-        raise CancelledError(min(done, tasks), tasks) from None
+        raise CancelledError(min(told.decoded, total), total) from None
     if failure:
         if isinstance(failure[0], KeyboardInterrupt):
-            raise CancelledError(min(done, tasks), tasks)
+            raise CancelledError(min(told.decoded, total), total)
         if ended := session.ended:
             raise JobError(ended) from failure[0]
         raise JobError(f"the Spark job failed: {_cause(failure[0])}") from failure[0]
     try:  # a short job ends between two looks at it, and Ctrl-C may come just then
-        progress.done(tasks)
+        told.tell([(total, total)])
     except KeyboardInterrupt:
-        raise CancelledError(tasks, tasks) from None
+        raise CancelledError(total, total) from None
     return outcome[0]
 
 
-def _counter(spark: "SparkSession") -> Callable[[], tuple[bool, int]]:
-    """A function: whether tasks run, and how many of the newest job's first stage are done."""
+def _counter(spark: "SparkSession") -> Callable[[], tuple[bool, Counts]]:
+    """A function: whether tasks run, and how far the stages of the newest job are."""
     context = _context(spark)
     if context is None:
         return _connect_counter(spark)
     tracker = context.statusTracker()
 
-    def count() -> tuple[bool, int]:
+    def count() -> tuple[bool, Counts]:
         try:
             jobs = tracker.getActiveJobsIds()
             if not jobs:
-                return False, 0
-            stages = tracker.getJobInfo(max(jobs)).stageIds
-            first = tracker.getStageInfo(min(stages))
-            if first is None:
-                return False, 0
-            return first.numActiveTasks > 0, first.numCompletedTasks
+                return False, ()
+            stages = map(tracker.getStageInfo, sorted(tracker.getJobInfo(max(jobs)).stageIds))
+            known = [stage for stage in stages if stage is not None]
+            running = any(stage.numActiveTasks for stage in known)
+            return running, [(stage.numCompletedTasks, stage.numTasks) for stage in known]
         except Exception:  # the job ended between two questions
-            return False, 0
+            return False, ()
 
     return count
 
 
-def _connect_counter(spark: Any) -> Callable[[], tuple[bool, int]]:
-    state = {"running": False, "done": 0}
+def _connect_counter(spark: Any) -> Callable[[], tuple[bool, Counts]]:
+    running = False
+    counts: Counts = ()
 
     def handler(stages: Any, inflight_tasks: int, operation_id: str | None, done: bool) -> None:
-        state["running"] = inflight_tasks > 0
-        if stages:
-            first = min(stages, key=lambda stage: stage.stage_id)
-            state["done"] = first.num_completed_tasks
+        nonlocal running, counts
+        running = inflight_tasks > 0
+        ordered = sorted(stages or (), key=lambda stage: stage.stage_id)
+        counts = [(stage.num_completed_tasks, stage.num_tasks) for stage in ordered] or counts
 
     spark.registerProgressHandler(handler)
-    return lambda: (bool(state["running"]), int(state["done"]))
+    return lambda: (running, counts)
+
+
+def figures_of(session: Session) -> OfSpark:
+    """What Spark says of the stages of its jobs since it began, of a session of ours."""
+    context = _context(session.spark)
+    if context is None:
+        return OfSpark()
+    gateway = context._gateway
+    none = gateway.new_array(gateway.jvm.double, 0)
+    try:
+        stages = (
+            context._jsc.sc().statusStore().stageList(None, False, False, none, None).iterator()
+        )
+        shuffled = memory = disk = 0
+        while stages.hasNext():
+            stage = stages.next()
+            shuffled += stage.shuffleWriteBytes()
+            memory += stage.memoryBytesSpilled()
+            disk += stage.diskBytesSpilled()
+    except Exception:  # another release of Spark has it otherwise
+        return OfSpark()
+    return OfSpark(shuffled, memory, disk)
 
 
 def _context(spark: Any) -> Any:

@@ -43,7 +43,7 @@ class Watcher:
         if self._begin is not None:
             self._begin(what)
 
-    def done(self, steps: int) -> None:
+    def done(self, steps: int, also: str = "") -> None:
         if self._stop_after and steps >= self._stop_after:
             raise KeyboardInterrupt
 

@@ -149,7 +149,7 @@ def test_what_would_have_to_be_kept_until_all_is_decoded_is_not_cut(
 
 def test_ctrl_c_leaves_the_tasks_up_to_the_first_that_is_not_done() -> None:
     class Interrupts(Silent):
-        def done(self, steps: int) -> None:
+        def done(self, steps: int, also: str = "") -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(direct.DecodeStoppedError) as stopped:

@@ -8,7 +8,7 @@ import pytest
 
 from seqaudit.pipeline.shared.progress import Silent
 from seqaudit.pipeline.spark import progress
-from seqaudit.pipeline.spark.progress import JobError, run_watched
+from seqaudit.pipeline.spark.progress import JobError, Step, run_watched
 from seqaudit.pipeline.spark.session import Session
 
 
@@ -41,7 +41,7 @@ def run(fake: Any, seconds: float = 60.0) -> str:
         raise ValueError("the gateway has gone")
 
     with pytest.raises(JobError) as raised:
-        run_watched(cast(Session, fake), act, 1, Silent())
+        run_watched(cast(Session, fake), act, [Step("decoding")], Silent())
     return str(raised.value)
 
 
@@ -68,3 +68,39 @@ Caused by: org.apache.spark.SparkException: Python worker exited unexpectedly (c
         "a Python worker ended unexpectedly: killed, or out of memory; on a cluster give it more "
         "(--spark-conf spark.executor.memory=4g), or take --engine direct, which needs less"
     )
+
+
+class Heard:
+    """A progress that keeps what it was told."""
+
+    def __init__(self) -> None:
+        self.told: list[str] = []
+
+    def begin(self, what: str, total: int, *, bytes_read: bool = False) -> None:
+        self.told.append(f"{what}: {total}{' bytes' if bytes_read else ''}")
+
+    def done(self, steps: int, also: str = "") -> None:
+        self.told.append(f"{steps} {also}".strip())
+
+    def note(self, text: str) -> None:
+        raise AssertionError(text)
+
+
+def test_a_job_is_told_by_bytes_and_tasks_where_it_reads_and_by_tasks_elsewhere() -> None:
+    heard = Heard()
+    told = progress._Told([Step("decoding", (5, 20, 300)), Step("replaying")], heard)
+    for counts in (
+        [], [(0, 3)], [(2, 3), (0, 4)], [(2, 3), (0, 4)], [(3, 3), (0, 4)], [(3, 3), (1, 4)],
+        [(2, 3), (1, 4)], [(3, 3), (4, 4)],
+    ):  # fmt: skip
+        told.tell(counts)
+    assert heard.told == [
+        "decoding: 325 bytes", "25 2/3 tasks", "replaying: 4", "1", "4",
+    ]  # fmt: skip
+    assert told.decoded == 3
+
+
+def test_a_short_job_that_nobody_saw_is_told_as_done() -> None:
+    heard = Heard()
+    run_watched(cast(Session, without_tasks()), lambda: 1, [Step("decoding", (5, 20))], heard)
+    assert heard.told == ["decoding: 25 bytes", "25 2/2 tasks"]
