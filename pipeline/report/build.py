@@ -233,10 +233,14 @@ class _Sections:
 
     def gaps(self) -> Iterator[Row]:
         """By capture, stream and seqnos, each with its story."""
-        worth, called = self._accounts.worth, self.called.of
+        worth, called, together = self._accounts.worth, self.called.of, self._together
         told = (
             self._frames.resolved(
-                with_story(_place(row) | row["detail"], worth.get(row["capture"]), called),
+                with_story(
+                    together.restated_gap(_place(row) | row["detail"]),
+                    worth.get(row["capture"]),
+                    called,
+                ),
                 row["capture"],
             )
             for row in self._rows.of(rows_of.GAP, "capture", "stream", exact=False)

@@ -218,6 +218,10 @@ class Comparison(Protocol):
         """A finding by what was settled."""
         return finding
 
+    def restated_gap(self, gap: Detail) -> Detail:
+        """A gap by what was settled: the detail of a GAP row with its capture and stream."""
+        return gap
+
     def judge(self, replayed: Replayed) -> Compared:
         """What all that was noted says."""
         return Compared()

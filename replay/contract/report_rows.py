@@ -247,6 +247,7 @@ StepName = Literal[
     "had",
     "handed on",
     "never came",
+    "told",
 ]
 
 
@@ -256,7 +257,8 @@ class StepRow(TypedDict):
     step: Annotated[
         StepName,
         "confirmed: the sender says that it heard the request; refused: an answer without it; "
-        "had: the receiver shows that it has what was not captured",
+        "had: the receiver shows that it has what was not captured; "
+        "told: the receiver tells the sender of the loss",
     ]
     frame: Annotated[int | None, "null: no one frame shows it"]
     at_ns: Annotated[int | None, "null: not known"]
@@ -296,8 +298,10 @@ class GapRow(TypedDict):
     capture: int
     system: str
     stream: str
-    seqnos: Ranges
-    count: int
+    seqnos: Annotated[Ranges, "those that are known to exist"]
+    shown: NotRequired[Annotated[str, "the same in the protocol's own words, where it has some"]]
+    count: Annotated[int, "how many; where more may have been lost, the least"]
+    count_upper: NotRequired[Annotated[int | None, "the most; null: nothing bounds it"]]
     outcome: str
     lost_after_frame: Annotated[int | None, "the last frame before; null if there is none"]
     revealed_frame: Annotated[int | None, "the frame that shows it"]

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty
-from seqaudit.replay.contract.worth import BEGINNING, END, MISSING, Worth
+from seqaudit.replay.contract.worth import BEGINNING, MISSING, Worth
 from seqaudit.replay.sequence.gaps import Outcome
 
 Row = dict[str, Any]
@@ -20,7 +20,10 @@ Row = dict[str, Any]
 SENDER, RECEIVER, BETWEEN = "sender", "receiver", "between"
 
 #: What an engine hands on for the story, and is no part of the report's row.
-_HANDED_ON: Final = ("heard", "heard_more", "placed", "doubts", "receiver", "never_asked")
+_HANDED_ON: Final = (
+    "heard", "heard_more", "placed", "doubts", "receiver", "never_asked", "loss", "waited_ns",
+    "handed_on",
+)  # fmt: skip
 
 
 class Where(StrEnum):
@@ -122,12 +125,15 @@ def with_story(row: Row, worth: Worth | None, called: Callable[[str | None], str
     handed = {key: row.pop(key, None) for key in _HANDED_ON}
     receiver = handed["receiver"]
     thrown_away = (handed["placed"] or {}).get("where") == Where.AFTER
-    steps = _steps(row, handed["heard"] or [], receiver, thrown_away=thrown_away)
+    steps = _steps(
+        row, handed["heard"] or [], receiver, handed["handed_on"] or "handed on in order",
+        thrown_away=thrown_away,
+    )  # fmt: skip
     if handed["heard"]:
-        steps.sort(key=_by_frame)  # stable
+        steps = _in_order(steps)
     for step in steps:
         step["by_name"] = None if step["by"] is None else called(step["by"])
-    waited = row["delivered_after_ns"]
+    waited = row["delivered_after_ns"] if handed["waited_ns"] is None else handed["waited_ns"]
     unknown: dict[str, str] = {}
     if row["requests"] == 0:
         unknown["asked"] = handed["never_asked"] or "no request for it is in this capture"
@@ -178,7 +184,9 @@ def _verdict(row: Row, handed: Row, worth: Worth | None) -> Row:
     }
 
 
-def _steps(row: Row, heard: Iterable[Row], receiver: str | None, *, thrown_away: bool) -> list[Row]:
+def _steps(
+    row: Row, heard: Iterable[Row], receiver: str | None, handed_on: str, *, thrown_away: bool
+) -> list[Row]:
     revealed_ns = row["revealed_at_ns"]
     asked_ns = _later(revealed_ns, row["requested_after_ns"])
     steps: list[Row] = []
@@ -224,7 +232,7 @@ def _steps(row: Row, heard: Iterable[Row], receiver: str | None, *, thrown_away:
         add("came", row["repaired_frame"], came_ns, None, "all of it had come")
     if row["delivered_frame"] is not None:
         at_ns = _later(revealed_ns, row["delivered_after_ns"])
-        add("handed on", row["delivered_frame"], at_ns, receiver, "handed on in order")
+        add("handed on", row["delivered_frame"], at_ns, receiver, handed_on)
     return steps
 
 
@@ -232,9 +240,24 @@ def _steps(row: Row, heard: Iterable[Row], receiver: str | None, *, thrown_away:
 _SAYS: Final = {"first came": "the first of it came"}
 
 
-def _by_frame(step: Row) -> int:
-    frame: int | None = step["frame"]
-    return END if frame is None else frame
+def _in_order(steps: list[Row]) -> list[Row]:
+    """Steps by their frames; what no frame shows stands behind what had happened by then."""
+    ordered = sorted((step for step in steps if step["frame"] is not None), key=_frame_of)
+    for step in steps:
+        if step["frame"] is None:
+            at_ns = step["at_ns"]
+            later = (
+                place
+                for place, other in enumerate(ordered)
+                if at_ns is not None and other["at_ns"] is not None and other["at_ns"] > at_ns
+            )
+            ordered.insert(next(later, len(ordered)), step)
+    return ordered
+
+
+def _frame_of(step: Row) -> int:
+    frame: int = step["frame"]
+    return frame
 
 
 def _later(start_ns: int | None, after_ns: int | None) -> int | None:

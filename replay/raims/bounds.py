@@ -54,6 +54,21 @@ def restated(detail: Row, streams: Mapping[tuple[int, str], Row]) -> Row:
     return detail | {"facts": facts | bounds}
 
 
+def restated_gap(gap: Row, streams: Mapping[tuple[int, str], Row]) -> Row:
+    """A gap with the bounds that its loss has now.
+
+    Args:
+        streams: by capture and id, tightened; of a daemon that started again the last start's.
+    """
+    stream = streams.get((gap["capture"], gap["stream"]))
+    losses = [] if stream is None else stream["losses"][gap["loss"] : gap["loss"] + 1]
+    handed_on_ns = gap["revealed_at_ns"] + (gap["delivered_after_ns"] or 0)
+    for loss in losses:
+        if loss["at_ns"] == handed_on_ns:
+            return gap | {"count": loss["lower"], "count_upper": loss["upper"]}
+    return gap
+
+
 def _tighten(stream: Row, others: list[Row]) -> None:
     own = _seen(stream)
     for loss in stream["losses"]:

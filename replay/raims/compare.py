@@ -29,6 +29,9 @@ class RaimsComparison(Comparison):
     def restated(self, finding: Detail) -> Detail:
         return bounds.restated(finding, self._settled) if self._settled else finding
 
+    def restated_gap(self, gap: Detail) -> Detail:
+        return bounds.restated_gap(gap, self._settled) if "loss" in gap else gap
+
     def judge(self, replayed: Replayed) -> Compared:
         tables = ((row["capture"], row["detail"]) for row in replayed.rows(TABLE))
         first = next(tables, None)

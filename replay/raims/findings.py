@@ -4,8 +4,8 @@
 from collections.abc import Iterator
 from typing import Final
 
-from seqaudit.replay.contract.results import STREAM, Result
-from seqaudit.replay.raims import stream_rows, table_rows
+from seqaudit.replay.contract.results import GAP, STREAM, Result
+from seqaudit.replay.raims import gaps, stream_rows, table_rows
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.reporting import NO_OBSERVER, About, RaimsReporter
 from seqaudit.replay.raims.rules import RAIMS, clients, daemons, frames, joins, losses, notices
@@ -61,6 +61,8 @@ def _streams(report: RaimsReporter) -> Iterator[Result]:
         for (publisher, subject), stream in sorted(observer.streams.items()):
             about = About(f"{publisher}|{subject}", publisher)
             yield report.row(STREAM, stream_rows.summary(report, stream, observer), about)
+            for gap in gaps.rows(report, stream):
+                yield report.row(GAP, gap, about)
             for theme in (frames, losses):
                 for finding in theme.findings(report, stream, about):
                     yield report.finding(finding, about)

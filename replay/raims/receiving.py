@@ -90,6 +90,7 @@ class Receiving:
         missing = self._state.links.before(event, stream)
         if missing is not None and stream.glsno:
             stream.skipped(message, missing, mark)
+        before = stream.last
         fresh = stream.sees(message, mark, last)
         if fresh:
             self._state.published(message, stream)
@@ -104,7 +105,7 @@ class Receiving:
         else:
             verdicts = self._decide(message, peer, mark, last, stream, known=not fresh)
             if verdicts and verdicts[0].status is not Status.NOT_SUBSCRIBED:
-                self._judge(message, stream, verdicts, missing, mark, known=not fresh)
+                self._judge(message, stream, verdicts, missing, mark, before, known=not fresh)
                 if self._joins(observer, message.subject):
                     self._state.convergence.delivered(observer.bridge, stream, event, verdicts[0])
         self._state.links.remember(event, stream, sqn)
@@ -180,7 +181,7 @@ class Receiving:
 
     def _judge(
         self, message: Message, stream: Stream, verdicts: list[Verdict], missing: Missing | None,
-        mark: Mark, *, known: bool,
+        mark: Mark, before: Mark | None, *, known: bool,
     ) -> None:  # fmt: skip
         """Beside the daemon's verdict, the truth."""
         state, verdict = self._state, verdicts[0]
@@ -189,7 +190,7 @@ class Receiving:
         copies = stream.truth.copies
         loss = stream.truth.step(
             message.seqno, message.stop, message.event.conn_id, missing,
-            state.settings.room(stream), mark,
+            state.settings.room(stream), mark, before,
         )  # fmt: skip
         for part in verdicts:  # messages are counted: where a run was cut does not matter
             stream.rows[part.row] += max(part.stop - part.seqno, 1)

@@ -4,6 +4,7 @@ from itertools import pairwise
 from typing import Any
 
 from seqaudit.replay.contract.reporter import MAX_RANGES
+from seqaudit.replay.raims import gaps
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.reporting import NO_OBSERVER, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
@@ -66,7 +67,7 @@ def summary(report: RaimsReporter, stream: Stream, observer: Observer | None) ->
             s: inclusive(list(r)[:MAX_RANGES]) for s, r in sorted(stream.came.items())
         },
         "lost_by_subject": _lost_by_subject(stream),
-        "gaps": len(truth.losses) + len(stream.gaps),
+        "gaps": gaps.count(stream),
         "reordered": 0,
         "recovered": 0 if counted else None,
         "unrecovered": lower if counted else None,

@@ -56,6 +56,7 @@ class NumberGap:
     stop: int
     missing: Missing
     mark: Mark
+    last: Mark | None  # where the message before came
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,8 @@ class Stream:
         """Numbers of a GLSNO stream are missing before a message."""
         last = self.seen.stop() - 1
         if key(message.seqno) > last and len(self.gaps) < MAX_NOTES:
-            self.gaps.append(NumberGap(last + 1, key(message.seqno), missing, mark))
+            gap = NumberGap(last + 1, key(message.seqno), missing, mark, self.last)
+            self.gaps.append(gap)
 
     def sees(self, message: Message, mark: Mark, last: Mark) -> bool:
         """Messages that came once on their link; were any of them new?"""

@@ -36,6 +36,8 @@ class Loss:
         missing_sqns: PGM sqns of the link that did not come in between; null: no PGM, not known.
         missing: what of the link did not come in between, and how sure it is that it was lost.
         told: where the daemon itself tells their publisher of them; null: no such notice.
+        last: where the stream's last message before came; null: not known.
+        chain: ``chain_seqno`` of the message behind it; null: it has none.
     """
 
     after: int | None
@@ -48,6 +50,8 @@ class Loss:
     chained: bool = False
     missing: Missing | None = None
     told: Mark | None = None
+    last: Mark | None = None
+    chain: int | None = None
 
     def row(self) -> dict[str, Any]:
         """For the report."""
@@ -76,7 +80,7 @@ class Truth:
 
     def step(
         self, seqno: int, stop: int, chain: int | None, missing: Missing | None, room: int,
-        mark: Mark,
+        mark: Mark, last: Mark | None = None,
     ) -> Loss | None:  # fmt: skip
         """Messages [seqno, stop) came; the loss before them, if there may be one.
 
@@ -84,6 +88,7 @@ class Truth:
             missing: what did not come on the link since the last message of this stream; null:
                 nobody knows.
             room: messages of this stream that one PGM packet can hold at most.
+            last: where the stream's message before came.
         """
         if base_of(seqno) == 0:
             return None  # a console publish has no number
@@ -118,7 +123,7 @@ class Truth:
             loss = Loss(high, seqno, base_of(seqno) - 1, None, BY_BASE, mark, missing_sqns)
         if loss is None or verdict.status is Status.NEXT:
             return None
-        loss.missing = missing
+        loss.missing, loss.last, loss.chain = missing, last, chain or None
         if loss.upper is None and missing_sqns is not None:
             loss.upper = max(loss.lower, missing_sqns * room)
             if not missing_sqns and not loss.lower:

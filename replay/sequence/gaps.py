@@ -81,6 +81,7 @@ class Outcome(StrEnum):
     UNASKED = "not asked for"  # never came, and the receiver asked for others only, or for nothing
     REPAIRED = "repaired, not captured"  # asked for, and had later: the capture missed the repair
     STOPPED = "no longer asked for"  # asked for, but not to the end: it came, or was given up
+    UNTOLD = "lost, or not captured"  # it never came, and nothing asks or acknowledges
     BEFORE = "sent before the capture"  # an earlier window may have had it: was it lost?
 
 

@@ -65,6 +65,12 @@ class Comparisons:
             finding = self._all[name].restated(finding)
         return finding
 
+    def restated_gap(self, gap: Detail) -> Detail:
+        """A gap by what was settled."""
+        for name in self.changed:
+            gap = self._all[name].restated_gap(gap)
+        return gap
+
     def judge(self, extents: Sequence[Extent], holes: dict[int, str], rows: Rows) -> list[Compared]:
         """What each says.
 

@@ -9,6 +9,7 @@ from seqaudit.replay.contract.rule import Rule, error, info, warning
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.bounds import UNBOUNDED
+from seqaudit.replay.raims.gaps import known_seqnos
 from seqaudit.replay.raims.reporting import SEEMED_SILENT, About, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
 from seqaudit.replay.raims.streams import Step, Stream
@@ -181,8 +182,11 @@ def _step(
         evidence.append((step.mark, _step_text(step)))
         if step.loss is not None and step.loss.told is not None:
             evidence.append((step.loss.told, "the daemon tells the publisher of it"))
+    losses = [s.loss for s in steps if s.loss is not None and s.loss.lower]
+    ranges = [(a, b + 1) for loss in losses for a, b in known_seqnos(loss)]
     yield report.make(
         about, rule, claim, text, severity=severity, mark=steps[0].mark,
+        seqnos=ranges[:MAX_RANGES],
         evidence=evidence[: 2 * MAX_EVIDENCE],
         facts={
             "lower": sum(s.loss.lower for s in steps if s.loss is not None),

@@ -1,0 +1,202 @@
+"""Losses of raims' own numbers as gaps of the report, with what their stories need
+(replay/README.md 5; raims.md 9).
+
+raims asks for nothing itself: what its link asks for and does not get (PGM), or what its link never
+carried (TCP), shows as a step in a publisher's numbers, which the daemon hands on at once. So a gap
+is told by both: the packets of the link that did not come, who asked for them and when they were
+given up, and the message whose number stepped. Numbers below which nobody can say how many there
+were have a lower bound alone, and a row counts that.
+"""
+
+from collections.abc import Iterator
+from operator import attrgetter
+from typing import Any, Final
+
+from seqaudit.replay.contract.finding import Certainty
+from seqaudit.replay.contract.story import Where, placed
+from seqaudit.replay.pgm.window import Hole
+from seqaudit.replay.raims.links import Missing
+from seqaudit.replay.raims.reporting import SEEMED_SILENT, RaimsReporter
+from seqaudit.replay.raims.seqno import base_of, frame_of, seqno, shown
+from seqaudit.replay.raims.streams import NumberGap, Stream
+from seqaudit.replay.raims.truth import BY_CHAIN, BY_CHAIN_FRAME, BY_NUMBERS, Loss
+from seqaudit.replay.sequence.gaps import MAX_ASKS, Mark, Outcome, between
+
+Row = dict[str, Any]
+
+#: Inclusive ranges of seqnos.
+Ranges = list[list[int]]
+
+#: Nothing is asked for where a link has no numbers of its own.
+_NO_NAKS: Final = "raims itself asks for nothing again, and TCP has nothing to ask for"
+_NOT_ASKED: Final = "no NAK for the packets in between is in this capture"
+
+
+def rows(report: RaimsReporter, stream: Stream) -> Iterator[Row]:
+    """Gap rows of one stream at its observer, in the order in which they showed."""
+    if stream.glsno:
+        for gap in stream.gaps:
+            if gap.missing.count:  # else none was sent here
+                yield _of_numbers(gap)
+        return
+    if not report.known:
+        return
+    for place, loss in enumerate(stream.truth.losses):
+        if loss.lower:
+            yield _of_loss(report, stream, loss) | {"loss": place}
+
+
+def count(stream: Stream) -> int:
+    """How many rows there are."""
+    if stream.glsno:
+        return sum(bool(gap.missing.count) for gap in stream.gaps)
+    return sum(bool(loss.lower) for loss in stream.truth.losses)
+
+
+def known_seqnos(loss: Loss) -> Ranges:
+    """The numbers of a loss that are known to have been used, as inclusive ranges.
+
+    ``after`` and ``before`` are the numbers on both sides. What lay in time frames of which nothing
+    is known is not among them.
+    """
+    after, before, chain = loss.after, loss.before, loss.chain
+    assert after is not None and before is not None, "a loss with a lower bound has two sides"
+    frame = frame_of(before)
+    if loss.known_by == BY_NUMBERS or frame_of(after) == frame:
+        return [[after + 1, before - 1]]
+    own = [[seqno(frame, 1), before - 1]] if base_of(before) > 1 else []
+    if chain is None:
+        return own
+    if frame_of(chain) == frame_of(after):
+        return ([[after + 1, chain]] if chain > after else []) + own
+    return [[seqno(frame_of(chain), 1), chain], *own] if base_of(chain) else own
+
+
+def told(ranges: Ranges) -> str:
+    """``2022-07-29T21:54:01.513Z #5-7``, a part a time frame."""
+    parts = []
+    for first, last in ranges:
+        text = shown(first)
+        parts.append(text if first == last else f"{text}-{base_of(last)}")
+    return ", ".join(parts)
+
+
+def _of_loss(report: RaimsReporter, stream: Stream, loss: Loss) -> Row:
+    sure, why = report.sure(loss)
+    if stream.ignored and report.seemed_dropped(stream):
+        sure, why = Certainty.UNDECIDABLE, SEEMED_SILENT
+    ranges = known_seqnos(loss)
+    row = _row(loss.missing, loss.last, loss.mark, _REVEALS.get(loss.known_by, "its number"))
+    heard = row["heard"]
+    if loss.told is not None:
+        heard.append({
+            "step": "told", "frame": loss.told.frame, "at_ns": loss.told.at_ns,
+            "by": report.observer.bridge, "says": "it tells the publisher of the loss",
+        })  # fmt: skip
+    return (
+        row
+        | {
+            "seqnos": ranges,
+            "shown": told(ranges),
+            "count": loss.lower,
+            "count_upper": loss.upper,
+            "outcome": _outcome(sure),
+            "why": None if sure is Certainty.UNDECIDABLE else _why(loss.missing),
+        }
+        | _where(loss.missing, sure, why, is_told=loss.told is not None)
+    )
+
+
+def _of_numbers(gap: NumberGap) -> Row:
+    sure = gap.missing.certainty
+    row = _row(gap.missing, gap.last, gap.mark, "a higher number of the publisher and path")
+    return (
+        row
+        | {
+            "seqnos": [[gap.first, gap.stop - 1]],
+            "count": gap.stop - gap.first,
+            "outcome": _outcome(sure),
+            "why": None if sure is Certainty.UNDECIDABLE else _why(gap.missing),
+        }
+        | _where(gap.missing, sure, gap.missing.reason, is_told=False)
+    )
+
+
+_REVEALS: Final = {
+    BY_NUMBERS: "a higher seqno",
+    BY_CHAIN: "a later time frame's chain_seqno",
+    BY_CHAIN_FRAME: "a later time frame's chain_seqno",
+}
+
+
+def _row(missing: Missing | None, last: Mark | None, mark: Mark, reveals: str) -> Row:
+    """What the link shows of a loss: its first packet that is missing, NAKs, when it gave up."""
+    holes = sorted(() if missing is None else missing.holes, key=attrgetter("revealed"))
+    revealed, by = mark, reveals
+    if holes and holes[0].revealed < mark:
+        revealed, by = holes[0].revealed, f"{holes[0].revealed_by} of its link"
+    heard, more = _naks(holes)
+    asked = min((hole.asked for hole in holes if hole.asked is not None), default=None)
+    ended = max((hole.ended for hole in holes if hole.ended is not None), default=None)
+    return {
+        "lost_after_frame": None if last is None else last.frame,
+        "revealed_frame": revealed.frame,
+        "revealed_at_ns": revealed.at_ns,
+        "revealed_by": by,
+        "revealed_after_ns": between(last, revealed),
+        "requests": sum(hole.naks for hole in holes),
+        "requested_frame": None if asked is None else asked.frame,
+        "requested_after_ns": between(revealed, asked),
+        "repaired_frame": None,
+        "repaired_after_ns": None,
+        "ended_at_ns": None if ended is None else ended.at_ns,
+        "delivered_frame": mark.frame,
+        "delivered_after_ns": between(revealed, mark),
+        # what comes behind a hole waits in its link; behind a step of numbers nothing waits
+        "waited_ns": between(revealed, ended) if revealed != mark else 0,
+        "handed_on": "the next message, whose number shows what is missing",
+        "heard": heard,
+        "heard_more": more,
+        "never_asked": _NOT_ASKED if holes else _NO_NAKS,
+    }
+
+
+def _naks(holes: list[Hole]) -> tuple[list[Row], int]:
+    """NAKs of the observer's own link for packets of a loss, as steps; and how many more."""
+    asks = sorted((ask.mark, hole.sqn, ask) for hole in holes for ask in hole.asks)
+    steps = [
+        ask.step() | {"says": f"NAK for packet {sqn} of the link"}
+        for _, sqn, ask in asks[:MAX_ASKS]
+    ]
+    return steps, sum(hole.naks for hole in holes) - len(steps)
+
+
+def _outcome(sure: Certainty) -> str:
+    told = Outcome.UNTOLD if sure is Certainty.UNDECIDABLE else Outcome.UNRECOVERED
+    return str(told)
+
+
+def _why(missing: Missing | None) -> str | None:
+    """How the link ended what was missing on it."""
+    fates = {str(hole.fate) for hole in (() if missing is None else missing.holes) if hole.fate}
+    return f"the link {' and '.join(sorted(fates))}" if fates else None
+
+
+def _where(missing: Missing | None, sure: Certainty, why: str, *, is_told: bool) -> Row:
+    """Where messages were lost, and what says so."""
+    holes = () if missing is None else missing.holes
+    if is_told:
+        return placed(Where.BEFORE, "the daemon itself tells the publisher that it lost them")
+    if sure is Certainty.UNDECIDABLE:
+        return placed(Where.UNTOLD, f"lost, or not captured: {why}")
+    if any(hole.naks for hole in holes):
+        return placed(
+            Where.BEFORE, "the daemon asked for packets that lie in between, and they never came"
+        )
+    if holes:
+        return placed(Where.BEFORE, "packets that lie in between never came here")
+    if why:
+        return placed(Where.BEFORE, why)
+    return placed(
+        Where.BEFORE, "no byte of the connection is missing in between: they were not sent on it"
+    )
