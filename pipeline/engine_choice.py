@@ -39,7 +39,7 @@ class Choice:
     def line(self) -> str:
         """What a reader is told."""
         if self.engine == "direct":
-            return f"engine: direct, in this process; {self.why}"
+            return f"engine: direct; {self.why}"
         where = self.place.remote or self.place.master or "this machine"
         return f"engine: Spark on {where}; {self.why}"
 
@@ -82,7 +82,7 @@ def chosen(
         return Choice("spark", place, f"{len(files):,} files are more than {limits.files:,}")
     number = f"{len(files):,} file{'s' if len(files) > 1 else ''}"
     most = f"{_size(limits.total_bytes)} or {limits.files:,} files"
-    return Choice("direct", place, f"{number} of {_size(size)}, Spark from more than {most} on")
+    return Choice("direct", place, f"{number} of {_size(size)}, Spark is for more than {most}")
 
 
 def _place(

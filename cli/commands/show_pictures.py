@@ -83,10 +83,10 @@ def sequence(
     """  # fmt: skip
     from rich.text import Text
 
+    from seqaudit.cli.output.cells import gap_seqnos
     from seqaudit.cli.output.plot import SequencePlot
     from seqaudit.cli.output.points import MOST, EventsOfStreams, of_story
     from seqaudit.cli.output.story import gap_named
-    from seqaudit.cli.output.table import seqno_ranges
 
     events = EventsOfStreams()
     report = audited_whole(captures, at, one_capture, given, events)
@@ -96,7 +96,7 @@ def sequence(
     gap = gap_named(report, number)
     ((_, seen),) = events.points([gap])
     points = [*seen, *of_story(gap, seen)]
-    title = f"Gap {number}: {gap['system']} {seqno_ranges(gap['seqnos'])}, {gap['outcome']}"
+    title = f"Gap {number}: {gap['system']} {gap_seqnos(gap)}, {gap['outcome']}"
     left_out = max(gap["count"] - MOST, 0)
     plot = SequencePlot(points, gap["revealed_at_ns"] or 0, left_out)
     render([Text(safe(title), style="bold"), plot])

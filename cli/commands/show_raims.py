@@ -195,10 +195,10 @@ def _show(
 
 def _loss(path: str, rows: Sequence[Row]) -> Listing:
     starts = {row["start"] for row in rows}
-    columns = [Column("observer"), Column("user")]
+    columns = [Column("observer", worth=8), Column("user", worth=9)]
     for counter, clock, _ in _COUNTERS:
-        columns += [Column(counter, "right"), Column(clock)]
-    columns += [Column("lost", "right"), Column("false", "right")]
+        columns += [Column(counter, "right", 7), Column(clock, worth=2, whole=True)]
+    columns += [Column("lost", "right", 9), Column("false", "right", 6)]
     cells = []
     for row in rows:
         name = row.get("observer_name") or row["observer"][:8]
@@ -216,8 +216,9 @@ def _loss(path: str, rows: Sequence[Row]) -> Listing:
 def _losses(report: Row, number: int, path: str) -> Listing:
     """Each loss of the streams of a capture, and how its bounds are known."""
     columns = [
-        Column("publisher"), Column("subject"), Column("after"), Column("before"),
-        Column("lost", "right"), Column("known by"), Column("frame", "right"),
+        Column("publisher", worth=9), Column("subject", worth=8, keeps_end=True),
+        Column("after", worth=3, whole=True), Column("before", worth=4, whole=True),
+        Column("lost", "right", 9), Column("known by", worth=5), Column("frame", "right", 7),
     ]  # fmt: skip
     cells = [
         [
@@ -240,8 +241,9 @@ def _losses(report: Row, number: int, path: str) -> Listing:
 def _others(report: Row, number: int, path: str) -> Listing:
     """What other daemons lack, by what they themselves say."""
     columns = [
-        Column("daemon"), Column("says by"), Column("of"), Column("lost", "right"), Column("at"),
-        Column("frame", "right"),
+        Column("daemon", worth=9), Column("says by", worth=4), Column("of", worth=7),
+        Column("lost", "right", 9), Column("at", worth=5, whole=True),
+        Column("frame", "right", 6),
     ]  # fmt: skip
     tables = report.get("tables", {}).get("raims", {})
     own = {row["observer"] for row in tables.get("loss", []) if row["capture"] == number}
@@ -287,9 +289,10 @@ def _seqno(text: str | None) -> str:
 def _windows(path: str, rows: Sequence[Row]) -> Listing:
     """A row for each table now, and one for each rotation."""
     columns = [
-        Column("observer"), Column("window"), Column("rotated"), Column("subjects", "right"),
-        Column("bytes by the code", "right"), Column("bytes by the document", "right"),
-        Column("limit", "right"),
+        Column("observer", worth=8), Column("window", worth=9),
+        Column("rotated", worth=8, whole=True), Column("subjects", "right", 7),
+        Column("bytes by the code", "right", 7), Column("bytes by the document", "right", 4),
+        Column("limit", "right", 6),
     ]  # fmt: skip
     cells = []
     for row in rows:
@@ -308,8 +311,10 @@ def _windows(path: str, rows: Sequence[Row]) -> Listing:
 
 def _convergence(path: str, rows: Sequence[Row]) -> Listing:
     columns = [
-        Column("subscriber"), Column("publisher"), Column("subject"), Column("first seen"),
-        Column("frame began"), Column("converged"), Column("verdict"), Column("frame", "right"),
+        Column("subscriber", worth=9), Column("publisher", worth=9),
+        Column("subject", worth=8, keeps_end=True), Column("first seen", worth=4, whole=True),
+        Column("frame began", worth=3, whole=True), Column("converged", worth=5, whole=True),
+        Column("verdict", worth=9), Column("frame", "right", 6),
     ]  # fmt: skip
     cells = [
         [

@@ -108,9 +108,10 @@ def command(
 
 def _of_gap(report: Row, number: int, comments: Comments) -> None:
     gap = gap_named(report, number)
-    seqnos = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in gap["seqnos"][:4])
+    from seqaudit.cli.output.cells import gap_seqnos
+
     for step in gap["story"]["steps"]:
-        told = f"gap {number} ({gap['system']} {seqnos}): {step_text(step)}"
+        told = f"gap {number} ({gap['system']} {gap_seqnos(gap)}): {step_text(step)}"
         _add(comments, gap["capture"], step, told)
 
 

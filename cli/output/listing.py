@@ -1,19 +1,22 @@
 """A titled table as rich renderable: cells in, nothing is printed here.
 
 A table that does not fit a terminal leaves out columns, those of least worth first, and says which;
-what then is still too wide is cut at the end of its longest texts. A row is always one line.
+what then is still too wide is cut at the end of its longest texts, never in a number or a time. A
+row is one line, but where a column's texts are to be read whole. Long identities are short, and
+explained below the first table that has them.
 """
 
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from rich.cells import cell_len
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table
 from rich.text import Text
 
+from seqaudit.cli.output.short_names import explained, short_names
 from seqaudit.cli.output.text import safe
 
 Cells = Sequence[str]
@@ -22,7 +25,7 @@ Cells = Sequence[str]
 GAP: Final = 2
 #: A text is cut to no fewer characters, and before columns are left out to so many.
 LEAST_TEXT: Final = 8
-LONG_TEXT: Final = 18
+LONG_TEXT: Final = 22
 #: A column of this worth is never left out.
 ALWAYS: Final = 9
 
@@ -34,12 +37,20 @@ class Column:
     Attributes:
         worth: how long a narrow table keeps it, 0 to 9.
         keeps_end: of a text that is too long the end is shown, as of a path.
+        whole: is never cut, as it has times or numbers.
+        folds: a text that is too long goes on in the next line.
     """
 
     header: str
     align: Any = "left"
     worth: int = 5
     keeps_end: bool = False
+    whole: bool = False
+    folds: bool = False
+
+    @property
+    def may_be_cut(self) -> bool:
+        return self.align == "left" and not self.whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +61,11 @@ class Listing:
     columns: Sequence[Column]
     rows: Sequence[Cells]
     more: int = 0  # rows left out by --limit
+    names: dict[str, str] = field(default_factory=dict, compare=False)  # short to whole identity
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        rows = [[safe(cell) for cell in row] for row in self.rows]
+        known = frozenset(self.names)
+        rows = [[short_names(safe(cell), self.names) for cell in row] for row in self.rows]
         headers = [
             _folded(column.header, max((cell_len(row[place]) for row in rows), default=0))
             for place, column in enumerate(self.columns)
@@ -73,21 +86,23 @@ class Listing:
                 width=widths[place],
             )
         for row in rows:
-            table.add_row(*(Text(self._cut(row[p], p, widths[p])) for p in places))
+            table.add_row(*map(Text, _as_high([self._cut(row[p], p, widths[p]) for p in places])))
         yield Text(self.title, style="bold")
         yield table
         if left_out:
             names = ", ".join(self.columns[place].header for place in left_out)
             yield Text(f"(not in this width: {names})", style="dim")
         if self.more:
-            yield Text(f"... and {self.more} more; --limit 0 shows all", style="dim")
+            yield Text(f"... and {self.more:,} more; --limit 0 shows all", style="dim")
+        for line in explained(self.names, known):
+            yield Text(line, style="dim")
         yield Text("")
 
     def _kept(self, widths: Sequence[int], width: int) -> tuple[list[int], list[int]]:
         """Columns that are shown, and those left out, both in their order; a long text counts as
         far as it will not be cut."""
         needed = [
-            min(wide, LONG_TEXT) if self.columns[place].align == "left" else wide
+            min(wide, LONG_TEXT) if self.columns[place].may_be_cut else wide
             for place, wide in enumerate(widths)
         ]
         kept = list(range(len(self.columns)))
@@ -101,7 +116,7 @@ class Listing:
 
     def _shrink(self, widths: list[int], places: Sequence[int], width: int) -> None:
         """Cut the widest texts until the table fits, as far as that is possible."""
-        texts = [place for place in places if self.columns[place].align == "left"]
+        texts = [place for place in places if self.columns[place].may_be_cut]
         while texts and (over := _total(widths, places) - width) > 0:
             widest = max(texts, key=lambda place: widths[place])
             if widths[widest] <= LEAST_TEXT:
@@ -113,9 +128,24 @@ class Listing:
     def _cut(self, text: str, place: int, width: int) -> str:
         if cell_len(text) <= width:
             return text
+        if self.columns[place].folds:
+            return "\n".join(textwrap.wrap(text, width))
         if self.columns[place].keeps_end:
             return "…" + text[len(text) - width + 1 :]
         return text[: width - 1] + "…"
+
+
+def _as_high(cells: Sequence[str]) -> list[str]:
+    """Cells of one row, each as high as the highest, its text at the top."""
+    high = max((cell.count("\n") for cell in cells), default=0)
+    return [cell + "\n" * (high - cell.count("\n")) for cell in cells]
+
+
+def sharing(renderable: RenderableType, names: dict[str, str]) -> RenderableType:
+    """The same, whose tables explain an identity once, by what ``names`` has and gets."""
+    if isinstance(renderable, Group):
+        return Group(*(sharing(part, names) for part in renderable.renderables))
+    return replace(renderable, names=names) if isinstance(renderable, Listing) else renderable
 
 
 def _total(widths: Sequence[int], places: Sequence[int]) -> int:

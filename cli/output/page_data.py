@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from seqaudit.cli.output.budget import named
 from seqaudit.cli.output.listing import Listing
-from seqaudit.cli.output.plot import came_at, short_names
+from seqaudit.cli.output.plot import came_at
 from seqaudit.cli.output.points import Point
+from seqaudit.cli.output.short_names import short_names
 from seqaudit.cli.output.story import step_frame, story_lines, who
 from seqaudit.cli.output.table import capture_name
 from seqaudit.cli.output.text import safe

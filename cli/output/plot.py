@@ -1,6 +1,5 @@
 """Pictures of plain characters: when streams lacked something; one gap's seqnos against time."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -9,6 +8,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from seqaudit.cli.output.points import Point
+from seqaudit.cli.output.short_names import explained, short_names
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import duration
 
@@ -20,9 +20,6 @@ PLAIN: Final = 80
 #: Rows of a sequence plot.
 HEIGHT: Final = 16
 _LABEL: Final = 32
-#: A zid, a bridge or a UUID.
-_IDENTITY: Final = re.compile(r"\b[0-9a-f]{16,}\b|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
-
 #: What a column of the timeline shows, the weakest first: a stronger one is drawn over it.
 _TIMELINE: Final = "-=o!x"
 TIMELINE_KEY: Final = (
@@ -64,21 +61,10 @@ class Timeline:
         yield Text(f"{'':{label}}  0{length:>{columns - 1}}", no_wrap=True)
         for part in TIMELINE_KEY.split("  "):
             yield Text(f"{'':{label}}  {part}", style="dim")
-        for short, long in names.items():
-            yield Text(f"{short} is {long}", style="dim")
+        for line in explained(names):
+            yield Text(line, style="dim")
         if self._more:
             yield Text(f"... and {self._more} more streams; --limit 0 shows all", style="dim")
-
-
-def short_names(text: str, names: dict[str, str]) -> str:
-    """A text with long identities made short; ``names`` gets what each stands for."""
-
-    def shortened(found: re.Match[str]) -> str:
-        short = f"{found[0][:8]}..."
-        names.setdefault(short, found[0])
-        return short if names[short] == found[0] else found[0]
-
-    return _IDENTITY.sub(shortened, text)
 
 
 def _span(streams: Iterable[Row]) -> tuple[int, int]:

@@ -82,10 +82,16 @@ class EventsOfStreams:
         names = [
             name
             for name in pc.unique(streams).to_pylist()
-            if name is not None and (stream == name or stream.startswith(f"{name}|"))
+            if name is not None and _carries(name, stream)
         ]
         chosen = here.filter(pc.is_in(streams, pa.array(names, pa.string())))
         return _joined(chosen)
+
+
+def _carries(events: str, stream: str) -> bool:
+    """Whether events of this name are of a stream of the report: of all of a sender's streams, or
+    of one link that it comes by (raims)."""
+    return stream == events or stream.startswith(f"{events}|") or events.endswith(f"|{stream}")
 
 
 def _joined(events: "pa.Table") -> "pa.Table":

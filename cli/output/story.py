@@ -8,15 +8,13 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from seqaudit.cli.output.cells import count_of, gap_seqnos
 from seqaudit.cli.output.listing import Column, Listing
-from seqaudit.cli.output.table import seqno_ranges
+from seqaudit.cli.output.short_names import short_names
 from seqaudit.cli.output.text import frame_at, safe
 from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
 
 Row = Mapping[str, Any]
-
-#: Characters of an identity that stand for it in a table.
-SHORT = 8
 
 
 def gap_named(report: Row, number: int) -> Row:
@@ -40,8 +38,7 @@ def who(step: Row) -> str:
     name = step["by_name"] or step["by"]
     if name is None:
         return ""
-    long = len(name) > 2 * SHORT and all(c in "0123456789abcdef-/" for c in name)
-    return f"{name[:SHORT]}..." if long else str(name)
+    return short_names(str(name), {})
 
 
 def step_text(step: Row) -> str:
@@ -56,7 +53,7 @@ def render_story(report: Row, number: int, style: TimeStyle) -> list[RenderableT
     story = gap["story"]
     capture = report["captures"][gap["capture"]]
     show_time = time_formatter(style, capture["first_ns"])
-    title = f"Gap {number}: {gap['system']} {seqno_ranges(gap['seqnos'])}, {gap['outcome']}"
+    title = f"Gap {number}: {gap['system']} {gap_seqnos(gap)}, {gap['outcome']}"
     rows = [
         [
             _after(step["after_ns"]),
@@ -73,8 +70,8 @@ def render_story(report: Row, number: int, style: TimeStyle) -> list[RenderableT
         Column("step", worth=9),
         Column("frame", "right", 9),
         Column("by", worth=7),
-        Column("what", worth=8),
-        Column("time", worth=3),
+        Column("what", worth=8, folds=True),
+        Column("time", worth=3, whole=True),
     ]
     lines = story_lines(gap, capture["path"])
     parts: list[RenderableType] = [Listing(title, columns, rows)]
@@ -86,10 +83,14 @@ def story_lines(gap: Row, path: str) -> list[str]:
     """What is said of a gap beside its steps: who waited, where it was lost, what is not known."""
     story = gap["story"]
     lines = [f"stream {gap['stream']} in {path}"]
+    if gap["count"] != gap.get("count_upper", gap["count"]):
+        lines.append(f"How many were lost is not known: {count_of(gap)}.")
     if story["steps_more"]:
         more = story["steps_more"]
         lines.append(f"{more} more {'request is' if more == 1 else 'requests are'} not listed.")
-    if story["waited_ns"] is not None:
+    if story["waited_ns"] == 0:
+        lines.append("What came behind it was handed on at once.")
+    elif story["waited_ns"] is not None:
         waiter = story["waited_by_name"] or story["waited_by"] or "The receiver"
         lines.append(
             f"{waiter} could hand on nothing behind it for {duration(story['waited_ns'])}."

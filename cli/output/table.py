@@ -8,6 +8,15 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
+from seqaudit.cli.output.cells import (
+    count,
+    feed_stream,
+    frame,
+    frames_of,
+    limited,
+    sentence,
+    seqno_ranges,
+)
 from seqaudit.cli.output.listing import Column, Listing
 from seqaudit.cli.output.several import (
     GRAVITY,
@@ -26,8 +35,6 @@ Report = Mapping[str, Any]
 _SEVERITY_STYLE: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _NUMERIC: Final = "right"
 
-#: Ranges of seqnos shown in one cell; the rest is counted.
-RANGES_SHOWN: Final = 4
 
 #: States of a connection shown in one cell.
 STATES_SHOWN: Final = 5
@@ -65,7 +72,7 @@ def render_tables(
         render_streams(report, limit),
         *_lines(report, limit),
         *([render_both_ends(report, limit)] if report["both_ends"] else []),
-        *([render_gaps(report, limit)] if everything else []),
+        *(_gaps(report, limit) if everything else []),
         *([render_connections(report, limit)] if connections else []),
         render_captures(report, style, limit),
     ]
@@ -91,9 +98,9 @@ def render_part(
     if name == "rules":
         return [render_rules(report)]
     if name == "gaps":
-        return [render_gaps(report, limit)]
+        return _gaps(report, limit)
     if not report["connections"]:
-        return [_sentence("Connections", f"no connections in {_frames(report)}")]
+        return [sentence("Connections", f"no connections in {frames_of(report)}")]
     return [render_connections(report, limit)]
 
 
@@ -140,6 +147,12 @@ def _not_shown(report: Report) -> str:
     return ", ".join(parts) + more
 
 
+def _gaps(report: Report, limit: int) -> list[RenderableType]:
+    from seqaudit.cli.output.tables.gaps import render_gaps
+
+    return [render_gaps(report, limit)]
+
+
 def _lines(report: Report, limit: int) -> list[RenderableType]:
     if not report.get("tables", {}).get("feed", {}).get("lines"):
         return []
@@ -152,38 +165,38 @@ def render_captures(report: Report, style: TimeStyle, limit: int) -> RenderableT
     """What was read: frames by what became of them, times, vantage and why."""
     captures = report["captures"]
     columns = [
-        Column("#", _NUMERIC, 6),
-        Column("capture", worth=9, keeps_end=True),
+        *_of_capture(report),
+        Column("file", worth=9, keeps_end=True),
         Column("format", worth=1),
         Column("frames", _NUMERIC, 8),
         Column("decoded", _NUMERIC, 7),
-        Column("other", _NUMERIC, 4),
+        Column("other", _NUMERIC, 3),
         Column("malformed", _NUMERIC, 2),
         Column("truncated", _NUMERIC, 3),
         Column("undecodable", _NUMERIC, 3),
         Column("drops", _NUMERIC, 2),
-        Column("first frame at", worth=4),
+        Column("first frame at", worth=4, whole=True),
         Column("duration", _NUMERIC, 5),
         Column("taken at", worth=8),
     ]
     rows = [
         [
-            _count(capture["capture"]),
+            *_of_capture(report, capture),
             capture_name(capture),
             capture_format(capture),
-            _count(capture["frames"]),
+            count(capture["frames"]),
             *(
-                _count(capture["frames_by"][outcome])
+                count(capture["frames_by"][outcome])
                 for outcome in ("decoded", "other", "malformed", "truncated", "undecodable")
             ),
-            "-" if capture["drops"] is None else _count(sum(capture["drops"].values())),
+            "-" if capture["drops"] is None else count(sum(capture["drops"].values())),
             time_formatter("utc" if style == "relative" else style, None)(capture["first_ns"]),
             _span(capture),
             vantage_text(capture["vantage"]),
         ]
         for capture in captures
     ]
-    shown, more = _limited(rows, limit)
+    shown, more = limited(rows, limit)
     parts: list[RenderableType] = [Listing("Captures", columns, shown, more)]
     if more:
         parts += [Text(captures_by_worst(report)), Text("")]
@@ -191,9 +204,16 @@ def render_captures(report: Report, style: TimeStyle, limit: int) -> RenderableT
     return Group(*parts)
 
 
+def _of_capture(report: Report, row: Mapping[str, Any] | None = None) -> list[Any]:
+    """The column that says of which capture rows are, or a row's cell; none where there is one."""
+    if len(report["captures"]) == 1:
+        return []
+    return [Column("capture", _NUMERIC, 6)] if row is None else [count(row["capture"])]
+
+
 #: What is counted of a stream, and how long a narrow table keeps it.
 STREAM_COUNTS: Final = {
-    "messages": 7,
+    "messages": 8,
     "copies": 2,
     "duplicates": 1,
     "gaps": 5,
@@ -206,23 +226,18 @@ STREAM_COUNTS: Final = {
 }
 
 
-def _feed_stream(stream: Mapping[str, Any]) -> str:
-    """What tells a stream of a feed from others: its key and its line."""
-    return " ".join(part for part in str(stream["id"]).split("|") if part)
-
-
 def render_streams(report: Report, limit: int) -> RenderableType:
     """Every numbered sequence, what arrived of it, and what was lost and repaired."""
     streams = report["streams"]
     if not streams:
-        return _sentence("Streams", f"no numbered stream in {_frames(report)}")
+        return sentence("Streams", f"no numbered stream in {frames_of(report)}")
     keyed = any("source" in stream for stream in streams)
     subjects = any("subject" in stream for stream in streams)
     feeds = any("feed" in stream for stream in streams)
     jitter = any(stream.get("jitter_ns") for stream in streams)
     columns = [
-        Column("#", _NUMERIC, 6),
-        Column("system", worth=5),
+        *_of_capture(report),
+        Column("system", worth=7),
         Column("sender", worth=9),
         Column("receiver", worth=9),
         *([Column("source", worth=2), Column("key expression", worth=8)] if keyed else []),
@@ -235,16 +250,16 @@ def render_streams(report: Report, limit: int) -> RenderableType:
     ]
     rows = [
         [
-            _count(stream["capture"]),
+            *_of_capture(report, stream),
             stream["system"],
             stream.get("sender_name") or "-",
             stream.get("receiver_name") or _group(stream),
             *([stream.get("source") or "-", stream.get("key") or "-"] if keyed else []),
             *([stream.get("subject") or "-"] if subjects else []),
-            *([_feed_stream(stream) if "feed" in stream else "-"] if feeds else []),
+            *([feed_stream(stream) if "feed" in stream else "-"] if feeds else []),
             _span_of_seqnos(stream),
             *(
-                _count(stream.get(key))
+                count(stream.get(key))
                 for key in (
                     "messages",
                     "copies",
@@ -263,38 +278,38 @@ def render_streams(report: Report, limit: int) -> RenderableType:
         ]
         for stream in streams
     ]
-    shown, more = _limited(rows, limit)
+    shown, more = limited(rows, limit)
     return Listing("Streams", columns, shown, more)
 
 
 def render_connections(report: Report, limit: int) -> RenderableType:
     """Every connection as its end at this capture went through it, and what was left unacked."""
     columns = [
-        Column("#", _NUMERIC, 6),
+        *_of_capture(report),
         Column("sender", worth=9),
         Column("receiver", worth=9),
         Column("conn", _NUMERIC, 5),
         Column("seen at", worth=3),
-        Column("states, from frame", worth=8),
+        Column("states, from frame", worth=8, folds=True),
         Column("highest sent", _NUMERIC, 2),
         Column("highest acked", _NUMERIC, 2),
         Column("unacked", _NUMERIC, 7),
     ]
     rows = [
         [
-            _count(connection["capture"]),
+            *_of_capture(report, connection),
             connection.get("sender_name") or "-",
             connection.get("receiver_name") or "-",
-            _count(connection["conn_id"]),
+            count(connection["conn_id"]),
             "neither end" if connection["end"] == "between" else f"its {connection['end']}",
             _states(connection["states"]),
-            _count(connection["highest_sent"]),
-            _count(connection["highest_acked"]),
+            count(connection["highest_sent"]),
+            count(connection["highest_acked"]),
             seqno_ranges(connection["unacked_seqnos"]) if connection["unacked_seqnos"] else "-",
         ]
         for connection in report["connections"]
     ]
-    shown, more = _limited(rows, limit)
+    shown, more = limited(rows, limit)
     return Listing("Connections", columns, shown, more)
 
 
@@ -302,34 +317,34 @@ def render_both_ends(report: Report, limit: int) -> RenderableType:
     """Streams whose sender's and whose receiver's captures are given: what the path lost, and
     resends of what was there."""
     columns = [
-        Column("#", _NUMERIC, 6),
         Column("sender", worth=9),
-        Column("#", _NUMERIC, 6),
+        Column("in capture", _NUMERIC, 4),
         Column("receiver", worth=9),
+        Column("in capture", _NUMERIC, 4),
         Column("conn", _NUMERIC, 5),
-        Column("messages sent", _NUMERIC, 3),
-        Column("lost on the way", _NUMERIC, 2),
-        Column("ACKs lost", _NUMERIC, 5),
+        Column("messages sent", _NUMERIC, 8),
+        Column("lost on the way", _NUMERIC, 9),
+        Column("ACKs lost", _NUMERIC, 6),
         Column("requests lost", _NUMERIC, 6),
         Column("resent", _NUMERIC, 7),
-        Column("of them after the arrival", _NUMERIC, 8),
-        Column("receiver's clock ahead by", worth=4),
+        Column("of them after the arrival", _NUMERIC, 5),
+        Column("receiver's clock ahead by", worth=2, whole=True),
     ]
     rows = [
         [
-            _count(met["sender_capture"]),
             met["sender_name"] or "-",
-            _count(met["receiver_capture"]),
+            count(met["sender_capture"]),
             met["receiver_name"] or "-",
-            _count(met["conn_id"]),
+            count(met["receiver_capture"]),
+            count(met["conn_id"]),
             *_passed(met["path"]),
-            _count(met["copies_sent"]),
-            _count(met["copies_sent_after_arrival"]),
+            count(met["copies_sent"]),
+            count(met["copies_sent_after_arrival"]),
             _between(met["clock_offset_ns"]),
         ]
         for met in report["both_ends"]
     ]
-    shown, more = _limited(rows, limit)
+    shown, more = limited(rows, limit)
     return Listing("Both ends", columns, shown, more)
 
 
@@ -337,10 +352,10 @@ def _passed(path: Sequence[Mapping[str, Any]]) -> list[str]:
     """Messages that were sent, and of messages, ACKs and requests those that were lost."""
     told = {row["kind"]: row for row in path}
     lost = [
-        _count(told[kind]["lost_on_path"]) if kind in told else "-"
+        count(told[kind]["lost_on_path"]) if kind in told else "-"
         for kind in ("messages", "acks", "requests")
     ]
-    return [_count(told["messages"]["sent"]) if "messages" in told else "-", *lost]
+    return [count(told["messages"]["sent"]) if "messages" in told else "-", *lost]
 
 
 def _between(bounds: Sequence[int | None] | None) -> str:
@@ -352,72 +367,10 @@ def _between(bounds: Sequence[int | None] | None) -> str:
 
 def _states(states: Sequence[Mapping[str, Any]]) -> str:
     """``OPEN 24 > CLOSED 42``; of many only the first and the last ones."""
-    texts = [f"{state['state']} {_frame(state, 'frame')}" for state in states]
+    texts = [f"{state['state']} {frame(state, 'frame')}" for state in states]
     if len(texts) > STATES_SHOWN:
         texts = [texts[0], "...", *texts[-(STATES_SHOWN - 2) :]]
     return " > ".join(texts) or "-"
-
-
-def render_gaps(report: Report, limit: int) -> RenderableType:
-    """Every gap: where it was lost, revealed, requested, repaired and delivered, and how fast."""
-    gaps = report["gaps"]
-    if not gaps:
-        streams = len(report["streams"])
-        return _sentence("Gaps", f"no gaps in {plural(streams, 'stream')}, {_frames(report)}")
-    senders = {
-        (stream["capture"], stream["id"]): _feed_stream(stream)
-        if "feed" in stream
-        else stream.get("sender_name")
-        for stream in report["streams"]
-    }
-    columns = [
-        Column("#", _NUMERIC, 6),
-        Column("sender", worth=9),
-        Column("seqnos", _NUMERIC, 6),
-        Column("count", _NUMERIC, 5),
-        Column("outcome", worth=9),
-        Column("lost after frame", _NUMERIC, 3),
-        Column("revealed at frame", _NUMERIC, 8),
-        Column("by", worth=2),
-        Column("requested", _NUMERIC, 6),
-        Column("repaired", _NUMERIC, 7),
-        Column("delivered", _NUMERIC, 2),
-        Column("requested after", _NUMERIC, 1),
-        Column("repaired after", _NUMERIC, 2),
-        Column("delivered after", _NUMERIC, 5),
-    ]
-    rows = [
-        [
-            _count(gap["capture"]),
-            senders.get((gap["capture"], gap["stream"])) or gap["stream"] or "-",
-            seqno_ranges(gap["seqnos"]),
-            _count(gap["count"]),
-            gap["outcome"],
-            _frame(gap, "lost_after_frame"),
-            _frame(gap, "revealed_frame"),
-            gap.get("revealed_by") or "-",
-            _frame(gap, "requested_frame"),
-            _frame(gap, "repaired_frame"),
-            _frame(gap, "delivered_frame"),
-            duration(gap.get("requested_after_ns")),
-            duration(gap.get("repaired_after_ns")),
-            duration(gap.get("delivered_after_ns")),
-        ]
-        for gap in gaps
-    ]
-    if "number" in gaps[0]:
-        columns[:1] = [Column("gap", _NUMERIC, 9), Column("capture", _NUMERIC, 6)]
-        columns.append(Column("where lost", worth=4))
-        rows = [
-            [str(gap["number"]), *row, _where(gap["story"])]
-            for gap, row in zip(gaps, rows, strict=True)
-        ]
-    shown, more = _limited(rows, limit)
-    return Listing("Gaps", columns, shown, more)
-
-
-def _where(story: Mapping[str, Any]) -> str:
-    return "-" if story["where"] == "nothing was lost" else str(story["where"])
 
 
 def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableType:
@@ -425,12 +378,12 @@ def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableT
     findings = report["findings"]
     if not findings:
         streams = len(report["streams"])
-        return _sentence(
-            "Findings", f"no findings in {plural(streams, 'stream')}, {_frames(report)}"
+        return sentence(
+            "Findings", f"no findings in {plural(streams, 'stream')}, {frames_of(report)}"
         )
     starts = {capture["capture"]: capture["first_ns"] for capture in report["captures"]}
     names = {capture["capture"]: capture_name(capture) for capture in report["captures"]}
-    shown, more = _limited(gravest_first(findings), limit)
+    shown, more = limited(gravest_first(findings), limit)
     parts: list[RenderableType] = [Text("Findings", style="bold")]
     for finding in shown:
         show_time = time_formatter(style, starts.get(finding["capture"]))
@@ -530,40 +483,10 @@ def vantage_text(vantage: Report) -> str:
     return f"{vantage['kind']} ({vantage['origin']})"
 
 
-def seqno_ranges(ranges: Sequence[Sequence[int]]) -> str:
-    """``3, 5-9, 12`` and how many ranges more."""
-    shown = [f"{a}" if a == b else f"{a}-{b}" for a, b in ranges[:RANGES_SHOWN]]
-    more = len(ranges) - len(shown)
-    return ", ".join(shown) + (f" and {more} more" if more else "") or "-"
-
-
-def _sentence(title: str, text: str) -> RenderableType:
-    return Group(Text(title, style="bold"), Text(text), Text(""))
-
-
-def _limited(rows: Sequence[Any], limit: int) -> tuple[Sequence[Any], int]:
-    if limit <= 0 or len(rows) <= limit:
-        return rows, 0
-    return rows[:limit], len(rows) - limit
-
-
-def _frames(report: Report) -> str:
-    return plural(report["totals"]["frames"], "frame")
-
-
-def _count(value: int | None) -> str:
-    return "-" if value is None else f"{value}"
-
-
 def _pair(value: Mapping[str, int | None] | None) -> str:
     if not value:
         return "-"
-    return f"{_count(value.get('sent'))}/{_count(value.get('arrived'))}"
-
-
-def _frame(gap: Report, key: str) -> str:
-    place = gap.get(f"{key}_file")
-    return _count(gap.get(key)) + (f" of file {place + 1}" if place is not None else "")
+    return f"{count(value.get('sent'))}/{count(value.get('arrived'))}"
 
 
 def _span(capture: Report) -> str:

@@ -82,10 +82,13 @@ def drop(stream: IO[str]) -> None:
 
 def render(renderables: "list[RenderableType]") -> None:
     """Print renderables to stdout: coloured and fitted on a terminal, plain otherwise."""
+    from seqaudit.cli.output.listing import sharing
+
     target = console(_stdout())
+    names: dict[str, str] = {}
     with writing(), target.capture() as captured:
         for renderable in renderables:
-            target.print(renderable)
+            target.print(sharing(renderable, names))
     lines = [line.rstrip() for line in captured.get().splitlines()]
     emit("\n".join(lines))
 

@@ -155,12 +155,14 @@ def _json(report: Report) -> Iterator[str]:
 def _plain_tables(report: Report, shown: Shown) -> Iterator[str]:
     import io
 
+    from seqaudit.cli.output.listing import sharing
     from seqaudit.cli.output.table import render_audit
     from seqaudit.cli.output.terminal import console
 
     page = io.StringIO()
+    names: dict[str, str] = {}
     for part in render_audit(report, shown.style, shown.limit, everything=shown.everything):
-        console(page).print(part)
+        console(page).print(sharing(part, names))
     for line in page.getvalue().splitlines():
         yield line.rstrip() + "\n"
 

@@ -28,7 +28,7 @@ def auto(files: list[str], **environment: str) -> Choice:
 
 def test_what_is_small_is_read_in_this_process(files: list[str]) -> None:
     assert auto(files[:3]) == Choice(
-        "direct", Place(), "3 files of 1.5 kB, Spark from more than 2 kB or 3 files on"
+        "direct", Place(), "3 files of 1.5 kB, Spark is for more than 2 kB or 3 files"
     )
 
 
@@ -90,7 +90,6 @@ def test_two_places_or_one_for_the_direct_engine_make_no_sense(
 
 def test_a_reader_is_told_which_engine_and_why(files: list[str]) -> None:
     assert auto(files[:1]).line == (
-        "engine: direct, in this process; 1 file of 500 bytes, Spark from more than 2 kB or "
-        "3 files on"
+        "engine: direct; 1 file of 500 bytes, Spark is for more than 2 kB or 3 files"
     )
     assert auto(files).line == "engine: Spark on this machine; 4 files are more than 3"

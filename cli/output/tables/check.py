@@ -23,7 +23,7 @@ def render_check(lines: Sequence[Line]) -> list[RenderableType]:
         Column("budget", worth=9),
         Column("limit", "right", 8),
         Column("measured", "right", 9),
-        Column("why", worth=4),
+        Column("why", worth=4, folds=True),
     ]
     rows = [
         [line.result, line.path, line.about or "-", line.figure, line.limit, line.measured,

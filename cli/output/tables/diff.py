@@ -28,7 +28,7 @@ def render_diff(changes: Sequence[Change], runs: Sequence[str], limit: int) -> l
             Column("figure", worth=9),
             Column("good", "right", 9),
             Column("bad", "right", 9),
-            Column("why", worth=3),
+            Column("why", worth=3, folds=True),
         ]
         parts.append(Listing(title, columns, [_cells(c) for c in shown], len(own) - len(shown)))
     return parts

@@ -14,18 +14,18 @@ Report = Mapping[str, Any]
 def render_lines(report: Report, limit: int) -> RenderableType:
     """What each line lost, what was lost on both, and which line brings numbers first."""
     columns = [
-        Column("#", "right"),
-        Column("lines"),
-        Column("compared", "right"),
-        Column("lost on both", "right"),
-        Column("recovered", "right"),
-        Column("lost on A only", "right"),
-        Column("lost on B only", "right"),
-        Column("measured", "right"),
-        Column("A first", "right"),
-        Column("B first", "right"),
-        Column("A leads by p50/p99/max", "right"),
-        Column("B leads by p50/p99/max", "right"),
+        Column("capture", "right", 6),
+        Column("lines", worth=9, keeps_end=True),
+        Column("compared", "right", 5),
+        Column("lost on both", "right", 9),
+        Column("recovered", "right", 7),
+        Column("lost on A only", "right", 8),
+        Column("lost on B only", "right", 8),
+        Column("measured", "right", 3),
+        Column("A first", "right", 4),
+        Column("B first", "right", 4),
+        Column("A leads by p50/p99/max", "right", 2),
+        Column("B leads by p50/p99/max", "right", 2),
     ]
     rows = [
         [

@@ -30,10 +30,10 @@ def render_infer(
 
 def _captures(readings: Sequence[Reading], limit: int) -> RenderableType:
     columns = [
-        Column("capture"),
-        Column("frames read", "right"),
-        Column("UDP recognised", "right"),
-        Column("unrecognised", "right"),
+        Column("capture", worth=9, keeps_end=True),
+        Column("frames read", "right", 7),
+        Column("UDP recognised", "right", 6),
+        Column("unrecognised", "right", 8),
     ]
     rows = [
         [
@@ -50,17 +50,17 @@ def _captures(readings: Sequence[Reading], limit: int) -> RenderableType:
 
 def _destinations(findings: Sequence[Finding], several: bool, limit: int) -> RenderableType:
     columns = [
-        *([Column("capture")] if several else []),
-        Column("destination"),
-        Column("port", "right"),
-        Column("datagrams", "right"),
-        Column("examined", "right"),
-        Column("sources", "right"),
-        Column("number"),
-        Column("count"),
-        Column("streams by"),
-        Column("confidence"),
-        Column("why none"),
+        *([Column("capture", worth=6, keeps_end=True)] if several else []),
+        Column("destination", worth=9, whole=True),
+        Column("port", "right", 9),
+        Column("datagrams", "right", 6),
+        Column("examined", "right", 2),
+        Column("sources", "right", 3),
+        Column("number", worth=8, whole=True),
+        Column("count", worth=3, whole=True),
+        Column("streams by", worth=4),
+        Column("confidence", worth=7),
+        Column("why none", worth=5),
     ]
     rows = []
     for finding in findings:

@@ -7,7 +7,12 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from seqaudit.cli.output.listing import Column, Listing
-from seqaudit.cli.output.table import capture_format, capture_name, render_rules, vantage_text
+from seqaudit.cli.output.table import (
+    capture_format,
+    capture_name,
+    render_rules,
+    vantage_text,
+)
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import duration, time_formatter
 
@@ -49,19 +54,28 @@ def _render_capture(report: Report, capture: Report, limit: int) -> list[Rendera
     tables = (
         (
             "Members",
-            [Column("name"), Column("member"), Column("addresses"), Column("versions")],
+            [
+                Column("name", worth=9),
+                Column("member", worth=5),
+                Column("addresses", worth=8, whole=True),
+                Column("versions", worth=4, whole=True),
+            ],
             [
                 [m["name"], m["member"], ", ".join(m["addresses"]), ", ".join(m["versions"])]
                 for m in members
             ],
         ),
         ("Messages", [Column("system"), Column("kind"), Column("messages", _RIGHT)], messages),
-        ("Not decoded, by reason", [Column("reason"), Column("count", _RIGHT)], undecoded),
+        (
+            "Not decoded, by reason",
+            [Column("reason", folds=True), Column("count", _RIGHT)],
+            undecoded,
+        ),
         (
             "Destinations",
             [
                 Column("protocol"),
-                Column("address"),
+                Column("address", worth=9, whole=True),
                 Column("port", _RIGHT),
                 Column("system"),
                 Column("frames", _RIGHT),

@@ -3,23 +3,24 @@
 from rich.console import RenderableType
 from rich.text import Text
 
+from seqaudit.cli.output.cells import seqno_ranges
 from seqaudit.cli.output.listing import Column, Listing
-from seqaudit.cli.output.table import Report, seqno_ranges
+from seqaudit.cli.output.table import Report
 from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
 
 COLUMNS = (
-    Column("#", "right"),
-    Column("frame", "right"),
-    Column("at"),
-    Column("for"),
-    Column("source"),
-    Column("parameters"),
-    Column("replies", "right"),
-    Column("sns", "right"),
-    Column("recovered", "right"),
-    Column("cache"),
-    Column("took", "right"),
-    Column("outcome"),
+    Column("capture", "right", 6),
+    Column("frame", "right", 7),
+    Column("at", worth=4, whole=True),
+    Column("for", worth=8),
+    Column("source", worth=6),
+    Column("parameters", worth=2),
+    Column("replies", "right", 7),
+    Column("sns", "right", 5),
+    Column("recovered", "right", 8),
+    Column("cache", worth=3),
+    Column("took", "right", 6),
+    Column("outcome", worth=9),
 )
 
 
@@ -47,4 +48,7 @@ def render_recovery(report: Report, style: TimeStyle, limit: int) -> RenderableT
         for query in queries
     ]
     shown = rows[:limit] if limit else rows
-    return Listing("Recovery", list(COLUMNS), shown, len(rows) - len(shown))
+    more = len(rows) - len(shown)
+    if len(report["captures"]) == 1:
+        return Listing("Recovery", COLUMNS[1:], [row[1:] for row in shown], more)
+    return Listing("Recovery", COLUMNS, shown, more)

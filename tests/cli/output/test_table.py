@@ -4,10 +4,11 @@ import io
 import textwrap
 
 import pytest
-from rich.console import Console
+from rich.console import Console, Group
 
-from seqaudit.cli.output.listing import Column, Listing
-from seqaudit.cli.output.table import seqno_ranges
+from seqaudit.cli.output.cells import seqno_ranges
+from seqaudit.cli.output.listing import Column, Listing, sharing
+from seqaudit.cli.output.short_names import short_names
 
 LISTING = Listing(
     "Gaps",
@@ -75,6 +76,54 @@ def test_what_is_still_too_wide_is_cut_at_the_end_and_a_path_at_its_beginning() 
 )
 def test_seqnos_in_a_cell(ranges: list[list[int]], text: str) -> None:
     assert seqno_ranges(ranges) == text
+
+
+ONE, OTHER = "196ca6f3b41283f233541fea36530770", "5ba45dd5479bac92f1992e2a1fa1c65c"
+
+
+def test_long_identities_are_short_and_explained_below_the_first_table_that_has_them() -> None:
+    columns = [Column("sender", worth=9), Column("key", worth=9)]
+    first = Listing("One", columns, [[ONE, "a"], [f"{ONE}/7", "b"]])
+    second = Listing("Two", columns, [[ONE, OTHER]])
+    names: dict[str, str] = {}
+    shared = sharing(Group(first, second), names)
+    assert isinstance(shared, Group)
+    one, two = shared.renderables
+    assert isinstance(one, Listing) and isinstance(two, Listing)
+    assert shown(60, one).splitlines()[2:5] == [
+        "196ca6f3...    a", "196ca6f3.../7  b", f"196ca6f3... is {ONE}",
+    ]  # fmt: skip
+    assert shown(60, two).splitlines()[2:] == [
+        "196ca6f3...  5ba45dd5...", f"5ba45dd5... is {OTHER}",
+    ]  # fmt: skip
+
+
+def test_numbers_are_no_identities_and_two_that_would_be_alike_stay_whole() -> None:
+    names: dict[str, str] = {}
+    alike = ONE[:8] + OTHER[8:]
+    number = "7180860825542852618-7180860825542852620"
+    assert short_names(f"{ONE} {alike} {number}", names) == f"196ca6f3... {alike} {number}"
+    assert names == {"196ca6f3...": ONE}
+
+
+def test_a_time_is_whole_or_not_there_and_a_text_to_be_read_goes_on_below() -> None:
+    columns = [
+        Column("step", worth=9), Column("what", worth=8, folds=True),
+        Column("time", worth=3, whole=True),
+    ]  # fmt: skip
+    listing = Listing("Gap", columns, [
+        ["asked", "for again: nothing had come", "2026-11-20 22:53:28.100000Z"],
+        ["came", "all", "2026-11-20 22:53:28.200000Z"],
+    ])  # fmt: skip
+    assert "22:53:28.100000Z" in shown(60, listing)
+    assert shown(30, listing) == textwrap.dedent("""\
+        Gap
+        step   what
+        asked  for again: nothing had
+               come
+        came   all
+        (not in this width: time)
+        """)
 
 
 @pytest.mark.parametrize("width", [40, 60, 80, 120])

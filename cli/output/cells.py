@@ -1,0 +1,72 @@
+"""Cells of tables: what several tables show alike (cli/README.md 2)."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from seqaudit.cli.output.verdict import plural
+
+Report = Mapping[str, Any]
+
+#: Ranges of seqnos shown in one cell; the rest is counted.
+RANGES_SHOWN: Final = 4
+#: The day of a time frame.
+_DAY: Final = re.compile(r"\b\d{4}-\d\d-\d\dT")
+
+
+def count_of(gap: Mapping[str, Any]) -> str:
+    """How many are missing; where only bounds are known, these."""
+    least, most = gap["count"], gap.get("count_upper", gap["count"])
+    if least == most:
+        return f"{least}"
+    return f"{least} or more" if most is None else f"{least} to {most}"
+
+
+def gap_seqnos(gap: Mapping[str, Any], *, short: bool = False) -> str:
+    """What is missing: in the protocol's own words where it has some.
+
+    Args:
+        short: of time frames without their day.
+    """
+    told: str | None = gap.get("shown")
+    if told is None:
+        return seqno_ranges(gap["seqnos"])
+    return _DAY.sub("", told) if short else told
+
+
+def seqno_ranges(ranges: Sequence[Sequence[int]]) -> str:
+    """``3, 5-9, 12`` and how many ranges more."""
+    shown = [f"{a}" if a == b else f"{a}-{b}" for a, b in ranges[:RANGES_SHOWN]]
+    more = len(ranges) - len(shown)
+    return ", ".join(shown) + (f" and {more} more" if more else "") or "-"
+
+
+def sentence(title: str, text: str) -> RenderableType:
+    return Group(Text(title, style="bold"), Text(text), Text(""))
+
+
+def limited(rows: Sequence[Any], limit: int) -> tuple[Sequence[Any], int]:
+    if limit <= 0 or len(rows) <= limit:
+        return rows, 0
+    return rows[:limit], len(rows) - limit
+
+
+def frames_of(report: Report) -> str:
+    return plural(report["totals"]["frames"], "frame")
+
+
+def count(value: int | None) -> str:
+    return "-" if value is None else f"{value}"
+
+
+def frame(gap: Report, key: str) -> str:
+    place = gap.get(f"{key}_file")
+    return count(gap.get(key)) + (f" of file {place + 1}" if place is not None else "")
+
+
+def feed_stream(stream: Mapping[str, Any]) -> str:
+    """What tells a stream of a feed from others: its key and its line."""
+    return " ".join(part for part in str(stream["id"]).split("|") if part)
