@@ -344,6 +344,12 @@ class Feed:
         return not self.protocol and any(place.anywhere for place in self.match)
 
     @property
+    def on_probation(self) -> bool:
+        """Whether a stream is one only where its numbers stay in step. What holds several units is
+        told by their lengths, and brings streams of a single one."""
+        return self.is_anywhere and self.repeat is None and not self.lines
+
+    @property
     def told_apart_by(self) -> float:
         """Bits of a datagram that tell the feed where nobody has said its place."""
         bits = 0.0

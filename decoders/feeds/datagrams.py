@@ -9,7 +9,8 @@ One stream is ``NAME|FIELDS|PLACE|LINE``: its field parts, its place and, of two
 the same, A or B. A conversation is ``feed|NAME|FIELDS`` where requests or lines join its streams,
 else ``feed|NAME|FIELDS|PLACE``. Columns that mean something else here than elsewhere:
 
-* ``conn_id``: ticks a second of the timestamps in the row; null: unknown, or the feed has none;
+* ``conn_id``: ticks a second of the timestamps in the row; null: unknown, or the feed has none. Of
+  a row without timestamps, where the feed was only recognised: how many datagrams it is made of;
 * ``stamp``: datagrams of the row whose blocks do not add up to their count; null: the layout does
   not tell;
 * ``payload``: int64 records (seqno, at_ns) or (seqno, at_ns, timestamp), one a datagram.
@@ -265,9 +266,12 @@ class FeedDecoder:
         return pa.array(details, pa.string())
 
     def _rates(self, table: Int64s) -> pa.Array | None:
-        """Ticks a second of the rows that keep timestamps."""
+        """Ticks a second of the rows that keep timestamps; datagrams of others on probation."""
+        probation = [feed.on_probation for feed in self._feeds]
         if not any(feed.timestamp is not None for feed in self._feeds):
-            return None
+            if not any(probation):
+                return None
+            return int_column(table[:, k.DATAGRAMS], ~np.array(probation)[table[:, k.FEED]])
 
         def rate(code: tuple[int, int]) -> int | None:
             timestamp = self._feeds[code[0]].timestamp
@@ -275,10 +279,12 @@ class FeedDecoder:
 
         codes = set(zip(table[:, k.FEED].tolist(), table[:, k.BY].tolist(), strict=True))
         known = {code: rate(code) for code in codes}
-        rows = table[:, [k.FEED, k.BY]].tolist()
-        runs = (table[:, k.RUN] > 0).tolist()
+        rows = table[:, [k.FEED, k.BY, k.RUN, k.DATAGRAMS]].tolist()
         return pa.array(
-            [known[feed, by] if run else None for (feed, by), run in zip(rows, runs, strict=True)],
+            [
+                known[feed, by] if run else datagrams if probation[feed] else None
+                for feed, by, run, datagrams in rows
+            ],
             pa.int64(),
         )
 
@@ -356,6 +362,7 @@ def facts_of(feed: Feed) -> str:
         "declares": sorted({str(message.sort) for message in feed.told_messages}),
         "first": feed.first,
         "hz": None if stamp is None else stamp.hz,
+        **({"probation": True} if feed.on_probation else {}),
         **({"recognised": True} if feed.is_anywhere else {}),
         "stamp_bits": None if stamp is None else feed.field(stamp.field).bits,
     }

@@ -686,6 +686,7 @@ def take(s, f, sort, message, aside, turn, seqno, stop, length, by, odd, stamp, 
         m[s + SIZE] = m[s + SIZE] + length
         m[s + LAST_ID] = m[H_ID]
         m[s + ODD] = m[s + ODD] + odd
+        m[s + DATAGRAMS] = m[s + DATAGRAMS] + 1
     else:
         end_run(s, m)
         single(s, wanted, f, message, seqno, stop, length, m)
@@ -717,6 +718,7 @@ def take(s, f, sort, message, aside, turn, seqno, stop, length, by, odd, stamp, 
         m[s + SIZE] = 0
         m[s + ID] = m[H_ID]
         m[s + ODD] = 0
+        m[s + DATAGRAMS] = 0
         if m[s + RUN] > 0:
             m[H_RUN] = m[H_RUN] + 1
             m[s + RUN] = m[H_RUN]
@@ -736,6 +738,7 @@ def heard(s, f, message, turn, seqno, stop, length, m):
     if shown == 1 and kind != HIGHEST:
         m[s + LAST_FRAME] = m[H_FRAME]
         m[s + LAST_AT] = m[H_TIME]
+        m[s + DATAGRAMS] = m[s + DATAGRAMS] + 1
     elif (
         shown == 1
         and m[s + STOP] == stop
@@ -747,6 +750,7 @@ def heard(s, f, message, turn, seqno, stop, length, m):
         m[s + COUNT] = m[s + COUNT] + 1
         m[s + SIZE] = m[s + SIZE] + length
         m[s + LAST_ID] = m[H_ID]
+        m[s + DATAGRAMS] = m[s + DATAGRAMS] + 1
     else:
         end_run(s, m)
         single(s, HIGHEST, f, message, seqno, stop, length, m)
@@ -777,6 +781,7 @@ def single(s, kind, f, message, seqno, stop, length, m):
     m[s + BY] = 0
     m[s + RUN] = 0
     m[s + ODD] = 0
+    m[s + DATAGRAMS] = 1
     return 0
 
 
@@ -973,6 +978,7 @@ def decode(data, count, starts, stops, lengths, sources, destinations, source_po
                         m[s + STOP] = seqno + items
                         m[s + COUNT] = m[s + COUNT] + items
                         m[s + SIZE] = m[s + SIZE] + length
+                        m[s + DATAGRAMS] = m[s + DATAGRAMS] + 1
                         m[s + LAST_ID] = ids[i]
                         i = i + 1
                         continue

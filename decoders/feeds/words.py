@@ -27,15 +27,16 @@ LAST_ID = 17
 BY = 18  # value of the field that says the rate of the timestamp
 RUN = 19  # number of the run in LOG, 0: it keeps no log
 ODD = 20  # datagrams whose blocks do not add up to their count
-WIDTH = 21
+DATAGRAMS = 21  # that the row is made of
+WIDTH = 22
 # What further belongs to a stream.
-BARRIERS = 21  # H_BARRIERS when the run was last added to
-TURN = 22  # and the word of its conversation
-CONVERSATION = 23  # place of that word
-IDENT = 24  # key: feed and sort
-PLACE = 25  # key: destination << 16 | port, or the line
-FROM = 26  # key: source << 16 | port
-KEY = 27  # then the words of the field parts
+BARRIERS = 22  # H_BARRIERS when the run was last added to
+TURN = 23  # and the word of its conversation
+CONVERSATION = 24  # place of that word
+IDENT = 25  # key: feed and sort
+PLACE = 26  # key: destination << 16 | port, or the line
+FROM = 27  # key: source << 16 | port
+KEY = 28  # then the words of the field parts
 
 DATA_RUN = 1
 HIGHEST = 2

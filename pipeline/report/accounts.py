@@ -222,6 +222,9 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     del merged["comment_texts"][COMMENTS:]
     for name in _COUNTERS[1:]:
         merged[name] = dict(sorted(merged[name].items()))
+    merged["sureness"] = _counted(merged["sureness"])
+    said = {system: _counted(kinds) for system, kinds in merged["messages_by"].items()}
+    merged["messages_by"] = {system: kinds for system, kinds in said.items() if kinds}
     merged["ends"] = merge_ends(account.get("ends") for account in ordered)
     merged["order"] = merge_order(ordered)
     return merged
@@ -302,6 +305,11 @@ def _file_of(split: int, files: Sequence[File]) -> int:
 def _add(sums: dict[str, int], more: Mapping[str, int]) -> None:
     for key, count in more.items():
         sums[key] = sums.get(key, 0) + int(count)
+
+
+def _counted(counts: Mapping[str, int]) -> dict[str, int]:
+    """Less what was taken back."""
+    return {word: count for word, count in counts.items() if count}
 
 
 def _extreme(choose: Any, accounts: Iterable[Account], name: str) -> int | None:

@@ -27,6 +27,7 @@ from seqaudit.replay.feeds import stream as feed_stream
 from seqaudit.replay.feeds.lines import LINES, LinePair
 from seqaudit.replay.feeds.notes import StreamSettings
 from seqaudit.replay.feeds.parameters import PARAMETERS
+from seqaudit.replay.feeds.probation import Probation
 from seqaudit.replay.feeds.requests import Requests
 from seqaudit.replay.feeds.rows import CHUNK, FeedRows, Row
 from seqaudit.replay.feeds.stream import FeedStream
@@ -68,6 +69,7 @@ class FeedEngine:
         self.declares: frozenset[str] = frozenset()
         self.confirmed = True  # whether a person stands for the layout
         self.recognised = False  # nobody said where the feed is
+        self.probation: dict[str, Probation] | None = None  # of its streams; null: they are known
         self.stamp_bits: int | None = None
         self.blocks = False  # the layout tells where the messages are
         self._asked: set[tuple[str, str]] = set()  # (server, requester)
@@ -111,6 +113,8 @@ class FeedEngine:
         self._drain()
         self._blocks(rows)
         self._times(rows)
+        if self.probation is not None:
+            self._try(rows, self.probation)
 
     def close(self) -> None:
         """Nothing follows."""
@@ -139,6 +143,17 @@ class FeedEngine:
                 pair.streams[line] = stream
                 stream.sink = []
         return stream
+
+    def passed(self) -> dict[str, FeedStream]:
+        """The streams, less those that are in step with nothing."""
+        if self.probation is None:
+            return self.streams
+        known = self.probation
+        return {
+            key: stream
+            for key, stream in self.streams.items()
+            if key in known and known[key].passed()
+        }
 
     # -- rows ------------------------------------------------------------------------------------
 
@@ -342,6 +357,28 @@ class FeedEngine:
                 for stream in pair.streams.values():
                     stream.sink = []
 
+    def _try(self, rows: FeedRows, probation: dict[str, Probation]) -> None:
+        """What rows say of streams on probation."""
+        told = rows.datagrams()
+        stamped = dict(rows.payloads()) if self.stamp_bits is not None else {}
+        for begin in range(0, len(rows), CHUNK):
+            end = min(begin + CHUNK, len(rows))
+            own = zip(rows.rows(begin, end), rows.codes(begin, end), strict=True)
+            for place, (row, code) in enumerate(own, begin):
+                word = rows.word(code)
+                if word not in self.streams or row.wire_kind == FACTS:
+                    continue
+                one = probation.get(word)
+                if one is None:
+                    one = probation[word] = Probation(self.bits)
+                payload = stamped.get(place)
+                if payload is not None and self.stamp_bits is not None:
+                    records = np.frombuffer(payload, "<i8").reshape(-1, 3)
+                    one.take(row, len(records))
+                    one.clock(records, self.stamp_bits)
+                else:
+                    one.take(row, told[place] or 0)
+
     def _times(self, rows: FeedRows) -> None:
         """When each datagram came, of rows that say so: leads and jitter."""
         samples: dict[str, list[Sample]] = {}
@@ -382,6 +419,8 @@ class FeedEngine:
         self.declares = frozenset(facts.get("declares") or ())
         self.confirmed = facts.get("confirmed", True)
         self.recognised = facts.get("recognised", False)
+        if self.probation is None and facts.get("probation", False):
+            self.probation = {}
         self.stamp_bits = facts.get("stamp_bits")
 
     def _settings(self) -> StreamSettings:

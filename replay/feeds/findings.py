@@ -1,13 +1,15 @@
 """What a replayed feed says: its streams, gaps, findings FD (replay/README.md 3, 5,
 decoders/README.md 5)."""
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from seqaudit.decoders.contract.events import NO_CONVERSATION
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter, Subject
-from seqaudit.replay.contract.results import GAP, STREAM, TABLE, Result
+from seqaudit.replay.contract.results import ACCOUNT, GAP, STREAM, TABLE, Result
 from seqaudit.replay.feeds.engine import FeedEngine
 from seqaudit.replay.feeds.holes import Hole
 from seqaudit.replay.feeds.lines import LINES, LinePair
@@ -29,6 +31,9 @@ MAX_SEQNOS: Final = 1_000
 FROM_ONE_PLACE: Final = Certainty.LIKELY
 #: RFC 3550 A.1: so many numbers at once are no ordinary loss in 16 bits.
 MAX_DROPOUT: Final = 3_000
+
+#: Among the counts of a feed in a capture: datagrams of streams that did not pass their probation.
+OUT_OF_STEP: Final = "out_of_step"
 
 _PARAMETERS: Final = (
     "late_ms", "late_numbers", "restart_distance", "restart_ms", "max_jump", "silence_ms",
@@ -91,7 +96,12 @@ class FeedReporter(Reporter):
         return super().finding(finding, stream)
 
     def rows(self, told: set[Any]) -> Iterator[Result]:
-        for _, stream in sorted(self.engine.streams.items()):
+        streams = self.engine.passed()
+        if len(streams) < len(self.engine.streams):
+            yield from self._refused(streams)
+            if not streams:
+                return
+        for _, stream in sorted(streams.items()):
             about = _Subject(stream)
             requests = self.engine.requests.get(stream.key)
             yield self.row(STREAM, summary(self.engine, stream, requests), about)
@@ -105,8 +115,8 @@ class FeedReporter(Reporter):
                 yield self.finding(finding, about)
         for _, pair in sorted(self.engine.pairs.items()):
             yield from self._pair_rows(pair)
-        if self.engine.homeless and self.engine.streams:
-            first = _Subject(min(self.engine.streams.items())[1])
+        if self.engine.homeless and streams:
+            first = _Subject(min(streams.items())[1])
             yield self.finding(
                 self.make(
                     first, "FD028", Certainty.UNDECIDABLE,
@@ -134,6 +144,28 @@ class FeedReporter(Reporter):
             )
         for used in () if known else self.parameters_used(_PARAMETERS):
             yield Result(used.capture, used.kind, whole, used.system, used.detail)
+
+    def _refused(self, passed: Mapping[str, FeedStream]) -> Iterator[Result]:
+        """What streams that are none have taken is of others."""
+        engine = self.engine
+        datagrams: Counter[int] = Counter()
+        messages: dict[int, Counter[str]] = {}
+        for key, one in (engine.probation or {}).items():
+            if key in passed:
+                continue
+            datagrams.update(one.datagrams)
+            for (piece, word), count in one.messages.items():
+                messages.setdefault(piece, Counter())[word] -= count
+        for piece, count in sorted(datagrams.items()):
+            detail = {
+                "piece": piece,
+                "frames": 0,
+                "frames_by": {"decoded": -count, "other": count},
+                "messages_by": {f"feed {engine.feed_name}": dict(messages[piece])},
+                "sureness": {"likely": -count},
+                "feeds": {engine.feed_name: {"taken": -count, OUT_OF_STEP: count}},
+            }
+            yield Result(self.capture, ACCOUNT, NO_CONVERSATION, "capture", detail)
 
     # -- findings --------------------------------------------------------------------------------
 

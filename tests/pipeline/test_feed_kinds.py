@@ -13,6 +13,7 @@ import pytest
 from seqaudit.cli.options.feeds import feeds_of
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.plan import CaptureInput
 from tests.decoders.network.builders import ethernet, ipv4, udp
 from tests.pipeline.feed_worlds import (
@@ -280,3 +281,36 @@ def test_a_capture_that_holds_the_headers_only_is_judged_as_whole(tmp_path: Path
     feed = "moldudp64@239.3.0.0/24:26400,server=10.0.0.2:6000"
     report = audit([CaptureInput(str(path))], Options(engine="direct", feeds=feeds_of([feed], [])))
     assert differences(world, report) == []
+
+
+def test_what_is_only_like_rtp_is_others_whatever_the_cut(tmp_path: Path) -> None:
+    """A call among datagrams that begin like RTP: any numbers, or a count beside a constant."""
+    chance = random.Random(8)
+    frames: list[tuple[int, bytes]] = []
+    for number in range(400):
+
+        def of(stamp: int, wire: int, ssrc: int) -> bytes:
+            head = struct.pack(">BBHII", 0x80, 0, wire & 0xFFFF, stamp & 0xFFFFFFFF, ssrc)
+            return ethernet(ipv4(udp(head + bytes(160), 5000 + ssrc, 6000), "10.0.0.1"))
+
+        at_ns = START_NS + number * 20_000_000
+        frames.append((at_ns, of(160 * number, 65_400 + number, 1)))
+        frames.append((at_ns + 1, of(chance.randrange(2**32), chance.randrange(2**16), 2)))
+        frames.append((at_ns + 2, of(7, number, 3)))
+        frames.append((at_ns + 3, of(0, 9, 4 + number)))
+    path = tmp_path / "r.pcap"
+    path.write_bytes(pcap_bytes(frames))
+    given = [CaptureInput(str(path))]
+    options = Options(engine="direct", feeds=feeds_of(("rtp",), ()), compile_it=False)
+    report = audit(given, options)
+    assert [(s["sender"], s["messages"], s["lost"]) for s in report["streams"]] == [
+        ("10.0.0.1:5001", 400, 0)
+    ]
+    assert report["findings"] == []
+    (capture,) = report["captures"]
+    assert capture["feeds"] == {"rtp": {"taken": 400, "refused": 0, "out_of_step": 1_200}}
+    assert capture["frames_by"] | {"decoded": 400, "other": 1_200} == capture["frames_by"]
+    assert capture["messages_by"] == {"feed rtp": {"DATA": 400}}
+    cuts = {str(path): [24 + at * (16 + len(frames[0][1])) for at in (3, 400, 401, 1_599)]}
+    for other in (replace(options, cuts=cuts), replace(options, compile_it=True)):
+        assert to_json(audit(given, other)) == to_json(report)

@@ -137,7 +137,9 @@ def _facts(capture: Report) -> list[tuple[str, str]]:
     if sure:
         facts.append(("recognition of frames", sure))
     for feed, counts in sorted(capture["feeds"].items()):
-        told = ", ".join(f"{counts[word]} {word}" for word in ("taken", "refused"))
+        told = f"{counts['taken']} taken, {counts['refused']} refused by what is in them"
+        if counts.get("out_of_step"):
+            told += f", {counts['out_of_step']} refused as no number follows another"
         facts.append((f"datagrams of feed {feed}", told))
     if capture["clusters"]:
         facts.append(("clusters", ", ".join(capture["clusters"])))

@@ -141,7 +141,7 @@ def test_info_says_how_many_datagrams_a_feed_took_and_refused(tmp_path: Path) ->
     path.write_bytes(p.pcap([p.ethernet(p.ipv4(p.udp(f, 5000, 26400))) for f in frames]))
     shown = run("info", "--engine", "direct", "--feed", "moldudp64", path)
     assert shown.exit_code == 0
-    assert "datagrams of feed moldudp64: 2 taken, 1 refused" in shown.output
+    assert "feed moldudp64: 2 taken, 1 refused by what is in them" in shown.output
     assert "feed moldudp64  DATA" in shown.output
 
 

@@ -173,12 +173,15 @@ class NaiveFeeds:
             "last_fresh_id": packet.ip_id if packet.ip_id >= 0 else None, "conn_id": None,
             "stamp": None, "detail": None, "payload": None,
         }  # fmt: skip
+        if on_probation(feed):  # datagrams of the row
+            base["conn_id"] = 1
         if stream not in self.known and sort not in (Is.REQUEST, Is.REPAIR):
             self.known.add(stream)
             facts = {"count": 0, "size": 0, "flags": 0, "kind": int(Kind.NOTICE), "seqno": None}
             self.rows.append(base | facts | {
                 "index": -1, "wire_kind": "FEED", "stop_seqno": None, "detail": facts_of(feed),
                 "fresh_id": None, "last_fresh_id": None,
+                "conn_id": 0 if on_probation(feed) else None,
             })  # fmt: skip
         if count == 0:
             return
@@ -245,6 +248,7 @@ class NaiveFeeds:
                 run[key] = base[key]
             run["count"] += base["count"]
             run["size"] += base["size"]
+            run["conn_id"] = one_more(feed, run)
             if odd is not None:
                 run["stamp"] += odd
             if record:
@@ -257,6 +261,8 @@ class NaiveFeeds:
             self.open[stream] = base | {
                 "index": 1, "frame": base["frame"], "seqno": 0, "stop_seqno": rest, "count": rest,
                 "size": 0, "stamp": None if odd is None else 0,
+                "conn_id": base["conn_id"] if base["payload"] is not None or not on_probation(feed)
+                else 0,
                 "payload": None if base["payload"] is None else b"",
             }  # fmt: skip
 
@@ -275,6 +281,7 @@ class NaiveFeeds:
                 or (feed.wrap < 63 and run["stop_seqno"] == 1 << feed.wrap and stop == 0)
             ):
                 run |= {"last_frame": base["frame"], "last_at_ns": base["at_ns"]}
+                run["conn_id"] = one_more(feed, run)
                 return
             same = ("kind", "wire_kind", "flags", "stop_seqno")
             if all(run[key] == base[key] for key in same):
@@ -282,9 +289,21 @@ class NaiveFeeds:
                     run[key] = base[key]
                 run["count"] += 1
                 run["size"] += base["size"]
+                run["conn_id"] = one_more(feed, run)
                 return
         self.close(stream)
         self.open[stream] = base | {"aside": is_aside(feed, packet, Is.HEARTBEAT)}
+
+
+def on_probation(feed: Feed) -> bool:
+    return Place() in feed.match and not feed.lines
+
+
+def one_more(feed: Feed, run: dict[str, Any]) -> int | None:
+    """Datagrams of a run, once another is in it; of one with timestamps, their rate."""
+    counted = on_probation(feed) and run["payload"] is None
+    told: int | None = run["conn_id"] + 1 if counted else run["conn_id"]
+    return told
 
 
 def is_aside(feed: Feed, packet: Packet, sort: Is) -> bool:
@@ -437,4 +456,6 @@ def facts_of(feed: Feed) -> str:
     }
     if Place() in feed.match:
         facts["recognised"] = True
+    if on_probation(feed):
+        facts["probation"] = True
     return json.dumps(facts, sort_keys=True, separators=(",", ":"))

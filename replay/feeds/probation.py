@@ -1,0 +1,116 @@
+"""Whether what was taken for a feed by what is in it is one: a stream on probation.
+
+Where nobody has said the place of a feed, single datagrams of others look like it. RFC 3550 A.1: a
+source is one once numbers follow each other, and what does so only now and then is none. And its
+timestamps run as a clock does. Rows may be cut anywhere: a step is between two datagrams, whatever
+row they are in.
+"""
+
+from collections import Counter
+from typing import Any, Final
+
+import numpy as np
+
+from seqaudit.decoders.contract.events import FRAME_BITS, Flag, Kind
+from seqaudit.replay.feeds.rows import Row
+
+_SECOND_NS: Final = 1_000_000_000
+#: RFC 3550 A.1: a step so far back, or less than so far on, is within a stream; of a narrow space
+#: no more than one in ``PART`` numbers is.
+MAX_MISORDER: Final = 100
+MAX_DROPOUT: Final = 3_000
+PART: Final = 16
+#: Ticks a second of a sender's clock: text conversation has 1,000, sound at most 192,000.
+SLOWEST_HZ: Final = 500
+FASTEST_HZ: Final = 1_000_000
+#: A picture is worth so many ticks at once; what is beyond was set anew, as in a call held.
+AT_ONCE: Final = 90_000
+#: A clock is compared with that of the capture over this time at least.
+COMPARED_NS: Final = _SECOND_NS
+
+_OWN: Final = (int(Kind.DATA), int(Kind.HIGHEST))
+
+
+class Probation:
+    """The datagrams of one stream.
+
+    Attributes:
+        datagrams: by piece.
+        messages: by piece and what the wire calls them.
+    """
+
+    def __init__(self, bits: int) -> None:
+        self.datagrams: Counter[int] = Counter()
+        self.messages: Counter[tuple[int, str]] = Counter()
+        self._space = 1 << bits if bits < 63 else 0
+        self._next: int | None = None
+        self._followed = 0
+        self._near = 0
+        self._steps = 0
+        self._stamps = 0
+        self._far = 0
+        self._ticks = 0
+        self._began: int | None = None
+        self._last_ns = 0
+        self._stamp = 0
+
+    def take(self, row: Row, datagrams: int) -> None:
+        """A row that is made of so many; one that goes on behind a wrap has none of its own."""
+        piece = row.frame >> FRAME_BITS
+        self.datagrams[piece] += datagrams
+        told = row.stop - row.first if row.kind == Kind.DATA else datagrams
+        self.messages[piece, row.wire_kind] += told
+        if row.kind not in _OWN or row.flags & Flag.NETWORK_DUPLICATE:
+            return
+        begin = row.first if row.kind == Kind.DATA else row.stop
+        within = datagrams - 1
+        self._followed += within
+        self._near += within
+        self._steps += within
+        if self._next is not None:
+            self._steps += 1
+            self._step(begin - self._next)
+        self._next = row.stop
+
+    def _step(self, apart: int) -> None:
+        back, on = MAX_MISORDER, MAX_DROPOUT
+        if self._space:
+            apart = (apart + self._space // 2) % self._space - self._space // 2
+            back, on = min(back, self._space // PART), min(on, self._space // PART)
+        self._followed += apart == 0
+        self._near += -back <= apart < on
+
+    def clock(self, records: Any, bits: int) -> None:
+        """(n, 3) number, time and timestamp of the datagrams of a row."""
+        if not len(records):
+            return
+        times, stamps = records[:, 1], records[:, 2]
+        if self._began is None:
+            self._began = int(times[0])
+        else:
+            times = np.concatenate(([self._last_ns], times))
+            stamps = np.concatenate(([self._stamp], stamps))
+        ticks = np.diff(stamps)
+        if bits < 63:
+            half = 1 << bits - 1
+            ticks = (ticks + half & 2 * half - 1) - half
+        passed_us = np.abs(np.diff(times)) // 1_000
+        far = (ticks < -AT_ONCE) | (ticks > passed_us * (FASTEST_HZ // 1_000_000) + AT_ONCE)
+        self._far += int(np.count_nonzero(far))
+        self._ticks += int(np.sum(ticks[~far]))
+        self._stamps += len(ticks)
+        self._last_ns, self._stamp = int(times[-1]), int(stamps[-1])
+
+    def passed(self) -> bool:
+        """Whether it is a stream: one number followed another, and most are near the one before;
+        and its timestamps, if it has them, are those of a clock."""
+        if not self._followed or 2 * self._near < self._steps:
+            return False
+        if self._began is None:
+            return True
+        if 2 * self._far > self._stamps:
+            return False
+        lasted = self._last_ns - self._began
+        if lasted < COMPARED_NS:
+            return True
+        return SLOWEST_HZ * lasted <= self._ticks * _SECOND_NS <= FASTEST_HZ * lasted

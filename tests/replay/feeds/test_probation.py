@@ -1,0 +1,112 @@
+"""What was only recognised is a stream where numbers follow each other and clocks run (RFC 3550
+A.1), wherever its rows are cut."""
+
+import random
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.replay.feeds.probation import Probation
+from seqaudit.replay.feeds.rows import Row
+
+SECOND = 1_000_000_000
+
+
+def row(first: int, stop: int, kind: Kind = Kind.DATA, flags: int = 0, frame: int = 1) -> Row:
+    return Row(first, stop, frame, 0, frame, 0, int(kind), flags, 9, "DATA", "10.0.0.1:5")
+
+
+def judged(numbers: Sequence[int], stamps: Sequence[int] = (), bits: int = 16) -> bool:
+    """Of a datagram every 20 ms."""
+    one = Probation(bits)
+    for place, number in enumerate(numbers):
+        one.take(row(number, number + 1), 1)
+        if stamps:
+            one.clock(np.array([[number, place * 20_000_000, stamps[place]]]), 32)
+    return one.passed()
+
+
+CHANCE = random.Random(4)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "is_one"),
+    [
+        ([5], False),
+        ([5, 6], True),
+        ([5, 7], False),
+        ([65535, 0], True),
+        ([5, 6, 9_000, 9_001, 9_002, 300, 301], True),
+        ([5, 6, 9_000, 18_000, 27_000], False),
+        ([n // 2 if n % 2 else 2 * n for n in range(100)], False),
+        ([n ^ 3 if n % 4 in (1, 2) else n for n in range(200)] * 2, True),
+        ([CHANCE.randrange(65536) for _ in range(500)], False),
+        ([n for n in range(500) if CHANCE.random() < 0.7], True),
+    ],
+)
+def test_a_stream_is_one_where_numbers_follow_each_other(numbers: list[int], is_one: bool) -> None:
+    assert judged(numbers) is is_one
+
+
+def clock(hz: int) -> list[int]:
+    return [7 + hz * place // 50 for place in range(200)]
+
+
+@pytest.mark.parametrize(
+    ("stamps", "is_one"),
+    [
+        (clock(8_000), True),
+        (clock(90_000), True),
+        ([stamp + 3_000_000_000 * (stamp > 9_000) & 0xFFFFFFFF for stamp in clock(8_000)], True),
+        ([(2**32 - 5_000 + stamp) & 0xFFFFFFFF for stamp in clock(8_000)], True),
+        ([7] * 200, False),
+        (clock(50), False),
+        ([-stamp & 0xFFFFFFFF for stamp in clock(8_000)], False),
+        ([CHANCE.randrange(2**32) for _ in range(200)], False),
+    ],
+    ids=["sound", "video", "set anew", "wrapping", "still", "a counter", "backwards", "noise"],
+)
+def test_timestamps_run_as_a_clock(stamps: list[int], is_one: bool) -> None:
+    assert judged(range(200), stamps) is is_one
+
+
+def test_too_short_a_time_says_nothing_of_a_clock() -> None:
+    assert judged(range(40), [7] * 40)
+
+
+def test_what_came_twice_is_no_step() -> None:
+    one = Probation(16)
+    for number in (1, 2, 3, 4, 5, 6):
+        one.take(row(number, number + 1), 1)
+        one.take(row(number, number + 1, flags=int(Flag.NETWORK_DUPLICATE)), 1)
+    assert one.passed()
+    assert one.datagrams == {0: 12}
+
+
+def test_heartbeats_that_say_what_comes_next_are_in_step() -> None:
+    one = Probation(64)
+    one.take(row(1, 4), 1)
+    assert not one.passed()
+    one.take(row(3, 4, Kind.HIGHEST), 2)
+    assert one.passed()
+    assert one.messages[0, "DATA"] == 5
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9)), max_size=12), st.randoms())
+def test_it_does_not_depend_on_where_runs_are_cut(
+    runs: list[tuple[int, int]], chance: random.Random
+) -> None:
+    whole, cut = Probation(16), Probation(16)
+    for first, count in runs:
+        whole.take(row(first, first + count), count)
+        while count:
+            part = chance.randint(1, count)
+            cut.take(row(first, first + part), part)
+            first, count = first + part, count - part
+    assert whole.passed() == cut.passed()
+    assert (whole.datagrams, whole.messages) == (cut.datagrams, cut.messages)
