@@ -4,7 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from seqaudit.decoders.network.account import is_of_no_system
+
 Report = Mapping[str, Any]
+
+#: Reasons that are named why something nearly of a system is not.
+NEAREST: Final = 3
 
 #: The finding that a fault of seqaudit kept it from judging something: no verdict on the capture.
 FAILED: Final = "CP099"
@@ -40,10 +45,29 @@ def unjudged(report: Report) -> Iterator[tuple[str, str]]:
         elif not capture["frames_by"]["decoded"]:
             yield (
                 path,
-                f"{path}: nothing in {capture['frames']} frames is of a known system;"
-                " seqaudit info shows what is in it, --decode-as names a port's system, seqaudit"
+                f"{path}: nothing in {capture['frames']} frames is of a known system"
+                f"{_nearly(capture)}; seqaudit info shows what is in it, --decode-as names a port's system, seqaudit"
                 " infer looks for sequence numbers",
             )
+
+
+def _nearly(capture: Mapping[str, Any]) -> str:
+    """What of a capture is nearly of a known system, and why it is not."""
+    reasons = Counter(
+        {
+            reason: count
+            for reason, count in capture["undecoded"].items()
+            if not is_of_no_system(reason)
+        }
+    )
+    for name, counts in capture["feeds"].items():
+        if count := counts.get("out_of_step"):
+            reasons[f"like {name}, but no number follows another"] = count
+    if not reasons:
+        return ""
+    told = [f"{count} {reason}" for reason, count in reasons.most_common(NEAREST)]
+    more = len(reasons) - len(told)
+    return f" (nearest: {'; '.join(told)}{f'; and {more} more' if more else ''})"
 
 
 def findings_by_capture(report: Report) -> dict[int, list[Mapping[str, Any]]]:

@@ -12,6 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from seqaudit.cli.main import main
+from tests.decoders.network.builders import ethernet, ipv4, pcap, udp
 
 SEQAUDIT = [sys.executable, "-m", "seqaudit.cli"]
 
@@ -175,6 +176,20 @@ def test_a_capture_of_a_foreign_protocol_cannot_be_judged(tmp_path: Path, lossy:
     assert shown.exit_code == 2
     assert f"{path}: nothing in 20 frames is of a known system; seqaudit info" in shown.stderr
     assert run("info", path).exit_code == 2
+
+
+def test_what_is_nearly_of_a_system_is_named(tmp_path: Path) -> None:
+    rtp = b"\x80\0" + bytes(10) + bytes(160)
+    single = [ethernet(ipv4(udp(rtp, 5000 + n, 6000), ident=n + 1)) for n in range(4)]
+    no_pgm = [ethernet(ipv4(bytes(40), protocol=113, ident=n + 9)) for n in range(6)]
+    path = tmp_path / "nearly.pcap"
+    path.write_bytes(pcap(single + no_pgm))
+    shown = run("audit", "--feed", "rtp", path)
+    assert shown.exit_code == 2
+    assert (
+        "nothing in 10 frames is of a known system (nearest: 6 IP protocol 113 whose type and "
+        "lengths are those of no PGM packet; 4 like rtp, but no number follows another); seqaudit"
+    ) in shown.stderr
 
 
 def test_everything_before_and_after_damage_is_audited(tmp_path: Path, lossy: Path) -> None:
