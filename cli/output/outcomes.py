@@ -46,8 +46,8 @@ def unjudged(report: Report) -> Iterator[tuple[str, str]]:
             yield (
                 path,
                 f"{path}: nothing in {capture['frames']} frames is of a known system"
-                f"{_nearly(capture)}; seqaudit info shows what is in it, --decode-as names a port's system, seqaudit"
-                " infer looks for sequence numbers",
+                f"{_nearly(capture)}; seqaudit info shows what is in it, --decode-as names a"
+                " port's system, seqaudit infer looks for sequence numbers",
             )
 
 

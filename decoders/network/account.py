@@ -177,7 +177,7 @@ class Account:
             "last_ns": self.last_ns,
             "frames_by": self.frames_by,
             "undecoded": dict(self.undecoded),
-            "of_no_system": {r: n for r, n in self.undecoded.items() if _is_of_no_system(r)},
+            "of_no_system": {r: n for r, n in self.undecoded.items() if is_of_no_system(r)},
             "messages_by": {},
             "sureness": {},
             "links": {link_name(link): count for link, count in self.links.items()},
@@ -297,7 +297,7 @@ class Account:
             self._ttl[source] = [low, high]
 
 
-def _is_of_no_system(reason: str) -> bool:
+def is_of_no_system(reason: str) -> bool:
     """Whether a frame was left undecoded before anybody could say of which system it is."""
     return reason in _BELOW_SYSTEMS or reason.startswith(UNKNOWN_LINK_REASON)
 

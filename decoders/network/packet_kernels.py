@@ -238,7 +238,8 @@ def network(data, link, start, stop):
 
 
 def behind_ethertype(data, ethertype, at, stop):
-    """Walk VLAN tags, MPLS labels, PPPoE and SNAP: (NETWORK_*, offset)."""
+    """Walk VLAN and switch tags, Ethernet in Ethernet, MPLS labels, PPPoE and SNAP: (NETWORK_*,
+    offset)."""
     for _ in range(MAX_TAGS):
         if ethertype == 0x0800:
             return NETWORK_IPV4, at
@@ -254,11 +255,34 @@ def behind_ethertype(data, ethertype, at, stop):
                 return NETWORK_SHORT, at
             ethertype = u16be(data, at + 4)
             at = at + 6
-        elif ethertype == 0x893F or ethertype == 0xDADA:  # 802.1BR; a switch's own (EDSA)
+        elif ethertype == 0x893F or ethertype == 0xDADA or ethertype == 0x8909:
+            # 802.1BR; a switch's own (EDSA); a group's number (CMD)
             if stop - at < 8:
                 return NETWORK_SHORT, at
             ethertype = u16be(data, at + 6)
             at = at + 8
+        elif ethertype == 0x88E7:  # 802.1ah: the service, then another Ethernet header
+            if stop - at < 18:
+                return NETWORK_SHORT, at
+            ethertype = u16be(data, at + 16)
+            at = at + 18
+        elif ethertype == 0x892F or ethertype == 0xF1C1:  # HSR, 802.1CB: frames sent twice
+            if stop - at < 6:
+                return NETWORK_SHORT, at
+            ethertype = u16be(data, at + 4)
+            at = at + 6
+            if ethertype < 1536:
+                return NETWORK_NONE, at
+        elif ethertype == 0x88E5:  # MACsec, which may protect without encrypting
+            if stop - at < 1:
+                return NETWORK_SHORT, at
+            if u8(data, at) & 0x0C:
+                return NETWORK_ENCRYPTED, at
+            at = at + 14 if u8(data, at) & 0x20 else at + 6
+            if stop - at < 2:
+                return NETWORK_SHORT, at
+            ethertype = u16be(data, at)
+            at = at + 2
         elif ethertype == 0x8847 or ethertype == 0x8848:
             if stop - at < 4:
                 return NETWORK_SHORT, at
@@ -885,9 +909,9 @@ def scan(
         destination_port = 0
         checksum = 0
         if state == FRAGMENT_STATE:
-            # UDP may stand behind an extension header; other protocols' fragments are nobody's.
-            # PGM comes without UDP as well (RFC 3208).
-            ours = protocol == 17 or protocol == 113
+            # UDP may stand behind an extension header, and a tunnel's packets are whole once theirs
+            # is; other protocols' fragments are nobody's. PGM comes without UDP (RFC 3208).
+            ours = protocol == 113 or may_carry(protocol) == 1
             if not ours and (kind == NETWORK_IPV4 or is_extension(protocol) == 0):
                 state = NOT_UDP
         elif state == NOT_UDP and protocol == 113:

@@ -54,7 +54,13 @@ LINK_NAMES: Final[Mapping[int, str]] = {
     228: "IPV4",
     229: "IPV6",
     239: "NFLOG",
+    242: "IPOIB",
+    258: "PKTAP",
     276: "LINUX_SLL2",
+    281: "DSA_TAG_BRCM",
+    282: "DSA_TAG_BRCM_PREPEND",
+    284: "DSA_TAG_DSA",
+    285: "DSA_TAG_EDSA",
 }
 
 #: AF_INET, and AF_INET6 of Linux, the BSDs and macOS.
@@ -91,11 +97,14 @@ def find_network(link: int, packet: bytes) -> Found:
     return kind, at
 
 
-def _ethertype_at(place: int) -> Callable[[bytes], Found]:
+def _ethertype_at(place: int, unused: int = 0) -> Callable[[bytes], Found]:
+    """``unused``: bytes between it and what it names."""
+
     def find(packet: bytes) -> Found:
         if len(packet) < place + 2:
             return NETWORK_SHORT, 0
-        return _behind(int.from_bytes(packet[place : place + 2], "big"), packet, place + 2)
+        ethertype = int.from_bytes(packet[place : place + 2], "big")
+        return _behind(ethertype, packet, place + 2 + unused)
 
     return find
 
@@ -210,12 +219,28 @@ def _ppi(packet: bytes) -> Found:
     return kind, size + at
 
 
+def _pktap(packet: bytes) -> Found:
+    """Apple's tap: its length, what follows and the link type of that, in the host's byte order."""
+    if len(packet) < 12:
+        return NETWORK_SHORT, 0
+    size = int.from_bytes(packet[:4], "little")
+    link = int.from_bytes(packet[8:12], "little")
+    if size < 12 or size > MOST_TAP_BYTES or link == PKTAP:
+        return NETWORK_UNKNOWN, 0
+    if size > len(packet):
+        return NETWORK_SHORT, 0
+    kind, at = find_network(link, packet[size:])
+    return kind, size + at
+
+
 def _behind(ethertype: int, packet: bytes, at: int) -> Found:
     kind, at = KERNEL.behind_ethertype(packet, ethertype, at, len(packet))
     return kind, at
 
 
 PPI: Final = 192
+PKTAP: Final = 258
+MOST_TAP_BYTES: Final = 1024  # far more than any version of its header has
 
 SLOW_LINKS: Final[Mapping[int, Callable[[bytes], Found]]] = {
     9: _ppp_at(0),
@@ -235,4 +260,10 @@ SLOW_LINKS: Final[Mapping[int, Callable[[bytes], Found]]] = {
     PPI: _ppi,
     204: _ppp_at(1),
     239: _nflog,
+    242: _ethertype_at(40, 2),  # behind a global route header
+    PKTAP: _pktap,
+    281: _ethertype_at(16),  # a switch's own tag of four bytes behind the addresses,
+    282: _ethertype_at(16),  # or in front of them,
+    284: _ethertype_at(16),
+    285: _ethertype_at(20),  # or behind an ethertype of its own
 }

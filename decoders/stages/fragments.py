@@ -15,7 +15,7 @@ import ipaddress
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +43,6 @@ BATCH_DATAGRAMS: Final = 2_000
 BATCH_BYTES: Final = 4 << 20
 
 RAW: Final = 101  # LINKTYPE_RAW
-UDP: Final = 17
 FRAME_MASK: Final = (1 << FRAME_BITS) - 1
 
 Key = tuple[int, str]  # capture, carrier
@@ -69,6 +68,26 @@ class Whole:
     duplicate: bool
     fate: Fate
     incomplete: bool = False
+
+
+class Offered(NamedTuple):
+    """What became of a datagram.
+
+    Attributes:
+        system: that claimed it; "": none has.
+        protocol, source, destination, port: of the packet that a tunnel carries, if it is one's.
+        ttl: lowest and highest of that packet; null: it came in no tunnel.
+    """
+
+    whole: Whole
+    outcome: Outcome
+    reason: str
+    system: str
+    protocol: int
+    source: str
+    destination: str
+    port: int
+    ttl: tuple[int, int] | None
 
 
 @dataclass(slots=True)
@@ -316,32 +335,32 @@ class Assembler:
         dispatcher = Dispatcher(self._settings)
         batches: list[pa.RecordBatch] = []
         account = self._account(*key)
-        for whole, outcome, reason, system, port in self._offer(key, wholes, dispatcher, batches):
+        for one in self._offer(key, wholes, dispatcher, batches):
+            whole, system = one.whole, one.system
             assembly, fate = whole.assembly, whole.fate
-            fate.outcome, fate.reason = outcome, reason
+            fate.outcome, fate.reason = one.outcome, one.reason
             for frames in (assembly.frames, fate.frames):
                 for split, count in frames.items():
-                    self._count(whole.capture, split, outcome, count, reason)
+                    self._count(whole.capture, split, one.outcome, count, one.reason)
             account.fragments["datagrams"] += 1
-            facts = assembly.first.facts
-            count, source, destination = assembly.frame_count, facts["source"], facts["destination"]
-            account.add_endpoint(UDP, destination, port, system, count, assembly.wire_bytes)
+            count = assembly.frame_count
+            account.add_endpoint(
+                one.protocol, one.destination, one.port, system, count, assembly.wire_bytes
+            )
             if system:
-                if not ipaddress.ip_address(destination).is_multicast:
-                    account.add_unicast(
-                        source, destination, assembly.low_ttl, assembly.high_ttl, count
-                    )
+                if not ipaddress.ip_address(one.destination).is_multicast:
+                    low, high = one.ttl or (assembly.low_ttl, assembly.high_ttl)
+                    account.add_unicast(one.source, one.destination, low, high, count)
                 if assembly.outgoing:
-                    account.add_outgoing(source)
+                    account.add_outgoing(one.source)
         batches += dispatcher.finish()
         return batches, dispatcher.accounts()
 
     def _recognise(self, key: tuple[int, int], wholes: list[Whole]) -> None:
         """Whose incomplete datagrams are; what decoders make of them is not kept."""
-        for whole, _, _, system, _ in self._offer(key, wholes, Dispatcher(self._settings), []):
-            self._incomplete(
-                whole.assembly, system, Outcome.UNDECODABLE if system else Outcome.OTHER
-            )
+        for one in self._offer(key, wholes, Dispatcher(self._settings), []):
+            outcome = Outcome.UNDECODABLE if one.system else Outcome.OTHER
+            self._incomplete(one.whole.assembly, one.system, outcome)
 
     def _offer(
         self,
@@ -349,28 +368,35 @@ class Assembler:
         wholes: list[Whole],
         dispatcher: Dispatcher,
         batches: list[pa.RecordBatch],
-    ) -> Iterator[tuple[Whole, Outcome, str, str, int]]:
-        """Each datagram with outcome, reason, system or "", and destination port."""
+    ) -> Iterator[Offered]:
+        """Each datagram, and what became of it."""
         capture, split = key
         compile_it = self._compile_it
         if compile_it is None:
             compile_it = self._seen_bytes // 100 >= COMPILE_FROM_RECORDS
         reader = PacketReader(capture, split, compile_it=compile_it)
         for packets in reader.read(_records(wholes)):
-            states = packets.column(k.STATE).tolist()
-            part = wholes[packets.first : packets.first + len(states)]
+            fields = (k.STATE, k.PROTOCOL, k.SOURCE, k.DESTINATION, k.DESTINATION_PORT, k.TTL)
+            columns = [packets.column(field).tolist() for field in fields]
+            part = wholes[packets.first : packets.first + len(columns[0])]
             datagrams = _apart(packets, part)
             decoded, claimant = dispatcher.decode(datagrams)
             claimed = np.broadcast_to(claimant, datagrams.count)
             batches += decoded
             at = 0
-            for whole, state in zip(part, states, strict=True):
+            hosts = packets.datagrams.hosts
+            for whole, state, protocol, *ends, port, ttl in zip(part, *columns, strict=True):
+                facts = whole.assembly.first.facts
+                outer = facts["source"], facts["destination"]
+                source, destination = outer if min(ends) < 0 else (hosts[end] for end in ends)
+                where = protocol, source, destination, port
+                own = None if (source, destination) == outer else (ttl, ttl)
                 if state in SETTLED:
-                    yield whole, *SETTLED[state], "", 0
+                    yield Offered(whole, *SETTLED[state], "", *where, own)
                     continue
                 outcome = Outcome(int(datagrams.outcome[at]))
                 system = "" if claimed[at] == NOBODY else dispatcher.systems[int(claimed[at])]
-                yield whole, outcome, "", system, int(datagrams.destination_port[at])
+                yield Offered(whole, outcome, "", system, *where, own)
                 at += 2
 
 

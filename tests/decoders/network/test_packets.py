@@ -124,6 +124,27 @@ LINK_LAYERS: dict[str, tuple[int, bytes]] = {
     "prism": (119, bytes(144) + ieee80211(PLAIN)),
     "AVS": (163, b"\x80\x21\x10\1\0\0\0\x40" + bytes(56) + ieee80211(PLAIN)),
     "PPI": (192, b"\0\0\x08\0\x69\0\0\0" + ieee80211(PLAIN)),
+    "802.1ah": (
+        1,
+        ethernet(bytes(4) + ethernet(PLAIN), 0x88E7, tags=[0x88A8]),
+    ),
+    "HSR": (1, ethernet(b"\0\x40\0\7\x08\0" + PLAIN, 0x892F)),
+    "802.1CB": (1, ethernet(b"\0\0\0\7\x08\0" + PLAIN, 0xF1C1, tags=[0x8100])),
+    "CMD": (1, ethernet(b"\1\1\0\1\0\7\x08\0" + PLAIN, 0x8909)),
+    "MACsec": (1, ethernet(b"\0\0\0\0\0\1\x08\0" + PLAIN, 0x88E5)),
+    "MACsec with its sender": (
+        1,
+        ethernet(b"\x20\0\0\0\0\1" + bytes(8) + b"\x08\0" + PLAIN, 0x88E5),
+    ),
+    "IPOIB": (242, bytes(40) + b"\x08\0\0\0" + PLAIN),
+    "PKTAP": (258, b"\x14\0\0\0\1\0\0\0\1\0\0\0" + bytes(8) + ethernet(PLAIN)),
+    "DSA_TAG_BRCM": (281, ethernet(PLAIN)[:12] + bytes(4) + ethernet(PLAIN)[12:]),
+    "DSA_TAG_BRCM_PREPEND": (282, bytes(4) + ethernet(PLAIN)),
+    "DSA_TAG_DSA": (284, ethernet(PLAIN)[:12] + b"\xc0\0\0\1" + ethernet(PLAIN)[12:]),
+    "DSA_TAG_EDSA": (
+        285,
+        ethernet(PLAIN)[:12] + b"\xda\xda\0\0\xc0\0\0\1" + ethernet(PLAIN)[12:],
+    ),
 }
 
 
@@ -186,6 +207,11 @@ def test_a_frame_without_ip_is_other() -> None:
     assert one(sll(bytes(40), 1), 113)["state"] == k.NOT_IP
     assert one(ethernet(b"\0\2\1\x40" + b"\0" * 30, 0x8847))["state"] == k.NOT_IP
     assert one(ieee80211(PLAIN, b"\x48\x02"), 105)["state"] == k.NOT_IP  # null function
+
+
+def test_what_macsec_encrypts_is_counted_as_that() -> None:
+    frame = ethernet(b"\x2c\0\0\0\0\1" + bytes(80), 0x88E5)
+    assert one(frame)["state"] == k.UNDECRYPTED
 
 
 def test_endless_tags_are_other() -> None:

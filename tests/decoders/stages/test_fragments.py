@@ -3,7 +3,7 @@
 import json
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -243,6 +243,36 @@ def test_fragments_of_another_protocol_are_other_at_once(tmp_path: Path) -> None
     done = both(tmp_path, packets)
     done.share(other=2)
     assert done.parts == {"frames": 0, "datagrams": 0, "incomplete": 0}
+
+
+def in_vxlan(packet: bytes) -> bytes:
+    return udp(b"\x08\0\0\0\0\0\x09\0" + ethernet(packet), 40_000, 4_789)
+
+
+@pytest.mark.parametrize(
+    ("carried", "protocol"),
+    [(lambda packet: packet, 4), (lambda packet: b"\0\0\x08\0" + packet, 47), (in_vxlan, 17)],
+    ids=["IP in IP", "GRE", "VXLAN"],
+)
+def test_fragments_of_a_tunnel_become_the_packet_inside(
+    tmp_path: Path, carried: Callable[[bytes], bytes], protocol: int
+) -> None:
+    outer = carried(ipv4(message(5, 3000), "10.80.0.1", "10.80.0.2", ident=9, ttl=7))
+    packets = [
+        ipv4(outer[at : at + 1480], "192.0.2.1", "192.0.2.2", ident=77, protocol=protocol,
+             offset=at, more=at + 1480 < len(outer), ttl=60)
+        for at in range(0, len(outer), 1480)
+    ]  # fmt: skip
+    done = both(tmp_path, packets)
+    (event,) = done.events
+    assert (event["seqno"], event["source"], event["destination"], event["fresh_id"]) == (
+        5, "10.80.0.1", "10.80.0.2", 9,
+    )  # fmt: skip
+    done.share(decoded=3)
+    ends = [account["ends"] for account in done.accounts if account["ends"]["frames"]]
+    assert [one["ttl"] for one in ends] == [{"10.80.0.1": [7, 7]}]
+    ((*end, _, _),) = [end for account in done.accounts for end in account["endpoints"]]
+    assert end == ["udp", "10.80.0.2", 45_588, "toy"]
 
 
 def test_a_datagram_of_nobody_is_other(tmp_path: Path) -> None:
