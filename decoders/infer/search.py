@@ -26,6 +26,7 @@ from seqaudit.decoders.infer.fields import (
     pace_of,
     preference,
 )
+from seqaudit.decoders.infer.heartbeats import said
 from seqaudit.decoders.infer.known import known_protocol
 from seqaudit.decoders.infer.layout import Answer, Field, Heartbeats, Layout, Sample
 from seqaudit.decoders.infer.number import (
@@ -39,7 +40,6 @@ from seqaudit.decoders.infer.number import (
     field_values,
     fingerprints,
     grow,
-    signed,
     weigh,
 )
 from seqaudit.decoders.kernels.loader import Int64s
@@ -77,9 +77,6 @@ IGNORED_SHARE: Final = 0.1
 #: stream, so that the fewest are found (a number's upper bytes tell them apart as well).
 KEY_COST: Final = 0.03
 STREAM_COST: Final = 0.0005
-#: Heartbeats agree so often on what they state, whatever was lost or late.
-SAYS_SHARE: Final = 0.3
-FEWEST_SAYING: Final = 4  # fewer may agree by chance
 
 
 def infer(sample: Sample, *, replies: Bytes | None = None) -> Answer:
@@ -550,43 +547,14 @@ class _Search:
     def _says(
         self, layout: Layout, column: int, value: int, other: int
     ) -> tuple[str | None, int, int] | None:
-        """Whether datagrams of kind ``other`` state the next number or the last: (which, how many
-        do, how many there are); null: a number is mostly missing where one of them was, so they
-        take it. What they state fits the data before them, and where data follows that was not
-        lost, it is the next."""
+        """What datagrams of kind ``other`` state (``heartbeats.said``)."""
         kind = self.heads[:, column]
         mine = np.flatnonzero((kind == value) | (kind == other))
         (streams,) = [s for s in self._ways(mine) if s.names == layout.stream] or [
             self._by(mine, np.zeros(len(mine), np.int64), ())
         ]
         rows = streams.rows
-        number = layout.number
-        order = number.order or "big"
-        values = field_values(self.heads[rows], number.offset, number.width, order)
-        bits = 8 * number.width
-        states = kind[rows] == other
-        last = np.maximum.accumulate(np.where(states, -1, np.arange(len(rows))))
-        total = int(states.sum())
-        states &= last >= 0  # behind data, whose number it may state
-        step = signed(values - values[last], bits)
-        takes = 1
-        at = np.where(states, len(rows), np.arange(len(rows)))
-        later = np.minimum.accumulate(at[::-1])[::-1]
-        followed = states & (later < len(rows))
-        behind = np.minimum(later, len(rows) - 1)
-        onward = signed(values[behind] - values, bits)
-        skipped = followed & (signed(values[behind] - values[last], bits) > takes)
-        if 2 * skipped.sum() > followed.sum() >= FEWEST_SAYING:
-            return None
-        right, kept = {}, {}
-        for says, expected in (("next", takes), ("last", 0)):
-            right[says] = int((states & (step == expected)).sum())
-            kept[says] = int((followed & (onward == takes - expected)).sum())
-        best = max(right, key=lambda says: right[says])
-        if kept[best] < SAYS_SHARE * followed.sum():
-            return None, 0, total
-        enough = right[best] >= max(FEWEST_SAYING, SAYS_SHARE * int(states.sum()))
-        return (best, right[best], total) if enough else (None, 0, total)
+        return said(self.heads[rows], kind[rows] == other, layout.number)
 
 
 def _hopeless(heads: Bytes, same: Bools, prints: UInt64s, low: int, count_low: int | None) -> bool:

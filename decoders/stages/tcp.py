@@ -30,7 +30,8 @@ from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS, Int64s
 from seqaudit.decoders.network.account import CAPTURE_SYSTEM, Account
 from seqaudit.decoders.network.packets import Outcome
-from seqaudit.decoders.tcp.connection import COUNTERS, DECODED, SYN, UNDECODABLE, Flow, Hole, Taken
+from seqaudit.decoders.tcp.connection import COUNTERS, Flow
+from seqaudit.decoders.tcp.direction import DECODED, UNDECODABLE, Hole, Taken
 from seqaudit.decoders.tcp.flows import NOBODY, OURS, UNDECIDED, FlowTable, Tracked
 from seqaudit.decoders.tcp.framing import StreamDecoder, StreamFrames, StreamSystem
 from seqaudit.decoders.tcp.runs import FEW, Runs
@@ -43,6 +44,7 @@ from seqaudit.decoders.tcp.segments import (
     segments_of,
     socket_text,
 )
+from seqaudit.decoders.tcp.wire import SYN
 
 #: Undecided flows at once, and the bytes they hold; beyond either the oldest is nobody's.
 MAX_UNDECIDED: Final = 10_000

@@ -28,7 +28,7 @@ from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.packets import Packets
-from seqaudit.decoders.tcp.connection import ACK, FIN, MASK, RST, SILENT_NS, SYN
+from seqaudit.decoders.tcp.connection import SILENT_NS
 from seqaudit.decoders.tcp.framing import Heads, StreamSystem
 from seqaudit.decoders.tcp.segments import (
     COLUMNS,
@@ -40,6 +40,7 @@ from seqaudit.decoders.tcp.segments import (
     SegmentFinder,
     Segments,
 )
+from seqaudit.decoders.tcp.wire import ACK, FIN, MASK, RST, SYN
 
 #: Segments that are held at most: of half-open connections there may be any number.
 HELD: Final = 1 << 16

@@ -14,7 +14,7 @@ from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.packets import Outcome
-from seqaudit.decoders.tcp.connection import ACK, SYN, Flow
+from seqaudit.decoders.tcp.connection import Flow
 from seqaudit.decoders.tcp.framing import (
     Connection,
     Framing,
@@ -24,6 +24,7 @@ from seqaudit.decoders.tcp.framing import (
     choose,
 )
 from seqaudit.decoders.tcp.segments import OUTGOING_BIT, TCP, WIRE_SHIFT, Key, ends_of
+from seqaudit.decoders.tcp.wire import ACK, SYN
 
 #: A direction that nobody has recognised after so many bytes is nobody's.
 UNDECIDED_BYTES: Final = 512 << 10

@@ -25,9 +25,10 @@ import numpy.typing as npt
 
 from seqaudit.decoders.contract.event_columns import grouped
 from seqaudit.decoders.kernels.loader import Int64s
-from seqaudit.decoders.tcp.connection import ACK, FARTHEST, FIN, MASK, RST, SILENT_NS, SYN
+from seqaudit.decoders.tcp.connection import SILENT_NS
 from seqaudit.decoders.tcp.flows import NOBODY, OURS, UNDECIDED, Tracked
 from seqaudit.decoders.tcp.segments import OUTGOING_BIT, WIRE_SHIFT, Key, Segments
+from seqaudit.decoders.tcp.wire import ACK, FARTHEST, FIN, MASK, RST, SYN
 
 #: Segments are taken one by one where there are fewer than these: of all, and of a run.
 FEW: Final = 64

@@ -27,7 +27,7 @@ from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import CAPTURE_SYSTEM, OUTGOING
 from seqaudit.decoders.network.packets import Flows, Packets
-from seqaudit.decoders.tcp.connection import ACK, SYN
+from seqaudit.decoders.tcp.wire import ACK, SYN
 
 TCP: Final = 6
 WIRE_KIND: Final = "TCP"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from seqaudit.decoders.raims.messages import SHORTEST, TYPE_MCAST, is_message, message_size
-from seqaudit.decoders.tcp.connection import ACK, FIN, MASK, RST, SYN
+from seqaudit.decoders.tcp.wire import ACK, FIN, MASK, RST, SYN
 
 PCAP_HEADER_BYTES: Final = 24
 IP: Final = 14

@@ -23,9 +23,9 @@ from seqaudit.decoders.jgroups.tcp import JGroupsStreams
 from seqaudit.decoders.kernels import loader as kernels
 from seqaudit.decoders.stages.first import decode_piece, reassemble
 from seqaudit.decoders.stages.tcp import TcpAssembler
-from seqaudit.decoders.tcp.connection import ACK, FIN
 from seqaudit.decoders.tcp.framing import Verdict
 from seqaudit.decoders.tcp.segments import Segments
+from seqaudit.decoders.tcp.wire import ACK, FIN
 from seqaudit.pipeline.direct.engine import ordered
 from seqaudit.pipeline.report.accounts import torn_carriers
 from tests.decoders.jgroups.builders import A, B, data3, i16, i32, listed, message, msg4, single, tp

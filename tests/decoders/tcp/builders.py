@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.events import FRAME_BITS, Kind
 from seqaudit.decoders.network.packets import Outcome
-from seqaudit.decoders.tcp.connection import ACK, SYN
 from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Connection,
@@ -24,6 +23,7 @@ from seqaudit.decoders.tcp.framing import (
 )
 from seqaudit.decoders.tcp.segments import COLUMNS, WIRE_SHIFT, Key, Segments, segments_of
 from seqaudit.decoders.tcp.segments import Segment as Row
+from seqaudit.decoders.tcp.wire import ACK, SYN
 
 CARRIER: Final = "tcp|10.0.0.1:7800|10.0.0.2:50000"
 MS: Final = 1_000_000

@@ -14,7 +14,7 @@ from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.stages import tcp as tcp_stage
 from seqaudit.decoders.stages.tcp import Sniffer, TcpAssembler, carrier_digest
 from seqaudit.decoders.tcp import flows as tcp_flows
-from seqaudit.decoders.tcp.connection import ACK, EARLY_BYTES, FIN, RST, SYN
+from seqaudit.decoders.tcp.direction import EARLY_BYTES
 from seqaudit.decoders.tcp.segments import (
     SegmentFinder,
     Segments,
@@ -22,6 +22,7 @@ from seqaudit.decoders.tcp.segments import (
     read_segment_rows,
     segment_rows,
 )
+from seqaudit.decoders.tcp.wire import ACK, FIN, RST, SYN
 from tests.decoders.tcp.builders import (
     CARRIER,
     MARK,

@@ -22,10 +22,10 @@ from seqaudit.decoders.network import packets as packet_module
 from seqaudit.decoders.network.packets import Packets
 from seqaudit.decoders.stages.first import decode_piece, reassemble
 from seqaudit.decoders.stages.registry import stream_systems
-from seqaudit.decoders.tcp.connection import ACK, FIN, RST, SYN
 from seqaudit.decoders.tcp.first_look import FirstLook
 from seqaudit.decoders.tcp.framing import Heads, Verdict
 from seqaudit.decoders.tcp.segments import LEFT, WANTED, Segments
+from seqaudit.decoders.tcp.wire import ACK, FIN, RST, SYN
 from tests.decoders.network.builders import ethernet, ipv4
 
 SYSTEMS: Final = stream_systems(DecodeSettings())

@@ -17,7 +17,7 @@ from seqaudit.decoders.stages import tcp as tcp_stage
 from seqaudit.decoders.stages.tcp import Sniffer, TcpAssembler
 from seqaudit.decoders.tcp import connection as tcp
 from seqaudit.decoders.tcp import runs as tcp_runs
-from seqaudit.decoders.tcp.connection import ACK, FIN, RST, SYN, Direction
+from seqaudit.decoders.tcp.direction import Direction
 from seqaudit.decoders.tcp.segments import (
     OUTGOING_BIT,
     Key,
@@ -28,6 +28,7 @@ from seqaudit.decoders.tcp.segments import (
     segments_of,
 )
 from seqaudit.decoders.tcp.segments import Segment as Row
+from seqaudit.decoders.tcp.wire import ACK, FIN, RST, SYN
 from tests.decoders.tcp.builders import MarkedStreams, Seen, Segment, framed, segments
 
 NONE: Final = np.zeros(0, np.int64)
