@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Annotated, Any, Literal, NotRequired, Union, get_args, get_origin
 
-from seqaudit.replay.contract.report_rows import OPEN, Report
+from seqaudit.pipeline.report.schema import stream_types
+from seqaudit.replay.contract.report_rows import Report, StreamPlace, StreamRow
 
 Check = Callable[[Any, str], Iterator[str]]
 
@@ -37,6 +38,8 @@ def _check(hint: Any) -> Check:
     if origin is dict:
         item = _check(get_args(hint)[1])
         return lambda value, path: _values(item, value, path)
+    if hint is StreamRow:
+        return _stream
     if typing.is_typeddict(hint):
         return _row(hint)
     if hint is Any:
@@ -71,12 +74,25 @@ def _values(item: Check, value: Any, path: str) -> Iterator[str]:
         yield from item(one, f"{path}.{key}")
 
 
-def _row(row: Any) -> Check:
+def _stream(value: Any, path: str) -> Iterator[str]:
+    """A row of one of its system's types."""
+    rows = [row for row, words in stream_types().items() if value.get("system") in words]
+    if not rows:
+        return iter([f"{path}: {value.get('system')!r} has no type of streams"])
+    wrong: list[list[str]] = [list(_row(row, StreamPlace)(value, path)) for row in rows]
+    fewest = min(wrong, key=len)
+    return iter(fewest)
+
+
+@cache
+def _row(*rows: Any) -> Check:
+    """A row that has the fields of all these types."""
     checks = {
-        key: _check(hint) for key, hint in typing.get_type_hints(row, include_extras=True).items()
+        key: _check(hint)
+        for row in rows
+        for key, hint in typing.get_type_hints(row, include_extras=True).items()
     }
-    required = row.__required_keys__
-    is_open = row in OPEN
+    required = frozenset().union(*(row.__required_keys__ for row in rows))
 
     def check(value: Any, path: str) -> Iterator[str]:
         if not isinstance(value, Mapping):
@@ -87,7 +103,7 @@ def _row(row: Any) -> Check:
         for key, one in value.items():
             if key in checks:
                 yield from checks[key](one, f"{path}.{key}")
-            elif not is_open and not key.endswith("_file"):
+            elif not key.endswith("_file"):
                 yield f"{path}: {key} is in no type"
 
     return check

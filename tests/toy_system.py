@@ -24,6 +24,7 @@ from seqaudit.replay.contract.engine import (
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.parameters import EngineParameters, Parameter, by_name
+from seqaudit.replay.contract.report_rows import Delivered, StreamFigures, Time
 from seqaudit.replay.contract.reporter import Reporter
 from seqaudit.replay.contract.results import STREAM, Result
 from seqaudit.replay.contract.rule import error
@@ -170,7 +171,15 @@ class ToyComparison(Comparison):
         return Compared([detail | {"system": NAME} for detail in found])
 
 
-def _stream(stream: Toy, lost: int) -> Detail:
+class ToyStreamRow(StreamFigures):
+    """A stream as the report has it."""
+
+    first_ns: Time
+    last_ns: Time
+    delivered: Delivered
+
+
+def _stream(stream: Toy, lost: int) -> ToyStreamRow:
     return {
         "sender": stream.sender, "receiver": stream.receiver, "conn_id": None,
         "first_seqno": stream.seen.first(), "last_seqno": stream.seen.stop() - 1,
@@ -207,7 +216,15 @@ RULES: Final = (
 PARAMETERS: Final = by_name(
     [Parameter("toy.fewest", 1, "numbers", "a hole of fewer is not said", "tests.toy_system")]
 )
-TOY: Final = System(NAME, _open, RULES, ("TY",), PARAMETERS, comparison=ToyComparison)
+TOY: Final = System(
+    NAME,
+    _open,
+    RULES,
+    ("TY",),
+    PARAMETERS,
+    comparison=ToyComparison,
+    streams={NAME: [ToyStreamRow]},
+)
 
 
 def numbered(seqno: int) -> bytes:

@@ -4,7 +4,8 @@ import types
 import typing
 from typing import Annotated, Any, Final, Literal, NotRequired, Union, get_args, get_origin
 
-from seqaudit.replay.contract.report_rows import OPEN, Report
+from seqaudit.replay.contract.report_rows import Report, StreamPlace, StreamRow
+from seqaudit.replay.stages.systems import SYSTEMS
 
 DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 
@@ -24,6 +25,29 @@ def schema() -> dict[str, Any]:
     return {"$schema": DRAFT, "title": "seqaudit/report/1", **top, "$defs": defined}
 
 
+def stream_types() -> dict[type, list[str]]:
+    """Types of the systems' streams, each with the words in the row's ``system``."""
+    words: dict[type, list[str]] = {}
+    for system in SYSTEMS.values():
+        for word, rows in system.streams.items():
+            for row in rows:
+                words.setdefault(row, []).append(word)
+    return words
+
+
+def _streams(defined: dict[str, Any]) -> dict[str, Any]:
+    """A stream is a row of one of the systems' types, with its place."""
+    place = _row(StreamPlace, defined)
+    for row, words in stream_types().items():
+        own = _row(row, defined)
+        systems = {"system": {"enum": sorted(words)}}
+        defined[row.__name__] = own | {
+            "properties": {**place["properties"], **systems, **own["properties"]},
+            "required": sorted({*place["required"], *own["required"]}),
+        }
+    return {"anyOf": [{"$ref": f"#/$defs/{row.__name__}"} for row in stream_types()]}
+
+
 def _of(hint: Any, defined: dict[str, Any]) -> dict[str, Any]:
     origin = get_origin(hint)
     if origin is Annotated:
@@ -39,6 +63,8 @@ def _of(hint: Any, defined: dict[str, Any]) -> dict[str, Any]:
         return {"type": "array", "items": _of(get_args(hint)[0], defined)}
     if origin is dict:
         return {"type": "object", "additionalProperties": _of(get_args(hint)[1], defined)}
+    if hint is StreamRow:
+        return _streams(defined)
     if typing.is_typeddict(hint):
         name = hint.__name__
         if name not in defined:
@@ -65,5 +91,5 @@ def _row(row: Any, defined: dict[str, Any]) -> dict[str, Any]:
         "required": sorted(row.__required_keys__),
         # of a capture of several files each frame says its file
         "patternProperties": {"_file$": {"type": ["integer", "string", "array", "null"]}},
-        "additionalProperties": row in OPEN,
+        "additionalProperties": False,
     }

@@ -249,6 +249,8 @@ class System:
         columns: of a batch, for a system that is replayed by columns.
         meeting: made for each of its conversations.
         comparison: made for each report.
+        streams: word in the column ``system`` of its conversations' rows to the types of its STREAM
+            rows there, each a ``StreamFigures``; what the report's schema is made from.
         pairs: its table that counts what a receiver of both gets of two streams of kind "line"
             that carry the same.
         config: key of a parameter file to what reads what stands below it; takes the file's name.
@@ -265,6 +267,7 @@ class System:
     columns: Callable[[pa.RecordBatch], Columns] | None = None
     meeting: Callable[[str], Meeting] | None = None
     comparison: Callable[[], Comparison] | None = None
+    streams: Mapping[str, Sequence[type]] = field(default_factory=dict)
     pairs: str | None = None
     config: Mapping[str, Callable[[Mapping[Any, Any], str], dict[str, Value]]] = field(
         default_factory=dict

@@ -11,6 +11,8 @@ The JSON schema is made from these types (``pipeline.report.schema``).
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from seqaudit.replay.sequence.durations import Percentiles
+
 Ranges = list[list[int]]
 Severity = Literal["error", "warning", "info"]
 Certainty = Literal["proven", "likely", "cannot be told"]
@@ -146,12 +148,14 @@ class Directions(TypedDict):
     passed: NotRequired[int | None]
 
 
-class Percentiles(TypedDict):
-    """Durations in ns; null where there is none."""
+Side = Literal["sent", "arrived", "passed"]
 
-    p50: int | None
-    p99: int | None
-    max: int | None
+
+def directed(side: Side, number: int) -> Directions:
+    """How many were sent or arrived at the place of capture; ``passed`` where it is no end."""
+    told: Directions = {"sent": None, "arrived": None}
+    told[side] = number
+    return told
 
 
 class Retransmissions(TypedDict):
@@ -162,43 +166,68 @@ class Retransmissions(TypedDict):
     undecidable: int | None
 
 
-class StreamRow(TypedDict):
-    """One numbered sequence of one sender at one capture; systems add figures of their own."""
+class StreamFigures(TypedDict):
+    """What an engine says of one numbered sequence of one sender; each system declares the rest of
+    its row in a type of its own (``System.streams``)."""
+
+    sender: Annotated[str | None, "identity of the member; null if nothing names it"]
+    receiver: Annotated[str | None, "null if there is no one receiver"]
+    conn_id: Annotated[int | None, "of the connection; null where the protocol has none"]
+    first_seqno: Annotated[int | str | None, "lowest seqno, a text of hex digits for raims"]
+    last_seqno: Annotated[int | str | None, "highest seqno, likewise"]
+    first_frame: Annotated[int | None, "null: no frame of it was captured"]
+    last_frame: Annotated[int | None, "null: no frame of it was captured"]
+    messages: Annotated[int, "distinct seqnos captured"]
+    arrivals: Annotated[int, "all of them, copies included"]
+    copies: Annotated[int, "arrivals - messages"]
+    gaps: int
+    lost: Annotated[int | None, "recovered + unrecovered"]
+    recovered: int | None
+    unrecovered: int | None
+
+
+class StreamPlace(TypedDict):
+    """What the report adds to every stream."""
 
     capture: int
     system: str
     id: str
-    role: NotRequired[Annotated[str, "of the place of capture: sender, receiver or between"]]
-    sender: str | None
     sender_name: str | None
-    receiver: Annotated[str | None, "null if there is no one receiver"]
     receiver_name: str | None
-    conn_id: Annotated[int | None, "of the connection; null where the protocol has none"]
-    first_seqno: Annotated[int | str | None, "lowest seqno, a text of hex digits for raims"]
-    last_seqno: int | str | None
-    first_frame: int | None
-    last_frame: int | None
-    first_ns: NotRequired[int | None]
-    last_ns: NotRequired[int | None]
-    messages: Annotated[int, "distinct seqnos captured"]
-    arrivals: Annotated[int, "all of them, copies included"]
-    copies: Annotated[int, "arrivals - messages"]
-    network_duplicates: NotRequired[Annotated[int, "same IP id and bytes again"]]
-    bytes: NotRequired[Annotated[int, "of payload"]]
-    gaps: int
+
+
+#: Fields that several systems' streams have, each with its meaning.
+Role = Annotated[
+    Literal["sender", "receiver", "between"], "which end of the stream the place of capture is"
+]
+Time = Annotated[int | None, "null: no frame of it was captured"]
+NetworkDuplicates = Annotated[int, "same IP id and bytes again"]
+Bytes = Annotated[int, "of payload"]
+ByKind = Annotated[dict[str, int], "arrivals by wire kind"]
+Unknown = Annotated[dict[str, str], "figures that cannot be told, and why"]
+Delivered = Annotated[list[list[int]] | None, "ranges in the order of delivery"]
+Listed = Annotated[Ranges | None, "ranges of those, the first 10,000"]
+
+
+class StreamRow(StreamFigures, StreamPlace):
+    """A stream as readers of all systems see it: what is of one system only is in its own type."""
+
+    kind: NotRequired[str]
+    role: NotRequired[Role]
+    first_ns: NotRequired[Time]
+    last_ns: NotRequired[Time]
+    network_duplicates: NotRequired[NetworkDuplicates]
+    bytes: NotRequired[Bytes]
     reordered: NotRequired[int | None]
-    lost: Annotated[int | None, "recovered + unrecovered"]
-    recovered: int | None
-    unrecovered: int | None
     recovered_or_late: NotRequired[int | None]
-    delivered: NotRequired[Annotated[list[Any] | None, "ranges in the order of delivery"]]
+    delivered: NotRequired[Delivered]
     requests: NotRequired[Directions]
     requested_seqnos: NotRequired[Directions]
     acks: NotRequired[Directions]
-    syncs: NotRequired[Annotated[Directions | None, "null where the protocol has none"]]
+    syncs: NotRequired[Directions | None]
     retransmissions: NotRequired[Retransmissions]
     recovery_ns: NotRequired[Percentiles]
-    unknown: NotRequired[Annotated[dict[str, str], "figures that cannot be told, and why"]]
+    unknown: NotRequired[Unknown]
 
 
 class ConnectionRow(TypedDict):
@@ -548,7 +577,3 @@ class Report(TypedDict):
     totals: TotalsRow
     tables: NotRequired[Annotated[dict[str, dict[str, list[Any]]], "a system's own tables"]]
     metrics: NotRequired[MetricsRow]
-
-
-#: Rows to which systems add figures of their own.
-OPEN: frozenset[type] = frozenset({StreamRow})

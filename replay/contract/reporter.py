@@ -1,7 +1,7 @@
 """What the findings of all engines are made with: rows of results, evidence, texts
 (replay/README.md 3)."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, Protocol
 
@@ -56,10 +56,11 @@ class Reporter:
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def row(self, kind: str, detail: dict[str, Any], stream: Subject | None = None) -> Result:
+    def row(self, kind: str, row: Mapping[str, Any], stream: Subject | None = None) -> Result:
         """A row that is no finding."""
+        detail = dict(row)
         if kind == GAP:
-            detail = detail | self._for_the_story(detail, stream)
+            detail |= self._for_the_story(detail, stream)
         return Result(
             self.capture,
             kind,

@@ -1,9 +1,11 @@
 """Streams of a feed, and pairs of lines, as the report has them (replay/README.md 5)."""
 
-from typing import Any, Final
+from typing import Final
 
+from seqaudit.replay.contract.report_rows import directed
 from seqaudit.replay.feeds.engine import FeedEngine
 from seqaudit.replay.feeds.lines import LINES, LinePair
+from seqaudit.replay.feeds.report_rows import FeedStreamRow, LineRow, PairRow
 from seqaudit.replay.feeds.requests import Requests
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.sequence.gaps import Outcome
@@ -13,7 +15,7 @@ from seqaudit.replay.sequence.ranges import inclusive
 _NO_REQUESTS: Final = Requests()
 
 
-def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -> dict[str, Any]:
+def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -> FeedStreamRow:
     """A stream in the report (replay/README.md 5)."""
     counts = stream.counts
     recovered, lost = counts[Outcome.RECOVERED], counts[Outcome.UNRECOVERED]
@@ -54,8 +56,8 @@ def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -
         "late_ns": stream.late.percentiles(),
         "recovery_ns": stream.recovery.percentiles(),
         "answer_ns": wanted.answered.percentiles(),
-        "requests": {"sent": None, "arrived": None, "passed": wanted.requests},
-        "requested_seqnos": {"sent": None, "arrived": None, "passed": wanted.numbers},
+        "requests": directed("passed", wanted.requests),
+        "requested_seqnos": directed("passed", wanted.numbers),
         "requests_repeated": wanted.repeated,
         "peers": {
             source: {"requests": asked, "requested_seqnos": numbers}
@@ -77,10 +79,11 @@ def summary(engine: FeedEngine, stream: FeedStream, requests: Requests | None) -
     }
 
 
-def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) -> dict[str, Any]:
+def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) -> PairRow:
     """Two lines in the report, a row of the table "lines"."""
     leads = pair.leads
-    told: dict[str, Any] = {
+    line_a, line_b = (_line(pair, place, line) for place, line in enumerate(LINES))
+    return {
         "table": "lines",
         "id": pair.key,
         "feed": engine.feed_name,
@@ -94,15 +97,18 @@ def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) 
         "measured": leads.measured,
         "together": leads.together,
         "numberings_of_one_line": pair.disagree,
+        "line_a": line_a,
+        "line_b": line_b,
     }
-    for place, line in enumerate(LINES):
-        stream = pair.streams.get(line)
-        told[f"line_{line.lower()}"] = {
-            "destination": None if stream is None else stream.destination,
-            "messages": None if stream is None else stream.messages,
-            "lost_only_here": pair.lost_only[line].count,
-            "lost_only_here_seqnos": inclusive(pair.lost_only[line].ranges),
-            "first": leads.first[place],
-            "lead_ns": leads.lead[place].percentiles(),
-        }
-    return told
+
+
+def _line(pair: LinePair, place: int, line: str) -> LineRow:
+    stream = pair.streams.get(line)
+    return {
+        "destination": None if stream is None else stream.destination,
+        "messages": None if stream is None else stream.messages,
+        "lost_only_here": pair.lost_only[line].count,
+        "lost_only_here_seqnos": inclusive(pair.lost_only[line].ranges),
+        "first": pair.leads.first[place],
+        "lead_ns": pair.leads.lead[place].percentiles(),
+    }

@@ -7,6 +7,7 @@ import pyarrow as pa
 from seqaudit.replay.contract.engine import Columns, Opened, Opening, System
 from seqaudit.replay.feeds.compare import FeedComparison
 from seqaudit.replay.feeds.parameters import PARAMETERS
+from seqaudit.replay.feeds.report_rows import FeedStreamRow
 from seqaudit.replay.feeds.rules import FEED as RULES
 
 if TYPE_CHECKING:
@@ -45,5 +46,6 @@ FEEDS: Final = System(
     PARAMETERS,
     columns=_columns,
     comparison=FeedComparison,
+    streams={"feed": [FeedStreamRow]},
     pairs="lines",
 )

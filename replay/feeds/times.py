@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from seqaudit.replay.feeds.report_rows import JitterRow
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -167,8 +168,8 @@ class Jitter:
         if self.over is None and self._limit_ns is not None and highest > self._limit_ns:
             self.over = mark
 
-    def told(self) -> dict[str, int | None]:
-        """``last``, ``mean`` and ``max`` in ns; null where nothing was measured."""
+    def told(self) -> JitterRow:
+        """For the report."""
         if not self.measured:
             return {"last": None, "mean": None, "max": None}
         mean = self.total_ns // self.measured

@@ -11,6 +11,7 @@ from seqaudit.replay.contract.worth import END, LIKELY, PLACED, SHOWN, Claim, ab
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE, Judged
 from seqaudit.replay.jgroups.mcast.passing import PassingModel, Unanswered
 from seqaudit.replay.jgroups.mcast.sender import SenderModel, Stall
+from seqaudit.replay.jgroups.report_rows import CapacityRow
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.notes import Note
@@ -296,7 +297,7 @@ class WindowReporter(Reporter):
         stream: Subject,
         rule: str,
         stalls: list[Stall],
-        capacity: dict[str, Any],
+        capacity: CapacityRow,
         raises: str,
         *,
         to: str = "",

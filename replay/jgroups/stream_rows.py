@@ -1,18 +1,27 @@
 """What the rows of UNICAST and MCAST streams have in common (replay/README.md 5)."""
 
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from seqaudit.replay.contract.parameters import LEARNED, EngineParameters
+from seqaudit.replay.contract.report_rows import Side
 from seqaudit.replay.contract.reporter import listed
 from seqaudit.replay.contract.story import by_outcome, placed
 from seqaudit.replay.jgroups.arrivals import Judged
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
+from seqaudit.replay.jgroups.report_rows import CapacityRow, JGroupsStreamRow
 from seqaudit.replay.jgroups.stream import Counted
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import inclusive
 
-SENDER, RECEIVER, BETWEEN = "sender", "receiver", "between"  # which end of a stream is here
+#: Which end of a stream is here.
+End = Literal["sender", "receiver", "between"]
+SENDER: Final = "sender"
+RECEIVER: Final = "receiver"
+BETWEEN: Final = "between"
+#: How what a stream's receiver sends shows there, and what its sender sends.
+FROM_RECEIVER: Final[dict[End, Side]] = {SENDER: "arrived", RECEIVER: "sent", BETWEEN: "passed"}
+FROM_SENDER: Final[dict[End, Side]] = {SENDER: "sent", RECEIVER: "arrived", BETWEEN: "passed"}
 
 NO_CAPACITY: Final = (
     "the capacity is not given, and the sender did not run into the same number of unacknowledged "
@@ -30,16 +39,18 @@ _NAMES: Final = {
 }
 
 
-def counted(stream: Counted) -> dict[str, Any]:
+def counted(stream: Counted, role: End, cluster: str) -> JGroupsStreamRow:
     """A stream's summary as every point of capture has it; what else is known is written over it.
 
     Null is what cannot be told, or what no capture of this kind says.
     """
     messages = stream.ever.total()
     return {
-        "system": stream.system,
-        "id": stream.key,
+        "cluster": cluster,
+        "role": role,
         "sender": stream.sender,
+        "receiver": None,
+        "conn_id": None,
         "first_seqno": stream.first_seqno,
         "last_seqno": stream.last_seqno,
         "first_frame": stream.first.frame if stream.first else None,
@@ -53,6 +64,10 @@ def counted(stream: Counted) -> dict[str, Any]:
         "by_wire_kind": dict(sorted(stream.by_wire_kind.items())),
         "network_duplicates": 0,
         "delivered": None,
+        "requests": {"sent": None, "arrived": None},
+        "requested_seqnos": {"sent": None, "arrived": None},
+        "acks": {"sent": None, "arrived": None},
+        "syncs": None,
         "gaps": 0,
         "reordered": 0,
         "recovered": None,
@@ -76,12 +91,7 @@ def counted(stream: Counted) -> dict[str, Any]:
     }
 
 
-def by_side(side: str, number: int) -> dict[str, int | None]:
-    """How many were sent or arrived at the place of capture; ``passed`` where it is no end."""
-    return {"sent": None, "arrived": None, side: number}
-
-
-def received(row: dict[str, Any], window: Judged) -> None:
+def received(row: JGroupsStreamRow, window: Judged) -> None:
     """What a replayed window adds."""
     row |= {
         "network_duplicates": window.network_duplicates,
@@ -124,22 +134,22 @@ def received(row: dict[str, Any], window: Judged) -> None:
         )
 
 
-def nothing_received() -> dict[str, Any]:
+def nothing_received(row: JGroupsStreamRow) -> None:
     """Of a receiver that has no window: nothing is delivered, and nothing is lost for it."""
-    counts = dict.fromkeys(("recovered", "recovered_or_late", "unrecovered", "lost"), 0)
-    return {"delivered": [], "lost_seqnos": [], "unrecovered_seqnos": []} | counts
+    row["delivered"] = []
+    row["lost_seqnos"] = []
+    row["unrecovered_seqnos"] = []
+    row["recovered"] = row["recovered_or_late"] = row["unrecovered"] = row["lost"] = 0
 
 
-def passed(passing: PassingModel) -> dict[str, Any]:
+def passed(row: JGroupsStreamRow, passing: PassingModel) -> None:
     """What is known where no window is replayed."""
-    return {
-        "gaps": passing.gap_count,
-        "reordered": passing.counts[Outcome.REORDERED],
-        "retransmissions": {
-            "useful": None,
-            "needless": passing.needless_count,
-            "undecidable": passing.undecidable,
-        },
+    row["gaps"] = passing.gap_count
+    row["reordered"] = passing.counts[Outcome.REORDERED]
+    row["retransmissions"] = {
+        "useful": None,
+        "needless": passing.needless_count,
+        "undecidable": passing.undecidable,
     }
 
 
@@ -148,7 +158,7 @@ def receipt_unknown() -> dict[str, str]:
     return dict.fromkeys(("delivered", "lost", "recovered", "unrecovered"), _NOT_HERE)
 
 
-def capacity(model: SenderModel | None, parameters: EngineParameters) -> dict[str, Any] | None:
+def capacity(model: SenderModel | None, parameters: EngineParameters) -> CapacityRow | None:
     """The window size that a sender's blocks are judged by; null if nobody knows it."""
     if parameters.value("capacity") is not None:
         return {"value": parameters.value("capacity"), "origin": parameters.origin("capacity")}

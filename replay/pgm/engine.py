@@ -12,8 +12,10 @@ from typing import Any, Final
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
+from seqaudit.replay.contract.report_rows import Side, directed
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.pgm.parameters import PARAMETERS
+from seqaudit.replay.pgm.report_rows import PgmStreamRow
 from seqaudit.replay.pgm.window import (
     GIVEN_UP,
     UNTOLD,
@@ -263,7 +265,7 @@ class PgmEngine:
         )
 
 
-def summary(engine: PgmEngine) -> dict[str, Any]:
+def summary(engine: PgmEngine) -> PgmStreamRow:
     """The stream of a TSI in the report."""
     receiving = engine.receiving and not engine.parity
     lost_for_good = sum(engine.fates[fate] for fate in GIVEN_UP)
@@ -279,10 +281,8 @@ def summary(engine: PgmEngine) -> dict[str, Any]:
 
     asked = sum(r.requests for r in engine.requesters.values())
     asked_sqns = sum(r.sqns for r in engine.requesters.values())
-    side = "sent" if engine.receiving else "arrived" if engine.sending else "passed"
+    side: Side = "sent" if engine.receiving else "arrived" if engine.sending else "passed"
     return {
-        "system": "pgm",
-        "id": engine.tsi,
         "role": "receiver" if engine.receiving else "sender" if engine.sending else "between",
         "sender": engine.sender,
         "receiver": engine.vantage.address if engine.receiving else None,
@@ -306,8 +306,8 @@ def summary(engine: PgmEngine) -> dict[str, Any]:
         "unrecovered": told("unrecovered", lost_for_good),
         "lost": told("lost", engine.fates[Fate.REPAIRED] + lost_for_good),
         "open": len(engine.window.holes),
-        "requests": {"sent": None, "arrived": None, side: asked},
-        "requested_seqnos": {"sent": None, "arrived": None, side: asked_sqns},
+        "requests": directed(side, asked),
+        "requested_seqnos": directed(side, asked_sqns),
         "retransmissions": {
             "useful": engine.useful if receiving else None,
             "needless": engine.needless if receiving else None,

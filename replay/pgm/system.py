@@ -5,6 +5,7 @@ from typing import Final
 
 from seqaudit.replay.contract.engine import Joining, Opened, Opening, System
 from seqaudit.replay.pgm.parameters import PARAMETERS
+from seqaudit.replay.pgm.report_rows import PgmStreamRow
 from seqaudit.replay.pgm.rules import PGM as RULES
 
 NAME: Final = "pgm"
@@ -18,4 +19,12 @@ def _open(told: Opening) -> Opened:
     return Opened(engine, partial(findings.results, engine, told.capture), engine.takes)
 
 
-PGM: Final = System(NAME, _open, RULES, ("PG",), PARAMETERS, joins={NAME: Joining(carries=True)})
+PGM: Final = System(
+    NAME,
+    _open,
+    RULES,
+    ("PG",),
+    PARAMETERS,
+    joins={NAME: Joining(carries=True)},
+    streams={NAME: [PgmStreamRow]},
+)

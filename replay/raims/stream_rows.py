@@ -1,21 +1,22 @@
 """The row of one publisher's stream in the report."""
 
 from itertools import pairwise
-from typing import Any
 
 from seqaudit.replay.contract.reporter import MAX_RANGES
 from seqaudit.replay.raims import gaps
 from seqaudit.replay.raims.observer import Observer
+from seqaudit.replay.raims.report_rows import RaimsStreamRow
 from seqaudit.replay.raims.reporting import NO_OBSERVER, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
 from seqaudit.replay.raims.streams import Stream
 from seqaudit.replay.sequence.ranges import inclusive
 
 
-def summary(report: RaimsReporter, stream: Stream, observer: Observer | None) -> dict[str, Any]:
+def summary(report: RaimsReporter, stream: Stream, observer: Observer | None) -> RaimsStreamRow:
     """One stream; of what the observer sent, where it is null."""
     receiving = observer is not None and report.known
     truth = stream.truth
+    remembered, forgotten_ns = _remembered(report, stream)
     delivered = [[a, max(a, b - 1)] for a, b in stream.delivered[:MAX_RANGES]]
     unknown: dict[str, str] = {}
     if observer is not None and not receiving:
@@ -26,8 +27,6 @@ def summary(report: RaimsReporter, stream: Stream, observer: Observer | None) ->
         unknown = dict.fromkeys(("delivered", "lost", "recovered", "unrecovered"), why)
     lower, upper = bounds(stream)
     return {
-        "system": "raims",
-        "id": f"{stream.publisher}|{stream.subject}",
         "role": "sender" if observer is None else "receiver" if report.known else "between",
         "sender": stream.publisher,
         "receiver": None if observer is None else observer.bridge,
@@ -77,21 +76,23 @@ def summary(report: RaimsReporter, stream: Stream, observer: Observer | None) ->
         "counted_loss": stream.counted if counted else None,
         "false_loss": stream.false_loss if counted else None,
         "rows": dict(sorted(stream.rows.items())),
-        **_remembered(report, stream),
+        "remembered": remembered,
+        "forgotten_ns": forgotten_ns,
         "unwanted": stream.unwanted,
         "ignored": stream.ignored,
         "unknown": unknown,
     }
 
 
-def _remembered(report: RaimsReporter, stream: Stream) -> dict[str, Any]:
-    """Does its publisher still know the subject; null where its window is not replayed."""
+def _remembered(report: RaimsReporter, stream: Stream) -> tuple[bool | None, int | None]:
+    """Does its publisher still know the subject, and when did it forget it; null where its window
+    is not replayed."""
     window = report.engine.publishers.get(stream.publisher)
     if window is None or stream.glsno:
-        return {"remembered": None, "forgotten_ns": None}
+        return None, None
     known = window.rotation.holds(stream.subject)
     forgotten = None if known else window.rotation.forgotten.get(stream.subject)
-    return {"remembered": known, "forgotten_ns": forgotten}
+    return known, forgotten
 
 
 def bounds(stream: Stream) -> tuple[int, int | None]:

@@ -8,6 +8,7 @@ from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.message import Message
 from seqaudit.replay.raims.publisher import Why
+from seqaudit.replay.raims.report_rows import TimeFrame
 from seqaudit.replay.raims.seqno import BASE_BITS, base_of, frame_of, key
 from seqaudit.replay.raims.subscriber import Verdict
 from seqaudit.replay.raims.truth import Loss, Truth
@@ -232,7 +233,7 @@ class Stream:
         if len(self.steps) < MAX_NOTES:
             self.steps.append(Step(verdict, loss, mark, copy, again))
 
-    def frames(self) -> list[dict[str, Any]]:
+    def frames(self) -> list[TimeFrame]:
         """Time frames in order: numbers seen, first and last, chain."""
         found: dict[int, list[list[int]]] = {}
         for first, stop in self.seen:

@@ -7,6 +7,7 @@ from seqaudit.replay.contract.engine import Joining, Opened, Opening, System
 from seqaudit.replay.raims.compare import RaimsComparison
 from seqaudit.replay.raims.config import from_raims_config
 from seqaudit.replay.raims.parameters import PARAMETERS
+from seqaudit.replay.raims.report_rows import RaimsStreamRow
 from seqaudit.replay.raims.rules import RAIMS as RULES
 
 NAME: Final = "raims"
@@ -41,5 +42,6 @@ RAIMS: Final = System(
         "inbox": Joining(carries=True),
     },
     comparison=RaimsComparison,
+    streams={NAME: [RaimsStreamRow]},
     config={"parameters": from_raims_config},
 )

@@ -6,9 +6,10 @@ frame (raims.md 9, notes). Here the highest number ever seen is kept, and every 
 """
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.raims.links import Missing
+from seqaudit.replay.raims.report_rows import LossRow
 from seqaudit.replay.raims.seqno import base_of, frame_of, key
 from seqaudit.replay.raims.subscriber import Status, decide
 from seqaudit.replay.sequence.gaps import Mark
@@ -53,7 +54,7 @@ class Loss:
     last: Mark | None = None
     chain: int | None = None
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> LossRow:
         """For the report."""
         return {
             "after": self.after,

@@ -1,6 +1,6 @@
 """Durations in bounded memory, for percentiles that do not depend on how a capture was cut."""
 
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypedDict
 
 import numpy
 
@@ -22,6 +22,14 @@ def shown(duration_ns: int | None) -> str:
     if duration_ns < 1_000_000_000:
         return f"{duration_ns / 1_000_000:.1f} ms"
     return f"{duration_ns / 1_000_000_000:.3f} s"
+
+
+class Percentiles(TypedDict):
+    """Durations in ns; null where there is none."""
+
+    p50: Annotated[int | None, "nearest rank"]
+    p99: Annotated[int | None, "nearest rank"]
+    max: int | None
 
 
 class Durations:
@@ -62,7 +70,7 @@ class Durations:
         for value, count in zip(values.tolist(), counts.tolist(), strict=True):
             self.add(value, count)
 
-    def percentiles(self) -> dict[str, int | None]:
+    def percentiles(self) -> Percentiles:
         """``p50``, ``p99`` (nearest rank) and ``max`` in ns; null where nothing was counted."""
         total = sum(self._values.values()) if self._values else 0
         if not total:

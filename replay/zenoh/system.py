@@ -6,6 +6,11 @@ from typing import Final
 from seqaudit.replay.contract.engine import Opened, Opening, System
 from seqaudit.replay.zenoh.compare import ZenohComparison
 from seqaudit.replay.zenoh.parameters import PARAMETERS
+from seqaudit.replay.zenoh.report_rows import (
+    SamplesStreamRow,
+    TransportStreamRow,
+    UnnumberedStreamRow,
+)
 from seqaudit.replay.zenoh.rules import ZENOH as RULES
 
 
@@ -18,5 +23,12 @@ def _open(told: Opening) -> Opened:
 
 
 ZENOH: Final = System(
-    "zenoh", _open, RULES, ("ZN",), PARAMETERS, ordered=True, comparison=ZenohComparison
+    "zenoh",
+    _open,
+    RULES,
+    ("ZN",),
+    PARAMETERS,
+    ordered=True,
+    comparison=ZenohComparison,
+    streams={"zenoh": [SamplesStreamRow, UnnumberedStreamRow], "zenoh-hop": [TransportStreamRow]},
 )

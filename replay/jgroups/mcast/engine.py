@@ -38,6 +38,7 @@ from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import AckSchedule, ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.members import Members, View
+from seqaudit.replay.jgroups.report_rows import McastPeer
 from seqaudit.replay.jgroups.stream import Counted
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
@@ -59,7 +60,7 @@ class Peer:
         self.highest_ack: int | None = None
         self.repairs = 0  # XMIT_RSP messages to it
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> McastPeer:
         """As the report's stream shows it."""
         return {
             "requests": self.requests,

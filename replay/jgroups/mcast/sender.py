@@ -20,8 +20,9 @@ first message that the old membership cannot explain.
 
 from collections import deque
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from seqaudit.replay.jgroups.report_rows import StallRow
 from seqaudit.replay.sequence.gaps import Mark
 
 LOOK_AHEAD_NS: Final = 100_000_000
@@ -66,7 +67,7 @@ class Stall:
     outstanding: int  # unacknowledged messages while it was full
     proven: bool  # the new seqno followed the ACK closely, or only the view explains it
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> StallRow:
         """As the report's stream shows it."""
         return {
             "full_frame": self.full.frame,

@@ -1,40 +1,37 @@
 """The rows that describe multicast streams: summaries and gaps (replay/README.md 5)."""
 
-from typing import Any
-
+from seqaudit.replay.contract.report_rows import directed
 from seqaudit.replay.contract.settings import MEMBER
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.mcast.engine import McastEngine, Stream
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
+from seqaudit.replay.jgroups.report_rows import CapacityRow, McastStreamRow
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 
 
-def role_of(engine: McastEngine, stream: Stream) -> str:
+def role_of(engine: McastEngine, stream: Stream) -> stream_rows.End:
     """Which end of a stream is here."""
     if engine.vantage.kind != MEMBER:
         return stream_rows.BETWEEN
     return stream_rows.RECEIVER if stream.passing is None else stream_rows.SENDER
 
 
-def stream_row(engine: McastEngine, stream: Stream) -> dict[str, Any]:
+def stream_row(engine: McastEngine, stream: Stream) -> McastStreamRow:
     """The summary of one sender's stream."""
     receiver, role = stream.receiver, role_of(engine, stream)
-    side = {"receiver": "sent", "sender": "arrived", "between": "passed"}[role]
+    side = stream_rows.FROM_RECEIVER[role]
     peers = stream.peers.values()
-    row = stream_rows.counted(stream)
-    row |= {
-        "cluster": engine.cluster,
+    counted = stream_rows.counted(stream, role, engine.cluster)
+    row: McastStreamRow = {
+        **counted,
         "receiver": engine.members.local if role == stream_rows.RECEIVER and receiver else None,
-        "conn_id": None,
-        "role": role,
-        "copies": row["copies"] - stream.further_sends,
+        "copies": counted["copies"] - stream.further_sends,
         "further_sends": stream.further_sends,
-        "requests": stream_rows.by_side(side, sum(peer.requests for peer in peers)),
-        "requested_seqnos": stream_rows.by_side(side, sum(p.requested_seqnos for p in peers)),
-        "acks": stream_rows.by_side(side, sum(peer.acks for peer in peers)),
-        "syncs": None,
+        "requests": directed(side, sum(peer.requests for peer in peers)),
+        "requested_seqnos": directed(side, sum(p.requested_seqnos for p in peers)),
+        "acks": directed(side, sum(peer.acks for peer in peers)),
         "outside_membership": outside(stream),
         "peers": {member: peer.row() for member, peer in sorted(stream.peers.items())},
         "capacity": capacity_of(engine, stream),
@@ -43,7 +40,7 @@ def stream_row(engine: McastEngine, stream: Stream) -> dict[str, Any]:
     if receiver is not None:
         _received(row, engine.reports_interval.get(stream.key), receiver)
     elif role == stream_rows.RECEIVER:
-        row |= stream_rows.nothing_received()
+        stream_rows.nothing_received(row)
     elif stream.passing is not None:
         _passed(row, stream.passing)
     if stream.sender_model is not None:
@@ -52,7 +49,7 @@ def stream_row(engine: McastEngine, stream: Stream) -> dict[str, Any]:
 
 
 def _received(
-    row: dict[str, Any], interval: tuple[int, int] | None, receiver: ReceiverModel
+    row: McastStreamRow, interval: tuple[int, int] | None, receiver: ReceiverModel
 ) -> None:
     if interval is not None:
         row["delivered_interval"] = list(interval)
@@ -70,14 +67,14 @@ def _received(
         )
 
 
-def _passed(row: dict[str, Any], passing: PassingModel) -> None:
-    row |= stream_rows.passed(passing)
+def _passed(row: McastStreamRow, passing: PassingModel) -> None:
+    stream_rows.passed(row, passing)
     row["network_duplicates"] = passing.network_duplicates
     row["not_captured"] = passing.counts[Outcome.UNCAPTURED]
     row["unknown"] = stream_rows.receipt_unknown()
 
 
-def _window(row: dict[str, Any], model: SenderModel) -> None:
+def _window(row: McastStreamRow, model: SenderModel) -> None:
     """The bounded window of a sender that is replayed here, and its blocks."""
     row["max_outstanding"] = model.max_outstanding
     row["stalls"] = [stall.row() for stall in model.stalls()]
@@ -87,7 +84,7 @@ def _window(row: dict[str, Any], model: SenderModel) -> None:
         row["unknown"]["stalls"] = stream_rows.NO_CAPACITY
 
 
-def capacity_of(engine: McastEngine, stream: Stream) -> dict[str, Any] | None:
+def capacity_of(engine: McastEngine, stream: Stream) -> CapacityRow | None:
     """The window size of a stream and who says so; null if nobody knows it."""
     if stream.system == "nakack2":
         return None  # unbounded windows (5.5)

@@ -7,6 +7,7 @@ from seqaudit.replay.contract.engine import Opened, Opening, System
 from seqaudit.replay.jgroups.compare import BothEnds, EndsMeeting, ends_of, met
 from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.mcast.rules import MCAST as RULES
+from seqaudit.replay.jgroups.report_rows import McastStreamRow
 
 
 def _open(told: Opening) -> Opened:
@@ -19,5 +20,12 @@ def _open(told: Opening) -> Opened:
 
 
 MCAST: Final = System(
-    "mcast", _open, RULES, ("MC",), PARAMETERS, meeting=EndsMeeting, comparison=BothEnds
+    "mcast",
+    _open,
+    RULES,
+    ("MC",),
+    PARAMETERS,
+    meeting=EndsMeeting,
+    comparison=BothEnds,
+    streams={"nakack2": [McastStreamRow], "nakack4": [McastStreamRow]},
 )

@@ -3,6 +3,7 @@
 from collections import deque
 from typing import NamedTuple
 
+from seqaudit.replay.jgroups.report_rows import UnacknowledgedRow
 from seqaudit.replay.sequence.gaps import Mark
 
 
@@ -47,7 +48,7 @@ class Memory:
                 self._runs.appendleft((first + gone, stop, of_run - share))
         self.now = Kept(messages, size, mark)
 
-    def row(self) -> dict[str, int | None]:
+    def row(self) -> UnacknowledgedRow:
         """As the report's stream shows it."""
         at = self.most.at
         return {

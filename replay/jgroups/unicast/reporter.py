@@ -1,5 +1,6 @@
 """What makes findings of a cluster's unicasts: what all of them need (replay/README.md 3, 5)."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Finding
@@ -16,6 +17,7 @@ from seqaudit.replay.contract.worth import (
 )
 from seqaudit.replay.jgroups.findings import WindowReporter
 from seqaudit.replay.jgroups.repeats import Repeat
+from seqaudit.replay.jgroups.report_rows import SentRow
 from seqaudit.replay.jgroups.unicast.engine import Pair, UnicastEngine
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.jgroups.unicast.tables import Release
@@ -45,7 +47,7 @@ class UnicastReporter(WindowReporter):
 
     def storm(
         self, stream: Stream, close: list[tuple[Mark, Mark]], count: int, claim: Claim,
-        would: dict[str, dict[str, int]] | None,
+        would: Mapping[str, SentRow] | None,
     ) -> Finding:  # fmt: skip
         text = (
             "{times} SEND_FIRST_SEQNO of {receiver_member} to {sender_member} came sooner than "
@@ -114,7 +116,7 @@ WOULD: Final = (
 )
 
 
-def would_have(row: dict[str, dict[str, int]]) -> dict[str, int]:
+def would_have(row: Mapping[str, SentRow]) -> dict[str, int]:
     return {
         name.replace("document-", "").replace("-", "_"): counts["syncs"]
         for name, counts in row.items()

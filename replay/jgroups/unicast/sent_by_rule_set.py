@@ -6,6 +6,7 @@ to the messages of this capture, not a simulation of the whole.
 """
 
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.jgroups.report_rows import SentRow
 from seqaudit.replay.jgroups.unicast.tables import BEFORE_SYNC, CODE, DOCUMENT
 
 
@@ -64,7 +65,7 @@ class WouldSend:
         self._acks_code.span(first, last, event.count)
         self._acks_document.span(first, last, event.count)
 
-    def row(self) -> dict[str, dict[str, int]]:
+    def row(self) -> dict[str, SentRow]:
         """Rule set -> what it would have sent."""
         return {
             CODE: {"syncs": self._code.count, "acks": self._acks_code.count},

@@ -4,11 +4,12 @@ A stream is (cluster, sender, receiver, conn_id); SEND_FIRST_SEQNO and XMIT_REQ 
 they are counted on the connection that was in use (jgroups.md 2.3, 4).
 """
 
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Arrivals
+from seqaudit.replay.jgroups.report_rows import AckTraffic
 from seqaudit.replay.jgroups.stream import Counted
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.notes import Times
@@ -105,7 +106,7 @@ class Stream(Counted):
         """Copies were sent for this reason."""
         self.resends[why] = self.resends.get(why, 0) + number
 
-    def ack_traffic(self) -> dict[str, Any]:
+    def ack_traffic(self) -> AckTraffic:
         """ACKs and bytes of them for the data they acknowledge (jgroups.md 6)."""
         acks, data = self.kinds("ACK"), self.kinds("DATA")
         return {

@@ -3,7 +3,9 @@
 from typing import Any, Final
 
 from seqaudit.replay.contract.parameters import EngineParameters
+from seqaudit.replay.contract.report_rows import directed
 from seqaudit.replay.jgroups import stream_rows
+from seqaudit.replay.jgroups.report_rows import CapacityRow, UnicastStreamRow
 from seqaudit.replay.jgroups.unicast.engine import Pair
 from seqaudit.replay.jgroups.unicast.sender import HIGHEST_SENT, REQUESTED, SYNC_ANSWER, UNEXPLAINED
 from seqaudit.replay.jgroups.unicast.streams import Stream
@@ -12,7 +14,7 @@ from seqaudit.replay.sequence.ranges import inclusive
 _REASONS: Final = (HIGHEST_SENT, REQUESTED, SYNC_ANSWER, UNEXPLAINED)
 
 
-def role_of(pair: Pair) -> str:
+def role_of(pair: Pair) -> stream_rows.End:
     """Which end of a pair is here."""
     if pair.sending is not None:
         return stream_rows.SENDER
@@ -21,27 +23,24 @@ def role_of(pair: Pair) -> str:
 
 def stream_row(
     pair: Pair, stream: Stream, cluster: str, parameters: EngineParameters
-) -> dict[str, Any]:
+) -> UnicastStreamRow:
     """The summary of one connection in one direction."""
     role = role_of(pair)
-    side = {"sender": "arrived", "receiver": "sent", "between": "passed"}[role]
-    own = {"sender": "sent", "receiver": "arrived", "between": "passed"}[role]
-    row = stream_rows.counted(stream)
-    row |= {
-        "cluster": cluster,
+    side = stream_rows.FROM_RECEIVER[role]
+    row: UnicastStreamRow = {
+        **stream_rows.counted(stream, role, cluster),
         "receiver": stream.receiver,
         "conn_id": stream.conn_id,
-        "role": role,
         "copies_with_first_flag": stream.copies_with_first_flag,
         "network_duplicates": stream.network_duplicates,
-        "requests": stream_rows.by_side(side, stream.kinds("XMIT_REQ")),
-        "requested_seqnos": stream_rows.by_side(side, stream.requested_seqnos),
-        "acks": stream_rows.by_side(side, stream.kinds("ACK")),
+        "requests": directed(side, stream.kinds("XMIT_REQ")),
+        "requested_seqnos": directed(side, stream.requested_seqnos),
+        "acks": directed(side, stream.kinds("ACK")),
         "acks_ignored": None,
         "highest_ack": stream.highest_ack,
         "ack_traffic": stream.ack_traffic(),
-        "syncs": stream_rows.by_side(side, stream.kinds("SEND_FIRST_SEQNO")),
-        "closes": stream_rows.by_side(own, stream.kinds("CLOSE")),
+        "syncs": directed(side, stream.kinds("SEND_FIRST_SEQNO")),
+        "closes": directed(stream_rows.FROM_SENDER[role], stream.kinds("CLOSE")),
         "resends": None,
         "redelivered": None,
         "dropped_without_window": None,
@@ -63,31 +62,31 @@ def stream_row(
     return row
 
 
-def _received(row: dict[str, Any], pair: Pair, stream: Stream) -> None:
+def _received(row: UnicastStreamRow, pair: Pair, stream: Stream) -> None:
     machine, received = pair.receiving, stream.received
     assert machine is not None
     row["would_have_sent"] = machine.would.row()
     if received is None:
-        row |= stream_rows.nothing_received()
+        stream_rows.nothing_received(row)
         return
     facts = machine.facts_of(stream)
     stream_rows.received(row, received)
-    row |= {
-        "start_known": received.start_known or received.start == 1,
-        "redelivered": facts.redelivered_count,
-        "dropped_without_window": facts.without_window_count,
-        "dropped_inside": facts.inner_loss.ranges.total(),
-        "outside_window": facts.outside_window.ranges.total(),
-    }
+    row["start_known"] = received.start_known or received.start == 1
+    row["redelivered"] = facts.redelivered_count
+    row["dropped_without_window"] = facts.without_window_count
+    row["dropped_inside"] = facts.inner_loss.ranges.total()
+    row["outside_window"] = facts.outside_window.ranges.total()
 
 
-def _passed(row: dict[str, Any], stream: Stream) -> None:
+def _passed(row: UnicastStreamRow, stream: Stream) -> None:
     row["unknown"] = stream_rows.receipt_unknown()
     if stream.passing is not None:
-        row |= stream_rows.passed(stream.passing)
+        stream_rows.passed(row, stream.passing)
 
 
-def _window(row: dict[str, Any], pair: Pair, stream: Stream, parameters: EngineParameters) -> None:
+def _window(
+    row: UnicastStreamRow, pair: Pair, stream: Stream, parameters: EngineParameters
+) -> None:
     """UNICAST4's bounded window and its blocks."""
     assert pair.sending is not None
     model = pair.sending.facts_of(stream).window
@@ -102,7 +101,7 @@ def _window(row: dict[str, Any], pair: Pair, stream: Stream, parameters: EngineP
     row["unlisted_stalls"] = model.unlisted_stalls()
 
 
-def capacity_of(pair: Pair, stream: Stream, parameters: EngineParameters) -> dict[str, Any] | None:
+def capacity_of(pair: Pair, stream: Stream, parameters: EngineParameters) -> CapacityRow | None:
     """The window size that a sender's blocks are judged by; null if nobody knows it."""
     if pair.sending is None:
         return None

@@ -5,6 +5,7 @@ from typing import Final
 
 from seqaudit.replay.contract.engine import Joining, Opened, Opening, System
 from seqaudit.replay.jgroups.compare import BothEnds, EndsMeeting, ends_of, met
+from seqaudit.replay.jgroups.report_rows import UnicastStreamRow
 from seqaudit.replay.jgroups.unicast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.unicast.rules import UNICAST as RULES
 
@@ -35,4 +36,5 @@ UNICAST: Final = System(
     members=False,  # its members are those of MCAST's conversation
     meeting=EndsMeeting,
     comparison=BothEnds,
+    streams={"unicast3": [UnicastStreamRow], "unicast4": [UnicastStreamRow]},
 )

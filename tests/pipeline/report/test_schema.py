@@ -1,6 +1,7 @@
 """The report is what its types say, and its JSON schema says the same."""
 
 import json
+import typing
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from seqaudit.cli.main import main
-from seqaudit.pipeline.report.schema import schema
+from seqaudit.pipeline.report.schema import schema, stream_types
+from seqaudit.replay.contract.report_rows import StreamFigures, StreamPlace, StreamRow
+from seqaudit.replay.stages.systems import SYSTEMS
 from tests.report_types import problems
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
@@ -72,5 +75,39 @@ def test_every_field_says_what_it_means_where_its_name_does_not() -> None:
         for key, field in row["properties"].items()
         if key.endswith(("_frame", "_after_ns")) and "description" not in field
     ]
-    assert nullable == [("StreamRow", "first_frame"), ("StreamRow", "last_frame"),
-                        ("GapRow", "delivered_frame")]  # fmt: skip
+    assert nullable == [
+        ("StallRow", "full_frame"),
+        ("WaitRow", "held_frame"),
+        ("WaitRow", "released_frame"),
+        ("GapRow", "delivered_frame"),
+    ]
+
+
+def test_every_system_says_what_its_streams_have() -> None:
+    assert all(system.streams for system in SYSTEMS.values())
+    declared = [row.__annotations__.keys() for row in stream_types()]
+    inherited = [typing.get_type_hints(row).keys() for row in stream_types()]
+    assert all(StreamFigures.__annotations__.keys() <= keys for keys in inherited)
+    seen_by_all = StreamRow.__annotations__.keys() - StreamPlace.__annotations__.keys()
+    assert seen_by_all <= set().union(*declared, *inherited)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("by_wire_kind", None),
+        ("peers", {"A": {"requests": 1}}),
+        ("further_sends", "one"),
+        ("leg", "a>b"),
+    ],
+)
+def test_a_streams_own_figures_are_those_of_its_system(report: Any, key: str, value: Any) -> None:
+    changed = json.loads(json.dumps(report))
+    assert changed["streams"][0]["system"] == "nakack4"
+    changed["streams"][0][key] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(changed, schema())
+    assert problems(changed)
+    changed["streams"][0].pop(key)
+    missing = key != "leg"  # a word of another system
+    assert bool(problems(changed)) is missing

@@ -1,0 +1,85 @@
+"""Streams of raims as the report has them; seqnos are texts of hex digits there."""
+
+from typing import Annotated, TypedDict
+
+from seqaudit.replay.contract.report_rows import (
+    Bytes,
+    NetworkDuplicates,
+    Ranges,
+    Role,
+    StreamFigures,
+    Time,
+    Unknown,
+)
+
+
+class TimeFrame(TypedDict):
+    """Numbers seen of one time frame."""
+
+    time_frame: Annotated[int, "when its numbering began, as in the seqno"]
+    numbers: Ranges
+    chain: Annotated[int | str | None, "chain of its first message, a seqno; null: none seen"]
+
+
+class BeginRow(TypedDict):
+    """A frame in which a subject was numbered anew."""
+
+    seqno: int | str
+    shown: str
+    chain: Annotated[int | str | None, "chain of the message, a seqno; null: it has none"]
+    why: str
+    forgotten_ns: Annotated[
+        int | None,
+        "rotation at which its publisher had forgotten the subject; null: it began otherwise",
+    ]
+    frame: int
+
+
+class LossRow(TypedDict):
+    """Messages between two numbers."""
+
+    after: Annotated[int | str | None, "the seqno before; null: not known"]
+    before: Annotated[int | str | None, "the seqno behind; null: the capture ended"]
+    lower: Annotated[int, "lost at least"]
+    upper: Annotated[int | None, "lost at most; null: nothing bounds it"]
+    known_by: str
+    missing_sqns: Annotated[
+        int | None, "PGM sqns that did not come in between; null: no PGM, or not known"
+    ]
+    frame: int
+    at_ns: int
+
+
+class RaimsStreamRow(StreamFigures):
+    """Messages of one publisher to one subject, or of one path that numbers all its subjects."""
+
+    role: Role
+    subject: str
+    numbering: Annotated[str, "per subject, or per publisher and path"]
+    first: Annotated[str | None, "first_seqno as users read it; null as that"]
+    last: Annotated[str | None, "last_seqno as users read it; null as that"]
+    first_ns: Time
+    last_ns: Time
+    network_duplicates: NetworkDuplicates
+    bytes: Bytes
+    zero_seqnos: Annotated[int, "messages without a number"]
+    time_frames: list[TimeFrame]
+    begins: list[BeginRow]
+    delivered: Annotated[
+        list[list[int]] | list[list[str]] | None, "ranges in the order of delivery"
+    ]
+    delivered_by_subject: dict[str, int]
+    arrivals_by_subject: dict[str, int]
+    numbers_by_subject: dict[str, Ranges]
+    lost_by_subject: Annotated[dict[str, list[int]], "at least and at most"]
+    reordered: int
+    lost_upper: Annotated[int | None, "lost at most; null: nothing bounds it"]
+    losses: list[LossRow]
+    counted_loss: Annotated[int | None, "what the receiver's own counter of lost messages grew by"]
+    false_loss: Annotated[int | None, "of that, where nothing was lost"]
+    rows: Annotated[dict[str, int], "how often each row of the window's table decided"]
+    remembered: Annotated[bool | None, "whether its publisher still knows the subject"]
+    forgotten_ns: Annotated[int | None, "when it forgot it; null: it did not, or nobody knows"]
+    unwanted: Annotated[int, "of no route, or not subscribed to"]
+    ignored: Annotated[int, "from a peer that was dropped: taken by nobody, counted by nobody"]
+    unknown: Unknown

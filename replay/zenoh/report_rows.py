@@ -1,0 +1,168 @@
+"""Streams of zenoh as the report has them: samples, numbered or not, and transport frames."""
+
+from typing import Annotated, Final, Literal, NotRequired, TypedDict
+
+from seqaudit.replay.contract.report_rows import (
+    Bytes,
+    Delivered,
+    Directions,
+    Listed,
+    NetworkDuplicates,
+    Ranges,
+    Retransmissions,
+    Role,
+    StreamFigures,
+    Time,
+    Unknown,
+)
+from seqaudit.replay.sequence.durations import Percentiles
+
+#: Null figures: what they count is on no wire at this place, and ``unknown`` says why.
+Unseen: Final = "null: not visible here"
+
+
+class LegStreamRow(StreamFigures):
+    """What all streams of zenoh have."""
+
+    leg: Annotated[str, "the conversation: two nodes, or a group"]
+    transport: Annotated[str, "tcp, udp or multicast"]
+    role: Role
+    unknown: Unknown
+
+
+class MissRow(TypedDict):
+    """Samples that a subscriber's application is told it missed."""
+
+    seqnos: Ranges
+    nb: Annotated[int, "how many"]
+    cause: str
+    frame: int
+    at_ns: int
+
+
+class WaitRow(TypedDict):
+    """Samples that were held back behind a gap."""
+
+    seqnos: Ranges
+    count: int
+    held_frame: int
+    released_frame: int
+    waited_ns: int
+
+
+class SubscriberRow(TypedDict):
+    """One subscriber of a node that has several."""
+
+    delivered: list[list[int]]
+    misses: list[MissRow]
+
+
+class ControlRow(TypedDict):
+    """Messages that carry no sample of the publisher's own."""
+
+    queries: int
+    replies: int
+    finals: int
+    heartbeats: int
+    while_nothing_is_missing: Annotated[int | None, "of those; null: nobody is known to receive"]
+    samples_while_nothing_is_missing: Annotated[int | None, "null: nobody is known to receive"]
+
+
+class DocumentRow(TypedDict):
+    """What the machine of the protocol's document would have done with what came."""
+
+    cache: str | None
+    cache_history: int | None
+    queries: int
+    empty_periodic_queries: int
+    replies: int
+    control_messages: int
+    source_ids_shared_by: int
+    taken_for_repeats: Ranges
+
+
+class SamplesStreamRow(LegStreamRow):
+    """Numbered samples of one publisher to one subscriber."""
+
+    kind: Literal["samples"]
+    publisher: Annotated[str, "advanced, or ros where attachments carry the number"]
+    source: Annotated[str, "ZenohId and entity of the publisher"]
+    key: str
+    subscriber: Annotated[str | None, "its key expression; null: nobody is known to receive"]
+    sender_endpoint: str
+    sender_node: Annotated[str | None, "ZenohId of who sent it here; null: no session start seen"]
+    receiver_endpoint: str
+    session_start_captured: bool
+    first_ns: Time
+    last_ns: Time
+    bytes: Bytes
+    network_duplicates: NetworkDuplicates
+    live: Annotated[Ranges, "ranges that came as they were published, the first 10,000"]
+    replied: Annotated[Ranges, "ranges that came as replies, the first 10,000"]
+    replies: int
+    discarded: Annotated[int, "that its receiver does not accept"]
+    heartbeats: int
+    heartbeat_highest: Annotated[int | None, "highest seqno that one told; null: none did"]
+    block: Annotated[bool, "all have congestion control block"]
+    reliable: Annotated[bool, "all have reliability"]
+    fragmented: Annotated[int, "samples in several frames"]
+    cache: Annotated[str | None, "answered, declared or none; null: nobody can tell"]
+    cache_depth_seen: Annotated[int | None, "null: no reply shows it"]
+    subscriber_recovers: Annotated[bool | None, "it asks for what it missed; null: nothing shows"]
+    held_max: Annotated[int | None, "most samples held back at a time; " + Unseen]
+    queries_max: Annotated[int | None, "most open at a time; null: nobody is known to receive"]
+    delivered: Delivered
+    misses: Annotated[list[MissRow] | None, Unseen]
+    reordered: Annotated[int | None, Unseen]
+    open: NotRequired[Annotated[int | None, "missing when the capture or the session ended"]]
+    not_captured: NotRequired[Annotated[int | None, "came, and not in the capture"]]
+    forgotten: NotRequired[Annotated[int, "times that the idle source was forgotten"]]
+    lost_seqnos: Listed
+    unrecovered_seqnos: Listed
+    requests: Directions
+    requested_seqnos: Directions
+    acks: Directions
+    syncs: Annotated[None, "the protocol has none"]
+    retransmissions: Retransmissions
+    recovery_ns: Percentiles
+    repeats: Annotated[int | None, Unseen]
+    longest_wait_ns: Annotated[int | None, "null: nothing was held back, or not visible here"]
+    waits: NotRequired[Annotated[list[WaitRow], "the first 100"]]
+    control: ControlRow
+    subscribers: NotRequired[
+        Annotated[list[SubscriberRow] | None, "of the node, where several differ; null: not known"]
+    ]
+    document: NotRequired[DocumentRow]
+
+
+class UnnumberedStreamRow(LegStreamRow):
+    """Samples of a publisher that numbers nothing."""
+
+    kind: Literal["samples without SourceInfo"]
+    publisher: Literal["classic"]
+    source: None
+    key: str
+    stamped: Annotated[int, "with a timestamp"]
+    out_of_order: Annotated[int, "by their timestamps"]
+    delivered: None
+
+
+class TransportStreamRow(LegStreamRow):
+    """Frames of one priority from one end of a session to the other."""
+
+    kind: Literal["transport"]
+    session: Annotated[int, "number of the session between the two, from 0"]
+    priority: int
+    reliable: bool
+    resolution_mask: Annotated[int, "of the sn"]
+    initial_seqno: Annotated[int | None, "as the session start told; null: not captured"]
+    start_known: bool
+    frames_before_capture: Annotated[int | None, "null: nobody can tell"]
+    network_duplicates: NetworkDuplicates
+    missing: int
+    missing_seqnos: Annotated[Ranges, "the first 10,000"]
+    discarded: Annotated[int, "thrown away as too old"]
+    late: Annotated[int, "came behind newer ones, and were thrown away"]
+    skipped_after_fragments: Annotated[int, "sns left out after a message in fragments"]
+    abandoned_messages: Annotated[int, "in fragments, never complete"]
+    delivered: None
