@@ -9,12 +9,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import click
+from rich.text import Text
 
+from seqaudit.cli.commands.audit import tell_unjudged
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.captures import judging_options, reading_options
 from seqaudit.cli.output.listing import Column, Listing
 from seqaudit.cli.output.terminal import emit, note, render
 from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.verdict import plural
 from seqaudit.cli.run import audited_whole
 
 Row = Mapping[str, Any]
@@ -91,16 +94,57 @@ def convergence(
 @click.command("windows")
 @_options
 def windows(captures: tuple[str, ...], shape: str, **given: Any) -> int:
-    """Sequence windows of the daemon at whose interface a capture was taken, and their rotations.
+    """How full windows were over time, and of raims the daemon's tables and their rotations.
 
-    Memory is counted as the shipped code does (blocks) and as the design document says (48 or 128
-    bytes beside each subject).
+    Drawn are unacknowledged messages of a JGroups sender, what waits in the receive window of PGM,
+    and the memory of the sequence windows of raims: as the shipped code counts it (blocks) and, in
+    the table, as the design document says (48 or 128 bytes beside each subject).
 
     \b
-    Example:
+    Examples:
+      seqaudit show windows sender.pcap
       seqaudit show windows --at 10.77.0.2 --params param.yaml B.pcap
     """
-    return _show(captures, shape, "windows", _windows, given)
+    report = audited_whole(captures, given.pop("at"), given.pop("one_capture"), given)
+    own = report.get("tables", {}).get("raims", {}).get("windows", [])
+    if shape == "json":
+        from seqaudit.pipeline.report.json_text import to_json
+
+        emit(to_json({"windows": report["windows"], "raims": own}))
+        return ExitCode.CLEAN
+    parts = _pictures(report)
+    for number, capture in enumerate(report["captures"]):
+        tables = [row for row in own if row["capture"] == number]
+        parts += [_windows(capture["path"], tables)] if tables else []
+    if parts:
+        render(parts)
+        return ExitCode.CLEAN
+    emit(f"no window held more than one thing in {plural(len(report['captures']), 'capture')}")
+    return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
+
+
+def _pictures(report: Row) -> list[Any]:
+    """The fullest windows of each capture."""
+    from seqaudit.cli.output.windows import WindowPlot, fullest_first
+
+    streams = {(stream["capture"], stream["id"]): stream for stream in report["streams"]}
+    parts: list[Any] = []
+    rows = fullest_first(report["windows"])
+    for capture in report["captures"]:
+        drawn = [row for row in rows if row["capture"] == capture["capture"]]
+        if drawn:
+            parts += [Text(safe(capture["path"]), style="bold"), Text("")]
+        for row in drawn[:_PICTURES]:
+            stream = streams.get((row["capture"], row["stream"]))
+            parts.append(WindowPlot(row, stream, capture))
+        if len(drawn) > _PICTURES:
+            more = len(drawn) - _PICTURES
+            parts.append(Text(f"... and {more:,} more; --format json has all", style="dim"))
+    return parts
+
+
+#: Windows of a capture that are drawn, the fullest first.
+_PICTURES: Final = 6
 
 
 @click.command("advisories")

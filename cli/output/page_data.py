@@ -19,6 +19,7 @@ from seqaudit.cli.output.story import step_frame, story_lines, who
 from seqaudit.cli.output.table import capture_name
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.verdict import UNITS
+from seqaudit.cli.output.windows import fullest_first, window_title
 
 Row = Mapping[str, Any]
 Key = tuple[int, str]
@@ -152,33 +153,17 @@ def _gap(gap: Row, start: int, texts: Texts, path: str) -> dict[str, Any]:
 
 
 def _windows(report: Row, starts: Mapping[int, int]) -> Iterator[dict[str, Any]]:
-    """How full windows were, at the times at which the report says it: [from, to, how many]."""
-    for stream in report["streams"]:
-        start = starts[stream["capture"]]
-        spans = [
-            [stall["full_at_ns"] - start, stall["full_at_ns"] - start + stall["blocked_ns"],
-             stall["outstanding"]]
-            for stall in stream.get("stalls") or ()
-        ]  # fmt: skip
-        if spans:
-            sender = stream["sender_name"] or stream["sender"]
-            title = f"Unacknowledged messages of {sender} while its window was full, by its ACKs"
-            limit = (stream.get("capacity") or {}).get("value")
-            yield _window(stream["capture"], title, limit, spans)
-    for row in report.get("tables", {}).get("raims", {}).get("windows", ()):
+    """How full windows were, in steps [when, how much]; the fullest of a capture first."""
+    streams = {(stream["capture"], stream["id"]): stream for stream in report["streams"]}
+    for row in fullest_first(report["windows"]):
         start = starts[row["capture"]]
-        for side, kind in (("pub", "publishers'"), ("sub", "subscribers'")):
-            spans = [
-                [old["at_ns"] - start] * 2 + [old["size"]] for old in row.get(f"{side}_rotated", ())
-            ]
-            if spans:
-                whose = row.get("observer_name") or row["observer"]
-                title = f"Bytes in the {kind} window of {whose} when it was rotated"
-                yield _window(row["capture"], title, row[f"{side}_limit"], spans)
-
-
-def _window(capture: int, title: str, limit: int | None, spans: list[list[int]]) -> dict[str, Any]:
-    return {"capture": capture, "title": safe(title), "limit": limit, "spans": spans}
+        yield {
+            "capture": row["capture"],
+            "title": safe(window_title(row, streams.get((row["capture"], row["stream"])))),
+            "limit": row["limit"],
+            "most": row["most"],
+            "steps": [[at_ns - start, value] for at_ns, value in row["points"]],
+        }
 
 
 def _json(value: Any) -> str:

@@ -47,7 +47,7 @@ class Timeline:
             self._gaps.setdefault((gap["capture"], gap["stream"]), []).append(gap)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        width = _width(options)
+        width = picture_width(options)
         names: dict[str, str] = {}
         labels = [short_names(text, names) for _, text in self._streams]
         begin, end = _span([stream for stream, _ in self._streams])
@@ -127,7 +127,7 @@ class SequencePlot:
         if not self._points:
             yield Text("nothing of it is in the events of this capture")
             return
-        width = _width(options)
+        width = picture_width(options)
         seqnos = [point.seqno for point in self._points]
         times = [point.at_ns for point in self._points]
         low, high, first, last = min(seqnos), max(seqnos), min(times), max(times)
@@ -155,7 +155,7 @@ class SequencePlot:
             yield Text(f"{'':{label}}  {self._left_out:,} more seqnos are not drawn", style="dim")
 
 
-def _width(options: ConsoleOptions) -> int:
+def picture_width(options: ConsoleOptions) -> int:
     return PLAIN if options.max_width > 10_000 else min(options.max_width, WIDEST)
 
 

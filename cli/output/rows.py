@@ -11,7 +11,7 @@ from seqaudit.cli.output.outcomes import Report
 #: Parts of a report that are rows, in the order of the report's own keys.
 PARTS: Final = (
     "captures", "unreadable", "members", "views", "streams", "connections", "both_ends", "gaps",
-    "queries", "findings", "parameters",
+    "queries", "windows", "findings", "parameters",
 )  # fmt: skip
 
 _COLUMNS: Final = (

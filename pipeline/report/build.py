@@ -86,6 +86,7 @@ def build(
         "views": kept(made.views()),
         "connections": kept(made.connections()),
         "queries": kept(made.queries()),
+        "windows": kept(made.windows()),
         "both_ends": kept(made.both_ends()),
     }
     if made.wall.failures:
@@ -263,6 +264,12 @@ class _Sections:
     def queries(self) -> Iterator[Row]:
         for row in self._rows.of(rows_of.QUERY):
             yield self._frames.resolved(_about(row) | row["detail"], row["capture"])
+
+    def windows(self) -> Iterator[Row]:
+        """How full windows were, by capture and stream."""
+        for row in self._rows.of(rows_of.WINDOW, "capture", "stream"):
+            detail = row["detail"]
+            yield _place(row) | detail | {"member_name": self.called.of(detail["member"])}
 
     def views(self) -> Iterator[Row]:
         for row in self._rows.of(rows_of.VIEW):

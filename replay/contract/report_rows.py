@@ -11,6 +11,7 @@ The JSON schema is made from these types (``pipeline.report.schema``).
 
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+from seqaudit.replay.contract.fill_row import What
 from seqaudit.replay.sequence.durations import Percentiles
 
 Ranges = list[list[int]]
@@ -377,6 +378,21 @@ class QueryRow(TypedDict):
     duration_ns: Annotated[int | None, "null: it was not seen to end"]
 
 
+class WindowRow(TypedDict):
+    """How full a window was over time, or how much was not acknowledged."""
+
+    capture: int
+    system: str
+    stream: Annotated[str | None, "null: of no one stream"]
+    what: What
+    member: Annotated[str | None, "whose it is; null: not known"]
+    member_name: str | None
+    limit: Annotated[int | None, "what fits; null: nothing limits it, or nobody says"]
+    most: int
+    thinned: Annotated[bool, "points are the higher ones of more steps, and the last"]
+    points: Annotated[list[list[int]], "[time in ns, how much from then on]"]
+
+
 class FindingRow(TypedDict):
     """What a rule says."""
 
@@ -571,6 +587,7 @@ class Report(TypedDict):
     both_ends: list[BothEndsRow]
     gaps: list[GapRow]
     queries: list[QueryRow]
+    windows: list[WindowRow]
     findings: list[FindingRow]
     rules: list[RuleRow]
     parameters: list[ParameterRow]

@@ -5,11 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, Final, Protocol
 
+from seqaudit.replay.contract.fill_row import What, fill_row
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Severity
 from seqaudit.replay.contract.parameters import EngineParameters
-from seqaudit.replay.contract.results import FINDING, GAP, JUDGED, PARAMETER, Result
+from seqaudit.replay.contract.results import FINDING, GAP, JUDGED, PARAMETER, WINDOW, Result
 from seqaudit.replay.contract.story import doubts_over
 from seqaudit.replay.contract.worth import Claim, Worth
+from seqaudit.replay.sequence.fills import Fill
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Note, Times
 from seqaudit.replay.sequence.ranges import Range, RangeSet
@@ -71,6 +73,15 @@ class Reporter:
             frame=detail.get("frame", detail.get("revealed_frame")),
             at_ns=detail.get("at_ns", detail.get("revealed_at_ns")),
         )
+
+    def filled(
+        self, what: What, member: str | None, limit: int | None, fill: Fill,
+        stream: Subject | None = None, begin_ns: int | None = None,
+    ) -> Iterator[Result]:  # fmt: skip
+        """How full something was over time; nothing where it hardly held anything."""
+        detail = fill_row(what, member, limit, fill, begin_ns)
+        if detail is not None:
+            yield self.row(WINDOW, detail, stream)
 
     def _for_the_story(self, gap: dict[str, Any], stream: Subject | None) -> dict[str, Any]:
         """What a gap's story needs and its row does not say (``contract.story``)."""

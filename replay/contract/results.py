@@ -14,6 +14,7 @@ BOTH_ENDS: Final = "BOTH_ENDS"  # a stream whose sender's and receiver's capture
 FINDING: Final = "FINDING"
 VIEW: Final = "VIEW"
 QUERY: Final = "QUERY"  # of a cache: what was asked, what came, how it ended
+WINDOW: Final = "WINDOW"  # how full something was over time
 MEMBER: Final = "MEMBER"
 ACCOUNT: Final = "ACCOUNT"
 PROBLEM: Final = "PROBLEM"  # of the capture: an incomplete datagram, a damaged stretch

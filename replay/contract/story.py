@@ -243,15 +243,15 @@ _SAYS: Final = {"first came": "the first of it came"}
 def _in_order(steps: list[Row]) -> list[Row]:
     """Steps by their frames; what no frame shows stands behind what had happened by then."""
     ordered = sorted((step for step in steps if step["frame"] is not None), key=_frame_of)
-    for step in steps:
-        if step["frame"] is None:
-            at_ns = step["at_ns"]
-            later = (
-                place
-                for place, other in enumerate(ordered)
-                if at_ns is not None and other["at_ns"] is not None and other["at_ns"] > at_ns
-            )
-            ordered.insert(next(later, len(ordered)), step)
+    unseen = [step for step in steps if step["frame"] is None]
+    for step in sorted(unseen, key=lambda step: step["step"] == "handed on"):
+        at_ns = step["at_ns"]
+        later = (
+            place
+            for place, other in enumerate(ordered)
+            if at_ns is not None and other["at_ns"] is not None and other["at_ns"] > at_ns
+        )
+        ordered.insert(next(later, len(ordered)), step)
     return ordered
 
 

@@ -25,6 +25,7 @@ from seqaudit.replay.pgm.window import (
     WindowSettings,
 )
 from seqaudit.replay.sequence.durations import Durations
+from seqaudit.replay.sequence.fills import Fill
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import RangeSet
 
@@ -104,6 +105,9 @@ class PgmEngine:
         self.fates: dict[Fate, int] = dict.fromkeys(Fate, 0)
         self.recovery = Durations()
         self.unlisted = 0
+        self.waiting = (
+            Fill()
+        )  # packets from the first missing one on, which have to fit in the window
 
     @property
     def receiving(self) -> bool:
@@ -172,13 +176,20 @@ class PgmEngine:
         elif word in ("NAK", "NCF"):
             self._request(event, mark)
         self._collect()
+        self._measure(last.at_ns)
 
     def close(self) -> None:
         """Nothing follows."""
         if self.last is not None:
             self.window.resume()
             self.window.give_up(self.last.at_ns)
+            self._measure(self.last.at_ns)
         self._collect()
+
+    def _measure(self, at_ns: int) -> None:
+        window = self.window
+        behind = 0 if window.lead is None or not window.holes else window.lead - window.next
+        self.waiting.set(at_ns, behind)
 
     def missing(self) -> list[Hole]:
         """Holes still open at the end."""

@@ -55,6 +55,16 @@ class _Reporter(Reporter):
             yield self.row(GAP, self._gap(hole), self.about)
         for hole in self.engine.missing()[: MAX_HOLES - len(self.engine.holes)]:
             yield self.row(GAP, self._gap(replace(hole, fate=Fate.OPEN)), self.about)
+        if self.engine.receiving:
+            limit = self.parameters.value("rxw_sqns")
+            receiver = self.receiver_of(self.about)
+            yield from self.filled(
+                "packets from the first missing one on",
+                receiver,
+                limit,
+                self.engine.waiting,
+                self.about,
+            )
         for finding in self._findings():
             yield self.finding(finding, self.about)
         for rule in RULES:

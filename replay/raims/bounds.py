@@ -61,10 +61,9 @@ def restated_gap(gap: Row, streams: Mapping[tuple[int, str], Row]) -> Row:
         streams: by capture and id, tightened; of a daemon that started again the last start's.
     """
     stream = streams.get((gap["capture"], gap["stream"]))
-    losses = [] if stream is None else stream["losses"][gap["loss"] : gap["loss"] + 1]
-    handed_on_ns = gap["revealed_at_ns"] + (gap["delivered_after_ns"] or 0)
-    for loss in losses:
-        if loss["at_ns"] == handed_on_ns:
+    place, at_ns = gap["loss"]
+    for loss in [] if stream is None else stream["losses"][place : place + 1]:
+        if loss["at_ns"] == at_ns:
             return gap | {"count": loss["lower"], "count_upper": loss["upper"]}
     return gap
 

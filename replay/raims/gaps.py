@@ -27,6 +27,7 @@ Row = dict[str, Any]
 #: Inclusive ranges of seqnos.
 Ranges = list[list[int]]
 
+_HANDED_ON: Final = "the next message, whose number shows what is missing"
 #: Nothing is asked for where a link has no numbers of its own.
 _NO_NAKS: Final = "raims itself asks for nothing again, and TCP has nothing to ask for"
 _NOT_ASKED: Final = "no NAK for the packets in between is in this capture"
@@ -37,13 +38,13 @@ def rows(report: RaimsReporter, stream: Stream) -> Iterator[Row]:
     if stream.glsno:
         for gap in stream.gaps:
             if gap.missing.count:  # else none was sent here
-                yield _of_numbers(gap)
+                yield _of_numbers(report, gap)
         return
     if not report.known:
         return
     for place, loss in enumerate(stream.truth.losses):
         if loss.lower:
-            yield _of_loss(report, stream, loss) | {"loss": place}
+            yield _of_loss(report, stream, loss) | {"loss": [place, loss.mark.at_ns]}
 
 
 def count(stream: Stream) -> int:
@@ -86,7 +87,9 @@ def _of_loss(report: RaimsReporter, stream: Stream, loss: Loss) -> Row:
     if stream.ignored and report.seemed_dropped(stream):
         sure, why = Certainty.UNDECIDABLE, SEEMED_SILENT
     ranges = known_seqnos(loss)
-    row = _row(loss.missing, loss.last, loss.mark, _REVEALS.get(loss.known_by, "its number"))
+    row = _row(loss.missing, loss.last, loss.mark, _REVEALS.get(loss.known_by, "its number"),
+        report.observer.bridge,
+    )  # fmt: skip
     heard = row["heard"]
     if loss.told is not None:
         heard.append({
@@ -107,9 +110,11 @@ def _of_loss(report: RaimsReporter, stream: Stream, loss: Loss) -> Row:
     )
 
 
-def _of_numbers(gap: NumberGap) -> Row:
+def _of_numbers(report: RaimsReporter, gap: NumberGap) -> Row:
     sure = gap.missing.certainty
-    row = _row(gap.missing, gap.last, gap.mark, "a higher number of the publisher and path")
+    row = _row(
+        gap.missing, gap.last, gap.mark, "a higher number of its path", report.observer.bridge
+    )
     return (
         row
         | {
@@ -129,13 +134,21 @@ _REVEALS: Final = {
 }
 
 
-def _row(missing: Missing | None, last: Mark | None, mark: Mark, reveals: str) -> Row:
+def _row(
+    missing: Missing | None, last: Mark | None, mark: Mark, reveals: str, observer: str | None
+) -> Row:
     """What the link shows of a loss: its first packet that is missing, NAKs, when it gave up."""
     holes = sorted(() if missing is None else missing.holes, key=attrgetter("revealed"))
     revealed, by = mark, reveals
     if holes and holes[0].revealed < mark:
         revealed, by = holes[0].revealed, f"{holes[0].revealed_by} of its link"
     heard, more = _naks(holes)
+    by_timer = any(hole.ended is not None and hole.ended.frame == mark.frame for hole in holes)
+    if by_timer:  # the link's wait ended then, which no frame shows
+        heard.append({
+            "step": "handed on", "frame": None, "at_ns": mark.at_ns, "by": observer,
+            "says": _HANDED_ON,
+        })  # fmt: skip
     asked = min((hole.asked for hole in holes if hole.asked is not None), default=None)
     ended = max((hole.ended for hole in holes if hole.ended is not None), default=None)
     return {
@@ -150,11 +163,11 @@ def _row(missing: Missing | None, last: Mark | None, mark: Mark, reveals: str) -
         "repaired_frame": None,
         "repaired_after_ns": None,
         "ended_at_ns": None if ended is None else ended.at_ns,
-        "delivered_frame": mark.frame,
-        "delivered_after_ns": between(revealed, mark),
+        "delivered_frame": None if by_timer else mark.frame,
+        "delivered_after_ns": None if by_timer else between(revealed, mark),
         # what comes behind a hole waits in its link; behind a step of numbers nothing waits
         "waited_ns": between(revealed, ended) if revealed != mark else 0,
-        "handed_on": "the next message, whose number shows what is missing",
+        "handed_on": _HANDED_ON,
         "heard": heard,
         "heard_more": more,
         "never_asked": _NOT_ASKED if holes else _NO_NAKS,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final, Generic, TypeVar
 
 from seqaudit.replay.raims.blocks import UNIT, Blocks, subject_hash
+from seqaudit.replay.sequence.fills import Fill
 
 #: Entry overheads beside the subject: of the code (rounded up to 8) and of the document.
 PUBLISHER_CODE: Final = 22
@@ -94,6 +95,7 @@ class Rotation(Generic[E]):
         self.forgotten: dict[str, int] = {}  # subject -> the rotation that dropped it
         self.entries_limit = settings.entries
         self.scaled: list[int] = []  # when it grew
+        self.fill = Fill()  # bytes of the current table, by the code
         self.on_rotation: Callable[[int], None] | None = None
         self._tables: list[_Table[E]] = [_Table() for _ in range(older + 1)]
         self._checked_ns = start_ns
@@ -214,6 +216,7 @@ class Rotation(Generic[E]):
             if subject in self.forgotten or len(self.forgotten) < MAX_FORGOTTEN:
                 self.forgotten[subject] = tick_ns
         self._tables = [_Table(), *self._tables[:-1]]
+        self.fill.set(tick_ns, 0)
         self._idle_until_ns = self.start_ns
         self.last_rotation_ns = self._checked_ns = tick_ns
         self.rotation_count += 1
@@ -237,6 +240,7 @@ class Rotation(Generic[E]):
         current.blocks.insert(subject_hash(_encoded(subject)), size)
         current.document_bytes += length
         current.count += 1
+        self.fill.set(now_ns, current.blocks.size_bytes)
         self.max_entries = max(self.max_entries, current.count)
         self.max_bytes = max(self.max_bytes, current.blocks.size_bytes)
         self.max_document_bytes = max(self.max_document_bytes, current.document_bytes)

@@ -33,6 +33,7 @@ def tables(report: RaimsReporter) -> Iterator[Result]:
             for peer in sorted(observer.peers.values(), key=lambda p: p.uid or 0):
                 yield report.table("loss", _loss(report, observer, number, peer))
             yield report.table("windows", _windows(report, observer, number))
+            yield from _fills(report, observer)
             for advisory in observer.advisories.published:
                 yield report.table(
                     "advisories",
@@ -201,6 +202,20 @@ def _windows(report: RaimsReporter, observer: Observer, number: int) -> dict[str
             str(why): n for why, n in sorted(window.why.items()) if why is not Why.CONTINUED
         }
     return row
+
+
+def _fills(report: RaimsReporter, observer: Observer) -> Iterator[Result]:
+    """How full the observer's windows were, as its own code counts."""
+    sub = observer.window.rotation
+    limit = sub.settings.size_bytes
+    yield from report.filled("bytes in the subscribers' window", observer.bridge, limit, sub.fill)
+    window = report.engine.publishers.get(observer.bridge or "")
+    if window is not None:
+        pub = window.rotation
+        limit = pub.settings.size_bytes
+        yield from report.filled(
+            "bytes in the publishers' window", observer.bridge, limit, pub.fill
+        )
 
 
 def _memory(side: str, window: Rotation[Any]) -> dict[str, Any]:

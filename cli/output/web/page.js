@@ -407,31 +407,28 @@ function missingOfUnit(place, unit, changes, whole) {
   }, [times, counts]]);
 }
 
-// How full a window was, where the report says so; between these times nobody says.
+// How full a window was, or how much was not acknowledged.
 function windowOf(place, told, whole) {
   const [times, counts] = [[whole[0]], [null]];
-  for (const [from, to, count] of told.spans.toSorted((a, b) => a[0] - b[0])) {
-    times.push(from / 1e9, Math.max(to, from + 1) / 1e9, Math.max(to, from + 2) / 1e9);
-    counts.push(count, count, null);
-  }
+  for (const [ns, count] of told.steps) { times.push(ns / 1e9); counts.push(count); }
   times.push(whole[1]);
-  counts.push(null);
-  const most = Math.max(told.limit || 0, told.spans.reduce((top, span) => Math.max(top, span[2]), 1));
-  const limit = told.limit === null ? "" : `; at most ${told.limit.toLocaleString("en")}`;
-  place.append(element("h3", {}, told.title + limit));
-  const box = element("div", { class: "picture", role: "img",
-    "aria-label": `${told.title}${limit}: ${told.spans.length} times` });
+  counts.push(counts.at(-1));
+  const near = told.limit !== null && told.limit <= 8 * told.most;
+  const scale = [0, Math.max(near ? told.limit : 0, told.most, 1) * 1.1];
+  const said = told.limit === null ? "" : `; room for ${told.limit.toLocaleString("en")}`;
+  const title = `${told.title}: up to ${told.most.toLocaleString("en")}${said}`;
+  place.append(element("h3", {}, title));
+  const box = element("div", { class: "picture", role: "img", "aria-label": `${title}, over time` });
   place.append(box);
-  const scale = [0, most * 1.1];
   return new Picture(box, (width) => [{
     width, height: 120, legend: { show: false }, padding: [8, 12, 0, 0],
     scales: { x: { time: false, min: whole[0], max: whole[1] }, y: { range: scale } },
     axes: [axis({ values: seconds, size: 40 }), axis({ size: MARGIN,
       values: (plot, splits) => splits.map((at) => at.toLocaleString("en", { notation: "compact" })) })],
-    series: [{}, { stroke: ink("warning"), width: 3, points: { show: true, size: 5, fill: ink("warning") } },
+    series: [{}, { stroke: ink("warning"), width: 1.5, points: { show: false }, paths: uPlot.paths.stepped({ align: 1 }) },
       { stroke: ink("dim"), width: 1, dash: [6, 4], points: { show: false } }],
     cursor: { points: { show: false }, drag: { x: false, y: false, setScale: false } },
-  }, [times, counts, times.map(() => told.limit)]]);
+  }, [times, counts, times.map(() => (near ? told.limit : null))]]);
 }
 
 // What is below the timeline shows the same stretch of time.

@@ -47,6 +47,13 @@ class _Reporter(WindowReporter):
                 continue
             yield self.row(STREAM, stream_row(self.engine, stream), stream)
             role = role_of(self.engine, stream)
+            if stream.sender_model is not None and role == stream_rows.SENDER:
+                capacity = capacity_of(self.engine, stream)
+                limit = None if capacity is None else capacity["value"]
+                fill = stream.sender_model.fill
+                yield from self.filled(
+                    "unacknowledged messages", stream.sender, limit, fill, stream
+                )
             for gap in gaps_of(stream):
                 for row in gap.rows():
                     yield self.row(GAP, stream_rows.gap(role, stream.system, row), stream)

@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from seqaudit.replay.jgroups.report_rows import StallRow
+from seqaudit.replay.sequence.fills import Fill
 from seqaudit.replay.sequence.gaps import Mark
 
 LOOK_AHEAD_NS: Final = 100_000_000
@@ -122,6 +123,7 @@ class SenderModel:
         max_outstanding: most messages that were unacknowledged at once; null: no ACK level known.
         overrun: first moment at which more were unacknowledged than the capacity allows.
         ignored_acks: ACKs from members that are not in the map.
+        fill: unacknowledged messages over time, as far as an ACK level is known.
         late_acks: members whose ACK came only after HIGHEST_SEQNO.
     """
 
@@ -144,6 +146,7 @@ class SenderModel:
         self._last_sent: Mark | None = None
         self._stalls: list[Stall] = []
         self._unlisted = 0
+        self.fill = Fill()  # unacknowledged messages, once an ACK level is known
         self._spacing_ns = 0  # time between sends that were no stalls, in all, and their number
         self._spacings = 0
         self._waiting: dict[str, LateAck] = {}
@@ -270,6 +273,8 @@ class SenderModel:
             self._spacings += 1
         self._spacing_ns += event.end.at_ns - event.start.at_ns
         self._spacings += event.stop - event.first - 1
+        if any(level is not None for level in self._acks.values()):
+            self.fill.set(event.start.at_ns, self.high + 1 - self.low)
         self.high = event.stop - 1
         self._last_sent = event.end
         self._full = self._raised = None
@@ -278,6 +283,7 @@ class SenderModel:
 
     def _measure(self, mark: Mark) -> None:
         outstanding = self.high - self.low
+        self.fill.set(mark.at_ns, outstanding)
         limit = self.limit()
         if limit is not None and outstanding > limit and self.overrun is None:
             self.overrun = (mark, outstanding)  # V5
@@ -342,6 +348,7 @@ class SenderModel:
         lowest = min(min(levels, default=unheard), self.high)
         if lowest > self.low:  # S6; after a join the minimum may be lower, low stays (S9)
             self.low = lowest
+            self.fill.set(mark.at_ns, self.high - lowest)
             if self._full is not None and self._raised is None:
                 self._raised = _Raised(mark, member)
 

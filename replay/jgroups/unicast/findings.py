@@ -48,6 +48,12 @@ class _Reporter(ReceiverFindings, SenderFindings):
             detail = stream_row(pair, stream, self.engine.cluster, self.parameters)
             yield self.row(STREAM, detail, stream)
             yield self.row(CONNECTION, connection_row(pair, stream, self.engine.cluster), stream)
+            if pair.sending is not None:
+                facts, capacity = pair.sending.facts_of(stream), detail.get("capacity")
+                limit = None if capacity is None else capacity["value"]
+                yield from self.filled(
+                    "unacknowledged messages", stream.sender, limit, facts.memory.fill, stream
+                )
             for gap in stream_rows.gaps_of(stream.received, stream.passing):
                 for row in gap.rows():
                     row = stream_rows.gap(role_of(pair), stream.system, row)

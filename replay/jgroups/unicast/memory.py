@@ -4,6 +4,7 @@ from collections import deque
 from typing import NamedTuple
 
 from seqaudit.replay.jgroups.report_rows import UnacknowledgedRow
+from seqaudit.replay.sequence.fills import Fill
 from seqaudit.replay.sequence.gaps import Mark
 
 
@@ -21,18 +22,22 @@ class Memory:
     Attributes:
         most: when it kept most bytes.
         now: what it keeps now.
+        fill: how many messages it kept over time.
     """
 
-    __slots__ = ("_runs", "most", "now")
+    __slots__ = ("_runs", "fill", "most", "now")
 
     def __init__(self) -> None:
         self._runs: deque[tuple[int, int, int]] = deque()  # first, stop, bytes; ascending
         self.now = self.most = Kept(0, 0, None)
+        self.fill = Fill()
 
-    def sent(self, first: int, stop: int, size: int, mark: Mark) -> None:
-        """[first, stop) of so many bytes went out for the first time."""
+    def sent(self, first: int, stop: int, size: int, begin: Mark, mark: Mark) -> None:
+        """[first, stop) of so many bytes went out for the first time, from ``begin`` on."""
+        self.fill.set(begin.at_ns, self.now.messages + 1)
         self._runs.append((first, stop, size))
         self.now = Kept(self.now.messages + stop - first, self.now.bytes + size, mark)
+        self.fill.set(mark.at_ns, self.now.messages)
         if self.now.bytes > self.most.bytes:
             self.most = self.now
 
@@ -47,6 +52,7 @@ class Memory:
             if first + gone < stop:
                 self._runs.appendleft((first + gone, stop, of_run - share))
         self.now = Kept(messages, size, mark)
+        self.fill.set(mark.at_ns, messages)
 
     def row(self) -> UnacknowledgedRow:
         """As the report's stream shows it."""

@@ -236,7 +236,7 @@ class SenderMachine:
             if facts.window is not None:
                 facts.window.sent(first, stop, mark, end)
             share = event.size * (stop - first) // event.count
-            facts.memory.sent(first, stop, share, end)
+            facts.memory.sent(first, stop, share, mark, end)
             if stop - 1 > entry.sent:
                 entry.sent = stop - 1
                 entry.sent_at = end

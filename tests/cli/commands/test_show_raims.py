@@ -90,6 +90,25 @@ def test_windows_with_memory_by_the_code_and_by_the_document() -> None:
     ]  # fmt: skip
 
 
+def test_windows_are_drawn_for_every_system_that_has_some() -> None:
+    captures = FIXTURES.parent / "jgroups" / "n4-window-full-1" / "B.pcap"
+    done = show("windows", "--engine", "direct", str(captures))
+    title, *picture = done.stdout.splitlines()[2:11]
+    assert title == "Unacknowledged messages of B: up to 32; room for 32"
+    assert picture[0].startswith("32 |") and "###" in picture[0]
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    told = json.loads(
+        show("windows", "--engine", "direct", "--format", "json", str(captures)).stdout
+    )
+    assert (told["windows"][0]["most"], told["raims"]) == (32, [])
+
+
+def test_where_no_window_held_anything_that_is_said() -> None:
+    capture = FIXTURES.parent / "zenoh" / "tcp-clean-1" / "pub.pcap"
+    done = show("windows", "--engine", "direct", str(capture))
+    assert "no window held more than one thing" in done.stdout
+
+
 def test_advisories_as_the_design_document_shows_them() -> None:
     names = [f"rv-dataloss-1/{name}.pcap" for name in ("B", "B-client")]
     done = show("advisories", "--engine", "direct", "--at", "B.pcap=10.77.0.2", *names)
