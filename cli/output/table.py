@@ -349,13 +349,16 @@ def render_both_ends(report: Report, limit: int) -> RenderableType:
 
 
 def _passed(path: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Messages that were sent, and of messages, ACKs and requests those that were lost."""
+    """Messages that were sent, and of messages, ACKs and requests those that were lost; of zenoh
+    frames, which are acknowledged by nobody, and queries."""
     told = {row["kind"]: row for row in path}
+    messages = "frames" if "frames" in told else "messages"
+    requests = "queries" if messages == "frames" else "requests"
     lost = [
         count(told[kind]["lost_on_path"]) if kind in told else "-"
-        for kind in ("messages", "acks", "requests")
+        for kind in (messages, "acks", requests)
     ]
-    return [count(told["messages"]["sent"]) if "messages" in told else "-", *lost]
+    return [count(told[messages]["sent"]) if messages in told else "-", *lost]
 
 
 def _between(bounds: Sequence[int | None] | None) -> str:

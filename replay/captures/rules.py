@@ -69,19 +69,19 @@ CAPTURE: Final[tuple[Rule, ...]] = (
     info(
         "CP031", "not-at-the-other-end",
         "What one member sent another is in the capture at the one and not in that at the other.",
-        "The captures at both ends are given and span the time: a copy of a message, an ACK or a "
-        "request is in one of them only.",
+        "The captures at both ends are given and span the time: a copy of a message, an ACK, a "
+        "request or a frame of zenoh is in one of them only.",
         "It was lost on the way, or the other capture has a hole there: rules of the protocol say "
         "what the member at the other end lacked by its own words.",
-        "jgroups.md 6"),
+        "jgroups.md 6, zenoh.md 8.1"),
     warning(
         "CP032", "not-captured-at-its-sender",
         "What came from a member is not in the capture at that member, so that capture has a hole.",
-        "The captures at both ends are given and span the time: a copy of a message, an ACK or a "
-        "request arrived, and the capture at its sender does not hold it.",
+        "The captures at both ends are given and span the time: a copy of a message, an ACK, a "
+        "request or a frame of zenoh arrived, and the capture at its sender does not hold it.",
         "Capture with a larger buffer (dumpcap -B), without a snap length; whatever rests on "
         "something that was not seen there is in doubt.",
-        "jgroups.md 6"),
+        "jgroups.md 6, zenoh.md 8.1"),
     info(
         "CP010", "vantage-unknown",
         "It is not known at whose interface the capture was taken, so what was delivered and what "

@@ -478,7 +478,10 @@ class TotalsRow(TypedDict):
 class PassageRow(TypedDict):
     """What of one kind went one way between the ends of a stream; copies are counted each."""
 
-    kind: Literal["messages", "highest", "closes", "acks", "requests", "syncs"]
+    kind: Literal[
+        "messages", "highest", "closes", "acks", "requests", "syncs",
+        "frames", "samples", "heartbeats", "queries", "replies", "finals", "declarations",
+    ]  # fmt: skip
     sent: Annotated[int, "in the capture at the end that sent it"]
     arrived: Annotated[int, "in the capture at the other end"]
     missing: Annotated[int, "in the capture at the end that sent it, and not in the other"]
@@ -523,7 +526,7 @@ class BothEndsRow(TypedDict):
     receiver_capture: int
     conn_id: Annotated[int | None, "of the connection; null where the protocol has none"]
     path: list[PassageRow]
-    copies_sent: Annotated[int | None, "null: more than is remembered, or multicasts"]
+    copies_sent: Annotated[int | None, "null: more than is remembered, multicasts, or zenoh"]
     copies_sent_after_arrival: Annotated[int | None, "copies that nobody needed"]
     copies_sent_after_arrival_at_least: Annotated[int, "those that certainly were"]
     after_seqnos: Annotated[Ranges, "of those"]

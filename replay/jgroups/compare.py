@@ -64,21 +64,22 @@ class BothEnds(Comparison):
         first = next(replayed.rows(BOTH_ENDS), None)
         if first is None:
             return Compared()
-        from seqaudit.replay.jgroups import both_ends_findings as both
+        from seqaudit.replay.contract import passage_rows
 
         found = [
             detail
             for row in replayed.rows(BOTH_ENDS)
-            for detail in both.of_path(
+            for detail in passage_rows.of_path(
                 row["detail"] | {key: row[key] for key in ("capture", "system", "stream")},
                 replayed.extents,
             )
         ]
         details = (row["detail"] for row in replayed.rows(BOTH_ENDS))
-        return Compared(found, holes=both.holes_in(details, replayed.extents))
+        return Compared(found, holes=passage_rows.holes_in(details, replayed.extents))
 
     def both_ends(self, row: Detail, replayed: Replayed) -> Detail:
-        from seqaudit.replay.jgroups.both_ends_findings import settled, settled_path
+        from seqaudit.replay.contract.passage_rows import settled_path
+        from seqaudit.replay.jgroups.both_ends_findings import settled
 
         count, why = settled(row, *replayed.extents[row["receiver_capture"]])
         return {key: value for key, value in row.items() if key not in _SETTLED} | {

@@ -16,8 +16,10 @@ apart, with the times that it would have to begin and to end at.
 """
 
 from array import array
+from bisect import bisect_left
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from seqaudit.replay.sequence.clocks import Clocks
@@ -27,6 +29,8 @@ from seqaudit.replay.sequence.ranges import RangeSet
 MAX_ROWS: Final = 1_000_000
 #: What is missing at the end of a capture may still have been on the way for so long.
 UNDER_WAY_NS: Final = 1_000_000_000
+#: The same of what was overtaken by something that was sent later the same way.
+OVERTAKEN_NS: Final = 50_000_000
 
 #: Missing copies that are named.
 MAX_MARKS: Final = 8
@@ -120,24 +124,39 @@ class Lack:
 
     def add(self, part: tuple[int, int], count: int, had: list[Row], other: "Other") -> None:
         """Copies of a stretch of numbers that all have the same rows."""
-        self.missing += count
-        self.numbers.add(*part)
         times = [row.times(*part) for row in had]
-        marks = {mark for row in had if (mark := row.mark(part[0])) is not None}
-        self.marks = sorted(marks.union(self.marks))[:MAX_MARKS]
         begin, end = min(at for at, _ in times), max(at for _, at in times)
         early, late = other.clocks.at(begin), other.clocks.at(end)
         if early is None or late is None or early.below is None or late.above is None:
+            self._note(part, count, had)
             self.outside += count
             self.untimed = True
             return
         begin += early.below - other.before_ns
-        end += late.above + other.after_ns
+        self.add_between(part, count, had, (begin, end + late.above + other.after_ns), other)
+
+    def add_between(
+        self,
+        part: tuple[int, int],
+        count: int,
+        had: list[Row],
+        span: tuple[int, int],
+        other: "Other",
+    ) -> None:
+        """The same, where it is known when the other capture would have had them."""
+        self._note(part, count, had)
+        begin, end = span
         if begin < other.first_ns or end > other.last_ns:
             known = self.outside and not self.untimed
             self.from_ns = min(self.from_ns, begin) if known else begin
             self.to_ns = max(self.to_ns, end) if known else end
             self.outside += count
+
+    def _note(self, part: tuple[int, int], count: int, had: list[Row]) -> None:
+        self.missing += count
+        self.numbers.add(*part)
+        marks = {mark for row in had if (mark := row.mark(part[0])) is not None}
+        self.marks = sorted(marks.union(self.marks))[:MAX_MARKS]
 
 
 class Other(NamedTuple):
@@ -173,12 +192,17 @@ class Passed:
         clocks: Clocks,
         at_sender: tuple[int, int],
         at_receiver: tuple[int, int],
+        overtaken_ns: int | None = None,
+        *,
+        growing: bool = False,
     ) -> None:
         """The rows of one lane at both ends.
 
         Args:
             clocks: from the sender's to the receiver's.
             at_sender, at_receiver: from when to when the captures certainly went on.
+            overtaken_ns: by the sender's clock, when the last was sent that came; null: not known.
+            growing: whatever is sent has a number above all that were sent before.
         """
         self.sent += sum(row.stop - row.first for row in sent)
         self.came += sum(row.stop - row.first for row in came)
@@ -186,13 +210,35 @@ class Passed:
         if not differ:
             return
         there = Other(clocks, *at_receiver, 0, UNDER_WAY_NS)
+        overtaken = Other(clocks, *at_receiver, 0, OVERTAKEN_NS)
         here = Other(clocks.reversed(), *at_sender, UNDER_WAY_NS, 0)
         for first, stop, had, got in differ:
             count = abs(len(had) - len(got)) * (stop - first)
             if len(had) > len(got):
-                self.lost.add((first, stop), count, had, there)
+                between = _between(first, stop, came) if growing else None
+                if between is not None:
+                    self.lost.add_between((first, stop), count, had, between, there)
+                    continue
+                sent_ns = max(row.times(first, stop)[1] for row in had)
+                early = overtaken_ns is not None and sent_ns < overtaken_ns
+                self.lost.add((first, stop), count, had, overtaken if early else there)
             else:
                 self.unsent.add((first, stop), count, got, here)
+
+
+def grows(rows: list[Row]) -> bool:
+    """Whether numbers were captured in their order, each once; rows are by number."""
+    return all(
+        one.stop <= other.first and one.to_ns <= other.from_ns for one, other in pairwise(rows)
+    )
+
+
+def _between(first: int, stop: int, came: list[Row]) -> tuple[int, int] | None:
+    """Since when, and until when, growing numbers would have come, as those around them did."""
+    place = bisect_left(came, first, key=lambda row: row.first)
+    if not 0 < place < len(came) or came[place].first < stop:
+        return None
+    return came[place - 1].from_ns, came[place].from_ns + OVERTAKEN_NS
 
 
 def _together(sent: list[Row], came: list[Row]) -> Iterator[tuple[int, int, list[Row], list[Row]]]:

@@ -38,6 +38,7 @@ from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.sequence.notes import Note, Times
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.sequence.unwrap import SAMPLE_MASK, unwrap
+from seqaudit.replay.zenoh.both_ends import SAMPLES, Ends, kind_of
 from seqaudit.replay.zenoh.cache import evicted
 from seqaudit.replay.zenoh.document import DocumentSettings, DocumentWorld, passed_on
 from seqaudit.replay.zenoh.hops import Held, Hop, HopCounter, Message, initial_sn
@@ -199,9 +200,16 @@ class ZenohEngine:
     """One session leg in one capture. See the module's docstring."""
 
     def __init__(
-        self, conversation: str, given: Mapping[str, Given], vantage: Vantage, read: Read
+        self,
+        conversation: str,
+        given: Mapping[str, Given],
+        vantage: Vantage,
+        read: Read,
+        passing: Ends | None = None,
     ) -> None:
         self.conversation = conversation
+        #: What goes over, for the capture at the other end; null: there is none.
+        self.passing = passing
         self.transport = conversation.split("|")[1]
         self.multicast = len(conversation.split("|")) == 3
         self.parameters = EngineParameters("zenoh", PARAMETERS, given)
@@ -283,6 +291,8 @@ class ZenohEngine:
             self.recognised = True
         self.messages[word] += event.count
         assert event.source is not None and event.destination is not None
+        if self.passing is not None:
+            self._note_passing(self.passing, event, detail)
         if event.flags & Flag.REFUSED and self.role(event.source, event.destination) == "receiver":
             return  # its node had closed the connection
         if word == "Frame":
@@ -299,9 +309,32 @@ class ZenohEngine:
         else:
             self._message(word, detail, event, self._accepted(event))
 
+    def _note_passing(self, passing: Ends, event: Event, detail: Mapping[str, Any]) -> None:
+        """What is compared with the capture at the other end."""
+        word = event.wire_kind
+        if word in ("Frame", "Fragment"):
+            passing.frames(event, self._mask)
+        elif word == "push" and event.seqno is not None:
+            passing.message(SAMPLES, event, f"{detail['zid']}/{detail['eid']}", event.seqno)
+        elif event.stamp is None and word[:1].isupper():
+            passing.sign(event)
+        elif (kind := self._kind_passing(word, event, detail)) is not None:
+            passing.message(kind, event)
+
+    def _kind_passing(self, word: str, event: Event, detail: Mapping[str, Any]) -> str | None:
+        if word != "push":
+            return kind_of(word)
+        if "value" not in detail or detail.get("source"):
+            return SAMPLES if detail.get("source") else None
+        assert event.source is not None and event.destination is not None
+        told = advanced(self.keys.resolve(event.source, event.destination, detail["key"]))
+        return "heartbeats" if told is not None and told.role == "pub" else None
+
     def _cut_off(self, event: Event, *, doubt: bool) -> None:
         """Snap length cut off what a frame said behind its beginning, which may be anything."""
         assert event.source is not None
+        if self.passing is not None:
+            self.passing.cut = True
         if doubt:
             self.cut_frames[event.frame >> FRAME_BITS] += 1
         first, _ = self.cut_from.get(event.source, (event.frame, 0))
@@ -530,6 +563,11 @@ class ZenohEngine:
             self.unreadable += 1
             return
         word, detail = message.told
+        if self.passing is not None and accepted:
+            kind = self._kind_passing(word, event, detail)
+            if kind is not None:
+                sn = detail["source"][2] if kind == SAMPLES else None
+                self.passing.put_together(kind, event, message.pieces, self._mask, sn)
         if accepted:
             self.whole.setdefault(event.frame >> FRAME_BITS, Counter())[word] += 1
             self.messages[word] += 1

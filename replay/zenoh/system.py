@@ -5,6 +5,7 @@ from typing import Final
 
 from seqaudit.replay.contract.engine import Opened, Opening, System
 from seqaudit.replay.zenoh.compare import ZenohComparison
+from seqaudit.replay.zenoh.meeting import LegMeeting, ends_of, met
 from seqaudit.replay.zenoh.parameters import PARAMETERS
 from seqaudit.replay.zenoh.report_rows import (
     SamplesStreamRow,
@@ -18,8 +19,10 @@ def _open(told: Opening) -> Opened:
     from seqaudit.replay.zenoh import findings
     from seqaudit.replay.zenoh.engine import ZenohEngine
 
-    engine = ZenohEngine(told.conversation, told.parameters, told.vantage, told.read)
-    return Opened(engine, partial(findings.results, engine, told.capture))
+    ends = ends_of(told)
+    engine = ZenohEngine(told.conversation, told.parameters, told.vantage, told.read, ends)
+    results = partial(findings.results, engine, told.capture)
+    return Opened(engine, results if ends is None else met(told, engine, ends, results))
 
 
 ZENOH: Final = System(
@@ -29,6 +32,7 @@ ZENOH: Final = System(
     ("ZN",),
     PARAMETERS,
     ordered=True,
+    meeting=LegMeeting,
     comparison=ZenohComparison,
     streams={"zenoh": [SamplesStreamRow, UnnumberedStreamRow], "zenoh-hop": [TransportStreamRow]},
 )

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.passage_rows import TOO_MUCH
 from seqaudit.replay.contract.results import BOTH_ENDS
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
 from seqaudit.replay.jgroups import both_ends
@@ -19,7 +20,6 @@ from seqaudit.replay.jgroups.both_ends_findings import (
     BEGINS_LATE,
     CLOCK_SET,
     NO_MATCH,
-    TOO_MUCH,
     settled,
 )
 from seqaudit.replay.sequence import clocks

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqaudit.replay.sequence.clocks import Clocks
-from seqaudit.replay.sequence.passages import UNDER_WAY_NS, Passages, Passed, Row
+from seqaudit.replay.sequence.passages import UNDER_WAY_NS, Passages, Passed, Row, grows
 
 MS = 1_000_000
 SECOND = 1_000_000_000
@@ -78,3 +78,29 @@ def test_only_the_ends_of_a_run_have_frames_that_are_known() -> None:
     passed.add([run], came, CLOCKS, ALWAYS, ALWAYS)
     assert list(passed.lost.numbers) == [(1, 2), (4, 5), (8, 9)]
     assert passed.lost.marks == [(10, 100 * MS), (17, 170 * MS)]
+
+
+def test_growing_numbers_are_bounded_by_those_around_them() -> None:
+    """Runs hide when their inner numbers were captured; those that came around a hole do not."""
+    sent = [Row(0, 100, 0, 99, 0, 99 * MS)]
+    came = [Row(0, 40, 0, 39, 0, 39 * MS), Row(41, 100, 41, 99, 43 * MS, 99 * MS)]
+    ends = (-SECOND, 95 * MS)
+    for growing, inside in ((False, 0), (True, 1)):
+        passed = Passed()
+        passed.add(sent, came, CLOCKS, ALWAYS, ends, growing=growing)
+        assert (passed.lost.missing, passed.lost.inside) == (1, inside)
+
+
+def test_what_was_overtaken_is_not_waited_for_as_long() -> None:
+    sent = [Row(n, n + 1, n, n, n * MS, n * MS) for n in range(3)]
+    for overtaken, inside in ((None, 0), (2 * MS, 1)):
+        passed = Passed()
+        passed.add(sent, [sent[0], sent[2]], CLOCKS, ALWAYS, (-SECOND, 500 * MS), overtaken)
+        assert passed.lost.inside == inside
+
+
+def test_numbers_grow_if_each_came_once_and_in_order() -> None:
+    one, two = Row(0, 5, 0, 4, 0, 4 * MS), Row(5, 9, 5, 8, 5 * MS, 8 * MS)
+    assert grows([one, two]) and grows([])
+    assert not grows([one, two._replace(first=4)])
+    assert not grows([one, two._replace(from_ns=3 * MS)])

@@ -1,0 +1,206 @@
+"""What went from one end of a stream to the other, as rows of the report and in findings.
+
+Two captures of one conversation, at its two ends: ``replay.sequence.passages`` counts what each
+holds. Here that is settled by what only the whole of the captures tells: when they began and ended,
+and whether they are known to lack something. No row says which system it is of.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
+from seqaudit.replay.contract.reporter import listed
+from seqaudit.replay.sequence.passages import Lack, Passed
+from seqaudit.replay.sequence.ranges import inclusive
+
+#: What is in one capture and not in the other: lost, or not captured; and certainly not captured.
+MISSING: Final = "CP031"
+UNSENT: Final = "CP032"
+TOO_MUCH: Final = "the captures hold more than is remembered"
+NO_CLOCKS: Final = "how far the clocks of the captures are apart is not known"
+HAS_HOLE: Final = "the capture at the {} has a hole: {}"
+TOO_SHORT: Final = "the capture at the {} begins after, or ends before, {} of the missing ones"
+HOLE_SENT: Final = "{} that its member sent are in the other capture only"
+HOLE_HAD: Final = "its member had {} that it does not hold"
+NEVER_CAME: Final = (
+    "{named} of {source_member} for {target_member} are not in the capture at {target_member}: "
+    "lost on the way, or not captured there."
+)
+NOT_SENT: Final = (
+    "{named} of {source_member} came to {target_member} and are not in the capture at "
+    "{source_member}, so that capture has a hole."
+)
+#: The end that something goes to, and the other one.
+THERE_AND_BACK: Final = ("receiver", "sender")
+OTHER: Final = {"receiver": "sender", "sender": "receiver"}
+
+
+def passage(
+    kind: str,
+    word: str,
+    own: Passed,
+    *,
+    back: bool = False,
+    numbered: bool = False,
+    hidden: int = 0,
+    why: str | None = None,
+) -> dict[str, Any]:
+    """Numbers of what went one way; ``settled_path`` says what they come to.
+
+    Args:
+        kind: what it is, in the report; ``word`` is what the wire calls one of it.
+        back: it goes from the receiver of the stream to its sender.
+        numbered: its numbers are the stream's own.
+        hidden: so many the receiver had that its capture does not hold.
+        why: why nobody can tell how many were lost.
+    """
+    return {
+        "kind": kind,
+        "word": word,
+        "end": THERE_AND_BACK[back],
+        "sent": own.sent,
+        "arrived": own.came,
+        "lost": _lack(own.lost, numbered=numbered),
+        "unsent": _lack(own.unsent, numbered=numbered),
+        "hidden": hidden,
+        "why": why,
+    }
+
+
+def settled_path(
+    row: Mapping[str, Any],
+    spans: Sequence[tuple[int | None, int | None]],
+    holes: Mapping[int, str],
+) -> list[dict[str, Any]]:
+    """What became of everything that went either way, each as the report has it.
+
+    Args:
+        row: of BOTH_ENDS.
+        spans: first and last time of each capture.
+        holes: captures that are known to lack something, and what tells it.
+    """
+    rows = []
+    for told in row["path"]:
+        end = told["end"]
+        to, back = row[f"{end}_capture"], OTHER[end]
+        lost, not_captured = told["lost"], _certain(told["unsent"], spans[row[f"{back}_capture"]])
+        missing, certain = lost["missing"], _certain(lost, spans[to])
+        why = told["why"]
+        if missing and why is None:
+            if to in holes:
+                why = HAS_HOLE.format(end, holes[to])
+            elif lost["untimed"]:
+                why = NO_CLOCKS
+            elif certain < missing:
+                why = TOO_SHORT.format(end, missing - certain)
+        if not_captured and why is None:
+            why = HAS_HOLE.format(back, HOLE_SENT.format(_number(not_captured, "datagram")))
+        rows.append(
+            {
+                "kind": told["kind"],
+                "sent": told["sent"],
+                "arrived": told["arrived"],
+                "missing": missing,
+                "lost_on_path": missing if why is None else None,
+                "not_captured": not_captured,
+                "seqnos": lost["seqnos"],
+                "why": why,
+            }
+        )
+    return rows
+
+
+def holes_in(
+    rows: Iterable[Mapping[str, Any]], spans: Sequence[tuple[int | None, int | None]]
+) -> dict[int, str]:
+    """Captures that lack what their members sent or had, and what tells it.
+
+    Args:
+        rows: of BOTH_ENDS.
+    """
+    unsent: Counter[int] = Counter()
+    hidden: Counter[int] = Counter()
+    for row in rows:
+        for told in row["path"]:
+            lacking = row[f"{OTHER[told['end']]}_capture"]
+            unsent[lacking] += _certain(told["unsent"], spans[lacking])
+            hidden[row[f"{told['end']}_capture"]] += told["hidden"]
+    had = {n: HOLE_HAD.format(_number(k, "message")) for n, k in hidden.items() if k}
+    return had | {n: HOLE_SENT.format(_number(k, "datagram")) for n, k in unsent.items() if k}
+
+
+def of_path(
+    row: Mapping[str, Any], spans: Sequence[tuple[int | None, int | None]]
+) -> Iterator[dict[str, Any]]:
+    """Details of findings about what one capture has and the other lacks though it spans its time.
+
+    Args:
+        row: as ``settled_path`` takes it, with ``system`` and ``stream``.
+    """
+    for end in THERE_AND_BACK:
+        source, target = row[OTHER[end]], row[end]
+        here, there = row[f"{OTHER[end]}_capture"], row[f"{end}_capture"]
+        told = [own for own in row["path"] if own["end"] == end]
+        for rule, lacks, at, other, text in (
+            (MISSING, "lost", here, there, NEVER_CAME), (UNSENT, "unsent", there, here, NOT_SENT)
+        ):  # fmt: skip
+            found = [
+                (own, own[lacks], count)
+                for own in told
+                if (count := _certain(own[lacks], spans[other])) and own["why"] is None
+            ]
+            if not found:
+                continue
+            named = [
+                f"{count} of {_number(own['sent' if lacks == 'lost' else 'arrived'], own['word'])}"
+                for own, _, count in found
+            ]
+            marks = sorted({tuple(mark) for _, lack, _ in found for mark in lack["marks"]})
+            yield Finding(
+                rule, Certainty.PROVEN, text, system=row["system"], stream=row["stream"],
+                frame=marks[0][0] if marks else None, at_ns=marks[0][1] if marks else None,
+                evidence=[Evidence(frame, "in this capture only") for frame, _ in marks],
+                facts={
+                    "named": _and(named), "source_member": source, "target_member": target
+                },
+            ).detail() | {
+                "capture": at, "system": row["system"], "stream": row["stream"],
+                "seqnos": [part for _, lack, _ in found for part in lack["seqnos"]],
+            }  # fmt: skip
+
+
+def _certain(lack: Mapping[str, Any], span: tuple[int | None, int | None]) -> int:
+    """Copies that a capture lacks, though it went on from ``span[0]`` to ``span[1]``."""
+    begins, ends = span
+    spans_all = (
+        not lack["untimed"]
+        and begins is not None
+        and ends is not None
+        and begins <= lack["from_ns"]
+        and lack["to_ns"] <= ends
+    )
+    missing: int = lack["missing"]
+    return missing if spans_all or not lack["outside"] else missing - lack["outside"]
+
+
+def _lack(lack: Lack, *, numbered: bool) -> dict[str, Any]:
+    return {
+        "missing": lack.missing,
+        "outside": lack.outside,
+        "from_ns": lack.from_ns,
+        "to_ns": lack.to_ns,
+        "untimed": lack.untimed,
+        "seqnos": inclusive(listed(lack.numbers)) if numbered else [],
+        "marks": [list(mark) for mark in lack.marks],
+    }
+
+
+def _number(count: int, word: str) -> str:
+    if count == 1:
+        return f"{count} {word}"
+    return f"{count} {word[:-1]}ies" if word.endswith("y") else f"{count} {word}s"
+
+
+def _and(parts: Sequence[str]) -> str:
+    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

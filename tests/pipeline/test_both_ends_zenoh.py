@@ -1,0 +1,94 @@
+"""Both ends of a zenoh session in one audit: what the path lost is what the recording says."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.plan import CaptureInput
+from tests.pipeline.test_order import records, written
+
+AT = {"pub": "10.77.0.1", "sub": "10.77.0.2"}
+LOSSY = (
+    "heartbeat-lost-1", "multicast-qos-1", "query-lost-1", "reply-lost-1", "udp-first-lost-1",
+    "timestamp-cache-only-1", "udp-reorder-dup-1", "udp-last-lost-sporadic-hb-1",
+)  # fmt: skip
+
+
+def given(folder: Path, without: dict[str, int] | None = None, into: Path | None = None) -> Any:
+    """The report of both captures; ``without``: of some a record, from 1, that is left out."""
+    captures = []
+    for name, at in AT.items():
+        own = folder / f"{name}.pcap"
+        if without and name in without:
+            assert into is not None
+            head, found = records(own)
+            own = into / own.name
+            found.pop(without[name] - 1)
+            written(own, head, found)
+        captures.append(CaptureInput(str(own), at=at))
+    return audit(captures, Options(engine="direct"))
+
+
+def dropped(folder: Path) -> Counter[str]:
+    """What the relay dropped of frames and of what they held."""
+    truth = json.loads((folder / "truth.json").read_text())
+    found: Counter[str] = Counter()
+    kinds = {"request": "queries", "response": "replies", "response_final": "finals"}
+    for action in truth["relay"]["actions"]:
+        for told in action.get("zenoh") or () if action.get("action") == "drop" else ():
+            found["frames"] += told["T"] in ("Frame", "Fragment")
+            for message in told.get("msgs", ()):
+                numbered = message["m"] == "push" and message.get("si")
+                found["samples" if numbered else kinds.get(message["m"], "others")] += 1
+    return found
+
+
+def lost(report: Any) -> Counter[str]:
+    return Counter({
+        kind: sum(p["lost_on_path"] for m in report["both_ends"] for p in m["path"]
+                  if p["kind"] == kind)
+        for kind in ("frames", "samples", "queries", "replies", "finals")
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LOSSY)
+def test_what_the_path_lost_is_what_the_recording_says(fixtures: Path, name: str) -> None:
+    folder = fixtures / "zenoh" / name
+    true = dropped(folder)
+    report = given(folder)
+    assert lost(report) == Counter({kind: n for kind, n in true.items() if kind != "others"})
+    told = [f["text"] for f in report["findings"] if f["rule"] == "CP031"]
+    assert bool(told) == bool(true["frames"])
+    assert all("lost on the way, or not captured there" in text for text in told)
+
+
+def test_over_tcp_what_came_is_counted_and_nothing_is_lost(fixtures: Path) -> None:
+    report = given(fixtures / "zenoh" / "tcp-clean-1")
+    (there,) = [m for m in report["both_ends"] if m["id"].startswith(AT["pub"])]
+    samples = next(p for p in there["path"] if p["kind"] == "samples")
+    assert samples["sent"] == samples["arrived"] > 0 == samples["lost_on_path"]
+
+
+def test_a_frame_that_its_sender_s_capture_lacks_is_a_hole_there(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    folder = fixtures / "zenoh" / "udp-loss-recovered-1"
+    report = given(folder, {"pub": 30}, tmp_path)
+    assert {f["rule"] for f in report["findings"]} >= {"CP031", "CP032"}
+    there = next(m for m in report["both_ends"] if m["id"].startswith(AT["pub"]))
+    frames = next(p for p in there["path"] if p["kind"] == "frames")
+    assert frames["not_captured"] == 1
+    assert frames["lost_on_path"] is None and "has a hole" in frames["why"]
+
+
+def test_one_end_alone_says_why_it_does_not_tell(fixtures: Path) -> None:
+    path = fixtures / "zenoh" / "udp-loss-recovered-1" / "sub.pcap"
+    report = audit([CaptureInput(str(path), at=AT["sub"])], Options(engine="direct"))
+    assert report["both_ends"] == []
+    rules = {rule["rule"]: rule for rule in report["rules"]}
+    assert not rules["CP031"]["judged"]
