@@ -29,6 +29,7 @@ class Agreement:
     scenarios: int = 0
     #: of JGroups: scenario, where it was captured, finding
     findings: list[tuple[Scenario, str, Mapping[str, Any]]] = field(default_factory=list)
+    of_zenoh: list[zenoh.Found] = field(default_factory=list)
 
     def count(self, verdict: str) -> int:
         return sum(row.verdict == verdict for row in self.rows)
@@ -72,7 +73,7 @@ def agree(
     agreement = Agreement()
     chosen: list[Scenario] = []
     of_zenoh = zenoh.find(top, match)
-    agreement.rows += zenoh.compare_all(of_zenoh, options, hints)
+    agreement.rows += zenoh.compare_all(of_zenoh, options, hints, agreement.of_zenoh)
     of_raims = raims.find(top, match)
     agreement.rows += raims.compare_all(of_raims, options, hints)
     for scenario in find_scenarios(top, match):

@@ -11,7 +11,7 @@ import pytest
 
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.place import Place
-from tests.agreement import zenoh, zenoh_report
+from tests.agreement import floor_zenoh, zenoh, zenoh_report
 from tests.agreement.run import Agreement, agree
 
 ROOT: Final = Path(__file__).parents[2]
@@ -61,6 +61,26 @@ def test_every_figure_of_the_fixtures_agrees() -> None:
     assert differences(agreement) == []
     assert (agreement.scenarios, agreement.count("equal")) == (45, FIXTURE_EQUAL)
     assert agreement.unknown_by == unknown(74)
+
+
+def test_what_whole_recordings_prove_stays_proven() -> None:
+    found = agreement_of(FIXTURES).of_zenoh
+    assert list(floor_zenoh.weaker(floor_zenoh.proven(found))) == []
+    assert list(floor_zenoh.surer(found)) == []
+    assert not floor_zenoh.AT_LEAST.keys() & floor_zenoh.NEVER.keys()
+
+
+def test_a_finding_that_is_less_sure_or_tells_less_is_noticed() -> None:
+    found = agreement_of(FIXTURES).of_zenoh
+    (place,) = [n for n, (s, _, f) in enumerate(found)
+                if s == "udp-cache-too-small-1" and f["rule"] == "ZN002"
+                and f["certainty"] == "proven"]  # fmt: skip
+    scenario, file, finding = found[place]
+    for change in ({"certainty": "likely"}, {"rule": "ZN001"}):
+        changed = [*found[:place], (scenario, file, {**finding, **change}), *found[place + 1 :]]
+        assert list(floor_zenoh.weaker(floor_zenoh.proven(changed)))
+    lost = next(row for row in found if row[2]["rule"] == "ZN020")
+    assert list(floor_zenoh.surer([(*lost[:2], {**lost[2], "certainty": "proven"})]))
 
 
 @WHERE_ALL_ARE

@@ -43,10 +43,21 @@ def find(top: Path, match: str = "*") -> list[ZenohScenario]:
     return found
 
 
+#: Scenario, file, finding.
+Found = tuple[str, str, Mapping[str, Any]]
+
+
 def compare_all(
-    scenarios: Sequence[ZenohScenario], options: Options, hints: Hints = EVERYTHING
+    scenarios: Sequence[ZenohScenario],
+    options: Options,
+    hints: Hints = EVERYTHING,
+    findings: list[Found] | None = None,
 ) -> Iterator[Row]:
-    """One job over all captures; all rows."""
+    """One job over all captures; all rows.
+
+    Args:
+        findings: takes those of the captures.
+    """
     if not scenarios:
         return
     places = [(scenario, file) for scenario in scenarios for file in scenario.files]
@@ -57,6 +68,12 @@ def compare_all(
         ],
         options,
     )
+    if findings is not None:
+        findings += (
+            (places[f["capture"]][0].name, places[f["capture"]][1], f)
+            for f in report["findings"]
+            if f["capture"] is not None
+        )
     at = 0
     for scenario in scenarios:
         numbered = {}
