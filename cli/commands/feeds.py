@@ -86,7 +86,7 @@ def _places(feed: "Feed") -> str:
         return ", ".join(str(place) for place in feed.own_places)
     if feed.group and not feed.recognise:
         return "@ADDRESS:PORT"
-    return "wherever it is" if feed.protocol else "wherever it is recognised"
+    return "wherever it is" if feed.carrier else "wherever it is recognised"
 
 
 def _units(feed: "Feed") -> str:
@@ -135,6 +135,8 @@ def _meaning(feed: "Feed") -> list[str]:
         lines.append(f"source: {feed.source}")
     if feed.protocol:
         lines.append(f"carried by IP protocol {feed.protocol}")
+    if feed.ethertype:
+        lines.append(f"carried by Ethernet type {feed.ethertype:#06x}")
     lines.append(f"place: {_places(feed)}")
     if not feed.confirmed:
         lines.append(

@@ -77,7 +77,7 @@ def recognisable() -> list[Feed]:
     """The shipped feeds that are tried where nobody names them."""
     known = [load_feed(path) for path in shipped().values()]
     feeds = [feed for feed in known if feed.recognise and not feed.own_places]
-    feeds = [feed for feed in feeds if feed.protocol or feed.told_apart_by >= LEAST_BITS]
+    feeds = [feed for feed in feeds if feed.carrier or feed.told_apart_by >= LEAST_BITS]
     feeds.sort(key=lambda feed: -feed.told_apart_by)
     return [replace(feed, match=(Place(),), tried=True) for feed in feeds]
 
@@ -101,6 +101,11 @@ def _feed(text: str) -> tuple[Feed, bool]:
     first, *said = text.split(",")
     name, sign, places = first.rpartition("@") if "@" in first else (first, "", "")
     feed = load_feed(_file_of(name, text))
+    if sign and feed.ethertype:
+        raise click.UsageError(
+            f"--feed {safe(text)}: {feed.name} is carried by Ethernet, which has no such places; "
+            f"write {feed.name}"
+        )
     if sign:
         try:
             feed = feed.at(tuple(parse_place(place) for place in places.split("+")))

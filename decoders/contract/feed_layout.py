@@ -263,7 +263,8 @@ class Feed:
         repeat: how units follow each other; None: a datagram is one.
         group: heading under which shipped feeds are listed.
         source: the specification that it is from.
-        protocol: number of the IP protocol that carries it; 0: UDP does.
+        protocol: number of the IP protocol that carries it; 0: UDP does, or
+        ethertype: Ethernet itself, with this type; 0: it does not.
         tried: nobody has named it: it is asked last, behind all systems.
         wrap: bits of the number space; from UNWRAPPED_BITS on it does not wrap.
         first: the first number of an unwrapped space.
@@ -298,6 +299,7 @@ class Feed:
     group: str = field(default="", compare=False)
     source: str = field(default="", compare=False)
     protocol: int = 0
+    ethertype: int = 0
     tried: bool = False
     where: str = field(default="", compare=False)
 
@@ -339,9 +341,14 @@ class Feed:
         return (*self.match, *(place for message in self.messages for place in message.match))
 
     @property
+    def carrier(self) -> int:
+        """Number of the IP protocol, or the type of Ethernet, that carries it; 0: UDP does."""
+        return self.protocol or self.ethertype
+
+    @property
     def is_anywhere(self) -> bool:
         """Whether nobody has said the place: datagrams are the feed's by what is in them."""
-        return not self.protocol and any(place.anywhere for place in self.match)
+        return not self.carrier and any(place.anywhere for place in self.match)
 
     @property
     def on_probation(self) -> bool:
@@ -379,7 +386,7 @@ def first_overlap(feeds: tuple[Feed, ...]) -> tuple[Feed, str, Feed] | None:
     """
     for number, one in enumerate(feeds):
         for other in feeds[:number]:
-            if one.protocol != other.protocol:
+            if one.carrier != other.carrier:
                 continue
             for place in one.own_places:
                 for taken in other.own_places:

@@ -1,38 +1,73 @@
-"""Feeds that IP carries without UDP, such as ESP: packets as datagrams (decoders/README.md 5).
+"""Feeds that UDP does not carry: IP itself does (ESP), or Ethernet (PTP) (decoders/README.md 5).
 
-The packet reader leaves them as IP of no known kind. Here those of a feed's protocol are given to a
-feed decoder of their own, in which the protocol's number stands for both ports. A packet in
-fragments is known by its first one, which has its numbers.
+The packet reader leaves them as IP of no known kind, or as no IP. Here those of a feed's protocol
+or type are given to a feed decoder of their own, in which that number stands for both ports. A
+packet in fragments is known by its first one, which has its numbers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.decoders.contract.feed_layout import Feed
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.feeds.datagrams import SYSTEM, FeedDecoder
+from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
-from seqaudit.decoders.network.packets import Outcome, Packets
+from seqaudit.decoders.network.packets import ETHERNET, Datagrams, Outcome, Packets
+
+#: Bytes of an Ethernet header in front of its type, and of tags that may follow it with another:
+#: VLANs, HSR, 802.1CB.
+ADDRESSES: Final = 12
+TAGS: Final = ((0x8100, 4), (0x88A8, 4), (0x9100, 4), (0x892F, 6), (0xF1C1, 6))
+MOST_TAGS: Final = 4
+
+Raw = npt.NDArray[np.uint8]
 
 
-class IpFeeds:
-    """The feeds of one piece that are carried by IP itself."""
+class CarriedFeeds:
+    """The feeds of one piece that are carried by IP itself, or by Ethernet."""
 
     def __init__(self, settings: DecodeSettings, account: Account) -> None:
-        feeds = tuple(feed for feed in settings.feeds if feed.protocol)
-        wanted = feeds and SYSTEM not in settings.no_decode
+        feeds = settings.feeds if SYSTEM not in settings.no_decode else ()
+        over_ip = tuple(feed for feed in feeds if feed.protocol)
+        over_ethernet = tuple(feed for feed in feeds if feed.ethertype)
+        self._carriers: list[_OverIp | _OverEthernet] = []
+        if over_ip:
+            self._carriers.append(_OverIp(settings, over_ip, account))
+        if over_ethernet:
+            self._carriers.append(_OverEthernet(settings, over_ethernet, account))
+
+    def feed(self, packets: Packets) -> Iterator[pa.RecordBatch]:
+        """The rows that have ended; frames that are a feed's are accounted for as its."""
+        if not packets.only_datagrams:
+            for carrier in self._carriers:
+                yield from carrier.feed(packets)
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """End all runs."""
+        for carrier in self._carriers:
+            yield from carrier.decoder.finish()
+
+    def accounts(self) -> list[dict[str, object]]:
+        return [carrier.decoder.account() for carrier in self._carriers]
+
+
+class _OverIp:
+    def __init__(self, settings: DecodeSettings, feeds: Sequence[Feed], account: Account) -> None:
         self._account = account
         self._protocols = sorted({feed.protocol for feed in feeds})
-        self._decoder = FeedDecoder(replace(settings, feeds=feeds)) if wanted else None
+        self.decoder = FeedDecoder(replace(settings, feeds=tuple(feeds)))
 
     def feed(self, packets: Packets) -> list[pa.RecordBatch]:
-        """The rows that have ended; frames that are a feed's are accounted for as its."""
-        if self._decoder is None or packets.only_datagrams:
-            return []
         columns = packets.columns
         ours = (columns[k.STATE] == k.NOT_UDP) & np.isin(columns[k.PROTOCOL], self._protocols)
         rows = np.flatnonzero(ours & (columns[k.FRAGMENT] <= 1))  # no fragment, or the first
@@ -54,32 +89,109 @@ class IpFeeds:
             barrier=np.zeros(len(rows), np.int64),
             outcome=np.zeros(len(rows), np.int64),
         )
-        batches = self._decoder.decode(datagrams)
-        self._count(packets, rows, datagrams.outcome)
+        batches = self.decoder.decode(datagrams)
+        taken = np.flatnonzero(datagrams.outcome != Outcome.NOT_CLAIMED)
+        if len(taken):
+            sizes = packets.record_column("original")[rows[taken]]
+            self._account.hand_over(columns[k.FLOW][rows[taken]], sizes)
+            _count(self._account, datagrams, taken, sizes)
         return batches
 
-    def finish(self) -> list[pa.RecordBatch]:
-        """End all runs."""
-        return [] if self._decoder is None else self._decoder.finish()
 
-    def accounts(self) -> list[dict[str, object]]:
-        return [] if self._decoder is None else [self._decoder.account()]
+class _OverEthernet:
+    """Frames without IP; their addresses are numbered here."""
 
-    def _count(self, packets: Packets, rows: np.ndarray, outcome: np.ndarray) -> None:
-        taken = np.flatnonzero(outcome != Outcome.NOT_CLAIMED)
-        if not len(taken):
-            return
-        sizes = packets.record_column("original")[rows]
-        self._account.hand_over(packets.columns[k.FLOW][rows[taken]], sizes[taken])
-        hosts = packets.datagrams.hosts
-        for at in taken.tolist():
-            row = int(rows[at])
-            self._account.count(Outcome(int(outcome[at])), 1)
-            self._account.add_endpoint(
-                int(packets.columns[k.PROTOCOL][row]),
-                hosts[int(packets.columns[k.DESTINATION][row])],
-                0,
-                SYSTEM,
-                1,
-                int(sizes[at]),
-            )
+    def __init__(self, settings: DecodeSettings, feeds: Sequence[Feed], account: Account) -> None:
+        self._account = account
+        self._types = sorted({feed.ethertype for feed in feeds})
+        self._hosts: list[str] = []
+        self._numbers: dict[int, int] = {}
+        self.decoder = FeedDecoder(replace(settings, feeds=tuple(feeds)))
+
+    def feed(self, packets: Packets) -> list[pa.RecordBatch]:
+        frame, start = packets.record_column("frame"), packets.record_column("start")
+        stop = start + packets.record_column("captured")
+        ours = (packets.columns[k.STATE] == k.NOT_IP) & (packets.record_column("link") == ETHERNET)
+        rows = np.flatnonzero(ours & (frame > 0))
+        if not len(rows):
+            return []
+        raw = np.frombuffer(packets.datagrams.data, np.uint8)
+        kind, at = _type_of(raw, start[rows], stop[rows])
+        wanted = np.isin(kind, self._types)
+        rows, kind, at = rows[wanted], kind[wanted], at[wanted]
+        if not len(rows):
+            return []
+        destination = self._numbered(raw, start[rows])
+        source = self._numbered(raw, start[rows] + 6)
+        if len(self._hosts) > k.HOSTS:  # numbers mean something else from here on
+            self._hosts, self._numbers = [], {}
+            destination = self._numbered(raw, start[rows])
+            source = self._numbered(raw, start[rows] + 6)
+        length = packets.record_column("original")[rows] - (at - start[rows])
+        cut = stop[rows] - at < length
+        flags = np.where(raw[start[rows]] & 1 == 1, int(Flag.MULTICAST), 0)
+        datagrams = replace(
+            packets.datagrams,
+            hosts=self._hosts,
+            frame=frame[rows],
+            at_ns=packets.record_column("at_ns")[rows],
+            start=at,
+            stop=stop[rows],
+            length=np.maximum(length, stop[rows] - at),
+            source=source,
+            destination=destination,
+            source_port=kind,
+            destination_port=kind,
+            ip_id=np.full(len(rows), -1, np.int64),
+            flags=flags | np.where(cut, int(Flag.CUT), 0),
+            barrier=np.zeros(len(rows), np.int64),
+            outcome=np.zeros(len(rows), np.int64),
+        )
+        batches = self.decoder.decode(datagrams)
+        taken = np.flatnonzero(datagrams.outcome != Outcome.NOT_CLAIMED)
+        if len(taken):
+            self._account.count(Outcome.OTHER, -len(taken))
+            _count(self._account, datagrams, taken, packets.record_column("original")[rows[taken]])
+        return batches
+
+    def _numbered(self, raw: Raw, at: Int64s) -> Int64s:
+        """The numbers of the addresses that stand at these places."""
+        words = np.zeros(len(at), np.int64)
+        for place in range(6):
+            words = words << 8 | raw[at + place]
+        distinct, which = np.unique(words, return_inverse=True)
+        numbers = []
+        for word in distinct.tolist():
+            number = self._numbers.get(word)
+            if number is None:
+                number = self._numbers[word] = len(self._hosts)
+                self._hosts.append(":".join(f"{byte:02x}" for byte in word.to_bytes(6, "big")))
+            numbers.append(number)
+        return np.array(numbers, np.int64)[which]
+
+
+def _type_of(raw: Raw, start: Int64s, stop: Int64s) -> tuple[Int64s, Int64s]:
+    """What Ethernet frames carry, behind tags, and where it begins; -1: it is not there."""
+    at = start + ADDRESSES
+    kind = np.full(len(at), -1, np.int64)
+    for _ in range(MOST_TAGS + 1):
+        there = at + 2 <= stop
+        safe = np.where(there, at, 0)
+        kind = np.where(there, raw[safe].astype(np.int64) << 8 | raw[safe + 1], -1)
+        size = np.zeros(len(at), np.int64)
+        for tag, bytes_of_tag in TAGS:
+            size[kind == tag] = bytes_of_tag
+        if not size.any():
+            break
+        at = at + size
+    return kind, at + 2
+
+
+def _count(account: Account, datagrams: Datagrams, taken: Int64s, sizes: Int64s) -> None:
+    """Account for packets that are a feed's."""
+    outcomes = datagrams.outcome[taken].tolist()
+    protocols = datagrams.destination_port[taken].tolist()
+    ends = datagrams.destination[taken].tolist()
+    for outcome, protocol, end, size in zip(outcomes, protocols, ends, sizes.tolist(), strict=True):
+        account.count(Outcome(outcome), 1)
+        account.add_endpoint(protocol, datagrams.hosts[end], 0, SYSTEM, 1, size)

@@ -31,6 +31,7 @@ from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Kind
 from seqaudit.decoders.contract.feed_layout import LINE_NAMES, UNWRAPPED_BITS, Feed, Field, Type
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.feeds import words as k
+from seqaudit.decoders.feeds.ends import is_ethernet
 from seqaudit.decoders.feeds.tables import ROWS, Tables, is_masked, key_words, message_name
 from seqaudit.decoders.kernels.loader import Int64s, argument, data_argument, kernel
 from seqaudit.decoders.network.packets import Datagrams
@@ -80,7 +81,7 @@ class FeedDecoder:
             )
             for feed in self._feeds
         ]
-        self._portless = all(feed.protocol for feed in self._feeds)
+        self._portless = all(feed.carrier for feed in self._feeds)
         self._hosts: list[str] | None = None
         self._names: dict[int, tuple[str, str]] = {}
         self._where = (0, 0)
@@ -376,7 +377,7 @@ def end_text(address: str, port: int) -> str:
 
 def _end(address: str, port: int) -> str:
     if port < 0:
-        return f"[{address}]" if ":" in address else address
+        return f"[{address}]" if ":" in address and not is_ethernet(address) else address
     return end_text(address, port) if address else f":{port}"
 
 

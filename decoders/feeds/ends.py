@@ -75,3 +75,8 @@ def parse_line(text: str) -> Line:
     if ends[0] == ends[1]:
         raise ValueError("names one group twice")
     return Line(ends)
+
+
+def is_ethernet(address: str) -> bool:
+    """Whether it is an address of Ethernet: six numbers, and an IPv6 one has eight or a gap."""
+    return address.count(":") == 5 and "::" not in address

@@ -48,6 +48,10 @@ MOST_KEY_BYTES: Final = 64
 MOST_OFFSET: Final = 65535
 MOST_SIZES: Final = 256
 
+#: What carries feeds in other ways.
+UDP: Final = 17
+IP_TYPES: Final = (0x0800, 0x86DD)
+
 NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 FIELD_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 MESSAGE_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
@@ -55,9 +59,9 @@ _NUMBER_LIMIT: Final = (1 << 63) - 1
 _MOST_STEP: Final = 1 << 32
 
 KEYS: Final = (
-    "feed", "about", "protocol", "match", "require", "recognise", "byte_order", "fields", "stream",
-    "seqno", "count", "step", "repeat", "wrap", "first", "group", "source", "timestamp", "blocks",
-    "messages", "lines", "servers", "confidence", "confirmed",
+    "feed", "about", "protocol", "ethertype", "match", "require", "recognise", "byte_order",
+    "fields", "stream", "seqno", "count", "step", "repeat", "wrap", "first", "group", "source",
+    "timestamp", "blocks", "messages", "lines", "servers", "confidence", "confirmed",
 )  # fmt: skip
 
 
@@ -155,6 +159,9 @@ def _rest(entries: dict[str, Node], fields: dict[str, Field], big: bool) -> dict
         "repeat": lambda node: _repeat(node, fields),
         "group": lambda node: node.text("write the heading to list it under"),
         "protocol": lambda node: node.number(1, 255, "write the number of an IP protocol"),
+        "ethertype": lambda node: node.number(
+            0x0600, 0xFFFF, "write a type of Ethernet, as 0x88f7"
+        ),
         "source": lambda node: node.text("write the specification that it is from"),
         "step": lambda node: node.number(1, _MOST_STEP, "write by how much the numbers grow"),
         "timestamp": lambda node: _timestamp(node, fields),
@@ -203,21 +210,8 @@ def _checked(feed: Feed, entries: dict[str, Node]) -> Feed:
         )
     if any(place.anywhere for place in feed.match) and len(feed.match) > 1:
         entries["match"].fail("has an entry that is anywhere beside others", "leave one out")
-    if feed.protocol:
-        if "stream" not in entries:
-            feed = replace(feed, stream=("source", "destination"))
-        said = [*feed.stream, *(key for key in ("lines", "servers") if key in entries)]
-        for word in ("port", "source_port", "lines", "servers"):
-            if word in said:
-                entries["stream" if word in feed.stream else word].fail(
-                    f"needs a port, which IP protocol {feed.protocol} has not", "leave it out"
-                )
-        if feed.protocol == 17:
-            entries["protocol"].fail("is 17, which is UDP", "leave it out")
-        if any(place != replace(place, port=PORTS, source_port=PORTS) for place in feed.match):
-            entries["match"].fail(
-                f"names a port, which IP protocol {feed.protocol} has not", "leave it out"
-            )
+    if feed.carrier:
+        feed = _carried(feed, entries)
     for number, message in enumerate(feed.messages):
         asks = message.sort == Is.REQUEST
         if asks and not (message.when or message.match or message.to_server):
@@ -228,6 +222,31 @@ def _checked(feed: Feed, entries: dict[str, Node]) -> Feed:
             Node(entries["messages"].path, f"messages[{number}]", entries["messages"].node).fail(
                 "has match and a server", "leave one out"
             )
+    return feed
+
+
+def _carried(feed: Feed, entries: dict[str, Node]) -> Feed:
+    """A feed that UDP does not carry has no ports, and on Ethernet no addresses of IP."""
+    carrier = f"IP protocol {feed.protocol}" if feed.protocol else "Ethernet"
+    if feed.protocol and feed.ethertype:
+        entries["ethertype"].fail("is beside a protocol of IP", "leave one out")
+    if "stream" not in entries:
+        feed = replace(feed, stream=("source", "destination"))
+    said = [*feed.stream, *(key for key in ("lines", "servers") if key in entries)]
+    for word in ("port", "source_port", "lines", "servers"):
+        if word in said:
+            entries["stream" if word in feed.stream else word].fail(
+                f"needs a port, which {carrier} has not", "leave it out"
+            )
+    if feed.protocol == UDP:
+        entries["protocol"].fail(f"is {UDP}, which is UDP", "leave it out")
+    if feed.ethertype in IP_TYPES:
+        entries["ethertype"].fail("is that of IP", "leave it out, or write a protocol of IP")
+    for place in feed.match:
+        if place != replace(place, port=PORTS, source_port=PORTS):
+            entries["match"].fail(f"names a port, which {carrier} has not", "leave it out")
+        if feed.ethertype and not place.anywhere:
+            entries["match"].fail("names an address of IP, which Ethernet has not", "leave it out")
     return feed
 
 

@@ -28,6 +28,7 @@ from seqaudit.decoders.contract.feed_layout import (
     Type,
 )
 from seqaudit.decoders.feeds import words as k
+from seqaudit.decoders.feeds.ends import is_ethernet
 from seqaudit.decoders.kernels.loader import Int64s, memory
 
 #: Rows of one round; streams, and samples of one round, that are held at most.
@@ -81,8 +82,7 @@ class Tables:
     def class_hosts(self, hosts: Sequence[str]) -> None:
         """Tell the kernel which networks hold the hosts that are new."""
         for number in range(self._hosts, len(hosts)):
-            address = ipaddress.ip_address(hosts[number])
-            value, version = int(address), address.version
+            value, version = _address(hosts[number])
             matched = tuple(
                 version == of and value & mask == net for of, net, mask in self._patterns
             )
@@ -215,7 +215,7 @@ class Tables:
             )  # fmt: skip
         elif feed.told_messages:
             row[k.F_PLAIN] = 0
-        first = next((f for f in self.feeds if Place() in f.match and not f.protocol), None)
+        first = next((f for f in self.feeds if Place() in f.match and not f.carrier), None)
         top = _top(feed)
         known = top is not None and not self.memory_of_log(feed)
         if feed is first and top is not None and known and not (masked or rare):
@@ -283,8 +283,8 @@ class Tables:
                 end = Place(destination=address, port=(port, port))
                 yield self._rule(place, end, line=(pair << 1 | letter) + 2)
         for where in feed.match:
-            if feed.protocol:  # its number stands for the ports
-                where = replace(where, port=(feed.protocol, feed.protocol))
+            if feed.carrier:  # its number stands for the ports
+                where = replace(where, port=(feed.carrier, feed.carrier))
             yield self._rule(place, where)
         for number, message in enumerate(feed.told_messages):
             for where in feed.places_of(message):
@@ -358,6 +358,14 @@ def _switch(feed: Feed) -> tuple[str, int, int] | None:
         best = max(best, (first - low, low, first - 1))
         low = max(low, last + 1)
     return (field.name, best[1], best[2]) if best[0] > 0 else None
+
+
+def _address(host: str) -> tuple[int, int]:
+    """An address as an integer, and its IP version; 0: of Ethernet, which is in no network."""
+    if is_ethernet(host):
+        return 0, 0
+    address = ipaddress.ip_address(host)
+    return int(address), address.version
 
 
 def _bits_of(text: str) -> tuple[int, int, int]:

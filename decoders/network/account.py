@@ -34,6 +34,9 @@ OUTGOING: Final = 4  # packet type
 #: What decoders count by system or by feed, and then by a word.
 COUNTED_BY_NAME: Final = ("messages_by", "feeds")
 
+#: Numbers from here on are of what Ethernet carries, those below of IP's protocols.
+FIRST_ETHERTYPE: Final = 0x0600
+
 #: IP protocols by name, as far as an overview wants them.
 PROTOCOLS: Final[Mapping[int, str]] = {
     1: "icmp",
@@ -51,6 +54,8 @@ PROTOCOLS: Final[Mapping[int, str]] = {
     113: "pgm",
     132: "sctp",
     136: "udplite",
+    0x22F0: "avtp",  # of Ethernet, from here on
+    0x88F7: "ptp",
 }
 
 #: Why frames are left undecoded below the systems.
@@ -135,7 +140,10 @@ class Account:
     def add_endpoint(
         self, protocol: int, address: str, port: int, system: str, frames: int, size: int
     ) -> None:
-        key = (PROTOCOLS.get(protocol, str(protocol)), address, port, system)
+        name = PROTOCOLS.get(protocol) or (
+            str(protocol) if protocol < FIRST_ETHERTYPE else f"{protocol:#06x}"
+        )
+        key = (name, address, port, system)
         known = self._endpoints.get(key)
         if known is not None:
             known[0] += frames

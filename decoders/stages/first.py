@@ -16,7 +16,7 @@ import pyarrow as pa
 from seqaudit.decoders.capture.pieces import Piece
 from seqaudit.decoders.capture.reader import Reader
 from seqaudit.decoders.contract.errors import CaptureError
-from seqaudit.decoders.feeds.carriers import IpFeeds
+from seqaudit.decoders.feeds.carriers import CarriedFeeds
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
@@ -60,7 +60,7 @@ def decode_piece(
     streams = _Streams(piece, settings, account, compile_it=compile_it)
     if settings.finish_fragments and piece.whole:
         assembler = Assembler(settings, compile_it=compile_it)
-    ip_feeds = IpFeeds(settings, account)
+    carried = CarriedFeeds(settings, account)
     _prime(packet_reader, piece.before, compile_it=compile_it)
     order = Order()
     for chunk in reader:
@@ -69,7 +69,7 @@ def decode_piece(
             batches, claimed = dispatcher.decode(packets.datagrams)
             yield from batches
             account.add(packets, claimed)
-            yield from ip_feeds.feed(packets)
+            yield from carried.feed(packets)
             yield from streams.feed(packets)
             segments = segment_batch(packets)
             if segments is None:
@@ -79,7 +79,7 @@ def decode_piece(
             else:
                 yield from assembler.feed(segments)
     yield from dispatcher.finish()
-    yield from ip_feeds.finish()
+    yield from carried.finish()
     if assembler is not None:
         yield from assembler.finish()
     yield from streams.finish()
@@ -89,7 +89,7 @@ def decode_piece(
     facts = _reader_account(piece, reader) | {"order": order.account()} | streams.facts()
     if tunnels := packet_reader.tunnels():
         facts["tunnels"] = tunnels
-    yield account.row(facts, [*dispatcher.accounts(), *ip_feeds.accounts()])
+    yield account.row(facts, [*dispatcher.accounts(), *carried.accounts()])
 
 
 def _prime(packet_reader: PacketReader, before: Sequence[Piece], *, compile_it: bool) -> None:

@@ -121,7 +121,7 @@ class Dispatcher:
         decoders: Mapping[str, Callable[[DecodeSettings], DatagramDecoder]] | None = None,
     ) -> None:
         table = DECODERS if decoders is None else decoders
-        over_udp = [feed for feed in settings.feeds if not feed.protocol]
+        over_udp = [feed for feed in settings.feeds if not feed.carrier]
         named = tuple(feed for feed in over_udp if not feed.tried)
         tried = tuple(feed for feed in over_udp if feed.tried)
         parts = [

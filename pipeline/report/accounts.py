@@ -257,6 +257,8 @@ def merge_order(accounts: Iterable[Account]) -> dict[str, Any]:
             else:
                 torn.append(base + 1)
                 told["late"] += 1
+                if told["first_late"] is None:
+                    told["first_late"], told["first_late_ns"] = base + 1, own["first_ns"]
                 told["most_ns"] = max(told["most_ns"], back)
         high = own["high_ns"]
         if own["late"] and told["first_late"] is None:

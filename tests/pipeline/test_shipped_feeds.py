@@ -239,6 +239,16 @@ def srt() -> Case:
     return Case([*case.datagrams, nak, packet(7, 1)], 49, 1, 1, rules={"FD001", "FD002"})
 
 
+def avtp() -> Case:
+    """PCM sound of a stream, between what has no stream."""
+
+    def packet(n: int) -> bytes:
+        head = struct.pack(">BBBB", 2, 0x81, n & 0xFF, 0) + struct.pack(">Q", 0x91E0F0001)
+        return head + bytes(36)
+
+    return sent(packet, 600)
+
+
 def esp() -> Case:
     return sent(lambda n: struct.pack(">II", 0xC0FFEE, n + 1) + bytes(60), 40)
 
@@ -262,7 +272,7 @@ def ptp() -> Case:
 
 
 CASES: dict[str, Callable[[], Case]] = {
-    "esp": esp, "esp-udp": esp_udp,
+    "avtp": avtp, "esp": esp, "esp-udp": esp_udp, "ptp-ethernet": ptp,
     "cboe-pitch": pitch, "cme-mdp3": cme, "eurex-eobi": eobi, "ice-impact": impact,
     "mavlink1": mavlink1, "mavlink2": mavlink2, "miax-mach": mach, "moldudp64": moldudp64,
     "mpeg-ts": mpeg_ts, "netflow5": netflow5, "netflow9": netflow9, "ptp": ptp,
@@ -286,6 +296,11 @@ def written(name: str, datagrams: list[bytes], path: Path) -> Path:
     frames = []
     for number, datagram in enumerate(datagrams):
         port = next((place.port[0] for place in feed.match), PORT)
+        if feed.ethertype:
+            tagged = struct.pack(">HHH", 0, number, feed.ethertype) + datagram
+            plain = ethernet(datagram, feed.ethertype, tags=[0x8100] * (number % 3 == 1))
+            frames.append(plain if number % 3 < 2 else ethernet(tagged, 0xF1C1))
+            continue
         carried = datagram if feed.protocol else udp(datagram, 30_000, port)
         protocol = feed.protocol or 17
         packet = ipv4(carried, SENDER, GROUP, protocol=protocol, ident=number + 1)
@@ -321,7 +336,9 @@ def test_a_capture_by_the_specification_is_told_as_it_was_made(name: str, tmp_pa
     case = CASES[name]()
     path = written(name, case.datagrams, tmp_path / "m.pcap")
     feed = load_feed(shipped()[name])
-    place = f"@{GROUP}" if feed.protocol else "" if feed.match else f"@{GROUP}:{PORT}"
+    place = f"@{GROUP}" if feed.protocol else f"@{GROUP}:{PORT}"
+    if feed.match or feed.ethertype:
+        place = ""
     report = report_of(path, "--feed", f"{name}{place}")
     held_against(case, report)
     (capture,) = report["captures"]
@@ -330,10 +347,13 @@ def test_a_capture_by_the_specification_is_told_as_it_was_made(name: str, tmp_pa
     assert capture["frames"] == sum(capture["frames_by"].values())
 
 
-@pytest.mark.parametrize("name", ["mpeg-ts", "miax-mach", "sflow", "esp", "nyse-pillar"])
+@pytest.mark.parametrize(
+    "name", ["mpeg-ts", "miax-mach", "sflow", "esp", "nyse-pillar", "ptp-ethernet"]
+)
 def test_cuts_and_kernels_change_nothing(name: str, tmp_path: Path) -> None:
     path = written(name, CASES[name]().datagrams, tmp_path / "m.pcap")
-    feeds = feeds_of([name if name == "esp" else f"{name}@{GROUP}:{PORT}"], [])
+    carried = load_feed(shipped()[name]).carrier
+    feeds = feeds_of([name if carried else f"{name}@{GROUP}:{PORT}"], [])
     offsets = record_offsets(path.read_bytes())
     more: list[dict[str, Any]] = [
         {"compile_it": True}, {"cuts": {str(path): offsets[1:-1:3]}},
