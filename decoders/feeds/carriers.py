@@ -129,7 +129,7 @@ class _OverEthernet:
             source = self._numbered(raw, start[rows] + 6)
         length = packets.record_column("original")[rows] - (at - start[rows])
         cut = stop[rows] - at < length
-        flags = np.where(raw[start[rows]] & 1 == 1, int(Flag.MULTICAST), 0)
+        group = (raw[start[rows]] & 1).astype(np.int64)
         datagrams = replace(
             packets.datagrams,
             hosts=self._hosts,
@@ -143,7 +143,7 @@ class _OverEthernet:
             source_port=kind,
             destination_port=kind,
             ip_id=np.full(len(rows), -1, np.int64),
-            flags=flags | np.where(cut, int(Flag.CUT), 0),
+            flags=group * int(Flag.MULTICAST) | cut.astype(np.int64) * int(Flag.CUT),
             barrier=np.zeros(len(rows), np.int64),
             outcome=np.zeros(len(rows), np.int64),
         )
