@@ -1,5 +1,5 @@
 """``python -m seqaudit.cli`` is the command ``seqaudit``."""
 
-from seqaudit.cli.main import main
+from seqaudit.cli.start import main
 
 main()

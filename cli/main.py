@@ -131,12 +131,11 @@ class Commands(click.Group):
             _hold_standard_streams()
             # numpy would start threads that nothing here uses, and interrupt us where it cannot
             os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-            interrupts.ask_alike()
         gc.set_threshold(COLLECT_AFTER)
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(AttributeError, ValueError):
                 stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-        code = _run(super().main, args, prog_name or "seqaudit", extra)
+        code = _run(super().main, args, prog_name or "seqaudit", extra, own_process)
         if own_process:
             interrupts.no_more()
         gc.freeze()  # the last look of Python at everything, as it ends, would find nothing
@@ -218,8 +217,12 @@ def _is_capture(word: str) -> bool:
     return word == "-" or "/" in word or "." in word or "*" in word or Path(word).exists()
 
 
-def _run(command: Any, args: Sequence[str] | None, prog_name: str, extra: dict[str, Any]) -> int:
+def _run(
+    command: Any, args: Sequence[str] | None, prog_name: str, extra: dict[str, Any], alone: bool
+) -> int:
     try:
+        if alone:
+            interrupts.ask_alike()
         code = command(args, prog_name, standalone_mode=False, **extra)
         if sys.stdout is not None:
             with writing():

@@ -19,9 +19,10 @@ ENDINGS: Final = tuple(
 
 
 def ask_alike() -> None:
-    """Every signal that asks to end raises KeyboardInterrupt from here on."""
+    """Every signal that asks to end raises KeyboardInterrupt from here on: those that nobody has
+    switched off, whatever they did while the command was starting."""
     for number in ENDINGS:
-        if signal.getsignal(number) == signal.SIG_DFL:
+        if signal.getsignal(number) not in (signal.SIG_IGN, None):
             signal.signal(number, signal.default_int_handler)
 
 

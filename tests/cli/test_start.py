@@ -61,3 +61,48 @@ def test_help_needs_no_columns() -> None:
         "pyarrow",
         "seqaudit.decoders.contract.events",
     }
+
+
+#: Runs the command, and is sent SIGINT when this module is imported.
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+wanted, sys.argv[1:] = sys.argv[1], sys.argv[2:]
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == wanted:
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Finder())
+from seqaudit.cli.start import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        "seqaudit.cli.main", "click", "seqaudit.cli.output.text", "seqaudit.cli.commands.audit",
+        "pyarrow", "numpy", "seqaudit.pipeline.audit", "seqaudit.replay.stages.systems",
+        "seqaudit.replay.jgroups.mcast.engine", "seqaudit.cli.output.table", "rich.table",
+    ],
+)  # fmt: skip
+def test_ctrl_c_while_something_is_imported_is_one_line(module: str, fixtures: Path) -> None:
+    capture = str(fixtures / "jgroups" / "n4-loss-1" / "C.pcap")
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT, module, "audit", "--engine", "direct", capture],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr.strip()) == (130, "interrupted"), done.stderr
+    assert "Traceback" not in done.stdout
+
+
+def test_ctrl_c_that_is_switched_off_stays_off(fixtures: Path) -> None:
+    capture = str(fixtures / "jgroups" / "n4-loss-1" / "C.pcap")
+    ignored = f"import signal; signal.signal(signal.SIGINT, signal.SIG_IGN)\n{INTERRUPTED_IMPORT}"
+    done = subprocess.run(
+        [sys.executable, "-c", ignored, "click", "audit", "-q", "--engine", "direct", capture],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0 and "66 messages lost" in done.stdout
