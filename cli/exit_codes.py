@@ -1,6 +1,10 @@
 """Exit codes of the command (cli/README.md 1)."""
 
 from enum import IntEnum
+from typing import Final
+
+#: In a click context: what the command shows is what was known when it was interrupted.
+STOPPED: Final = "seqaudit.stopped"
 
 
 class ExitCode(IntEnum):

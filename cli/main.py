@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import click
 
-from seqaudit.cli.exit_codes import ExitCode
+from seqaudit.cli.exit_codes import STOPPED, ExitCode
 from seqaudit.cli.output.terminal import drop, note, writing
 from seqaudit.cli.output.text import safe
 from seqaudit.decoders.contract.errors import SeqauditError
@@ -104,6 +104,11 @@ class Commands(click.Group):
         near = difflib.get_close_matches(word, COMMANDS, 1)
         advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(COMMANDS)}"
         raise click.UsageError(f"no command and no file is called {safe(word)}; {advice}")
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """The exit code of the command; of one that was interrupted what says so."""
+        code = super().invoke(ctx)
+        return ExitCode.INTERRUPTED if ctx.meta.get(STOPPED) else code
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """In the order of use, not of the alphabet."""

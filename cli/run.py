@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from seqaudit.cli.exit_codes import ExitCode
+from seqaudit.cli.exit_codes import STOPPED, ExitCode
 from seqaudit.cli.options.captures import engine_of, inputs_of, options_of
 from seqaudit.cli.output.terminal import ShownProgress, note
 
@@ -69,14 +69,18 @@ def audited_whole(
     given: Mapping[str, Any],
     look: "Look | None" = None,
 ) -> dict[str, Any]:
-    """The report; an interruption is said and ends the command with its code."""
+    """The report; an interruption is said, and ends the command with its code: now if nothing is
+    known, else once it has shown what is."""
     from seqaudit.pipeline.shared.progress import StoppedError
 
     try:
         return audited(captures, at, one_capture, given, look=look)
     except StoppedError as stopped:
         note(str(stopped))
-        raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
+        if stopped.report is None:
+            raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
+        click.get_current_context().meta[STOPPED] = True
+        return stopped.report
 
 
 def _files(inputs: "Sequence[CaptureInput]") -> list[str]:

@@ -11,7 +11,7 @@ from seqaudit.cli.options.budget import EXAMPLE, read_budget
 from seqaudit.cli.options.captures import format_option, judging_options, reading_options
 from seqaudit.cli.output.budget import Line, Result, judged, verdict_of
 from seqaudit.cli.output.terminal import emit, render
-from seqaudit.cli.run import audited
+from seqaudit.cli.run import audited_whole
 
 SCHEMA: Final = "seqaudit/check/1"
 
@@ -59,7 +59,7 @@ def command(
     Exit codes: 0 kept, 1 exceeded, 2 too little to judge, or nothing could be judged.
     """
     budget = read_budget(budget_file)
-    report = audited(captures, at, one_capture, given)
+    report = audited_whole(captures, at, one_capture, given)
     lines = judged(report, budget)
     if shape == "json":
         import json
@@ -68,7 +68,7 @@ def command(
     elif shape == "junit":
         from seqaudit.cli.output.junit import junit_of_check
 
-        emit(junit_of_check(lines))
+        emit(junit_of_check(lines, report, budget_file))
     else:
         from seqaudit.cli.output.tables.check import render_check
 

@@ -2,19 +2,24 @@
 
 A capture is a testsuite. Each of its streams is a testcase, and one more, *capture*, is about all
 that no stream has: failed with the findings at or above ``--fail-on``, else passed, with the others
-as its output. A stream of which the loss cannot be told is skipped, with the reason. A capture that
+as its output. A stream of which the loss cannot be told is skipped, with the reason; one that was
+captured at its sender, where that is so in every run, passes by its other findings. A capture that
 could not be judged is an error. Times are those of the traffic, not of the audit, so two runs give
-the same bytes. It has what Jenkins' junit-10.xsd knows and nothing else.
+the same bytes. It has what Jenkins' junit-10.xsd knows and nothing else: properties are those of a
+suite, a testcase's group is the system of its stream.
 """
 
 import xml.etree.ElementTree as ET
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
 from seqaudit.cli.output.budget import Line, Result, named
 from seqaudit.cli.output.outcomes import Report, failing, findings_by_capture, unjudged
+from seqaudit.cli.output.table import vantage_text
 from seqaudit.cli.output.text import filter_of, frame_at, safe
+from seqaudit.cli.output.times import time_formatter
+from seqaudit.replay.contract.version import VERSION
 
 #: The testcase of what no stream has.
 CAPTURE: Final = "capture"
@@ -33,7 +38,11 @@ def junit(report: Report, fail_on: str) -> str:
     whole = _Document()
     for capture in report["captures"]:
         path, number = capture["path"], capture["capture"]
-        suite = _suite(path, (capture["first_ns"], capture["last_ns"]))
+        own = streams.get(number, ())
+        suite = _suite(
+            path, (capture["first_ns"], capture["last_ns"]),
+            _about(capture, {stream["system"] for stream in own}) | {"fail-on": fail_on},
+        )  # fmt: skip
         for problem in problems.pop(path, []):
             _error(suite, path, problem)
         by_stream: dict[str | None, list[Any]] = {}
@@ -45,28 +54,44 @@ def junit(report: Report, fail_on: str) -> str:
         for stream in streams.get(number, ()):
             case = _case(
                 suite, path, named(stream), by_stream.get(stream["id"], []), counted,
-                (stream.get("first_ns"), stream.get("last_ns")),
+                (stream.get("first_ns"), stream.get("last_ns")), stream["system"],
             )  # fmt: skip
             why = (stream.get("unknown") or {}).get("lost")
             if why and len(case) == 0:
-                ET.SubElement(case, "skipped", {"message": f"what was lost cannot be told: {why}"})
+                told = f"what was lost cannot be told: {safe(why)}"
+                if stream.get("role") == "sender":  # of every run it would be skipped
+                    ET.SubElement(case, "system-out").text = told
+                else:
+                    ET.SubElement(case, "skipped", {"message": told})
         whole.add(suite)
     for path, texts in problems.items():
-        suite = _suite(path, (None, None))
+        suite = _suite(path, (None, None), _TOOL)
         for problem in texts:
             _error(suite, path, problem)
         whole.add(suite)
     return whole.text()
 
 
-def junit_of_check(lines: Iterable[Line]) -> str:
-    """A check: a suite a capture, a testcase a budget line; too little to judge is an error."""
+def junit_of_check(lines: Iterable[Line], report: Report, budget: str) -> str:
+    """A check: a suite a capture, a testcase a budget line; too little to judge is an error.
+
+    Args:
+        budget: the file that has it.
+    """
+    captures = {capture["path"]: capture for capture in report["captures"]}
     by_path: dict[str, list[Line]] = {}
     for line in lines:
         by_path.setdefault(line.path, []).append(line)
     whole = _Document()
     for path, own in by_path.items():
-        suite = _suite(path, (None, None))
+        capture = captures[path]
+        systems = {
+            stream["system"]
+            for stream in report["streams"]
+            if stream["capture"] == capture["capture"]
+        }
+        span = capture["first_ns"], capture["last_ns"]
+        suite = _suite(path, span, _about(capture, systems) | {"budget": budget})
         for line in own:
             told = f"{line.figure}: {line.measured}, the budget is {line.limit}"
             name = f"{line.about} {line.figure}".strip()
@@ -112,8 +137,33 @@ class _Document:
         return f"{head}>\n{inside}</testsuites>\n" if self._suites else f"{head} />\n"
 
 
-def _suite(path: str, span: tuple[int | None, int | None]) -> ET.Element:
-    return ET.Element("testsuite", {"name": safe(path)} | _time(span))
+#: What every suite says.
+_TOOL: Final = {"tool": "seqaudit", "version": VERSION}
+
+
+def _about(capture: Report, systems: Iterable[str]) -> dict[str, str]:
+    """What a capture's suite is about: its files, what is in it, where it was taken."""
+    return _TOOL | {
+        "capture": ", ".join(capture["files"]),
+        "systems": ", ".join(sorted(systems)) or "none",
+        "taken at": vantage_text(capture["vantage"]),
+    }
+
+
+def _suite(
+    path: str, span: tuple[int | None, int | None], properties: Mapping[str, str]
+) -> ET.Element:
+    suite = ET.Element("testsuite", {"name": safe(path)} | _time(span) | _began(span[0]))
+    inside = ET.SubElement(suite, "properties")
+    for name, value in properties.items():
+        ET.SubElement(inside, "property", {"name": name, "value": safe(value)})
+    return suite
+
+
+def _began(first_ns: int | None) -> dict[str, str]:
+    """When the traffic began, as CI systems read it: ISO 8601 to the second, in UTC."""
+    told = time_formatter("utc", None)(first_ns)[:19].replace(" ", "T")
+    return {"timestamp": told} if "T" in told else {}
 
 
 def _time(span: tuple[int | None, int | None]) -> dict[str, str]:
@@ -137,10 +187,11 @@ def _case(
     findings: Sequence[Any],
     counted: Sequence[str],
     span: tuple[int | None, int | None] = (None, None),
+    system: str | None = None,
 ) -> ET.Element:
-    case = ET.SubElement(
-        suite, "testcase", {"classname": _classname(path), "name": safe(name)} | _time(span)
-    )
+    told = {"classname": _classname(path), "name": safe(name)} | _time(span)
+    group = {} if system is None else {"group": safe(system)}
+    case = ET.SubElement(suite, "testcase", told | group)
     bad = [finding for finding in findings if finding["severity"] in counted]
     others = [finding for finding in findings if finding["severity"] not in counted]
     if bad:

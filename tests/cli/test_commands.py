@@ -514,6 +514,31 @@ def test_interrupted_what_is_known_is_printed_and_the_code_is_130(
     assert shown.stderr == "interrupted; this is what is known so far\n"
 
 
+@pytest.mark.parametrize(
+    "words", [["show", "gaps"], ["show", "timeline"], ["check", "--budget", "b.yaml"]]
+)
+def test_every_command_shows_what_is_known_when_it_is_interrupted(
+    words: list[str], lossy: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from seqaudit.pipeline import audit as pipeline
+    from seqaudit.pipeline.options import Options
+    from seqaudit.pipeline.shared.plan import CaptureInput
+    from seqaudit.pipeline.shared.progress import StoppedError
+
+    report = pipeline.audit([CaptureInput(str(lossy))], Options(engine="direct"))
+
+    def stop(*_: object) -> None:
+        raise StoppedError("interrupted; this is what is known so far", report)
+
+    (tmp_path / "b.yaml").write_text("lost: 1\n")
+    monkeypatch.chdir(tmp_path)
+    whole = run(*words, lossy)
+    monkeypatch.setattr(pipeline, "audit", stop)
+    shown = run(*words, lossy)
+    assert (shown.exit_code, shown.stdout) == (130, whole.stdout)
+    assert shown.stderr == "interrupted; this is what is known so far\n"
+
+
 def run_again(capture: Path) -> str:
     """The report of a run that nobody interrupts, from another process."""
     return subprocess.run(

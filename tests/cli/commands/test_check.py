@@ -99,6 +99,8 @@ def test_junit_has_a_case_a_budget_line(tmp_path: Path) -> None:
     root = ET.fromstring(told.stdout)
     (suite,) = root
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("4", "1", "1")
+    told_of = {p.get("name"): p.get("value") for p in suite.findall("properties/property")}
+    assert told_of["budget"] == str(tmp_path / "budget.yaml")
     failure = suite.find("testcase/failure")
     assert failure is not None and failure.get("message") == "lost: 66, the budget is 65"
 

@@ -4,6 +4,7 @@ import copy
 import json
 import re
 import xml.etree.ElementTree as ET
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from seqaudit.cli.main import main
 from seqaudit.cli.output.ci import fingerprints
 from seqaudit.cli.output.junit import junit
 from seqaudit.cli.output.sarif import sarif, uri
+from seqaudit.cli.output.table import vantage_text
 from seqaudit.replay.stages.systems import RULES
 
 Report = dict[str, Any]
@@ -84,15 +86,36 @@ def test_a_capture_is_a_suite_and_a_stream_a_test(report: Report) -> None:
             f"{s['system']} {s['sender_name']} > {s['receiver_name']}" for s in streams
         ]
         skipped = [case.find("skipped") is not None for case in cases]
-        assert skipped == ["lost" in stream["unknown"] for stream in streams]
-        assert (suite.get("tests"), suite.get("skipped")) == (str(len(suite)), str(sum(skipped)))
+        untold = ["lost" in stream["unknown"] for stream in streams]
+        assert skipped == [
+            told and stream["role"] != "sender"
+            for told, stream in zip(untold, streams, strict=True)
+        ]
+        assert [case.get("group") for case in cases] == [stream["system"] for stream in streams]
+        counts = (str(1 + len(cases)), str(sum(skipped)))
+        assert (suite.get("tests"), suite.get("skipped")) == counts
+
+
+SYSTEMS = ("nakack4, unicast4", "nakack2, unicast3")
+
+
+def test_a_suite_says_what_it_is_about(report: Report) -> None:
+    for capture, suite in zip(report["captures"], suites(junit(report, "warning")), strict=True):
+        told = {p.get("name"): p.get("value") for p in suite.findall("properties/property")}
+        assert told == {
+            "tool": "seqaudit", "version": report["tool"]["version"], "capture": capture["path"],
+            "systems": SYSTEMS[capture["capture"]], "taken at": vantage_text(capture["vantage"]),
+            "fail-on": "warning",
+        }  # fmt: skip
+        began = datetime.fromtimestamp(capture["first_ns"] // 10**9, UTC)
+        assert suite.get("timestamp") == f"{began:%Y-%m-%dT%H:%M:%S}"
 
 
 def test_times_are_those_of_the_traffic_and_names_make_no_packages(report: Report) -> None:
     for capture, suite in zip(report["captures"], suites(junit(report, "error")), strict=True):
         took = (capture["last_ns"] - capture["first_ns"]) / 1e9
         assert float(str(suite.get("time"))) == pytest.approx(took, abs=5e-4)
-        assert {case.get("classname") for case in suite} == {"C_pcap"}
+        assert {case.get("classname") for case in suite.findall("testcase")} == {"C_pcap"}
         assert all(case.get("time") for case in suite.findall("testcase")[1:])
 
 
