@@ -102,7 +102,12 @@ def test_two_feeds_that_are_recognised_may_both_be_anywhere() -> None:
 @pytest.mark.parametrize(
     ("feeds", "lines", "problem"),
     [
-        (["nix"], [], "no file and no shipped feed is called 'nix'; there are cboe-pitch, "),
+        (
+            ["avtp@239.1.1.1"],
+            [],
+            "avtp is carried by Ethernet, which has no such places; write avtp",
+        ),
+        (["nix"], [], "no file and no shipped feed is called 'nix'; there are avtp, "),
         (["rtp@1.2.3"], [], "place is '1.2.3', no address or network"),
         (["rtp@:99999"], [], "place is '99999', a port is at most 65535"),
         (["rtp,server=10.0.0.1:5"], [], "rtp has no messages of a server"),

@@ -37,7 +37,7 @@ def test_a_small_feed_takes_the_defaults() -> None:
 def test_the_shipped_feeds_are_feeds_of_the_name_of_their_file() -> None:
     feeds = {name: load_feed(path) for name, path in shipped().items()}
     assert {name: feed.name for name, feed in feeds.items()} == {name: name for name in feeds}
-    assert len(feeds) == 23
+    assert len(feeds) == 25
     assert [name for name, feed in feeds.items() if not (feed.group and feed.about)] == []
     # What is to be copied is from no specification.
     assert [name for name, feed in feeds.items() if not feed.source] == ["example"]
@@ -122,6 +122,13 @@ ERRORS = [
     (SMALL + "count: blocks\n", 5, "count", "counts blocks that the file does not describe"),
     (SMALL + "count: {unit: 4}\n", 5, "count", "has no bytes"),
     (SMALL + "protocol: 256\n", 5, "protocol", "is 256, not 1 to 255"),
+    (SMALL + "ethertype: 0x88f7\nstream: [source_port]\n", 6, "stream",
+     "needs a port, which Ethernet has not"),
+    (SMALL + "ethertype: 0x88f7\nmatch:\n- {destination: 10.0.0.1}\n", 6, "match",
+     "names an address of IP, which Ethernet has not"),
+    (SMALL + "ethertype: 0x86dd\n", 5, "ethertype", "is that of IP"),
+    (SMALL + "ethertype: 5\n", 5, "ethertype", "is 5, not 1536 to 65535"),
+    (SMALL + "protocol: 50\nethertype: 0x88f7\n", 6, "ethertype", "is beside a protocol of IP"),
     (SMALL + "protocol: 17\n", 5, "protocol", "is 17, which is UDP"),
     (SMALL + "protocol: 50\nstream: [port]\n", 6, "stream",
      "needs a port, which IP protocol 50 has not"),
