@@ -48,6 +48,7 @@ from seqaudit.pipeline.spark.progress import (
     run_watched,
 )
 from seqaudit.pipeline.spark.session import Session, about
+from seqaudit.pipeline.spark.worker_look import Asked
 from seqaudit.pipeline.vantages import Vantages, members_of, same
 from seqaudit.replay.contract.parameters import GIVEN, ParameterError
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
@@ -219,7 +220,7 @@ class _Job:
         path = str(Path(self._planning.inputs[0].path).absolute())
         lanes = self._lanes(kept.events.nbytes)
         with self._session(()) as session:
-            ready(session, [(path, -1)], self._progress)
+            ready(session, [Asked(path)], self._progress)
 
             def rows() -> "DataFrame":
                 return session.spark.read.schema(job.ddl(EVENTS)).parquet(path)
@@ -398,8 +399,8 @@ class _Job:
 
     def _as_executors_are(self, session: Session, guess: _Guess) -> _Guess:
         """The plan for those who came; before they do, nobody knows how many will."""
-        sizes = {piece.path: piece.size_bytes for piece in guess.planned.pieces}
-        executors = ready(session, list(sizes.items()), self._progress)
+        files = {p.path: Asked(p.path, p.size_bytes, p.mtime_ns) for p in guess.planned.pieces}
+        executors = ready(session, files.values(), self._progress)
         self._run.executors = None if executors is None else executors.number
         if executors is None or executors.cores == self._planning.cores:
             return guess

@@ -176,10 +176,11 @@ class Reader:
         source = open_source(piece.path)
         if source.stamp != (piece.size_bytes, piece.mtime_ns):
             source.close()
-            problem = (
-                f"changed while being read: {piece.size_bytes} bytes planned,"
-                f" {source.stamp.size_bytes} found"
-            )
+            found = source.stamp.size_bytes
+            how = f"{piece.size_bytes} bytes planned, {found} found"
+            if found == piece.size_bytes:
+                how = f"{found} bytes as planned, written at another time"
+            problem = f"changed while being read: {how}"
             raise CaptureError(piece.path, problem, "wait until it is complete and run again")
         if not piece.compression:
             return source, None

@@ -20,7 +20,7 @@ from seqaudit.decoders.capture import remote
 from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.pipeline.spark.progress import FIRST_TASK_SECONDS, JobError, Step, run_watched
 from seqaudit.pipeline.spark.session import Session
-from seqaudit.pipeline.spark.worker_look import NEEDED, installed, look
+from seqaudit.pipeline.spark.worker_look import NEEDED, Asked, installed, look
 
 #: What a reader sees meanwhile.
 ASKING: Final = "asking the executors"
@@ -57,13 +57,11 @@ class Executors:
         return f"{self.number:,} executor{several[0]} with {self.cores:,} core{several[1]}"
 
 
-def ready(
-    session: Session, files: Iterable[tuple[str, int]], progress: Progress
-) -> Executors | None:
+def ready(session: Session, files: Iterable[Asked], progress: Progress) -> Executors | None:
     """Who runs the job; null for a local Spark, whose workers are as this process is.
 
     Args:
-        files: captures with their sizes, as ``worker_look.look`` takes them.
+        files: all captures.
 
     Raises:
         JobError: nobody came, or a job cannot run there; one line.
@@ -82,11 +80,11 @@ def ready(
     return Executors(len(_by_executor(answers)), len({task for task, _ in rows}))
 
 
-def one_of_each_folder(files: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+def one_of_each_folder(files: Iterable[Asked]) -> list[Asked]:
     """The first of each folder, and not too many."""
-    found: dict[str, tuple[str, int]] = {}
-    for path, size in files:
-        found.setdefault(str(PurePath(path).parent), (path, size))
+    found: dict[str, Asked] = {}
+    for file in files:
+        found.setdefault(str(PurePath(file.path).parent), file)
         if len(found) == MOST_FILES:
             break
     return list(found.values())
@@ -159,7 +157,7 @@ def _by_executor(answers: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]
     return [found[key] for key in sorted(found)]
 
 
-def _asked(spark: Any, files: Sequence[tuple[str, int]]) -> list[tuple[int, str | None]]:
+def _asked(spark: Any, files: Sequence[Asked]) -> list[tuple[int, str | None]]:
     """(task, answer or null) of every row. Not by Arrow, which the workers may not have."""
     from pyspark.sql.types import StringType
 

@@ -17,6 +17,7 @@ from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.pipeline.spark.cluster import ready
 from seqaudit.pipeline.spark.progress import Step, in_session, run_watched
 from seqaudit.pipeline.spark.session import about
+from seqaudit.pipeline.spark.worker_look import Asked
 
 Pieces = Sequence[tuple[Piece, str]]
 
@@ -33,7 +34,7 @@ def look_on_spark(
         return []
     name = about([path for _, path in pieces])
     with in_session(place, progress, name) as session:
-        ready(session, [(piece.path, piece.size_bytes) for piece, _ in pieces], progress)
+        ready(session, [Asked(p.path, p.size_bytes, p.mtime_ns) for p, _ in pieces], progress)
         settings = replace(settings, storage=remote.in_use())
         numbers = session.spark.range(0, len(pieces), 1, len(pieces))
         looks = numbers.mapInArrow(partial(_looks, pieces, settings), "id bigint, look binary")

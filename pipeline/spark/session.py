@@ -15,6 +15,7 @@ import logging
 import os
 import re
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -379,18 +380,40 @@ def _knock(remote: str) -> None:
 
 
 def _knock_at_master(master: str) -> None:
-    """Whether anything listens at a master of Spark's own kind: Spark would try for a minute."""
+    """Whether a Spark listens at a master of Spark's own kind: its client would try for a minute
+    where nobody does, or somebody else."""
     if not master.startswith("spark://"):
         return
     problems = []
     for place in master.removeprefix("spark://").split(","):  # one leads, others wait
         host, _, port = place.rpartition(":")
         try:
-            socket.create_connection((host.strip("[]"), int(port)), KNOCK_SECONDS).close()
-            return
+            with socket.create_connection((host.strip("[]"), int(port)), KNOCK_SECONDS) as line:
+                if _is_spark(line):
+                    return
+            problems.append(f"{place}: what listens there is no Spark")
         except (OSError, ValueError) as problem:
             problems.append(f"{place}: {problem}")
     raise SessionError(f"{master}: no Spark master answers ({'; '.join(problems)})")
+
+
+def _is_spark(line: socket.socket) -> bool:
+    """Whether the other end speaks as Spark's programs do among themselves.
+
+    It is asked for a stream that nobody has, and says so in a frame of its protocol: a length, a
+    kind (6 asks, 8 refuses), and the name with its length. Where Spark is told to speak TLS it
+    answers nothing else; that is for its own client to find out.
+    """
+    asked = bytes([6]) + struct.pack(">i", len(NAME)) + NAME.encode()
+    answer = b""
+    line.settimeout(KNOCK_SECONDS)
+    try:
+        line.sendall(struct.pack(">q", 8 + len(asked)) + asked)
+        while len(answer) < 8 + len(asked) and (more := line.recv(4096)):
+            answer += more
+    except (TimeoutError, ConnectionError):  # it says nothing, or hangs up
+        return False
+    return answer[8 : 8 + len(asked)] == bytes([8]) + asked[1:] or answer[:1] == b"\x15"
 
 
 def _listens(port: int) -> bool:

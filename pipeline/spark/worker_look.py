@@ -10,7 +10,7 @@ import os
 import platform
 import socket
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 #: Packages that workers need: what is imported, and what it is called by pip.
 NEEDED: Final = {
@@ -26,19 +26,28 @@ NEEDED: Final = {
 #: Those that are imported to tell: what is there may still not load. The rest costs seconds.
 _LOADED: Final = ("numpy", "pyarrow")
 
+
+class Asked(NamedTuple):
+    """A capture as the driver sees it; -1 where nobody knows."""
+
+    path: str
+    size_bytes: int = -1
+    mtime_ns: int = -1
+
+
 _answered: set[str] = set()
 
 
 def look(
     question: str,
-    files: Sequence[tuple[str, int]],
+    files: Sequence[Asked],
     storage: tuple[tuple[str, str], ...],
     row: int,
 ) -> str | None:
     """One JSON object; null where this process has answered the question.
 
     Args:
-        files: paths with the size that each has at the driver, -1 where nobody knows.
+        files: captures to look at.
         storage: how stores of captures are reached.
         row: without a meaning.
     """
@@ -54,7 +63,7 @@ def look(
         "python": platform.python_version(),
         "unseen": {}
         if lacking
-        else {path: why for path, size in files if (why := _unseen(path, size, storage))},
+        else {file.path: why for file in files if (why := _unseen(file, storage))},
     }
     return json.dumps(told)
 
@@ -83,21 +92,21 @@ def installed(package: str) -> str:
         return ""
 
 
-def _unseen(path: str, size: int, storage: tuple[tuple[str, str], ...]) -> str:
-    """Why a capture cannot be read here; empty: it can."""
+def _unseen(file: Asked, storage: tuple[tuple[str, str], ...]) -> str:
+    """Why a capture cannot be read here as it is at the driver; empty: it can."""
     from seqaudit.decoders.capture import remote
     from seqaudit.decoders.capture.sources import open_source
     from seqaudit.decoders.contract.errors import CaptureError
 
     remote.use(storage)
     try:
-        source = open_source(path)
+        source = open_source(file.path)
     except CaptureError as problem:
         return problem.problem
     source.close()
-    found = source.stamp.size_bytes
-    return (
-        ""
-        if -1 in (size, found) or found == size
-        else f"has {found:,} bytes there, and {size:,} here"
-    )
+    found = source.stamp
+    if -1 not in (file.size_bytes, found.size_bytes) and found.size_bytes != file.size_bytes:
+        return f"has {found.size_bytes:,} bytes there, and {file.size_bytes:,} here"
+    if -1 not in (file.mtime_ns, found.mtime_ns) and found.mtime_ns != file.mtime_ns:
+        return "was written at another time there than here (cp -p and rsync -t keep the time)"
+    return ""

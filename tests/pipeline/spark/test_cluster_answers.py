@@ -12,7 +12,7 @@ from seqaudit.pipeline.spark import cluster, progress
 from seqaudit.pipeline.spark.cluster import Executors, one_of_each_folder, problem_of
 from seqaudit.pipeline.spark.progress import JobError
 from seqaudit.pipeline.spark.session import about
-from seqaudit.pipeline.spark.worker_look import look
+from seqaudit.pipeline.spark.worker_look import Asked, look
 
 HERE: Final = {"numpy": "2.4.6", "pyarrow": "26.0.1"}
 LEAST: Final = {"numpy": "1.26", "pyarrow": "17"}
@@ -66,20 +66,25 @@ def test_of_many_hosts_three_are_named() -> None:
 def test_a_worker_says_what_it_sees_once(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     seen.write_bytes(b"12345")
-    files = [(str(seen), 5), (str(seen), -1), (f"{seen}2", 5)]
+    files = [Asked(str(seen), 5), Asked(str(seen)), Asked(f"{seen}2", 5)]
     told = json.loads(look("first question", files, (), 0) or "")
     assert told["lacking"] == {}
     assert told["versions"]["numpy"] == numpy.__version__
     assert told["unseen"] == {f"{seen}2": "does not exist"}
     assert look("first question", files, (), 1) is None
-    told = json.loads(look("second question", [(str(seen), 4)], (), 2) or "")
+    told = json.loads(look("second question", [Asked(str(seen), 4)], (), 2) or "")
     assert told["unseen"] == {str(seen): "has 5 bytes there, and 4 here"}
+    written = seen.stat().st_mtime_ns
+    told = json.loads(look("third question", [Asked(str(seen), 5, written)], (), 3) or "")
+    assert told["unseen"] == {}
+    told = json.loads(look("fourth question", [Asked(str(seen), 5, written + 1)], (), 4) or "")
+    assert told["unseen"][str(seen)].startswith("was written at another time there than here")
 
 
 def test_of_each_folder_one_capture_is_looked_at() -> None:
-    files = [("/a/1", 5), ("/a/2", 6), ("s3://b/c/1", -1)]
-    assert one_of_each_folder(files) == [("/a/1", 5), ("s3://b/c/1", -1)]
-    assert len(one_of_each_folder((f"/{n}/1", 1) for n in range(100))) == cluster.MOST_FILES
+    files = [Asked("/a/1", 5), Asked("/a/2", 6), Asked("s3://b/c/1")]
+    assert one_of_each_folder(files) == [Asked("/a/1", 5), Asked("s3://b/c/1")]
+    assert len(one_of_each_folder(Asked(f"/{n}/1", 1) for n in range(100))) == cluster.MOST_FILES
 
 
 def test_numbers_are_words_of_a_sentence() -> None:
