@@ -63,9 +63,10 @@ HEADER_BYTES: Final = 16
 DAMAGED: Final = "PGM packet with a wrong checksum, which receivers drop"
 REFUSED: Final = "IP protocol 113 whose type and lengths are those of no PGM packet"
 
-#: Codes of what a row is called: its type, that and _PARITY, or _TRAIL.
+#: Codes of what a row is called: its type, that and _PARITY, or _TRAIL or _LARGE.
 _PARITY: Final = 16
 _TRAIL: Final = 32
+_LARGE: Final = 33
 _NO_TYPE: Final = 16  # also where -1 ends up in the tables by type
 _IS_NUMBERED: Final = flags_of((wire.ODATA, wire.RDATA, wire.NAK, wire.NCF), _NO_TYPE + 1)
 _IS_ASKING: Final = flags_of((wire.NAK, wire.NCF, wire.NNAK), _NO_TYPE + 1)
@@ -340,6 +341,7 @@ class PgmDecoder:
         """The rows of packets and runs of ODATA: of their TSI, and again of raims."""
         sort = table[:, wire.SORT]
         about = (sort == wire.PGM_DATA) | (sort == wire.PGM_OTHER) | (sort == wire.TRAILED)
+        about |= sort == wire.LARGE
         places = np.flatnonzero(about)
         if not len(places):
             return []
@@ -350,19 +352,21 @@ class PgmDecoder:
             rows.column(wire.COLUMN),
             rows.column(wire.WORD),
         )
-        is_data, trailed = sort == wire.PGM_DATA, sort == wire.TRAILED
-        parity = ~trailed & (options & OPTION_PARITY != 0) & _IS_NUMBERED[word]
-        spm = (word == wire.SPM) & ~is_data & ~trailed & (rows.column(wire.SQN) >= 0)
-        asks = _IS_ASKING[word] & ~parity & ~is_data & ~trailed
+        is_data, large = sort == wire.PGM_DATA, sort == wire.LARGE
+        beside = (trailed := sort == wire.TRAILED) | large  # no packets of their own
+        parity = ~beside & (options & OPTION_PARITY != 0) & _IS_NUMBERED[word]
+        spm = (word == wire.SPM) & ~is_data & ~beside & (rows.column(wire.SQN) >= 0)
+        asks = _IS_ASKING[word] & ~parity & ~is_data & ~beside
         asks &= rows.column(wire.SEQNO) != wire.NONE
         trail, lead = rows.column(wire.TRAIL), rows.column(wire.LEAD)
         # an empty window says trail = lead + 1 (raims.md 2)
         led = spm & ((lead + 1) % SQNS != trail)
         seqno = np.where(led, lead, rows.column(wire.SEQNO))
-        numbered = (is_data & ~parity) | led | asks
+        numbered = (is_data & ~parity) | led | asks | large
         stop = np.where(is_data, rows.column(wire.STOP), seqno + 1)
-        kind = _KIND_OF[np.where(trailed | parity, _NO_TYPE, word)]
-        code = np.where(trailed, _TRAIL, np.where(parity, word + _PARITY, word))
+        kind = _KIND_OF[np.where(beside | parity, _NO_TYPE, word)]
+        code = np.where(parity, word + _PARITY, word)
+        code = np.where(trailed, _TRAIL, np.where(large, _LARGE, code))
         hosts = datagrams.hosts
         fresh = int_column(rows.column(wire.ID), rows.column(wire.ID) < 0)
         link = rows.column(wire.LINK)
@@ -383,7 +387,7 @@ class PgmDecoder:
             "wire_kind": texts(code, _wire_kind),
             "seqno": int_column(seqno, ~numbered),
             "stop_seqno": int_column(stop, ~numbered),
-            "count": np.where(trailed, 0, rows.column(wire.COUNT)),
+            "count": np.where(beside, 0, rows.column(wire.COUNT)),
             "conn_id": int_column(rows.column(wire.SQN), ~spm | parity),
             "stamp": int_column(trail, ~(is_data | trailed | spm)),
             "flags": rows.column(wire.FLAGS),
@@ -395,9 +399,10 @@ class PgmDecoder:
         batch = event_batch(count, columns)
         if not self._with_raims:
             return [batch]
-        again = batch
+        again = batch.filter(pa.array(~large)) if large.any() else batch
+        link = link[~large]
         for name, column in (
-            ("conversation", repeated(RAIMS, count)),
+            ("conversation", repeated(RAIMS, len(link))),
             ("stream", texts(link, lambda number: f"pgm:{links[number]}|")),
         ):
             again = again.set_column(EVENTS.get_field_index(name), EVENTS.field(name), column)
@@ -424,6 +429,8 @@ class PgmDecoder:
 def _wire_kind(code: int) -> str:
     if code == _TRAIL:
         return "TRAIL"
+    if code == _LARGE:
+        return "LARGE"
     word = TYPES.get(code % _PARITY, f"TYPE_{code % _PARITY}")
     return f"PARITY_{word}" if code >= _PARITY else word
 

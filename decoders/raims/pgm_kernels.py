@@ -117,6 +117,9 @@ TRAILED = 9  # the trail has passed what may be missing
 CONTROL = 10  # a message that is no data, read
 INBOX_HEAD = 11  # an inbox header, read
 INBOX_MESSAGE = 12  # a message behind one, located
+LARGE = 13  # ODATA of more than LARGE_BYTES, beside the run that it is in
+
+LARGE_BYTES = 1472  # what an Ethernet frame holds of UDP
 
 SPM = 0
 ODATA = 4
@@ -1079,6 +1082,13 @@ def pgm(data, at, end, length, text, m):
         if sort == ODATA:
             m[place + L_OPEN] = row
     index = index + 1
+    if sort == ODATA and length > LARGE_BYTES:
+        row = new_row(LARGE, link, index, m)
+        m[row + R_SEQNO] = sqn
+        m[row + R_STOP] = sqn + 1
+        m[row + R_COUNT] = 0
+        m[row + R_SIZE] = length
+        index = index + 1
     next_sqn = m[place + L_NEXT]
     if sort == ODATA:
         if next_sqn >= 0 and sqn > next_sqn and sqn - next_sqn < 65536:

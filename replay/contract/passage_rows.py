@@ -44,6 +44,7 @@ def passage(
     back: bool = False,
     numbered: bool = False,
     hidden: int = 0,
+    hides: str = HOLE_HAD,
     why: str | None = None,
 ) -> dict[str, Any]:
     """Numbers of what went one way; ``settled_path`` says what they come to.
@@ -52,7 +53,7 @@ def passage(
         kind: what it is, in the report; ``word`` is what the wire calls one of it.
         back: it goes from the receiver of the stream to its sender.
         numbered: its numbers are the stream's own.
-        hidden: so many the receiver had that its capture does not hold.
+        hidden: so many the receiver had that its capture does not hold; ``hides`` says so.
         why: why nobody can tell how many were lost.
     """
     return {
@@ -64,6 +65,7 @@ def passage(
         "lost": _lack(own.lost, numbered=numbered),
         "unsent": _lack(own.unsent, numbered=numbered),
         "hidden": hidden,
+        "hides": hides.format(_number(hidden, word)),
         "why": why,
     }
 
@@ -120,13 +122,13 @@ def holes_in(
         rows: of BOTH_ENDS.
     """
     unsent: Counter[int] = Counter()
-    hidden: Counter[int] = Counter()
+    had: dict[int, str] = {}
     for row in rows:
         for told in row["path"]:
             lacking = row[f"{OTHER[told['end']]}_capture"]
             unsent[lacking] += _certain(told["unsent"], spans[lacking])
-            hidden[row[f"{told['end']}_capture"]] += told["hidden"]
-    had = {n: HOLE_HAD.format(_number(k, "message")) for n, k in hidden.items() if k}
+            if told["hidden"]:
+                had[row[f"{told['end']}_capture"]] = told["hides"]
     return had | {n: HOLE_SENT.format(_number(k, "datagram")) for n, k in unsent.items() if k}
 
 

@@ -481,6 +481,7 @@ class PassageRow(TypedDict):
     kind: Literal[
         "messages", "highest", "closes", "acks", "requests", "syncs",
         "frames", "samples", "heartbeats", "queries", "replies", "finals", "declarations",
+        "repairs", "confirmations",
     ]  # fmt: skip
     sent: Annotated[int, "in the capture at the end that sent it"]
     arrived: Annotated[int, "in the capture at the other end"]

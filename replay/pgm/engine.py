@@ -14,6 +14,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.report_rows import Side, directed
 from seqaudit.replay.contract.settings import MEMBER, Vantage
+from seqaudit.replay.pgm.both_ends import Ends
 from seqaudit.replay.pgm.parameters import PARAMETERS
 from seqaudit.replay.pgm.report_rows import PgmStreamRow
 from seqaudit.replay.pgm.window import (
@@ -71,14 +72,18 @@ class Noted:
 class PgmEngine:
     """Replays one TSI."""
 
-    def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
+    def __init__(
+        self, conversation: str, given: Mapping[str, Given], vantage: Vantage,
+        ends: Ends | None = None,
+    ) -> None:  # fmt: skip
         self.conversation = conversation
         self.tsi = conversation.partition("|")[2]
         self.parameters = EngineParameters("pgm", PARAMETERS, given)
-        self._mtu: int = self.parameters.value("mtu")
+        self.mtu: int = self.parameters.value("mtu")
         self.vantage = vantage
+        self.ends = ends  # where there are captures of other hosts as well
         self.sender: str | None = None
-        self.window = PgmWindow(self._settings())
+        self.window = PgmWindow(window_settings(self.parameters))
         self.packets: dict[str, int] = {}
         self.by_source: dict[str, dict[str, int]] = {}
         self.requesters: dict[str, Requester] = {}
@@ -129,17 +134,19 @@ class PgmEngine:
         count, word, seqno, size = row[15], row[12], row[13], row[19]
         if self.first is None or self.sender is None or seqno is None:
             return False
+        if word == "LARGE":
+            return bool(size + IP_UDP_BYTES <= self.mtu)
         last = Mark(row[3], row[5])
         if word == "ODATA":
-            if size + IP_UDP_BYTES * count > self._mtu * count:
-                return False
             came = self.window.goes_on(seqno, seqno + count, last)
             if came is None:
                 return False
             self.seen.add(*came)
+            if self.ends is not None:
+                self.ends.came(came, Mark(row[1], row[4]), last)
             self.arrivals += count
             self.bytes += size
-        elif word != "SPM" or not self.window.knows(seqno):
+        elif word != "SPM" or self.ends is not None or not self.window.knows(seqno):
             return False
         self.last = last
         self.packets[word] = self.packets.get(word, 0) + count
@@ -150,6 +157,9 @@ class PgmEngine:
     def feed(self, event: Event) -> None:
         """One row of the TSI."""
         mark, last = event.first_mark(), event.last_mark()
+        if event.wire_kind == "LARGE":
+            self._large(event, mark)
+            return
         if self.window.holes and self.last is not None:
             self.window.pause(event.at_ns - self.last.at_ns)
         self.window.give_up(event.at_ns)
@@ -169,6 +179,8 @@ class PgmEngine:
         if event.kind in (Kind.DATA, Kind.RETRANSMISSION):
             self._data(event, mark, last)
         elif word == "SPM":
+            if self.ends is not None:
+                self.ends.passed(event, ())
             if self.window.start is not None and event.stamp is not None:
                 self.window.told_trail(self.window.unwrap(event.stamp), mark)
             if event.seqno is not None:
@@ -185,6 +197,10 @@ class PgmEngine:
             self.window.give_up(self.last.at_ns)
             self._measure(self.last.at_ns)
         self._collect()
+        if self.ends is not None:
+            self.ends.sender, self.ends.first, self.ends.last = self.sender, self.first, self.last
+            self.ends.start = self.window.start if self.receiving else None
+            self.ends.hidden = sum(self.fates[fate] for fate in UNTOLD)
 
     def _measure(self, at_ns: int) -> None:
         window = self.window
@@ -206,6 +222,10 @@ class PgmEngine:
         if event.stamp is not None and self.window.start is not None:
             self.window.told_trail(self.window.unwrap(event.stamp), mark)
         fresh = sum(b - a for a, b in self.seen.add(first, stop))
+        if self.ends is not None and repair:
+            self.ends.passed(event, range(first, stop))
+        elif self.ends is not None:
+            self.ends.came((first, stop), mark, last)
         self.window.accept(first, stop, mark, last, repair=repair)
         if repair:
             self.repaired += event.count
@@ -218,11 +238,19 @@ class PgmEngine:
                 self.overtaken.add(low, high, mark)
             if event.flags & Flag.NETWORK_DUPLICATE:
                 self.network_duplicates += event.count
-        if event.size + IP_UDP_BYTES * event.count > self._mtu * event.count:
-            self.oversized.add(first, stop, mark)
+        if repair:
+            self._large(event, mark)
+
+    def _large(self, event: Event, mark: Mark) -> None:
+        """One packet, which may be too large: runs are told of beside their packets."""
+        if event.seqno is not None and event.size + IP_UDP_BYTES > self.mtu:
+            sqn = self.window.unwrap(event.seqno)
+            self.oversized.add(sqn, sqn + 1, mark)
 
     def _request(self, event: Event, mark: Mark) -> None:
         sqns = [self.window.unwrap(a) for a, _ in event.ranges()]
+        if self.ends is not None:
+            self.ends.passed(event, sqns)
         if event.wire_kind == "NCF":
             for sqn in sqns:
                 self.confirmed.add(sqn, sqn + 1, mark)
@@ -257,23 +285,24 @@ class PgmEngine:
             self.fates[hole.fate] += hole.count
             if hole.fate is Fate.REPAIRED:
                 self._repaired.add(hole.sqn, hole.sqn + hole.count)
-            if hole.fate is Fate.REPAIRED:
                 self.recovery.add(hole.ended.at_ns - hole.revealed.at_ns)
             if len(self.holes) < MAX_HOLES:
                 self.holes.append(hole)
             else:
                 self.unlisted += 1
 
-    def _settings(self) -> WindowSettings:
-        value = self.parameters.value
-        return WindowSettings(
-            value("rxw_sqns"),
-            value("nak_data_retries"),
-            value("nak_ncf_retries"),
-            value("nak_rdata_wait_ms") * 1_000_000,
-            value("nak_repeat_ms") * 1_000_000,
-            value("nak_back_off_ms") * 1_000_000,
-        )
+
+def window_settings(parameters: EngineParameters) -> WindowSettings:
+    """Timers and limits of a receiver, as the parameters of PGM state them."""
+    value = parameters.value
+    return WindowSettings(
+        value("rxw_sqns"),
+        value("nak_data_retries"),
+        value("nak_ncf_retries"),
+        value("nak_rdata_wait_ms") * 1_000_000,
+        value("nak_repeat_ms") * 1_000_000,
+        value("nak_back_off_ms") * 1_000_000,
+    )
 
 
 def summary(engine: PgmEngine) -> PgmStreamRow:

@@ -18,6 +18,9 @@ from seqaudit.replay.sequence.gaps import Outcome, between
 from seqaudit.replay.sequence.ranges import RangeSet
 
 _NO_RECEIVER: Final = "the capture was not taken at a receiver"
+#: Of a run of smaller packets only the bytes of all are known.
+LEAST_MTU: Final = 1_500
+_SMALL_MTU: Final = "pgm.mtu is less than 1500, and smaller packets are not measured one by one"
 _NEEDS_RECEIVER: Final = frozenset({"PG001", "PG002", "PG008"})
 #: Shown by NAKs that are counted; the last wait is timed.
 _GAVE_UP: Final = SHOWN
@@ -70,6 +73,8 @@ class _Reporter(Reporter):
         for rule in RULES:
             if rule.code.startswith("PG"):
                 why = None
+                if rule.code == "PG006" and self.engine.mtu < LEAST_MTU:
+                    why = _SMALL_MTU
                 if rule.code in _NEEDS_RECEIVER:
                     why = PARITY if self.engine.parity else None
                     why = why if self.engine.receiving else _NO_RECEIVER
@@ -193,7 +198,7 @@ class _Reporter(Reporter):
     def _oversized(self) -> Iterator[Finding]:
         """Packets that no receiver can take: shown by one that asks for what came to it."""
         engine = self.engine
-        if not engine.oversized.count:
+        if not engine.oversized.count or engine.mtu < LEAST_MTU:
             return
         shown = engine.refused.count and engine.repaired
         claim = SHOWN if shown else Claim(Certainty.LIKELY, defaults=self._default("mtu"))
@@ -201,7 +206,7 @@ class _Reporter(Reporter):
             "PG006", engine.refused if shown else engine.oversized, claim,
             "{count:packet} of {sender_member} {count|is|are} larger than pgm.mtu: no receiver "
             "can take {count|it|them}.",
-            default="mtu",
+            default="mtu", distinct=True,
         )  # fmt: skip
 
     def _unanswered(self) -> Iterator[Finding]:
@@ -220,13 +225,14 @@ class _Reporter(Reporter):
         )  # fmt: skip
 
     def _noted(
-        self, rule: str, noted: Noted, claim: Claim, text: str, default: str | None = None
-    ) -> Finding:
+        self, rule: str, noted: Noted, claim: Claim, text: str, default: str | None = None,
+        *, distinct: bool = False,
+    ) -> Finding:  # fmt: skip
         return self.make(
             self.about, rule, claim, text,
             seqnos=list(noted.ranges)[:1000], mark=noted.marks[0],
             evidence=[(mark, "here") for mark in noted.marks[:MAX_EVIDENCE]],
-            facts={"count": noted.count}, default=default,
+            facts={"count": noted.ranges.total() if distinct else noted.count}, default=default,
         )  # fmt: skip
 
     def _default(self, name: str) -> tuple[str, ...]:

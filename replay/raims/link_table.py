@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.pgm.engine import window_settings
 from seqaudit.replay.raims.links import (
     BYTES_MISSING,
     BYTES_WHOLE,
@@ -50,7 +51,9 @@ class LinkTable:
         """A TSI's link, made when it is first seen."""
         link = self.pgm.get(name)
         if link is None:
-            link = self.pgm[name] = PgmLink(name, self._settings.pgm_window(), self._address)
+            link = self.pgm[name] = PgmLink(
+                name, window_settings(self._settings.pgm), self._address
+            )
         return link
 
     def of_inbox(self, name: str) -> InboxLink:

@@ -5,7 +5,6 @@ from typing import Any, Final
 
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.pgm.parameters import PARAMETERS as PGM_PARAMETERS
-from seqaudit.replay.pgm.window import WindowSettings
 from seqaudit.replay.raims.parameters import PARAMETERS
 from seqaudit.replay.raims.releases import OCTOBER_2023, WORDS
 from seqaudit.replay.raims.rotation import (
@@ -68,17 +67,6 @@ class Settings:
             start_ns,
             document=self.document,
             release=self.release,
-        )
-
-    def pgm_window(self) -> WindowSettings:
-        value = self.pgm.value
-        return WindowSettings(
-            value("rxw_sqns"),
-            value("nak_data_retries"),
-            value("nak_ncf_retries"),
-            value("nak_rdata_wait_ms") * 1_000_000,
-            value("nak_repeat_ms") * 1_000_000,
-            value("nak_back_off_ms") * 1_000_000,
         )
 
     def room(self, stream: Stream) -> int:

@@ -40,7 +40,7 @@ LaneKey = tuple[Hashable, ...]
 
 class Row(NamedTuple):
     """Numbers [first, stop), captured once each, in this order, from ``frame`` to ``last_frame``
-    and ``from_ns`` to ``to_ns``."""
+    and ``from_ns`` to ``to_ns``; ``frame`` is below zero where nobody knows that of the first."""
 
     first: int
     stop: int
@@ -51,9 +51,23 @@ class Row(NamedTuple):
 
     def mark(self, number: int) -> tuple[int, int] | None:
         """Frame and time of a number; null inside, where nobody knows."""
-        if number == self.first:
+        if number == self.first and self.frame >= 0:
             return self.frame, self.from_ns
         return (self.last_frame, self.to_ns) if number == self.stop - 1 else None
+
+    def since(self, first: int) -> "Row | None":
+        """What of it is from a number on; null: nothing."""
+        if first >= self.stop:
+            return None
+        if first <= self.first:
+            return self
+        if first == self.stop - 1:
+            return self._replace(first=first, frame=self.last_frame, from_ns=self.to_ns)
+        return self._replace(first=first, frame=-1)
+
+    def moved(self, by: int) -> "Row":
+        """With numbers so much higher."""
+        return self._replace(first=self.first + by, stop=self.stop + by)
 
     def times(self, first: int, stop: int) -> tuple[int, int]:
         """Between which times a part of it was captured: known are those of its ends."""
@@ -127,12 +141,13 @@ class Lack:
         times = [row.times(*part) for row in had]
         begin, end = min(at for at, _ in times), max(at for _, at in times)
         early, late = other.clocks.at(begin), other.clocks.at(end)
-        if early is None or late is None or early.below is None or late.above is None:
+        below = 0 if other.first_ns is None else None if early is None else early.below
+        if late is None or late.above is None or below is None:
             self._note(part, count, had)
             self.outside += count
             self.untimed = True
             return
-        begin += early.below - other.before_ns
+        begin += below - other.before_ns
         self.add_between(part, count, had, (begin, end + late.above + other.after_ns), other)
 
     def add_between(
@@ -146,7 +161,7 @@ class Lack:
         """The same, where it is known when the other capture would have had them."""
         self._note(part, count, had)
         begin, end = span
-        if begin < other.first_ns or end > other.last_ns:
+        if (other.first_ns is not None and begin < other.first_ns) or end > other.last_ns:
             known = self.outside and not self.untimed
             self.from_ns = min(self.from_ns, begin) if known else begin
             self.to_ns = max(self.to_ns, end) if known else end
@@ -160,11 +175,12 @@ class Lack:
 
 
 class Other(NamedTuple):
-    """The capture that lacks copies: the clocks to it, from when to when it certainly went on, and
-    how much earlier and later than by the clocks it may have seen them."""
+    """The capture that lacks copies: the clocks to it, from when (null: numbers say that it had
+    begun) to when it certainly went on, and how much earlier and later than by the clocks it may
+    have seen them."""
 
     clocks: Clocks
-    first_ns: int
+    first_ns: int | None
     last_ns: int
     before_ns: int
     after_ns: int
@@ -191,7 +207,7 @@ class Passed:
         came: list[Row],
         clocks: Clocks,
         at_sender: tuple[int, int],
-        at_receiver: tuple[int, int],
+        at_receiver: tuple[int | None, int],
         overtaken_ns: int | None = None,
         *,
         growing: bool = False,
@@ -200,7 +216,8 @@ class Passed:
 
         Args:
             clocks: from the sender's to the receiver's.
-            at_sender, at_receiver: from when to when the captures certainly went on.
+            at_sender, at_receiver: from when to when the captures certainly went on; null: the
+                rows are those since then.
             overtaken_ns: by the sender's clock, when the last was sent that came; null: not known.
             growing: whatever is sent has a number above all that were sent before.
         """

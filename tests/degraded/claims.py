@@ -30,7 +30,8 @@ IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
 _SEEN_TWICE: Final = ("FD005", "MC010", "PG004", "UC029")
 _BEGUN_LATER: Final = ("ZN017",)
 
-#: A member's own notices are repeated only where it is not known that they are its own.
+#: A member's own notices are repeated only where it is not known that they are its own: nobody
+#: says whose interface it is, or what it said of itself was cut.
 _OF_PEERS: Final = ("RA011",)
 
 STATED: Final[Mapping[str, tuple[str, ...]]] = {
@@ -43,6 +44,7 @@ STATED: Final[Mapping[str, tuple[str, ...]]] = {
     "head-no-at": _BEGUN_LATER + _OF_PEERS,
     "middle": _BEGUN_LATER,
     "rotated": _BEGUN_LATER,
+    "snap": _OF_PEERS,
 }
 
 #: A text that says only what the capture holds is true of whatever is missing in it.

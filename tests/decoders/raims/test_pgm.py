@@ -196,6 +196,18 @@ def test_the_trail_is_told_while_something_may_be_missing_below_it() -> None:
     assert trails == [(4, 2), (5, 5)]
 
 
+def test_a_large_packet_is_told_beside_its_run() -> None:
+    """Of its TSI alone: a row of the link would end the runs of its messages."""
+    one, big = data("_1.A", 7), data("_1.A", 8, payload=1600)
+    found = decoded(odata(0, one), odata(1, big), odata(2, data("_1.A", 9)))
+    of_tsi = [row for row in found.rows if row["conversation"].startswith("pgm|")]
+    assert [(r["wire_kind"], r["seqno"], r["stop_seqno"], r["count"]) for r in of_tsi] == [
+        ("ODATA", 0, 3, 3), ("LARGE", 1, 2, 0),
+    ]  # fmt: skip
+    assert of_tsi[1]["size"] == len(odata(1, big))
+    assert not [r for r in found.rows if r["conversation"] == "raims" and r["wire_kind"] == "LARGE"]
+
+
 def test_a_message_in_pieces() -> None:
     whole = data("_1.BIG", 7, payload=500, long=True)
     first, second = whole[:300], whole[300:]

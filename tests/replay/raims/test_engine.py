@@ -274,6 +274,26 @@ def test_a_receiver_that_asks_for_what_came_cannot_take_it() -> None:
     assert sureness_of(rows)["PG006"] == ["proven"]
 
 
+@pytest.mark.parametrize(("mtu", "said"), [(9_000, ["likely"]), (20_000, []), (1_400, [])])
+def test_one_packet_that_is_too_large_in_a_run_of_small_ones(mtu: int, said: list[str]) -> None:
+    """Runs have the bytes of all their packets; below 1,500 these are not told one by one."""
+    engine = PgmEngine("pgm|0102.1", {"pgm.mtu": (mtu, "given")}, Vantage("member", HERE))
+    engine.feed(replace(packet("ODATA", 1, size=10_400), count=5, stop_seqno=6))
+    engine.feed(packet("LARGE", 3, count=0, size=10_000))
+    engine.close()
+    rows = pgm_findings.results(engine, 0, T0)
+    assert sureness_of(rows).get("PG006", []) == said
+    if said:
+        assert only(rows, "PG006")["seqnos"] == [[3, 3]]
+        assert only(rows, "PG006")["facts"]["count"] == 1
+
+
+def test_a_receiver_that_asks_twice_for_one_packet_refuses_one() -> None:
+    asked = [nak(1, 0.1 + n) for n in range(4)]
+    rows = received(packet("RDATA", 1, size=20_000), *asked)
+    assert only(rows, "PG006")["facts"]["count"] == 1
+
+
 def test_where_nobody_is_known_to_look_on_what_was_asked_for_is_said_by_who_asked() -> None:
     engine = PgmEngine("pgm|0102.1", {}, Vantage())
     for event in (packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.1), nak(2, 0.6),
@@ -292,7 +312,8 @@ def test_findings_of_a_receiver_of_pgm() -> None:
     engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
     for event in (
         packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.05), packet("RDATA", 2, 0.1),
-        packet("ODATA", 3, 0.2), packet("ODATA", 5, 0.3, size=20_000), packet("ODATA", 4, 0.4),
+        packet("ODATA", 3, 0.2), packet("ODATA", 5, 0.3),
+        packet("LARGE", 5, 0.3, size=20_000, count=0), packet("ODATA", 4, 0.4),
         packet("ODATA", 7, 0.5), *(nak(6, 0.6 + n / 2) for n in range(10)), packet("SPM", 7, 19.0),
     ):  # fmt: skip
         engine.feed(event)
@@ -809,6 +830,21 @@ def lossy_world(**parameters: Any) -> World:
 def test_a_loss_is_proven_by_the_packets_that_were_given_up() -> None:
     found = only(lossy_world().rows(), "RA001")
     assert (found["certainty"], found["facts"]["lower"]) == ("proven", 1)
+
+
+@pytest.mark.parametrize(("tells", "rule"), [(True, "RA001"), (False, "RA003")])
+def test_a_loss_that_the_daemon_tells_of_it_has_counted(tells: bool, rule: str) -> None:
+    """Whatever the replay makes of it, by a clock that was set: here a message too old."""
+    world, old_ns = World(), T0 - 100 * SECOND
+    old = first_seqno(old_ns)
+    world.data(old, stamp=old_ns)
+    world.data(old + 11, 1.0, stamp=old_ns)
+    if tells:
+        world.notice("LOSS", 1.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=10,
+                     ref_seqno=old + 11, ms_tot=10)  # fmt: skip
+    rows = world.rows()
+    assert [r for r in rules_of(rows) if r in ("RA001", "RA003")] == [rule]
+    assert only(rows, rule)["facts"]["lower"] == 10
 
 
 def test_a_loss_that_only_its_own_daemon_tells_is_proven_and_as_large_as_it_says() -> None:

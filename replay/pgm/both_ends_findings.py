@@ -1,0 +1,79 @@
+"""What the report says of a TSI whose sender's and a receiver's captures are both given."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from seqaudit.replay.contract.passage_rows import MISSING, TOO_MUCH, UNSENT, passage
+from seqaudit.replay.contract.results import BOTH_ENDS, JUDGED, Result
+from seqaudit.replay.pgm.both_ends import (
+    DATA,
+    NAKS,
+    NCFS,
+    REPAIRS,
+    SPMS,
+    Ends,
+    Meeting,
+    passed,
+)
+from seqaudit.replay.sequence.passages import Passed
+
+ONE_END: Final = "the capture at the other end is not given"
+OF_MULTICASTS: Final = "copies of multicasts are not judged by both ends"
+#: Its receiver neither goes on asking for them, nor are they in its capture.
+HIDES: Final = "its receiver did not go on asking for {} that it does not hold"
+#: What the wire calls it.
+WORDS: Final = {
+    DATA: "packet", REPAIRS: "repair", NCFS: "NCF", SPMS: "SPM", NAKS: "NAK"
+}  # fmt: skip
+
+
+def results(meeting: Meeting) -> Iterator[Result]:
+    """A row for every receiver with both ends, and where that was judged."""
+    tsi = meeting.conversation.partition("|")[2]
+    judged: set[int] = set()
+    for here, there in meeting.met():
+        judged |= {here.capture, there.capture}
+        first = here.first
+        assert first is not None, "it holds packets"
+        yield Result(
+            here.capture, BOTH_ENDS, meeting.conversation, "pgm", _row(here, there), tsi,
+            first.frame, first.at_ns,
+        )  # fmt: skip
+    for ends in meeting.captures:
+        for rule in (MISSING, UNSENT):
+            why = None if ends.capture in judged else ONE_END
+            detail = {"rule": rule, "judged": why is None, "why": why}
+            yield Result(ends.capture, JUDGED, meeting.conversation, "pgm", detail, rule=rule)
+
+
+def _row(here: Ends, there: Ends) -> dict[str, Any]:
+    clocks = here.clocks_to(there)
+    offset = None if here.first is None else clocks.at(here.first.at_ns)
+    return {
+        "sender": here.sender,
+        "receiver": there.local,
+        "conn_id": None,
+        "sender_capture": here.capture,
+        "receiver_capture": there.capture,
+        "path": [_passage(here, there, word, own) for word, own in passed(here, there).items()],
+        "copies_sent": None,
+        "copies_sent_after_arrival": None,
+        "copies_sent_after_arrival_at_least": 0,
+        "after_seqnos": [],
+        "examples": [],
+        "clock_offset_ns": None if offset is None else [offset.below, offset.above],
+        "datagrams_matched": clocks.matched(),
+        "unknown": {"copies_sent_after_arrival": OF_MULTICASTS},
+    }
+
+
+def _passage(here: Ends, there: Ends, word: str, own: Passed) -> dict[str, Any]:
+    full = here.passages.full or there.passages.full
+    return passage(
+        word, WORDS[word], own,
+        back=word == NAKS,
+        numbered=word in (DATA, REPAIRS),
+        hidden=there.hidden if word == DATA else 0,
+        hides=HIDES,
+        why=TOO_MUCH if full else None,
+    )  # fmt: skip
