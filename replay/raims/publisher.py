@@ -16,6 +16,7 @@ from seqaudit.replay.raims.seqno import (
     frame_of,
     frame_of_time,
     key,
+    start_of,
 )
 
 
@@ -89,6 +90,24 @@ class PublisherWindow:
         self._restarted = restarted
         self._ages = ages
         self._ever: dict[str, int] = {}
+        self.over_ns = -1  # pub_window_time is more than this: a message went on in its frame
+        self.within_ns: int | None = None  # and no more than this: a frame ended by its age
+
+    @property
+    def one_time_fits(self) -> bool:
+        """Is there a pub_window_time that explains every frame that went on or was ended?"""
+        return self.within_ns is None or self.over_ns < self.within_ns
+
+    def _ages_by(self, seqno: int, chain: int | None, now_ns: int) -> None:
+        """What a message says of pub_window_time, whatever else is captured: its frame goes on as
+        long as it is younger than that, and else the chain names one that is not (raims-8.2)."""
+        if not self._ages:
+            return
+        if base_of(seqno) > 1:
+            self.over_ns = max(self.over_ns, now_ns - start_of(seqno))
+        elif chain is not None and (base_of(chain) + 1) % BASES:
+            age_ns = now_ns - start_of(chain)
+            self.within_ns = age_ns if self.within_ns is None else min(self.within_ns, age_ns)
 
     def published(
         self, subject: str, seqno: int, stop: int, chain: int | None, now_ns: int,
@@ -96,6 +115,7 @@ class PublisherWindow:
     ) -> Why:  # fmt: skip
         """Messages [seqno, stop) of a subject, the first at coarse time ``now_ns``; why a frame
         began with them."""
+        self._ages_by(seqno, chain, now_ns)
         before = self._ever.get(subject)
         known = self.rotation.find(subject, now_ns)
         expected, chained, why = next_seqno(
@@ -129,6 +149,7 @@ class PublisherWindow:
         old = frame_of(known.last) <= frame_of_time(now_ns - self._window_ns)
         if old == (chain is None) or (base_of(seqno) == 1) == (chain is None):
             return None
+        self._ages_by(seqno, chain, now_ns)
         self._ever[subject] = known.last = stop - 1
         known.at_ns = now_ns
         if chain is None:

@@ -15,7 +15,7 @@ from seqaudit.replay.raims.publisher import PublisherWindow, Why
 from seqaudit.replay.raims.releases import APRIL_2024, AUGUST_2022
 from seqaudit.replay.raims.seqno import base_of
 from seqaudit.replay.raims.settings import Settings
-from seqaudit.replay.raims.streams import MAX_NOTES, Stream
+from seqaudit.replay.raims.streams import MAX_NOTES, Odd, Stream
 
 MAX_NOTICES: Final = 10_000
 
@@ -80,9 +80,10 @@ class State:
             self.convergence.at_ns,
         )  # fmt: skip
         if why in (Why.UNEXPLAINED, Why.OVERDUE):
-            stream.unexplained[why] += 1
+            by_age = why is Why.OVERDUE or event.conn_id is not None
+            stream.unexplained[why, by_age] += 1
             if len(stream.odd) < MAX_NOTES:
-                stream.odd.append((why, message.seqno, event.first_mark()))
+                stream.odd.append(Odd(why, message.seqno, event.first_mark(), by_age))
         if base_of(message.seqno) == 1:
             forgotten = window.rotation.forgotten.get(message.subject)
             stream.began(message, why, forgotten if why is Why.ROTATED else None)

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.raims.links import Missing
@@ -77,6 +77,19 @@ class Begin:
     forgotten_ns: int | None = None
 
 
+class Odd(NamedTuple):
+    """A message that the publisher window does not explain.
+
+    Attributes:
+        by_age: its own numbers and time contradict pub_window_time, whatever else was captured.
+    """
+
+    why: Why
+    seqno: int
+    mark: Mark
+    by_age: bool
+
+
 class Stream:
     """Everything noticed about one stream."""
 
@@ -109,8 +122,8 @@ class Stream:
         self.truth = Truth()
         self.begins: list[Begin] = []
         self.chains: dict[int, int] = {}  # frame -> chain
-        self.unexplained: Counter[Why] = Counter()
-        self.odd: list[tuple[Why, int, Mark]] = []  # the first of them
+        self.unexplained: Counter[tuple[Why, bool]] = Counter()  # by ``Odd.why`` and ``by_age``
+        self.odd: list[Odd] = []  # the first of them
         self.link = ""
         self.last_sqn: int | None = None
         self.followed = [0, 0]  # subscriptions of others that have been looked at, and patterns

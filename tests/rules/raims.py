@@ -299,7 +299,7 @@ def pgm_and_raims() -> dict[str, Made]:
         "RA017": _made(_frames),
         "RA018": _made(_clock),
         "RA019": _made(_clock, "--param", "raims.pub_window_time_ms=5000"),
-        "RA020": _made(_unexplained),
+        "RA020": _made(_unexplained, "--param", "raims.pub_window_time_ms=10000"),
         "RA022": _made(_restart),
         "RA023": _made(_in_pieces),
         "RA027": _made(_no_notice),

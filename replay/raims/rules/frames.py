@@ -6,7 +6,7 @@ from typing import Final
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.rule import Rule, info, warning
-from seqaudit.replay.contract.worth import SHOWN
+from seqaudit.replay.contract.worth import LIKELY, SHOWN
 from seqaudit.replay.raims.publisher import Why
 from seqaudit.replay.raims.receiving import SKEW_NS
 from seqaudit.replay.raims.reporting import CLOCKS, SECOND_NS, About, RaimsReporter
@@ -50,7 +50,9 @@ RULES: Final[tuple[Rule, ...]] = (
     info(
         "RA020", "frame-not-explained",
         "A new time frame that neither age, wrap, rotation, restart nor a new subject explains.",
-        "The publisher window, replayed with the parameters given.",
+        "The publisher window, replayed with the parameters given. That a frame's age contradicts "
+        "a pub-window-time that is given is proven by the message alone; where none is given, "
+        "nothing is said as long as any one explains all frames.",
         "Give the publisher's param.yaml with --params.",
         "raims.md 8"),
 )  # fmt: skip
@@ -112,18 +114,33 @@ def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Fi
             mark=mark, evidence=[(m, shown(s)) for s, m in stream.again[:MAX_EVIDENCE]],
             facts={"count": len(stream.again), "one": shown(seqno)},
         )  # fmt: skip
-    for why, text in (
-        (Why.UNEXPLAINED, "{count:time frame} of {sender_member} began for no reason that the "
-         "window gives."),
-        (Why.OVERDUE, "{count:message} of {sender_member} went on in a frame that is older "
+    if skew is None:
+        yield from _odd(report, stream, about)
+
+
+def _odd(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Finding]:
+    """RA020: frames that the publisher's window does not explain.
+
+    What a message's own numbers and time say of pub_window_time is held against the one that is
+    given; where none is, it is enough that there is one which explains all that is captured.
+    """
+    given = report.parameters.is_given("pub_window_time_ms")
+    publisher = report.engine.publishers.get(stream.publisher)
+    learned = not given and publisher is not None and publisher.one_time_fits
+    for why, by_age, text in (
+        (Why.UNEXPLAINED, True, "{count:time frame} of {sender_member} followed on one that is "
+         "younger than pub-window-time."),
+        (Why.UNEXPLAINED, False, "{count:time frame} of {sender_member} began for no reason that "
+         "the window gives."),
+        (Why.OVERDUE, True, "{count:message} of {sender_member} went on in a frame that is older "
          "than pub-window-time."),
     ):  # fmt: skip
-        odd = [entry for entry in stream.odd if entry[0] is why]
-        if odd and skew is None:
+        odd = [one for one in stream.odd if (one.why, one.by_age) == (why, by_age)]
+        if odd and not (by_age and learned):
             yield report.make(
-                about, "RA020", Certainty.LIKELY, text,
-                mark=odd[0][2],
-                evidence=[(mark, shown(seqno)) for _, seqno, mark in odd[:MAX_EVIDENCE]],
-                facts={"count": stream.unexplained[why]},
+                about, "RA020", SHOWN if by_age and given else LIKELY, text,
+                mark=odd[0].mark,
+                evidence=[(one.mark, shown(one.seqno)) for one in odd[:MAX_EVIDENCE]],
+                facts={"count": stream.unexplained[why, by_age]},
                 default="pub_window_time_ms",
             )  # fmt: skip

@@ -75,7 +75,8 @@ def _own_notices(report: RaimsReporter, observer: Observer) -> Iterator[Finding]
         about = About("", notice.publisher or "")
         due = observer.notices.of(notice)
         how = None if due is None else raims_notices.wrong(notice, due)
-        if due is None and not observer.notices.unlisted:
+        taken = due is None and _is_told(observer, notice)  # said where losses are
+        if due is None and not taken and not observer.notices.unlisted:
             how = "a loss that the replay does not have"
         if how is not None and whole:
             yield report.say(
@@ -84,7 +85,7 @@ def _own_notices(report: RaimsReporter, observer: Observer) -> Iterator[Finding]
                 absence(BEGINNING, notice.mark.frame, timed=True),
                 [(notice.mark, "the loss notice")],
             )  # fmt: skip
-        elif due is None:
+        elif due is None and not taken:
             yield report.say(
                 about, "RA001",
                 "This daemon counted {count:lost message} of {sender_member} on {subject}; "
@@ -110,6 +111,13 @@ def _own_notices(report: RaimsReporter, observer: Observer) -> Iterator[Finding]
             )  # fmt: skip
     for due in observer.notices.missing(own):
         yield from _untold(report, observer, due, whole=whole)
+
+
+def _is_told(observer: Observer, notice: Notice) -> bool:
+    """Is it of a loss that the capture shows, though the replay does not count it?"""
+    stream = observer.streams.get((notice.publisher or "", notice.subject or ""))
+    losses = () if stream is None else stream.truth.losses
+    return any(loss.told == notice.mark for loss in losses)
 
 
 def _untold(

@@ -646,12 +646,12 @@ def test_a_second_frame_within_less_than_a_frames_length() -> None:
 def test_a_frame_that_nothing_explains_and_one_that_goes_on_too_long() -> None:
     next_ns = start_of(F0) + FRAME_NS + SECOND // 2  # less than 10 s after the first frame's start
     for value, chain, said in ((first_seqno(next_ns), F0, True), (F0 + 1, None, False)):
-        world = World()
+        world = World(pub_window_time_ms=10_000)
         world.notice("HELO", start=T0, stream=f"tcp:x|{PEER}|.HELO")
         world.data(F0, stamp=T0)
         world.data(value, 9.0, conn_id=chain, stamp=next_ns)
         assert ("RA020" in rules_of(world.rows())) == said
-    world = World()
+    world = World(pub_window_time_ms=10_000)
     world.notice("HELO", start=T0, stream=f"tcp:x|{PEER}|.HELO")
     world.data(F0, stamp=T0)
     world.data(F0 + 1, 19.0, stamp=T0 + 19 * SECOND)
@@ -1091,3 +1091,22 @@ def test_a_join_is_one_only_of_a_stream_that_was_seen_before_the_subscription() 
         world.data(F0 + 7, 1.1, subject="_1.J", stamp=T0)
         found = only(world.rows(), "RA013")
         assert (found["certainty"], len(found["evidence"])) == (sure, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "gap_s", "said"),
+    [({"pub_window_time_ms": 10_000}, 12, ["proven"]), ({}, 12, []), ({}, 30, ["likely"])],
+)
+def test_a_frame_that_goes_on_too_long_contradicts_the_limit_that_is_given(
+    given: dict[str, int], gap_s: int, said: list[str]
+) -> None:
+    """Where none is given, one that explains all frames may be the publisher's own."""
+    world = World(**given)
+    world.notice("HELO", start=T0, stream=f"tcp:x|{PEER}|.HELO")
+    world.data(F0, 0.0, stamp=T0)
+    world.data(F0 + 1, gap_s, stamp=T0 + gap_s * SECOND)
+    later = T0 + 50 * SECOND
+    world.data(first_seqno(later), 50.0, conn_id=F0 + 1, stamp=later)
+    soon = later + 20 * SECOND  # the frame before it has ended by then
+    world.data(first_seqno(soon), 70.0, conn_id=first_seqno(later), stamp=soon)
+    assert sureness_of(world.rows()).get("RA020", []) == said

@@ -524,6 +524,23 @@ def test_every_new_frame_is_explained_or_not() -> None:
     assert early is Why.UNEXPLAINED
 
 
+def test_messages_say_between_which_times_the_age_limit_is() -> None:
+    """More than the age of a frame that goes on, no more than that of one that has ended."""
+    made = publisher()
+    start = first_seqno(T0)
+    begun = T0 - start_of(start)  # into its frame
+    made.published("_1.A", start, start + 1, None, T0)
+    made.published("_1.A", start + 1, start + 2, None, T0 + 12 * SECOND)
+    assert (made.over_ns, made.within_ns) == (12 * SECOND + begun, None)
+    later = T0 + 15 * SECOND
+    made.published("_1.A", first_seqno(later), first_seqno(later) + 1, start + 1, later)
+    assert made.one_time_fits and made.within_ns == 15 * SECOND + begun
+    other = first_seqno(later)
+    sooner = later + 10 * SECOND
+    made.published("_1.A", first_seqno(sooner), first_seqno(sooner) + 1, other, sooner)
+    assert not made.one_time_fits
+
+
 @pytest.mark.rule("raims-8.5")
 def test_a_rotation_needs_time_size_and_entries_or_nine_times_the_interval() -> None:
     small = publisher(size_bytes=1, entries=1)
