@@ -65,7 +65,7 @@ def passage(
         "lost": _lack(own.lost, numbered=numbered),
         "unsent": _lack(own.unsent, numbered=numbered),
         "hidden": hidden,
-        "hides": hides.format(_number(hidden, word)),
+        "hides": hides,
         "why": why,
     }
 
@@ -122,13 +122,19 @@ def holes_in(
         rows: of BOTH_ENDS.
     """
     unsent: Counter[int] = Counter()
-    had: dict[int, str] = {}
+    hidden: dict[tuple[str, str], Counter[int]] = {}
     for row in rows:
         for told in row["path"]:
             lacking = row[f"{OTHER[told['end']]}_capture"]
             unsent[lacking] += _certain(told["unsent"], spans[lacking])
-            if told["hidden"]:
-                had[row[f"{told['end']}_capture"]] = told["hides"]
+            said = hidden.setdefault((told["hides"], told["word"]), Counter())
+            said[row[f"{told['end']}_capture"]] += told["hidden"]
+    had = {
+        n: hides.format(_number(k, word))
+        for (hides, word), counts in sorted(hidden.items())
+        for n, k in counts.items()
+        if k
+    }
     return had | {n: HOLE_SENT.format(_number(k, "datagram")) for n, k in unsent.items() if k}
 
 
