@@ -10,8 +10,9 @@ from typing import Any, Final
 
 import pytest
 
-from seqaudit.pipeline.audit import Options, audit
-from seqaudit.pipeline.plan import CaptureInput
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.replay.contract.passage_rows import NO_CLOCKS
 from tests.pipeline.test_raims_audit import HEADER, records
 

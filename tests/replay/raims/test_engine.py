@@ -352,7 +352,7 @@ def test_messages_in_packets_that_nobody_asked_for_are_not_called_lost() -> None
         world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
         world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
     rows = world.rows()
-    (stream,) = [r.detail for r in rows if r.kind == "STREAM" and r.detail["system"] == "raims"]
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM" and r.system == "raims"]
     assert (stream["lost"], stream["unrecovered"]) == (None, None)
     assert "not captured" in stream["unknown"]["lost"]
     assert stream["delivered"] is None
@@ -360,7 +360,7 @@ def test_messages_in_packets_that_nobody_asked_for_are_not_called_lost() -> None
     assert (found["certainty"], found["severity"]) == ("cannot be told", "info")
     assert "lost, or not captured" in found["text"]
     table = {"capture": 0, "observer": stream["receiver"], "bridge": stream["sender"]}
-    raims_bounds.tighten([stream | {"capture": 0}], {"loss": [table]})
+    raims_bounds.tighten([stream | {"capture": 0, "system": "raims"}], {"loss": [table]})
     assert (table["lost_lower"], table["lost_upper"]) == (None, None)
 
 
