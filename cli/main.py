@@ -235,8 +235,11 @@ def _run(
     except BrokenPipeError:
         drop(sys.stdout)
         return ExitCode.CLEAN
+    except click.exceptions.NoArgsIsHelpError as problem:  # its message is the help
+        click.echo(problem.format_message(), err=True)
+        return ExitCode.NOT_JUDGED
     except click.ClickException as problem:
-        note(f"error: {problem.format_message()}")
+        note(f"error: {problem.format_message()}{_help_of(problem)}")
         return ExitCode.NOT_JUDGED
     except KeyboardInterrupt:
         note("interrupted")
@@ -258,6 +261,14 @@ def _run(
             return ExitCode.NOT_JUDGED
         return _fault()
     return code if isinstance(code, int) else ExitCode.CLEAN
+
+
+def _help_of(problem: click.ClickException) -> str:
+    """Where what is missing or not there is explained; nothing for what explains itself."""
+    if isinstance(problem, click.MissingParameter | click.NoSuchOption) and problem.ctx is not None:
+        end = "" if problem.format_message().endswith((".", "?")) else "."
+        return f"{end} {problem.ctx.command_path} --help says what there is."
+    return ""
 
 
 def _fault() -> int:

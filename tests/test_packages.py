@@ -1,6 +1,8 @@
 """What is installed: every folder of code, and the data files in them."""
 
+import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -31,6 +33,16 @@ def test_the_version_stands_in_the_code_as_in_the_project_file() -> None:
     assert project["version"] == VERSION
 
 
+def test_what_spark_asks_for_is_installed_without_an_extra() -> None:
+    """PySpark names none of its own needs: a job fails at its first step without them."""
+    import pyspark.sql.pandas.functions as of_spark
+
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    there = {re.split(r"[><=,]", need)[0] for need in project["dependencies"]}
+    asked = set(re.findall(r"require_minimum_(\w+)_version", inspect.getsource(of_spark)))
+    assert asked and asked <= there
+
+
 #: What the code reads, what users are pointed to, and licences; pictures are for the README alone.
 DATA: Final = (".yaml", ".json", ".md", ".typed", ".js", ".css", ".LICENSE")
 
@@ -44,8 +56,18 @@ print("built", build_meta.build_wheel(folder), build_meta.build_sdist(folder))
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A wheel and a source distribution, of a copy of the tree: building writes beside the code."""
-    tree, out = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("dist")
+    """A wheel and a source distribution."""
+    top = tmp_path_factory.mktemp("packages")
+    return build(top / "tree", top / "dist")
+
+
+def build(tree: Path, out: Path) -> tuple[Path, Path]:
+    """The wheel and the source distribution, of a copy of the tree in ``tree``: building writes
+    beside the code. What is there already is not built again."""
+    if out.exists():
+        (wheel,), (sdist,) = out.glob("*.whl"), out.glob("*.tar.gz")
+        return wheel, sdist
+    out.mkdir()
     for top in TOPS:
         shutil.copytree(ROOT / top, tree / top, ignore=shutil.ignore_patterns("__pycache__"))
     for file in ("pyproject.toml", "README.md", "LICENSE"):
@@ -54,8 +76,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         [sys.executable, "-c", _BUILD, str(out)], cwd=tree, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    _, wheel, sdist = done.stdout.splitlines()[-1].split()
-    return out / wheel, out / sdist
+    _, built_wheel, built_sdist = done.stdout.splitlines()[-1].split()
+    return out / built_wheel, out / built_sdist
 
 
 def data_files() -> set[str]:

@@ -35,7 +35,11 @@ def _list() -> None:
     from seqaudit.decoders.feeds.files import load_feed, shipped
 
     feeds = [load_feed(path) for path in shipped().values()]
-    columns = [Column("feed", worth=9), Column("what it is", worth=8), Column("place", worth=7)]
+    columns = [
+        Column("feed", worth=9),
+        Column("what it is", worth=8, folds=True),
+        Column("place", worth=7),
+    ]
     render(
         [
             Listing(

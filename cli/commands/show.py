@@ -50,7 +50,9 @@ def _sort_option(part: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
     """``seqaudit show NAME``: one table of the report, or its rows as JSON."""
 
-    @command.command(name, help=f"{text}\n\n\b\nExample:\n  seqaudit show {name} receiver.pcap")
+    example = f"\b\nExample:\n  seqaudit show {name} receiver.pcap"
+
+    @command.command(name, short_help=text, help=f"{text}\n\n{example}")
     @reading_options
     @judging_options
     @format_option("A table for people, or these rows of the report for programs.")
@@ -88,7 +90,7 @@ _part("rules", "Which rules were judged, and why others could not be.", ("rules"
 _part("captures", "What was read: frames, times, vantages.", ("captures", "unreadable"))
 
 
-@command.command("gaps")
+@command.command("gaps", short_help="Every gap, or the story of one.")
 @reading_options
 @judging_options
 @click.option(
@@ -140,7 +142,7 @@ def gaps(
     return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
 
 
-@command.command("recovery")
+@command.command("recovery", short_help="Recovery queries of zenoh, and their answers.")
 @reading_options
 @judging_options
 @format_option("A table for people, or the queries of the report for programs.")

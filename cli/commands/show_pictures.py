@@ -11,7 +11,7 @@ from seqaudit.cli.output.text import safe
 from seqaudit.cli.run import audited_whole
 
 
-@click.command("timeline")
+@click.command("timeline", short_help="When each stream lacked something, as a picture.")
 @reading_options
 @judging_options
 @limit_option(40)
@@ -56,7 +56,7 @@ def timeline(
     return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
 
 
-@click.command("sequence")
+@click.command("sequence", short_help="Seqnos against time round one gap, as a picture.")
 @reading_options
 @judging_options
 @click.option(

@@ -52,10 +52,10 @@ def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     return reading_options(judging_options(shape(function)))
 
 
-@click.command("loss")
+@click.command("loss", short_help="raims: the console's show loss, and what really was lost.")
 @_options
 def loss(captures: tuple[str, ...], shape: str, **given: Any) -> int:
-    """The console's table ``show loss`` of the daemon at whose interface a capture was taken.
+    """The console's table "show loss" of the daemon at whose interface a capture was taken.
 
     lost is what really was lost, as lower and upper bound; false is what raims counts and was none.
     Bounds meet where another capture given holds what this one lacks. Then each loss, and how it is
@@ -69,7 +69,7 @@ def loss(captures: tuple[str, ...], shape: str, **given: Any) -> int:
     return _show(captures, shape, "loss", _loss, given)
 
 
-@click.command("convergence")
+@click.command("convergence", short_help="raims: are streams that were joined late complete?")
 @click.option(
     "--converged-at",
     metavar="TIME",
@@ -91,7 +91,7 @@ def convergence(
     return _show(captures, shape, "convergence", _convergence, given)
 
 
-@click.command("windows")
+@click.command("windows", short_help="How full windows were over time, as pictures.")
 @_options
 def windows(captures: tuple[str, ...], shape: str, **given: Any) -> int:
     """How full windows were over time, and of raims the daemon's tables and their rotations.
@@ -147,7 +147,7 @@ def _pictures(report: Row) -> list[Any]:
 _PICTURES: Final = 6
 
 
-@click.command("advisories")
+@click.command("advisories", short_help="raims: DATALOSS advisories to RV clients.")
 @_options
 def advisories(captures: tuple[str, ...], shape: str, **given: Any) -> int:
     """DATALOSS advisories: those a daemon must have published to RV clients, and those captured.

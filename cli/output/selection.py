@@ -108,7 +108,10 @@ class Selection:
             if len(report[part]) > len(chosen[part])
         ]
         told = ", ".join(parts) if parts else "nothing"
-        return f"Filtered: {told} left out; all were judged, the totals and rules are of all."
+        line = f"Filtered: {told} left out; all were judged, the totals and rules are of all."
+        if report["streams"] and not chosen["streams"]:
+            line += " No stream is left; seqaudit show streams lists them."
+        return line
 
     def _is_stream(self, row: Row, addresses: Mapping[str, set[str]]) -> bool:
         if self.systems and not _fits(self.systems, row["system"]):

@@ -208,7 +208,7 @@ def _of_capture(report: Report, row: Mapping[str, Any] | None = None) -> list[An
     """The column that says of which capture rows are, or a row's cell; none where there is one."""
     if len(report["captures"]) == 1:
         return []
-    return [Column("capture", _NUMERIC, 6)] if row is None else [count(row["capture"])]
+    return [Column("capture", _NUMERIC, 8)] if row is None else [count(row["capture"])]
 
 
 #: What is counted of a stream, and how long a narrow table keeps it.

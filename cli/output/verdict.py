@@ -18,7 +18,7 @@ def verdict(report: Report) -> list[str]:
     streams = [stream for stream in report["streams"] if stream.get("kind") != "line"]
     captures = plural(len(report["captures"]), "capture")
     if not streams:
-        lost = "no numbered stream"
+        lost = "no stream is shown" if _streams(report) else "no numbered stream"
         return [f"{captures}: {lost}; {_findings(report)}."]
     lines = [
         f"{captures}, {plural(len(streams), 'stream')}: "
@@ -32,6 +32,11 @@ def verdict(report: Report) -> list[str]:
             f"{'stream' if len(streams) == 1 else 'streams'}; seqaudit show streams says why."
         )
     return lines
+
+
+def _streams(report: Report) -> int:
+    """How many there are, whatever is shown of them."""
+    return int(report.get("totals", {}).get("streams", 0))
 
 
 def _losses(report: Report, streams: Iterable[Mapping[str, Any]]) -> list[str]:

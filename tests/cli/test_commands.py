@@ -265,6 +265,36 @@ def test_a_names_file_that_makes_no_sense_says_where(
 # ---- what options do
 
 
+@pytest.mark.parametrize("words", [[], ["show"], ["spark"]])
+def test_a_command_that_wants_another_word_shows_its_help(words: list[str]) -> None:
+    shown = CliRunner().invoke(main, words, prog_name="seqaudit")
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert shown.stderr.splitlines()[0].startswith(f"Usage: {' '.join(['seqaudit', *words])} ")
+    assert "error" not in shown.stderr and "\\x0a" not in shown.stderr
+    listed = shown.stderr.split("Commands:\n")[1].splitlines()
+    assert listed and not any(line.endswith("...") for line in listed)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["audit"], "Missing argument 'CAPTURE...'. seqaudit audit --help says what there is."),
+        (["show", "gaps"], "Missing argument 'CAPTURE...'. seqaudit show gaps --help says what"),
+        (["audit", "--qqq", "x"], "No such option '--qqq'. seqaudit audit --help says what"),
+    ],
+)
+def test_what_is_missing_is_said_with_where_it_is_explained(words: list[str], told: str) -> None:
+    shown = CliRunner().invoke(main, words, prog_name="seqaudit")
+    assert shown.exit_code == 2 and shown.stderr.startswith(f"error: {told}")
+    assert shown.stderr.count("\n") == 1
+
+
+def test_filters_that_fit_no_stream_say_so(lossy: Path) -> None:
+    shown = run("audit", "-q", "--member", "nobody", lossy)
+    assert shown.stdout == "1 capture: no stream is shown; no errors or warnings.\n"
+    assert shown.stderr.endswith("No stream is left; seqaudit show streams lists them.\n")
+
+
 def test_names_go_before_those_of_the_wire(tmp_path: Path, lossy: Path) -> None:
     names = tmp_path / "names.yaml"
     names.write_text("10.80.0.2: bravo\n6e1a5dce-d96a-4ef6-8ce5-c29e0b80e29f: charlie\n")
@@ -359,7 +389,7 @@ def test_show_has_each_part_of_an_audit_as_a_table_and_as_json(
 def test_a_file_without_a_command_is_audited(last: bool, lossy: Path) -> None:
     options = ["--engine", "direct"]
     words = [str(lossy), *options] if last else [*options, str(lossy)]
-    audited = CliRunner().invoke(main, words)
+    audited = CliRunner().invoke(main, words, prog_name="seqaudit")
     assert audited.stdout == run("audit", lossy).stdout
 
 

@@ -38,7 +38,7 @@ def render_gaps(report: Report, limit: int) -> RenderableType:
     several = len(report["captures"]) > 1
     columns = [
         *([Column("gap", _NUMERIC, 9)] if numbered else []),
-        *([Column("capture", _NUMERIC, 6)] if several else []),
+        *([Column("capture", _NUMERIC, 7)] if several else []),
         Column("sender", worth=9),
         Column("seqnos", _NUMERIC, 8),
         Column("count", _NUMERIC, 5),
