@@ -158,7 +158,12 @@ HEADS = PAIR_ROWS + PAIRS * PAIR_WORDS  # per bucket the newest entry
 RING_ROWS = HEADS + BUCKETS
 WIDE_ROWS = RING_ROWS + RING * ENTRY_WORDS
 TUNNELS = WIDE_ROWS + RING * WIDE_WORDS  # frames by the kind of their innermost tunnel
-WORK_SIZE = TUNNELS + TUNNEL_KINDS
+# Those of tunnels that say which network they are of, by both: the number << 8 | kind, plus 1, and
+# frames. What finds no room here is counted by its kind.
+NETWORKS = TUNNELS + TUNNEL_KINDS
+NETWORK_ROOM = 4096
+NETWORK_WORDS = 2
+WORK_SIZE = NETWORKS + NETWORK_ROOM * NETWORK_WORDS
 
 # ``counts`` of ``tally``, all 0 at first.
 OUTCOMES = 0  # datagrams by outcome
@@ -498,6 +503,34 @@ def inside(data, protocol, at, stop, end):
             return 0, NETWORK_NONE, at
         return TUNNEL_TEREDO, by_version(data, within, stop), within
     return 0, NETWORK_NONE, at
+
+
+def network_number(data, tunnel, at):
+    """The number of the network that a tunnel says it is of: VNI, key of GRE, session of ERSPAN;
+    -1: it says none. ``at`` is where the header of UDP or GRE begins, and 16 bytes are there."""
+    if tunnel == TUNNEL_VXLAN or tunnel == TUNNEL_GENEVE:
+        return u32be(data, at + 12) >> 8
+    if tunnel == TUNNEL_GRE and u8(data, at) & 0x20:
+        return u32be(data, at + 8) if u8(data, at) & 0x80 else u32be(data, at + 4)
+    if tunnel == TUNNEL_ERSPAN and u8(data, at) == 0x10:  # a number, and nothing else of GRE
+        return u16be(data, at + 10) & 0x3FF
+    return -1
+
+
+def count_tunnel(tunnel, number, work):
+    """Count a frame by its tunnel and that one's network."""
+    if number >= 0:
+        key = (number << 8 | tunnel) + 1
+        h = mix(number, tunnel)
+        for probe in range(PROBES):
+            place = NETWORKS + (h + probe & (NETWORK_ROOM - 1)) * NETWORK_WORDS
+            if work[place] == 0:
+                work[place] = key
+            if work[place] == key:
+                work[place + 1] += 1
+                return 0
+    work[TUNNELS + tunnel] += 1
+    return 0
 
 
 def inside_gre(data, at, stop):
@@ -868,6 +901,7 @@ def scan(
         ttl = 0
         fragment = -1
         tunnel = 0
+        number = -1
         if kind == NETWORK_IPV4:
             state, protocol, transport, end, ip_id, ttl, fragment = ipv4(data, at, stop, wire_stop)
         elif kind == NETWORK_IPV6:
@@ -888,6 +922,7 @@ def scan(
                     break
                 if told[0] != NOT_UDP and told[0] != FRAGMENT_STATE:
                     break
+                number = network_number(data, found, transport)
                 kind = inner_kind
                 at = inner
                 stop = limit
@@ -1023,7 +1058,7 @@ def scan(
                         work[w + word] = u32be(data, at + 8 + word * 4)
                         work[w + 3 + word] = u32be(data, at + 24 + word * 4)
         if frames[i] > 0 and tunnel:
-            work[TUNNELS + tunnel] += 1
+            count_tunnel(tunnel, number, work)
         if frames[i] <= 0:
             state = PRIMING
         elif state == DATAGRAM:

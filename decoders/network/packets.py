@@ -180,6 +180,15 @@ TUNNEL_NAMES: Final = {
 }
 
 
+#: What they call the number of a network.
+NUMBER_NAMES: Final = {
+    k.TUNNEL_GRE: "key",
+    k.TUNNEL_ERSPAN: "session",
+    k.TUNNEL_VXLAN: "network",
+    k.TUNNEL_GENEVE: "network",
+}
+
+
 class Flows:
     """Destinations seen: (address, protocol, port) with frames and bytes, by number.
 
@@ -270,9 +279,14 @@ class PacketReader:
             first = stop
 
     def tunnels(self) -> dict[str, int]:
-        """Frames whose packet came in a tunnel, by the kind of the innermost."""
-        counts = self._work[k.TUNNELS : k.TUNNELS + k.TUNNEL_KINDS].tolist()
-        return {name: counts[kind] for kind, name in TUNNEL_NAMES.items() if counts[kind]}
+        """Frames whose packet came in a tunnel, by the kind of the innermost and its network."""
+        counts = self._work[k.TUNNELS : k.NETWORKS].tolist()
+        found = {name: counts[kind] for kind, name in TUNNEL_NAMES.items() if counts[kind]}
+        known = self._work[k.NETWORKS : k.WORK_SIZE].reshape(-1, k.NETWORK_WORDS)
+        for key, frames in sorted(known[known[:, 0] > 0].tolist()):
+            kind, number = key - 1 & 0xFF, key - 1 >> 8
+            found[f"{TUNNEL_NAMES[kind]} {NUMBER_NAMES[kind]} {number}"] = frames
+        return found
 
     def _forget_datagrams(self, section: int) -> None:
         """Duplicates are sought within a section: a piece is primed from its own section only."""

@@ -96,7 +96,7 @@ class CaptureRow(TypedDict):
     interfaces: list[InterfaceRow]
     interfaces_more: Annotated[int, "further interfaces, not listed"]
     links: Annotated[dict[str, int], "frames by link type"]
-    tunnels: NotRequired[Annotated[dict[str, int], "frames in tunnels, by tunnel"]]
+    tunnels: NotRequired[Annotated[dict[str, int], "frames in tunnels, by tunnel and network"]]
     endpoints: Annotated[
         list[list[int | str]], "transport, address, port, system, frames, bytes; most frames first"
     ]

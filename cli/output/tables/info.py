@@ -132,7 +132,7 @@ def _facts(capture: Report) -> list[tuple[str, str]]:
     facts.append(("links", links or "-"))
     if capture.get("tunnels"):
         tunnels = sorted(capture["tunnels"].items())
-        facts.append(("in tunnels", ", ".join(f"{name} {count}" for name, count in tunnels)))
+        facts.append(("in tunnels", ", ".join(f"{count} {name}" for name, count in tunnels)))
     sure = ", ".join(f"{word} {count}" for word, count in sorted(capture["sureness"].items()))
     if sure:
         facts.append(("recognition of frames", sure))

@@ -57,14 +57,14 @@ TUNNELS: dict[str, tuple[str, Layer, Layer]] = {
     "GRE": ("GRE", OUTER / GRE() / INNER, INNER),
     "GRE with key, number and checksum": (
         "GRE",
-        OUTER / GRE(key_present=1, seqnum_present=1, chksum_present=1) / INNER6,
+        OUTER / GRE(key_present=1, key=77, seqnum_present=1, chksum_present=1) / INNER6,
         INNER6,
     ),
     "GRE with Ethernet": ("GRE", OUTER / GRE(proto=0x6558) / frame(INNER), INNER),
     "ERSPAN I": ("ERSPAN", OUTER / GRE(proto=0x88BE) / frame(INNER), INNER),
     "ERSPAN II": (
         "ERSPAN",
-        OUTER / GRE(proto=0x88BE, seqnum_present=1) / Raw(b"\x10\1" + bytes(6)) / frame(INNER),
+        OUTER / GRE(proto=0x88BE, seqnum_present=1) / Raw(b"\x10\1\0\5" + bytes(4)) / frame(INNER),
         INNER,
     ),
     "ERSPAN III": ("ERSPAN", OUTER / erspan3(INNER, platform=False), INNER),
@@ -88,6 +88,20 @@ TUNNELS: dict[str, tuple[str, Layer, Layer]] = {
 }
 
 
+#: Of those that say it, the number of their network.
+SAID = {
+    "VXLAN": " network 9",
+    "VXLAN with a VLAN tag": " network 9",
+    "VXLAN with a group's number": " network 9",
+    "GENEVE": " network 9",
+    "GENEVE with options, IPv6": " network 9",
+    "GRE with key, number and checksum": " key 77",
+    "ERSPAN II": " session 5",
+    "ERSPAN III": " session 0",
+    "ERSPAN III for a platform": " session 0",
+}
+
+
 def bare(packet: Layer) -> dict[str, Any]:
     (row,) = read([Packet(bytes(packet), 101)])
     return row
@@ -107,7 +121,17 @@ def test_tunnels_are_counted(name: str) -> None:
     kind, carried, _ = TUNNELS[name]
     reader = PacketReader(0, 0, compile_it=False)
     list(reader.read(records([Packet(bytes(frame(carried))), Packet(bytes(frame(INNER)))])))
-    assert reader.tunnels() == {kind: 1}
+    assert reader.tunnels() == {f"{kind}{SAID.get(name, '')}": 1}
+
+
+def test_more_networks_than_are_told_apart_are_counted_by_kind() -> None:
+    carried = [OUTER / UDP(dport=4789) / VXLAN(vni=n) / frame(INNER) for n in (1, 2, 1 << 23)]
+    reader = PacketReader(0, 0, compile_it=False)
+    full = reader._work[k.NETWORKS : k.WORK_SIZE].reshape(-1, k.NETWORK_WORDS)
+    list(reader.read(records([Packet(bytes(frame(one))) for one in carried[:2]])))
+    full[full[:, 0] == 0] = -1, 0
+    list(reader.read(records([Packet(bytes(frame(one))) for one in carried])))
+    assert reader.tunnels() == {"VXLAN network 1": 2, "VXLAN network 2": 2, "VXLAN": 1}
 
 
 def nested(depth: int) -> Layer:
