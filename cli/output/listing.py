@@ -112,7 +112,11 @@ class Listing:
                 break
             kept.remove(place)
             left_out.append(place)
-        return kept, sorted(left_out)
+        for place in reversed(left_out[:]):  # a wide one may have gone for what now has room
+            if _total(needed, [*kept, place]) <= width:
+                kept.append(place)
+                left_out.remove(place)
+        return sorted(kept), sorted(left_out)
 
     def _shrink(self, widths: list[int], places: Sequence[int], width: int) -> None:
         """Cut the widest texts until the table fits, as far as that is possible."""

@@ -56,6 +56,16 @@ def test_where_it_does_not_fit_columns_of_least_worth_are_left_out_and_named() -
         """)
 
 
+def test_what_has_room_once_a_wider_column_has_gone_is_there() -> None:
+    columns = [
+        Column("sender", worth=9), Column("by", worth=2), Column("wide", "right", 3),
+        Column("lost", "right", 9),
+    ]  # fmt: skip
+    listing = Listing("Gaps", columns, [["A", "x", "1" * 20, "7"]])
+    assert shown(40, listing).splitlines()[2] == f"A       x   {'1' * 20}     7"
+    assert shown(30, listing).splitlines()[2] == "A       x      7"
+
+
 def test_what_is_still_too_wide_is_cut_at_the_end_and_a_path_at_its_beginning() -> None:
     path = Column("capture", worth=9, keeps_end=True)
     listing = Listing(
