@@ -4,9 +4,8 @@ What is proven of whole captures is not to become less unnoticed, nor what no ca
 called proven. A finding counts with its samples, so that one that speaks of fewer is noticed too.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 #: Rules that rest on something that no capture holds, whatever is in it.
 NEVER: Final[Mapping[str, str]] = {
@@ -62,34 +61,3 @@ AT_LEAST: Final[Mapping[str, Mapping[str, int]]] = {
     "ZN013": {"query-lost-1/sub.pcap": 1},
     "ZN017": {"midstream-1/sub.pcap": 1},
 }
-
-
-def proven(findings: Iterable[tuple[str, str, Mapping[str, Any]]]) -> dict[str, Counter[str]]:
-    """Samples of proven findings, by rule and recording.
-
-    Args:
-        findings: scenario, file, finding.
-    """
-    found: dict[str, Counter[str]] = {}
-    for scenario, file, finding in findings:
-        if finding["certainty"] == "proven":
-            samples = sum(last - first + 1 for first, last in finding["seqnos"])
-            own = found.setdefault(finding["rule"], Counter())
-            own[f"{scenario}/{file}"] += samples or 1
-    return found
-
-
-def weaker(found: Mapping[str, Counter[str]]) -> Iterator[str]:
-    """Recordings of which less is proven than was."""
-    for rule, recordings in AT_LEAST.items():
-        for recording, least in recordings.items():
-            now = found.get(rule, Counter())[recording]
-            if now < least:
-                yield f"{rule} {recording}: {now} proven, {least} before"
-
-
-def surer(findings: Iterable[tuple[str, str, Mapping[str, Any]]]) -> Iterator[str]:
-    """Findings that are called proven and cannot be."""
-    for scenario, file, finding in findings:
-        if finding["certainty"] == "proven" and (why := NEVER.get(finding["rule"])):
-            yield f"{finding['rule']} {scenario}/{file} proven, although {why}"

@@ -95,10 +95,21 @@ def find(top: Path, match: str) -> list[RaimsScenario]:
     return found
 
 
+#: Scenario, file, finding.
+Found = tuple[str, str, Mapping[str, Any]]
+
+
 def compare_all(
-    scenarios: Sequence[RaimsScenario], options: Options, hints: Hints = EVERYTHING
+    scenarios: Sequence[RaimsScenario],
+    options: Options,
+    hints: Hints = EVERYTHING,
+    findings: list[Found] | None = None,
 ) -> list[Row]:
-    """One audit over all captures, then every figure."""
+    """One audit over all captures, then every figure.
+
+    Args:
+        findings: takes those of the captures.
+    """
     places = [(scenario, node) for scenario in scenarios for node in scenario.files]
     if not places:
         return []
@@ -111,6 +122,12 @@ def compare_all(
         for scenario, node in places
     ]
     report = audit(inputs, options)
+    if findings is not None:
+        findings += (
+            (places[f["capture"]][0].name, f"{places[f['capture']][1]}.pcap", f)
+            for f in report["findings"]
+            if f["capture"] is not None
+        )
     rows: list[Row] = list(statements.rows_of_totals("raims", report))
     for number, (scenario, node) in enumerate(places):
         rows += statements.rows(scenario.name, node, report, number, more=hints.more)

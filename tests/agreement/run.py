@@ -30,6 +30,7 @@ class Agreement:
     #: of JGroups: scenario, where it was captured, finding
     findings: list[tuple[Scenario, str, Mapping[str, Any]]] = field(default_factory=list)
     of_zenoh: list[zenoh.Found] = field(default_factory=list)
+    of_raims: list[raims.Found] = field(default_factory=list)
 
     def count(self, verdict: str) -> int:
         return sum(row.verdict == verdict for row in self.rows)
@@ -75,7 +76,7 @@ def agree(
     of_zenoh = zenoh.find(top, match)
     agreement.rows += zenoh.compare_all(of_zenoh, options, hints, agreement.of_zenoh)
     of_raims = raims.find(top, match)
-    agreement.rows += raims.compare_all(of_raims, options, hints)
+    agreement.rows += raims.compare_all(of_raims, options, hints, agreement.of_raims)
     for scenario in find_scenarios(top, match):
         if scenario.truth.get("schema") == zenoh.SCHEMA or scenario.truth.get("system") == "raims":
             continue

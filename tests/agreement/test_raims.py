@@ -9,7 +9,8 @@ from typing import Final
 import pytest
 
 from seqaudit.pipeline.shared.place import Place
-from tests.agreement import raims
+from tests.agreement import floor, raims
+from tests.agreement.floor_raims import AT_LEAST, NEVER
 from tests.agreement.run import Agreement, agree
 
 ROOT: Final = Path(__file__).parents[2]
@@ -65,6 +66,32 @@ def test_every_figure_of_all_recordings_agrees() -> None:
         ALL_EQUAL,
         {raims.ENCRYPTED: 35, raims.NEVER_SENT: 2},
     )
+
+
+@pytest.mark.parametrize("top", [FIXTURES, pytest.param(ALL_RECORDINGS, marks=WHERE_ALL_ARE)])
+def test_what_whole_recordings_prove_stays_proven(top: Path) -> None:
+    found = agreement_of(top).of_raims
+    here = {
+        rule: {file: least for file, least in files.items() if (top / file).is_file()}
+        for rule, files in AT_LEAST.items()
+    }
+    assert sum(map(len, here.values())) > 30
+    assert list(floor.weaker(floor.proven(found), here)) == []
+    assert list(floor.surer(found, NEVER)) == []
+    assert not AT_LEAST.keys() & NEVER.keys()
+
+
+def test_a_finding_that_is_less_sure_or_names_fewer_packets_is_noticed() -> None:
+    found = agreement_of(FIXTURES).of_raims
+    place = next(n for n, row in enumerate(found) if row[2]["rule"] == "PG002")
+    scenario, file, finding = found[place]
+    least = {"PG002": {f"{scenario}/{file}": AT_LEAST["PG002"][f"{scenario}/{file}"]}}
+    assert list(floor.weaker(floor.proven(found), least)) == []
+    for change in ({"certainty": "likely"}, {"seqnos": finding["seqnos"][1:]}):
+        changed = [*found[:place], (scenario, file, {**finding, **change}), *found[place + 1 :]]
+        assert list(floor.weaker(floor.proven(changed), least))
+    told = next(row for row in found if row[2]["rule"] == "RA014")
+    assert list(floor.surer([(*told[:2], {**told[2], "certainty": "proven"})], NEVER))
 
 
 @WHERE_ALL_ARE

@@ -11,7 +11,8 @@ import pytest
 
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.place import Place
-from tests.agreement import floor_zenoh, zenoh, zenoh_report
+from tests.agreement import floor, zenoh, zenoh_report
+from tests.agreement.floor_zenoh import AT_LEAST, NEVER
 from tests.agreement.run import Agreement, agree
 
 ROOT: Final = Path(__file__).parents[2]
@@ -65,9 +66,9 @@ def test_every_figure_of_the_fixtures_agrees() -> None:
 
 def test_what_whole_recordings_prove_stays_proven() -> None:
     found = agreement_of(FIXTURES).of_zenoh
-    assert list(floor_zenoh.weaker(floor_zenoh.proven(found))) == []
-    assert list(floor_zenoh.surer(found)) == []
-    assert not floor_zenoh.AT_LEAST.keys() & floor_zenoh.NEVER.keys()
+    assert list(floor.weaker(floor.proven(found), AT_LEAST)) == []
+    assert list(floor.surer(found, NEVER)) == []
+    assert not AT_LEAST.keys() & NEVER.keys()
 
 
 def test_a_finding_that_is_less_sure_or_tells_less_is_noticed() -> None:
@@ -78,9 +79,9 @@ def test_a_finding_that_is_less_sure_or_tells_less_is_noticed() -> None:
     scenario, file, finding = found[place]
     for change in ({"certainty": "likely"}, {"rule": "ZN001"}):
         changed = [*found[:place], (scenario, file, {**finding, **change}), *found[place + 1 :]]
-        assert list(floor_zenoh.weaker(floor_zenoh.proven(changed)))
+        assert list(floor.weaker(floor.proven(changed), AT_LEAST))
     lost = next(row for row in found if row[2]["rule"] == "ZN020")
-    assert list(floor_zenoh.surer([(*lost[:2], {**lost[2], "certainty": "proven"})]))
+    assert list(floor.surer([(*lost[:2], {**lost[2], "certainty": "proven"})], NEVER))
 
 
 @WHERE_ALL_ARE

@@ -44,9 +44,10 @@ RULES: Final[tuple[Rule, ...]] = (
 
 def findings(report: RaimsReporter) -> Iterator[Finding]:
     seen: set[tuple[object, ...]] = set()
+    own = {observer.bridge for observer in report.engine.observers}
     for notice in report.engine.notices:
         same = (notice.receiver, notice.publisher, notice.subject, notice.seqno, notice.total)
-        if notice.receiver == report.engine.observer.bridge or same in seen:
+        if notice.receiver in own or same in seen:
             continue
         seen.add(same)
         yield report.say(

@@ -1110,3 +1110,14 @@ def test_a_frame_that_goes_on_too_long_contradicts_the_limit_that_is_given(
     soon = later + 20 * SECOND  # the frame before it has ended by then
     world.data(first_seqno(soon), 70.0, conn_id=first_seqno(later), stamp=soon)
     assert sureness_of(world.rows()).get("RA020", []) == said
+
+
+def test_notices_of_an_earlier_start_of_the_observer_are_no_peers() -> None:
+    world, again = World(), "c" * 32
+    world.notice("LOSS", 1.0, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=2,
+                 ms_tot=2, ref_seqno=F0 + 3)  # fmt: skip
+    world.feed(
+        20.0, kind=Kind.MEMBER, wire_kind="MEMBER", source=again,
+        detail=json.dumps({"name": "B", "address": f"{HERE}:7239"}),
+    )  # fmt: skip
+    assert "RA011" not in rules_of(world.rows())
