@@ -100,6 +100,7 @@ class Ends:
         self.full = False
         self.fragmented: dict[tuple[Way, str], list[Fragmented]] = {}
         self.nodes: dict[str, str] = {}  # endpoint -> zid of its node, once it is known
+        self.hidden: dict[str, int] = {}  # endpoint -> samples that it had and are not here
         self._signs: dict[Way, dict[int, int]] = {}
         self._fragments = 0
 

@@ -1097,6 +1097,9 @@ class ZenohEngine:
             sources = [source]
         for source in sources:
             mine = self._subscribers_of(source)
+            if told.role == "pub":  # a heartbeat's key expression is the publisher's
+                found += [s for s in mine if s.recovers()] or mine
+                continue
             exact = [s for s in mine if s.subject == told.subject]
             if told.role == "*" and not exact and not told.subject.startswith(UNRESOLVED):
                 exact = [s for s in mine if s.subject is None]

@@ -1,5 +1,6 @@
 """What the report says of sessions whose two ends were both captured."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
 
@@ -99,10 +100,22 @@ def met(
         if engine.recognised:
             named = {at: end.zid for at, end in engine.ends.items() if end.zid is not None}
             ends.nodes.update(named)
+            ends.hidden.update(_hidden(engine))
             told.meeting.add(ends)
         return results(end_ns)
 
     return over
+
+
+def _hidden(engine: "ZenohEngine") -> Counter[str]:
+    """Samples that the subscribers of an endpoint certainly had and that are not captured."""
+    from seqaudit.replay.zenoh.certificates import had
+
+    found: Counter[str] = Counter()
+    for (receiver, _, _), subscriber in engine.subscribers.items():
+        holes = [hole for hole in subscriber.had if had(hole)]
+        found[receiver] += sum(hole.stop - hole.first for hole in holes)
+    return found
 
 
 def _path(met: "Met", came: "Came", conversation: str) -> Iterator[dict[str, Any]]:
@@ -125,7 +138,8 @@ def _path(met: "Met", came: "Came", conversation: str) -> Iterator[dict[str, Any
             why = BY_TCP
         elif own.lost.missing and kind in came.ambiguous:
             why = AGAIN
-        yield passage(kind, word, own, numbered=kind == SAMPLES, why=why)
+        hidden = met.at_receiver.hidden.get(met.way.receiver, 0) if kind == SAMPLES else 0
+        yield passage(kind, word, own, numbered=kind == SAMPLES, hidden=hidden, why=why)
 
 
 def _node(met: "Met", endpoint: str) -> str:

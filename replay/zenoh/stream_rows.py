@@ -41,6 +41,14 @@ ONE_DECLARATION: Final = (
     "a node declares a key expression once, however many subscribers it has there: whether one "
     "without recovery missed what another got back is on no wire"
 )
+#: Of a subscriber that may have recovery or not.
+LATE_UNTOLD: Final = (
+    "samples came late, and nothing shows whether their subscriber has recovery: it is handed "
+    "them, or they come in vain"
+)
+UNTOLD: Final = (
+    "delivered", "misses", "recovered", "unrecovered", "lost", "lost_seqnos", "unrecovered_seqnos",
+)  # fmt: skip
 #: Why nothing is said about delivery where the capture does not hold all bytes.
 CUT_OFF: Final = "samples may be among what the snap length cut off"
 UNSEEN: Final = {
@@ -79,6 +87,9 @@ def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None
         row["retransmissions"] = dict.fromkeys(row["retransmissions"])
     else:
         _handed_on(report, row, subscriber)
+        if report.engine.world is None and subscriber.late_untold():
+            row |= dict.fromkeys(UNTOLD)
+            row["unknown"] |= dict.fromkeys(UNTOLD, LATE_UNTOLD)
     return row
 
 

@@ -129,7 +129,7 @@ class Had:
 
     Attributes:
         since: when the last sample before them came.
-        asking: another query was open then, whose end may have passed over them.
+        asking: another query was open since then, whose end may have passed over them.
     """
 
     first: int
@@ -229,6 +229,7 @@ class Subscriber:
         self._by_reply: list[Gap] = []  # of samples that only a reply showed, by first sn
         self._held: Mark | None = None
         self._waited = RangeSet()  # live samples held back since then
+        self._asking_until: Mark | None = None  # when it last asked, or a query of it ended
         self._grace_ns = grace_ns
         self._cause = cause
         self._delivered_at: Mark | None = None
@@ -239,6 +240,13 @@ class Subscriber:
         if self.asked_at_all or self.recovers():
             return True
         return False if self.learns and self.at_once.count >= MANY_GAPS else None
+
+    def late_untold(self) -> bool:
+        """Samples came late, and nothing shows whether that was in vain: with recovery they are
+        handed on, without it they are dropped."""
+        if self.recovery_shown() is not None or not self.at_once.count:
+            return False
+        return RangeSet(self.at_once.delivery.ranges) != RangeSet(self.delivery.ranges)
 
     def lived_at(self, frame: int) -> bool:
         """Whether it was declared when this frame passed."""
@@ -307,6 +315,7 @@ class Subscriber:
             self._beat = None
         query.quiet = query.sort is Sort.PERIODIC and self.calm
         self.asked_at_all = True
+        self._asking_until = query.asked
         self.queries.append(query)
         self.queries_max = max(self.queries_max, len(self.queries))
         self.waiting = None
@@ -319,6 +328,7 @@ class Subscriber:
         """Final, timeout (S22) or end of the session; at the last one all pending goes (S18)."""
         if query in self.queries:
             self.queries.remove(query)
+            self._asking_until = mark
             if not self.queries and not self.history:
                 self.flush(mark, query)
 
@@ -549,7 +559,10 @@ class Subscriber:
         if query.first is None or self.last is None or query.first <= self.last + 1:
             return
         first = self.last + 1
-        since, asking = self._delivered_at, bool(self.queries)
+        since, until = self._delivered_at, self._asking_until
+        asking = bool(self.queries) or (
+            since is not None and until is not None and until.frame > since.frame
+        )
         for a, b in _without(first, query.first, self.pending.within(first, query.first)):
             if len(self.had) < MAX_KEPT_GAPS:
                 self.had.append(Had(a, b, query, since, asking))

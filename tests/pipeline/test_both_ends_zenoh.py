@@ -19,8 +19,10 @@ LOSSY = (
 )  # fmt: skip
 
 
-def given(folder: Path, without: dict[str, int] | None = None, into: Path | None = None) -> Any:
-    """The report of both captures; ``without``: of some a record, from 1, that is left out."""
+def given(
+    folder: Path, without: dict[str, set[int]] | None = None, into: Path | None = None
+) -> Any:
+    """The report of both captures; ``without``: of some the records, from 1, that are left out."""
     captures = []
     for name, at in AT.items():
         own = folder / f"{name}.pcap"
@@ -28,8 +30,8 @@ def given(folder: Path, without: dict[str, int] | None = None, into: Path | None
             assert into is not None
             head, found = records(own)
             own = into / own.name
-            found.pop(without[name] - 1)
-            written(own, head, found)
+            own_records = [r for n, r in enumerate(found, 1) if n not in without[name]]
+            written(own, head, own_records)
         captures.append(CaptureInput(str(own), at=at))
     return audit(captures, Options(engine="direct"))
 
@@ -78,12 +80,23 @@ def test_a_frame_that_its_sender_s_capture_lacks_is_a_hole_there(
     fixtures: Path, tmp_path: Path
 ) -> None:
     folder = fixtures / "zenoh" / "udp-loss-recovered-1"
-    report = given(folder, {"pub": 30}, tmp_path)
+    report = given(folder, {"pub": {30}}, tmp_path)
     assert {f["rule"] for f in report["findings"]} >= {"CP031", "CP032"}
     there = next(m for m in report["both_ends"] if m["id"].startswith(AT["pub"]))
     frames = next(p for p in there["path"] if p["kind"] == "frames")
     assert frames["not_captured"] == 1
     assert frames["lost_on_path"] is None and "has a hole" in frames["why"]
+
+
+def test_what_its_receiver_had_is_not_called_lost(fixtures: Path, tmp_path: Path) -> None:
+    """The subscriber's next request begins above them, so it had what its capture lacks."""
+    folder = fixtures / "zenoh" / "udp-loss-recovered-1"
+    report = given(folder, {"sub": {26, 27, 28}}, tmp_path)
+    assert "CP007" in {f["rule"] for f in report["findings"] if f["certainty"] == "proven"}
+    there = next(m for m in report["both_ends"] if m["id"].startswith(AT["pub"]))
+    samples = next(p for p in there["path"] if p["kind"] == "samples")
+    assert samples["missing"] == dropped(folder)["samples"] + 3
+    assert samples["lost_on_path"] is None and "its member had 3" in samples["why"]
 
 
 def test_one_end_alone_says_why_it_does_not_tell(fixtures: Path) -> None:
