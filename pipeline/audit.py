@@ -30,6 +30,7 @@ from seqaudit.pipeline.report.accounts import (
     borders_of,
     has_carriers,
     torn_carriers,
+    torn_orders,
 )
 from seqaudit.pipeline.report.build import build
 from seqaudit.pipeline.report.metrics import metrics_row
@@ -101,6 +102,7 @@ class _Guess:
     Attributes:
         planned: which captures can be read, and where their pieces start (pipeline/README.md 1).
         carriers: TCP connections of which every piece ships all frames.
+        unordered: captures whose records are put in order across the borders of what is read.
         one_stage: nothing has to be put together from several pieces.
         vantages: where captures were taken (replay/README.md 4); null: that is asked of what was
             decoded.
@@ -109,6 +111,7 @@ class _Guess:
 
     planned: Plan
     carriers: frozenset[tuple[int, str]] = frozenset()
+    unordered: frozenset[int] = frozenset()
     one_stage: bool = False
     vantages: tuple[Vantage, ...] | None = None
     border_runs: int = 0
@@ -286,6 +289,11 @@ class _Job:
             return "walking the headers: guesses of starts failed again", replace(
                 guess, planned=better
             )
+        unordered = torn_orders(accounts, planned.files) - guess.unordered
+        if unordered:
+            return "decoding again: records are out of order across the borders of pieces", replace(
+                guess, unordered=guess.unordered | unordered
+            )
         torn = torn_carriers(accounts) - guess.carriers
         if torn:
             return "decoding again: a piece did not know a TCP connection", replace(
@@ -327,7 +335,7 @@ class _Job:
         self._run.planned, self._run.runs = planned, self._run.runs + 1
         return direct.decode(
             planned.tasks(),
-            self._planning.decode_settings(planned, guess.carriers),
+            self._planning.decode_settings(planned, guess.carriers, guess.unordered),
             not planned.whole,
             self._progress,
             self._planning.stdin.stream,
@@ -355,7 +363,7 @@ class _Job:
         planned = guess.planned
         self._run.planned, self._run.runs = planned, self._run.runs + 1
         tasks, lanes = planned.tasks(), self._lanes_of(planned)
-        settings = self._planning.decode_settings(planned, guess.carriers)
+        settings = self._planning.decode_settings(planned, guess.carriers, guess.unordered)
         carriers = not (planned.whole or guess.one_stage)
         what = f"decoding{self._where}"
         self._progress.begin(what, 0)

@@ -174,7 +174,10 @@ class Planning:
         return accounts, members
 
     def decode_settings(
-        self, planned: Plan, carriers: frozenset[tuple[int, str]] = frozenset()
+        self,
+        planned: Plan,
+        carriers: frozenset[tuple[int, str]] = frozenset(),
+        unordered: frozenset[int] = frozenset(),
     ) -> DecodeSettings:
         """What the stages of decoding are told."""
         return DecodeSettings(
@@ -185,6 +188,7 @@ class Planning:
             sparing=True,
             finish_fragments=planned.whole,
             carriers=carriers,
+            unordered=unordered,
             storage=remote.in_use(),
         )
 

@@ -105,6 +105,8 @@ class Reader:
         prime_bytes: before the piece's own records come those of up to so many bytes before it,
             with frame 0, so that duplicates are seen across a cut. ``primed`` says whether they
             could be had (False: no boundary before the piece leads exactly to its begin).
+        ahead_bytes: behind them come those of up to so many bytes behind it, of its last section,
+            with frame 0 as well.
 
     Account:
         begin, landing: offset of the first record header (pcap file header passed), and the offset
@@ -122,6 +124,7 @@ class Reader:
     piece: Piece
     compile_it: bool
     prime_bytes: int = 0
+    ahead_bytes: int = 0
     stream: BinaryIO | None = None
     chunk_bytes: int = CHUNK_BYTES
     room: int = ROOM
@@ -238,6 +241,8 @@ class Reader:
             if first < piece.stop and self.prime_bytes > 0 and first > walker.first:
                 yield from self._prime(first)
             yield from self._walk(first, piece.stop, 1)
+            if self.ahead_bytes > 0:
+                yield from self._ahead()
         finally:
             self.landing = self._position
             self.begin_state = walker.write_begin(begin_state)
@@ -396,6 +401,15 @@ class Reader:
         walker.restore(saved)
         self.primed = False
         self._position = begin
+
+    def _ahead(self) -> Iterator[Records]:
+        """The records of ``ahead_bytes`` behind the piece."""
+        landing, saved = self._position, self._walker.save()
+        try:
+            yield from self._walk(landing, landing + self.ahead_bytes, 0)
+        finally:
+            self._walker.restore(saved)
+            self._position = landing
 
     def _keep_comments(self, texts: list[str]) -> None:
         for text in texts:

@@ -21,6 +21,7 @@ class DecodeSettings:
         storage: how stores of captures are reached (``remote.use``); holds keys, so
             it is not shown.
         carriers: (capture, carrier) of TCP connections that every piece ships, recognised or not.
+        unordered: captures whose records are put in order across the borders of chunks and pieces.
     """
 
     decode_as: tuple[tuple[str, int, str], ...] = ()
@@ -31,3 +32,4 @@ class DecodeSettings:
     finish_fragments: bool = False
     carriers: frozenset[tuple[int, str]] = frozenset()
     storage: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+    unordered: frozenset[int] = frozenset()

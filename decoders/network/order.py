@@ -5,9 +5,10 @@ a clock that is set back makes all that follows look late. Times alone cannot te
 the IP ids of a flow can, as its sender counts them up. Where nothing tells, a single late record or
 one that is late by no more than the horizon is out of order, and anything else is a step.
 
-Records that are out of order are put in order within their chunk, so that runs are made of what was
-sent in a row. A frame is then its place in that order; ``Order.moved`` has Wireshark's numbers.
-A chunk that is in order costs one comparison a record.
+Records that are out of order are put in order, so that runs are made of what was sent in a row. A
+frame is then its place in that order; ``Order.moved`` has Wireshark's numbers. A chunk that is in
+order costs one comparison a record, and chunks are put in order one by one; where one shows that
+its border tears records that belong together, the capture is decoded again by ``overlap``.
 """
 
 from dataclasses import dataclass, field, replace
@@ -27,8 +28,11 @@ SINGLE_NS: Final = 1_000_000_000
 ROUNDED_NS: Final = 1_000
 #: Records of a late stretch, and before it, that are compared.
 COMPARED: Final = 200
-#: Late stretches that are looked at one by one; where there are more, the horizon alone decides.
-LOOKED_AT: Final = 1_000
+#: Late stretches of a bucket of the file that are looked at one by one; of more the horizon alone
+#: decides where it can, and of still more the horizon in any case.
+BUCKET_BITS: Final = 20
+LOOKED_AT: Final = 16
+MOST_LOOKED_AT: Final = 64
 #: Steps, and records that stand elsewhere, that are named; the others are counted.
 NAMED_STEPS: Final = 100
 NAMED_MOVES: Final = 200_000
@@ -39,7 +43,8 @@ _ETHERNET: Final = 1
 _TAGS: Final = frozenset({0x8100, 0x88A8, 0x9100})
 _TCP: Final = 6
 
-_COLUMNS: Final = (
+#: Columns of records that go with them; ``frame`` is the place.
+COLUMNS: Final = (
     "start", "captured", "original", "at_ns", "link", "interface", "offset", "status",
 )  # fmt: skip
 
@@ -62,15 +67,41 @@ class Step:
 
 
 @dataclass(slots=True)
+class Arrangement:
+    """How some records in a row have to be put in order.
+
+    Attributes:
+        order: row by row, which record stands there.
+        late, by_ns: records that stand behind a later one, and by how much.
+        borders: records at which stretches begin within which records were put in order.
+        steps: (record, what is said of the step before it).
+    """
+
+    order: Int64s
+    late: Int64s
+    by_ns: Int64s
+    borders: list[int]
+    steps: list[tuple[int, Step]]
+
+
+@dataclass(slots=True)
 class Order:
     """What the times of one piece's records say; ``arranged`` is given its chunks in their order.
+
+    Numbers are those of the piece's records, from 1; what overlaps (``overlap``) has numbers below
+    1 and above the last.
 
     Attributes:
         late: records that stood behind a later one and were put in order.
         most_ns: how late at most; first_late: the place in the order of the first of them.
-        first_ns, high_ns: time of the first record, and the highest so far.
+        first_ns, high_ns: time of the first record, and the highest since the last step.
+        low_ns: the lowest before the first step or the end of the first chunk.
         moved: (place in the order, number in the file) of records that stand elsewhere.
-        torn: places of chunks that begin with a record which belongs into the chunk before.
+        torn: numbers of records where a chunk begins too late, or all that is held: one of those
+            behind belongs before it, or might if more were known.
+        begins_unsure, ends_unsure: something is out of order so near to the first or last record
+            that what stands before or behind them would tell more of it.
+        overlapping: whether records were put in order across the borders of chunks and pieces.
     """
 
     late: int = 0
@@ -79,38 +110,53 @@ class Order:
     first_late_ns: int | None = None
     first_ns: int | None = None
     high_ns: int | None = None
+    low_ns: int | None = None
     moved: list[tuple[int, int]] = field(default_factory=list)
     moved_more: int = 0
     steps: list[Step] = field(default_factory=list)
     steps_more: int = 0
     torn: list[int] = field(default_factory=list)
-    _looked_at: int = 0
-    _first: int = -1  # place in the chunk of the first late record
+    begins_unsure: bool = False
+    ends_unsure: bool = False
+    overlapping: bool = False
 
     def arranged(self, records: Records) -> Records:
         """A chunk in the order of its times."""
         if not records.count or records.frame[0] <= 0:  # of another piece
             return records
-        times = records.at_ns if records.plain else _filled(records)
-        if self.first_ns is None:
-            self.first_ns = int(times[0])
+        times = records.at_ns if records.plain else filled(records)
         high = self.high_ns
+        if self.ends_unsure:
+            self.tears(int(records.frame[0]))
+            self.ends_unsure = False
         if not (times[1:] < times[:-1]).any() and (high is None or int(times[0]) >= high):
+            self.begins(int(times[0]), int(times[0]))
             self.high_ns = int(times[-1])
             return records
-        borders = self._segments(records, times)
-        order = np.concatenate(
-            [
-                begin + np.argsort(times[begin:stop], kind="stable")
-                for begin, stop in pairwise(borders)
-            ]
-        )
-        self.high_ns = int(times[borders[-2] :].max())
-        if self._first >= 0:
-            self.first_late = int(records.frame[np.flatnonzero(order == self._first)[0]])
-            self.first_late_ns = int(times[self._first])
-            self._first = -1
-        return self._moved(records, order)
+        found = arrangement(records, times)
+        odd = np.concatenate([found.late, found.borders[1:]])
+        near = bool(len(odd)) and int(odd.min()) < COMPARED
+        self.ends_unsure = bool(len(odd)) and int(odd.max()) + COMPARED > records.count
+        if high is None:
+            self.begins_unsure = near
+        elif near or int(times.min()) < high:
+            self.tears(int(records.frame[0]))
+        whole = [*found.borders, records.count]
+        self.begins(int(times[0]), int(times[: whole[1]].min()))
+        self.high_ns = int(times[whole[-2] :].max())
+        if len(found.late) and not self.late:
+            place = np.flatnonzero(found.order == found.late[0])[0]
+            self.first_late = int(records.frame[place])
+            self.first_late_ns = int(times[found.late[0]])
+        self.count(found.by_ns)
+        for _, step in found.steps:
+            self.stepped(step)
+        elsewhere = np.flatnonzero(found.order != np.arange(records.count))
+        if not len(elsewhere):
+            return records
+        self.move(records.frame[elsewhere], records.frame[found.order[elsewhere]])
+        columns = {name: getattr(records, name)[found.order] for name in COLUMNS}
+        return replace(records, frame=records.frame.copy(), **columns)
 
     def account(self) -> dict[str, Any]:
         """As an ACCOUNT row carries it."""
@@ -121,88 +167,120 @@ class Order:
             "first_late_ns": self.first_late_ns,
             "first_ns": self.first_ns,
             "high_ns": self.high_ns,
+            "low_ns": self.low_ns,
             "moved": [list(pair) for pair in self.moved],
             "moved_more": self.moved_more,
             "steps": [[s.frame, s.at_ns, s.back_ns, s.agree, s.against] for s in self.steps],
             "steps_more": self.steps_more,
             "torn": self.torn,
+            "unsure": [self.begins_unsure, self.ends_unsure],
+            "overlapping": self.overlapping,
         }
 
-    def _segments(self, records: Records, times: Int64s) -> list[int]:
-        """Borders of stretches within which records are put in order: steps lie between them."""
-        borders = [0]
-        floor = self.high_ns
-        begin = 0
-        while True:
-            own = times[begin:]
-            highs = np.maximum.accumulate(own)
-            if floor is not None:
-                highs = np.maximum(highs, floor)
-            late = np.flatnonzero(own < highs)
-            step = self._step(records, times, highs, late, begin)
-            kept = late if step is None else late[late < step - begin]
-            if len(kept):
-                self._count(records, kept + begin, highs[kept] - own[kept])
-            if len(kept) and kept[0] == 0 and floor is not None and len(self.torn) < NAMED_STEPS:
-                self.torn.append(int(records.frame[begin]))
-            if step is None:
-                return [*borders, records.count]
-            if step > borders[-1]:
-                borders.append(step)
-            begin, floor = step, None
+    def begins(self, first_ns: int, low_ns: int) -> None:
+        """The first records of the piece."""
+        if self.first_ns is None:
+            self.first_ns, self.low_ns = first_ns, low_ns
 
-    def _step(
-        self, records: Records, times: Int64s, highs: Int64s, late: Int64s, begin: int
-    ) -> int | None:
-        """The first record behind a step, null if records are only out of order."""
-        if not len(late):
-            return None
-        falls = times[begin + late[:-1]] - times[begin + late[1:]] > HORIZON_NS
-        breaks = np.flatnonzero((np.diff(late) > 1) | falls) + 1
-        for stretch in np.split(late, breaks):
-            first = int(stretch[0])
-            back = int((highs[stretch] - times[begin + stretch]).max())
-            if self._looked_at >= LOOKED_AT and back <= HORIZON_NS:
-                continue
-            self._looked_at += 1
-            agree, against = _votes(records, times, begin + first, begin + int(stretch[-1]))
-            if against and not agree:
-                continue
-            if not agree and back <= (SINGLE_NS if len(stretch) == 1 else HORIZON_NS):
-                continue
-            back = int(highs[first] - times[begin + first])
-            if back > ROUNDED_NS and not _of_other_clock(records, times, begin + first):
-                frame, at = int(records.frame[begin + first]), int(times[begin + first])
-                self._add(Step(frame, at, back, agree, against))
-            return begin + first
-        return None
+    def count(self, by_ns: Int64s) -> None:
+        """Records that are late by so much."""
+        if len(by_ns):
+            self.late += len(by_ns)
+            self.most_ns = max(self.most_ns, int(by_ns.max()))
 
-    def _add(self, step: Step) -> None:
+    def stepped(self, step: Step) -> None:
+        """A step; so many are named."""
         if len(self.steps) < NAMED_STEPS:
             self.steps.append(step)
         else:
             self.steps_more += 1
 
-    def _count(self, records: Records, late: Int64s, by_ns: Int64s) -> None:
-        if not self.late:
-            self._first = int(late[0])
-        self.late += len(late)
-        self.most_ns = max(self.most_ns, int(by_ns.max()))
+    def tears(self, number: int) -> None:
+        """A record behind which one stands that belongs before it, and was not put there."""
+        if len(self.torn) < NAMED_STEPS:
+            self.torn.append(number)
 
-    def _moved(self, records: Records, order: Int64s) -> Records:
-        elsewhere = np.flatnonzero(order != np.arange(records.count))
-        if not len(elsewhere):
-            return records
-        pairs = zip(
-            records.frame[elsewhere].tolist(), records.frame[order[elsewhere]].tolist(), strict=True
-        )
-        room = NAMED_MOVES - len(self.moved)
-        if len(elsewhere) <= room:
-            self.moved += pairs
+    def move(self, places: Int64s, numbers: Int64s) -> None:
+        """Records that stand in other places than in the file."""
+        if len(places) <= NAMED_MOVES - len(self.moved):
+            self.moved += zip(places.tolist(), numbers.tolist(), strict=True)
         else:
-            self.moved_more += len(elsewhere)
-        columns = {name: getattr(records, name)[order] for name in _COLUMNS}
-        return replace(records, frame=records.frame.copy(), **columns)
+            self.moved_more += len(places)
+
+
+def arrangement(records: Records, times: Int64s) -> Arrangement:
+    """How records in a row are put in order.
+
+    Args:
+        times: see ``filled``.
+    """
+    borders, late, by_ns, steps = [0], [], [], []
+    looked: dict[int, int] = {}
+    begin = 0
+    while True:
+        own = times[begin:]
+        highs = np.maximum.accumulate(own)
+        behind = np.flatnonzero(own < highs)
+        found = _step(records, times, highs, behind, begin, looked)
+        kept = behind if found is None else behind[behind < found[0] - begin]
+        late.append(kept + begin)
+        by_ns.append(highs[kept] - own[kept])
+        if found is None:
+            break
+        begin, step = found
+        if begin > borders[-1]:
+            borders.append(begin)
+        if step is not None:
+            steps.append((begin, step))
+    parts = pairwise([*borders, records.count])
+    order = [first + np.argsort(times[first:stop], kind="stable") for first, stop in parts]
+    return Arrangement(
+        np.concatenate(order), np.concatenate(late), np.concatenate(by_ns), borders, steps
+    )
+
+
+def _step(
+    records: Records,
+    times: Int64s,
+    highs: Int64s,
+    late: Int64s,
+    begin: int,
+    looked: dict[int, int],
+) -> tuple[int, Step | None] | None:
+    """The first record behind a step, and what is said of it; null if records are only out of
+    order.
+
+    Args:
+        looked: late stretches that were looked at, by bucket of the file, so that how many are does
+            not depend on where a piece begins.
+    """
+    if not len(late):
+        return None
+    falls = times[begin + late[:-1]] - times[begin + late[1:]] > HORIZON_NS
+    breaks = np.flatnonzero((np.diff(late) > 1) | falls) + 1
+    for stretch in np.split(late, breaks):
+        first = int(stretch[0])
+        near = stretch[:COMPARED]
+        back = int((highs[near] - times[begin + near]).max())
+        bucket = int(records.offset[begin + first]) >> BUCKET_BITS
+        looked[bucket] = looked.get(bucket, 0) + 1
+        if looked[bucket] > LOOKED_AT and back <= HORIZON_NS:
+            continue
+        agree, against = (
+            _votes(records, times, begin + first, begin + int(stretch[-1]))
+            if looked[bucket] <= MOST_LOOKED_AT
+            else (0, 0)
+        )
+        if against and not agree:
+            continue
+        if not agree and back <= (SINGLE_NS if len(stretch) == 1 else HORIZON_NS):
+            continue
+        back = int(highs[first] - times[begin + first])
+        row = begin + first
+        if back <= ROUNDED_NS or _of_other_clock(records, times, row):
+            return row, None
+        return row, Step(int(records.frame[row]), int(times[row]), back, agree, against)
+    return None
 
 
 def _of_other_clock(records: Records, times: Int64s, row: int) -> bool:
@@ -212,7 +290,7 @@ def _of_other_clock(records: Records, times: Int64s, row: int) -> bool:
     return bool(len(own) < row and (not len(own) or own[-1] <= times[row]))
 
 
-def _filled(records: Records) -> Int64s:
+def filled(records: Records) -> Int64s:
     """Times; where a record has none that of the one before."""
     known = records.status == 0
     if known.all():

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.capture.pieces import Piece
-from seqaudit.decoders.capture.reader import Reader
+from seqaudit.decoders.capture.reader import STDIN, Reader
 from seqaudit.decoders.contract.errors import CaptureError
 from seqaudit.decoders.feeds.carriers import CarriedFeeds
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
@@ -22,6 +22,7 @@ from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.fragment_rows import segment_batch
 from seqaudit.decoders.network.order import Order
+from seqaudit.decoders.network.overlap import AHEAD_BYTES, in_order
 from seqaudit.decoders.network.packets import PacketReader, Packets
 from seqaudit.decoders.network.rare_links import link_name
 from seqaudit.decoders.stages.fragments import Assembler
@@ -52,7 +53,15 @@ def decode_piece(
         CaptureError: the file cannot be read at all, or has changed since it was planned.
     """
     compile_it = wants_compiled(piece, settings)
-    reader = Reader(piece, compile_it, prime_bytes=k.WINDOW_BYTES, stream=stream)
+    order = Order()
+    overlaps = piece.path == STDIN or piece.capture in settings.unordered
+    reader = Reader(
+        piece,
+        compile_it,
+        prime_bytes=k.WINDOW_BYTES,
+        ahead_bytes=AHEAD_BYTES if overlaps and not piece.whole else 0,
+        stream=stream,
+    )
     packet_reader = PacketReader(piece.capture, piece.split, compile_it=compile_it)
     dispatcher = Dispatcher(settings)
     account = Account(piece.capture, piece.split, dispatcher.systems)
@@ -62,9 +71,7 @@ def decode_piece(
         assembler = Assembler(settings, compile_it=compile_it)
     carried = CarriedFeeds(settings, account)
     _prime(packet_reader, piece.before, compile_it=compile_it)
-    order = Order()
-    for chunk in reader:
-        records = order.arranged(chunk)
+    for records in in_order(reader, order) if overlaps else map(order.arranged, reader):
         for packets in packet_reader.read(records):
             batches, claimed = dispatcher.decode(packets.datagrams)
             yield from batches

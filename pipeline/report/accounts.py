@@ -59,7 +59,7 @@ COMMENTS: Final = 5
 
 #: What is read of accounts to prove borders and connections.
 OF_BORDERS: Final = (
-    "piece", "begin", "landing", "begin_state", "landing_state", "error", "shipped",
+    "piece", "begin", "landing", "begin_state", "landing_state", "error", "shipped", "order",
 )  # fmt: skip
 
 
@@ -226,32 +226,88 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     said = {system: _counted(kinds) for system, kinds in merged["messages_by"].items()}
     merged["messages_by"] = {system: kinds for system, kinds in said.items() if kinds}
     merged["ends"] = merge_ends(account.get("ends") for account in ordered)
-    merged["order"] = merge_order(ordered)
+    merged["order"] = merge_order(ordered, files)
     return merged
 
 
-def merge_order(accounts: Iterable[Account]) -> dict[str, Any]:
+def torn_orders(accounts: Iterable[Account], files: Sequence[Sequence[File]]) -> frozenset[int]:
+    """Captures of which records that are out of order lie on both sides of a border of chunks or
+    of pieces, and were not put in order across it."""
+    found = set()
+    for capture, own in enumerate(by_capture(accounts, len(files))):
+        ordered = sorted(own, key=lambda account: int(account["piece"]))
+        border = _Borders(files[capture])
+        for account in ordered:
+            order = account.get("order")
+            if order and not order["overlapping"]:
+                across = border.back_ns(account["piece"], order) or any(
+                    (border.ends_unsure, order["unsure"][0])
+                )
+                if order["torn"] or (across and border.within_file):
+                    found.add(capture)
+            border.passes(account["piece"], order)
+    return frozenset(found)
+
+
+class _Borders:
+    """How far time goes back at the borders of pieces.
+
+    Attributes:
+        within_file: whether the piece that was asked about is of the same file as the one before.
+        ends_unsure: of the one before.
+    """
+
+    def __init__(self, files: Sequence[File]) -> None:
+        self._files = files
+        self._file: int | None = None
+        self._high: int | None = None
+        self.within_file = False
+        self.ends_unsure = False
+
+    def back_ns(self, piece: int, order: Mapping[str, Any]) -> int:
+        """From the highest time before a piece to its first records."""
+        self.within_file = _file_of(piece, self._files) == self._file
+        low = order["low_ns"] if self.within_file else order["first_ns"]
+        return 0 if self._high is None or low is None else max(0, self._high - int(low))
+
+    def passes(self, piece: int, order: Mapping[str, Any] | None) -> None:
+        """A piece is over."""
+        if not order or order["high_ns"] is None:
+            return
+        self.ends_unsure = bool(order["unsure"][1])
+        stepped = order["steps"] or order["steps_more"]
+        high = int(order["high_ns"])
+        self._high = high if stepped or self._high is None else max(high, self._high)
+        self._file = _file_of(piece, self._files)
+
+
+def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> dict[str, Any]:
     """What the times of all pieces together say (``decoders.network.order``), in job frames.
+
+    Args:
+        accounts: in the order of their pieces.
 
     Returns:
         late, most_ns: records that were put in order; first_late, first_late_ns: the first of them.
         moved: job frame, a place in the order of times, to that of Wireshark's number.
         steps: (frame behind it, its time, how far back, flows that agree, flows that do not), with
-            ``steps_more``; torn: frames that belong before a border of chunks and are not there.
+            ``steps_more``; torn: frames that belong before a border and are not there.
     """
     told: dict[str, Any] = {"late": 0, "most_ns": 0, "first_late": None, "first_late_ns": None}
     told["steps_more"] = 0
     moved: dict[int, int] = {}
     steps: list[list[int]] = []
     torn: list[int] = []
-    high: int | None = None
+    border = _Borders(files)
+    frames = frames_of_splits(accounts)
     for account in accounts:
         own = account.get("order")
         if not own or own["first_ns"] is None:
             continue
-        base = account["piece"] << FRAME_BITS
-        if high is not None and own["first_ns"] < high:
-            back = high - own["first_ns"]
+        piece = int(account["piece"])
+        base = piece << FRAME_BITS
+        back = border.back_ns(piece, own)
+        if back and not (border.within_file and own["overlapping"]):
             if back > HORIZON_NS:
                 steps.append([base + 1, own["first_ns"], back, 0, 0])
             else:
@@ -260,17 +316,28 @@ def merge_order(accounts: Iterable[Account]) -> dict[str, Any]:
                 if told["first_late"] is None:
                     told["first_late"], told["first_late_ns"] = base + 1, own["first_ns"]
                 told["most_ns"] = max(told["most_ns"], back)
-        high = own["high_ns"]
+        border.passes(piece, own)
         if own["late"] and told["first_late"] is None:
-            told["first_late"] = base + own["first_late"]
+            told["first_late"] = _job_frame(piece, own["first_late"], frames)
             told["first_late_ns"] = own["first_late_ns"]
         told["late"] += own["late"]
         told["most_ns"] = max(told["most_ns"], own["most_ns"])
         told["steps_more"] += own["steps_more"]
-        moved |= {base + place: base + number for place, number in own["moved"]}
+        moved |= {base + place: _job_frame(piece, number, frames) for place, number in own["moved"]}
         steps += [[base + frame, *more] for frame, *more in own["steps"]]
         torn += [base + frame for frame in own["torn"]]
     return told | {"moved": moved, "steps": steps, "torn": torn}
+
+
+def _job_frame(piece: int, number: int, frames: Mapping[int, int]) -> int:
+    """The job frame of a record by its number from a piece's first on, below 1 before it."""
+    while number < 1 and piece - 1 in frames:
+        piece -= 1
+        number += frames[piece]
+    while number > frames.get(piece, 0) and piece + 1 in frames:
+        number -= frames[piece]
+        piece += 1
+    return (piece << FRAME_BITS) + number
 
 
 def merge_ends(parts: Iterable[Mapping[str, Any] | None]) -> dict[str, Any]:

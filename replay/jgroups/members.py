@@ -71,11 +71,16 @@ class Members:
         """A MEMBER row."""
         assert event.source is not None
         detail = event.details()
-        address = detail.get("address")
-        if address:
-            self.addresses.setdefault(event.source, set()).add(host_of(address))
         if detail.get("version"):
             self.versions.setdefault(event.source, detail["version"])
+        address = detail.get("address")
+        if not address:
+            return
+        known = self.addresses.setdefault(event.source, set())
+        host = host_of(address)
+        if host in known:
+            return  # each piece of a capture says it once: only the first time tells anything
+        known.add(host)
         if self.is_local(event.source):
             self.local = event.source
 

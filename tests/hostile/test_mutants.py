@@ -16,19 +16,7 @@ SEED = 20
 MUTANTS = 2_000
 
 
-#: What is known to be wrong, by batch.
-KNOWN = {20: "whether a view was installed depends on where a damaged capture is cut"}
-
-
-@pytest.mark.parametrize(
-    "number",
-    [
-        pytest.param(number, marks=pytest.mark.xfail(reason=KNOWN[number], strict=True))
-        if number in KNOWN
-        else number
-        for number in range(MUTANTS // TOGETHER)
-    ],
-)
+@pytest.mark.parametrize("number", range(MUTANTS // TOGETHER))
 def test_spoiled_captures_are_audited_to_their_end_and_the_same_in_every_way(number: int) -> None:
     found = checked(batch(SEED, number), number)
     assert found is None, f"python -m tests.hostile --seed {SEED} --batch {number}: {found}"

@@ -1,8 +1,10 @@
 """Records out of order, clocks that are set, and captures that hold all twice (replay/README.md
 3)."""
 
+import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
 from struct import pack, unpack_from
 from typing import Any
@@ -183,3 +185,25 @@ def test_what_was_under_way_at_the_borders_of_a_capture_is_said_once(spoiled: An
     assert "under way when the capture began" in begun["text"]
     _, cut = spoiled(lambda found: found[:50])
     assert at_borders(cut) == ["CP016"]
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_capture_out_of_order_is_the_same_wherever_it_is_cut(
+    fixtures: Path, tmp_path: Path, seed: int
+) -> None:
+    """Neighbours are swapped and the clock is set; cut are all places, and each by itself."""
+    head, found = records(fixtures / "jgroups" / "n4-loss-1" / "C.pcap")
+    rng = random.Random(seed)
+    found = found[seed * 20 : seed * 20 + 60]
+    for _ in range(4):
+        n = rng.randrange(1, len(found))
+        found = swapped(n)(found)
+    if seed:
+        step, frame = rng.choice((-700, -300_000, -6_000_000)), rng.randrange(1, len(found))
+        found = [*found[:frame], *((at + step, rest) for at, rest in found[frame:])]
+    given = written(tmp_path / "x.pcap", head, found)
+    places = list(accumulate((8 + len(rest) for _, rest in found[:-1]), initial=24))[1:]
+    expected = audit([given], DIRECT)
+    cuts = [tuple(places), *((place,) for place in rng.sample(places, 6)), tuple(places[5::7])]
+    for some in cuts:
+        assert audit([given], replace(DIRECT, cuts={given.path: some})) == expected

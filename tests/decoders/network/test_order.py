@@ -94,7 +94,7 @@ def test_a_record_that_belongs_into_the_chunk_before_is_named() -> None:
     order = Order()
     order.arranged(chunk([(1, 1, 1), (5, 2, 7)]))
     order.arranged(chunk([(4, 1, 2), (6, 2, 8)], first_frame=3))
-    assert (order.late, order.torn, order.steps) == (1, [3], [])
+    assert (order.torn, order.steps) == ([3], [])
 
 
 def test_records_of_another_piece_tell_nothing() -> None:
