@@ -253,20 +253,14 @@ def test_the_tables_of_scale_are_printed_and_equal_to_the_truth(
     assert not list(tmp_path.glob("*.pcap*"))
 
 
-@pytest.mark.parametrize(
-    ("rate", "rules"),
-    [
-        (50, {"CP016"}),  # it ends in the middle of the traffic of a minute
-        (5_000, set()),  # a fifth of a second of it tells no pace
-    ],
-)
+@pytest.mark.parametrize("rate", [50, 5_000])
 def test_an_audit_finds_all_of_the_raims_messages_and_nothing_else(
-    rate: int, rules: set[str], tmp_path: Path
+    rate: int, tmp_path: Path
 ) -> None:
     path = tmp_path / "raims.pcap"
     write(Publishing(3_000, subjects=20, publishers=2, rate=rate), path)
     report = audit([CaptureInput(str(path), at=OBSERVER)], Options(engine="direct"))
-    assert {finding["rule"] for finding in report["findings"]} == rules
+    assert [finding["rule"] for finding in report["findings"]] == []
     assert report["captures"][0]["messages_by"]["raims"]["DATA"] == 3_000
     streams = [row for row in report["streams"] if row["system"] == "raims"]
     assert (len(streams), sum(row["messages"] for row in streams)) == (40, 3_000)

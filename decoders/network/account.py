@@ -31,6 +31,8 @@ TTL_ADDRESSES: Final = 64
 PACKET_TYPES: Final = frozenset({113, 276})  # link types that have one: SLL and SLL2
 OUTGOING: Final = 4  # packet type
 
+CUT_FRAMES: Final = 100  # that are named; of further ones only the last
+
 #: What decoders count by system or by feed, and then by a word.
 COUNTED_BY_NAME: Final = ("messages_by", "feeds")
 
@@ -60,6 +62,7 @@ PROTOCOLS: Final[Mapping[int, str]] = {
 
 #: Why frames are left undecoded below the systems.
 _BELOW_SYSTEMS: Final = frozenset(reason for _, reason in SETTLED.values() if reason)
+_CUT_STATES: Final = [s for s, (fate, _) in SETTLED.items() if fate == Outcome.TRUNCATED]
 UNKNOWN_LINK_REASON: Final = "link type not understood"
 
 Detail = dict[str, Any]
@@ -80,6 +83,9 @@ class Account:
         self.undecoded: dict[str, int] = {}
         self.links: dict[int, int] = {}
         self.twice = {"datagrams": 0, "again": 0}
+        self._cut_frames: list[int] = []
+        self._cut_last: int | None = None
+        self._cut_count = 0
         self.fragments = {"frames": 0, "datagrams": 0, "incomplete": 0}
         self._systems = systems
         self._endpoints: dict[tuple[str, str, int, str], list[int]] = {}
@@ -106,11 +112,14 @@ class Account:
         self.wire_bytes += int(packets.record_column("original")[ours].sum())
         self._add_times(packets.record_column("at_ns")[ours], packets.record_column("status")[ours])
         self._add_links(packets.record_column("link")[ours], packets.link)
+        before = self.frames_by[FRAMES_BY[Outcome.TRUNCATED]]
         if not packets.only_datagrams:
             self._add_settled(packets.column(k.STATE))
         self._add_twice(packets)
         self._add_outgoing(packets, claimed)
         self._tally(packets, claimed)
+        if self.frames_by[FRAMES_BY[Outcome.TRUNCATED]] > before and frame[0] > 0:
+            self._add_cut(packets)
 
     def hand_over(self, flow: Int64s, sizes: Int64s, *, back: bool = False) -> None:
         """Packets that were added as other, but that TCP assembly will account for.
@@ -191,6 +200,11 @@ class Account:
             "links": {link_name(link): count for link, count in self.links.items()},
             "fragments": self.fragments,
             "twice": self.twice,
+            "cut_frames": {
+                "named": self._cut_frames,
+                "last": self._cut_last,
+                "count": self._cut_count,
+            },
             "endpoints": [[*key, *counts] for key, counts in by_frames],
             "endpoints_more": len(self._endpoints) - len(by_frames) + self._endpoints_more,
             "ends": {
@@ -223,6 +237,17 @@ class Account:
         for state, count in enumerate(np.bincount(states).tolist()):
             if state in SETTLED:
                 self.count(*SETTLED[state][:1], count, SETTLED[state][1])
+
+    def _add_cut(self, packets: Packets) -> None:
+        """Which frames were captured only in part."""
+        datagrams = packets.datagrams
+        states = np.isin(packets.column(k.STATE), _CUT_STATES)
+        settled = packets.record_column("frame")[states]
+        of_systems = datagrams.frame[datagrams.outcome == Outcome.TRUNCATED]
+        frames = np.union1d(settled, of_systems).tolist()
+        self._cut_frames += frames[: CUT_FRAMES - len(self._cut_frames)]
+        self._cut_last = frames[-1] if frames else self._cut_last
+        self._cut_count += len(frames)
 
     def _add_twice(self, packets: Packets) -> None:
         """UDP datagrams, and those that had been captured shortly before."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 from seqaudit.decoders.capture.pieces import merge_interfaces
 from seqaudit.decoders.contract.arrow import equal, filtered
 from seqaudit.decoders.contract.events import FRAME_BITS, Kind
-from seqaudit.decoders.network.account import COUNTED_BY_NAME
+from seqaudit.decoders.network.account import COUNTED_BY_NAME, CUT_FRAMES
 from seqaudit.decoders.network.order import HORIZON_NS
 from seqaudit.decoders.stages.tcp import carrier_digest
 from seqaudit.pipeline.shared.plan import File
@@ -227,6 +227,7 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     merged["messages_by"] = {system: kinds for system, kinds in said.items() if kinds}
     merged["ends"] = merge_ends(account.get("ends") for account in ordered)
     merged["order"] = merge_order(ordered, files)
+    merged["cut_frames"] = merge_cut(ordered)
     return merged
 
 
@@ -338,6 +339,31 @@ def _job_frame(piece: int, number: int, frames: Mapping[int, int]) -> int:
         number -= frames[piece]
         piece += 1
     return (piece << FRAME_BITS) + number
+
+
+def merge_cut(accounts: Iterable[Account]) -> dict[str, Any]:
+    """Frames that were captured only in part, of all pieces, as job frames.
+
+    Args:
+        accounts: in the order of their pieces.
+
+    Returns:
+        named: the first of them; last: of all, null if none; count: of all, without those of which
+            only the second stage tells.
+    """
+    named: list[int] = []
+    last = None
+    count = 0
+    for account in accounts:
+        own = account.get("cut_frames")
+        if not own or not own["count"]:
+            continue
+        base = int(account["piece"]) << FRAME_BITS
+        if len(named) == count:  # else there are some that have no name before these
+            named += [base + frame for frame in own["named"]][: CUT_FRAMES - len(named)]
+        last = base + own["last"]
+        count += own["count"]
+    return {"named": named, "last": last, "count": count}
 
 
 def merge_ends(parts: Iterable[Mapping[str, Any] | None]) -> dict[str, Any]:

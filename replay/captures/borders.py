@@ -1,7 +1,8 @@
 """What was under way when a capture began and when it ended (replay/README.md 3).
 
 Counted over the rows of streams as they go by: what came before the first message of a stream that
-had begun, and after the last one of a stream that went on, no rule can tell.
+had begun no rule can tell, nor what became of messages that were missing when the capture ended in
+the middle of their stream. Where nothing was missing then, the end costs no judgement.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,6 +24,8 @@ _ENDLESS: Final = frozenset({"pgm", "inbox", "zenoh-hop", "feed"})
 
 Row = Mapping[str, Any]
 R = TypeVar("R", bound=Row)
+#: What streams say of messages that were missing to the end.
+_MISSING: Final = ("open", "unrecovered", "no_longer_asked_for", "not_asked_for")
 
 
 @dataclass(slots=True)
@@ -31,7 +34,8 @@ class Border:
 
     Attributes:
         known: of which it can be told whether they began in it; begun: that had begun before.
-        timed: of which the time of the last message is known; going_on: that went on at its end.
+        timed: of which the time of the last message is known; going_on: that went on at its end,
+            and lacked messages then.
     """
 
     known: int = 0
@@ -87,6 +91,8 @@ def _begun_before(row: Row) -> bool | None:
 
 def _goes_on(row: Row, end_ns: int) -> bool:
     first, last, messages = row.get("first_ns"), row["last_ns"], row.get("messages") or 0
+    if not any(row.get(missing) for missing in _MISSING):
+        return False
     if first is None or messages < FEW or ENDS & set(row.get("by_wire_kind") or ()):
         return False
     spacing = (last - first) // (messages - 1)

@@ -34,9 +34,7 @@ def spans_of(account: Account) -> list[Span]:
         everywhere(Doubt.HOLE, f"the capturing machine dropped {_counted(dropped, 'packet')}")
     if account.get("skipped"):
         everywhere(Doubt.HOLE, "a damaged stretch of the file was skipped")
-    truncated = (account.get("frames_by") or {}).get("truncated")
-    if truncated:
-        everywhere(Doubt.CUT, f"{_counted(truncated, 'packet')} captured only in part")
+    spans += _cut(account)
     if is_twice([account.get("twice")]):
         everywhere(Doubt.TWICE, "the capture holds most datagrams twice")
     order = account.get("order") or {}
@@ -47,6 +45,22 @@ def spans_of(account: Account) -> list[Span]:
             spans.append(Span(Doubt.OUT_OF_ORDER, frame - 1, frame, what))
     for frame in order.get("torn") or ():
         spans.append(Span(Doubt.OUT_OF_ORDER, frame - 1, frame, "records are out of order"))
+    return spans
+
+
+def _cut(account: Account) -> list[Span]:
+    """Where packets were captured only in part: at each of them, as long as they are named."""
+    truncated = (account.get("frames_by") or {}).get("truncated")
+    if not truncated:
+        return []
+    why = f"{_counted(truncated, 'packet')} captured only in part"
+    told = account.get("cut_frames") or {}
+    if told.get("count") != truncated:  # packets of TCP, and fragments
+        return [Span(Doubt.CUT, BEGINNING, END, why)]
+    named = told["named"]
+    spans = [Span(Doubt.CUT, frame, frame, why) for frame in named]
+    if len(named) < told["count"]:
+        spans.append(Span(Doubt.CUT, named[-1] + 1, told["last"], why))
     return spans
 
 

@@ -74,8 +74,8 @@ def judge_borders(capture: int, border: Border) -> Iterator[dict[str, Any]]:
             capture,
             _finding(
                 "CP016",
-                "{count} of {total:stream} went on when the capture ended: whether "
-                "{count|its|their} last messages arrived, or were repaired, cannot be told.",
+                "{count} of {total:stream} went on when the capture ended, with messages missing: "
+                "whether these came later cannot be told.",
                 count=border.going_on,
                 total=border.timed,
             ),

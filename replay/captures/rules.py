@@ -141,10 +141,10 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "replay/README.md 3"),
     info(
         "CP016", "ended-before",
-        "Streams went on when the capture ended, so what became of their last messages cannot be "
-        "told.",
-        "A stream has no end, and before the capture's end it was silent for no longer than its "
-        "messages are apart.",
+        "Streams went on when the capture ended and lacked messages then, so what became of these "
+        "cannot be told.",
+        "A stream has no end, before the capture's end it was silent for no longer than its "
+        "messages are apart, and some that it skipped had not come.",
         "Stop the capture some seconds after the traffic.",
         "replay/README.md 3"),
     warning(

@@ -32,6 +32,11 @@ def cut() -> bytes:
     return (FIXTURES / LOSS).read_bytes()[:-10]
 
 
+def ended_in_traffic() -> bytes:
+    """The capture was stopped while messages came and some of them were missing."""
+    return spoiled(LOSS, lambda records: records[:60])
+
+
 def damaged() -> bytes:
     """A record says an impossible length."""
     data = bytearray((FIXTURES / LOSS).read_bytes())

@@ -28,7 +28,6 @@ CODE: Final = re.compile(r"\b(?:CP|FD|MC|PG|RA|UC|ZN)\d{3}\b")
 NO_FAULT: Final[Mapping[str, str]] = {
     "CP006": "what is encrypted cannot be decoded",
     "CP010": "one capture of two ends, and nobody says whose",
-    "CP016": "a capture may end while messages still come",
     "MC009": "members come and go",
     "MC018": "what was sent before a member joined is none of its messages",
     "RA009": "a daemon may get what nobody at it has subscribed to",

@@ -175,6 +175,8 @@ def test_a_stream_goes_on_if_it_was_silent_no_longer_than_its_messages_are_apart
 ) -> None:
     last = int(last_s * SECOND)
     row = {"first_ns": last - 9 * SECOND, "last_ns": last, "messages": 10, "by_wire_kind": kinds}
+    assert border(**row)[2:] == (1, 0)  # nothing was missing
+    row["unrecovered"] = 2
     assert border(**row)[2:] == (1, going_on)
     assert border(**row | {"messages": 4})[2:] == (1, 0)
     assert border(**row | {"system": "pgm"})[2:] == (0, 0)
