@@ -110,7 +110,7 @@ PAIR_WORDS = 8  # version, protocol and port; two addresses; numbers of both and
 # Duplicates (decoders/README.md 3 fresh_id): what was captured within this distance of file and
 # time before.
 WINDOW_BYTES = 4194304
-WINDOW_NS = 1000000000
+WINDOW_NS = 2000000000
 # A record with a whole UDP header takes 44 bytes of file or more, so 2^17 entries cover the window
 # and leave room for those that are entered before the window's begin is looked for again.
 RING = 131072

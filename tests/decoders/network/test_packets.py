@@ -553,9 +553,9 @@ def test_a_duplicate_is_within_4_mib_of_capture(offset: int, flagged: bool) -> N
 
 
 @pytest.mark.parametrize(
-    ("at_ns", "flagged"), [(SECOND, True), (SECOND + 1, False), (-SECOND, True)]
+    ("at_ns", "flagged"), [(2 * SECOND, True), (2 * SECOND + 1, False), (-2 * SECOND, True)]
 )
-def test_a_duplicate_is_within_a_second(at_ns: int, flagged: bool) -> None:
+def test_a_duplicate_is_within_two_seconds(at_ns: int, flagged: bool) -> None:
     first = 5 * SECOND
     packets = [Packet(PLAIN, 228, at_ns=first), Packet(PLAIN, 228, at_ns=first + at_ns)]
     assert duplicates(packets) == [False, flagged]
@@ -596,7 +596,7 @@ def test_duplicates_are_not_sought_across_sections() -> None:
 @settings(max_examples=60, deadline=None)
 @given(
     st.lists(
-        st.tuples(st.integers(0, 5), st.integers(0, 2 * MIB), st.integers(0, SECOND // 2)),
+        st.tuples(st.integers(0, 5), st.integers(0, 2 * MIB), st.integers(0, SECOND)),
         max_size=25,
     ),
     st.integers(0, 25),
@@ -614,7 +614,7 @@ def test_duplicates_do_not_depend_on_where_a_piece_begins(
         any(
             before.data == packet.data
             and place(packet) - place(before) <= 4 * MIB
-            and packet.at_ns - before.at_ns <= SECOND
+            and packet.at_ns - before.at_ns <= 2 * SECOND
             for before in packets[:number]
         )
         for number, packet in enumerate(packets)
