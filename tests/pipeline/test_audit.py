@@ -290,7 +290,7 @@ def test_a_capture_in_a_capture_deceives_no_cut(
     cut = Options(engine="direct", cuts={str(path): cuts})
     assert to_json(audit(given, cut, watcher)) == to_json(audit(given, DIRECT))
     assert watcher.notes[0] == "decoding again: a piece did not start where it was guessed"
-    assert len(watcher.notes) <= 3
+    assert len(watcher.notes) <= 4  # three for the starts, and one as the last clock is another
 
 
 def test_a_cut_file_is_said_to_be_cut_and_not_damaged_as_well(

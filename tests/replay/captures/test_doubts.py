@@ -1,0 +1,48 @@
+"""Stretches of doubt that a capture's account shows (replay/README.md 3)."""
+
+from typing import Any
+
+import pytest
+
+from seqaudit.pipeline.report.accounts import merge_cut
+from seqaudit.replay.captures.doubts import spans_of
+from seqaudit.replay.contract.worth import BEGINNING, END, Doubt
+
+
+def cut_spans(truncated: int, **told: Any) -> list[tuple[int, int]]:
+    account = {"frames_by": {"truncated": truncated}, "cut_frames": told}
+    spans = spans_of(account)
+    assert {span.doubt for span in spans} <= {Doubt.CUT}
+    return [(span.first, span.last) for span in spans]
+
+
+def test_a_packet_that_was_cut_is_a_doubt_at_its_place() -> None:
+    assert cut_spans(0) == []
+    assert cut_spans(2, named=[7, 90], last=90, count=2) == [(7, 7), (90, 90)]
+    assert cut_spans(4, named=[7, 90], last=400, count=4) == [(7, 7), (90, 90), (91, 400)]
+
+
+def test_where_a_packet_was_cut_that_has_no_place_the_doubt_is_everywhere() -> None:
+    assert cut_spans(3, named=[7, 90], last=90, count=2) == [(BEGINNING, END)]
+
+
+@pytest.mark.parametrize("cut", [0, 1, 60, 150, 299, 300])
+def test_which_packets_were_cut_does_not_depend_on_pieces(cut: int) -> None:
+    frames = [n + 1 for n in range(300) if n % 2]
+
+    def piece(number: int, own: list[int]) -> dict[str, Any]:
+        last = own[-1] if own else None
+        return {
+            "piece": number,
+            "cut_frames": {"named": own[:100], "last": last, "count": len(own)},
+        }
+
+    first = [n for n in frames if n <= cut]
+    second = [n - cut for n in frames if n > cut]
+    found = merge_cut([piece(0, first), piece(1, second)])
+
+    def place(frame: int) -> int:
+        return frame if frame < 1 << 40 else frame - (1 << 40) + cut
+
+    assert [place(frame) for frame in found["named"]] == frames[:100]
+    assert (place(found["last"]), found["count"]) == (300, 150)
