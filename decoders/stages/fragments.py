@@ -8,7 +8,7 @@ Rules: identity is (source, destination, protocol, id), for IPv6 without the pro
 8200 4.5). A datagram is given up 30 s after its first fragment. Its frame and time are those of the
 fragment that completes it, as in Wireshark. Fragments of a datagram that was complete already are
 repeats and share its fate; all of them again are the datagram again, a network duplicate if that
-was within 1 s.
+was within 2 s.
 """
 
 import ipaddress
@@ -31,7 +31,7 @@ from seqaudit.decoders.network.packets import SETTLED, Datagrams, Outcome, Packe
 from seqaudit.decoders.stages.registry import NOBODY, DecodeSettings, Dispatcher
 
 TIMEOUT_NS: Final = 30_000_000_000
-DUPLICATE_NS: Final = 1_000_000_000
+DUPLICATE_NS: Final = k.WINDOW_NS  # as of datagrams in one piece
 
 #: Bytes of incomplete datagrams held at once; beyond it the oldest is given up. Only a piece that
 #: is read in one go can come near it: the second stage holds one carrier at a time.

@@ -341,11 +341,11 @@ def test_the_whole_datagram_again_is_a_network_duplicate(tmp_path: Path) -> None
     done.share(decoded=6)
 
 
-def test_the_same_bytes_after_more_than_a_second_are_none(tmp_path: Path) -> None:
+def test_the_same_bytes_after_more_than_two_seconds_are_none(tmp_path: Path) -> None:
     packets = fragments4(message(5, 3000), [1480, 1480], 77) * 2
-    late = [START + at for at in (0, 1, 2, SECOND, SECOND + 1, SECOND + 3)]
+    late = [START + at for at in (0, 1, 2, 2 * SECOND, 2 * SECOND + 1, 2 * SECOND + 3)]
     assert [event["flags"] for event in both(tmp_path, packets, times_ns=late).events] == [0, 0]
-    just = [START + at for at in (0, 1, 2, SECOND, SECOND + 1, SECOND + 2)]
+    just = [START + at for at in (0, 1, 2, 2 * SECOND, 2 * SECOND + 1, 2 * SECOND + 2)]
     flags = [event["flags"] for event in both(tmp_path, packets, times_ns=just).events]
     assert flags == [0, Flag.NETWORK_DUPLICATE]
 
