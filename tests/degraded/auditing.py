@@ -48,7 +48,8 @@ def options(
         given.append("--one-capture")
     if spoiled.at == "each":
         for name, _ in spoiled.files:
-            given += ["--at", f"{name}={places[name]}"]
+            place = "between" if name in spoiled.mirrors else places[name]
+            given += ["--at", f"{name}={place}"]
     elif spoiled.at is not None:
         given += ["--at", spoiled.at]
     return given

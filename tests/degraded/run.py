@@ -158,6 +158,8 @@ def _places(recording: Recording, file: str, way: Way, spoiled: Spoiled) -> tupl
     """The recording's capture that each capture of the report is of; null for several in one."""
     if way.name == "merged":
         return (None,)
+    if way.name == "mirror":
+        return (file, None)
     names = [name for name, _ in spoiled.files]
     return tuple(name if name in recording.places else file for name in names)
 
@@ -180,7 +182,7 @@ class _Wholes:
     def of(self, way: Way, file: str) -> claims.Whole:
         """Of the capture; where another one is in it or beside it, of all and all together: two
         vantages merged prove what only a third one proves alone."""
-        several = way.name in ("merged", "together")
+        several = way.name in ("merged", "together", "mirror")
         files = tuple(self._recording.places) if several else (file,)
         if files not in self._wholes:
             whole = claims.Whole()

@@ -63,6 +63,7 @@ class Spoiled:
     files: tuple[tuple[str, Capture], ...]
     at: str | None
     one_capture: bool = False
+    mirrors: frozenset[str] = frozenset()  # files of ``each`` that are given as taken between
 
 
 @dataclass(frozen=True)
@@ -236,6 +237,29 @@ def _with_other(subject: Subject, choice: tuple[str, int]) -> Spoiled:
     return Spoiled(files, "each")
 
 
+def _with_mirror(subject: Subject, choice: tuple[str, int]) -> Spoiled:
+    """One end, and a mirror port that is set to two hosts: this one and another."""
+    other, seed = choice
+    place, second = next((at, capture) for file, at, capture in subject.others if file == other)
+    pair = (min(subject.at, place), max(subject.at, place))
+    rng = _rng(subject, f"mirror {other} {seed}")
+    kept = [r for r in second.records if hosts.between(second, r, pair)]
+    if seed:
+        kept = [r for r in kept if rng.random() >= 0.03]
+    files = ((subject.file, subject.capture), (other, second.of(kept)))
+    return Spoiled(files, "each", mirrors=frozenset((other,)))
+
+
+def _mirrors(subject: Subject) -> list[tuple[str, int]]:
+    seen = {host for pair in hosts.pairs(subject.capture) for host in pair}
+    return [
+        (file, seed)
+        for file, at, _ in subject.others
+        for seed in range(3)
+        if at in seen and at != subject.at
+    ]
+
+
 # --- rotated ---
 
 _ORDERS: Final = ("in order", "backwards", "as a shell sorts", "shuffled")
@@ -382,6 +406,7 @@ WAYS: Final[tuple[Way, ...]] = (
         lambda s: [(file, seed) for file, _, _ in s.others for seed in range(4)],
         _with_other,
     ),
+    Way("mirror", "audited together with a mirror of two hosts", _mirrors, _with_mirror),
     Way("rotated", "in several files", lambda s: ROTATIONS if s.frames > 1 else (), _rotated),
     Way("pair", "filtered to two hosts", lambda s: hosts.pairs(s.capture), _pair),
     Way(
