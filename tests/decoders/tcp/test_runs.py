@@ -15,7 +15,7 @@ from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.stages import tcp as tcp_stage
 from seqaudit.decoders.stages.tcp import Sniffer, TcpAssembler
-from seqaudit.decoders.tcp import connection as tcp
+from seqaudit.decoders.tcp import direction as tcp
 from seqaudit.decoders.tcp import runs as tcp_runs
 from seqaudit.decoders.tcp.direction import Direction
 from seqaudit.decoders.tcp.segments import (
