@@ -18,12 +18,17 @@ THOROUGH = ("test_fast_path.py", "test_model.py", "test_mutants.py", "test_naive
             "test_odd_input.py", "test_world.py", "test_windows.py", "test_tables.py")  # fmt: skip
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what belongs to everyday work."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what belongs to everyday work, and what stays together where processes share the tests:
+    files, and those of the one Spark."""
+    with_spark = {item.path for item in items if "spark_place" in getattr(item, "fixturenames", ())}
     for item in items:
         place = item.path.relative_to(ROOT / "tests").as_posix()
         if place.startswith(QUICK) and item.path.name not in THOROUGH:
             item.add_marker(pytest.mark.quick)
+        if config.pluginmanager.hasplugin("xdist"):
+            group = "spark" if item.path in with_spark else place
+            item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(autouse=True, scope="session")
