@@ -26,6 +26,8 @@ function duration(ns) {
   return `${(ns / 1e9).toFixed(3)} s`;
 }
 
+const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+const notDrawn = (count, word) => `${plural(count, `more ${word}`)} ${count === 1 ? "is" : "are"} not drawn`;
 const after = (ns) => (ns > 0 ? "+" : "") + (ns === 0 ? "0" : duration(ns));
 
 function clock(capture, ns) {
@@ -109,8 +111,8 @@ class Table {
     const all = this.told.rows.length;
     this.body.replaceChildren(...rows.slice(0, this.count).map((at) => this.row(at)));
     this.more.hidden = rows.length <= this.count;
-    this.said.textContent = rows.length === all ? `${all.toLocaleString("en")} rows`
-      : `${rows.length.toLocaleString("en")} of ${all.toLocaleString("en")} rows`;
+    this.said.textContent = rows.length === all ? plural(all, "row")
+      : `${rows.length.toLocaleString("en")} of ${plural(all, "row")}`;
   }
 
   row(at) {
@@ -323,8 +325,8 @@ function timelineOf(place, capture) {
     ctx.restore();
   };
   const box = element("div", { class: "picture", role: "img",
-    "aria-label": `Timeline of ${told.name}: ${all.length} streams, `
-      + `${all.reduce((sum, lane) => sum + lane.gaps.length, 0)} gaps; the table of gaps has the same` });
+    "aria-label": `Timeline of ${told.name}: ${plural(all.length, "stream")}, `
+      + `${plural(all.reduce((sum, lane) => sum + lane.gaps.length, 0), "gap")}; the table of gaps has the same` });
   place.append(box);
   const picture = new Picture(box, (width) => [{
     width, height: lanes.length * LANE + 46, legend: { show: false },
@@ -360,7 +362,7 @@ function timelineOf(place, capture) {
   const key = element("ul", { class: "key" },
     element("li", {}, element("b", { class: "good" }, "▬"), " missing, until it came"),
     element("li", {}, element("b", { class: "error" }, "✕"), " a gap shows, and nothing comes"));
-  if (all.length > lanes.length) key.append(element("li", {}, `${all.length - lanes.length} more streams are not drawn`));
+  if (all.length > lanes.length) key.append(element("li", {}, notDrawn(all.length - lanes.length, "stream")));
   for (const name of data.names) {
     if (lanes.some(({ stream }) => stream[1].includes(name.split(" is ")[0]))) key.append(element("li", {}, name));
   }
@@ -368,7 +370,7 @@ function timelineOf(place, capture) {
   place.append(key);
   const windows = data.windows.filter((own) => own.capture === capture);
   const below = windows.slice(0, MOST_WINDOWS).map((own) => windowOf(place, own, whole));
-  if (windows.length > below.length) place.append(element("p", { class: "dim" }, `${windows.length - below.length} more windows are not drawn`));
+  if (windows.length > below.length) place.append(element("p", { class: "dim" }, notDrawn(windows.length - below.length, "window")));
   return [picture, ...missingOf(place, capture, whole), ...below];
 }
 

@@ -236,6 +236,7 @@ def _step_text(step: Step) -> str:
     last = step.verdict.last
     text = f"{shown(step.verdict.seqno)} after {shown(last) if last is not None else 'nothing'}"
     if step.loss is not None:
-        upper = "unknown" if step.loss.upper is None else step.loss.upper
-        text += f": {step.loss.lower} to {upper} lost, by {step.loss.known_by}"
+        lower, upper = step.loss.lower, step.loss.upper
+        most = "" if lower == upper else f" to {'an unknown number' if upper is None else upper}"
+        text += f": {lower}{most} lost, by {step.loss.known_by}"
     return f"{text} ({step.verdict.row.removeprefix('raims-')})"
