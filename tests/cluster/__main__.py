@@ -353,18 +353,19 @@ def s3(b: Bench) -> str:
         ):
             done = b.command(*b.words(bad), **aws | {"AWS_ENDPOINT_URL": endpoint})
             told.append(f"{done.seconds:.0f} s: {done.line}")
-        denied(system, address)
+        denied(address)
         done = b.command(*b.words("s3a://captures/day/*.pcap"), **aws)
         assert "may not be read with this S3 key" in done.line
         told.append(f"{done.seconds:.0f} s: {done.line}")
     return "; ".join(told)
 
 
-def denied(system: fs.S3FileSystem, address: str) -> None:
+def denied(address: str) -> None:
     """From here on the server wants keys that it knows, and knows none."""
     import urllib.request
 
-    request = urllib.request.Request(f"{address}/moto-api/reset-auth", b"0", method="POST")
+    plain = {"Content-Type": "text/plain"}
+    request = urllib.request.Request(f"{address}/moto-api/reset-auth", b"0", plain, method="POST")
     urllib.request.urlopen(request).close()
 
 
