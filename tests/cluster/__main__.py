@@ -47,9 +47,9 @@ class Result:
 
     @property
     def line(self) -> str:
-        """Its one line on stderr."""
+        """Its one line on stderr; on a busy machine a note before it says what is waited for."""
         assert self.code == 2 and not self.out, (self.code, self.out[:200], self.err)
-        lines = self.err.splitlines()
+        lines = [line for line in self.err.splitlines() if not line.startswith("note: ")]
         assert len(lines) == 1, self.err
         return lines[0]
 
