@@ -2,6 +2,20 @@
 
 They are known when all of a capture was read, so findings that engines made before carry what they
 rest on, and are weighed once more here.
+
+    rule            stretch of doubt
+    CP002, CP003    a hole, anywhere: neither a damaged stretch nor a drop counter has a place
+    CP004           each packet that was cut, by its frame; anywhere, if only the stage that puts
+                    fragments and TCP together knows of one
+    CP013           none, where the records were put in order; what belongs further back than is
+                    held, by its frame
+    CP014           between the frames before and behind the step
+    CP017           everywhere
+    CP005           none: a datagram of which a fragment is missing is missing like any other, and
+                    the rules of loss say whether it was lost or not captured
+    CP006, CP012    none here: of what was not decoded or not captured nobody knows the stream;
+                    what rests on its absence is likely at most without a certificate
+    CP015, CP016    none: each engine keeps what was sent before, and what was open at the end
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,10 @@
-"""The rules about captures themselves, part of the registry (replay/README.md 3)."""
+"""The rules about captures themselves, part of the registry (replay/README.md 3).
+
+Two codes are kept for rules that there are not. CP018, files in the wrong order: the report is the
+same in whatever order files are given, so it cannot say it; the command does, on stderr. CP019, the
+capture stood still or the clock was set forward: a time at which nothing was captured shows neither
+by itself, and no rhythm of everything that was captured is kept to compare it with.
+"""
 
 from typing import Final
 
