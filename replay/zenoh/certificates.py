@@ -24,6 +24,8 @@ def asked_for(queries: Iterable[Query]) -> dict[int, Query]:
     """Samples that a request shows its subscriber to have lacked, and the last such request."""
     found: dict[int, Query] = {}
     for query in queries:
+        if query.shared:
+            continue
         if query.first is not None and query.sort in (Sort.RECOVERY, Sort.HEARTBEAT):
             found[query.first] = query
     return found
@@ -40,6 +42,8 @@ def recovered(
     found = RangeSet()
     for query in queries:
         if query.first is None or query.ended is None or not query.replied or query.timed_out:
+            continue
+        if query.shared:
             continue
         if query.sort not in (Sort.RECOVERY, Sort.HEARTBEAT):
             continue
@@ -107,7 +111,7 @@ def missed(source: Source, misses: Iterable[Miss], queries: Iterable[Query]) -> 
     found = RangeSet()
     for miss in misses:
         query = None if miss.query is None else by_number.get(miss.query)
-        if query is None or query.first != miss.first or query.ended is None:
+        if query is None or query.first != miss.first or query.ended is None or query.shared:
             continue
         if answered_whole(query) is None or not _alone(query, by_number.values()):
             continue
@@ -168,7 +172,7 @@ def not_asked_for(gap: Gap, queries: Iterable[Query]) -> Had | None:
 
 def had(hole: Had) -> bool:
     """A subscriber passed over a hole without asking: its own counter shows that it sent none."""
-    if hole.query.asked_by is None or hole.since is None or hole.asking:
+    if hole.query.asked_by is None or hole.since is None or hole.asking or hole.query.shared:
         return False
     stretch = hole.query.asked_by.counter.stretch_of(hole.query.asked_by.sn)
     return stretch is not None and stretch.begin.frame < hole.since.frame

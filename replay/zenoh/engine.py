@@ -1028,7 +1028,7 @@ class ZenohEngine:
             told = document_query(key)  # D19
         if told is None or told.role == "sub" or self.world is not None:
             return  # not of missed-samples recovery, or of another machine than is replayed
-        subscribers = self._asking(requester, event.destination, told)
+        subscribers = self._asking(requester, event.destination, told, asked)
         place = next((s for s in self._sources_of(requester, told.source)), None)
         sort = self._sort(told, asked, subscribers, requester, key, place)
         hop = self._hop(event, _first_hop(event))
@@ -1041,6 +1041,11 @@ class ZenohEngine:
             event.at_ns + timeout * 1_000_000,
             newest=place.live.stop() - 1 if place is not None and place.live else None,
             asked_by=hop,
+            shared=len(subscribers) > 1 or (
+                told.role == "pub"
+                and place is not None
+                and len(_hear_heartbeats(self._subscribers_of(place))) > 1
+            ),
         )  # fmt: skip
         if depth is not None and place is not None and asked.has_range:
             stop = 2**63 if query.last is None else query.last + 1
@@ -1084,7 +1089,9 @@ class ZenohEngine:
             and (source.source == name or self._document)
         ]
 
-    def _asking(self, requester: str, responder: str, told: Advanced) -> list[Subscriber]:
+    def _asking(
+        self, requester: str, responder: str, told: Advanced, asked: Parameters
+    ) -> list[Subscriber]:
         """Whose query this is: the subscriber of that key expression, or all it may be."""
         if told.source is None:
             return []
@@ -1097,8 +1104,8 @@ class ZenohEngine:
             sources = [source]
         for source in sources:
             mine = self._subscribers_of(source)
-            if told.role == "pub":  # a heartbeat's key expression is the publisher's
-                found += [s for s in mine if s.recovers()] or mine
+            if told.role == "pub":
+                found += _told_by_heartbeat(mine, _placed(source, asked.first))
                 continue
             exact = [s for s in mine if s.subject == told.subject]
             if told.role == "*" and not exact and not told.subject.startswith(UNRESOLVED):
@@ -1245,6 +1252,22 @@ class ZenohEngine:
         if _address(receiver) == here or (self.multicast and _address(sender) != here):
             return "receiver"
         return "sender" if _address(sender) == here else "between"
+
+
+def _hear_heartbeats(mine: list[Subscriber]) -> list[Subscriber]:
+    """Those that subscribe to heartbeats; all, where no declaration says it of any."""
+    return [one for one in mine if one.recovers()] or mine
+
+
+def _told_by_heartbeat(mine: list[Subscriber], first: int | None) -> list[Subscriber]:
+    """Who asks for ``first`` and what follows because of a heartbeat (S14, S16).
+
+    The key expression of that query is the publisher's. Whoever asks subscribes to heartbeats, has
+    no query open, and asks for what follows the last that it handed on.
+    """
+    found = _hear_heartbeats(mine)
+    found = [one for one in found if not one.queries] or found
+    return [one for one in found if one.last is None or first == one.last + 1] or found
 
 
 def _note_qos(source: Source, detail: Mapping[str, Any], event: Event, count: int) -> None:

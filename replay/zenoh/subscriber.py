@@ -81,6 +81,7 @@ class Query:
     deadline_ns: int
     newest: int | None = None  # highest sn of its source that had come live when it was asked
     asked_by: Hop | None = None  # the frame of the Request, where it travelled
+    shared: bool = False  # nothing on the wire says whose of several subscribers it is
     answered_by: Hop | None = None  # that of the ResponseFinal
     ended: Mark | None = None
     timed_out: bool = False

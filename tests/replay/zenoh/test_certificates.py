@@ -324,3 +324,20 @@ def test_the_end_of_a_query_may_have_passed_over_what_is_not_captured() -> None:
     answered(session, 1).put(9).lose().put(11).ask(2, "_sn=10..")
     found = answered(session, 2, 10, 11).put(12).played()[1]
     assert "proven" not in [certainty for certainty, _ in said(found, "CP007")]
+
+
+def test_a_heartbeat_s_query_that_two_may_have_sent_proves_nothing_of_either() -> None:
+    """The one whose query is open sends none; of two without one, the capture may lack a query."""
+    session = WideSession()
+    session.subscriber(z.declare(2, 2, 0, "demo/*", own=False))
+    session.subscriber(z.declare(2, 3, 0, "demo/*/@adv/pub/**", own=False))
+    session.subscriber(z.declare(2, 4, 1, "/@adv/pub/**", own=False))
+    session.put(0).lose().put(2).ask(1, "_sn=1..")  # of demo/sensor, and never answered
+    session.lose().heartbeat(3).ask(3, "_sn=3..3", TOKEN)
+    found = answered(session, 3, 3).wait(1.0).heartbeat(3).played()[1]
+    rows = {r.detail["subscriber"]: r.detail for r in found
+            if r.kind == STREAM and r.detail.get("kind") == "samples"}  # fmt: skip
+    assert [3, 3] not in rows["demo/sensor"]["delivered"]
+    assert rows["demo/sensor"]["delivered"] == [[0, 0]]
+    for rule in ("ZN001", "CP007", "ZN002"):
+        assert "proven" not in [certainty for certainty, _ in said(found, rule)]
