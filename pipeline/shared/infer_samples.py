@@ -242,17 +242,24 @@ def look(
             looks = list(elsewhere(named, settings, progress))
         else:
             looks = []
-            progress.begin("reading", len(named))
-            for number, (piece, path) in enumerate(named):
+            progress.begin("reading", sum(_size(p) for p, _ in named), bytes_read=True)
+            read = 0
+            for number, (piece, path) in enumerate(named, 1):
                 stream = stdin.stream if piece.path == STDIN else None
                 looks.append(look_at(piece, path, settings, stream, sample_datagrams))
-                progress.done(number + 1)
+                read += _size(piece)
+                progress.done(read, f"{number:,}/{len(named):,} captures")
     finally:
         stdin.close()
     readings = [one.reading for one in looks if one.reading is not None]
     findings = [finding for one in looks for finding in one.findings]
     problems = [one.problem for one in looks if one.reading is None]
     return readings, findings, [*planned.problems, *problems]
+
+
+def _size(piece: Piece) -> int:
+    """What is stored of it; 0: nobody knows."""
+    return max(piece.size_bytes, 0)
 
 
 def look_at(

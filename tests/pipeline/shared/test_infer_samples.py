@@ -1,14 +1,17 @@
 """What ``infer`` looks at: the beginning of each destination, less what is recognised."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from seqaudit.decoders.infer.layout import HEAD_BYTES
 from seqaudit.decoders.network.packets import COLUMNS, Datagrams, Outcome
+from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.shared import infer_samples as samples
 from seqaudit.pipeline.shared.infer_samples import Sampler
+from seqaudit.pipeline.shared.plan import CaptureInput
 
 HOSTS = ["10.1.1.1", "10.1.1.2", "239.1.1.1"]
 
@@ -101,3 +104,24 @@ def test_reading_stops_when_enough_is_held(monkeypatch: pytest.MonkeyPatch) -> N
     assert not sampler.full
     sampler.add(datagrams([(b"b", 0, 1, Outcome.NOT_CLAIMED)]))
     assert sampler.full
+
+
+def test_progress_is_told_by_bytes_of_captures(fixtures: Path) -> None:
+    told: list[object] = []
+
+    class Watch:
+        def begin(self, what: str, total: int, *, bytes_read: bool = False) -> None:
+            told.append((what, total, bytes_read))
+
+        def done(self, steps: int, also: str = "") -> None:
+            told.append((steps, also))
+
+        def note(self, text: str) -> None:
+            raise AssertionError(text)
+
+    captures = [fixtures / "jgroups" / "n4-loss-1" / name for name in ("A.pcap", "C.pcap")]
+    sizes = [path.stat().st_size for path in captures]
+    samples.look([CaptureInput(str(path)) for path in captures], DecodeSettings(), Watch())
+    assert told == [
+        ("reading", sum(sizes), True), (sizes[0], "1/2 captures"), (sum(sizes), "2/2 captures"),
+    ]  # fmt: skip
