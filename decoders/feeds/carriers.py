@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from seqaudit.decoders.contract.event_columns import grouped
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.decoders.contract.feed_layout import Feed
 from seqaudit.decoders.contract.settings import DecodeSettings
@@ -189,9 +190,15 @@ def _type_of(raw: Raw, start: Int64s, stop: Int64s) -> tuple[Int64s, Int64s]:
 
 def _count(account: Account, datagrams: Datagrams, taken: Int64s, sizes: Int64s) -> None:
     """Account for packets that are a feed's."""
-    outcomes = datagrams.outcome[taken].tolist()
-    protocols = datagrams.destination_port[taken].tolist()
-    ends = datagrams.destination[taken].tolist()
-    for outcome, protocol, end, size in zip(outcomes, protocols, ends, sizes.tolist(), strict=True):
-        account.count(Outcome(outcome), 1)
-        account.add_endpoint(protocol, datagrams.hosts[end], 0, SYSTEM, 1, size)
+    for outcome, count in enumerate(np.bincount(datagrams.outcome[taken]).tolist()):
+        if count:
+            account.count(Outcome(outcome), count)
+    # what stands for a port is the number of a protocol or an Ethernet type, of 16 bits at most
+    ends, which = grouped(datagrams.destination[taken] << 16 | datagrams.destination_port[taken])
+    totals = np.zeros(len(ends), np.int64)
+    np.add.at(totals, which, sizes)
+    for end, count, size in zip(
+        ends.tolist(), np.bincount(which).tolist(), totals.tolist(), strict=True
+    ):
+        host = datagrams.hosts[end >> 16]
+        account.add_endpoint(end & 0xFFFF, host, 0, SYSTEM, count, size)

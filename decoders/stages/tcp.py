@@ -157,7 +157,7 @@ class Sniffer:
         """The piece ends: what is likely, or has no payload yet, is shipped."""
         for key in list(self._held):
             tracked = self._table.flows[key]
-            tracked.judge()
+            tracked.judge(final=True)
             if tracked.state == OURS or tracked.likely:
                 self._ship(key, proven=True)
             elif tracked.state == UNDECIDED and not tracked.kept:
@@ -362,7 +362,7 @@ class TcpAssembler:
             self._runs.end(key, self._row)
         tracked = self._table.flows.pop(key)
         if tracked.state == UNDECIDED:
-            tracked.judge()
+            tracked.judge(final=True)
             if tracked.state == UNDECIDED:
                 tracked.state = NOBODY
             self._settled(key)

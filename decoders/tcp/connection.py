@@ -75,6 +75,12 @@ class Flow:
         self.spoke_ns: list[int | None] = [None, None]  # last segment of each direction
         self._unanswered: tuple[list[Unanswered], list[Unanswered]] = ([], [])
 
+    @property
+    def began(self) -> bool:
+        """Whether the begin of a direction was captured."""
+        one, other = self.directions
+        return one.began or other.began
+
     def begins_anew(self, direction: int, seq: int, flags: int) -> bool:
         """Whether a segment is the first of another connection on the same ports."""
         if not flags & SYN:

@@ -281,10 +281,11 @@ class Direction:
     def prefixes(self) -> list[tuple[bytes, bool]]:
         """The stretches without holes that wait, and whether they begin the stream."""
         borders = [0, *(sum(self._sizes[:place]) for place, _ in self._breaks), len(self._data)]
-        found = [
-            (bytes(self._data[low:high]), self.began and number == 0)
-            for number, (low, high) in enumerate(pairwise(borders))
-        ]
+        with memoryview(self._data) as waiting:  # a slice of a bytearray would be copied twice
+            found = [
+                (bytes(waiting[low:high]), self.began and number == 0)
+                for number, (low, high) in enumerate(pairwise(borders))
+            ]
         return [stretch for stretch in found if stretch[0]]
 
     def take(self, framing: Framing, *, final: bool) -> list[Taken]:

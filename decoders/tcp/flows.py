@@ -28,6 +28,12 @@ from seqaudit.decoders.tcp.wire import ACK, SYN
 
 #: A direction that nobody has recognised after so many bytes is nobody's.
 UNDECIDED_BYTES: Final = 512 << 10
+#: A flow caught in the middle is somebody else's most likely, and every look at it costs the same
+#: whatever it finds: the first has bytes enough for most systems to refuse it, and those after it
+#: come with so many times as many, until there are enough for all.
+MIDDLE_BYTES: Final = 32 << 10
+MIDDLE_TIMES: Final = 4
+MIDDLE_ENOUGH: Final = 128 << 10
 
 UNDECIDED: Final = 0
 OURS: Final = 1
@@ -123,8 +129,16 @@ class Tracked:
         first, second = self.flow.directions
         return first.pending + second.pending
 
-    def judge(self) -> None:
-        """Ask the systems, with the bytes that have come."""
+    def judge(self, *, final: bool = False) -> None:
+        """Ask the systems, with the bytes that have come.
+
+        Args:
+            final: no more will come, so these have to be enough.
+        """
+        pending = self.pending
+        if pending < MIDDLE_BYTES and not final and not self.flow.began:
+            self.next_try = MIDDLE_BYTES
+            return
         prefixes = [
             ((direction.number, number), *prefix)
             for direction in self.flow.directions
@@ -132,8 +146,8 @@ class Tracked:
         ]
         if not prefixes:
             return
-        pending = self.pending
-        self.next_try = 2 * pending + 1
+        times = 2 if self.flow.began or pending >= MIDDLE_ENOUGH else MIDDLE_TIMES
+        self.next_try = times * pending + 1
         verdict, system = choose(self.systems, prefixes, self.refused)
         if verdict == Verdict.YES:
             assert system is not None

@@ -251,12 +251,16 @@ def _chained(data: bytes, begin: int) -> tuple[Int64s, Int64s]:
         count = size - width  # places with the first byte of a batch
         if count <= 0:
             continue
-        length = raw[:count].astype(np.int64) | raw[1 : count + 1].astype(np.int64) << 8
-        good = (length > 0) & _MAY_BEGIN[raw[width:]]
-        if width == 4:
-            good &= (raw[2 : count + 2] | raw[3 : count + 3]) == 0
+        # what most bytes of others fail by is asked first, of bytes as they are
+        if width == 2:
+            good = raw[1 : count + 1] <= min(size >> 8, 255)
+        else:
+            good = (raw[2 : count + 2] | raw[3 : count + 3]) == 0
         places = np.flatnonzero(good)
-        stop = places + width + length[places]
+        places = places[_MAY_BEGIN[raw[places + width]]]
+        length = raw[places].astype(np.int64) | raw[places + 1].astype(np.int64) << 8
+        places, length = places[length > 0], length[length > 0]
+        stop = places + width + length
         fits = stop <= size
         places, stop = places[fits], stop[fits]
         after = np.full(size + width + 1, -1, np.int64)  # where the batch at each place stops

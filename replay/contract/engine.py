@@ -247,6 +247,10 @@ class System:
         members: names of members in its conversations are listed; a system that shares its
             members with another leaves that to it.
         columns: of a batch, for a system that is replayed by columns.
+        shows: whether a row shows that its conversation is the system's. Rows before the first
+            that does wait for it, and nothing is said of a conversation without any: its engine
+            would say nothing either, but most of what only might be a system's is somebody else's.
+            Null: every row does.
         meeting: made for each of its conversations.
         comparison: made for each report.
         streams: word in the column ``system`` of its conversations' rows to the types of its STREAM
@@ -265,6 +269,7 @@ class System:
     ordered: bool = False
     members: bool = True
     columns: Callable[[pa.RecordBatch], Columns] | None = None
+    shows: Callable[[Row], bool] | None = None
     meeting: Callable[[str], Meeting] | None = None
     comparison: Callable[[], Comparison] | None = None
     streams: Mapping[str, Sequence[type]] = field(default_factory=dict)

@@ -35,7 +35,7 @@ from seqaudit.decoders.contract.events import (
     Flag,
     Kind,
 )
-from seqaudit.replay.contract.engine import COLUMNS, Columns, Joining, Meeting, Opening, Row
+from seqaudit.replay.contract.engine import COLUMNS, Columns, Joining, Meeting, Opened, Opening, Row
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.results import (
     ACCOUNT,
@@ -58,6 +58,8 @@ _ROWS: Final = 8_192
 THIS: Final = "the conversation {} in this capture"
 BOTH: Final = "what the captures of both ends of {} say together"
 NOT_JUDGED: Final = f"seqaudit failed here ({FAILED})"
+#: Rows that wait for one that shows whose they are; with more, they go on without.
+_WAITING: Final = 10_000
 _RUNS: Final = frozenset({Kind.DATA, Kind.RETRANSMISSION})
 _PLAIN: Final = Joining()
 _POSITION: Final = attrgetter("frame", "place")
@@ -305,8 +307,15 @@ class _Conversation:
         self.fed: tuple[int, int] | None = None  # frame and time of the event replayed last
         self._name = opening.conversation.partition("|")[0]
         self._system = SYSTEMS.get(self._name)
-        self._opened = None if self._system is None else self._system.open(opening)
-        self._takes = None if self._opened is None else self._opened.takes
+        self._opening = opening
+        self._opened: Opened | None = None
+        self._takes: Callable[[Row], bool] | None = None
+        #: Rows of what is not shown to be the system's yet; null: it is, or that is not asked.
+        self._waiting: list[Row] | None = None
+        if self._system is not None and self._system.shows is not None:
+            self._waiting = []
+        else:
+            self._open_engine()
         self._joins: Mapping[str, Joining] = {} if self._system is None else self._system.joins
         self._open: dict[str, Row] = {}  # stream -> its open run
         #: text up to "|" -> the streams that begin so and may have an open run, in a dict for a set
@@ -316,6 +325,11 @@ class _Conversation:
         self._members: set[tuple[Any, ...]] = set()
         self._last_ns = 0
 
+    def _open_engine(self) -> None:
+        if self._system is not None:
+            self._opened = self._system.open(self._opening)
+            self._takes = self._opened.takes
+
     def take_columns(self, rows: Columns) -> None:
         """Rows of a conversation that is replayed by columns."""
         assert self._opened is not None and self._opened.take_columns is not None
@@ -323,6 +337,19 @@ class _Conversation:
 
     def take(self, row: Row, results: list[Result]) -> None:
         """One row of the conversation."""
+        waiting = self._waiting
+        if waiting is None:
+            self._take(row, results)
+            return
+        waiting.append(row)
+        assert self._system is not None and self._system.shows is not None
+        if self._system.shows(row) or len(waiting) > _WAITING:
+            self._waiting = None
+            self._open_engine()
+            for one in waiting:
+                self._take(one, results)
+
+    def _take(self, row: Row, results: list[Result]) -> None:
         kind, stream, system = row.kind, row.stream, self._system
         if kind == Kind.MEMBER and (system is None or system.members):
             self._member(row, results)

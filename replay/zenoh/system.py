@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Final
 
-from seqaudit.replay.contract.engine import Opened, Opening, System
+from seqaudit.replay.contract.engine import Opened, Opening, Row, System
 from seqaudit.replay.zenoh.compare import ZenohComparison
 from seqaudit.replay.zenoh.meeting import LegMeeting, ends_of, met
 from seqaudit.replay.zenoh.parameters import PARAMETERS
@@ -13,6 +13,10 @@ from seqaudit.replay.zenoh.report_rows import (
     UnnumberedStreamRow,
 )
 from seqaudit.replay.zenoh.rules import ZENOH as RULES
+
+NAME: Final = "zenoh"
+#: Rows about frames, which say nothing of whose they are.
+_OF_ANY: Final = frozenset({"batches", "cut"})
 
 
 def _open(told: Opening) -> Opened:
@@ -25,13 +29,19 @@ def _open(told: Opening) -> Opened:
     return Opened(engine, results if ends is None else met(told, engine, ends, results))
 
 
+def _shows(row: Row) -> bool:
+    """Whether a row is of a batch that is zenoh, not of one that only reads like it."""
+    return row.wire_kind not in _OF_ANY and '"doubt":1' not in (row.detail or "")
+
+
 ZENOH: Final = System(
-    "zenoh",
+    NAME,
     _open,
     RULES,
     ("ZN",),
     PARAMETERS,
     ordered=True,
+    shows=_shows,
     meeting=LegMeeting,
     comparison=ZenohComparison,
     streams={"zenoh": [SamplesStreamRow, UnnumberedStreamRow], "zenoh-hop": [TransportStreamRow]},
