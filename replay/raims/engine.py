@@ -112,8 +112,7 @@ class RaimsEngine:
         elif event.system == "pgm":
             link = self.links.of_pgm((event.stream or "")[:-1])
             ready = link.packet(event)
-            if link.window.holes:
-                self.links.waiting.add(link.name)
+            self.links.note(link)
             self.receiving.deliver_all(ready)
         elif event.system == "inbox":
             self._inbox(event)

@@ -1,5 +1,6 @@
 """All links of one observer, and what did not come between two messages of a stream."""
 
+import heapq
 from collections.abc import Iterator
 from typing import Final
 
@@ -25,6 +26,8 @@ from seqaudit.replay.sequence.gaps import Mark
 PGM: Final = "pgm:"
 INBOX: Final = "inbox:"
 TCP: Final = "tcp:"
+#: Later than any time.
+NEVER: Final = 1 << 63
 
 
 class LinkTable:
@@ -46,6 +49,9 @@ class LinkTable:
         self.holes: dict[str, Mark] = {}
         self.encrypted: list[tuple[str, Mark]] = []
         self.waiting: set[str] = set()
+        #: When a hole of a TSI may be due, first ones first: never later than it is.
+        self._due: list[tuple[int, str]] = []
+        self._noted: dict[str, int] = {}  # of each the first that stands there
 
     def of_pgm(self, name: str) -> PgmLink:
         """A TSI's link, made when it is first seen."""
@@ -72,22 +78,41 @@ class LinkTable:
 
     def give_up(self, now_ns: int) -> Iterator[list[Ready]]:
         """Holes that are due by now, in the order of their times, and what waited behind them."""
-        while True:
-            due = [(d, n) for n, link in self.pgm.items() if (d := link.next_due_ns())]
-            first = min(due, default=None)
-            if first is None or first[0] > now_ns:
-                return
+        while (first := self._next_due()) is not None and first[0] <= now_ns:
             yield self.pgm[first[1]].give_up(first[0])
+
+    def note(self, link: PgmLink) -> None:
+        """After a packet of a TSI, which may have shown a hole."""
+        if not link.window.holes:
+            return
+        self.waiting.add(link.name)
+        due_ns = link.next_due_ns()
+        if due_ns is not None and due_ns < self._noted.get(link.name, NEVER):
+            self._noted[link.name] = due_ns
+            heapq.heappush(self._due, (due_ns, link.name))
 
     def is_waiting_after(self, now_ns: int) -> bool:
         """Is nothing due to be given up by now?"""
-        for name in list(self.waiting):
-            due_ns = self.pgm[name].next_due_ns()
-            if due_ns is None:
-                self.waiting.remove(name)
-            elif due_ns <= now_ns:
-                return False
-        return True
+        first = self._next_due()
+        return first is None or first[0] > now_ns
+
+    def _next_due(self) -> tuple[int, str] | None:
+        """When the next hole of any TSI is given up, and whose it is: there may be thousands, and
+        this is asked for every event."""
+        while self._due:
+            due_ns, name = first = self._due[0]
+            link = self.pgm[name]
+            now_due_ns = link.next_due_ns()
+            if now_due_ns == due_ns:
+                return first
+            heapq.heappop(self._due)
+            if self._noted.get(name) == due_ns:
+                del self._noted[name]
+            if now_due_ns is None:
+                self.waiting.discard(name)
+            else:
+                self.note(link)
+        return None
 
     def pause(self, silent_ns: int) -> None:
         """So long nothing was captured."""
@@ -98,6 +123,7 @@ class LinkTable:
         """Nothing follows."""
         for link in self.pgm.values():
             link.window.resume()
+            self.note(link)
 
     # -- what is missing -------------------------------------------------------------------------
 
