@@ -14,6 +14,7 @@ from seqaudit.cli.options.feeds import feeds_of
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.plan import CaptureInput
+from tests.bench import growth
 from tests.bench.__main__ import main
 from tests.bench.compare import differences
 from tests.bench.generate import (
@@ -31,6 +32,7 @@ from tests.bench.raims import OBSERVER, write
 from tests.bench.raims import Shape as Publishing
 from tests.bench.repeat import make_body, truth_of, write_turns
 from tests.bench.scale import TABLES
+from tests.decoders.network.builders import pcap
 
 CORES = len(os.sched_getaffinity(0))
 
@@ -267,3 +269,15 @@ def test_an_audit_finds_all_of_the_raims_messages_and_nothing_else(
     assert {row["role"] for row in streams} == {"receiver"}
     loss = [row for row in report["tables"]["raims"]["loss"] if row["null_rte"] or row["msg_loss"]]
     assert loss == []
+
+
+@pytest.mark.parametrize("kind", growth.KINDS)
+def test_what_grows_in_the_tables_of_growth_is_decoded(kind: str, tmp_path: Path) -> None:
+    told = growth.KINDS[kind]
+    capture = tmp_path / "growth.pcap"
+    frames = list(told.frames(3))
+    capture.write_bytes(pcap(frames))
+    feeds = feeds_of(told.options[1::2], ())
+    options = Options(engine="direct", feeds=feeds, compile_it=False)
+    (found,) = audit([CaptureInput(str(capture))], options)["captures"]
+    assert found["frames_by"]["decoded"] == len(frames)

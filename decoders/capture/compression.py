@@ -132,7 +132,8 @@ class Decompressed:
         self._compression = compression
         self._input = head
         self._consumed = 0  # compressed bytes given to decoders, for messages
-        self._output = b""
+        self._output = b""  # of the last step: a slice of zst may be 64 MB of zeros
+        self._taken = 0  # bytes of it that were read
         self._decoder: _Gzip | _Zstandard | _Lz4 | None = None
         self._over = False
         self.problem = ""
@@ -140,9 +141,10 @@ class Decompressed:
 
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes; empty only at the end."""
-        while not self._output and not self._over:
-            self._output = self._step()
-        taken, self._output = self._output[:size], self._output[size:]
+        while self._taken == len(self._output) and not self._over:
+            self._output, self._taken = self._step(), 0
+        taken = self._output[self._taken : self._taken + size]
+        self._taken += len(taken)
         return taken
 
     def _step(self) -> bytes:

@@ -8,6 +8,7 @@ import struct
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import lz4.frame
 import pytest
@@ -114,6 +115,24 @@ def test_a_bomb_is_read_in_bounded_steps() -> None:
         assert len(part) <= 1 << 20
         total += len(part)
     assert total == 64 << 20
+
+
+def test_a_bomb_costs_what_reading_it_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied = 0
+
+    class Output(bytes):
+        """What a step gives; counts what is copied out of it."""
+
+        def __getitem__(self, part: Any) -> Any:
+            nonlocal copied
+            found = super().__getitem__(part)
+            copied += len(found)
+            return found
+
+    steps = [b"", Output(50_000)]
+    reader = Decompressed(io.BytesIO(), "zst")
+    monkeypatch.setattr(reader, "_step", steps.pop)
+    assert sum(len(reader.read(100)) for _ in range(500)) == copied == 50_000
 
 
 def test_a_spooled_stream_is_private(tmp_path: Path) -> None:

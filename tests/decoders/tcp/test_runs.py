@@ -15,7 +15,8 @@ from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.stages import tcp as tcp_stage
 from seqaudit.decoders.stages.tcp import Sniffer, TcpAssembler
-from seqaudit.decoders.tcp import direction as tcp
+from seqaudit.decoders.tcp import direction as tcp_direction
+from seqaudit.decoders.tcp import flows as tcp_flows
 from seqaudit.decoders.tcp import runs as tcp_runs
 from seqaudit.decoders.tcp.direction import Direction
 from seqaudit.decoders.tcp.segments import (
@@ -174,7 +175,8 @@ def told(chunks: Sequence[Segments], few: int, batch: int, **options: Any) -> To
         patch.setattr(tcp_runs, "SHORT", 1)
         patch.setattr(tcp_runs, "BLOCK", 3)
         patch.setattr(tcp_stage, "BATCH_BYTES", batch)
-        patch.setattr(tcp, "RECENT_BYTES", 60)
+        patch.setattr(tcp_direction, "RECENT_BYTES", 60)
+        patch.setattr(tcp_flows, "MIDDLE_BYTES", 1)  # a flow is known while its runs go on
         patch.setattr(TcpAssembler, "_decode", decode)
         assembler = TcpAssembler(DecodeSettings(compile_it=False), {"marked": streams}, **options)
         batches = [batch for chunk in chunks for batch in assembler.feed(chunk)]
