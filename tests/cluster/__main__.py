@@ -434,6 +434,7 @@ def main() -> int:
     parser.add_argument("--s3-server", default=f"{sys.executable} -m moto.server")
     given = parser.parse_args()
     failed = 0
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # machines are taken down then as well
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder = Path(name)
         folder.chmod(0o755)
