@@ -39,6 +39,8 @@ MAX_EXAMPLES: Final = 8
 #: IP ids that are given to the datagrams of one burst at most.
 MAX_BURST: Final = 4_096
 IP_IDS: Final = 1 << 16
+#: In place of an IP id: an end of a stretch lies inside a run, of which only the ends have moments.
+INSIDE: Final = -2
 #: Whom a multicast goes to, beside members.
 ALL: Final = ""
 
@@ -63,16 +65,22 @@ class Stretch(NamedTuple):
     frame: int
     from_ns: int
     to_ns: int
-    from_id: int  # IP id of the first datagram; -1: not known
+    from_id: int  # IP id of the first datagram; -1: not known, INSIDE: the moment is another's
     to_id: int  # of the last
 
     def narrowed(self, first: int, stop: int) -> "Stretch":
-        """[first, stop) of it; only of its first and its last message the moment is known."""
+        """[first, stop) of it; only of a run's first and its last message the moment is known."""
         frame, from_ns, to_ns, from_id, to_id = self[2:]
         if first > self.first:
-            from_ns, from_id = (to_ns, to_id) if first == self.stop - 1 else (from_ns, -1)
+            if first == self.stop - 1 and self.to_id != INSIDE:
+                from_ns, from_id = self.to_ns, self.to_id
+            else:
+                from_id = INSIDE
         if stop < self.stop:
-            to_ns, to_id = (from_ns, from_id) if stop == self.first + 1 else (to_ns, -1)
+            if stop == self.first + 1 and self.from_id != INSIDE:
+                to_ns, to_id = self.from_ns, self.from_id
+            else:
+                to_id = INSIDE
         return Stretch(first, stop, frame, from_ns, to_ns, from_id, to_id)
 
 
@@ -424,7 +432,7 @@ def _same_burst(copy: Stretch, arrival: Stretch) -> bool:
     first and its last.
     """
     ids = (copy.from_id, copy.to_id, arrival.from_id, arrival.to_id)
-    if -1 in ids:
+    if min(ids) < 0:
         return False
     size, first, last = ((number - ids[0]) % IP_IDS for number in ids[1:])
     return first <= last <= size < MAX_BURST
