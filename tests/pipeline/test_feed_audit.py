@@ -264,7 +264,7 @@ def test_the_tables_name_streams_lines_and_jitter(tmp_path: Path) -> None:
         report = json.loads(run.invoke(main, [*command, "--format", "json"]).stdout)
         if kind == "lines":
             (row,) = report["tables"]["feed"]["lines"]
-            assert f"\n0  {row['id']}" in shown and "A leads by p50/p99/max" in shown
+            assert f" 0  {row['id']}" in shown and "A leads by p50/p99/max" in shown
             assert row["lost_on_both"] + row["line_a"]["lost_only_here"] > 0
             assert report["totals"]["unrecovered"] == row["lost_on_both"]  # the pair counts
         else:
