@@ -83,10 +83,11 @@ def eobi(number: int, *, reset: bool = False) -> Datagram:
 
 
 def many_gaps() -> bytes:
-    """More gaps than are kept, each of a message, and then one of the first of them."""
+    """Two that follow each other, more gaps than are kept, each of a message, and then one of the
+    first of them."""
     packet = bytearray(ethernet(ipv4(udp(mold(messages=[b"m" * 9]), 5000, PORT), SENDER, A)))
     parts = [pcap([])]
-    for number, seqno in enumerate([*range(2, 2 * (1 << 17) + 40, 2), 3]):
+    for number, seqno in enumerate([1, *range(2, 2 * (1 << 17) + 40, 2), 3]):
         packet[18:20] = (number & 0xFFFF).to_bytes(2, "big")  # IP id
         packet[52:60] = seqno.to_bytes(8, "big")
         head = struct.pack("<IIII", 1_795_000_000, number * 1000, len(packet), len(packet))
@@ -113,8 +114,8 @@ def feeds() -> dict[str, Made]:
     return {
         "FD001": _with([data(1), data(3), ask(2), repair(2), 2000, data(4)]),
         "FD002": _with([data(1), data(3), 2000, data(4)]),
-        "FD003": _with([data(1), data(3), data(2), 2000, data(4)]),
-        "FD004": _with([data(1), data(3), 1500, data(2), 2000, data(4)]),
+        "FD003": _with([data(1), data(3), data(2), 2000, data(4), data(5)]),
+        "FD004": _with([data(1), data(3), 1500, data(2), 2000, data(4), data(5)]),
         "FD005": _with([data(1), data(2), data(2)._replace(again=True), data(3)]),
         "FD006": _with([data(1), data(2), data(2), data(3)]),
         "FD007": _with([data(1), beat(3), 2000, beat(3)]),
@@ -129,7 +130,7 @@ def feeds() -> dict[str, Made]:
         "FD014": _with([data(1), data(4), ask(2, 2), repair(2), 1500, data(5)]),
         "FD015": _with([data(1), data(2), ask(2), repair(2), data(3)]),
         "FD016": _with([data(1), data(2), repair(2), data(3)]),
-        "FD017": _with([data(1), data(3)]),
+        "FD017": _with([data(1), data(2), data(4)]),
         "FD018": _with([data(1), 3500, data(9), 2000, data(10)]),
         "FD019": _with([data(4), *steady, 15_000, *steady]),
         "FD020": _with(
