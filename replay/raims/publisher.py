@@ -118,11 +118,12 @@ class PublisherWindow:
         self._ages_by(seqno, chain, now_ns)
         before = self._ever.get(subject)
         known = self.rotation.find(subject, now_ns)
-        expected, chained, why = next_seqno(
-            None if known is None else known.last, now_ns, self._window_ns,
-            ages=self._ages, converged_ns=converged_ns,
-        )  # fmt: skip
-        found = self._judge(seqno, chain, before, known, expected, chained, why)
+        # A chain says what the publisher knew, which goes before what the replay has of its window.
+        last = chain if chain is not None else None if known is None else known.last
+        _, _, why = next_seqno(
+            last, now_ns, self._window_ns, ages=self._ages, converged_ns=converged_ns
+        )
+        found = self._judge(seqno, chain, before, known, why)
         self._ever[subject] = stop - 1
         if known is None:
             self.rotation.add(subject, Published(stop - 1, now_ns), now_ns)
@@ -163,8 +164,6 @@ class PublisherWindow:
         chain: int | None,
         before: int | None,
         known: Published | None,
-        expected: int,
-        chained: int | None,
         why: Why,
     ) -> Why:
         if base_of(seqno) != 1:

@@ -524,6 +524,21 @@ def test_every_new_frame_is_explained_or_not() -> None:
     assert early is Why.UNEXPLAINED
 
 
+def test_a_chain_shows_that_the_publisher_had_not_forgotten_the_subject() -> None:
+    """Others were published that were not captured, or before: the replayed window may rotate at
+    another time than the publisher's."""
+    made = publisher(size_bytes=1, entries=0)
+    start = first_seqno(T0)
+    made.published("_1.A", start, start + 1, None, T0)
+    for turn in (1, 2, 3):
+        at_ns = T0 + 100 * SECOND * turn
+        made.published("_1.B", first_seqno(at_ns), first_seqno(at_ns) + 1, None, at_ns)
+    later = T0 + 301 * SECOND
+    assert made.rotation.find("_1.A", later) is None
+    begun = first_seqno(later)
+    assert made.published("_1.A", begun, begun + 1, start, later) is Why.AGE
+
+
 def test_messages_say_between_which_times_the_age_limit_is() -> None:
     """More than the age of a frame that goes on, no more than that of one that has ended."""
     made = publisher()
