@@ -352,9 +352,11 @@ class Feed:
 
     @property
     def on_probation(self) -> bool:
-        """Whether a stream is one only where its numbers stay in step. What holds several units is
-        told by their lengths, and brings streams of a single one."""
-        return self.is_anywhere and self.repeat is None and not self.lines
+        """Whether a stream is one only where its numbers stay in step: where nothing but what is in
+        datagrams tells them. What holds several units is told by their lengths, and brings streams
+        of a single one."""
+        told_by_content = self.is_anywhere and bool(self.require or self.recognise)
+        return told_by_content and self.repeat is None and not self.lines
 
     @property
     def told_apart_by(self) -> float:

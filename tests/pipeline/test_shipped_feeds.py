@@ -377,9 +377,7 @@ def test_what_can_be_recognised_is_found_by_feeds_auto(name: str, tmp_path: Path
 
 def test_what_too_little_tells_apart_is_not_tried() -> None:
     known = [load_feed(path) for path in shipped().values()]
-    weak = [
-        f.name for f in known if f.recognise and not f.protocol and f.told_apart_by < LEAST_BITS
-    ]
+    weak = [f.name for f in known if f.recognise and not f.carrier and f.told_apart_by < LEAST_BITS]
     assert weak == ["mavlink1", "rtp"]
 
 
