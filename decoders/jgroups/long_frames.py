@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-import numpy as np
-
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.jgroups.datagrams import JGroupsDecoder
 from seqaudit.decoders.network.packets import Datagrams
@@ -72,30 +70,7 @@ class LongFrames:
 
     def _reached(self, read: bytes, length: int, compile_it: bool) -> tuple[int, int, int]:
         """As ``JGroupsDecoder.reached``, of a frame that is cut."""
-        one = np.ones(1, np.int64)
-        zero = one * 0
-        self._decoder.decode(
-            Datagrams(
-                data=read,
-                compile_it=compile_it,
-                capture=0,
-                split=0,
-                hosts=["", ""],
-                frame=one,
-                at_ns=zero,
-                start=zero,
-                stop=one * len(read),
-                length=one * length,
-                source=zero,
-                destination=one,
-                source_port=zero,
-                destination_port=zero.copy(),
-                ip_id=-one,
-                flags=zero.copy(),
-                barrier=zero.copy(),
-                outcome=zero.copy(),
-            )
-        )
+        self._decoder.decode(Datagrams.of_one(read, length, compile_it=compile_it))
         return self._decoder.reached()
 
 

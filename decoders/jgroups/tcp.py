@@ -12,7 +12,6 @@ import ipaddress
 import re
 from collections import Counter
 from dataclasses import replace
-from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -164,6 +163,7 @@ class _Read:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._none: set[int] = set()  # frames that do not show it
+        self._decoder: JGroupsDecoder | None = None  # few directions come to need one
 
     @property
     def exhausted(self) -> bool:
@@ -186,46 +186,19 @@ class _Read:
             if at not in self._none:
                 if self.exhausted:
                     return REFUTED
-                if is_jgroups(self._data[at + 4 : stop]):
+                if self._is_jgroups(self._data[at + 4 : stop]):
                     return PROVEN
                 self._none.add(at)
             at = stop
         return OPEN if len(self._data) - at < HEAD else REFUTED
 
-
-def is_jgroups(frame: bytes) -> bool:
-    """Whether a frame would be claimed as a datagram: by what nothing else has by chance."""
-    one = np.ones(1, np.int64)
-    zero = one * 0
-    outcome = one * 0
-    _reader().decode(
-        Datagrams(
-            data=frame[:READ],
-            compile_it=False,
-            capture=0,
-            split=0,
-            hosts=["", ""],
-            frame=one,
-            at_ns=zero,
-            start=zero,
-            stop=one * min(len(frame), READ),
-            length=one * len(frame),
-            source=zero,
-            destination=one,
-            source_port=zero,
-            destination_port=zero,
-            ip_id=-one,
-            flags=zero,
-            barrier=zero,
-            outcome=outcome,
-        )
-    )
-    return bool(outcome[0] != Outcome.NOT_CLAIMED)
-
-
-@cache
-def _reader() -> JGroupsDecoder:
-    return JGroupsDecoder(DecodeSettings())
+    def _is_jgroups(self, frame: bytes) -> bool:
+        """Whether it would be claimed as a datagram: by what nothing else has by chance."""
+        if self._decoder is None:
+            self._decoder = JGroupsDecoder(DecodeSettings())
+        one = Datagrams.of_one(frame[:READ], len(frame), compile_it=False)
+        self._decoder.decode(one)
+        return bool(one.outcome[0] != Outcome.NOT_CLAIMED)
 
 
 def _candidates(data: bytes) -> list[int]:

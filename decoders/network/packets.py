@@ -102,6 +102,15 @@ class Datagrams:
     # (2, of messages of a stream only: every open run ends before this one)
     outcome: Int64s  # Outcome, written by the decoder that claims the datagram
 
+    @classmethod
+    def of_one(cls, data: bytes, length: int, *, compile_it: bool) -> Datagrams:
+        """One payload by itself: ``data`` is what there is of ``length`` bytes. Hosts: unknown."""
+        one = dict.fromkeys(COLUMNS, 0) | {"frame": 1, "stop": len(data), "length": length}
+        one |= {"destination": 1, "ip_id": -1}
+        # each column is memory of its own, as a decoder writes into some
+        columns = {name: np.array([value], np.int64) for name, value in one.items()}
+        return cls(data, compile_it, 0, 0, ["", ""], **columns)
+
     @property
     def count(self) -> int:
         return len(self.frame)
