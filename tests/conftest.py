@@ -56,11 +56,14 @@ def fixtures() -> Path:
 
 @pytest.fixture(scope="session")
 def spark_place() -> Iterator[object]:
-    """The local Spark that all tests share: started once, ended with the run."""
+    """The local Spark that all tests share: started once, ended with the run. Its workers can
+    import what tests give them."""
     from seqaudit.pipeline.shared.place import Place
     from seqaudit.pipeline.spark.session import discard, shared
 
     place = Place(master="local[2]")
-    shared(place)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PYTHONPATH", str(ROOT), prepend=os.pathsep)
+        shared(place)
     yield place
     discard(place)

@@ -1,7 +1,7 @@
 """A system is a folder on each side and a line in each registry: nothing else knows it.
 
-The direct engine only: Spark's workers are processes of their own, which import the registries anew
-and know nothing of a system that a test registers in its own process.
+Spark's workers are processes of their own, which know nothing of what a test registers in its own
+process. So the stages that they are given there are the toy's, which register it around the job's.
 """
 
 import json
@@ -15,24 +15,18 @@ import pytest
 from click.testing import CliRunner, Result
 
 from seqaudit.cli.main import main
-from seqaudit.decoders.stages import registry
-from seqaudit.replay.stages import systems
+from seqaudit.pipeline.shared import job
+from seqaudit.pipeline.shared.place import Place
+from tests import toy_system
 from tests.decoders.network.builders import ethernet, ipv4, pcap, udp, write
-from tests.toy_system import TOY, ToyDecoder, numbered
+from tests.toy_system import numbered, registered
 
 Report = dict[str, Any]
 
 
 @pytest.fixture(autouse=True)
 def toy() -> Iterator[None]:
-    with (
-        patch.dict(registry.DECODERS),
-        patch.dict(systems.SYSTEMS),
-        patch.dict(systems.RULES),
-        patch.dict(systems.PARAMETERS),
-    ):
-        registry.register("toy", ToyDecoder)
-        systems.register(TOY)
+    with registered():
         yield
 
 
@@ -100,6 +94,18 @@ def test_what_its_comparison_says_of_two_captures_is_a_finding(tmp_path: Path) -
         ("TY001", "error", "proven", [[3, 3]], "1 number missing here is in another capture."),
         ("TY001", "error", "proven", [[2, 2]], "1 number missing here is in another capture."),
     ]
+
+
+def test_both_engines_say_the_same_of_it(
+    spark_place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = capture(tmp_path / "a.pcap", 1, 2, 5, 5), capture(tmp_path / "b.pcap", 1, 3, 7)
+    words = ("audit", "--exit-zero", "--format", "json", "--param", "toy.fewest=2", *paths)
+    direct = run(*words, "--engine", "direct").stdout
+    assert "TY001" in {found["rule"] for found in json.loads(direct)["findings"]}
+    for stage in ("decode_tasks", "replay_stage"):
+        monkeypatch.setattr(job, stage, getattr(toy_system, stage))
+    assert run(*words, "--master", str(spark_place.master)).stdout == direct
 
 
 @pytest.mark.parametrize("how", ["table", "json", "junit", "sarif", "html", "github", "markdown"])

@@ -5,13 +5,17 @@ passed over is missing.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
+from unittest.mock import patch
 
 import pyarrow as pa
 
 from seqaudit.decoders.contract.events import EVENTS, Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network.packets import Datagrams, Outcome
+from seqaudit.decoders.stages import registry
+from seqaudit.pipeline.shared import job
 from seqaudit.replay.contract.engine import (
     Compared,
     Comparison,
@@ -30,6 +34,7 @@ from seqaudit.replay.contract.results import STREAM, Result
 from seqaudit.replay.contract.rule import error
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import RangeSet, inclusive
+from seqaudit.replay.stages import systems
 
 NAME: Final = "toy"
 MARK: Final = b"toy!"
@@ -230,3 +235,29 @@ TOY: Final = System(
 def numbered(seqno: int) -> bytes:
     """A datagram's payload."""
     return MARK + seqno.to_bytes(4, "big")
+
+
+@contextmanager
+def registered() -> Iterator[None]:
+    """A line on each side, for so long."""
+    with (
+        patch.dict(registry.DECODERS),
+        patch.dict(systems.SYSTEMS),
+        patch.dict(systems.RULES),
+        patch.dict(systems.PARAMETERS),
+    ):
+        registry.register(NAME, ToyDecoder)
+        systems.register(TOY)
+        yield
+
+
+def decode_tasks(*given: Any) -> Iterator[pa.RecordBatch]:
+    """Stage one in a worker that knows the toy: it imports this by its name."""
+    with registered():
+        yield from job.decode_tasks(*given)
+
+
+def replay_stage(*given: Any) -> Iterator[pa.RecordBatch]:
+    """Stage three in such a worker."""
+    with registered():
+        yield from job.replay_stage(*given)
