@@ -6,17 +6,20 @@ and whether they are known to lack something. No row says which system it is of.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.reporter import listed
+from seqaudit.replay.contract.results import JUDGED, Result
+from seqaudit.replay.sequence.clocks import Offset
 from seqaudit.replay.sequence.passages import Lack, Passed
 from seqaudit.replay.sequence.ranges import inclusive
 
 #: What is in one capture and not in the other: lost, or not captured; and certainly not captured.
 MISSING: Final = "CP031"
 UNSENT: Final = "CP032"
+ONE_END: Final = "the capture at the other end is not given"
 TOO_MUCH: Final = "the captures hold more than is remembered"
 NO_CLOCKS: Final = "how far the clocks of the captures are apart is not known"
 HAS_HOLE: Final = "the capture at the {} has a hole: {}"
@@ -70,6 +73,51 @@ def passage(
     }
 
 
+def ends_row(
+    sender: str | None,
+    receiver: str | None,
+    captures: tuple[int, int],
+    path: list[dict[str, Any]],
+    offset: Offset | None,
+    matched: Mapping[str, int],
+) -> dict[str, Any]:
+    """The detail of a BOTH_ENDS row: numbers, of which ``both_ends.BothEnds`` says what they come
+    to. Copies sent after their message had arrived are not judged.
+
+    Args:
+        captures: at the sender and at the receiver; ``offset`` and ``matched`` are of their clocks.
+    """
+    return {
+        "sender": sender,
+        "receiver": receiver,
+        "conn_id": None,
+        "sender_capture": captures[0],
+        "receiver_capture": captures[1],
+        "path": path,
+        "copies_sent": None,
+        "after": 0,
+        "after_seqnos": [],
+        "why": None,
+        "examples": [],
+        "clock_offset_ns": None if offset is None else [offset.below, offset.above],
+        "datagrams_matched": matched,
+    }
+
+
+def judged_at(
+    capture: int,
+    judged: Container[int],
+    conversation: str,
+    system: str,
+    rules: Iterable[str] = (MISSING, UNSENT),
+) -> Iterator[Result]:
+    """The rules about both ends at one capture, which are judged if it is one of ``judged``."""
+    why = None if capture in judged else ONE_END
+    for rule in rules:
+        detail = {"rule": rule, "judged": why is None, "why": why}
+        yield Result(capture, JUDGED, conversation, system, detail, rule=rule)
+
+
 def settled_path(
     row: Mapping[str, Any],
     spans: Sequence[tuple[int | None, int | None]],
@@ -114,19 +162,20 @@ def settled_path(
 
 
 def holes_in(
-    rows: Iterable[Mapping[str, Any]], spans: Sequence[tuple[int | None, int | None]]
+    rows: Sequence[Mapping[str, Any]], spans: Iterable[Sequence[tuple[int | None, int | None]]]
 ) -> dict[int, str]:
     """Captures that lack what their members sent or had, and what tells it.
 
     Args:
         rows: of BOTH_ENDS.
+        spans: of each row, as ``settled_path`` takes them.
     """
     unsent: Counter[int] = Counter()
     hidden: dict[tuple[str, str], Counter[int]] = {}
-    for row in rows:
+    for row, own in zip(rows, spans, strict=True):
         for told in row["path"]:
             lacking = row[f"{OTHER[told['end']]}_capture"]
-            unsent[lacking] += _certain(told["unsent"], spans[lacking])
+            unsent[lacking] += _certain(told["unsent"], own[lacking])
             said = hidden.setdefault((told["hides"], told["word"]), Counter())
             said[row[f"{told['end']}_capture"]] += told["hidden"]
     had = {

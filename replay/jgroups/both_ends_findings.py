@@ -4,9 +4,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
-from seqaudit.replay.contract.passage_rows import MISSING, TOO_MUCH, UNSENT, passage
+from seqaudit.replay.contract.passage_rows import (
+    MISSING,
+    TOO_MUCH,
+    UNSENT,
+    ends_row,
+    judged_at,
+    passage,
+)
 from seqaudit.replay.contract.reporter import listed
-from seqaudit.replay.contract.results import BOTH_ENDS, FINDING, JUDGED, Result
+from seqaudit.replay.contract.results import BOTH_ENDS, FINDING, Result
 from seqaudit.replay.jgroups.both_ends import (
     BACK,
     Judged,
@@ -22,7 +29,6 @@ from seqaudit.replay.sequence.ranges import inclusive
 
 #: The rule that needs both ends, and why it is not judged where there are not two.
 NEEDLESS: Final = "UC043"
-ONE_END: Final = "the capture at the other end is not given"
 NO_MATCH: Final = "no datagram from its {} to its {} is in both captures to compare their clocks by"
 CLOCK_SET: Final = "the clock of a capture was set meanwhile"
 OF_UNICASTS: Final = "copies of multicasts are not judged by both ends"
@@ -52,8 +58,6 @@ def results(meeting: Meeting) -> Iterator[Result]:
         end = met.end
         judged |= {sender, receiver}
         detail = _row(met, told, clocks, full=meeting.full)
-        came = passed(met)
-        detail["path"] = [_passage(met, word, own) for word, own in came.items()]
         frame, at_ns = end.first
         yield Result(
             sender, BOTH_ENDS, meeting.conversation, end.system, detail, met.stream, frame, at_ns
@@ -68,11 +72,9 @@ def results(meeting: Meeting) -> Iterator[Result]:
         rules = [MISSING, UNSENT]
         if any(end.receiver is not None for end in ends.streams.values()):
             rules.append(NEEDLESS)
-        for rule in rules if ends.streams else ():
-            why = None if ends.capture in judged else ONE_END
-            detail = {"rule": rule, "judged": why is None, "why": why}
+        if ends.streams:
             system = min(end.system for end in ends.streams.values())
-            yield Result(ends.capture, JUDGED, meeting.conversation, system, detail, rule=rule)
+            yield from judged_at(ends.capture, judged, meeting.conversation, system, rules)
 
 
 def settled(
@@ -128,12 +130,10 @@ def _row(met: Met, told: Judged, clocks: Clocks, *, full: bool) -> dict[str, Any
         why = CLOCK_SET
     end = met.end
     offset = clocks.at(end.first.at_ns)
-    return {
-        "sender": end.sender,
-        "receiver": met.receiver,
+    path = [_passage(met, word, own) for word, own in passed(met).items()]
+    captures = met.at_sender.capture, met.at_receiver.capture
+    return ends_row(end.sender, met.receiver, captures, path, offset, matched) | {
         "conn_id": end.conn_id,
-        "sender_capture": met.at_sender.capture,
-        "receiver_capture": met.at_receiver.capture,
         "copies_sent": None if full or end.receiver is None else told.copies,
         "after": told.after,
         "after_seqnos": inclusive(listed(told.seqnos)),
@@ -142,8 +142,6 @@ def _row(met: Met, told: Judged, clocks: Clocks, *, full: bool) -> dict[str, Any
         "late_ns": told.late_ns,
         "begin_ns": told.begin_ns,
         "why": why,
-        "clock_offset_ns": None if offset is None else [offset.below, offset.above],
-        "datagrams_matched": matched,
         "examples": [
             {"seqno": seqno, "copy": copy._asdict(), "arrival": arrival._asdict()}
             for seqno, copy, arrival in told.examples

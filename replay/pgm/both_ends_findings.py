@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from seqaudit.replay.contract.passage_rows import MISSING, TOO_MUCH, UNSENT, passage
-from seqaudit.replay.contract.results import BOTH_ENDS, JUDGED, Result
+from seqaudit.replay.contract.passage_rows import TOO_MUCH, ends_row, judged_at, passage
+from seqaudit.replay.contract.results import BOTH_ENDS, Result
 from seqaudit.replay.pgm.both_ends import (
     DATA,
     NAKS,
@@ -17,7 +17,6 @@ from seqaudit.replay.pgm.both_ends import (
 )
 from seqaudit.replay.sequence.passages import Passed
 
-ONE_END: Final = "the capture at the other end is not given"
 OF_MULTICASTS: Final = "copies of multicasts are not judged by both ends"
 #: Its receiver neither goes on asking for them, nor are they in its capture.
 HIDES: Final = "its receiver did not go on asking for {} that it does not hold"
@@ -40,31 +39,16 @@ def results(meeting: Meeting) -> Iterator[Result]:
             first.frame, first.at_ns,
         )  # fmt: skip
     for ends in meeting.captures:
-        for rule in (MISSING, UNSENT):
-            why = None if ends.capture in judged else ONE_END
-            detail = {"rule": rule, "judged": why is None, "why": why}
-            yield Result(ends.capture, JUDGED, meeting.conversation, "pgm", detail, rule=rule)
+        yield from judged_at(ends.capture, judged, meeting.conversation, "pgm")
 
 
 def _row(here: Ends, there: Ends) -> dict[str, Any]:
     clocks = here.clocks_to(there)
     offset = None if here.first is None else clocks.at(here.first.at_ns)
-    return {
-        "sender": here.sender,
-        "receiver": there.local,
-        "conn_id": None,
-        "sender_capture": here.capture,
-        "receiver_capture": there.capture,
-        "path": [_passage(here, there, word, own) for word, own in passed(here, there).items()],
-        "copies_sent": None,
-        "copies_sent_after_arrival": None,
-        "copies_sent_after_arrival_at_least": 0,
-        "after_seqnos": [],
-        "examples": [],
-        "clock_offset_ns": None if offset is None else [offset.below, offset.above],
-        "datagrams_matched": clocks.matched(),
-        "unknown": {"copies_sent_after_arrival": OF_MULTICASTS},
-    }
+    path = [_passage(here, there, word, own) for word, own in passed(here, there).items()]
+    captures = here.capture, there.capture
+    row = ends_row(here.sender, there.local, captures, path, offset, clocks.matched())
+    return row | {"why": OF_MULTICASTS}
 
 
 def _passage(here: Ends, there: Ends, word: str, own: Passed) -> dict[str, Any]:

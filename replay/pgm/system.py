@@ -1,11 +1,11 @@
 """PGM as the replay stage and the report know it."""
 
-from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
+from seqaudit.replay.contract.both_ends import met
 from seqaudit.replay.contract.engine import Joining, Opened, Opening, System
-from seqaudit.replay.contract.results import Result
-from seqaudit.replay.pgm.compare import BothEnds, EndsMeeting, ends_of
+from seqaudit.replay.pgm.compare import PgmEnds, ends_of, meeting
 from seqaudit.replay.pgm.parameters import PARAMETERS
 from seqaudit.replay.pgm.report_rows import PgmStreamRow
 from seqaudit.replay.pgm.rules import PGM as RULES
@@ -19,13 +19,7 @@ def _open(told: Opening) -> Opened:
 
     ends = ends_of(told)
     engine = PgmEngine(told.conversation, told.parameters, told.vantage, ends)
-
-    def over(end_ns: int) -> Iterable[Result]:
-        if ends is not None:
-            assert isinstance(told.meeting, EndsMeeting), "as the description says"
-            told.meeting.add(ends)
-        return findings.results(engine, told.capture, end_ns)
-
+    over = met(told, lambda: ends, partial(findings.results, engine, told.capture))
     return Opened(engine, over, engine.takes)
 
 
@@ -36,7 +30,7 @@ PGM: Final = System(
     ("PG",),
     PARAMETERS,
     joins={NAME: Joining(carries=True)},
-    meeting=EndsMeeting,
-    comparison=BothEnds,
+    meeting=meeting,
+    comparison=PgmEnds,
     streams={NAME: [PgmStreamRow]},
 )

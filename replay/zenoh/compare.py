@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 
-from seqaudit.replay.contract.engine import Compared, Comparison, Detail, Replayed
-from seqaudit.replay.contract.passage_rows import holes_in, of_path, settled_path
-from seqaudit.replay.contract.results import BOTH_ENDS
+from seqaudit.replay.contract.both_ends import BothEnds
+from seqaudit.replay.contract.engine import Compared, Detail, Replayed
 from seqaudit.replay.zenoh import legs
 
 
-class ZenohComparison(Comparison):
+class ZenohComparison(BothEnds):
     """Samples on all legs; what is said of one session may rest on others."""
 
     reads_first = True
@@ -25,18 +24,5 @@ class ZenohComparison(Comparison):
 
     def judge(self, replayed: Replayed) -> Compared:
         findings, together = legs.judge(self._seen, replayed.extents)
-        rows = (
-            row["detail"] | {key: row[key] for key in ("capture", "system", "stream")}
-            for row in replayed.rows(BOTH_ENDS)
-        )
-        findings += [found for row in rows for found in of_path(row, replayed.extents)]
-        details = (row["detail"] for row in replayed.rows(BOTH_ENDS))
-        return Compared(findings, together=together, holes=holes_in(details, replayed.extents))
-
-    def both_ends(self, row: Detail, replayed: Replayed) -> Detail:
-        return {key: value for key, value in row.items() if key != "after"} | {
-            "path": settled_path(row, replayed.extents, replayed.holes),
-            "copies_sent_after_arrival": None,
-            "copies_sent_after_arrival_at_least": row["after"],
-            "unknown": {},
-        }
+        both = super().judge(replayed)
+        return Compared([*findings, *both.findings], together=together, holes=both.holes)

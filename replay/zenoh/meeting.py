@@ -1,20 +1,20 @@
 """What the report says of sessions whose two ends were both captured."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from seqaudit.replay.contract.both_ends import EndsMeeting, two_ends
 from seqaudit.replay.contract.engine import Opening
-from seqaudit.replay.contract.passage_rows import MISSING, TOO_MUCH, UNSENT, passage
-from seqaudit.replay.contract.results import BOTH_ENDS, JUDGED, Result
-from seqaudit.replay.contract.settings import MEMBER
+from seqaudit.replay.contract.passage_rows import TOO_MUCH, ends_row, judged_at, passage
+from seqaudit.replay.contract.results import BOTH_ENDS, Result
 
 if TYPE_CHECKING:
-    from seqaudit.replay.zenoh.both_ends import Came, Ends, Met
+    from seqaudit.replay.zenoh.both_ends import Came, Ends, Meeting, Met
     from seqaudit.replay.zenoh.engine import ZenohEngine
 
 SYSTEM: Final = "zenoh"
-ONE_END: Final = "the capture at the other end is not given"
 #: Why nobody can tell how many of those that did not come the path lost.
 BY_TCP: Final = (
     "TCP brings whatever it loses again: what one capture lacks was cut off with the connection, "
@@ -24,87 +24,58 @@ CUT: Final = "the snap length cut off frames of the session"
 AGAIN: Final = "the numbers of its frames come again within the capture"
 
 
-class LegMeeting:
+def leg_meeting(conversation: str) -> "EndsMeeting[Ends]":
     """The captures of one session that were taken at its ends."""
+    from seqaudit.replay.zenoh.both_ends import Meeting
 
-    def __init__(self, conversation: str) -> None:
-        from seqaudit.replay.zenoh.both_ends import Meeting
+    met = Meeting(grouped=len(conversation.split("|")) == 3)
+    return EndsMeeting(met.add, partial(_results, met, conversation))
 
-        self._conversation = conversation
-        self._met = Meeting(grouped=len(conversation.split("|")) == 3)
 
-    def add(self, ends: "Ends") -> None:
-        """One capture is over."""
-        self._met.add(ends)
+def _results(meeting: "Meeting", conversation: str) -> Iterator[Result]:
+    from seqaudit.replay.zenoh.both_ends import FRAMES, clocks_of, passed
 
-    def results(self) -> Iterable[Result]:
-        """What they say together."""
-        return self._results() if self._met.captures else ()
-
-    def _results(self) -> Iterator[Result]:
-        from seqaudit.replay.zenoh.both_ends import FRAMES, clocks_of, passed
-
-        judged: set[int] = set()
-        for met in self._met.met():
-            clocks = clocks_of(met)
-            came = passed(met, clocks)
-            if FRAMES not in came.kinds:
-                continue
-            judged |= {met.at_sender.capture, met.at_receiver.capture}
-            first = met.at_sender.first
-            assert first is not None, "it holds frames"
-            offset = clocks.at(first.at_ns)
-            detail = {
-                "sender": _node(met, met.way.sender),
-                "receiver": _receiver(met),
-                "conn_id": None,
-                "sender_capture": met.at_sender.capture,
-                "receiver_capture": met.at_receiver.capture,
-                "copies_sent": None,
-                "after": 0,
-                "after_seqnos": [],
-                "clock_offset_ns": None if offset is None else [offset.below, offset.above],
-                "datagrams_matched": clocks.matched(),
-                "examples": [],
-                "path": list(_path(met, came, self._conversation)),
-            }
-            stream = f"{met.way.sender}>{met.way.receiver}"
-            yield Result(
-                met.at_sender.capture, BOTH_ENDS, self._conversation, SYSTEM, detail, stream,
-                first.frame, first.at_ns,
-            )  # fmt: skip
-        for ends in self._met.captures:
-            for rule in (MISSING, UNSENT) if ends.seen else ():
-                why = None if ends.capture in judged else ONE_END
-                detail = {"rule": rule, "judged": why is None, "why": why}
-                yield Result(ends.capture, JUDGED, self._conversation, SYSTEM, detail, rule=rule)
+    judged: set[int] = set()
+    for met in meeting.met():
+        clocks = clocks_of(met)
+        came = passed(met, clocks)
+        if FRAMES not in came.kinds:
+            continue
+        here, there = met.at_sender, met.at_receiver
+        judged |= {here.capture, there.capture}
+        first = here.first
+        assert first is not None, "it holds frames"
+        detail = ends_row(
+            _node(met, met.way.sender), _receiver(met), (here.capture, there.capture),
+            list(_path(met, came, conversation)), clocks.at(first.at_ns), clocks.matched(),
+        )  # fmt: skip
+        stream = f"{met.way.sender}>{met.way.receiver}"
+        yield Result(
+            here.capture, BOTH_ENDS, conversation, SYSTEM, detail, stream, first.frame, first.at_ns
+        )
+    for ends in meeting.captures:
+        if ends.seen:
+            yield from judged_at(ends.capture, judged, conversation, SYSTEM)
 
 
 def ends_of(told: Opening) -> "Ends | None":
     """Where an engine writes what only both ends show; null if there are not two."""
-    here = told.vantage
-    if told.at_members < 2 or here.kind != MEMBER or here.address is None:
+    address = told.vantage.address
+    if not two_ends(told) or address is None:
         return None
     from seqaudit.replay.zenoh.both_ends import Ends
 
-    return Ends(told.capture, here.address)
+    return Ends(told.capture, address)
 
 
-def met(
-    told: Opening, engine: "ZenohEngine", ends: "Ends", results: Callable[[int], Iterable[Result]]
-) -> Callable[[int], Iterable[Result]]:
-    """Results of an engine, whose ends join the others of the session when it is over."""
-
-    def over(end_ns: int) -> Iterable[Result]:
-        assert isinstance(told.meeting, LegMeeting), "as the description says"
-        if engine.recognised:
-            named = {at: end.zid for at, end in engine.ends.items() if end.zid is not None}
-            ends.nodes.update(named)
-            ends.hidden.update(_hidden(engine))
-            told.meeting.add(ends)
-        return results(end_ns)
-
-    return over
+def of_engine(ends: "Ends | None", engine: "ZenohEngine") -> "Ends | None":
+    """The ends of a capture that is over, with what its engine knows; null: it is not zenoh."""
+    if ends is None or not engine.recognised:
+        return None
+    named = {at: end.zid for at, end in engine.ends.items() if end.zid is not None}
+    ends.nodes.update(named)
+    ends.hidden.update(_hidden(engine))
+    return ends
 
 
 def _hidden(engine: "ZenohEngine") -> Counter[str]:

@@ -3,9 +3,10 @@
 from functools import partial
 from typing import Final
 
+from seqaudit.replay.contract.both_ends import met
 from seqaudit.replay.contract.engine import Opened, Opening, Row, System
 from seqaudit.replay.zenoh.compare import ZenohComparison
-from seqaudit.replay.zenoh.meeting import LegMeeting, ends_of, met
+from seqaudit.replay.zenoh.meeting import ends_of, leg_meeting, of_engine
 from seqaudit.replay.zenoh.parameters import PARAMETERS
 from seqaudit.replay.zenoh.report_rows import (
     SamplesStreamRow,
@@ -26,7 +27,7 @@ def _open(told: Opening) -> Opened:
     ends = ends_of(told)
     engine = ZenohEngine(told.conversation, told.parameters, told.vantage, told.read, ends)
     results = partial(findings.results, engine, told.capture)
-    return Opened(engine, results if ends is None else met(told, engine, ends, results))
+    return Opened(engine, met(told, partial(of_engine, ends, engine), results))
 
 
 def _shows(row: Row) -> bool:
@@ -42,7 +43,7 @@ ZENOH: Final = System(
     PARAMETERS,
     ordered=True,
     shows=_shows,
-    meeting=LegMeeting,
+    meeting=leg_meeting,
     comparison=ZenohComparison,
     streams={"zenoh": [SamplesStreamRow, UnnumberedStreamRow], "zenoh-hop": [TransportStreamRow]},
 )

@@ -56,7 +56,7 @@ def test_a_conversation_that_fails_leaves_the_others(
         "message": "'first_frame'",
         "at": failed["exception"]["at"],
     }
-    assert failed["exception"]["at"].startswith("replay.jgroups.compare:")
+    assert failed["exception"]["at"].startswith("replay.contract.both_ends:")
     unicast = [stream for stream in whole["streams"] if stream["system"].startswith("unicast")]
     assert walled["streams"] == unicast != []
     assert walled["captures"] == whole["captures"]
@@ -70,7 +70,7 @@ def test_a_fault_alone_exits_with_2_and_says_so_in_a_line(
     ended = run(lossy)
     assert ended.exit_code == 2
     assert "a fault of seqaudit kept it from judging 1 of its parts" in ended.stderr
-    assert "KeyError at replay.jgroups.compare:" in " ".join(ended.stdout.split())
+    assert "KeyError at replay.contract.both_ends:" in " ".join(ended.stdout.split())
     assert run("--exit-zero", lossy).exit_code == 2
 
 

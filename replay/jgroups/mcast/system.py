@@ -3,8 +3,9 @@
 from functools import partial
 from typing import Final
 
+from seqaudit.replay.contract.both_ends import met
 from seqaudit.replay.contract.engine import Opened, Opening, System
-from seqaudit.replay.jgroups.compare import BothEnds, EndsMeeting, ends_of, met
+from seqaudit.replay.jgroups.compare import JGroupsEnds, ends_of, meeting
 from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.mcast.rules import MCAST as RULES
 from seqaudit.replay.jgroups.report_rows import McastStreamRow
@@ -16,7 +17,7 @@ def _open(told: Opening) -> Opened:
 
     ends = ends_of(told)
     engine = McastEngine(told.conversation, told.parameters, told.vantage, ends)
-    return Opened(engine, met(told, ends, partial(findings.results, engine, told.capture)))
+    return Opened(engine, met(told, lambda: ends, partial(findings.results, engine, told.capture)))
 
 
 MCAST: Final = System(
@@ -25,7 +26,7 @@ MCAST: Final = System(
     RULES,
     ("MC",),
     PARAMETERS,
-    meeting=EndsMeeting,
-    comparison=BothEnds,
+    meeting=meeting,
+    comparison=JGroupsEnds,
     streams={"nakack2": [McastStreamRow], "nakack4": [McastStreamRow]},
 )

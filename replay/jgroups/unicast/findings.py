@@ -5,6 +5,7 @@ from itertools import groupby, islice
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
+from seqaudit.replay.contract.passage_rows import ONE_END
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_NAMED
 from seqaudit.replay.contract.results import CONNECTION, GAP, STREAM, Result
 from seqaudit.replay.contract.settings import MEMBER
@@ -12,7 +13,7 @@ from seqaudit.replay.contract.worth import (
     LIKELY,
 )
 from seqaudit.replay.jgroups import stream_rows
-from seqaudit.replay.jgroups.both_ends_findings import NEEDLESS, ONE_END
+from seqaudit.replay.jgroups.both_ends_findings import NEEDLESS
 from seqaudit.replay.jgroups.unicast.engine import Pair, UnicastEngine
 from seqaudit.replay.jgroups.unicast.receiver_findings import ReceiverFindings
 from seqaudit.replay.jgroups.unicast.reporter import WOULD, would_have
