@@ -13,7 +13,7 @@ import json
 from bisect import bisect_left, insort
 from collections.abc import Mapping
 from functools import lru_cache
-from itertools import islice, pairwise
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -29,7 +29,7 @@ from seqaudit.replay.feeds.notes import StreamSettings
 from seqaudit.replay.feeds.parameters import PARAMETERS
 from seqaudit.replay.feeds.probation import Probation
 from seqaudit.replay.feeds.requests import Requests
-from seqaudit.replay.feeds.rows import CHUNK, FeedRows, Row
+from seqaudit.replay.feeds.rows import CHUNK, STAMPED, UNSTAMPED, FeedRows, Row
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.feeds.times import Jitter, Sample
 
@@ -163,19 +163,10 @@ class FeedEngine:
         if stop - start < feed_stream.FEW:
             self._few(rows, start, rows.rows(start, stop), rows.codes(start, stop))
             return
-        column = rows.code_column(start, stop)
-        if column[0] == column[-1] and not np.any(column != column[0]):
-            self._of_row(rows, start, int(column[0])).take(rows.columns(start, stop))
-            return
-        order = np.argsort(column, kind="stable")
-        ordered = column[order]
-        borders = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist(), len(order)]
-        groups = [order[a:b] for a, b in pairwise(borders)]
-        whole = rows.columns(start, stop)
-        for group in sorted(groups, key=lambda group: int(group[0])):
-            first = int(group[0])
-            stream = self._of_row(rows, start + first, int(column[first]))
-            stream.take(whole.picked(group))
+        groups = rows.by_stream(np.arange(start, stop))
+        for code, group in groups:
+            stream = self._of_row(rows, int(group[0]), code)
+            stream.take(rows.columns(start, stop) if len(groups) == 1 else rows.picked(group))
 
     def _one_by_one(self, rows: FeedRows, shared: list[int]) -> None:
         """Rows with few between those that several streams share."""
@@ -359,53 +350,53 @@ class FeedEngine:
 
     def _try(self, rows: FeedRows, probation: dict[str, Probation]) -> None:
         """What rows say of streams on probation."""
-        told = rows.datagrams()
-        stamped = dict(rows.payloads()) if self.stamp_bits is not None else {}
-        for begin in range(0, len(rows), CHUNK):
-            end = min(begin + CHUNK, len(rows))
-            own = zip(rows.rows(begin, end), rows.codes(begin, end), strict=True)
-            for place, (row, code) in enumerate(own, begin):
-                word = rows.word(code)
-                if word not in self.streams or row.wire_kind == FACTS:
-                    continue
-                one = probation.get(word)
-                if one is None:
-                    one = probation[word] = Probation(self.bits)
-                payload = stamped.get(place)
-                if payload is not None and self.stamp_bits is not None:
-                    records = np.frombuffer(payload, "<i8").reshape(-1, 3)
-                    one.take(row, len(records))
-                    one.clock(records, self.stamp_bits)
-                else:
-                    one.take(row, told[place] or 0)
+        for code, places in rows.by_stream(rows.other_than(FACTS)):
+            word = rows.word(code)
+            if word not in self.streams:
+                continue
+            one = probation.get(word)
+            if one is None:
+                one = probation[word] = Probation(self.bits)
+            one.take(rows.picked(places), rows.datagrams(places))
+            if self.stamp_bits is not None:
+                one.clock(rows.records(places, STAMPED), self.stamp_bits)
 
     def _times(self, rows: FeedRows) -> None:
         """When each datagram came, of rows that say so: leads and jitter."""
+        if self.stamp_bits is not None:
+            self._jitter(rows, self.stamp_bits)
+        if not self.pairs:
+            return
         samples: dict[str, list[Sample]] = {}
         held = 0
-        for place, payload in rows.payloads():
-            key = rows.stream(place)
+        words = UNSTAMPED if self.stamp_bits is None else STAMPED
+        places = rows.with_records()
+        for at, place in enumerate(places.tolist()):
+            key, row = rows.stream(place), rows.row(place)
             line = key.rpartition("|")[2]
-            row = rows.row(place)
-            if row.flags & Flag.NETWORK_DUPLICATE:
+            if line not in LINES:
                 continue
-            words = 2 if self.stamp_bits is None else 3
-            records = np.frombuffer(payload, "<i8").reshape(-1, words)
-            if self.stamp_bits is not None:
-                jitter = self.jitter.get(key)
-                if jitter is None:
-                    limit = self.parameters.value("max_jitter_us")
-                    jitter = self.jitter[key] = Jitter(None if limit is None else limit * 1000)
-                jitter.take(records, rows.rate(place), self.stamp_bits, row.mark())
-            if line in LINES:
-                if held > MAX_RECORDS:
-                    self._compare(samples, row.at_ns)
-                    held = 0
-                own = samples.setdefault(_pair_key(key), [])
-                own.append(Sample(LINES.index(line), row.stop, records))
-                held += row.stop - row.first
+            if held > MAX_RECORDS:
+                self._compare(samples, row.at_ns)
+                held = 0
+            own = samples.setdefault(_pair_key(key), [])
+            records = rows.records(places[at : at + 1], words)
+            own.append(Sample(LINES.index(line), row.stop, records))
+            held += row.stop - row.first
         if samples:
             self._compare(samples, rows.row(len(rows) - 1).at_ns)
+
+    def _jitter(self, rows: FeedRows, bits: int) -> None:
+        for code, places in rows.by_stream(rows.with_records()):
+            jitter = self.jitter.get(rows.word(code))
+            if jitter is None:
+                limit = self.parameters.value("max_jitter_us")
+                jitter = Jitter(None if limit is None else limit * 1000)
+                self.jitter[rows.word(code)] = jitter
+            for hz, alike in rows.by_rate(places):
+                passed = jitter.take(rows.records(alike, STAMPED), hz, bits)
+                if passed is not None:
+                    jitter.over = rows.row(rows.of_record(alike, passed)).mark()
 
     def _compare(self, samples: dict[str, list[Sample]], following_ns: int) -> None:
         for prefix, own in samples.items():

@@ -11,8 +11,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from seqaudit.decoders.contract.arrow import distinct
 from seqaudit.decoders.contract.events import FRAME_BITS, Flag, Kind
-from seqaudit.replay.feeds.rows import Row
+from seqaudit.replay.feeds.holes import Int64s
+from seqaudit.replay.feeds.rows import Columns
 
 _SECOND_NS: Final = 1_000_000_000
 #: RFC 3550 A.1: a step so far back, or less than so far on, is within a stream; of a narrow space
@@ -28,7 +30,9 @@ AT_ONCE: Final = 90_000
 #: A clock is compared with that of the capture over this time at least.
 COMPARED_NS: Final = _SECOND_NS
 
-_OWN: Final = (int(Kind.DATA), int(Kind.HIGHEST))
+_DATA: Final = int(Kind.DATA)
+_HIGHEST: Final = int(Kind.HIGHEST)
+_AGAIN: Final = int(Flag.NETWORK_DUPLICATE)
 
 
 class Probation:
@@ -54,31 +58,33 @@ class Probation:
         self._last_ns = 0
         self._stamp = 0
 
-    def take(self, row: Row, datagrams: int) -> None:
-        """A row that is made of so many; one that goes on behind a wrap has none of its own."""
-        piece = row.frame >> FRAME_BITS
-        self.datagrams[piece] += datagrams
-        told = row.stop - row.first if row.kind == Kind.DATA else datagrams
-        self.messages[piece, row.wire_kind] += told
-        if row.kind not in _OWN or row.flags & Flag.NETWORK_DUPLICATE:
+    def take(self, rows: Columns, datagrams: Int64s) -> None:
+        """Rows, and of how many each is made; what goes on behind a wrap has none of its own."""
+        data, codes = rows.kind == _DATA, rows.wire_kind.codes
+        told = np.where(data, rows.stop - rows.first, datagrams)
+        pieces = rows.frame >> FRAME_BITS
+        for piece in distinct(pieces).tolist():
+            here = pieces == piece
+            self.datagrams[piece] += int(datagrams[here].sum())
+            for code in distinct(codes[here]).tolist():
+                own = told[here & (codes == code)]
+                self.messages[piece, rows.wire_kind.words[code]] += int(own.sum())
+        new = (data | (rows.kind == _HIGHEST)) & (rows.flags & _AGAIN == 0)
+        begins, ends = np.where(data, rows.first, rows.stop)[new], rows.stop[new]
+        if not len(ends):
             return
-        begin = row.first if row.kind == Kind.DATA else row.stop
-        within = datagrams - 1
-        self._followed += within
-        self._near += within
-        self._steps += within
+        apart = begins[1:] - ends[:-1]
         if self._next is not None:
-            self._steps += 1
-            self._step(begin - self._next)
-        self._next = row.stop
-
-    def _step(self, apart: int) -> None:
+            apart = np.concatenate(([begins[0] - self._next], apart))
+        self._next = int(ends[-1])
         back, on = MAX_MISORDER, MAX_DROPOUT
         if self._space:
             apart = (apart + self._space // 2) % self._space - self._space // 2
             back, on = min(back, self._space // PART), min(on, self._space // PART)
-        self._followed += apart == 0
-        self._near += -back <= apart < on
+        within = int(datagrams[new].sum()) - len(ends)
+        self._followed += within + int(np.count_nonzero(apart == 0))
+        self._near += within + int(np.count_nonzero((-back <= apart) & (apart < on)))
+        self._steps += within + len(apart)
 
     def clock(self, records: Any, bits: int) -> None:
         """(n, 3) number, time and timestamp of the datagrams of a row."""

@@ -4,6 +4,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import pairwise
 from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
@@ -132,6 +133,9 @@ _NUMBERED: Final = (
 )  # fmt: skip
 #: Kinds that are ordered against their own stream only.
 _OWN: Final = (int(Kind.DATA), int(Kind.HIGHEST))
+#: Words of the record of a datagram: number, time, and the sender's timestamp if there is one.
+UNSTAMPED: Final = 2
+STAMPED: Final = 3
 #: Rows that are made Python objects at a time: there may be many rows, and many small parts.
 CHUNK: Final = 4096
 #: Up to so many rows Python's own functions are faster than numpy's.
@@ -188,6 +192,30 @@ class _Batch:
     def payloads(self) -> list[int]:
         """Places of rows with a payload."""
         return _valid(self.batch.column("payload"))
+
+    @cached_property
+    def records(self) -> tuple[Any, Any]:
+        """The bytes of all payloads, and where those of each row begin, and of the last end."""
+        column = self.batch.column("payload")
+        if column.null_count:
+            column = filled(column, b"")
+        _, offsets, content = column.buffers()
+        begins = np.frombuffer(offsets, "<i4", len(column) + 1, 4 * column.offset)
+        return np.frombuffer(content or b"", np.uint8), begins
+
+    @cached_property
+    def conn_ids(self) -> Int64s:
+        """Ticks a second of the rows with records; of others the datagrams each is made of."""
+        told: Int64s = _numbers(self.batch.column("conn_id"))
+        return told
+
+    @cached_property
+    def datagrams(self) -> Int64s:
+        """Of how many datagrams of a feed on probation each row is made."""
+        told: Int64s = np.maximum(self.conn_ids, 0)
+        if self.payloads:
+            told[self.payloads] = np.diff(self.records[1])[self.payloads] // (8 * STAMPED)
+        return told
 
     @cached_property
     def counted(self) -> tuple[list[int], list[int]]:
@@ -267,11 +295,25 @@ class FeedRows:
         """Does anybody ask for anything?"""
         return bool(self._within(self._all.requests))
 
-    def payloads(self) -> Iterator[tuple[int, bytes]]:
-        """Place and payload of the rows that have one, in order."""
-        column = self._all.batch.column("payload")
-        for place in self._within(self._all.payloads):
-            yield place, column[self._start + place].as_py()
+    def with_records(self) -> Int64s:
+        """Places of rows that keep when each of their datagrams came, and did not come again."""
+        places = np.array(self._within(self._all.payloads), np.int64)
+        again = self._all.columns.flags[self._start + places] & int(Flag.NETWORK_DUPLICATE)
+        kept: Int64s = places[again == 0]
+        return kept
+
+    def records(self, places: Int64s, width: int) -> Any:
+        """(n, width) records of some rows, in order; width: ``STAMPED`` or ``UNSTAMPED``."""
+        content, begins = self._all.records
+        at = self._start + places
+        ends = zip(begins[at].tolist(), begins[at + 1].tolist(), strict=True)
+        found = np.concatenate([content[:0], *(content[a:b] for a, b in ends if a < b)])
+        return found.view("<i8").reshape(-1, width)
+
+    def of_record(self, places: Int64s, number: int) -> int:
+        """The one of some rows with timestamps that has their record ``number``."""
+        sizes = np.diff(self._all.records[1])[self._start + places] // (8 * STAMPED)
+        return int(places[np.searchsorted(np.cumsum(sizes), number, side="right")])
 
     def odd_counts(self) -> Iterator[tuple[int, int]]:
         """Place and count of the rows where it is not 0, and of the first that has a count."""
@@ -280,16 +322,15 @@ class FeedRows:
         for place in sorted({*known[:1], *odd}):
             yield place, column[self._start + place].as_py()
 
-    def rate(self, place: int) -> int | None:
-        """Ticks a second of a row's timestamps."""
-        rate: int | None = self._all.batch.column("conn_id")[self._start + place].as_py()
-        return rate
+    def datagrams(self, places: Int64s) -> Int64s:
+        """Of how many some rows are made, where the feed is on probation."""
+        return self._all.datagrams[self._start + places]
 
-    def datagrams(self) -> list[int | None]:
-        """Of how many each row is made, where the feed is on probation and has no timestamps."""
-        column = self._all.batch.column("conn_id")
-        told: list[int | None] = column.slice(self._start, len(self)).to_pylist()
-        return told
+    def other_than(self, wire_kind: str) -> Int64s:
+        """Places of rows that the wire calls otherwise."""
+        words = self._all.columns.wire_kind
+        others = np.array([word != wire_kind for word in words.words])
+        return np.flatnonzero(others[words.codes[self._start : self._stop]])
 
     def row(self, place: int) -> Row:
         """One row."""
@@ -303,13 +344,25 @@ class FeedRows:
         """Consecutive rows as columns."""
         return self._all.columns.part(self._start + start, self._start + stop)
 
+    def picked(self, places: Int64s) -> Columns:
+        """Some rows as columns."""
+        return self._all.columns.picked(self._start + places)
+
     def codes(self, start: int, stop: int) -> list[int]:
         """Of the streams of some rows."""
         return self._all.codes(self._start + start, self._start + stop)
 
-    def code_column(self, start: int, stop: int) -> Any:
-        """The same for many rows."""
-        return self._all.streams.codes[self._start + start : self._start + stop]
+    def by_stream(self, places: Int64s) -> list[tuple[int, Int64s]]:
+        """Some rows, ascending, by the code of their stream; streams in the order of their first
+        rows."""
+        codes = self._all.streams.codes[self._start + places]
+        order = np.argsort(codes, kind="stable")
+        groups = _alike(codes[order], places[order])
+        return sorted(groups, key=lambda group: int(group[1][0]))
+
+    def by_rate(self, places: Int64s) -> list[tuple[int, Int64s]]:
+        """Some rows, in stretches whose timestamps tick equally often a second; -1: unknown."""
+        return _alike(self._all.conn_ids[self._start + places], places)
 
     def word(self, code: int) -> str:
         """The stream that a code stands for."""
@@ -344,6 +397,12 @@ class FeedRows:
 def _places(these: Any) -> list[int]:
     found: list[int] = np.flatnonzero(these).tolist()
     return found
+
+
+def _alike(values: Int64s, places: Int64s) -> list[tuple[int, Int64s]]:
+    """Stretches of equal values: the value, and the places beside it."""
+    borders = [0, *(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist(), len(values)]
+    return [(int(values[a]), places[a:b]) for a, b in pairwise(borders) if a < b]
 
 
 def _valid(column: pa.Array) -> list[int]:

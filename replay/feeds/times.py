@@ -139,13 +139,18 @@ class Jitter:
         self._arrival = 0
         self._stamp = 0
 
-    def take(self, records: Any, hz: int | None, bits: int, mark: Mark) -> None:
-        """The records of a row whose timestamps tick so often a second (null: unknown)."""
-        if hz is None or hz <= 0 or not len(records):
+    def take(self, records: Any, hz: int, bits: int) -> int | None:
+        """Records whose timestamps tick so often a second (0 or less: nobody knows).
+
+        Returns:
+            the place of the one with which the limit is first passed, if it is one of these.
+        """
+        if hz <= 0 or not len(records):
             self._hz = None
-            return
+            return None
         arrivals, stamps = records[:, 1], records[:, 2]
-        if self._hz == hz:
+        goes_on = self._hz == hz
+        if goes_on:
             arrivals = np.concatenate(([self._arrival], arrivals))
             stamps = np.concatenate(([self._stamp], stamps))
         self._hz, self._arrival, self._stamp = hz, int(arrivals[-1]), int(stamps[-1])
@@ -156,17 +161,19 @@ class Jitter:
         sent = seconds * _SECOND_NS + rest * _SECOND_NS // hz
         j, highest, total = self._sixteenths, self.max_ns, 0
         differences = np.abs(np.diff(arrivals) - sent).tolist()
-        for d in differences:
+        limit_ns, passed = self._limit_ns, None
+        for place, d in enumerate(differences, 0 if goes_on else 1):
             j += d - ((j + 8) >> 4)
             jitter = j >> 4
             total += jitter
             if jitter > highest:
+                if limit_ns is not None and highest <= limit_ns < jitter:
+                    passed = place
                 highest = jitter
         self._sixteenths, self.max_ns, self.last_ns = j, highest, j >> 4
         self.total_ns += total
         self.measured += len(differences)
-        if self.over is None and self._limit_ns is not None and highest > self._limit_ns:
-            self.over = mark
+        return passed
 
     def told(self) -> JitterRow:
         """For the report."""

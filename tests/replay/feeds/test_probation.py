@@ -3,28 +3,48 @@ A.1), wherever its rows are cut."""
 
 import random
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Flag, Kind
+from seqaudit.replay.feeds.holes import Int64s
 from seqaudit.replay.feeds.probation import Probation
-from seqaudit.replay.feeds.rows import Row
+from seqaudit.replay.feeds.rows import Columns, FeedRows
 
 SECOND = 1_000_000_000
 
 
-def row(first: int, stop: int, kind: Kind = Kind.DATA, flags: int = 0, frame: int = 1) -> Row:
-    return Row(first, stop, frame, 0, frame, 0, int(kind), flags, 9, "DATA", "10.0.0.1:5")
+def row(first: int, stop: int, kind: Kind = Kind.DATA, flags: int = 0, frame: int = 1) -> Columns:
+    return rows([(first, stop, kind, flags, frame)])
+
+
+def rows(told: Sequence[tuple[int, int, Kind, int, int]]) -> Columns:
+    batch = pa.RecordBatch.from_pylist([_row(*each) for each in told], schema=EVENTS)
+    return FeedRows(batch).columns(0, len(told))
+
+
+def _row(first: int, stop: int, kind: Kind, flags: int, frame: int) -> dict[str, Any]:
+    made: dict[str, Any] = dict.fromkeys(EVENTS.names)
+    made |= {"capture": 0, "conversation": "feed|f|", "index": 0, "count": stop - first, "size": 9}
+    made |= {"seqno": first, "stop_seqno": stop, "frame": frame, "last_frame": frame, "at_ns": 0}
+    made |= {"last_at_ns": 0, "kind": int(kind), "flags": flags, "wire_kind": "DATA", "stream": "s"}
+    return made | {"system": "feed"}
+
+
+def of(datagrams: int) -> Int64s:
+    return np.array([datagrams])
 
 
 def judged(numbers: Sequence[int], stamps: Sequence[int] = (), bits: int = 16) -> bool:
     """Of a datagram every 20 ms."""
     one = Probation(bits)
     for place, number in enumerate(numbers):
-        one.take(row(number, number + 1), 1)
+        one.take(row(number, number + 1), of(1))
         if stamps:
             one.clock(np.array([[number, place * 20_000_000, stamps[place]]]), 32)
     return one.passed()
@@ -81,17 +101,17 @@ def test_too_short_a_time_says_nothing_of_a_clock() -> None:
 def test_what_came_twice_is_no_step() -> None:
     one = Probation(16)
     for number in (1, 2, 3, 4, 5, 6):
-        one.take(row(number, number + 1), 1)
-        one.take(row(number, number + 1, flags=int(Flag.NETWORK_DUPLICATE)), 1)
+        one.take(row(number, number + 1), of(1))
+        one.take(row(number, number + 1, flags=int(Flag.NETWORK_DUPLICATE)), of(1))
     assert one.passed()
     assert one.datagrams == {0: 12}
 
 
 def test_heartbeats_that_say_what_comes_next_are_in_step() -> None:
     one = Probation(64)
-    one.take(row(1, 4), 1)
+    one.take(row(1, 4), of(1))
     assert not one.passed()
-    one.take(row(3, 4, Kind.HIGHEST), 2)
+    one.take(row(3, 4, Kind.HIGHEST), of(2))
     assert one.passed()
     assert one.messages[0, "DATA"] == 5
 
@@ -103,10 +123,32 @@ def test_it_does_not_depend_on_where_runs_are_cut(
 ) -> None:
     whole, cut = Probation(16), Probation(16)
     for first, count in runs:
-        whole.take(row(first, first + count), count)
+        whole.take(row(first, first + count), of(count))
         while count:
             part = chance.randint(1, count)
-            cut.take(row(first, first + part), part)
+            cut.take(row(first, first + part), of(part))
             first, count = first + part, count - part
     assert whole.passed() == cut.passed()
     assert (whole.datagrams, whole.messages) == (cut.datagrams, cut.messages)
+
+
+_ROWS = st.tuples(
+    st.integers(0, 40),
+    st.integers(1, 9),
+    st.sampled_from([Kind.DATA, Kind.HIGHEST, Kind.RETRANSMISSION]),
+    st.sampled_from([0, int(Flag.NETWORK_DUPLICATE), int(Flag.MULTICAST)]),
+    st.sampled_from([1, 2, 1 << FRAME_BITS]),
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(_ROWS, max_size=12), st.sampled_from([4, 16, 64]))
+def test_rows_at_once_say_what_they_say_one_by_one(
+    drawn: list[tuple[int, int, Kind, int, int]], bits: int
+) -> None:
+    told = [(a, a + count, kind, flags, frame) for a, count, kind, flags, frame in drawn]
+    at_once, singly = Probation(bits), Probation(bits)
+    at_once.take(rows(told), np.array([stop - first for first, stop, *_ in told], np.int64))
+    for each in told:
+        singly.take(rows([each]), of(each[1] - each[0]))
+    assert vars(at_once) == vars(singly)
