@@ -68,13 +68,15 @@ def audited_whole(
     one_capture: bool | None,
     given: Mapping[str, Any],
     look: "Look | None" = None,
+    *,
+    quiet: bool = False,
 ) -> dict[str, Any]:
     """The report; an interruption is said, and ends the command with its code: now if nothing is
     known, else once it has shown what is."""
     from seqaudit.pipeline.shared.progress import StoppedError
 
     try:
-        return audited(captures, at, one_capture, given, look=look)
+        return audited(captures, at, one_capture, given, look=look, quiet=quiet)
     except StoppedError as stopped:
         note(str(stopped))
         if stopped.report is None:

@@ -1,6 +1,5 @@
 """``seqaudit audit``: captures in, a report out."""
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,15 +13,21 @@ from seqaudit.cli.options.captures import (
     reading_options,
     time_option,
 )
+from seqaudit.cli.options.outputs import (
+    baseline_options,
+    output_options,
+    rules_url_option,
+    told_new,
+)
 from seqaudit.cli.options.selection import selection_of, selection_options
-from seqaudit.cli.output.baseline import baseline_of, new_in, read_baseline
+from seqaudit.cli.output.documents import Shown, of_audit
 from seqaudit.cli.output.outcomes import FAILED, NEVER, SEVERITIES, failing, unjudged
 from seqaudit.cli.output.points import EventsOfStreams
 from seqaudit.cli.output.selection import Selection
 from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle
-from seqaudit.cli.output.writers import MORE, TABLE, Shown, outputs_of, write, write_file
+from seqaudit.cli.output.writers import outputs_of, write
 from seqaudit.cli.run import audited
 
 _SELECTION = ("systems", "members", "streams", "since", "until", "select", "ignore")
@@ -31,29 +36,8 @@ _SELECTION = ("systems", "members", "streams", "since", "until", "select", "igno
 @click.command("audit")
 @reading_options
 @judging_options
-@click.option(
-    "--format",
-    "formats",
-    type=click.Choice([TABLE, "json", *MORE]),
-    multiple=True,
-    help="Tables for people, the report seqaudit/report/1 for programs, or what a CI reads. May be "
-    "repeated; --limit applies to what is for people.  [default: table]",
-)
-@click.option(
-    "-o",
-    "--output",
-    "files",
-    type=click.Path(dir_okay=False),
-    multiple=True,
-    metavar="FILE",
-    help="Write a format to a file instead of printing it. May be repeated: files take the "
-    "formats in their order. Without --format the name's ending says the format.",
-)
-@click.option(
-    "--rules-url",
-    metavar="URL",
-    help="Where replay/rules.md is published, for links from SARIF to the rules.",
-)
+@output_options("Tables for people, the report seqaudit/report/1 for programs, or what a CI reads.")
+@rules_url_option
 @time_option
 @selection_options
 @click.option(
@@ -64,19 +48,7 @@ _SELECTION = ("systems", "members", "streams", "since", "until", "select", "igno
     help="Exit with 1 for findings of this severity or worse; those are failures in JUnit XML.",
 )
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even with findings.")
-@click.option(
-    "--baseline",
-    type=click.Path(exists=True, dir_okay=False),
-    metavar="FILE",
-    help="Findings that are in this file are known: only new ones count for the exit code.",
-)
-@click.option(
-    "--write-baseline",
-    type=click.Path(dir_okay=False),
-    metavar="FILE",
-    help="Write the findings of this audit as a baseline. They outlive another recording of the "
-    "same test: by rule, system, names and subject, not by frames, times or counts.",
-)
+@baseline_options
 @click.option(
     "--metrics",
     is_flag=True,
@@ -102,7 +74,7 @@ def command(
     style: TimeStyle,
     fail_on: str,
     exit_zero: bool,
-    baseline: str | None,
+    known: frozenset[str] | None,
     write_baseline: str | None,
     metrics: bool,
     limit: int,
@@ -128,13 +100,11 @@ def command(
     \b
     Exit codes: 0 clean, 1 findings, 2 could not judge, 130 interrupted.
     """
-    known = frozenset[str]() if baseline is None else read_baseline(baseline)
     selection = selection_of(**{name: given.pop(name) for name in _SELECTION})
     outputs = outputs_of(formats, files)
     given_limit = None if _is_default("limit") else limit
-    address = _absolute(rules_url)
     drawn = EventsOfStreams() if any(name == "html" for name, _ in outputs) else None
-    shown = Shown(outputs, style, limit, fail_on, everything, quiet, address, given_limit, drawn)
+    shown = Shown(style, limit, fail_on, everything, quiet, rules_url, given_limit, drawn)
     from seqaudit.pipeline.shared.progress import StoppedError
 
     try:
@@ -143,27 +113,15 @@ def command(
         )
     except StoppedError as stopped:
         if stopped.report is not None:
-            write(*_selected(stopped.report, selection, shown))
+            write(of_audit(*_selected(stopped.report, selection, shown)), outputs)
         note(str(stopped))
         return ExitCode.INTERRUPTED
     chosen, shown = _selected(report, selection, shown)
-    write(chosen, shown)
+    write(of_audit(chosen, shown), outputs)
     if not quiet:
         tell_unknown_vantages(report)
-    if write_baseline is not None:
-        write_file(write_baseline, [baseline_of(chosen)])
-    counted = chosen["findings"] if baseline is None else new_in(chosen, known)
-    if baseline is not None and not quiet:
-        old = len(chosen["findings"]) - len(counted)
-        note(f"Baseline: {old:,} of {len(chosen['findings']):,} findings are known.")
+    counted = told_new(chosen, known, write_baseline, quiet=quiet)
     return exit_code(report, counted, fail_on, exit_zero)
-
-
-def _absolute(url: str | None) -> str | None:
-    """Where the rules are; what reads SARIF takes absolute addresses alone."""
-    if url is None or re.fullmatch(r"https?://[^\s/?#\"<>]+[^\s#\"<>]*", url):
-        return url
-    raise click.UsageError(f"--rules-url {safe(url)}: give an address with http:// or https://")
 
 
 def _is_default(name: str) -> bool:

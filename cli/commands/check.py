@@ -1,19 +1,23 @@
 """``seqaudit check``: captures against a budget, for CI."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, Final
 
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.budget import EXAMPLE, read_budget
-from seqaudit.cli.options.captures import format_option, judging_options, reading_options
-from seqaudit.cli.output.budget import Line, Result, judged, verdict_of
-from seqaudit.cli.output.terminal import emit, render
+from seqaudit.cli.options.captures import judging_options, limit_option, reading_options
+from seqaudit.cli.options.outputs import (
+    baseline_options,
+    output_options,
+    rules_url_option,
+    told_new,
+)
+from seqaudit.cli.output.budget import Result, judged, verdict_of
+from seqaudit.cli.output.documents import Shown, of_check
+from seqaudit.cli.output.points import EventsOfStreams
+from seqaudit.cli.output.writers import outputs_of, write
 from seqaudit.cli.run import audited_whole
-
-SCHEMA: Final = "seqaudit/check/1"
 
 _CODES: Final = {
     Result.KEPT: ExitCode.CLEAN,
@@ -36,54 +40,49 @@ _CODES: Final = {
     help="YAML file: limits of lost, loss_share, unrecovered, repeats, repeat_share, requests, "
     "recovery_p50, recovery_p99, recovery_max; rules that may or must not fire.",
 )
-@format_option(
-    "Tables for people, JSON for programs, or JUnit XML: a case a budget line.", ["junit"]
-)
+@output_options("Tables for people, JSON for programs, or what a CI reads, a case a budget line.")
+@rules_url_option
+@baseline_options
+@limit_option(100)
+@click.option("-q", "--quiet", is_flag=True, help="Print the verdict alone, and no notes.")
 def command(
     captures: tuple[str, ...],
     at: tuple[str, ...],
     one_capture: bool | None,
     budget_file: str,
-    shape: str,
+    formats: tuple[str, ...],
+    files: tuple[str, ...],
+    rules_url: str | None,
+    known: frozenset[str] | None,
+    write_baseline: str | None,
+    limit: int,
+    quiet: bool,
     **given: Any,
 ) -> int:
     """Hold captures to a budget: what of loss, repair and delay is put up with.
 
-    A figure that cannot be told from the captures is "too little to judge", never kept.
+    A figure that cannot be told from the captures is "too little to judge", never kept. A baseline
+    excuses findings that it knows, and no figure: what is put up with is in the budget.
 
     \b
-    Example:
+    Examples:
       seqaudit check --budget budget.yaml recordings/
+      seqaudit check --budget budget.yaml -o check.xml -o check.md -o check.sarif recordings/
 
     \b
     Exit codes: 0 kept, 1 exceeded, 2 too little to judge, or nothing could be judged.
     """
     budget = read_budget(budget_file)
-    report = audited_whole(captures, at, one_capture, given)
-    lines = judged(report, budget)
-    if shape == "json":
-        import json
-
-        emit(json.dumps(_as_json(lines), indent=1, sort_keys=True))
-    elif shape == "junit":
-        from seqaudit.cli.output.junit import junit_of_check
-
-        emit(junit_of_check(lines, report, budget_file))
-    else:
-        from seqaudit.cli.output.tables.check import render_check
-
-        render(render_check(lines))
+    outputs = outputs_of(formats, files)
+    drawn = EventsOfStreams() if any(name == "html" for name, _ in outputs) else None
+    report = audited_whole(captures, at, one_capture, given, look=drawn, quiet=quiet)
+    lines = judged(report, budget, known or frozenset())
+    shown = Shown(limit=limit, quiet=quiet, rules_url=rules_url, events=drawn)
+    write(of_check(lines, report, budget_file, shown), outputs)
+    told_new(report, known, write_baseline, quiet=quiet)
     from seqaudit.cli.commands.audit import tell_unjudged
 
     code = _CODES[verdict_of(lines)]
     if tell_unjudged(report) and code is ExitCode.CLEAN:
         return ExitCode.NOT_JUDGED
     return code
-
-
-def _as_json(lines: Sequence[Line]) -> Mapping[str, Any]:
-    return {
-        "schema": SCHEMA,
-        "result": str(verdict_of(lines)),
-        "lines": [asdict(line) | {"result": str(line.result)} for line in lines],
-    }

@@ -10,17 +10,13 @@ import click
 
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.budget import read_budget
-from seqaudit.cli.options.captures import (
-    format_option,
-    judging_options,
-    limit_option,
-    reading_options,
-)
+from seqaudit.cli.options.captures import judging_options, limit_option, reading_options
+from seqaudit.cli.options.outputs import output_options
 from seqaudit.cli.options.paths import expanded
 from seqaudit.cli.output.differences import Change, differences, is_worse
 from seqaudit.cli.output.outcomes import Report
-from seqaudit.cli.output.terminal import emit, emit_all, render
 from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.writers import Document, outputs_of, write
 from seqaudit.cli.run import audited_whole
 
 SCHEMA: Final = "seqaudit/diff/1"
@@ -36,14 +32,15 @@ _REPORT: Final = "seqaudit/report/1"
     type=click.Path(exists=True, dir_okay=False),
     help="YAML file as for seqaudit check: lines that were kept and are exceeded count as worse.",
 )
-@format_option("Tables for people, JSON for programs, or Markdown.", ["markdown"])
+@output_options("Tables for people, JSON for programs, or Markdown.", ["json", "markdown"])
 @limit_option(10)
 def command(
     captures: tuple[str, ...],
     at: tuple[str, ...],
     one_capture: bool | None,
     budget_file: str | None,
-    shape: str,
+    formats: tuple[str, ...],
+    files: tuple[str, ...],
     limit: int,
     **given: Any,
 ) -> int:
@@ -56,7 +53,7 @@ def command(
     \b
     Examples:
       seqaudit diff monday.pcap tuesday.pcap
-      seqaudit diff good.json bad.json --format markdown
+      seqaudit diff good.json bad.json -o changes.md -o changes.json
 
     \b
     Exit codes: 0 nothing that matters is worse; 1 more messages lost or unrecovered, more errors or
@@ -66,27 +63,31 @@ def command(
 
     if len(captures) != 2:
         raise click.UsageError(f"diff takes two runs, GOOD and BAD; {len(captures)} given")
+    outputs = outputs_of(formats, files, ["json", "markdown"])
     budget = None if budget_file is None else read_budget(budget_file)
     reports = [
         _report(path, other, at, one_capture, given)
         for path, other in zip(captures, reversed(captures), strict=True)
     ]
     changes = differences(reports[0], reports[1], budget)
-    if shape == "json":
-        told = {"schema": SCHEMA, "worse": is_worse(changes), "changes": [*map(_row, changes)]}
-        emit(json.dumps(told, indent=1, sort_keys=True))
-    elif shape == "markdown":
-        from seqaudit.cli.output.tables.diff import diff_as_markdown
-
-        emit_all(diff_as_markdown(changes, captures, limit))
-    else:
-        from seqaudit.cli.output.tables.diff import render_diff
-
-        render(render_diff(changes, captures, limit))
+    write(_document(changes, captures, limit), outputs)
     unjudged = [tell_unjudged(report) for report in reports]
     if is_worse(changes):
         return ExitCode.FINDINGS
     return ExitCode.NOT_JUDGED if any(unjudged) else ExitCode.CLEAN
+
+
+def _document(changes: Sequence[Change], runs: Sequence[str], limit: int) -> Document:
+    from seqaudit.cli.output.tables.diff import diff_as_markdown, render_diff
+
+    told = {"schema": SCHEMA, "worse": is_worse(changes), "changes": [*map(_row, changes)]}
+    return Document(
+        lambda: render_diff(changes, runs, limit),
+        {
+            "json": lambda: [json.dumps(told, indent=1, sort_keys=True) + "\n"],
+            "markdown": lambda: diff_as_markdown(changes, runs, limit),
+        },
+    )
 
 
 def _row(change: Change) -> dict[str, Any]:

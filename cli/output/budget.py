@@ -5,15 +5,19 @@ stream the last one in the file that names the figure decides. A figure that can
 capture is *too little to judge*: that is neither kept nor exceeded.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from seqaudit.cli.output.ci import fingerprints
 from seqaudit.cli.output.outcomes import Report, failing
 from seqaudit.cli.output.text import frame_at
 from seqaudit.cli.output.times import duration
+from seqaudit.replay.contract.rule import Rule, error
+
+SCHEMA: Final = "seqaudit/check/1"
 
 
 class Unit(StrEnum):
@@ -35,6 +39,36 @@ FIGURES: Final[Mapping[str, Unit]] = {
     "recovery_p50": Unit.TIME,
     "recovery_p99": Unit.TIME,
     "recovery_max": Unit.TIME,
+}
+
+_COUNTED: Final[Mapping[str, str]] = {
+    "lost": "messages that did not come when they should have",
+    "loss_share": "share of the messages that did not come when they should have",
+    "unrecovered": "messages that never came",
+    "repeats": "copies of messages that were sent again",
+    "repeat_share": "copies that were sent again, for each message",
+    "requests": "requests for messages that were missing",
+    "recovery_p50": "time until half of what was missing had come",
+    "recovery_p99": "time until all but one in a hundred of what was missing had come",
+    "recovery_max": "time until the last of what was missing had come",
+}
+
+#: A budget line as CI services know rules; of lines of findings their own rules are.
+FIGURE_RULES: Final[Mapping[str, Rule]] = {
+    rule.code: rule
+    for figure, words in _COUNTED.items()
+    for rule in [
+        error(
+            f"budget-{figure.replace('_', '-')}",
+            f"{figure.replace('_', '-')}-over-budget",
+            f"More than the budget allows of a stream: {words}.",
+            "By the figure of the stream in the report; where it cannot be told, it is too little "
+            "to judge.",
+            "Look at the stream's gaps (seqaudit show gaps); where the figure is what you put up "
+            f"with, raise {figure} in the budget file.",
+            "",
+        )
+    ]
 }
 
 #: What a scope can ask of a stream; each value is a pattern.
@@ -85,10 +119,12 @@ class Line:
 
     Attributes:
         capture: its number; ``path`` its path.
-        about: the stream in words, or where the finding is.
+        about: the stream in words; empty for a finding that is of none.
         figure: of ``FIGURES``, or the rule's code and name.
         limit, measured: in words.
         why: why it cannot be told, or what the finding says; empty otherwise.
+        stream: its id; null for a line of a finding.
+        finding: its row; null for a line of a stream.
     """
 
     capture: int
@@ -99,15 +135,63 @@ class Line:
     measured: str
     result: Result
     why: str = ""
+    stream: str | None = None
+    finding: Mapping[str, Any] | None = None
 
 
-def judged(report: Report, budget: Budget) -> list[Line]:
-    """All budget lines of a report, streams first, in the report's order."""
+def judged(report: Report, budget: Budget, known: Set[str] = frozenset()) -> list[Line]:
+    """All budget lines of a report, streams first, in the report's order.
+
+    Args:
+        known: fingerprints of findings that do not fail.
+    """
     paths = {capture["capture"]: capture["path"] for capture in report["captures"]}
     return [
         *_of_streams(report["streams"], paths, budget.scopes),
-        *_of_findings(report["findings"], paths, budget),
+        *_of_findings(report, paths, budget, known),
     ]
+
+
+def check_of(lines: Sequence[Line]) -> dict[str, Any]:
+    """A check for programs: its result, and its lines."""
+    rows = [asdict(line) | {"result": str(line.result)} for line in lines]
+    return {"schema": SCHEMA, "result": str(verdict_of(lines)), "lines": rows}
+
+
+def as_findings(lines: Iterable[Line], report: Report) -> dict[str, Any]:
+    """The report with what did not keep its budget as its findings: what is exceeded is an error,
+    what is too little to judge a warning."""
+    failed = [line for line in lines if line.result is not Result.KEPT]
+    findings = [_finding(line) for line in failed]
+    codes = {finding["rule"] for finding in findings}
+    rules = [rule for rule in report["rules"] if rule["rule"] in codes] + [
+        {"rule": rule.code, "name": rule.name, "judged": [], "not_judged": []}
+        for rule in FIGURE_RULES.values()
+        if rule.code in codes
+    ]
+    return {**report, "findings": findings, "rules": rules}
+
+
+def _finding(line: Line) -> Mapping[str, Any]:
+    severity = "error" if line.result is Result.EXCEEDED else "warning"
+    if line.finding is not None:
+        return {**line.finding, "severity": severity}
+    rule = FIGURE_RULES[f"budget-{line.figure.replace('_', '-')}"]
+    return {
+        "capture": line.capture, "rule": rule.code, "name": rule.name, "severity": severity,
+        "certainty": str(line.result), "system": None, "stream": line.stream, "frame": None,
+        "at_ns": None, "seqnos": [], "evidence": [], "filter": "",
+        "text": f"{line.about}: {told(line)}",
+    }  # fmt: skip
+
+
+def told(line: Line) -> str:
+    """``lost: 66, the budget is 65``, and why, if there is a reason."""
+    if line.finding is not None:
+        return f"{line.figure}: {line.measured}, the budget is {line.limit} ({line.why})"
+    if line.result is Result.UNKNOWN:
+        return f"{line.figure}: {line.result}, the budget is {line.limit} ({line.why})"
+    return f"{line.figure}: {line.measured}, the budget is {line.limit}"
 
 
 def verdict_of(lines: Iterable[Line]) -> Result:
@@ -138,7 +222,7 @@ def _line(stream: Mapping[str, Any], path: str, figure: str, limit: int) -> Line
     result = Result.UNKNOWN if value is None else kept
     return Line(
         stream["capture"], path, named(stream), figure, shown(figure, limit),
-        "-" if value is None else shown(figure, value), result, why,
+        "-" if value is None else shown(figure, value), result, why, stream["id"],
     )  # fmt: skip
 
 
@@ -206,22 +290,25 @@ def _fits(match: Mapping[str, str], stream: Mapping[str, Any], path: str) -> boo
 
 
 def _of_findings(
-    findings: Iterable[Mapping[str, Any]], paths: Mapping[int, str], budget: Budget
+    report: Report, paths: Mapping[int, str], budget: Budget, known: Set[str]
 ) -> Iterator[Line]:
     fails = failing(budget.fail_on)
-    for finding in findings:
+    streams = {(row["capture"], row["id"]): named(row) for row in report["streams"]}
+    for finding, print_ in zip(report["findings"], fingerprints(report), strict=True):
         code = finding["rule"]
-        if code.startswith(tuple(budget.allow)):
+        if print_ in known or code.startswith(tuple(budget.allow)):
             continue
+        at = None if finding["frame"] is None else frame_at(finding)
         forbidden = code.startswith(tuple(budget.forbid))
         if forbidden or finding["severity"] in fails:
             yield Line(
                 finding["capture"],
                 paths[finding["capture"]],
-                "" if finding["frame"] is None else f"frame {frame_at(finding)}",
+                streams.get((finding["capture"], finding["stream"]), ""),
                 f"{code} {finding['name']}",
                 "forbidden" if forbidden else f"no {finding['severity']}",
                 finding["severity"],
                 Result.EXCEEDED,
-                finding["text"],
+                finding["text"] if at is None else f"frame {at}: {finding['text']}",
+                finding=finding,
             )

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, Final
 
-from seqaudit.cli.output.budget import Line, Result, named
+from seqaudit.cli.output.budget import Line, Result, named, told
 from seqaudit.cli.output.outcomes import Report, failing, findings_by_capture, unjudged
 from seqaudit.cli.output.table import vantage_text
 from seqaudit.cli.output.text import filter_of, frame_at, safe
@@ -58,11 +58,11 @@ def junit(report: Report, fail_on: str) -> str:
             )  # fmt: skip
             why = (stream.get("unknown") or {}).get("lost")
             if why and len(case) == 0:
-                told = f"what was lost cannot be told: {safe(why)}"
+                reason = f"what was lost cannot be told: {safe(why)}"
                 if stream.get("role") == "sender":  # of every run it would be skipped
-                    ET.SubElement(case, "system-out").text = told
+                    ET.SubElement(case, "system-out").text = reason
                 else:
-                    ET.SubElement(case, "skipped", {"message": told})
+                    ET.SubElement(case, "skipped", {"message": reason})
         whole.add(suite)
     for path, texts in problems.items():
         suite = _suite(path, (None, None), _TOOL)
@@ -93,18 +93,17 @@ def junit_of_check(lines: Iterable[Line], report: Report, budget: str) -> str:
         span = capture["first_ns"], capture["last_ns"]
         suite = _suite(path, span, _about(capture, systems) | {"budget": budget})
         for line in own:
-            told = f"{line.figure}: {line.measured}, the budget is {line.limit}"
             name = f"{line.about} {line.figure}".strip()
             case = ET.SubElement(
                 suite, "testcase", {"classname": _classname(path), "name": safe(name)}
             )
-            message = {"message": safe(f"{told}{f' ({line.why})' if line.why else ''}")}
+            message = {"message": safe(told(line))}
             if line.result is Result.EXCEEDED:
                 ET.SubElement(case, "failure", {"type": "exceeded"} | message)
             elif line.result is Result.UNKNOWN:
                 ET.SubElement(case, "error", {"type": "too-little-to-judge"} | message)
             else:
-                ET.SubElement(case, "system-out").text = safe(told)
+                ET.SubElement(case, "system-out").text = safe(told(line))
         whole.add(suite)
     return whole.text()
 
@@ -162,8 +161,8 @@ def _suite(
 
 def _began(first_ns: int | None) -> dict[str, str]:
     """When the traffic began, as CI systems read it: ISO 8601 to the second, in UTC."""
-    told = time_formatter("utc", None)(first_ns)[:19].replace(" ", "T")
-    return {"timestamp": told} if "T" in told else {}
+    moment = time_formatter("utc", None)(first_ns)[:19].replace(" ", "T")
+    return {"timestamp": moment} if "T" in moment else {}
 
 
 def _time(span: tuple[int | None, int | None]) -> dict[str, str]:
@@ -189,9 +188,9 @@ def _case(
     span: tuple[int | None, int | None] = (None, None),
     system: str | None = None,
 ) -> ET.Element:
-    told = {"classname": _classname(path), "name": safe(name)} | _time(span)
+    about = {"classname": _classname(path), "name": safe(name)} | _time(span)
     group = {} if system is None else {"group": safe(system)}
-    case = ET.SubElement(suite, "testcase", told | group)
+    case = ET.SubElement(suite, "testcase", about | group)
     bad = [finding for finding in findings if finding["severity"] in counted]
     others = [finding for finding in findings if finding["severity"] not in counted]
     if bad:

@@ -1,9 +1,10 @@
-"""The report as Markdown, for the comment of a pull request: verdict, findings, streams."""
+"""The report, or a check, as Markdown for the comment of a pull request: what matters first."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from seqaudit.cli.output.budget import Line
 from seqaudit.cli.output.outcomes import SEVERITIES, Report
 from seqaudit.cli.output.text import frame_at, safe
 from seqaudit.cli.output.verdict import verdict
@@ -44,6 +45,17 @@ def markdown(report: Report, limit: int) -> Iterator[str]:
     streams = report["streams"]
     if streams:
         yield from _table(STREAM, map(_stream, streams[:most]), len(streams) - most)
+
+
+def markdown_of_check(lines: Sequence[Line], limit: int) -> Iterator[str]:
+    """A check: how it ended, and its lines, what was exceeded first; limited as above."""
+    from seqaudit.cli.output.tables.check import HEADER, by_result, cells, sentence
+
+    yield f"**{plain(sentence(lines))}**\n\n"
+    if lines:
+        most = min(limit or _MOST, _MOST)
+        rows = map(cells, by_result(lines)[:most])
+        yield from _table(HEADER, rows, len(lines) - most)
 
 
 def _stream(stream: Mapping[str, Any]) -> Sequence[str]:

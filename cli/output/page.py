@@ -16,7 +16,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any, Final
 
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from seqaudit.cli.output.listing import Listing
@@ -55,6 +55,7 @@ def page(
     limit: int | None = None,
     events: EventsOfStreams | None = None,
     left_out: str | None = None,
+    first: Sequence[RenderableType] = (),
 ) -> Iterator[str]:
     """The page in pieces.
 
@@ -62,6 +63,7 @@ def page(
         limit: rows a table and findings, 0 for all; null: as many as a browser has no trouble with.
         events: what is drawn round gaps beside their stories.
         left_out: one line on what filters leave out; null: nothing is filtered.
+        first: what stands above the findings.
     """
     rows = ROWS if limit is None else limit
     ranked = gravest_captures_first(_numbered(report), rows)
@@ -73,6 +75,8 @@ def page(
     tables: list[Listing] = []
     yield from _head(report)
     yield from _summary(report, style, left_out)
+    for renderable in first:
+        yield from _table(renderable, tables)
     yield from _findings(report, style, shown, len(findings) - len(shown), links)
     yield from _pictures(gaps)
     for renderable in sorted(render_tables(ranked, style, rows), key=_is_not_of_gaps):

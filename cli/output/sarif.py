@@ -20,6 +20,7 @@ from itertools import chain
 from typing import Any, Final
 from urllib.parse import quote
 
+from seqaudit.cli.output.budget import FIGURE_RULES
 from seqaudit.cli.output.ci import fingerprints
 from seqaudit.cli.output.outcomes import Judged, Report, unjudged
 from seqaudit.cli.output.text import filter_of, frame_at, safe
@@ -106,7 +107,7 @@ def uri(path: str) -> str:
 
 
 def _rule(code: str, rules_url: str | None) -> dict[str, Any]:
-    rule = RULES[code]
+    rule = RULES[code] if code in RULES else FIGURE_RULES[code]
     parts = (
         ("Meaning", rule.meaning),
         ("Detected", rule.detection),
@@ -117,7 +118,7 @@ def _rule(code: str, rules_url: str | None) -> dict[str, Any]:
         "name": "".join(word.capitalize() for word in rule.name.split("-")),
         "shortDescription": {"text": rule.name.replace("-", " ").capitalize() + "."},
         "fullDescription": {"text": rule.meaning},
-        **({"helpUri": f"{rules_url}#{code.lower()}"} if rules_url else {}),
+        **({"helpUri": f"{rules_url}#{code.lower()}"} if rules_url and code in RULES else {}),
         "help": {
             "text": "\n".join(f"{title}: {text}" for title, text in parts),
             "markdown": "\n\n".join(f"**{title}:** {_markdown(text)}" for title, text in parts),

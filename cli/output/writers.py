@@ -1,4 +1,4 @@
-"""Formats of an audit, and where they go: standard output, or files that are whole or not there."""
+"""Formats and where they go: standard output, or files that are whole or not there."""
 
 import contextlib
 import os
@@ -6,22 +6,19 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from seqaudit.cli.output.terminal import OutputError, emit_all, render
 from seqaudit.cli.output.text import safe
-from seqaudit.cli.output.times import TimeStyle
 
 if TYPE_CHECKING:
-    from seqaudit.cli.output.points import EventsOfStreams
-
-Report = Mapping[str, Any]
+    from rich.console import RenderableType
 
 TABLE: Final = "table"
-#: Formats beside tables and JSON.
-MORE: Final = ("jsonl", "csv", "markdown", "junit", "sarif", "github", "gitlab", "html")
+#: Formats beside tables.
+FORMATS: Final = ("json", "jsonl", "csv", "markdown", "junit", "sarif", "github", "gitlab", "html")
 #: What the name of a file says of its format.
 BY_SUFFIX: Final = {
     ".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".md": "markdown", ".xml": "junit",
@@ -30,37 +27,33 @@ BY_SUFFIX: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """How an audit is shown.
+class Document:
+    """What a command has to show.
 
     Attributes:
-        outputs: format and file of each; null is standard output.
-        rules_url: where the page of the rules is published; null: nobody says.
-        page_limit: rows of a table of a page; null: as many as a browser has no trouble with.
-        events: what a page draws beside the report; null, or empty: the report alone.
-        left_out: one line on what filters leave out; null: nothing is filtered.
+        tables: what a terminal gets, and a text file.
+        texts: every other format as pieces of text, with a line end at the end.
+        printed: what is printed instead of the tables; null: these.
     """
 
-    outputs: Sequence[tuple[str, str | None]]
-    style: TimeStyle
-    limit: int
-    fail_on: str
-    everything: bool = False
-    quiet: bool = False
-    rules_url: str | None = None
-    page_limit: int | None = None
-    events: "EventsOfStreams | None" = None
-    left_out: str | None = None
+    tables: Callable[[], "list[RenderableType]"]
+    texts: Mapping[str, Callable[[], Iterable[str]]]
+    printed: "Callable[[], list[RenderableType]] | None" = None
 
 
-def outputs_of(formats: Sequence[str], files: Sequence[str]) -> list[tuple[str, str | None]]:
+def outputs_of(
+    formats: Sequence[str], files: Sequence[str], known: Sequence[str] = FORMATS
+) -> list[tuple[str, str | None]]:
     """Which format goes where: files take the formats in their order, the rest is printed.
+
+    Args:
+        known: the formats beside tables that a file's name may mean.
 
     Raises:
         click.UsageError: more than one would be printed, or a file's format is not known.
     """
     if not formats:
-        formats = [_format_of(file) for file in files] or [TABLE]
+        formats = [_format_of(file, (TABLE, *known)) for file in files] or [TABLE]
     if len(files) > len(formats):
         raise click.UsageError(
             f"-o {safe(files[len(formats)])}: has no --format; give one for each -o, in their order"
@@ -76,92 +69,42 @@ def outputs_of(formats: Sequence[str], files: Sequence[str]) -> list[tuple[str, 
     ]
 
 
-def _format_of(file: str) -> str:
-    known = BY_SUFFIX.get(Path(file).suffix.lower())
-    if known is None:
+def _format_of(file: str, known: Sequence[str]) -> str:
+    suffixes = {suffix: name for suffix, name in BY_SUFFIX.items() if name in known}
+    name = suffixes.get(Path(file).suffix.lower())
+    if name is None:
         raise click.UsageError(
             f"-o {safe(file)}: its name does not say the format; add --format, or end it in "
-            f"{', '.join(BY_SUFFIX)}"
+            f"{', '.join(suffixes)}"
         )
-    return known
+    return name
 
 
-def write(report: Report, shown: Shown) -> None:
-    """Every output.
+def write(document: Document, outputs: Sequence[tuple[str, str | None]]) -> None:
+    """Every output: format and file of each; null is standard output.
 
     Raises:
         OutputError: a file, or standard output, cannot be written.
     """
-    for name, file in shown.outputs:
+    for name, file in outputs:
+        texts = _plain_tables(document.tables) if name == TABLE else document.texts[name]()
         if file is not None:
-            write_file(file, _text(name, report, shown))
+            write_file(file, texts)
         elif name == TABLE:
-            from seqaudit.cli.output.table import render_audit
-
-            everything = shown.everything
-            render(
-                render_verdict(report)
-                if shown.quiet
-                else render_audit(report, shown.style, shown.limit, everything=everything)
-            )
+            render((document.printed or document.tables)())
         else:
-            emit_all(_without_last_line_end(_text(name, report, shown)))
+            emit_all(_without_last_line_end(texts))
 
 
-def render_verdict(report: Report) -> list[Any]:
-    """The verdict alone."""
-    from rich.text import Text
-
-    from seqaudit.cli.output.verdict import verdict
-
-    return [Text(safe(line)) for line in verdict(report)]
-
-
-def _text(name: str, report: Report, shown: Shown) -> Iterable[str]:
-    """A format as pieces of text, with a line end at the end."""
-    makers: Mapping[str, Callable[[], Iterable[str]]] = {
-        TABLE: lambda: _plain_tables(report, shown),
-        "json": lambda: _json(report),
-        "jsonl": lambda: _module("rows").jsonl(report),
-        "csv": lambda: _module("rows").table(report),
-        "markdown": lambda: _module("markdown").markdown(report, shown.limit),
-        "junit": lambda: [_module("junit").junit(report, shown.fail_on)],
-        "sarif": lambda: [_module("sarif").sarif(report, shown.rules_url)],
-        "github": lambda: _module("ci").github(report),
-        "gitlab": lambda: _module("ci").gitlab(report),
-        "html": lambda: _page(report, shown),
-    }
-    return makers[name]()
-
-
-def _page(report: Report, shown: Shown) -> Iterator[str]:
-    from seqaudit.cli.output.page import page
-
-    return page(report, shown.style, shown.page_limit, shown.events, shown.left_out)
-
-
-def _module(name: str) -> Any:
-    import importlib
-
-    return importlib.import_module(f"seqaudit.cli.output.{name}")
-
-
-def _json(report: Report) -> Iterator[str]:
-    from seqaudit.pipeline.report.json_text import chunks
-
-    yield from chunks(dict(report))
-
-
-def _plain_tables(report: Report, shown: Shown) -> Iterator[str]:
+def _plain_tables(tables: "Callable[[], list[RenderableType]]") -> Iterator[str]:
     import io
 
     from seqaudit.cli.output.listing import sharing
-    from seqaudit.cli.output.table import render_audit
     from seqaudit.cli.output.terminal import console
 
     page = io.StringIO()
     names: dict[str, str] = {}
-    for part in render_audit(report, shown.style, shown.limit, everything=shown.everything):
+    for part in tables():
         console(page).print(sharing(part, names))
     for line in page.getvalue().splitlines():
         yield line.rstrip() + "\n"

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from seqaudit.cli.output.writers import MORE, TABLE, Shown, write
+from seqaudit.cli.output.documents import Shown, of_audit
+from seqaudit.cli.output.writers import FORMATS, TABLE, write
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.contract.feed_layout import Feed
 from seqaudit.pipeline.audit import audit
@@ -30,7 +31,7 @@ HANGS_SECONDS: Final = 120
 #: Captures so small are not worth another process.
 ONE_CORE: Final = Place(master="local[1]")
 
-FORMATS: Final = (TABLE, *MORE)
+SHAPES: Final = (TABLE, *FORMATS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +150,8 @@ def _account(
 
 
 def _format(report: dict[str, Any], shape: str, folder: Path) -> Failure | None:
-    shown = Shown([(shape, str(folder / "report.out"))], "utc", 100, "error", everything=True)
-    write(report, shown)
+    shown = Shown(limit=100, everything=True)
+    write(of_audit(report, shown), [(shape, str(folder / "report.out"))])
     if shape == "sarif":
         json.loads((folder / "report.out").read_text())
     return None

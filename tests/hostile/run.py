@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.hostile.check import FORMATS, Failure, failure
+from tests.hostile.check import SHAPES, Failure, failure
 from tests.hostile.mutate import Mutant
 from tests.hostile.shrink import shrunk
 from tests.hostile.subjects import drawn, feed_choices
@@ -42,7 +42,7 @@ def checked(mutants: Sequence[Mutant], number: int, *, feeds: int | None = None)
     choices = feed_choices()
     told = choices[(number if feeds is None else feeds) % len(choices)]
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as name:
-        shape = FORMATS[number % len(FORMATS)]
+        shape = SHAPES[number % len(SHAPES)]
         return failure(mutants, Path(name), feeds=told, shape=shape)
 
 

@@ -6,16 +6,27 @@ from typing import Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from seqaudit.cli.output.budget import Line, Result, verdict_of
+from seqaudit.cli.output.budget import Line, Result
+from seqaudit.cli.output.cells import limited
 from seqaudit.cli.output.listing import Column, Listing
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.verdict import plural
 
+HEADER: Final = ("result", "capture", "stream", "budget", "limit", "measured", "why")
 _ORDER: Final = (Result.EXCEEDED, Result.UNKNOWN, Result.KEPT)
+_HEAD: Final = {
+    Result.EXCEEDED: "Budget exceeded",
+    Result.UNKNOWN: "Too little to judge the budget",
+    Result.KEPT: "Budget kept",
+}
 
 
-def render_check(lines: Sequence[Line]) -> list[RenderableType]:
-    """Budget lines by how they ended, then how many of each there are."""
+def render_check(lines: Sequence[Line], limit: int) -> list[RenderableType]:
+    """Budget lines by how they ended, then how many of each there are.
+
+    Args:
+        limit: rows, 0 for all.
+    """
     columns = [
         Column("result", worth=9),
         Column("capture", worth=8, keeps_end=True),
@@ -25,22 +36,30 @@ def render_check(lines: Sequence[Line]) -> list[RenderableType]:
         Column("measured", "right", 9),
         Column("why", worth=4, folds=True),
     ]
-    rows = [
-        [line.result, line.path, line.about or "-", line.figure, line.limit, line.measured,
-         line.why or "-"]
-        for line in sorted(lines, key=lambda line: _ORDER.index(line.result))
-    ]  # fmt: skip
-    parts: list[RenderableType] = [Listing("Budget", columns, rows)] if rows else []
+    shown, more = limited([cells(line) for line in by_result(lines)], limit)
+    parts: list[RenderableType] = [Listing("Budget", columns, shown, more)] if lines else []
     return [*parts, Text(safe(sentence(lines)), style="bold")]
 
 
+def by_result(lines: Sequence[Line]) -> list[Line]:
+    """What was exceeded first, what was kept last."""
+    return sorted(lines, key=lambda line: _ORDER.index(line.result))
+
+
+def cells(line: Line) -> list[str]:
+    """A line below ``HEADER``."""
+    return [
+        line.result, line.path, line.about or "-", line.figure, line.limit, line.measured,
+        line.why or "-",
+    ]  # fmt: skip
+
+
 def sentence(lines: Sequence[Line]) -> str:
-    """``12 budget lines: 10 kept, 1 exceeded, 1 too little to judge.``"""
+    """``Budget exceeded: 1 of 12 lines exceeded, 1 too little to judge, 10 kept.``"""
     if not lines:
         return "No stream and no finding is under this budget: nothing was exceeded."
-    counts = [
-        f"{sum(line.result is result for line in lines):,} {result}"
-        for result in reversed(_ORDER)
-        if any(line.result is result for line in lines)
-    ]
-    return f"{plural(len(lines), 'budget line')}: {', '.join(counts)}: {verdict_of(lines)}."
+    counts = {result: sum(line.result is result for line in lines) for result in _ORDER}
+    (worst, number), *others = [(result, number) for result, number in counts.items() if number]
+    told = f"{number:,} of {plural(len(lines), 'line')} {worst}"
+    more = [f"{number:,} {result}" for result, number in others]
+    return f"{_HEAD[worst]}: {', '.join([told, *more])}."

@@ -2,6 +2,7 @@
 
 import json
 import xml.etree.ElementTree as ET
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from seqaudit.cli.main import main
 from seqaudit.cli.options.budget import EXAMPLE, budget_of
 from seqaudit.cli.output.budget import Budget, Scope, judged, measured, verdict_of
 from seqaudit.cli.output.budget import Result as Outcome
+from seqaudit.cli.output.writers import BY_SUFFIX
 
 ROOT = Path(__file__).parents[3] / "fixtures" / "jgroups"
 LOSSY = ROOT / "n4-loss-1" / "C.pcap"  # 66 messages of B lost and recovered, slowest 2.011 s
@@ -55,7 +57,10 @@ def test_a_limit_is_the_largest_value_that_is_fine(
 def test_what_cannot_be_told_is_too_little_to_judge_and_never_kept(tmp_path: Path) -> None:
     told = check(tmp_path, {"lost": 1000, "fail_on": "never"}, LOSSY)
     assert told.exit_code == 2
-    assert "4 budget lines: 3 kept, 1 too little to judge: too little to judge." in told.stdout
+    end = "Too little to judge the budget: 1 of 4 lines too little to judge, 3 kept.\n"
+    assert told.stdout.endswith(end)
+    quiet = check(tmp_path, {"lost": 1000, "fail_on": "never"}, "-q", LOSSY)
+    assert (quiet.stdout, quiet.exit_code) == (end, 2)
 
 
 def test_of_several_scopes_that_fit_the_last_one_decides() -> None:
@@ -103,6 +108,67 @@ def test_junit_has_a_case_a_budget_line(tmp_path: Path) -> None:
     assert told_of["budget"] == str(tmp_path / "budget.yaml")
     failure = suite.find("testcase/failure")
     assert failure is not None and failure.get("message") == "lost: 66, the budget is 65"
+
+
+def test_every_format_goes_to_files_in_one_run_as_an_audits_do(tmp_path: Path) -> None:
+    budget = {"lost": 65, "fail_on": "warning"}
+    files = [tmp_path / f"check{suffix}" for suffix in BY_SUFFIX]
+    many = check(tmp_path, budget, *(word for file in files for word in ("-o", file)), LOSSY)
+    assert (many.exit_code, many.stdout) == (1, "")
+    for file in files:
+        alone = check(tmp_path, budget, "--format", BY_SUFFIX[file.suffix], LOSSY)
+        assert (alone.exit_code, alone.stdout) == (1, file.read_text(encoding="utf-8"))
+    twice = check(tmp_path, budget, "--format", "json", "--format", "csv", LOSSY)
+    assert twice.exit_code == 2 and "json and csv would both be printed" in twice.stderr
+
+
+#: What a check of one budget line says of it, a format each.
+TOLD: Mapping[str, str] = {
+    "table": "exceeded",
+    "jsonl": '"figure": "lost"',
+    "csv": "nakack4 B > C,lost,65,66",
+    "markdown": "| nakack4 B &gt; C | lost | 65 | 66 | - |",
+    "github": "lost-over-budget (exceeded)::nakack4 B > C: lost: 66, the budget is 65",
+    "gitlab": "nakack4 B > C: lost: 66, the budget is 65",
+    "sarif": "nakack4 B > C: lost: 66, the budget is 65",
+    "html": "Budget exceeded: 1 of 1 line exceeded.",
+}
+
+
+@pytest.mark.parametrize("form", TOLD)
+def test_every_format_says_what_is_exceeded_and_by_how_much(form: str, tmp_path: Path) -> None:
+    budget = {"fail_on": "never", "streams": [{"match": ONLY_B, "lost": 65}]}
+    assert TOLD[form] in check(tmp_path, budget, "--format", form, LOSSY).stdout
+
+
+def test_what_is_too_little_to_judge_is_a_warning_and_what_is_kept_no_result(
+    tmp_path: Path,
+) -> None:
+    told = check(tmp_path, {"lost": 65, "fail_on": "never"}, "--format", "sarif", LOSSY)
+    (run,) = json.loads(told.stdout)["runs"]
+    assert [(r["level"], r["ruleId"]) for r in run["results"]] == [
+        ("error", "budget-lost"), ("warning", "budget-lost"),
+    ]  # fmt: skip
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["budget-lost"]
+    assert "too little to judge, the budget is 65" in run["results"][1]["message"]["text"]
+
+
+def test_a_baseline_excuses_findings_and_no_figure(tmp_path: Path) -> None:
+    budget = {"fail_on": "warning", "streams": [{"match": ONLY_B, "lost": 66}]}
+    known = tmp_path / "known.json"
+    assert check(tmp_path, budget, "--write-baseline", known, LOSSY).exit_code == 1
+    again = check(tmp_path, budget, "--baseline", known, LOSSY)
+    count = len(json.loads(known.read_text())["findings"])
+    assert (again.exit_code, again.stderr) == (
+        0, f"Baseline: {count} of {count} findings are known.\n",
+    )  # fmt: skip
+    budget["streams"] = [{"match": ONLY_B, "lost": 65}]
+    assert check(tmp_path, budget, "--baseline", known, LOSSY).exit_code == 1
+    audited = tmp_path / "audited.json"
+    CliRunner().invoke(
+        main, ["audit", "--engine", "direct", "--write-baseline", str(audited), str(LOSSY)]
+    )
+    assert audited.read_text() == known.read_text()
 
 
 def test_a_figure_that_nothing_says_anything_of_is_unknown() -> None:

@@ -52,10 +52,10 @@ GITLAB: Final = {
 }
 
 
-def printed(shape: str, captures: list[str], *more: str) -> str:
+def printed(shape: str, captures: list[str], *more: str, command: str = "audit") -> str:
     paths = [str(FIXTURES / path) for path in captures]
     shown = CliRunner().invoke(
-        main, ["audit", "--engine", "direct", "--format", shape, *more, *paths]
+        main, [command, "--engine", "direct", "--format", shape, *more, *paths]
     )
     assert shown.exit_code in (0, 1, 2)
     return shown.stdout
@@ -83,18 +83,20 @@ def test_junit_is_what_its_schema_allows(captures: list[str]) -> None:
         assert [str(problem) for problem in schema.iter_errors(io.StringIO(text))] == []
 
 
-def test_junit_of_a_check_is_what_its_schema_allows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("captures", CAPTURES)
+def test_what_a_check_writes_is_what_the_schemas_allow(captures: list[str], tmp_path: Path) -> None:
     xmlschema = pytest.importorskip("xmlschema", reason="it comes with the extra test")
     budget = tmp_path / "budget.yaml"
-    budget.write_text("lost: 0\nunrecovered: 0\n")
-    shown = CliRunner().invoke(
-        main,
-        ["check", "--engine", "direct", "--budget", str(budget), "--format", "junit",
-         str(FIXTURES / "jgroups/n4-loss-1/C.pcap")],
-    )  # fmt: skip
-    assert shown.exit_code == 1, shown.stderr
-    schema = xmlschema.XMLSchema(PUBLISHED / "junit-10.xsd")
-    assert [str(problem) for problem in schema.iter_errors(io.StringIO(shown.stdout))] == []
+    budget.write_text("lost: 0\nunrecovered: 0\nrecovery_p99: 1 ms\nfail_on: info\n")
+
+    def text(shape: str) -> str:
+        return printed(shape, captures, "--budget", str(budget), command="check")
+
+    junit = xmlschema.XMLSchema(PUBLISHED / "junit-10.xsd")
+    assert [str(problem) for problem in junit.iter_errors(io.StringIO(text("junit")))] == []
+    sarif = json.loads((PUBLISHED / "sarif-schema-2.1.0.json").read_text(encoding="utf-8"))
+    assert list(problems(sarif, json.loads(text("sarif")))) == []
+    assert list(problems(GITLAB, json.loads(text("gitlab")))) == []
 
 
 @pytest.mark.parametrize("captures", CAPTURES)

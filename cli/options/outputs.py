@@ -1,0 +1,98 @@
+"""Options that say in which formats a command answers, where it writes them, and what is known."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import click
+
+from seqaudit.cli.output.baseline import baseline_of, new_in, read_baseline
+from seqaudit.cli.output.terminal import note
+from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.writers import FORMATS, TABLE, write_file
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def output_options(text: str, formats: Sequence[str] = FORMATS) -> Decorator:
+    """``--format`` and ``-o``, as ``formats`` and ``files``; ``text`` says of what."""
+
+    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+        function = click.option(
+            "-o",
+            "--output",
+            "files",
+            type=click.Path(dir_okay=False),
+            multiple=True,
+            metavar="FILE",
+            help="Write a format to a file instead of printing it. May be repeated: files take the "
+            "formats in their order. Without --format the name's ending says the format.",
+        )(function)
+        return click.option(
+            "--format",
+            "formats",
+            type=click.Choice([TABLE, *formats]),
+            multiple=True,
+            help=f"{text} May be repeated; --limit applies to what is for people.  "
+            f"[default: {TABLE}]",
+        )(function)
+
+    return decorated
+
+
+rules_url_option: Final = click.option(
+    "--rules-url",
+    metavar="URL",
+    callback=lambda _, __, url: _absolute(url),
+    help="Where replay/rules.md is published, for links from SARIF to the rules.",
+)
+
+
+def _absolute(url: str | None) -> str | None:
+    """Where the rules are; what reads SARIF takes absolute addresses alone."""
+    if url is None or re.fullmatch(r"https?://[^\s/?#\"<>]+[^\s#\"<>]*", url):
+        return url
+    raise click.UsageError(f"--rules-url {safe(url)}: give an address with http:// or https://")
+
+
+def baseline_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``--baseline``, as the fingerprints ``known`` or null, and ``--write-baseline``."""
+    function = click.option(
+        "--write-baseline",
+        type=click.Path(dir_okay=False),
+        metavar="FILE",
+        help="Write the findings of this run as a baseline. They outlive another recording of the "
+        "same test: by rule, system, names and subject, not by frames, times or counts.",
+    )(function)
+    return click.option(
+        "--baseline",
+        "known",
+        type=click.Path(exists=True, dir_okay=False),
+        callback=lambda _, __, path: None if path is None else read_baseline(path),
+        metavar="FILE",
+        help="Findings that are in this file are known: only new ones count for the exit code.",
+    )(function)
+
+
+def told_new(
+    report: Mapping[str, Any],
+    known: frozenset[str] | None,
+    write_baseline: str | None,
+    *,
+    quiet: bool,
+) -> Sequence[Mapping[str, Any]]:
+    """The findings that count; the baseline is written, and how many are known is said.
+
+    Raises:
+        OutputError: the baseline cannot be written.
+    """
+    if write_baseline is not None:
+        write_file(write_baseline, [baseline_of(report)])
+    findings: Sequence[Mapping[str, Any]] = report["findings"]
+    if known is None:
+        return findings
+    counted = new_in(report, known)
+    if not quiet:
+        old = len(findings) - len(counted)
+        note(f"Baseline: {old:,} of {len(findings):,} findings are known.")
+    return counted
