@@ -13,7 +13,7 @@ from typing import Final
 import pytest
 from click.testing import CliRunner
 
-from seqaudit.cli.main import main
+from seqaudit.cli.main import all_commands, main
 from seqaudit.cli.output.table import render_audit
 from seqaudit.pipeline.engine_choice import chosen
 
@@ -107,7 +107,8 @@ def test_every_command_in_the_readme_exists() -> None:
 
 def test_every_option_in_the_readme_exists() -> None:
     helped = "".join(
-        CliRunner().invoke(main, [*words, "--help"]).stdout for words in ([], ["audit"])
+        CliRunner().invoke(main, [*words, "--help"]).stdout
+        for words in ([], *(name.split() for name in all_commands()))
     )
     named = re.findall(r"`(--[a-z-]+)", BOTH)
     assert "--at" in named
