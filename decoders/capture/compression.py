@@ -6,11 +6,8 @@ is wrong. Output is bounded per step, so a small hostile file cannot fill the me
 Formats: RFC 1952 (gz), RFC 8878 (zst), LZ4 Frame Format 1.6.
 """
 
-import os
-import tempfile
 import zlib
-from pathlib import Path
-from typing import BinaryIO, Final, Protocol
+from typing import Final, Protocol
 
 import lz4.frame
 import zstandard
@@ -211,23 +208,6 @@ class Decompressed:
         self._over = True
         self.problem = problem
         self.incomplete = incomplete
-
-
-def spool(stream: BinaryIO, folder: str | None = None) -> str:
-    """Write a stream to a private temporary file (mode 0600) and return its path.
-
-    Spark's workers cannot read the command's pipe (decoders/README.md 2). The caller removes the
-    file.
-    """
-    handle, path = tempfile.mkstemp(prefix="seqaudit-", suffix=".capture", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            while data := stream.read(1 << 20):
-                file.write(data)
-    except BaseException:
-        Path(path).unlink()
-        raise
-    return path
 
 
 def _is_skippable(head: bytes) -> bool:

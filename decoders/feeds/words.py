@@ -66,7 +66,6 @@ DECODED = 1
 MALFORMED = 3
 TRUNCATED = 4
 FULL = -1  # the rows, samples or streams are: go on with the same unit once there is room
-FLAG_DUPLICATE = 4
 FLAG_MULTICAST = 16
 FLAG_ASIDE = 1024
 

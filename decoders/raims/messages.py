@@ -35,9 +35,7 @@ CLASS_LONG: Final = 8
 
 TYPE_MCAST: Final = 0
 TYPE_INBOX: Final = 1
-TYPE_ROUTER: Final = 2
 TYPE_HEARTBEAT: Final = 3
-OPT_GLSNO: Final = 8
 OPT_ZPATH: Final = 16
 
 #: Publish types: the path byte of a message with ZPATH (raims.md 6).

@@ -77,7 +77,6 @@ _KIND_OF: Final = np.array(
 OPTION_NAK_LIST: Final = 0x02
 #: A parity packet: its number is that of a group of packets (RFC 3208 11).
 OPTION_PARITY: Final = 0x80
-EMPTY_LEAD: Final = 0xFFFFFFFF
 SQNS: Final = 1 << 32
 
 MODE_RAIMS: Final = 1

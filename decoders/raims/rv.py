@@ -16,7 +16,6 @@ HEAD: Final = 8  # length, magic
 MESSAGE: Final = 1
 SUBJECT: Final = 2
 DATETIME: Final = 3
-OPAQUE: Final = 7
 STRING: Final = 8
 BOOL: Final = 9
 IP_DATA: Final = 10

@@ -22,8 +22,6 @@ DECLARATIONS: Final = {
     6: "declare.token", 7: "declare.u_token", 0x1A: "declare.final",
 }  # fmt: skip
 WHATAMI: Final = {0: "router", 1: "peer", 2: "client"}
-#: Resolution code → mask of transport sns (zenoh.md 8.2).
-MASKS: Final = {0: 0x7F, 1: 0x3FFF, 2: 0x0FFF_FFFF, 3: 0xFFFF_FFFF}
 PRIORITIES: Final = 8
 #: Stands for the entity of a source that ROS 2 numbers in attachments of so many bytes.
 ROS: Final = "ros"

@@ -82,7 +82,6 @@ class Convergence:
         self._exact: dict[str, list[_Followed]] = {}
         self._patterns: list[_Followed] = []
         self._followed: dict[tuple[str, str], _Followed] = {}
-        self.unfollowed = 0
         self._changes: dict[str, int] = {}  # number of each daemon's last change
         self.heartbeats: list[tuple[int, int]] = []  # (converge, capture time) as it grew
         self._by_daemon: dict[str, list[tuple[int, int]]] = {}  # the same of each; job frame
@@ -129,7 +128,6 @@ class Convergence:
         wildcard = event.wire_kind == "PSUB"
         full = len(self._patterns) >= MAX_PATTERNS if wildcard else False
         if full or len(self._followed) >= MAX_FOLLOWED:
-            self.unfollowed += 1
             return
         self._followed[event.source, subject] = followed
         (self._patterns if wildcard else self._exact.setdefault(subject, [])).append(followed)

@@ -30,7 +30,6 @@ class RaimsEngine:
 
     Attributes:
         address: where the capture was taken; null: nobody knows.
-        incomplete_at_end: messages in pieces that were not complete when the capture ended.
     """
 
     def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
@@ -50,7 +49,6 @@ class RaimsEngine:
         self.receiving = Receiving(self.state)
         self.clients = Clients()
         self.messages = 0
-        self.incomplete_at_end = 0
         self._before_ns: int | None = None  # of the event before
 
     @property
@@ -134,7 +132,6 @@ class RaimsEngine:
             own_words.weigh(self.state, observer)
         for bridge, publisher in self.publishers.items():
             publisher.rotation.advance(self._end_of(bridge))
-        self.incomplete_at_end = len(self.receiving.pieces)
 
     def _end_of(self, bridge: str | None) -> int:
         """When a daemon's timer ticked last, as far as was heard."""

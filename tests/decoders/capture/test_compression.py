@@ -3,11 +3,9 @@
 import gzip
 import io
 import random
-import stat
 import struct
 import zlib
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import lz4.frame
@@ -16,7 +14,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqaudit.decoders.capture.compression import Decompressed, detect, spool
+from seqaudit.decoders.capture.compression import Decompressed, detect
 
 CONTENT = random.Random(1).randbytes(400_000)  # several blocks of each format
 
@@ -133,19 +131,3 @@ def test_a_bomb_costs_what_reading_it_costs(monkeypatch: pytest.MonkeyPatch) -> 
     reader = Decompressed(io.BytesIO(), "zst")
     monkeypatch.setattr(reader, "_step", steps.pop)
     assert sum(len(reader.read(100)) for _ in range(500)) == copied == 50_000
-
-
-def test_a_spooled_stream_is_private(tmp_path: Path) -> None:
-    path = spool(io.BytesIO(CONTENT), str(tmp_path))
-    assert Path(path).read_bytes() == CONTENT
-    assert stat.S_IMODE(Path(path).stat().st_mode) == 0o600
-
-
-def test_a_spool_that_breaks_leaves_no_file(tmp_path: Path) -> None:
-    class Broken(io.BytesIO):
-        def read(self, size: int | None = -1, /) -> bytes:
-            raise OSError("gone")
-
-    with pytest.raises(OSError, match="gone"):
-        spool(Broken(), str(tmp_path))
-    assert list(tmp_path.iterdir()) == []
