@@ -98,6 +98,6 @@ def sequence(
     points = [*seen, *of_story(gap, seen)]
     title = f"Gap {number}: {gap['system']} {gap_seqnos(gap)}, {gap['outcome']}"
     left_out = max(gap["count"] - MOST, 0)
-    plot = SequencePlot(points, gap["revealed_at_ns"] or 0, left_out)
+    plot = SequencePlot(points, gap["revealed_at_ns"] or 0, left_out, gap["seqnos"][0][0])
     render([Text(safe(title), style="bold"), plot])
     return ExitCode.CLEAN

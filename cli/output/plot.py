@@ -19,6 +19,8 @@ WIDEST: Final = 160
 PLAIN: Final = 80
 #: Rows of a sequence plot.
 HEIGHT: Final = 16
+#: Seqnos from here on are told by their distance from the gap's first.
+LONG: Final = 10**10
 _LABEL: Final = 32
 #: What a column of the timeline shows, the weakest first: a stronger one is drawn over it.
 _TIMELINE: Final = "-=o!x"
@@ -113,15 +115,23 @@ def came_at(gap: Row) -> int | None:
 class SequencePlot:
     """Seqnos against time round one gap."""
 
-    def __init__(self, points: Sequence[Point], begin_ns: int, left_out: int) -> None:
+    def __init__(
+        self, points: Sequence[Point], begin_ns: int, left_out: int, first: int = 0
+    ) -> None:
         """
         Args:
+            first: the gap's first seqno: long ones are told from there.
             begin_ns: when the gap was revealed: times are told from there.
             left_out: seqnos of the gap that have no line of their own, and are not drawn.
         """
         self._points = points
         self._begin = begin_ns
         self._left_out = left_out
+        self._first = first
+        self._long = any(point.seqno >= LONG for point in points)
+
+    def _name(self, seqno: int) -> str:
+        return f"{seqno - self._first:+}" if self._long else str(seqno)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if not self._points:
@@ -132,7 +142,7 @@ class SequencePlot:
         times = [point.at_ns for point in self._points]
         low, high, first, last = min(seqnos), max(seqnos), min(times), max(times)
         rows = min(high - low + 1, HEIGHT)
-        label = max(len(str(low)), len(str(high)))
+        label = max(len(self._name(low)), len(self._name(high)))
         columns = max(width - label - 2, 10)
         cells = [[" "] * columns for _ in range(rows)]
         for point in self._points:
@@ -145,12 +155,14 @@ class SequencePlot:
                 cells[row][place] = point.mark
         for row in reversed(range(rows)):
             number = low + -(-row * (high - low + 1) // rows)
-            line = f"{number:>{label}} |{''.join(cells[row]).rstrip()}"
+            line = f"{self._name(number):>{label}} |{''.join(cells[row]).rstrip()}"
             yield Text(line, no_wrap=True)
         yield Text(f"{'':{label}} +{'-' * columns}", no_wrap=True)
         start, stop = (_after(at - self._begin) for at in (first, last))
         yield Text(f"{'':{label}}  {start}{stop:>{max(columns - len(start), 1)}}", no_wrap=True)
         yield Text(f"{'':{label}}  {SEQUENCE_KEY}", style="dim")
+        if self._long:
+            yield Text(f"{'':{label}}  +0 is the first seqno of the gap", style="dim")
         if self._left_out:
             yield Text(f"{'':{label}}  {self._left_out:,} more seqnos are not drawn", style="dim")
 

@@ -47,11 +47,20 @@ def restated(detail: Row, streams: Mapping[tuple[int, str], Row]) -> Row:
         return detail
     losses = [stream["losses"][place] for place in facts["losses"]]
     uppers = [loss["upper"] for loss in losses]
-    bounds = {
-        "lower": sum(loss["lower"] for loss in losses),
-        "upper": UNBOUNDED if None in uppers else sum(uppers),
-    }
+    bounds = bounds_of(
+        sum(loss["lower"] for loss in losses), None if None in uppers else sum(uppers)
+    )
     return detail | {"facts": facts | bounds}
+
+
+def bounds_of(lower: int, upper: int | None) -> Row:
+    """Facts of a loss: its bounds, and both in words: 4; 1 to 830; 4 or more."""
+    told = f"{lower} or more" if upper is None else f"{lower} to {upper}"
+    return {
+        "lower": lower,
+        "upper": UNBOUNDED if upper is None else upper,
+        "bounds": lower if lower == upper else told,
+    }
 
 
 def restated_gap(gap: Row, streams: Mapping[tuple[int, str], Row]) -> Row:

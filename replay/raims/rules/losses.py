@@ -8,7 +8,7 @@ from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_RANGES
 from seqaudit.replay.contract.rule import Rule, error, info, warning
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
 from seqaudit.replay.raims import own_words
-from seqaudit.replay.raims.bounds import UNBOUNDED
+from seqaudit.replay.raims.bounds import bounds_of
 from seqaudit.replay.raims.gaps import known_seqnos
 from seqaudit.replay.raims.reporting import SEEMED_SILENT, About, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
@@ -91,14 +91,12 @@ def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Fi
     )  # fmt: skip
     yield from _steps(
         report, stream, about, "RA002", [s for s in real if s.verdict.row in _OF_UNKNOWN_SIZE],
-        "At least {lower} and at most {upper:message} of {sender_member} {upper|was|were} lost; "
-        "raims counts {counted}.",
+        "{bounds:message} of {sender_member} {bounds|was|were} lost; raims counts {counted}.",
     )  # fmt: skip
     yield from _steps(
         report, stream, about, "RA003",
         [s for s in real if not s.verdict.counted and s not in told],
-        "At least {lower} and at most {upper:message} of {sender_member} {upper|was|were} lost; "
-        "raims counts nothing.",
+        "{bounds:message} of {sender_member} {bounds|was|were} lost; raims counts nothing.",
     )  # fmt: skip
     yield from _false_losses(report, stream, about)
     yield from _step(
@@ -191,8 +189,7 @@ def _step(
         seqnos=ranges[:MAX_RANGES],
         evidence=evidence[: 2 * MAX_EVIDENCE],
         facts={
-            "lower": sum(s.loss.lower for s in steps if s.loss is not None),
-            "upper": UNBOUNDED if upper is None else upper,
+            **bounds_of(sum(s.loss.lower for s in steps if s.loss is not None), upper),
             "counted": sum(s.verdict.counted for s in steps),
             "times": len(steps),
         } | _places(stream, steps),

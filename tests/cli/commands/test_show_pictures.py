@@ -69,6 +69,14 @@ def test_a_plot_has_a_line_a_seqno_the_highest_first() -> None:
     ]
 
 
+def test_long_seqnos_are_told_by_their_distance_from_the_gaps_first() -> None:
+    first = 7_180_861_134_780_497_921
+    points = [Point(0, first - 1, "+"), Point(4 * S, first, "x"), Point(10 * S, first + 1, "+")]
+    lines = drawn(SequencePlot(points, 0, 0, first), 60)
+    assert [line.split("|")[0] for line in lines[:3]] == ["+1 ", "+0 ", "-1 "]
+    assert "+0 is the first seqno of the gap" in lines[-1]
+
+
 def test_an_answer_at_once_hides_no_request() -> None:
     points = [Point(0, 1, "+"), Point(10 * S, 1, "?"), Point(10 * S, 1, "o")]
     assert drawn(SequencePlot(points, 0, 0), 13)[0] == "1 |+       ?o"

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from seqaudit.replay.raims.bounds import BY_OTHER, tighten
+from seqaudit.replay.raims.bounds import BY_OTHER, bounds_of, tighten
 from seqaudit.replay.raims.truth import BY_NOTICE, BY_NUMBERS
 
 FRAME = 1 << 35  # a time frame; numbers count below it
@@ -43,3 +43,8 @@ def test_a_capture_at_the_publisher_says_how_many_there_were() -> None:
 def test_what_the_daemon_itself_counted_no_other_capture_knows_better() -> None:
     told = tightened(BY_NOTICE)
     assert (told["lost"], told["losses"][0]["known_by"]) == (3, BY_NOTICE)
+
+
+def test_bounds_in_words_are_one_number_where_they_meet() -> None:
+    told = [bounds_of(4, 4), bounds_of(1, 830), bounds_of(3, None)]
+    assert [facts["bounds"] for facts in told] == [4, "1 to 830", "3 or more"]
