@@ -55,6 +55,7 @@ class Flag(IntFlag):
     LISTED = 128  # came in a list ("batch") of messages; DATA of unicasts only
     ALONE = 256  # came in a datagram or frame of its own; the same
     ASIDE = 1024  # unicast of a feed with requests, to no place that the user named
+    ALIKE = 2048  # without IP id, and one with all its bytes was captured shortly before
     REFUSED = 512  # over TCP: sent, and nothing but a RST answered it, so it reached nobody
 
 

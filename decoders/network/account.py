@@ -82,7 +82,7 @@ class Account:
         self.frames_by = dict.fromkeys(FRAMES_BY.values(), 0)
         self.undecoded: dict[str, int] = {}
         self.links: dict[int, int] = {}
-        self.twice = {"datagrams": 0, "again": 0}
+        self.twice = {"datagrams": 0, "again": 0, "once": 0, "pairs": 0}
         self._cut_frames: list[int] = []
         self._cut_last: int | None = None
         self._cut_count = 0
@@ -115,7 +115,7 @@ class Account:
         before = self.frames_by[FRAMES_BY[Outcome.TRUNCATED]]
         if not packets.only_datagrams:
             self._add_settled(packets.column(k.STATE))
-        self._add_twice(packets)
+        self._add_twice(packets, claimed)
         self._add_outgoing(packets, claimed)
         self._tally(packets, claimed)
         if self.frames_by[FRAMES_BY[Outcome.TRUNCATED]] > before and frame[0] > 0:
@@ -249,14 +249,22 @@ class Account:
         self._cut_last = frames[-1] if frames else self._cut_last
         self._cut_count += len(frames)
 
-    def _add_twice(self, packets: Packets) -> None:
-        """UDP datagrams, and those that had been captured shortly before."""
+    def _add_twice(self, packets: Packets, claimed: Int64s | int) -> None:
+        """UDP datagrams with IP ids, and those that had been captured shortly before. Of those
+        without, which may be sent twice, only systems' messages: first ones, and second ones."""
         datagrams = packets.datagrams
         if not datagrams.count or datagrams.frame[0] <= 0:
             return
-        self.twice["datagrams"] += datagrams.count
+        ours = datagrams.barrier == 0
+        ids = datagrams.ip_id >= 0
+        self.twice["datagrams"] += int(np.count_nonzero(ours & ids))
         again = np.count_nonzero(datagrams.flags & k.FLAG_NETWORK_DUPLICATE)
         self.twice["again"] += int(again)
+        without = ours & ~ids & (np.asarray(claimed) >= 0)
+        if without.any():
+            before = packets.of_datagrams(k.FLAGS)[without] & k.OTHERS_BEFORE
+            self.twice["once"] += int(np.count_nonzero(before == 0))
+            self.twice["pairs"] += int(np.count_nonzero(before == k.ONCE_BEFORE))
 
     def _add_outgoing(self, packets: Packets, claimed: Int64s | int) -> None:
         if packets.link is not None and packets.link not in PACKET_TYPES:

@@ -29,7 +29,7 @@ START = 6  # UDP: of the payload; fragment: of what it carries; other IP: of the
 STOP = 7  # one past its last captured byte
 LENGTH = 8  # bytes from START that the headers claim
 IP_ID = 9  # -1: none
-FLAGS = 10  # events.Flag: NETWORK_DUPLICATE, MULTICAST, CUT
+FLAGS = 10  # events.Flag: NETWORK_DUPLICATE, MULTICAST, CUT, ALIKE; and ONCE_BEFORE, OFTEN_BEFORE
 TTL = 11  # or hop limit
 FRAGMENT = 12  # offset in bytes << 1 | more fragments follow; -1: no fragment
 FLOW = 13  # number of (destination, protocol, destination port) in FLOW_ROWS; -1: none
@@ -78,6 +78,7 @@ NETWORK_NO_PACKET = 8  # never in l3
 
 # events.Flag
 FLAG_NETWORK_DUPLICATE = 4
+FLAG_ALIKE = 2048
 FLAG_MULTICAST = 16
 FLAG_CUT = 32
 
@@ -111,6 +112,18 @@ PAIR_WORDS = 8  # version, protocol and port; two addresses; numbers of both and
 # time before.
 WINDOW_BYTES = 4194304
 WINDOW_NS = 2000000000
+# Where a datagram has no IP id, one with all its bytes was captured twice or sent twice, and only
+# the account of all tells which. In a capture that holds everything twice each comes with one
+# other; what is sent at a rhythm comes with none, or with several: if two are no further apart than
+# NEAR_NS, three are within LIKE_NS. The second one of a pair has an odd number of others before it.
+NEAR_NS = 1800000000
+LIKE_NS = 4000000000
+NO_ID = 8  # beside the IP version in E_PORTS
+# In FLAGS, for the account alone:
+ONCE_BEFORE = 4096  # one was before it, and near
+OFTEN_BEFORE = 8192  # others were, but not so
+OTHERS_BEFORE = ONCE_BEFORE | OFTEN_BEFORE
+EVENT_FLAGS = 4095
 # A record with a whole UDP header takes 44 bytes of file or more, so 2^17 entries cover the window
 # and leave room for those that are entered before the window's begin is looked for again.
 RING = 131072
@@ -718,35 +731,73 @@ def look_up(number, tail, out, room, work):
         likes = 0
     work[e + E_LINK] = newest
     work[bucket] = (likes | like) << ENTRY_BITS | number
-    if likes & like and stands_before(number, newest, tail, work) == 1:
+    if likes & like:
         at = FLAGS * room + work[WAITING + (number & (WAITING_MOST - 1))]
-        out[at] = out[at] | FLAG_NETWORK_DUPLICATE
+        if work[e + E_PORTS] >> 32 & NO_ID:
+            out[at] = out[at] | alike(number, newest, tail, work)
+        elif stands_before(number, newest, tail, work) == 1:
+            out[at] = out[at] | FLAG_NETWORK_DUPLICATE
     return 0
 
 
 def stands_before(number, older, tail, work):
     """1 if an entry is like ``older`` or one of those behind it, and these lie in its window."""
-    place = number & (RING - 1)
-    n = RING_ROWS + place * ENTRY_WORDS
+    n = RING_ROWS + (number & (RING - 1)) * ENTRY_WORDS
     for _ in range(CHAIN):
         e = RING_ROWS + (older & (RING - 1)) * ENTRY_WORDS
         if older < tail or work[n + E_OFFSET] - work[e + E_OFFSET] > WINDOW_BYTES:
             return 0
         if (
-            work[e + E_DIGEST] == work[n + E_DIGEST]
-            and work[e + E_SIZES] == work[n + E_SIZES]
-            and work[e + E_PORTS] == work[n + E_PORTS]
-            and work[e + E_SOURCE] == work[n + E_SOURCE]
-            and work[e + E_DESTINATION] == work[n + E_DESTINATION]
-            and work[n + E_TIME] - work[e + E_TIME] <= WINDOW_NS
-            and work[e + E_TIME] - work[n + E_TIME] <= WINDOW_NS
-            and (
-                work[n + E_PORTS] >> 32 != NETWORK_IPV6
-                or same_ends(older & (RING - 1), place, work) == 1
-            )
+            are_like(number, older, work) == 1
+            and -WINDOW_NS <= work[n + E_TIME] - work[e + E_TIME] <= WINDOW_NS
         ):
             return 1
         older = work[e + E_LINK]
+    return 0
+
+
+def alike(number, older, tail, work):
+    """Flags of an entry without an IP id: of those like it that were captured before."""
+    n = RING_ROWS + (number & (RING - 1)) * ENTRY_WORDS
+    near = 0
+    far = 0
+    for _ in range(CHAIN):
+        e = RING_ROWS + (older & (RING - 1)) * ENTRY_WORDS
+        distance = work[n + E_OFFSET] - work[e + E_OFFSET]
+        if older < tail or distance > WINDOW_BYTES:
+            break
+        apart = work[n + E_TIME] - work[e + E_TIME]
+        if are_like(number, older, work) == 1 and -LIKE_NS <= apart <= LIKE_NS:
+            if distance * 2 <= WINDOW_BYTES and -NEAR_NS <= apart <= NEAR_NS:
+                near = near + 1
+            else:
+                far = far + 1
+        older = work[e + E_LINK]
+    if near == 1 and far == 0:
+        return FLAG_ALIKE | ONCE_BEFORE
+    if near & 1:
+        return FLAG_ALIKE | OFTEN_BEFORE
+    if near + far > 0:
+        return OFTEN_BEFORE
+    return 0
+
+
+def are_like(one, other, work):
+    """1 if all is the same of two entries but where and when they were captured."""
+    n = RING_ROWS + (one & (RING - 1)) * ENTRY_WORDS
+    e = RING_ROWS + (other & (RING - 1)) * ENTRY_WORDS
+    if (
+        work[e + E_DIGEST] == work[n + E_DIGEST]
+        and work[e + E_SIZES] == work[n + E_SIZES]
+        and work[e + E_PORTS] == work[n + E_PORTS]
+        and work[e + E_SOURCE] == work[n + E_SOURCE]
+        and work[e + E_DESTINATION] == work[n + E_DESTINATION]
+        and (
+            work[n + E_PORTS] >> 32 & 7 != NETWORK_IPV6
+            or same_ends(other & (RING - 1), one & (RING - 1), work) == 1
+        )
+    ):
+        return 1
     return 0
 
 
@@ -843,9 +894,11 @@ def scan(
                 work[f + 1] += 1
                 work[f + 2] += original[i]
                 ip_id = u16be(data, start + 18)
+                version = NETWORK_IPV4
                 if ip_id == 0 and u8(data, start + 20) & 0x40:
                     ip_id = -1
-                elif 0 <= times[i] <= LATEST_NS:
+                    version = NETWORK_IPV4 | NO_ID
+                if 0 <= times[i] <= LATEST_NS:
                     entered = entered + 1
                     waiting = waiting + 1
                     enter(
@@ -854,10 +907,10 @@ def scan(
                         offsets[i],
                         times[i],
                         claimed << 16 | u16be(data, start + 40),
-                        NETWORK_IPV4 << 32 | ports,
+                        version << 32 | ports,
                         digest(data, transport, end),
-                        s3 << 16 | ip_id,
-                        d3 << 16,
+                        s3 << 16 | (ip_id & 0xFFFF),
+                        d3 << 16 | (ip_id >> 16 & 0xFFFF),
                         work,
                     )
                 out[SOURCE * room + row] = work[p + 3]
@@ -1036,7 +1089,8 @@ def scan(
                 else:
                     work[FLOW_ROWS + flow * FLOW_WORDS + 1] += 1
                     work[FLOW_ROWS + flow * FLOW_WORDS + 2] += original[i]
-            if state == DATAGRAM and ip_id >= 0 and times[i] >= 0 and times[i] <= LATEST_NS:
+            if state == DATAGRAM and times[i] >= 0 and times[i] <= LATEST_NS:
+                version = kind if ip_id >= 0 else kind | NO_ID
                 entered = entered + 1
                 waiting = waiting + 1
                 enter(
@@ -1045,11 +1099,11 @@ def scan(
                     offsets[i],
                     times[i],
                     (claimed & 0x7FFFFFFF) << 16 | checksum,
-                    kind << 32 | source_port << 16 | destination_port,
+                    version << 32 | source_port << 16 | destination_port,
                     # of two that end in zeros one may be cut earlier
                     digest(data, transport, stop) + (claimed - stop + transport) * 0x165667,
                     s3 << 16 | (ip_id & 0xFFFF),
-                    d3 << 16 | ip_id >> 16,
+                    d3 << 16 | (ip_id >> 16 & 0xFFFF),
                     work,
                 )
                 if kind == NETWORK_IPV6:

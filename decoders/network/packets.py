@@ -97,7 +97,7 @@ class Datagrams:
     source_port: Int64s
     destination_port: Int64s
     ip_id: Int64s  # 0 … 65535 (IPv6 fragment header: 32 bits); -1: none, or 0 with DF (RFC 6864)
-    flags: Int64s  # Flag.MULTICAST, NETWORK_DUPLICATE, CUT
+    flags: Int64s  # Flag.MULTICAST, NETWORK_DUPLICATE, ALIKE, CUT
     barrier: Int64s  # 1: a frame for the second stage; no datagram, but every open run ends here
     # (2, of messages of a stream only: every open run ends before this one)
     outcome: Int64s  # Outcome, written by the decoder that claims the datagram
@@ -415,7 +415,7 @@ class PacketReader:
             source_port=columns[k.SOURCE_PORT][rows],
             destination_port=columns[k.DESTINATION_PORT][rows],
             ip_id=columns[k.IP_ID][rows],
-            flags=columns[k.FLAGS][rows],
+            flags=columns[k.FLAGS][rows] & k.EVENT_FLAGS,
             barrier=barrier,
             outcome=np.zeros(len(barrier), np.int64),
         )

@@ -10,7 +10,7 @@ rest on, and are weighed once more here.
     CP013           none, where the records were put in order; what belongs further back than is
                     held, by its frame
     CP014           between the frames before and behind the step
-    CP017           everywhere
+    CP017           everywhere; without IP ids everything is in doubt
     CP005           none: a datagram of which a fragment is missing is missing like any other, and
                     the rules of loss say whether it was lost or not captured
     CP006, CP012    none here: of what was not decoded or not captured nobody knows the stream;
@@ -18,6 +18,7 @@ rest on, and are weighed once more here.
     CP015, CP016    none: each engine keeps what was sent before, and what was open at the end
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
@@ -49,8 +50,15 @@ def spans_of(account: Account) -> list[Span]:
     if account.get("skipped"):
         everywhere(Doubt.HOLE, "a damaged stretch of the file was skipped")
     spans += _cut(account)
-    if is_twice([account.get("twice")]):
+    doubled = twice([account.get("twice")])
+    if doubled is Certainty.PROVEN:
         everywhere(Doubt.TWICE, "the capture holds most datagrams twice")
+    elif doubled:
+        everywhere(
+            Doubt.SENT_TWICE,
+            "the capture holds most datagrams twice, and nothing tells a second one from one that "
+            "was sent again",
+        )
     order = account.get("order") or {}
     for frame, _, back_ns, agree, against in order.get("steps") or ():
         what = f"time goes back by {shown(back_ns)}"
@@ -79,14 +87,22 @@ def _cut(account: Account) -> list[Span]:
 
 
 def is_twice(parts: Iterable[Mapping[str, int] | None]) -> bool:
-    """Whether most datagrams of a capture stand in it twice, by the accounts of its pieces: a
-    network that doubles so many is none."""
-    datagrams = again = 0
+    """Whether most datagrams of a capture stand in it twice, by the accounts of its pieces."""
+    return twice(parts) is not None
+
+
+def twice(parts: Iterable[Mapping[str, int] | None]) -> Certainty | None:
+    """How sure that is. Those that have IP ids prove it: a network that doubles so many is none.
+    Nearly all that have none may also have been sent twice."""
+    sums: Counter[str] = Counter()
     for part in parts:
-        if part:
-            datagrams += part.get("datagrams", 0)
-            again += part.get("again", 0)
-    return again >= LEAST_TWICE and 3 * again >= datagrams
+        sums.update(part or {})
+    datagrams, again, once, pairs = (sums[key] for key in ("datagrams", "again", "once", "pairs"))
+    if again >= LEAST_TWICE and 3 * again >= datagrams + max(once - pairs, 0):
+        return Certainty.PROVEN
+    if pairs >= LEAST_TWICE and 4 * pairs >= 3 * once and 3 * again >= datagrams:
+        return Certainty.LIKELY
+    return None
 
 
 def weighed(finding: Mapping[str, Any], worth: Worth) -> dict[str, Any]:

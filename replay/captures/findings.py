@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from seqaudit.replay.captures.borders import Border
-from seqaudit.replay.captures.doubts import drops, is_twice, shown
+from seqaudit.replay.captures.doubts import drops, shown, twice
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.settings import UNKNOWN, Vantage
 
@@ -155,16 +155,7 @@ def _judged(account: Account) -> Iterator[Finding]:
             count=tcp["holes"],
         )
     yield from _order(account.get("order") or {})
-    seen = account.get("twice") or {}
-    if is_twice([seen]):
-        yield _finding(
-            "CP017",
-            "{count} of {total} datagrams were captured twice (the same IP id and bytes): the "
-            "second ones were left out. If several vantages are merged here, what was lost between "
-            "them cannot be told.",
-            count=seen["again"],
-            total=seen["datagrams"],
-        )
+    yield from _twice(account.get("twice") or {})
     if account.get("problem"):
         yield _finding("CP011", "{problem}; what could be unpacked was audited.",
                        problem=account["problem"])  # fmt: skip
@@ -199,6 +190,29 @@ def _order(order: Mapping[str, Any]) -> Iterator[Finding]:
             frame=frame, at_ns=at_ns,
             evidence=[Evidence(frame, "the first record behind the step")],
             facts={"by": shown(back_ns), "at_frame": frame, "count": agree},
+        )  # fmt: skip
+
+
+def _twice(seen: Mapping[str, int]) -> Iterator[Finding]:
+    """Most datagrams stand in the capture twice."""
+    doubled = twice([seen])
+    if doubled is Certainty.PROVEN:
+        yield _finding(
+            "CP017",
+            "{count} of {total} datagrams were captured twice (the same IP id and bytes): the "
+            "second ones were left out. If several vantages are merged here, what was lost between "
+            "them cannot be told.",
+            count=seen["again"],
+            total=seen["datagrams"],
+        )
+    elif doubled:
+        yield Finding(
+            "CP017", doubled,
+            "{count} of {total} datagrams without IP ids came a second time with the same bytes: "
+            "either all was captured twice or all was sent twice. The second ones were left out, "
+            "and nothing is judged as proven.",
+            system=SYSTEM,
+            facts={"count": seen["pairs"], "total": seen["once"]},
         )  # fmt: skip
 
 

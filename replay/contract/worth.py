@@ -13,6 +13,7 @@ both comes the verdict.
                                   before the capture began     cannot be told
     durations                     the clock stepped            likely
     the order of frames           out of order                 likely
+    anything                      captured or sent twice       likely
     a default parameter           any                          likely at most
 
 A *certificate* is itself captured frames: a counter of the sender's own without holes, a request
@@ -46,6 +47,7 @@ class Doubt(StrEnum):
     OUT_OF_ORDER = "out of order"  # records stand in another order than they were on the wire
     CLOCK_STEPPED = "clock stepped"  # the capturing machine's clock was set
     TWICE = "captured twice"  # frames stand in the capture more than once
+    SENT_TWICE = "captured twice or sent twice"  # the same, and no IP id tells which
 
 
 #: Doubts in which something may have been on the wire that the capture does not hold.
@@ -178,6 +180,7 @@ class Worth:
             spans += self.over(first, last, stream, [Doubt.CLOCK_STEPPED])
         if rests.ordered:
             spans += self.over(first, last, stream, [Doubt.OUT_OF_ORDER, Doubt.TWICE])
+        spans += self.over(first, last, stream, [Doubt.SENT_TWICE])
         if spans:
             certainty = worse(certainty, Certainty.LIKELY)
         return Verdict(certainty, list(dict.fromkeys(span.why for span in spans)), in_hole)

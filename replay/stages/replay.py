@@ -98,7 +98,7 @@ def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Itera
 
 def _once(batch: pa.RecordBatch, twice: Sequence[int]) -> pa.RecordBatch:
     """Rows without those of datagrams that came again, of captures that hold most of them twice."""
-    again = batch.column("flags").to_numpy() & int(Flag.NETWORK_DUPLICATE) != 0
+    again = batch.column("flags").to_numpy() & int(Flag.NETWORK_DUPLICATE | Flag.ALIKE) != 0
     again &= np.isin(batch.column("capture").to_numpy(), twice)
     return taken(batch, int_column(np.flatnonzero(~again)))
 

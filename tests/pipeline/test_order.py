@@ -156,6 +156,24 @@ def test_what_was_captured_twice_is_counted_once(spoiled: Any, lag_us: int) -> N
     assert {f["rule"] for f in others(other)} <= {f["rule"] for f in others(whole)}
 
 
+@pytest.mark.parametrize("lag_us", [20, 5_000, 500_000, 1_500_000])
+def test_without_ip_ids_what_came_twice_was_captured_or_sent_twice(
+    fixtures: Path, tmp_path: Path, lag_us: int
+) -> None:
+    capture = fixtures / "jgroups" / "ipv6-discard-1" / "A-any.pcap"
+    head, found = records(capture)
+    found = sorted([*found, *((at + lag_us, rest) for at, rest in found)], key=lambda r: r[0])
+    whole = audit([CaptureInput(str(capture))], DIRECT)
+    other = audit([written(tmp_path / "x.pcap", head, found)], DIRECT)
+    assert of_captures(whole) == []
+    (said,) = of_captures(other)
+    assert (said["rule"], said["certainty"], said["severity"]) == ("CP017", "likely", "warning")
+    assert "proven" in {f["certainty"] for f in others(whole)}
+    assert "proven" not in {f["certainty"] for f in others(other)}
+    for key in ("messages", "lost", "delivered"):
+        assert [s.get(key) for s in other["streams"]] == [s.get(key) for s in whole["streams"]]
+
+
 def test_a_network_that_doubles_some_datagrams_is_no_capture_that_was_taken_twice(
     fixtures: Path,
 ) -> None:

@@ -170,3 +170,70 @@ def _digest_of(data: "np.typing.NDArray[np.uint8]", size: int, work: kernels.Int
     )  # fmt: skip
     assert work[k.RING_COUNT] == 1
     return int(work[k.RING_ROWS + k.ENTRY_WORDS + k.E_DIGEST])
+
+
+MS = 1_000_000
+ONCE, OTHERS = Flag.ALIKE | k.ONCE_BEFORE, k.OFTEN_BEFORE
+
+
+def without_ids(payload: bytes, at_ns: int, *, v6: bool) -> Packet:
+    """No IP id: of IPv4 it is 0 where nothing may be fragmented."""
+    if v6:
+        return Packet(ipv6(udp(payload)), 229, at_ns=at_ns)
+    return Packet(ethernet(ipv4(udp(payload), ident=0, dont_fragment=True)), at_ns=at_ns)
+
+
+def marked(packets: Sequence[Packet], *, compile_it: bool) -> list[int]:
+    """What is noted of those that were captured before each."""
+    reader = PacketReader(0, 0, compile_it=compile_it)
+    wanted = int(Flag.ALIKE | Flag.NETWORK_DUPLICATE) | k.OTHERS_BEFORE
+    return [
+        flags & wanted
+        for found in reader.read(records(packets))
+        for flags in found.column(k.FLAGS).tolist()
+    ]
+
+
+@MODES
+@pytest.mark.parametrize("v6", [False, True])
+@pytest.mark.parametrize("lag_ms", [0, 1, 500, 1800])
+def test_without_ip_ids_a_second_one_is_noted_and_is_no_network_duplicate(
+    lag_ms: int, v6: bool, compile_it: bool
+) -> None:
+    packets = [
+        without_ids(b"%06d" % n, (5000 * n + late) * MS, v6=v6)
+        for n in range(40)
+        for late in (0, lag_ms)
+    ]
+    packets.append(without_ids(b"alone", 300_000 * MS, v6=v6))
+    assert marked(packets, compile_it=compile_it) == [0, ONCE] * 40 + [0]
+
+
+@MODES
+@pytest.mark.parametrize("period_ms", [1, 400, 900, 1799, 1801, 2500, 3999, 4001])
+def test_what_comes_at_a_rhythm_does_not_come_in_pairs(period_ms: int, compile_it: bool) -> None:
+    packets = [without_ids(b"beat", n * period_ms * MS, v6=True) for n in range(60)]
+    found = marked(packets, compile_it=compile_it)
+    assert sum(flags & k.ONCE_BEFORE > 0 for flags in found) <= 1
+    assert sum(flags == 0 for flags in found) == (60 if period_ms > 4000 else 1)
+
+
+@MODES
+@pytest.mark.parametrize("period_ms", [250, 1000])
+def test_every_second_one_of_what_was_captured_twice_is_told(
+    period_ms: int, compile_it: bool
+) -> None:
+    packets = [
+        without_ids(b"beat", (n * period_ms * 1000 + late) * 1000, v6=True)
+        for n in range(30)
+        for late in (0, 20)
+    ]
+    found = marked(packets, compile_it=compile_it)
+    assert [bool(flags & Flag.ALIKE) for flags in found] == [False, True] * 30
+
+
+@MODES
+def test_one_with_an_ip_id_is_not_like_one_without(compile_it: bool) -> None:
+    with_id = Packet(ethernet(ipv4(udp(b"same"), ident=0)))
+    packets = [with_id, without_ids(b"same", 0, v6=False)]
+    assert marked(packets, compile_it=compile_it) == [0, 0]

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from seqaudit.pipeline.report.accounts import merge_cut
-from seqaudit.replay.captures.doubts import spans_of
+from seqaudit.replay.captures.doubts import spans_of, twice
+from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt
 
 
@@ -46,3 +47,28 @@ def test_which_packets_were_cut_does_not_depend_on_pieces(cut: int) -> None:
 
     assert [place(frame) for frame in found["named"]] == frames[:100]
     assert (place(found["last"]), found["count"]) == (300, 150)
+
+
+@pytest.mark.parametrize(
+    ("datagrams", "again", "once", "pairs", "sure"),
+    [
+        (20, 10, 0, 0, Certainty.PROVEN),
+        (18, 9, 0, 0, None),  # too few
+        (31, 10, 0, 0, None),  # too small a share
+        (30, 10, 0, 0, Certainty.PROVEN),
+        (30, 10, 100, 5, None),  # others came once
+        (30, 10, 100, 100, Certainty.PROVEN),
+        (0, 0, 10, 10, Certainty.LIKELY),
+        (0, 0, 9, 9, None),
+        (0, 0, 100, 75, Certainty.LIKELY),
+        (0, 0, 100, 74, None),
+        (50, 0, 100, 100, None),  # others that have ids came once
+        (0, 0, 0, 0, None),
+    ],
+)
+def test_whether_a_capture_holds_all_twice(
+    datagrams: int, again: int, once: int, pairs: int, sure: Certainty | None
+) -> None:
+    account = {"datagrams": datagrams, "again": again, "once": once, "pairs": pairs}
+    assert twice([account]) == sure
+    assert twice([None, {key: value for key, value in account.items() if value}]) == sure
