@@ -15,7 +15,7 @@ from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.direct.kernels_ready import load_for
-from seqaudit.pipeline.report.result_store import PACKED, HeldResults
+from seqaudit.pipeline.report.result_store import HeldResults
 from seqaudit.pipeline.shared.job import (
     ORDER,
     decode_pieces,
@@ -24,6 +24,7 @@ from seqaudit.pipeline.shared.job import (
     replay_stage,
 )
 from seqaudit.pipeline.shared.progress import Progress
+from seqaudit.replay.contract.results import RESULTS
 from seqaudit.replay.contract.settings import ReplaySettings
 from seqaudit.replay.stages.replay import load_engines
 
@@ -133,16 +134,10 @@ def replay(
     by_size = sorted(range(len(parts)), key=lambda number: parts[number][0] - parts[number][1])
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
-        return HeldResults(
-            replay_stage(settings, counted, rows.batches(*parts[by_size[number]]))
-        ).packed()
+        return replay_stage(settings, counted, rows.batches(*parts[by_size[number]]))
 
-    results = HeldResults()
-    with closing(forked.share(work, len(parts), PACKED, cores)) as shared:
-        for _, batches in shared:
-            for batch in batches:
-                results.take(batch)
-    return results
+    with closing(forked.share(work, len(parts), RESULTS, cores)) as shared:
+        return HeldResults(batch for _, batches in shared for batch in batches)
 
 
 def ordered(rows: pa.Table, unit: str) -> pa.Table:

@@ -13,8 +13,6 @@ from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, Final
 
-import numpy as np
-
 from seqaudit.pipeline.report.captures import Accounts, capture_row
 from seqaudit.pipeline.report.findings import (
     Counts,
@@ -27,10 +25,11 @@ from seqaudit.pipeline.report.findings import (
     with_fragments,
 )
 from seqaudit.pipeline.report.frames import FrameNumbers
+from seqaudit.pipeline.report.judged import Places, places_of_rules
 from seqaudit.pipeline.report.names import Names, members_listed, members_of
 from seqaudit.pipeline.report.order import sort_rows, text_of
 from seqaudit.pipeline.report.packed_rows import Section, kept
-from seqaudit.pipeline.report.result_store import HeldResults, places
+from seqaudit.pipeline.report.result_store import HeldResults
 from seqaudit.pipeline.report.totals import Losses, messages_of, totals_of
 from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures import findings as capture_rules
@@ -347,20 +346,19 @@ def _rules(
     for one in compared:
         more += one.judged
         together |= one.together
-    judged = rows.judged.by_rule(more, together)
-    all_of_them = np.arange(captures)
-    everywhere = places(all_of_them, np.zeros_like(all_of_them), [""])
+    judged = places_of_rules(rows.of(rows_of.JUDGED), more, together)
+    everywhere = Places([{"capture": number, "conversation": ""} for number in range(captures)], ())
     entries = []
     for code, rule in sorted(RULES.items()):
-        where, why_not = judged.get(code, ([], []))
+        places = judged.get(code, Places((), ()))
         if code.startswith("CP") and code not in JUDGED_BY_ENGINES:
-            where = everywhere
+            places = everywhere._replace(not_judged=places.not_judged)
         entries.append(
             {
                 "rule": code,
                 "name": rule.name,
-                "judged": where,
-                "not_judged": why_not,
+                "judged": places.judged,
+                "not_judged": places.not_judged,
                 "findings": findings.get(code, 0),
             }
         )

@@ -1,8 +1,10 @@
 """What the replay stage emits: streams, gaps, findings, views, members, accounts, judged rules."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -18,7 +20,7 @@ WINDOW: Final = "WINDOW"  # how full something was over time
 MEMBER: Final = "MEMBER"
 ACCOUNT: Final = "ACCOUNT"
 PROBLEM: Final = "PROBLEM"  # of the capture: an incomplete datagram, a damaged stretch
-JUDGED: Final = "JUDGED"  # a rule that was judged on a conversation, or why it could not be
+JUDGED: Final = "JUDGED"  # rules that were judged on a conversation, or why they could not be
 PARAMETER: Final = "PARAMETER"
 TABLE: Final = "TABLE"  # a row of a system's own table; ``detail["table"]`` names it
 
@@ -37,6 +39,8 @@ RESULTS: Final = pa.schema(
         pa.field("detail", pa.string(), nullable=False),
     ]
 )
+
+_PLACE: Final = attrgetter("kind", "capture", "conversation", "system")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +67,32 @@ compact: Final[Callable[[object], str]] = json.JSONEncoder(
 
 
 def to_batch(results: list[Result]) -> pa.RecordBatch:
-    """Rows as one batch of RESULTS."""
+    """Rows as one batch of RESULTS; of judged rules a row a conversation."""
+    rows = list(_judged_together(results))
     columns = {
-        name: [getattr(result, name) for result in results]
+        name: [getattr(result, name) for result in rows]
         for name in RESULTS.names
         if name != "detail"
     }
     columns["detail"] = [
-        compact(result.detail) if result.text is None else result.text for result in results
+        compact(result.detail) if result.text is None else result.text for result in rows
     ]
     return pa.RecordBatch.from_pydict(columns, schema=RESULTS)
+
+
+def _judged_together(results: Iterable[Result]) -> Iterator[Result]:
+    """The rules that follow one another as one row: they are a hundred for each conversation, and
+    the same for most. Its detail is ``{"judged": [rule], "not_judged": {why: [rule]}}``."""
+    for (kind, *place), same in groupby(results, key=_PLACE):
+        if kind != JUDGED:
+            yield from same
+            continue
+        judged: list[str] = []
+        not_judged: dict[str, list[str]] = {}
+        for result in same:
+            told = result.detail
+            rules = judged if told["judged"] else not_judged.setdefault(told["why"], [])
+            rules.append(told["rule"])
+        capture, conversation, system = place
+        detail = {"judged": judged, "not_judged": not_judged}
+        yield Result(capture, JUDGED, conversation, system, detail)

@@ -25,10 +25,11 @@ from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.planning import Planning
 from seqaudit.pipeline.report.json_text import to_json
+from seqaudit.pipeline.report.judged import places_of_rules
 from seqaudit.pipeline.shared import job
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.progress import Silent
-from seqaudit.replay.contract.results import ACCOUNT, FINDING, GAP, PARAMETER, STREAM
+from seqaudit.replay.contract.results import ACCOUNT, FINDING, GAP, JUDGED, PARAMETER, STREAM
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
 
 CAPTURE = Path("fixtures/jgroups/n4-loss-1/B.pcap")
@@ -61,7 +62,7 @@ def replayed(cores: int) -> dict[str, Any]:
     assert found[ACCOUNT] and found[STREAM]
     # more than once a process tells what it judged and by which parameters; the report once
     parameters = {repr(row) for row in held.of(PARAMETER)}
-    return found | {"judged": held.judged.by_rule([], {}), "parameters": parameters}
+    return found | {"judged": places_of_rules(held.of(JUDGED), (), {}), "parameters": parameters}
 
 
 def children() -> set[int]:

@@ -179,16 +179,19 @@ def test_a_resend_of_what_had_arrived_is_proven_with_its_frames() -> None:
 def test_the_rule_is_judged_where_both_ends_are_and_only_there() -> None:
     sent, came = story()
 
-    def judged(told: Sequence[Told]) -> dict[int, str | None]:
-        return {
-            row["capture"]: row["detail"]["why"]
-            for row in told
-            if row["kind"] == "JUDGED" and row["rule"] == "UC043"
-        }
+    def judged(told: Sequence[Told]) -> list[tuple[int, str | None]]:
+        """Capture, and why not."""
+        places = [(row["capture"], row["detail"]) for row in told if row["kind"] == "JUDGED"]
+        return [
+            (capture, why)
+            for capture, detail in places
+            for why, rules in [(None, detail["judged"]), *detail["not_judged"].items()]
+            if "UC043" in rules
+        ]
 
-    assert judged(together(sent, came)) == {0: None, 1: None}
+    assert judged(together(sent, came)) == [(0, None), (1, None)]
     other = [e for e in came if e.source == "nobody"]
-    assert judged(together(sent, other)) == {0: "the capture at the other end is not given"}
+    assert judged(together(sent, other)) == [(0, "the capture at the other end is not given")]
 
 
 def test_a_resend_whose_arrival_is_the_first_is_none() -> None:
