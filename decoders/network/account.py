@@ -310,11 +310,13 @@ class Account:
         ttls = self._counts[k.TTLS : k.TTLS + 2 * len(hosts)].reshape(-1, 2)
         for host in np.flatnonzero(ttls[:, 0]).tolist():
             self._note_ttl(hosts[host], int(ttls[host, 0]) - 1, int(ttls[host, 1]) - 1)
-        claims = self._counts[k.CLAIMS :].reshape(len(self._systems), k.HOSTS, 2)
+        flows = list(self._flows.table())  # a few of the many that there is room for
+        claims = self._counts[k.CLAIMS :].reshape(len(self._systems), k.HOSTS, 2)[:, : len(flows)]
         claimed: list[bool] = np.any(claims[:, :, 0] > 0, axis=0).tolist()
-        handed = np.zeros((2, k.HOSTS), np.int64) if self._handed is None else self._handed
-        given, given_sizes = handed[0].tolist(), handed[1].tolist()
-        for number, (protocol, address, port, frames, size) in enumerate(self._flows.table()):
+        nothing = np.zeros(len(flows), np.int64)
+        handed = (nothing, nothing) if self._handed is None else self._handed
+        given, given_sizes = (of_all[: len(flows)].tolist() for of_all in handed)
+        for number, (protocol, address, port, frames, size) in enumerate(flows):
             if claimed[number]:
                 for system, (count, part) in zip(
                     self._systems, claims[:, number].tolist(), strict=True
