@@ -49,6 +49,7 @@ class Pair:
         self.streams: dict[int | None, Stream] = {}
         self.current: Stream | None = None  # of the last DATA or ACK
         self.nameless: list[Event] = []  # came before any frame that names its connection
+        self.unnamed_syncs = 0  # SEND_FIRST_SEQNO since the last frame that does
         self.sending: SenderMachine | None = None
         self.receiving: ReceiverMachine | None = None
 
@@ -220,6 +221,7 @@ class UnicastEngine:
         stream = self._stream(pair, event)
         if pair.current is None:
             self._names(pair, stream, event)
+        self._settle_syncs(pair, stream)
         stream.saw(event)
         stream.highest_ack = max(event.seqno, stream.highest_ack or 0)
         self._passed(stream, event)
@@ -265,6 +267,7 @@ class UnicastEngine:
         stream.saw(event)
         self._passed(stream, event)
         stream.syncs.add(event.first_mark())
+        pair.unnamed_syncs += pair.current is stream
         if pair.receiving is not None:
             pair.receiving.own_sync(event, stream)
         elif pair.sending is not None:
@@ -293,7 +296,16 @@ class UnicastEngine:
                 if firsts and min(firsts) > 1 and not asked:
                     of = self._stream(pair, pair.nameless[0])
             self._flush(pair, of)
+        self._settle_syncs(pair, stream)
         pair.current = stream
+
+    def _settle_syncs(self, pair: Pair, stream: Stream) -> None:
+        """The frame before SEND_FIRST_SEQNO named one connection, the frame behind them names this
+        one: if they are two, the first message of the second may not be in the capture.
+        """
+        if pair.current is not None and pair.current is not stream:
+            pair.current.syncs_of_another += pair.unnamed_syncs
+        pair.unnamed_syncs = 0
 
     def _flush(self, pair: Pair, stream: Stream) -> None:
         waiting, pair.nameless = pair.nameless, []

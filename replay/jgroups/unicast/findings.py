@@ -115,8 +115,12 @@ class _Reporter(ReceiverFindings, SenderFindings):
             if pair.receiving is not None:
                 text += "; with a minimum of {interval} ms ({origin}) between two" + WOULD
                 facts |= self.sync_interval() | would_have(pair.receiving.would.row())
+            sure = Certainty.PROVEN
+            if stream.syncs_of_another:
+                sure = Certainty.LIKELY
+                text += " (for this connection or the one behind it)"
             yield self.make(
-                stream, "UC012", Certainty.PROVEN, text + ".",
+                stream, "UC012", sure, text + ".",
                 mark=marks[0] if marks else None,
                 evidence=[(mark, "SEND_FIRST_SEQNO") for mark in marks[:MAX_EVIDENCE]],
                 facts=facts,

@@ -32,7 +32,8 @@ class Stream(Counted):
         resends: copies by why they were sent, where the sender was replayed.
         highest_acked: level that counts at the replayed end.
         first_message: its first message came, as one.
-        syncs: SEND_FIRST_SEQNO that passed here.
+        syncs: SEND_FIRST_SEQNO that passed here; syncs_of_another: those that may have been for
+            the connection behind this one.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class Stream(Counted):
         self.highest_sent: int | None = None
         self.first_message = False
         self.syncs = Times()
+        self.syncs_of_another = 0
 
     def count(self, event: Event) -> list[Range]:
         """Count a message or run; returns the seqnos that were never captured before."""

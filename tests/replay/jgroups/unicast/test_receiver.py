@@ -487,6 +487,12 @@ def test_views_without_and_with_the_sender_close_and_open() -> None:
     assert heard(B, *story[:-1]).states() == ["OPEN", "CLOSING"]
 
 
+@pytest.mark.parametrize(("conn", "certainty"), [(1, "proven"), (2, "likely")])
+def test_a_sync_between_frames_of_two_connections_is_of_either(conn: int, certainty: str) -> None:
+    story = [data(1), TICK, ack(1, 1), 5000, sync(2), 1, data(1, conn=conn, first=True)]
+    assert ("UC012", certainty) in heard(B, *story).findings()
+
+
 @pytest.mark.rule("unicast B25")
 def test_what_a_rebuilt_window_accepts_again_is_delivered_again() -> None:
     story = [
