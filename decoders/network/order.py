@@ -267,7 +267,7 @@ def _step(
         if looked[bucket] > LOOKED_AT and back <= HORIZON_NS:
             continue
         agree, against = (
-            _votes(records, times, begin + first, begin + int(stretch[-1]))
+            _votes(records, times, begin, begin + first, begin + int(stretch[-1]))
             if looked[bucket] <= MOST_LOOKED_AT
             else (0, 0)
         )
@@ -305,31 +305,33 @@ def filled(records: Records) -> Int64s:
     return times
 
 
-def _votes(records: Records, times: Int64s, first: int, last: int) -> tuple[int, int]:
+def _votes(records: Records, times: Int64s, begin: int, first: int, last: int) -> tuple[int, int]:
     """Flows whose IP ids say that a late stretch was sent after what stands before it, and before.
 
-    Of each flow the first record of the stretch is compared with the last one before it that has a
-    later time.
+    Of each flow all that is late is compared with all before it, from ``begin`` (the last step) on,
+    that has a later time. A network that lets single datagrams pass others speaks for either, so
+    most of these pairs decide.
     """
-    before: dict[object, int] = {}
-    for row in range(max(0, first - COMPARED), first):
+    before: dict[object, list[tuple[int, int]]] = {}
+    for row in range(max(begin, first - COMPARED), first):
         told = _identified(records, row)
         if told is not None:
-            before[told[0]] = row
-    agree = against = 0
+            before.setdefault(told[0], []).append((int(times[row]), told[1]))
+    pairs: dict[object, list[int]] = {}
     for row in range(first, min(last + 1, first + COMPARED)):
         told = _identified(records, row)
         if told is None:
             continue
-        earlier = before.get(told[0])
-        if earlier is None or times[earlier] <= times[row]:
-            continue
-        del before[told[0]]
-        known = _identified(records, earlier)
-        assert known is not None, "a record that was identified is so again"
-        apart = (told[1] - known[1]) & 0xFFFF
-        agree += 0 < apart < 0x8000
-        against += apart > 0x8000
+        at_ns, counts = int(times[row]), pairs.setdefault(told[0], [0, 0])
+        for earlier_ns, ident in before.get(told[0], ()):
+            apart = (told[1] - ident) & 0xFFFF
+            if earlier_ns > at_ns and apart:
+                counts[apart > 0x8000] += 1
+    agree = against = 0
+    for behind, ahead in pairs.values():
+        most = (behind + ahead) * 3 / 4
+        agree += behind >= most > 0
+        against += ahead >= most > 0
     return agree, against
 
 

@@ -68,6 +68,20 @@ def test_ids_of_a_sender_that_go_back_show_that_records_changed_places() -> None
     assert (order.late, order.steps) == (1, [])
 
 
+def test_a_datagram_that_the_network_held_back_does_not_hide_that_the_clock_was_set() -> None:
+    held_back = [(ms, 1, ms) for ms in range(100, 140) if ms != 138] + [(40, 1, 138)]
+    times, order = told(*held_back, (42, 1, 140), (44, 1, 141))
+    assert times[-3:] == [40, 42, 44]
+    (step,) = order.steps
+    assert (step.frame, step.agree, step.against) == (40, 1, 0)
+
+
+def test_ids_that_are_drawn_at_random_tell_nothing() -> None:
+    drawn = [(ms, 1, 1 + ms * 7919 % 65_000) for ms in range(100, 140)]
+    _, order = told(*drawn, (90, 1, 1 + 90 * 7919 % 65_000), (150, 1, 5))
+    assert (order.late, order.steps) == (1, [])
+
+
 @pytest.mark.parametrize(("late_ms", "steps"), [(999, 0), (1001, 1)])
 def test_without_ids_a_single_record_is_late_by_a_second_at_most(late_ms: int, steps: int) -> None:
     _, order = told((0, 1, 0), (2_000, 2, 0), (2_000 - late_ms, 1, 0), (3_000, 2, 0))
