@@ -19,6 +19,7 @@ from seqaudit.cli.options.captures import (
     limit_option,
     recognition_options,
 )
+from seqaudit.cli.options.paths import expanded
 from seqaudit.cli.output.terminal import ShownProgress, emit, note, render
 from seqaudit.cli.output.text import safe
 
@@ -75,12 +76,13 @@ def command(
     from seqaudit.pipeline.shared.progress import StoppedError
     from seqaudit.pipeline.spark.infer import look_on_spark
 
+    files = expanded(captures)
     settings = decode_settings(decode_as, no_decode)
-    if output is not None and any(_same_file(output, path) for path in captures):
+    if output is not None and any(_same_file(output, path) for path in files):
         raise click.UsageError(f"{safe(output)}: is a capture to be read; name another file")
-    choice, _ = engine_of(captures, **given)
+    choice, _ = engine_of(files, **given)
     elsewhere = partial(look_on_spark, choice.place) if choice.engine == "spark" else None
-    inputs = [CaptureInput(path) for path in captures]
+    inputs = [CaptureInput(path) for path in files]
     try:
         with ShownProgress(choice.line) as progress:
             readings, findings, problems = look(inputs, settings, progress, elsewhere)
@@ -88,11 +90,11 @@ def command(
         note(str(stopped))
         return ExitCode.INTERRUPTED
     feeds = feeds_of(findings)
-    files = _files(output, len(feeds)) if output else []
-    for path, feed in zip(files, feeds, strict=False):
+    written = _files(output, len(feeds)) if output else []
+    for path, feed in zip(written, feeds, strict=False):
         _write(path, feed_text(feed))
     if shape == "json":
-        emit(_to_json(readings, findings, problems, feeds, files))
+        emit(_to_json(readings, findings, problems, feeds, written))
     else:
         from seqaudit.cli.output.tables.infer import render_infer
 
@@ -100,7 +102,7 @@ def command(
     for _, problem in problems:
         note(f"error: {problem}")
     if output and feeds:
-        for path, feed in zip(files, feeds, strict=True):
+        for path, feed in zip(written, feeds, strict=True):
             places = len(feed.places)
             what = "destination" if places == 1 else "destinations"
             note(f"note: {path} has the feed of {places} {what}; try seqaudit audit --feed {path}")

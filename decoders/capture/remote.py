@@ -7,6 +7,7 @@ set once in each process (``use``), for a worker with the first of its tasks. Wh
 Arrow looks for in the places of AWS: variables, files, the machine's role.
 """
 
+import contextlib
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
+from seqaudit.decoders.capture import hadoop
 from seqaudit.decoders.contract.errors import CaptureError
 
 #: Settings by Hadoop's names; sorted, so that they can be a key.
@@ -37,6 +39,7 @@ _KEYS: Final = (
     "and .secret.key) and what it may read"
 )
 _ENDPOINT: Final = "check spark.hadoop.fs.s3a.endpoint or AWS_ENDPOINT_URL"
+_NAME_NODE: Final = "check the address; it is fs.defaultFS in Hadoop's core-site.xml"
 
 #: What stores say (Arrow's and Amazon's words), what a reader is told, and what to try.
 _REFUSALS: Final = tuple(
@@ -55,7 +58,18 @@ _REFUSALS: Final = tuple(
             _ENDPOINT,
         ),
         (
-            "libjvm|libhdfs",
+            "AccessControlException: (?:Permission denied: )?(user=[^,;]+|[^;]*)"
+            "|HDFS .*(Permission denied)",
+            "may not be read by this user of Hadoop ({0})",
+            "check its access rights, kinit or HADOOP_USER_NAME",
+        ),
+        (
+            "(?:Connect|NoRouteToHost|UnknownHost|SocketTimeout|Standby|Rpc)Exception: ([^;]*)",
+            "no name node answers there ({0})",
+            _NAME_NODE,
+        ),
+        (
+            "libjvm|libhdfs|HDFS connection failed",
             "hdfs:// needs Hadoop's own library, libhdfs, and Java",
             "set HADOOP_HOME, JAVA_HOME and CLASSPATH (hadoop classpath --glob prints it) on every "
             "machine that reads",
@@ -105,18 +119,19 @@ class RemoteFile:
         self._ahead = memoryview(b"")
         self._begin = 0  # of what was read ahead
         try:
-            system, path = _opened(uri)
-            found = system.get_file_info(path)
-            if found.type == fs.FileType.NotFound:
-                raise _not_found(uri, system)
-            if found.type == fs.FileType.Directory:
-                raise CaptureError(uri, "is a folder without captures", "name the files in it")
-            self._file = system.open_input_file(path)
+            with hadoop.listened(uri):
+                system, path = _opened(uri)
+                found = system.get_file_info(path)
+                if found.type == fs.FileType.Directory:
+                    raise CaptureError(uri, "is a folder without captures", "name the files in it")
+                self._file = system.open_input_file(path)  # tells why, where there is no file
             self.stamp = Stamp(
                 int(self._file.size()), -1 if found.mtime_ns is None else int(found.mtime_ns)
             )
         except CaptureError:
             raise
+        except FileNotFoundError:
+            raise _not_found(uri, system) from None
         except Exception as error:  # OSError, and each file system has more of its own
             raise _refusal(uri, error) from None
         _sizes[uri] = self.stamp.size_bytes
@@ -131,7 +146,8 @@ class RemoteFile:
         size = max(len(room) - done, more)
         try:
             self._begin = offset + done
-            self._ahead = memoryview(self._file.read_at(size, self._begin))
+            with hadoop.listened(self._path):
+                self._ahead = memoryview(self._file.read_at(size, self._begin))
         except OSError as error:
             problem = f"cannot be read ({_first_line(error)})"
             raise CaptureError(self._path, problem, "try again", offset + done) from None
@@ -146,15 +162,17 @@ class RemoteFile:
         return len(held)
 
     def close(self) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError), hadoop.listened(self._path):
+            self._file.close()  # of a store that has gone; nothing was written
 
 
 def size_of(uri: str) -> int:
     """Bytes of a file; 0 where nobody can tell. Asked once."""
     if uri not in _sizes:
         try:
-            system, path = _opened(uri)
-            _sizes[uri] = int(system.get_file_info(path).size or 0)
+            with hadoop.listened(uri):
+                system, path = _opened(uri)
+                _sizes[uri] = int(system.get_file_info(path).size or 0)
         except Exception:  # opening the file says why
             _sizes[uri] = 0
     return _sizes[uri]
@@ -173,16 +191,17 @@ def fitting(pattern: str) -> list[str] | None:
     head, options = _split(pattern)
     base, parts = _base(head)
     try:
-        system, folder = _opened(f"{base}{options}")
-        if not parts:
-            if _type_of(system, folder) != fs.FileType.Directory:
-                return None
-            parts = ["**", "*"]
-        deep = len(parts) > 1 or "**" in parts
-        selector = fs.FileSelector(folder, allow_not_found=True, recursive=deep)
-        infos = system.get_file_info(selector)
-        if not infos and _type_of(system, folder) == fs.FileType.NotFound:
-            raise _not_found(pattern, system)
+        with hadoop.listened(pattern):
+            system, folder = _opened(f"{base}{options}")
+            if not parts:
+                if _type_of(system, folder) != fs.FileType.Directory:
+                    return None
+                parts = ["**", "*"]
+            deep = len(parts) > 1 or "**" in parts
+            selector = fs.FileSelector(folder, allow_not_found=True, recursive=deep)
+            infos = system.get_file_info(selector)
+            if not infos and _type_of(system, folder) == fs.FileType.NotFound:
+                raise _not_found(pattern, system)
     except CaptureError:
         raise
     except Exception as error:
@@ -248,8 +267,11 @@ def _opened(uri: str) -> tuple[Any, str]:
     """The file system of a URI, and the path there."""
     from pyarrow import fs
 
+    head, options = _split(uri)
+    if hadoop.is_hadoop(head):
+        return hadoop.opened(head, options)
     known = _S3.match(uri)
-    if known is None or _OPTIONS.search(uri):
+    if known is None or options:
         system, path = fs.FileSystem.from_uri(re.sub(r"(?i)^s3[an]://", "s3://", uri))
         return system, str(path)
     bucket, key = known[1], known[2]
@@ -319,7 +341,7 @@ def _refusal(uri: str, error: BaseException) -> CaptureError:
     endpoint = _of_bucket(bucket, _used).get("endpoint") or "Amazon's address"
     for pattern, problem, advice in _REFUSALS:
         if found := pattern.search(str(error)):
-            told = problem.format(*found.groups(), bucket=bucket, endpoint=endpoint)
+            told = problem.format(*filter(None, found.groups()), bucket=bucket, endpoint=endpoint)
             return CaptureError(uri, told, advice)
     if "Unrecognized filesystem type" in str(error):
         scheme = uri.partition(":")[0]

@@ -19,6 +19,7 @@ from typing import Final, NoReturn
 
 import pyarrow as pa
 
+from seqaudit.decoders.capture.hadoop import is_hadoop
 from seqaudit.decoders.capture.pieces import Piece
 from seqaudit.decoders.capture.reader import STDIN
 from seqaudit.decoders.kernels import loader as kernels
@@ -61,7 +62,7 @@ def worth_it(pieces: Sequence[Piece], settings: DecodeSettings, cores: int) -> b
     return (
         can_fork(cores)
         and bool(settings.compile_it)
-        and all(piece.path != STDIN for piece in pieces)
+        and all(piece.path != STDIN and not is_hadoop(piece.path) for piece in pieces)
         and sum(cost_bytes(stored_bytes(piece)) for piece in pieces) >= FORK_FROM_BYTES
     )
 

@@ -5,7 +5,8 @@ command as a user gives it. Each report is compared with that of the direct engi
 and each bad case has to end with one line and exit code 2. A row says how long the command took
 from its start, and of that, how long from when Spark was there. Needs root, ``ip`` and ``unshare``;
 for cases of S3 a server as well (``pip install 'moto[server]'``, or ``--s3-server PROGRAM``). The
-test run has a sample that needs none of these.
+test run has a sample that needs none of these. ``--hadoop FOLDER`` is what ``tests.cluster.hadoop``
+gathered, for the case of HDFS.
 """
 
 import argparse
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -29,10 +31,12 @@ from typing import Final
 from pyarrow import fs
 
 from tests.bench.generate import Shape, feed_yaml, generate
+from tests.cluster import hadoop
 from tests.cluster.machines import DRIVER, ROOT, Cluster, connect, put, store
 
 FIXTURES: Final = ROOT / "fixtures" / "jgroups" / "n4-loss-1"
 S3_PORT: Final = 5000
+HDFS_PORT: Final = 9820
 MEMORY: Final = "600m"
 
 
@@ -60,8 +64,10 @@ class Bench:
 
     cluster: Cluster
     stores: Sequence[str]
+    hadoop: Path | None
     captures: int
     packets: Sequence[int]
+    last: Result | None = None
 
     def words(self, *more: str, python: Path | None = None) -> list[str]:
         settings = {
@@ -85,11 +91,11 @@ class Bench:
     def command(self, *words: str, **environment: str) -> Result:
         return self.end(self.begin(words, **environment))
 
-    @staticmethod
-    def end(process: "subprocess.Popen[str]") -> Result:
+    def end(self, process: "subprocess.Popen[str]") -> Result:
         begun = time.monotonic()
         out, err = process.communicate(timeout=900)
-        return Result(process.returncode, out, err, time.monotonic() - begun)
+        self.last = Result(process.returncode, out, err, time.monotonic() - begun)
+        return self.last
 
     def same(self, done: Result, *captures: str, **environment: str) -> None:
         """A report is that of the direct engine."""
@@ -343,6 +349,12 @@ def s3(b: Bench) -> str:
         done = b.command(*b.words(*given, pattern))
         b.same(done, pattern, **aws)
         told.append(f"settings {done.seconds:.0f} s")
+        words = b.words(*given, pattern)
+        found = b.command("infer", *words[1:])
+        inferred = b.command("infer", "--engine", "direct", "--format", "json", pattern, **aws)
+        assert (found.code, found.out) == (inferred.code, inferred.out), found.err
+        assert len(json.loads(found.out)["captures"]) == 2, found.out
+        told.append(f"infer {found.seconds:.0f} s")
         done = b.command(*b.words("s3a://captures/day"), **aws)
         b.same(done, "s3a://captures/day", **aws)
         told.append(f"variables {done.seconds:.0f} s")
@@ -356,6 +368,38 @@ def s3(b: Bench) -> str:
         denied(address)
         done = b.command(*b.words("s3a://captures/day/*.pcap"), **aws)
         assert "may not be read with this S3 key" in done.line
+        told.append(f"{done.seconds:.0f} s: {done.line}")
+    return "; ".join(told)
+
+
+def hdfs(b: Bench) -> str:
+    """captures of HDFS, by pattern and folder; what is not there and may not be read"""
+    assert b.hadoop is not None, "give --hadoop FOLDER (python -m tests.cluster.hadoop FOLDER)"
+    told = []
+    here = hadoop.client(b.hadoop)
+    there = [word for name, value in here.items()
+             for word in ("--spark-conf", f"spark.executorEnv.{name}={value}")]  # fmt: skip
+    work = b.cluster.folder / "hadoop"
+    with hadoop.hdfs(b.hadoop, work, DRIVER, HDFS_PORT) as system:
+        system.shell("-put", str(FIXTURES / "B.pcap"), str(FIXTURES / "C.pcap"), "/captures/day")
+        system.shell("-mkdir", "/mine")
+        system.shell("-chmod", "700", "/mine")
+        for name in ("captures/*/[BC].pcap", "captures"):
+            captures = f"{system.url}/{name}"
+            done = b.command(*b.words(*there, captures), **here)
+            b.same(done, captures, **here)
+            told.append(f"{done.seconds:.0f} s")
+        for bad, line in (
+            (f"{system.url}/captures/x.pcap", "does not exist"),
+            (f"hdfs://{DRIVER}:1/captures", "no name node answers there (Connection refused)"),
+            (f"{system.url}/mine/*.pcap", "may not be read by this user of Hadoop"),
+        ):
+            done = b.command(*b.words(*there, bad), **here, HADOOP_USER_NAME="nobody")
+            assert line in done.line
+            told.append(f"{done.seconds:.0f} s: {done.line}")
+        done = b.command(*b.words(f"{system.url}/captures/*/B.pcap"), **here)
+        assert "hdfs:// needs Hadoop's own library" in done.line
+        assert "say all 2 executors" in done.line
         told.append(f"{done.seconds:.0f} s: {done.line}")
     return "; ".join(told)
 
@@ -417,6 +461,7 @@ CASES: Final[dict[str, Callable[[Bench], str]]] = {
     "out-of-memory": out_of_memory,
     "no-master": no_master,
     "s3": s3,
+    "hdfs": hdfs,
     "interrupted": interrupted,
     "worker-slow": worker_slow,
     "worker-killed": worker_killed,
@@ -432,6 +477,7 @@ def main() -> int:
     parser.add_argument("--captures", type=int, default=500, help="small ones of the long jobs")
     parser.add_argument("--packets", type=int, nargs="+", default=[250_000, 1_000_000])
     parser.add_argument("--s3-server", default=f"{sys.executable} -m moto.server")
+    parser.add_argument("--hadoop", type=Path, help="folder of python -m tests.cluster.hadoop")
     given = parser.parse_args()
     failed = 0
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # machines are taken down then as well
@@ -439,7 +485,8 @@ def main() -> int:
         folder = Path(name)
         folder.chmod(0o755)
         cluster = stack.enter_context(Cluster(folder))
-        bench = Bench(cluster, shlex.split(given.s3_server), given.captures, given.packets)
+        stores = shlex.split(given.s3_server)
+        bench = Bench(cluster, stores, given.hadoop, given.captures, given.packets)
         for worker in ("one", "two"):
             cluster.worker(worker)
         put(FIXTURES / "C.pcap", "C.pcap", cluster.captures,
@@ -451,7 +498,10 @@ def main() -> int:
                 outcome = CASES[case](bench)
             except Exception as problem:
                 failed += 1
-                outcome = f"**failed**: {type(problem).__name__} {str(problem)[:600]}"
+                where = traceback.extract_tb(problem.__traceback__)[-1]
+                outcome = f"**failed**: {where.line}: {type(problem).__name__} {str(problem)[:600]}"
+                if bench.last is not None:
+                    outcome += f"; said before: {bench.last.code} {bench.last.err[-600:]}"
             text = outcome.replace(name, "…").replace("\n", " ")
             print(f"| {case} | {CASES[case].__doc__} | {load:.0f} | {text} |", flush=True)
     return 1 if failed else 0

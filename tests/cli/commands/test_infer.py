@@ -211,3 +211,21 @@ def test_flows_that_show_different_layouts_are_different_feeds(tmp_path: Path) -
     feeds = json.loads(shown.stdout)["feeds"]
     layouts = {json.dumps(feed["layout"]["number"]) for feed in feeds}
     assert len(feeds) == len(layouts)
+
+
+def test_captures_are_named_as_for_an_audit(mold: Path, tmp_path: Path) -> None:
+    for name in ("a.pcap", "day/b.pcap"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(mold.read_bytes())
+    (tmp_path / "notes.txt").write_text("no capture")
+    for named, meant in (
+        (tmp_path, ["a.pcap", "day/b.pcap"]),
+        (tmp_path / "*.pcap", ["a.pcap"]),
+        (f"file://{tmp_path}/**/b.pcap", ["day/b.pcap"]),
+    ):
+        shown = run("--format", "json", named)
+        read = [capture["path"] for capture in json.loads(shown.stdout)["captures"]]
+        assert read == [str(tmp_path / name) for name in meant]
+    shown = run(tmp_path / "*.cap")
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert "no file fits the pattern" in shown.stderr

@@ -134,6 +134,20 @@ def test_settings_of_a_bucket_go_before_those_of_all() -> None:
             "Unable to load libjvm\ndlopen(/usr/lib/jvm",
             "hdfs:// needs Hadoop's own library, libhdfs, and Java",
         ),
+        (
+            "org.apache.hadoop.security.AccessControlException: Permission denied: user=me, "
+            "access=EXECUTE",
+            "may not be read by this user of Hadoop (user=me)",
+        ),
+        (
+            "[Errno 13] HDFS list directory failed. Detail: [errno 13] Permission denied",
+            "may not be read by this user of Hadoop (Permission denied)",
+        ),
+        (
+            "java.net.ConnectException: Call From a to b failed; For more details see: wiki",
+            "no name node answers there (Call From a to b failed)",
+        ),
+        ("HDFS connection failed", "hdfs:// needs Hadoop's own library, libhdfs, and Java"),
         ("Unrecognized filesystem type in URI: s3a://b/x", "nobody here reads s3a://"),
         ("something else\nand more", "cannot be opened (something else)"),
     ],

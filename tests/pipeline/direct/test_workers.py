@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,13 @@ def test_two_processes_give_what_one_gives() -> None:
     assert not forked.worth_it(pieces, SETTINGS, 1)
     assert decoded(2).equals(decoded(1))
     assert replayed(2) == replayed(1)
+
+
+def test_what_a_java_of_this_process_reads_is_read_by_no_fork() -> None:
+    pieces = [piece for task in tasks() for piece in task]
+    assert not forked.worth_it(
+        [*pieces[1:], replace(pieces[0], path="hdfs://h/x.pcap")], SETTINGS, 2
+    )
 
 
 @pytest.mark.parametrize("chosen", [0, 1])
