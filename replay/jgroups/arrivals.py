@@ -83,6 +83,8 @@ class Judged:
     Attributes:
         before: what was sent before the capture, by how its gap ended in it.
         by_others: repaired without an own request, and older than its copy by no IP id.
+        by_rebuilt: asked for by no window but one that was built anew: the one before may have had
+            it.
         left_out: not captured, and an own request for others shows that it was had.
         silent: not captured, and had in all likelihood, as nobody asked when its sender named it.
     """
@@ -95,6 +97,7 @@ class Judged:
         self._elapsed = elapsed
         self.before: dict[Outcome, RangeSet] = {}
         self.by_others = RangeSet()
+        self.by_rebuilt = RangeSet()
         self.silent = RangeSet()
         self._had_below = 0  # by its ACKs
         self.left_out = RangeSet()
@@ -178,6 +181,16 @@ class Judged:
             for part in missing:
                 self.asked.add(*part)
         return missing
+
+    def window_lost(self, since: Mark) -> None:
+        """The window was gone from then on; what it had not asked for by then a new one may ask
+        for, whether or not it had come.
+        """
+        for first, stop in self.tracker.missing():
+            gap = self.tracker.gap_of(first)
+            if gap is not None and gap.revealed.at_ns < since.at_ns:
+                for part in self.asked.missing(first, stop):
+                    self.by_rebuilt.add(*part)
 
     def _had_all(self, seqno: int, mark: Mark) -> list[Range]:
         """The receiver has everything up to ``seqno``; returns what was not captured."""

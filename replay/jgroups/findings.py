@@ -35,6 +35,7 @@ class WindowReporter(Reporter):
         gaps = [gap for gap in every if gap.parts.keys() & {Outcome.RECOVERED, Outcome.REPAIRED}]
         ranges = RangeSet([*parts_of(gaps, Outcome.RECOVERED), *parts_of(gaps, Outcome.REPAIRED)])
         unasked = _taken(ranges, window.by_others)
+        rebuilt = _taken(ranges, window.by_rebuilt)
         if ranges:
             slowest_ns = max(
                 (ns for gap in _touching(gaps, ranges) if (ns := took(gap)) is not None),
@@ -58,6 +59,14 @@ class WindowReporter(Reporter):
                 stream, rule, _touching(gaps, unasked), unasked,
                 "{count:message} of {sender_member} came to {receiver_member} only as a repair "
                 "that it was not seen to ask for: lost or late, or missed by the capture.",
+                claim=Certainty.LIKELY,
+            )  # fmt: skip
+        if rebuilt:
+            yield self.gap_finding(
+                stream, rule, _touching(gaps, rebuilt), rebuilt,
+                "{count:message} of {sender_member} came to {receiver_member} only as a "
+                "repair that a window which was built anew asked for: lost or late, or missed by "
+                "the capture.",
                 claim=Certainty.LIKELY,
             )  # fmt: skip
         yield from self._repaired_of_before(stream, rule, window)

@@ -210,6 +210,8 @@ class ReceiverMachine(Replayed):
             return
         facts.rebuilt_shown = True
         mark, entry = event.first_mark(), self.entry
+        if stream.received is not None:
+            stream.received.window_lost(mark)
         if entry is not None and entry.stream is stream and entry.window.low > event.seqno:
             before = facts.acked_since or mark
             if len(self.losses) < MAX_LISTED:
@@ -234,6 +236,8 @@ class ReceiverMachine(Replayed):
             self._adopt(stream, ranges[0][0] - 1, mark)
         received = stream.received
         assert received is not None
+        if ranges[0][0] <= facts.highest_ack and not facts.rebuilt_shown:
+            received.window_lost(mark)
         received.reveal_from(ranges[0][0], ranges[-1][1], mark)
         for part in received.had_others(ranges, mark):
             self._had(part, stream, mark)
@@ -433,6 +437,8 @@ class ReceiverMachine(Replayed):
             why = f"it was reaped after {idle_ns // 1_000_000} ms without a message"
             expired = Mark(entry.used.frame, entry.used.at_ns + self._timing.expiry_ns)
             entry.stream.enter(CLOSING, expired, "idle for conn_expiry_timeout")
+        if entry.stream.received is not None:
+            entry.stream.received.window_lost(before)
         if len(self.losses) < MAX_LISTED:
             self.losses.append(WindowLoss(entry.stream, before, mark, entry.window.low, why))
         entry.stream.enter(CLOSED, before, "the window is gone: " + why)

@@ -3,6 +3,7 @@
 from collections import deque
 from typing import Final, NamedTuple
 
+from seqaudit.replay.jgroups.evidence import Stamps
 from seqaudit.replay.jgroups.repeats import Repeat, Repeats
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.jgroups.windows import Window
@@ -110,10 +111,15 @@ class Facts:
         again = repeat.requests >= LEAST_REPEATS and self.rebuilt_shown
         return again and named is not None and named.frame > repeat.last.frame
 
-    def shown_dropped_inside(self) -> Note:
+    def shown_dropped_inside(self, own: Stamps) -> Note:
         """Of ``inner_loss`` what requests for this connection show: they name none, so it has to
-        be named before and after them."""
+        be named before and after them. And it was read by the window that asked: ``own`` numbers
+        leave no SEND_FIRST_SEQNO out that might have been for another.
+        """
         asked, named = self.inner_loss_asked, self.named
         if asked is None or named is None or named.frame <= asked.frame:
+            return Note()
+        came = min(self.inner_loss_shown.marks)
+        if own.first_mark is not None and not own.none_missing(came, asked):
             return Note()
         return self.inner_loss_shown

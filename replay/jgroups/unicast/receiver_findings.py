@@ -195,7 +195,7 @@ class ReceiverFindings(UnicastReporter):
             )  # fmt: skip
         yield from self._other_view(facts, stream)
         yield from self.dropped_inside(
-            stream, "UC034", facts.inner_loss, facts.shown_dropped_inside(),
+            stream, "UC034", facts.inner_loss, facts.shown_dropped_inside(self.engine.stamps),
             "arrived, and asked for later",
         )  # fmt: skip
         yield from self.note(

@@ -386,6 +386,26 @@ def test_a_clock_that_is_set_forward_makes_no_reordering_certain(place: int) -> 
     assert ("UC030", "proven") in _late(30, 30, 30).findings()
 
 
+@pytest.mark.parametrize(("stamp", "certainty"), [(2, "proven"), (3, "likely")])
+def test_an_own_sync_that_is_not_captured_may_have_been_for_another_window(
+    stamp: int, certainty: str
+) -> None:
+    story = [data(1), data(2), data(3), TICK, ack(1, 1), TICK, request(2), data(2), TICK]
+    assert ("UC034", certainty) in heard(B, *story, ack(3, stamp)).findings()
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_what_only_a_rebuilt_window_asks_for_an_earlier_one_may_have_had(asked: bool) -> None:
+    earlier = [request(7), TICK] if asked else [TICK]
+    story = [
+        data(1), data(2, 5), TICK, ack(5, 1), data(6), data(8), TICK, *earlier, 2500, data(8),
+        sync(2), data(6, first=True), TICK, request(7), data(7), TICK, ack(8, 3),
+    ]  # fmt: skip
+    told = heard(B, *story)
+    assert ("UC001", "proven" if asked else "likely") in told.findings()
+    assert told.finding("UC001")["seqnos"] == [[7, 7]]
+
+
 def test_only_a_request_between_frames_of_a_connection_shows_that_it_dropped_inside() -> None:
     story = [data(1), data(2), data(3), TICK, ack(1, 1), TICK, request(2)]
     assert ("UC034", "likely") in heard(B, *story).findings()  # it may be for the next connection
