@@ -133,7 +133,7 @@ class _Sections:
         self._vantages = vantages
         self.wall = Wall(up=settings.walled)
         self.called = Names(names, members_of(rows.of(rows_of.MEMBER)))
-        self._accounts = Accounts(files, self.wall)
+        self._accounts = Accounts(files, vantages, self.wall)
         self.captures = kept(
             capture_row(number, account, files[number], vantages[number], self.called)
             for number, account in enumerate(self._accounts.merged(rows.of(rows_of.ACCOUNT)))

@@ -32,8 +32,11 @@ class Accounts:
         findings: details of findings about captures, in their order.
     """
 
-    def __init__(self, files: Sequence[Sequence[File]], wall: Wall) -> None:
+    def __init__(
+        self, files: Sequence[Sequence[File]], vantages: Sequence[Vantage], wall: Wall
+    ) -> None:
         self._files = files
+        self._vantages = vantages
         self._wall = wall
         self.frames: dict[int, int] = {}
         self.extents: list[Extent] = []
@@ -59,7 +62,7 @@ class Accounts:
             account = merge(pieces, files)
             self.extents.append((account["first_ns"], account["last_ns"]))
             self.moved |= account["order"]["moved"]
-            doubts = spans_of(account)
+            doubts = spans_of(account, self._vantages[number])
             if doubts:
                 self.worth[number] = Worth(doubts)
             if lacking := [span.why for span in doubts if span.doubt in MISSING]:

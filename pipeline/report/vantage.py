@@ -4,6 +4,9 @@ A capture at a member's own interface holds, of all unicasts, only those from it
 address is an end of every one. Only two members talking leaves two such addresses: then link-layer
 direction (SLL), then TTL decides, since a member's own packets still have their initial TTL while
 those of others may have lost some on the way.
+
+Whose unicasts and which TTLs are no proof: a mirror port on the host's switch that is set to this
+host shows the same. What is true only at the interface itself is likely at most by them.
 """
 
 import ipaddress
@@ -117,9 +120,9 @@ def inferred_vantage(ends: Mapping[str, Any]) -> Vantage:
             f"no address is an end of all {frames} unicasts: a mirror port or several interfaces",
         )
     if len(both) == 1:
-        return Vantage(
-            "member", both[0], "inferred", f"{both[0]} is an end of all {frames} unicasts"
-        )
+        why = f"{both[0]} is an end of all {frames} unicasts"
+        marked = both[0] in set(ends.get("outgoing") or ())  # by the link layer
+        return Vantage("member", both[0], "inferred", why, sure=marked)
     pair = " and ".join(both)
     own = [address for address in both if address in set(ends.get("outgoing") or ())]
     if len(own) == 1:
@@ -142,6 +145,7 @@ def inferred_vantage(ends: Mapping[str, Any]) -> Vantage:
             "inferred",
             f"packets of {initial[0]} have their initial TTL {ttl[initial[0]][0]}, "
             f"those of {routed[0]} have been forwarded",
+            sure=False,
         )
     return Vantage("unknown", None, "default", f"only {pair} exchange unicasts, and nothing shows "
                    "at whose interface")  # fmt: skip

@@ -11,6 +11,7 @@ rest on, and are weighed once more here.
                     held, by its frame
     CP014           between the frames before and behind the step
     CP017           everywhere; without IP ids everything is in doubt
+    (the vantage)   everywhere, where it is inferred from whose unicasts the capture holds
     CP005           none: a datagram of which a fragment is missing is missing like any other, and
                     the rules of loss say whether it was lost or not captured
     CP006, CP012    none here: of what was not decoded or not captured nobody knows the stream;
@@ -23,6 +24,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests, Severity
+from seqaudit.replay.contract.settings import MAY_BE_MIRROR, Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
 
 Account = Mapping[str, Any]
@@ -37,8 +39,8 @@ MS: Final = 1_000_000
 SECOND: Final = 1_000_000_000
 
 
-def spans_of(account: Account) -> list[Span]:
-    """The stretches of doubt that a capture's merged account shows."""
+def spans_of(account: Account, vantage: Vantage) -> list[Span]:
+    """The stretches of doubt that a capture's merged account shows, and where it was taken."""
     spans: list[Span] = []
 
     def everywhere(doubt: Doubt, why: str) -> None:
@@ -50,6 +52,8 @@ def spans_of(account: Account) -> list[Span]:
     if account.get("skipped"):
         everywhere(Doubt.HOLE, "a damaged stretch of the file was skipped")
     spans += _cut(account)
+    if not vantage.sure:
+        everywhere(Doubt.ELSEWHERE, MAY_BE_MIRROR)
     doubled = twice([account.get("twice")])
     if doubled is Certainty.PROVEN:
         everywhere(Doubt.TWICE, "the capture holds most datagrams twice")
@@ -154,7 +158,7 @@ def _rests(finding: Mapping[str, Any]) -> Rests:
     if not told:
         return ON_NOTHING
     absent = None if told["absent"] is None else (told["absent"][0], told["absent"][1])
-    return Rests(absent, told["timed"], told["ordered"])
+    return Rests(absent, told["timed"], told["ordered"], told["here"])
 
 
 def _frames(finding: Mapping[str, Any]) -> set[int]:

@@ -42,16 +42,18 @@ class Rests:
             frames alone.
         timed: durations between frames of the capture decide.
         ordered: the order of its frames decides.
+        here: it is so only if the capture was taken at the member's own interface.
     """
 
     absent: tuple[int, int] | None = None
     timed: bool = False
     ordered: bool = False
+    here: bool = False
 
     def detail(self) -> dict[str, Any]:
         """As a row carries it."""
         absent = None if self.absent is None else list(self.absent)
-        return {"absent": absent, "timed": self.timed, "ordered": self.ordered}
+        return {"absent": absent, "timed": self.timed, "ordered": self.ordered, "here": self.here}
 
 
 ON_NOTHING: Final = Rests()

@@ -2,11 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 MEMBER = "member"
 BETWEEN = "between"
 UNKNOWN = "unknown"
+
+#: Why what is so only at a member's own interface is not proven where ``Vantage.sure`` is false.
+MAY_BE_MIRROR: Final = (
+    "that this was captured at the member's own interface is inferred from whose unicasts there "
+    "are; a mirror port set to that host shows the same; --at says which it was"
+)
 
 #: Reads the beginning of a message: its word and its detail; null where it is not enough.
 Read = Callable[[bytes], tuple[str, dict[str, Any]] | None]
@@ -22,6 +28,8 @@ class Vantage:
         origin: who says so.
         why: one sentence for the report.
         twice: most datagrams stand in the capture twice; those that came again are left out.
+        sure: nothing but a capture at this interface looks like this one. False where it rests on
+            whose unicasts are in it: a mirror port that is set to one host shows the same.
     """
 
     kind: Literal["member", "between", "unknown"] = "unknown"
@@ -29,6 +37,7 @@ class Vantage:
     origin: Literal["given", "inferred", "default"] = "default"
     why: str = ""
     twice: bool = False
+    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True)

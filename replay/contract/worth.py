@@ -14,6 +14,7 @@ both comes the verdict.
     durations                     the clock stepped            likely
     the order of frames           out of order                 likely
     anything                      captured or sent twice       likely
+    the member's own interface    inferred, not shown          likely
     a default parameter           any                          likely at most
 
 A *certificate* is itself captured frames: a counter of the sender's own without holes, a request
@@ -48,6 +49,7 @@ class Doubt(StrEnum):
     CLOCK_STEPPED = "clock stepped"  # the capturing machine's clock was set
     TWICE = "captured twice"  # frames stand in the capture more than once
     SENT_TWICE = "captured twice or sent twice"  # the same, and no IP id tells which
+    ELSEWHERE = "elsewhere"  # perhaps taken at a mirror port, not at the member's own interface
 
 
 #: Doubts in which something may have been on the wire that the capture does not hold.
@@ -105,15 +107,25 @@ TIMED: Final = Claim(rests=Rests(timed=True))
 ORDERED: Final = Claim(rests=Rests(ordered=True))
 #: They show it by their order, and the time between them.
 PLACED: Final = Claim(rests=Rests(timed=True, ordered=True))
+#: They show it, if they passed the member's own interface.
+HERE: Final = Claim(rests=Rests(here=True))
+#: They show it by their order and times, if they passed the member's own interface.
+PLACED_HERE: Final = Claim(rests=Rests(timed=True, ordered=True, here=True))
 LIKELY: Final = Claim(Certainty.LIKELY)
 UNDECIDABLE: Final = Claim(Certainty.UNDECIDABLE)
 
 
 def absence(
-    first: int, last: int, *, certified: bool = False, timed: bool = False, ordered: bool = False
+    first: int,
+    last: int,
+    *,
+    certified: bool = False,
+    timed: bool = False,
+    ordered: bool = False,
+    here: bool = False,
 ) -> Claim:
     """A claim that something was not there between two frames."""
-    return Claim(rests=Rests((first, last), timed, ordered), certified=certified)
+    return Claim(rests=Rests((first, last), timed, ordered, here), certified=certified)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +193,8 @@ class Worth:
         if rests.ordered:
             spans += self.over(first, last, stream, [Doubt.OUT_OF_ORDER, Doubt.TWICE])
         spans += self.over(first, last, stream, [Doubt.SENT_TWICE])
+        if rests.here:
+            spans += self.over(first, last, stream, [Doubt.ELSEWHERE])
         if spans:
             certainty = worse(certainty, Certainty.LIKELY)
         return Verdict(certainty, list(dict.fromkeys(span.why for span in spans)), in_hole)

@@ -7,7 +7,7 @@ from typing import Any
 from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.reporter import Reporter, Subject, parts_of
-from seqaudit.replay.contract.worth import END, LIKELY, PLACED, SHOWN, Claim, absence
+from seqaudit.replay.contract.worth import END, HERE, LIKELY, PLACED_HERE, SHOWN, Claim, absence
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE, Judged
 from seqaudit.replay.jgroups.mcast.passing import PassingModel, Unanswered
 from seqaudit.replay.jgroups.mcast.sender import SenderModel, Stall
@@ -213,7 +213,7 @@ class WindowReporter(Reporter):
         Args:
             shown: of ``found``, what frames prove it of.
         """
-        for note, claim in parted(found, shown):
+        for note, claim in parted(found, shown, HERE):
             yield from self.note(
                 stream, rule, note, claim,
                 "{receiver_member} asked for {count:message} of {sender_member} that had arrived "
@@ -267,7 +267,7 @@ class WindowReporter(Reporter):
 
     def came_late(self, stream: Subject, rule: str, window: Judged) -> Iterator[Finding]:
         """Reordering, at the receiver: proven by IP ids, beyond what a capture may exchange."""
-        for note, claim in parted(window.reordered, window.overtaken, PLACED):
+        for note, claim in parted(window.reordered, window.overtaken, PLACED_HERE):
             yield from self.note(
                 stream, rule, note, claim,
                 "{count:message} of {sender_member} arrived after later ones; nothing was lost.",

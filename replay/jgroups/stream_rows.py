@@ -5,6 +5,7 @@ from typing import Any, Final, Literal
 from seqaudit.replay.contract.parameters import LEARNED, EngineParameters
 from seqaudit.replay.contract.report_rows import Side
 from seqaudit.replay.contract.reporter import listed
+from seqaudit.replay.contract.settings import MAY_BE_MIRROR, Vantage
 from seqaudit.replay.contract.story import by_outcome, placed
 from seqaudit.replay.jgroups.arrivals import Judged
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
@@ -132,6 +133,22 @@ def received(row: JGroupsStreamRow, window: Judged) -> None:
             f"{at_least} or more: of {open_to_doubt} others it cannot be told, because "
             "this capture does not hold how they came"
         )
+
+
+def dropped_inside(row: JGroupsStreamRow, count: int, vantage: Vantage) -> None:
+    """Messages that the capture holds and the receiver lacked: lost inside it, unless they were
+    lost behind a mirror port."""
+    row["dropped_inside"] = count
+    if not count or vantage.sure:
+        return
+    row["dropped_inside"] = row["delivered"] = None
+    row["unknown"] |= dict.fromkeys(("delivered", "dropped_inside"), MAY_BE_MIRROR)
+    if row["lost"] is not None:
+        row["unknown"]["lost"] = (
+            f"{row['lost']}, and {count} that were lost inside the receiver or on the way to it: "
+            f"{MAY_BE_MIRROR}"
+        )
+        row["lost"] = None
 
 
 def nothing_received(row: JGroupsStreamRow) -> None:

@@ -220,7 +220,8 @@ class _Reporter(Reporter):
             return
         again = engine.unanswered.ranges.total() > 1
         yield self._noted(
-            "PG005", engine.confirmed, absence(due[0].frame, engine.last.frame, certified=again),
+            "PG005", engine.confirmed,
+            absence(due[0].frame, engine.last.frame, certified=again, here=True),
             "{count:request} {count|was|were} confirmed and none was answered.",
         )  # fmt: skip
 

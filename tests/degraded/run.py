@@ -156,7 +156,7 @@ def _others(
 
 def _places(recording: Recording, file: str, way: Way, spoiled: Spoiled) -> tuple[str | None, ...]:
     """The recording's capture that each capture of the report is of; null for several in one."""
-    if way.name == "merged":
+    if way.name in ("merged", "one-host"):
         return (None,)
     if way.name == "mirror":
         return (file, None)
@@ -182,7 +182,7 @@ class _Wholes:
     def of(self, way: Way, file: str) -> claims.Whole:
         """Of the capture; where another one is in it or beside it, of all and all together: two
         vantages merged prove what only a third one proves alone."""
-        several = way.name in ("merged", "together", "mirror")
+        several = way.name in ("merged", "together", "mirror", "one-host")
         files = tuple(self._recording.places) if several else (file,)
         if files not in self._wholes:
             whole = claims.Whole()

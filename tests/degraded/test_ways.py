@@ -104,6 +104,18 @@ def test_a_snap_length_cuts_bytes_and_keeps_the_length_on_the_wire() -> None:
         assert (len(record.data), record.size) == (64, 134)
 
 
+def test_a_mirror_port_of_one_host_holds_what_was_sent_to_it_and_what_others_got_of_it() -> None:
+    def records(*packets: tuple[int, int, int]) -> Capture:
+        return capture(1).of([Record(BEGAN_NS + p[2], packet(*p), 134) for p in packets])
+
+    here = records((2, 1, 1), (2, 1, 2), (1, 2, 4))  # its first packet and 3 of host 1 are lost
+    there = records((2, 1, 2), (1, 2, 3), (1, 2, 4), (1, 3, 5))
+    one = Subject("run/b.pcap", "b.pcap", "10.0.0.2", here, (), (("a.pcap", "10.0.0.1", there),))
+    assert numbers(spoiled("one-host", ("near others", "alone"), one)) == [3, 4, 5]
+    assert numbers(spoiled("one-host", ("before losses", "alone"), one)) == [2, 3, 4, 5]
+    assert spoiled("one-host", ("near others", "alone"), one).at is None
+
+
 def test_swapped_neighbours_keep_their_times() -> None:
     found = spoiled("swap", 7)
     assert numbers(found)[5:9] == [6, 8, 7, 9]

@@ -4,6 +4,7 @@ A way has choices, each of which is one spoiled capture and has a text that name
 is drawn from a generator seeded by that text, so that a text is enough to make it again.
 """
 
+import ipaddress
 import random
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -260,6 +261,45 @@ def _mirrors(subject: Subject) -> list[tuple[str, int]]:
     ]
 
 
+def _one_host(subject: Subject, choice: tuple[str, str]) -> Spoiled:
+    """What a mirror port shows of one host: every unicast is from it or to it, as at its own
+    interface.
+
+    ``near others``: what it sent as others got it, and what they sent before the path lost any; so
+    it holds what the host never got, and lacks some of what it sent. ``before losses``: what was
+    sent, both ways.
+    ``and groups``: what others send to groups is in it too.
+    """
+    where, groups = choice
+    captures = ((subject.at, subject.capture), *((at, c) for _, at, c in subject.others))
+    records = []
+    for at, capture in captures:
+        for record in capture.records:
+            both = hosts.ends(capture, record)
+            if both is None:
+                continue
+            source, destination = both
+            grouped = ipaddress.ip_address(destination).is_multicast
+            if source != subject.at and destination != subject.at:
+                wanted = grouped and groups == "and groups" and at == source
+            elif source != subject.at or where == "before losses":
+                wanted = at == source
+            else:
+                wanted = at == (captures[1][0] if grouped else destination)
+            if wanted:
+                records.append(replace(record, interface=0))
+    return Spoiled(((subject.file, subject.capture.of(_by_time(records))),), None)
+
+
+def _one_hosts(subject: Subject) -> Sequence[tuple[str, str]]:
+    """Where others of the run were captured too, on the same kind of link."""
+    if subject.at == "between" or not subject.others:
+        return ()
+    if any(c.layout.links != subject.capture.layout.links for _, _, c in subject.others):
+        return ()
+    return [(w, g) for w in ("near others", "before losses") for g in ("alone", "and groups")]
+
+
 # --- rotated ---
 
 _ORDERS: Final = ("in order", "backwards", "as a shell sorts", "shuffled")
@@ -407,6 +447,7 @@ WAYS: Final[tuple[Way, ...]] = (
         _with_other,
     ),
     Way("mirror", "audited together with a mirror of two hosts", _mirrors, _with_mirror),
+    Way("one-host", "a mirror port filtered to this host", _one_hosts, _one_host),
     Way("rotated", "in several files", lambda s: ROTATIONS if s.frames > 1 else (), _rotated),
     Way("pair", "filtered to two hosts", lambda s: hosts.pairs(s.capture), _pair),
     Way(

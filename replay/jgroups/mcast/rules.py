@@ -49,7 +49,8 @@ MCAST: Final[tuple[Rule, ...]] = (
         "it (full queue, socket buffer, DISCARD), not on the network.",
         "An xmit-request by the tick rule names a seqno that arrived before, and no ACK or digest "
         "covers it before the copy. Proven if it came well before and before all that told of it: "
-        "what came later was read, and it was not. What was delivered then cannot be told.",
+        "what came later was read, and it was not; and if nothing but its own interface shows what "
+        "the capture holds, or --at says so. What was delivered then cannot be told.",
         "Look at the receiver: socket buffer, thread pool, transport queue.",
         "jgroups.md 5.4, 6"),
     warning(

@@ -1,7 +1,7 @@
 """The rows that describe multicast streams: summaries and gaps (replay/README.md 5)."""
 
 from seqaudit.replay.contract.report_rows import directed
-from seqaudit.replay.contract.settings import MEMBER
+from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.mcast.engine import McastEngine, Stream
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
@@ -38,7 +38,7 @@ def stream_row(engine: McastEngine, stream: Stream) -> McastStreamRow:
         "delivered_interval": None,
     }
     if receiver is not None:
-        _received(row, engine.reports_interval.get(stream.key), receiver)
+        _received(row, engine.reports_interval.get(stream.key), receiver, engine.vantage)
     elif role == stream_rows.RECEIVER:
         stream_rows.nothing_received(row)
     elif stream.passing is not None:
@@ -49,7 +49,10 @@ def stream_row(engine: McastEngine, stream: Stream) -> McastStreamRow:
 
 
 def _received(
-    row: McastStreamRow, interval: tuple[int, int] | None, receiver: ReceiverModel
+    row: McastStreamRow,
+    interval: tuple[int, int] | None,
+    receiver: ReceiverModel,
+    vantage: Vantage,
 ) -> None:
     if interval is not None:
         row["delivered_interval"] = list(interval)
@@ -58,13 +61,13 @@ def _received(
             "up to the view without it"
         )
     stream_rows.received(row, receiver)
-    row["dropped_inside"] = receiver.inner_loss.ranges.total()
     row["outside_window"] = receiver.outside_window.ranges.total()
     if receiver.inner_loss:
         row["delivered"] = None
         row["unknown"]["delivered"] = (
             "messages were dropped inside the receiver after they had arrived (MC005)"
         )
+    stream_rows.dropped_inside(row, receiver.inner_loss.ranges.total(), vantage)
 
 
 def _passed(row: McastStreamRow, passing: PassingModel) -> None:

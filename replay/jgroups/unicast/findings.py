@@ -46,7 +46,8 @@ class _Reporter(ReceiverFindings, SenderFindings):
     def rows(self) -> Iterator[Result]:
         """Streams, gaps, connections, findings, judged rules, parameters."""
         for pair, stream in self.engine.streams():
-            detail = stream_row(pair, stream, self.engine.cluster, self.parameters)
+            engine = self.engine
+            detail = stream_row(pair, stream, engine.cluster, self.parameters, engine.vantage)
             yield self.row(STREAM, detail, stream)
             yield self.row(CONNECTION, connection_row(pair, stream, self.engine.cluster), stream)
             if pair.sending is not None:

@@ -271,7 +271,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "it (full queue, socket buffer, DISCARD), not on the network.",
         "At the receiver: an xmit-request names seqnos that arrived well before and that no ACK "
         "covers. Proven if they came before all that told of them, so that what came later was "
-        "read and they were not, and frames before and after the request name the connection.",
+        "read and they were not, frames before and after the request name the connection, and "
+        "nothing but its own interface shows what the capture holds, or --at says so.",
         "Look at the receiver: socket buffer, thread pool, transport queue.",
         "jgroups.md 4.4, 6"),
     warning(

@@ -8,8 +8,9 @@ from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed
 from seqaudit.replay.contract.worth import (
     BEGINNING,
     END,
+    HERE,
     LIKELY,
-    PLACED,
+    PLACED_HERE,
     SHOWN,
     absence,
 )
@@ -111,7 +112,7 @@ class SenderFindings(UnicastReporter):
     def _stale(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:
         if facts.ignored_count:
             yield self.make(
-                stream, "UC007", PLACED if facts.ignored_surely else LIKELY,
+                stream, "UC007", PLACED_HERE if facts.ignored_surely else LIKELY,
                 "{times:ACK} of {receiver_member} arrived out of order by their timestamps and "
                 "are ignored.",
                 mark=facts.ignored[0].mark,
@@ -131,7 +132,7 @@ class SenderFindings(UnicastReporter):
         if stale and not facts.stale_honoured:
             proven = bool(facts.stale_rightly)
             yield self.make(
-                stream, "UC008", SHOWN if proven else LIKELY,
+                stream, "UC008", HERE if proven else LIKELY,
                 "{times:stale ACK} up to {highest} would have purged messages above {acked}"
                 + ("; {sender_member} sent them again when asked." if proven else "."),
                 seqnos=listed(facts.stale_rightly.ranges), mark=stale[0].mark,
@@ -249,7 +250,7 @@ class SenderFindings(UnicastReporter):
 
     def _sender_oddities(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:
         yield from self.note(
-            stream, "UC005", facts.needless, PLACED if facts.with_ids else LIKELY,
+            stream, "UC005", facts.needless, PLACED_HERE if facts.with_ids else LIKELY,
             "{sender_member} resent {count:message} after the ACK for them had come.",
             "a copy after the ACK",
         )  # fmt: skip

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.report_rows import directed
+from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.report_rows import CapacityRow, UnicastStreamRow
 from seqaudit.replay.jgroups.unicast.engine import Pair
@@ -22,7 +23,7 @@ def role_of(pair: Pair) -> stream_rows.End:
 
 
 def stream_row(
-    pair: Pair, stream: Stream, cluster: str, parameters: EngineParameters
+    pair: Pair, stream: Stream, cluster: str, parameters: EngineParameters, vantage: Vantage
 ) -> UnicastStreamRow:
     """The summary of one connection in one direction."""
     role = role_of(pair)
@@ -49,7 +50,7 @@ def stream_row(
         "unacknowledged": None,
     }
     if pair.receiving is not None:
-        _received(row, pair, stream)
+        _received(row, pair, stream, vantage)
     else:
         _passed(row, stream)
     if pair.sending is not None:
@@ -62,7 +63,7 @@ def stream_row(
     return row
 
 
-def _received(row: UnicastStreamRow, pair: Pair, stream: Stream) -> None:
+def _received(row: UnicastStreamRow, pair: Pair, stream: Stream, vantage: Vantage) -> None:
     machine, received = pair.receiving, stream.received
     assert machine is not None
     row["would_have_sent"] = machine.would.row()
@@ -74,8 +75,8 @@ def _received(row: UnicastStreamRow, pair: Pair, stream: Stream) -> None:
     row["start_known"] = received.start_known or received.start == 1
     row["redelivered"] = facts.redelivered_count
     row["dropped_without_window"] = facts.without_window_count
-    row["dropped_inside"] = facts.inner_loss.ranges.total()
     row["outside_window"] = facts.outside_window.ranges.total()
+    stream_rows.dropped_inside(row, facts.inner_loss.ranges.total(), vantage)
 
 
 def _passed(row: UnicastStreamRow, stream: Stream) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from seqaudit.replay.contract.finding import Certainty, Finding, Severity
+from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.contract.rule import Rule, warning
 from seqaudit.replay.contract.worth import (
@@ -140,7 +140,10 @@ def _discarded(
         if sure and sn in asked and asked[sn].asked > mark
     )
     rest = difference(source.discarded.ranges, lacked)
-    for ranges, claim in ((lacked, ORDERED), (rest, Claim(Certainty.LIKELY, ORDERED.rests))):
+    for ranges, claim in (
+        (lacked, Claim(rests=Rests(ordered=True, here=True))),
+        (rest, Claim(Certainty.LIKELY, ORDERED.rests)),
+    ):
         if ranges:
             yield report.make(
                 stream, "ZN006", claim,

@@ -79,8 +79,14 @@ class Facts:
         }
 
     def excused(self, sender: str, receiver: str) -> bool:
-        """Whether a stack dropped messages itself, which is a loss that no path knows of."""
-        return self.scenario.discards(receiver) or self.scenario.drops_own(sender)
+        """Whether a stack dropped messages itself, or its socket while it was paused, which is a
+        loss that no path knows of."""
+        scenario = self.scenario
+        return (
+            scenario.discards(receiver)
+            or scenario.drops_own(sender)
+            or scenario.happened(rf"^{receiver} paused")
+        )
 
 
 _FACTS: Final[dict[str, Facts]] = {}

@@ -27,8 +27,25 @@ def place(vantage: Vantage) -> tuple[str, str | None, str]:
 
 def test_the_one_address_that_is_an_end_of_every_unicast_took_the_capture() -> None:
     assert inferred_vantage(ends([B])) == Vantage(
-        "member", B, "inferred", f"{B} is an end of all 9 unicasts"
+        "member", B, "inferred", f"{B} is an end of all 9 unicasts", sure=False
     )
+
+
+@pytest.mark.parametrize(
+    ("vantage", "sure"),
+    [
+        (inferred_vantage(ends([B])), False),
+        (inferred_vantage(ends([A, B], ttl={A: [64, 64], B: [61, 61]})), False),
+        (inferred_vantage(ends([B], outgoing=[B])), True),
+        (inferred_vantage(ends([A, B], outgoing=[A])), True),
+        (inferred_vantage(ends([])), True),
+        (given_vantage(B, {}, []), True),
+    ],
+)
+def test_a_mirror_port_set_to_one_host_looks_like_its_interface_but_for_the_link_layers_direction(
+    vantage: Vantage, sure: bool
+) -> None:
+    assert vantage.sure is sure
 
 
 def test_without_such_an_address_the_capture_is_from_between() -> None:

@@ -7,12 +7,13 @@ import pytest
 from seqaudit.pipeline.report.accounts import merge_cut
 from seqaudit.replay.captures.doubts import spans_of, twice
 from seqaudit.replay.contract.finding import Certainty
-from seqaudit.replay.contract.worth import BEGINNING, END, Doubt
+from seqaudit.replay.contract.settings import Vantage
+from seqaudit.replay.contract.worth import BEGINNING, END, HERE, SHOWN, Doubt, Worth
 
 
 def cut_spans(truncated: int, **told: Any) -> list[tuple[int, int]]:
     account = {"frames_by": {"truncated": truncated}, "cut_frames": told}
-    spans = spans_of(account)
+    spans = spans_of(account, Vantage())
     assert {span.doubt for span in spans} <= {Doubt.CUT}
     return [(span.first, span.last) for span in spans]
 
@@ -25,6 +26,14 @@ def test_a_packet_that_was_cut_is_a_doubt_at_its_place() -> None:
 
 def test_where_a_packet_was_cut_that_has_no_place_the_doubt_is_everywhere() -> None:
     assert cut_spans(3, named=[7, 90], last=90, count=2) == [(BEGINNING, END)]
+
+
+def test_what_is_so_only_at_a_members_interface_is_likely_where_that_is_inferred() -> None:
+    inferred = Worth(spans_of({}, Vantage("member", "10.0.0.1", "inferred", sure=False)))
+    given = Worth(spans_of({}, Vantage("member", "10.0.0.1", "given")))
+    assert inferred.judge(HERE, None).certainty is Certainty.LIKELY
+    assert inferred.judge(SHOWN, None).certainty is Certainty.PROVEN
+    assert given.judge(HERE, None).certainty is Certainty.PROVEN
 
 
 @pytest.mark.parametrize("cut", [0, 1, 60, 150, 299, 300])
