@@ -40,7 +40,7 @@ def places_of_rules(
             yes |= dict.fromkeys(row["detail"]["judged"])
             for why, rules in row["detail"]["not_judged"].items():
                 no |= dict.fromkeys((why, rule) for rule in rules)
-        for why, of_why in groupby(no, key=itemgetter(0)):
+        for why, of_why in groupby(sorted(no, key=itemgetter(0)), key=itemgetter(0)):
             nowhere: NotJudged = {**here, "why": why}
             for _, rule in of_why:
                 if (capture, conversation) in together.get(rule, ()):

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from seqaudit.pipeline.report.judged import places_of_rules
@@ -29,6 +29,7 @@ def told(fact: Fact) -> dict[str, Any]:
     return place | {"rule": row.detail["rule"], "detail": row.detail}
 
 
+@example([((1, "a"), "X2", "no reason", False), ((1, "a"), "X2", "ä", False)], [], 1, set())
 @given(FACTS, FACTS, st.integers(1, 9), st.sets(PLACES))
 def test_what_was_judged_is_told_by_rule_each_fact_once(
     facts: list[Fact], more: list[Fact], size: int, together: set[tuple[int, str]]
