@@ -20,7 +20,7 @@ from seqaudit.decoders.capture import remote
 from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.pipeline.spark.progress import FIRST_TASK_SECONDS, JobError, Step, run_watched
 from seqaudit.pipeline.spark.session import Session
-from seqaudit.pipeline.spark.worker_look import NEEDED, Asked, installed, look
+from seqaudit.pipeline.spark.worker_look import NEEDED, NO_MEMORY, Asked, installed, look
 
 #: What a reader sees meanwhile.
 ASKING: Final = "asking the executors"
@@ -101,6 +101,12 @@ def problem_of(
         least: the oldest version of each that will do.
     """
     executors = _by_executor(answers)
+    small = [answer for answer in executors if NO_MEMORY in answer["lacking"].values()]
+    if small:
+        return (
+            f"{_where(small, executors)}: Python runs out of memory as it starts; give it more "
+            "(--spark-conf spark.executor.pyspark.memory=2g)"
+        )
     lacking = [answer for answer in executors if answer["lacking"]]
     if lacking:
         first = lacking[0]["lacking"]

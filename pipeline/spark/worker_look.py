@@ -26,6 +26,10 @@ NEEDED: Final = {
 #: Those that are imported to tell: what is there may still not load. The rest costs seconds.
 _LOADED: Final = ("numpy", "pyarrow")
 
+#: Why a package cannot be loaded that is there.
+NO_MEMORY: Final = "out of memory"
+_NO_MEMORY: Final = ("failed to map segment", "cannot allocate memory", "out of memory")
+
 
 class Asked(NamedTuple):
     """A capture as the driver sees it; -1 where nobody knows."""
@@ -75,10 +79,13 @@ def _lacks(name: str) -> str:
             importlib.import_module(name)
         elif importlib.util.find_spec(name) is None:
             return "is not there"
+    except MemoryError:
+        return NO_MEMORY
     except ModuleNotFoundError as problem:
         return "is not there" if problem.name == name else str(problem)
     except Exception as problem:  # a library of another machine, whatever
-        return str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+        said = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
+        return NO_MEMORY if any(words in said.lower() for words in _NO_MEMORY) else said
     return ""
 
 

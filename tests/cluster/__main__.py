@@ -3,7 +3,7 @@
 A master and workers in network namespaces, with files of their own (``machines``), used by the
 command as a user gives it. Each report is compared with that of the direct engine, byte for byte,
 and each bad case has to end with one line and exit code 2. A row says how long the command took
-from its start, and of that, how long from when Spark was there. Needs root, ``ip`` and ``unshare``;
+from its start, and what CPU it took here and on all machines. Needs root, ``ip`` and ``unshare``;
 for cases of S3 a server as well (``pip install 'moto[server]'``, or ``--s3-server PROGRAM``). The
 test run has a sample that needs none of these. ``--hadoop FOLDER`` is what ``tests.cluster.hadoop``
 gathered, for the case of HDFS.
@@ -12,7 +12,9 @@ gathered, for the case of HDFS.
 import argparse
 import json
 import os
+import resource
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
@@ -48,6 +50,12 @@ class Result:
     out: str
     err: str
     seconds: float
+    cpu: float
+
+    @property
+    def took(self) -> str:
+        """For a reader; beside other work the second figure says more."""
+        return f"{self.seconds:.0f} s, {self.cpu:.0f} s of CPU"
 
     @property
     def line(self) -> str:
@@ -92,10 +100,17 @@ class Bench:
         return self.end(self.begin(words, **environment))
 
     def end(self, process: "subprocess.Popen[str]") -> Result:
-        begun = time.monotonic()
+        begun, spent = time.monotonic(), self._cpu_seconds()
         out, err = process.communicate(timeout=900)
-        self.last = Result(process.returncode, out, err, time.monotonic() - begun)
+        seconds, cpu = time.monotonic() - begun, self._cpu_seconds() - spent
+        self.last = Result(process.returncode, out, err, seconds, cpu)
         return self.last
+
+    def _cpu_seconds(self) -> float:
+        """Of the machines, and of commands that have ended."""
+        of_commands = resource.getrusage(resource.RUSAGE_CHILDREN)
+        machines = sum(machine.cpu_seconds for machine in self.cluster.machines)
+        return machines + of_commands.ru_utime + of_commands.ru_stime
 
     def same(self, done: Result, *captures: str, **environment: str) -> None:
         """A report is that of the direct engine."""
@@ -116,6 +131,14 @@ class Bench:
                 put(FIXTURES / "C.pcap", f"{name}/{number:05}.pcap", *places)
         return name
 
+    def otherwise(self, name: str, second: str) -> Path:
+        """A Python that the second worker starts in another way."""
+        wrapper = self.cluster.folder / name
+        lines = ["#!/bin/sh", f'case "$(hostname)" in *-two) {second} "$@";; esac']
+        wrapper.write_text("\n".join([*lines, f'exec {self.cluster.python} "$@"\n']))
+        wrapper.chmod(0o755)
+        return wrapper
+
     def until_running(self, process: "subprocess.Popen[str]") -> None:
         """Until executors of a job run Python."""
         deadline = time.monotonic() + 300
@@ -135,7 +158,7 @@ def same_bytes(b: Bench) -> str:
     b.same(done, "[B].pcap", f"file:{b.cluster.captures}/C.pcap")
     told = json.loads(done.out)["metrics"]
     assert (told["executors"], told["cores"]) == (2, 2), told
-    return f"{done.seconds:.0f} s; {told['executors']} executors, {told['cores']} cores"
+    return f"{done.took}; {told['executors']} executors, {told['cores']} cores"
 
 
 def seen_by_one(b: Bench) -> str:
@@ -143,7 +166,7 @@ def seen_by_one(b: Bench) -> str:
     put(FIXTURES / "C.pcap", "half.pcap", b.cluster.captures, b.cluster.workers[0].captures)
     done = b.command(*b.words("half.pcap"))
     assert "does not exist, says 1 of 2 executors (on seqaudit-two)" in done.line
-    return f"{done.seconds:.0f} s: {done.line}"
+    return f"{done.took}: {done.line}"
 
 
 def another_file(b: Bench) -> str:
@@ -153,25 +176,45 @@ def another_file(b: Bench) -> str:
     os.utime(b.cluster.workers[1].captures / "other.pcap")
     done = b.command(*b.words("other.pcap"))
     assert "was written at another time there than here" in done.line
-    return f"{done.seconds:.0f} s: {done.line}"
+    return f"{done.took}: {done.line}"
 
 
 def bare_python(b: Bench) -> str:
     """workers whose Python has no packages"""
     done = b.command(*b.words("C.pcap", python=b.cluster.bare))
     assert "all 2 executors: Python has no numpy, pyarrow, numba" in done.line
-    return f"{done.seconds:.0f} s: {done.line}"
+    return f"{done.took}: {done.line}"
 
 
 def half_python(b: Bench) -> str:
     """one worker of two whose Python has no packages"""
-    wrapper = b.cluster.folder / "half"
-    where = f'case "$(hostname)" in *-two) exec {b.cluster.bare} "$@";; esac'
-    wrapper.write_text(f'#!/bin/sh\n{where}\nexec {b.cluster.python} "$@"\n')
-    wrapper.chmod(0o755)
-    done = b.command(*b.words("C.pcap", python=wrapper))
+    done = b.command(*b.words("C.pcap", python=b.otherwise("half", f"exec {b.cluster.bare}")))
     assert "1 of 2 executors (on seqaudit-two): Python has no numpy, pyarrow" in done.line
-    return f"{done.seconds:.0f} s: {done.line}"
+    return f"{done.took}: {done.line}"
+
+
+def other_python(b: Bench) -> str:
+    """one worker of two with another version of Python"""
+    here = "python" + ".".join(map(str, sys.version_info[:2]))
+    found = sorted(Path("~/.pyenv/versions").expanduser().glob("3.1*/bin/python3.1?"))
+    found += [Path(path) for minor in range(10, 20) if (path := shutil.which(f"python3.{minor}"))]
+    others = [path for path in found if path.name != here]
+    assert others, "this machine has no other Python"
+    done = b.command(*b.words("C.pcap", python=b.otherwise("other", f"exec {others[-1]}")))
+    other = others[-1].name.removeprefix("python")
+    assert f"Python is {other}" in done.line
+    return f"{done.took}: {done.line}"
+
+
+def other_numpy(b: Bench) -> str:
+    """one worker of two with a numpy of another major version"""
+    folder = b.cluster.folder / "numpy"
+    pip = (sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target")
+    subprocess.run([*pip, str(folder), "numpy==1.26.4"], check=True, capture_output=True)
+    wrapper = b.otherwise("older", f'PYTHONPATH="{folder}:$PYTHONPATH" exec {b.cluster.python}')
+    done = b.command(*b.words("C.pcap", python=wrapper))
+    assert "1 of 2 executors (on seqaudit-two): numpy is 1.26.4, and" in done.line
+    return f"{done.took}: {done.line}"
 
 
 def environment(b: Bench) -> str:
@@ -185,7 +228,7 @@ def environment(b: Bench) -> str:
     done = b.command(*b.words(*more, "C.pcap", python=Path("./environment/bin/python")))
     b.same(done, "C.pcap")
     size = archive.stat().st_size // 1_000_000
-    return f"{made.seconds:.0f} s to pack {size} MB, {done.seconds:.0f} s"
+    return f"{made.took} to pack {size} MB, {done.took}"
 
 
 def over_connect(b: Bench) -> str:
@@ -201,21 +244,49 @@ def over_connect(b: Bench) -> str:
         last = bad.err.splitlines()[-1]
         assert bad.code == 2, bad.err
         assert last.startswith(f"error: --spark-conf spark.executor.memory: {url} does not take it")
-    return f"{done.seconds:.0f} s; {bad.seconds:.0f} s: {last}"
+    return f"{done.took}; {bad.took}: {last}"
 
 
 def no_python(b: Bench) -> str:
     """workers without that program"""
     done = b.command(*b.words("C.pcap", python=Path("/nowhere/python")))
     assert "the workers have no program /nowhere/python" in done.line
-    return f"{done.seconds:.0f} s: {done.line}"
+    return f"{done.took}: {done.line}"
 
 
 def out_of_memory(b: Bench) -> str:
-    """Python of executors with too little memory"""
+    """Python of executors with too little memory; Python, and executors, that the system ends"""
     done = b.command(*b.words("--spark-conf", "spark.executor.pyspark.memory=60m", "C.pcap"))
-    assert "memory" in done.line
-    return f"{done.seconds:.0f} s: {done.line}"
+    assert "all 2 executors: Python runs out of memory as it starts" in done.line
+    told = [f"{done.took}: {done.line}"]
+    for word, line in (
+        ("pyspark.worker", "a Python worker ended unexpectedly: killed, or out of memory"),
+        ("CoarseGrainedExecutorBackend", "an executor was lost: killed, or out of memory"),
+    ):
+        done = killed_again_and_again(b, word)
+        assert line in done.line
+        told.append(f"{done.took}: {done.line}")
+    return "; ".join(told)
+
+
+def killed_again_and_again(b: Bench, word: str) -> Result:
+    """A job of which the system ends such processes, from when they decode."""
+    process = b.begin(b.words(b.folder("many")))
+    b.until_running(process)
+    done = threading.Event()
+
+    def kill() -> None:
+        while not done.wait(0.3):
+            for worker in b.cluster.workers:
+                worker.kill_running(word)
+
+    killer = threading.Thread(target=kill, daemon=True)
+    killer.start()
+    try:
+        return b.end(process)
+    finally:
+        done.set()
+        killer.join()
 
 
 def no_master(b: Bench) -> str:
@@ -227,7 +298,7 @@ def no_master(b: Bench) -> str:
             done = b.command("audit", "--format", "json", "--master", master, "C.pcap")
             assert "no Spark master answers" in done.line
             assert done.seconds < 60, done.seconds
-            told.append(f"{done.seconds:.0f} s: {done.line}")
+            told.append(f"{done.took}: {done.line}")
     return "; ".join(told)
 
 
@@ -241,7 +312,7 @@ def worker_killed(b: Bench) -> str:
     done = b.end(process)
     meanwhile.was_in_time()
     b.same(done, name)
-    return f"{done.seconds:.0f} s, {b.captures:,} captures"
+    return f"{done.took}, {b.captures:,} captures"
 
 
 def worker_added(b: Bench) -> str:
@@ -256,7 +327,7 @@ def worker_added(b: Bench) -> str:
     meanwhile.was_in_time()
     b.same(done, name)
     b.cluster.workers[-1].kill()
-    return f"{done.seconds:.0f} s, {b.captures:,} captures"
+    return f"{done.took}, {b.captures:,} captures"
 
 
 def worker_slow(b: Bench) -> str:
@@ -269,7 +340,7 @@ def worker_slow(b: Bench) -> str:
     meanwhile.was_in_time()
     second.slow("0ms", "10gbit")
     b.same(done, name)
-    return f"{done.seconds:.0f} s, {b.captures:,} captures"
+    return f"{done.took}, {b.captures:,} captures"
 
 
 def interrupted(b: Bench) -> str:
@@ -285,7 +356,7 @@ def interrupted(b: Bench) -> str:
     assert done.code == 130, (done.code, done.err)
     assert "interrupted" in done.err
     b.same(b.end(other), name)
-    return f"{done.seconds:.0f} s: {done.err.strip()}"
+    return f"{done.took}: {done.err.strip()}"
 
 
 def hot_conversation(b: Bench) -> str:
@@ -304,7 +375,7 @@ def hot_conversation(b: Bench) -> str:
         figures = json.loads(done.out)["metrics"]
         peaks.append((figures["replay_peak_bytes"], figures["driver_peak_bytes"]))
         told.append(
-            f"{packets:,} packets {done.seconds:.0f} s: {figures['events']:,} events, "
+            f"{packets:,} packets {done.took}: {figures['events']:,} events, "
             f"{figures['largest_lane']:,} in the largest of {figures['lanes']} lanes, replay "
             f"{figures['replay_peak_bytes'] / 1e6:.0f} MB, driver "
             f"{figures['driver_peak_bytes'] / 1e6:.0f} MB, results "
@@ -348,27 +419,27 @@ def s3(b: Bench) -> str:
         pattern = "s3a://captures/*/*.pcap"
         done = b.command(*b.words(*given, pattern))
         b.same(done, pattern, **aws)
-        told.append(f"settings {done.seconds:.0f} s")
+        told.append(f"settings {done.took}")
         words = b.words(*given, pattern)
         found = b.command("infer", *words[1:])
         inferred = b.command("infer", "--engine", "direct", "--format", "json", pattern, **aws)
         assert (found.code, found.out) == (inferred.code, inferred.out), found.err
         assert len(json.loads(found.out)["captures"]) == 2, found.out
-        told.append(f"infer {found.seconds:.0f} s")
+        told.append(f"infer {found.took}")
         done = b.command(*b.words("s3a://captures/day"), **aws)
         b.same(done, "s3a://captures/day", **aws)
-        told.append(f"variables {done.seconds:.0f} s")
+        told.append(f"variables {done.took}")
         for bad, endpoint in (
             ("s3a://nobody/x.pcap", address),
             ("s3a://captures/x.pcap", address),
             ("s3a://captures/day/*.pcap", f"http://{DRIVER}:1"),
         ):
             done = b.command(*b.words(bad), **aws | {"AWS_ENDPOINT_URL": endpoint})
-            told.append(f"{done.seconds:.0f} s: {done.line}")
+            told.append(f"{done.took}: {done.line}")
         denied(address)
         done = b.command(*b.words("s3a://captures/day/*.pcap"), **aws)
         assert "may not be read with this S3 key" in done.line
-        told.append(f"{done.seconds:.0f} s: {done.line}")
+        told.append(f"{done.took}: {done.line}")
     return "; ".join(told)
 
 
@@ -388,7 +459,7 @@ def hdfs(b: Bench) -> str:
             captures = f"{system.url}/{name}"
             done = b.command(*b.words(*there, captures), **here)
             b.same(done, captures, **here)
-            told.append(f"{done.seconds:.0f} s")
+            told.append(f"{done.took}")
         for bad, line in (
             (f"{system.url}/captures/x.pcap", "does not exist"),
             (f"hdfs://{DRIVER}:1/captures", "no name node answers there (Connection refused)"),
@@ -396,11 +467,11 @@ def hdfs(b: Bench) -> str:
         ):
             done = b.command(*b.words(*there, bad), **here, HADOOP_USER_NAME="nobody")
             assert line in done.line
-            told.append(f"{done.seconds:.0f} s: {done.line}")
+            told.append(f"{done.took}: {done.line}")
         done = b.command(*b.words(f"{system.url}/captures/*/B.pcap"), **here)
         assert "hdfs:// needs Hadoop's own library" in done.line
         assert "say all 2 executors" in done.line
-        told.append(f"{done.seconds:.0f} s: {done.line}")
+        told.append(f"{done.took}: {done.line}")
     return "; ".join(told)
 
 
@@ -456,6 +527,8 @@ CASES: Final[dict[str, Callable[[Bench], str]]] = {
     "bare-python": bare_python,
     "half-python": half_python,
     "no-python": no_python,
+    "other-python": other_python,
+    "other-numpy": other_numpy,
     "environment": environment,
     "connect": over_connect,
     "out-of-memory": out_of_memory,

@@ -101,17 +101,41 @@ class Machine:
     @property
     def has_python(self) -> bool:
         """Whether an executor here runs Python."""
+        return bool(self.running("pyspark"))
+
+    def running(self, word: str) -> list[int]:
+        """The processes here with a word in their command line, the class path left out."""
+        found = []
         for pid in self._pids():
             with contextlib.suppress(OSError):
-                if b"pyspark" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0-cp")[0]:
-                    return True
-        return False
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+                if b"-cp" in words:
+                    del words[words.index(b"-cp") + 1]
+                if word.encode() in b"\0".join(words):
+                    found.append(pid)
+        return found
+
+    def kill_running(self, word: str) -> None:
+        """As the system does that has no memory left."""
+        for pid in self.running(word):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def _pids(self) -> list[int]:
         told = subprocess.run(
             ["ip", "netns", "pids", self.name], capture_output=True, text=True, check=False
         )
         return [int(pid) for pid in told.stdout.split()]
+
+    @property
+    def cpu_seconds(self) -> float:
+        """Of all that runs here, and of what has ended and was waited for."""
+        ticks = 0
+        for pid in self._pids():
+            with contextlib.suppress(OSError):
+                told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+                ticks += sum(map(int, told[11:15]))
+        return ticks / os.sysconf("SC_CLK_TCK")
 
     def slow(self, delay: str, rate: str) -> None:
         """Its way to the others from here on."""

@@ -1,5 +1,6 @@
 """What executors answer becomes one line, or none."""
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any, Final
@@ -35,6 +36,21 @@ def test_who_lacks_a_package_is_named_once_however_many_workers_say_so() -> None
     lacking = {"numpy": "is not there", "pyarrow": "no room"}
     told = problem(answer("a"), answer("b", lacking=lacking), answer("b", lacking=lacking))
     assert told.startswith("1 of 2 executors (on b): Python has no numpy, pyarrow (no room); pip ")
+
+
+def test_what_cannot_be_loaded_for_want_of_memory_is_not_lacking(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def no_room(name: str) -> None:
+        raise ImportError(f"{name}.so: failed to map segment from shared object")
+
+    monkeypatch.setattr(importlib, "import_module", no_room)
+    told = json.loads(look("memory", [], (), 0) or "")
+    assert told["lacking"] == {"numpy": "out of memory", "pyarrow": "out of memory"}
+    small = answer("b", lacking=told["lacking"])
+    assert problem(answer("a", lacking={"dpkt": "is not there"}), small).startswith(
+        "1 of 2 executors (on b): Python runs out of memory as it starts; give it more "
+    )
 
 
 @pytest.mark.parametrize(
