@@ -57,15 +57,21 @@ def _defaults(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
                 yield found[1], found[2]
 
 
-def _core_site(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _core_site(environment: Mapping[str, str]) -> list[tuple[str, str]]:
     """Hadoop's own file."""
     folder = environment.get("HADOOP_CONF_DIR")
-    if not folder or not (path := Path(folder, "core-site.xml")).is_file():
-        return
+    return properties(Path(folder, "core-site.xml")) if folder else []
+
+
+def properties(path: Path) -> list[tuple[str, str]]:
+    """Name and value of each setting in a file of Hadoop's; none where it cannot be read."""
+    if not path.is_file():
+        return []
     from xml.etree import ElementTree  # most have no such file
 
-    with contextlib.suppress(OSError, ElementTree.ParseError):
-        for entry in ElementTree.parse(path).getroot().iter("property"):
-            name, value = entry.findtext("name"), entry.findtext("value")
-            if name and value:
-                yield name.strip(), value.strip()
+    try:
+        entries = list(ElementTree.parse(path).getroot().iter("property"))
+    except (OSError, ElementTree.ParseError):
+        return []
+    found = [(entry.findtext("name"), entry.findtext("value")) for entry in entries]
+    return [(name.strip(), value.strip()) for name, value in found if name and value]

@@ -21,10 +21,9 @@ from seqaudit.pipeline.shared.metrics import OfSpark
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.progress import Progress, StoppedError
 from seqaudit.pipeline.spark.java import JavaError
+from seqaudit.pipeline.spark.knock import NAME, SessionError
 from seqaudit.pipeline.spark.session import (
-    NAME,
     Session,
-    SessionError,
     discard,
     first_line,
     in_the_clear,

@@ -15,7 +15,6 @@ import logging
 import os
 import re
 import socket
-import struct
 import subprocess
 import sys
 import threading
@@ -25,13 +24,19 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.kernels import signals as interrupts
 from seqaudit.decoders.kernels.loader import prepare
 from seqaudit.pipeline.shared import private_files
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.processes import environment
 from seqaudit.pipeline.spark import java
+from seqaudit.pipeline.spark.knock import (
+    KNOCK_SECONDS,
+    NAME,
+    SessionError,
+    knock_at_master,
+    knock_at_server,
+)
 from seqaudit.pipeline.spark.shipped_code import archive
 
 if TYPE_CHECKING:
@@ -39,10 +44,6 @@ if TYPE_CHECKING:
 
 #: Seconds until the session of a started JVM must be there.
 SESSION_SECONDS: Final = 90.0
-
-#: Where a Connect server listens if the URL does not say, and how long it may take to answer.
-CONNECT_PORT: Final = 15002
-KNOCK_SECONDS: Final = 10.0
 
 #: How long a Connect server may take to let go of a session.
 RELEASE_SECONDS: Final = 5.0
@@ -70,9 +71,6 @@ LOCAL_SETTINGS: Final = {
 }
 
 
-#: What a session is called that nobody names.
-NAME: Final = "seqaudit"
-
 #: A Python of workers and archives that are unpacked beside them, as Spark calls them, and what a
 #: Connect session calls the former.
 PYTHON: Final = "spark.pyspark.python"
@@ -85,10 +83,6 @@ def about(captures: Sequence[str]) -> str:
     first = captures[0].rpartition("/")[2] if captures else ""
     more = f" and {len(captures) - 1:,} more" if len(captures) > 1 else ""
     return f"{NAME}: {first[:60]}{more}" if first else NAME
-
-
-class SessionError(SeqauditError):
-    """Spark could not be started or reached."""
 
 
 class Session:
@@ -158,7 +152,7 @@ class Session:
             return connected
         session: Any = _theirs(self.place)
         if session is None:
-            _knock_at_master(self.place.master or "")
+            knock_at_master(self.place.master or "")
             runtime = java.find_java()
             with interrupts.held_back():
                 self.jvm = java.launch(runtime, dict(self.place.settings))
@@ -189,7 +183,13 @@ class Session:
             os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         elif python := dict(self.place.settings).get(PYTHON):  # as spark-submit has it
             os.environ["PYSPARK_PYTHON"] = python
-        watch = threading.Timer(SESSION_SECONDS, jvm.kill)
+        waited = threading.Event()
+
+        def give_up() -> None:
+            waited.set()
+            jvm.kill()
+
+        watch = threading.Timer(SESSION_SECONDS, give_up)
         watch.daemon = True
         watch.start()
         os.environ.update(given)
@@ -201,8 +201,11 @@ class Session:
         except Exception as problem:  # whatever Py4J and Spark raise: one line and the log
             kept = java.keep_log(jvm.log)
             where = f"; its log: {kept}" if kept else ""
+            why = (
+                f"no answer in {SESSION_SECONDS:.0f} s" if waited.is_set() else first_line(problem)
+            )
             raise SessionError(
-                f"Spark did not start: {first_line(problem)}{where}; --engine direct needs none"
+                f"Spark did not start: {why}{where}; --engine direct needs none"
             ) from problem
         finally:
             watch.cancel()
@@ -287,7 +290,7 @@ def _connected(url: str, settings: Iterable[tuple[str, str]] = ()) -> "SparkSess
             f"--remote needs Spark Connect's client ({first_line(problem)}); "
             "pip install 'seqaudit[connect]'"
         ) from None
-    _knock(url)
+    knock_at_server(url)
     warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")  # the error says it too
     try:
         session = ConnectSession.builder.remote(url).create()
@@ -363,57 +366,6 @@ def in_the_clear(remote: str) -> bool:
         return False
     host = place.hostname or ""
     return host not in ("", "localhost", "::1") and not re.fullmatch(r"127(\.\d+){3}", host)
-
-
-def _knock(remote: str) -> None:
-    """Whether anything listens at a Connect URL: the client itself would try for ten minutes."""
-    try:
-        place = urlsplit(remote)
-        if place.scheme != "sc" or place.hostname is None:
-            raise SessionError(f"{remote}: is no Spark Connect URL; write sc://HOST:PORT")
-        address = (place.hostname, place.port or CONNECT_PORT)
-        socket.create_connection(address, KNOCK_SECONDS).close()
-    except (OSError, ValueError) as problem:
-        raise SessionError(
-            f"{remote}: no Spark Connect server answers ({problem}); check the address"
-        ) from problem
-
-
-def _knock_at_master(master: str) -> None:
-    """Whether a Spark listens at a master of Spark's own kind: its client would try for a minute
-    where nobody does, or somebody else."""
-    if not master.startswith("spark://"):
-        return
-    problems = []
-    for place in master.removeprefix("spark://").split(","):  # one leads, others wait
-        host, _, port = place.rpartition(":")
-        try:
-            with socket.create_connection((host.strip("[]"), int(port)), KNOCK_SECONDS) as line:
-                if _is_spark(line):
-                    return
-            problems.append(f"{place}: what listens there is no Spark")
-        except (OSError, ValueError) as problem:
-            problems.append(f"{place}: {problem}")
-    raise SessionError(f"{master}: no Spark master answers ({'; '.join(problems)})")
-
-
-def _is_spark(line: socket.socket) -> bool:
-    """Whether the other end speaks as Spark's programs do among themselves.
-
-    It is asked for a stream that nobody has, and says so in a frame of its protocol: a length, a
-    kind (6 asks, 8 refuses), and the name with its length. Where Spark is told to speak TLS it
-    answers nothing else; that is for its own client to find out.
-    """
-    asked = bytes([6]) + struct.pack(">i", len(NAME)) + NAME.encode()
-    answer = b""
-    line.settimeout(KNOCK_SECONDS)
-    try:
-        line.sendall(struct.pack(">q", 8 + len(asked)) + asked)
-        while len(answer) < 8 + len(asked) and (more := line.recv(4096)):
-            answer += more
-    except (TimeoutError, ConnectionError):  # it says nothing, or hangs up
-        return False
-    return answer[8 : 8 + len(asked)] == bytes([8]) + asked[1:] or answer[:1] == b"\x15"
 
 
 def _listens(port: int) -> bool:

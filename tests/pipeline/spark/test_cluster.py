@@ -10,7 +10,6 @@ import os
 import socket
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +23,7 @@ from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.plan import CaptureInput
-from seqaudit.pipeline.spark import java, session
+from seqaudit.pipeline.spark import java
 from tests.cluster.machines import python_with, until_listening
 
 NAMES: Final = ("n4-loss-1/B.pcap", "n4-loss-1/C.pcap")
@@ -185,27 +184,3 @@ def test_a_master_that_is_not_there_is_one_line(fixtures: Path, tmp_path: Path) 
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"error: {master}: no Spark master answers (127.0.0.1:")
     assert len(done.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize("answer", [b"", b"SSH-2.0-none\r\n"])
-def test_a_listener_that_is_no_master_is_one_line(
-    answer: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session, "KNOCK_SECONDS", 0.5)
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-
-        def serve() -> None:
-            line, _ = listener.accept()
-            line.sendall(answer)
-            line.recv(1)
-            time.sleep(1 if not answer else 0)
-            line.close()
-
-        threading.Thread(target=serve, daemon=True).start()
-        port = listener.getsockname()[1]
-        with pytest.raises(session.SessionError) as told:
-            session._knock_at_master(f"spark://127.0.0.1:{port}")
-    assert str(told.value) == (
-        f"spark://127.0.0.1:{port}: no Spark master answers (127.0.0.1:{port}: what listens there "
-        "is no Spark)"
-    )

@@ -18,7 +18,8 @@ from seqaudit.pipeline.report.json_text import to_json
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.spark import session
-from seqaudit.pipeline.spark.session import Session, SessionError, in_the_clear, shared
+from seqaudit.pipeline.spark.knock import SessionError
+from seqaudit.pipeline.spark.session import Session, in_the_clear, shared
 
 #: In a process of its own: the one Spark of this process is that of all tests.
 PROGRAM = """
