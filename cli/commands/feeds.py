@@ -132,7 +132,6 @@ def _count(feed: "Feed") -> str:
 
 def _meaning(feed: "Feed") -> list[str]:
     """What a feed says, a line each."""
-    from seqaudit.decoders.contract.feed_layout import UNWRAPPED_BITS
 
     lines = [f"{feed.name}: {feed.about}" if feed.about else feed.name]
     if feed.source:
@@ -159,7 +158,7 @@ def _meaning(feed: "Feed") -> list[str]:
             f"{field.offset + field.width - 1}{_from(field)}{shown}{masked}{shift}"
         )
     lines.append(f"a stream: {', '.join(feed.stream)}")
-    wrap = "" if feed.wrap >= UNWRAPPED_BITS else f", wrap at 2^{feed.wrap}"
+    wrap = f", wrap at {feed.modulus or f'2^{feed.wrap}'}" if feed.space else ""
     lines.append(f"numbers: {feed.seqno}{_step(feed)}{wrap}; {_count(feed)}")
     for message in feed.messages:
         said = f", says {message.says}" if message.sort in ("heartbeat", "reset", "end") else ""

@@ -74,9 +74,10 @@ LEAST_BITS: Final = 20
 
 
 def recognisable() -> list[Feed]:
-    """The shipped feeds that are tried where nobody names them."""
+    """The shipped feeds that are tried where nobody names them; where numbers begin anew, within
+    the bits that they have, nothing tells."""
     known = [load_feed(path) for path in shipped().values()]
-    feeds = [feed for feed in known if feed.recognise and not feed.own_places]
+    feeds = [feed for feed in known if feed.recognise and not feed.own_places and not feed.modulus]
     feeds = [feed for feed in feeds if feed.carrier or feed.told_apart_by >= LEAST_BITS]
     feeds.sort(key=lambda feed: -feed.told_apart_by)
     return [replace(feed, match=(Place(),), tried=True) for feed in feeds]

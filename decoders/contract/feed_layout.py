@@ -267,6 +267,7 @@ class Feed:
         ethertype: Ethernet itself, with this type; 0: it does not.
         tried: nobody has named it: it is asked last, behind all systems.
         wrap: bits of the number space; from UNWRAPPED_BITS on it does not wrap.
+        modulus: how many numbers there are where they are not all of those bits; else 0.
         first: the first number of an unwrapped space.
         blocks: where the messages are, if the layout tells; else None.
         servers: (address, port) where requests go to and repairs come from.
@@ -288,6 +289,7 @@ class Feed:
     step: int = 1
     repeat: Repeat | None = None
     wrap: int = 64
+    modulus: int = 0
     first: int = 0
     timestamp: Timestamp | None = None
     blocks: Blocks | None = None
@@ -344,6 +346,11 @@ class Feed:
     def carrier(self) -> int:
         """Number of the IP protocol, or the type of Ethernet, that carries it; 0: UDP does."""
         return self.protocol or self.ethertype
+
+    @property
+    def space(self) -> int:
+        """How many numbers there are before they begin anew; 0: they do not."""
+        return self.modulus or (1 << self.wrap if self.wrap < UNWRAPPED_BITS else 0)
 
     @property
     def is_anywhere(self) -> bool:

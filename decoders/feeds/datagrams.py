@@ -28,7 +28,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import as_column, int_column, text_column
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Kind
-from seqaudit.decoders.contract.feed_layout import LINE_NAMES, UNWRAPPED_BITS, Feed, Field, Type
+from seqaudit.decoders.contract.feed_layout import LINE_NAMES, Feed, Field, Type
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.feeds import words as k
 from seqaudit.decoders.feeds.ends import is_ethernet
@@ -262,7 +262,7 @@ class FeedDecoder:
             if kind[at] == k.FACTS:
                 details[at] = self._facts[int(table[at, k.FEED])]
             else:
-                ranges = _ranges(int(table[at, k.SEQNO]), int(table[at, k.STOP]), feed.wrap)
+                ranges = _ranges(int(table[at, k.SEQNO]), int(table[at, k.STOP]), feed.space)
                 details[at] = json.dumps(ranges, separators=(",", ":"))
         return pa.array(details, pa.string())
 
@@ -363,6 +363,7 @@ def facts_of(feed: Feed) -> str:
         "declares": sorted({str(message.sort) for message in feed.told_messages}),
         "first": feed.first,
         "hz": None if stamp is None else stamp.hz,
+        **({"modulus": feed.modulus} if feed.modulus else {}),
         **({"probation": True} if feed.on_probation else {}),
         **({"recognised": True} if feed.is_anywhere else {}),
         "stamp_bits": None if stamp is None else feed.field(stamp.field).bits,
@@ -403,12 +404,11 @@ def _escaped(raw: bytes) -> str:
     return "".join(chr(byte) if byte in _PLAIN else f"%{byte:02X}" for byte in raw)
 
 
-def _ranges(first: int, stop: int, wrap: int) -> list[list[int]]:
+def _ranges(first: int, stop: int, space: int) -> list[list[int]]:
     """A range of numbers, in two where it goes over the wrap."""
-    limit = 1 << wrap
-    if wrap >= UNWRAPPED_BITS or stop <= limit:
+    if not space or stop <= space:
         return [[first, stop]]
-    return [[first, limit], [0, stop - limit]]
+    return [[first, space], [0, stop - space]]
 
 
 def _each(codes: Int64s, text: Any) -> tuple[list[Any], Int64s]:

@@ -60,8 +60,8 @@ _MOST_STEP: Final = 1 << 32
 
 KEYS: Final = (
     "feed", "about", "protocol", "ethertype", "match", "require", "recognise", "byte_order",
-    "fields", "stream", "seqno", "count", "step", "repeat", "wrap", "first", "group", "source",
-    "timestamp", "blocks", "messages", "lines", "servers", "confidence", "confirmed",
+    "fields", "stream", "seqno", "count", "step", "repeat", "wrap", "modulus", "first", "group",
+    "source", "timestamp", "blocks", "messages", "lines", "servers", "confidence", "confirmed",
 )  # fmt: skip
 
 
@@ -199,6 +199,14 @@ def _rest(entries: dict[str, Node], fields: dict[str, Field], big: bool) -> dict
         )
     elif bits < 2:
         entries["seqno"].fail(f"has {bits} bits", "numbers have 2 or more")
+    if "modulus" in entries:
+        if "wrap" in entries:
+            entries["modulus"].fail("is beside wrap", "leave one out")
+        most = 1 << min(bits, UNWRAPPED_BITS - 1)
+        said["modulus"] = entries["modulus"].number(
+            3, most, f"{seqno.name} has {bits} bits; write how many numbers there are"
+        )
+        said["wrap"] = (said["modulus"] - 1).bit_length()
     return said
 
 

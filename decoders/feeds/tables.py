@@ -16,7 +16,6 @@ from typing import Final
 from seqaudit.decoders.contract.feed_layout import (
     PAUSE_NS,
     PORTS,
-    UNWRAPPED_BITS,
     Condition,
     Counting,
     Feed,
@@ -182,7 +181,7 @@ class Tables:
         row[k.F_STEP] = feed.step
         row[k.F_LOOSE], row[k.F_LOOSE_COUNT] = self._put(loose), len(loose)
         self._repeated(row, feed, places)
-        row[k.F_LIMIT] = 0 if feed.wrap >= UNWRAPPED_BITS else 1 << feed.wrap
+        row[k.F_LIMIT] = feed.space
         row[k.F_REQUIRED] = self._conditions(feed.require, places)
         row[k.F_REQUIRED_COUNT] = len(feed.require)
         row[k.F_RECOGNISED] = self._conditions(feed.recognise, places)

@@ -66,6 +66,7 @@ class FeedEngine:
         self.jitter: dict[str, Jitter] = {}
         self.requests: dict[str, Requests] = {}
         self.bits = 64
+        self.space = 0  # numbers that there are before they begin anew; 0: they do not
         self.declares: frozenset[str] = frozenset()
         self.confirmed = True  # whether a person stands for the layout
         self.recognised = False  # nobody said where the feed is
@@ -130,7 +131,7 @@ class FeedEngine:
         if stream is None:
             stream = self.streams[key] = FeedStream(key, self.settings)
             insort(self._keys, key)
-            stream.bits, stream.declares = self.bits, self.declares
+            stream.bits, stream.space, stream.declares = self.bits, self.space, self.declares
             stream.destination = destination
             line = key.rpartition("|")[2]
             if line in LINES:
@@ -356,7 +357,7 @@ class FeedEngine:
                 continue
             one = probation.get(word)
             if one is None:
-                one = probation[word] = Probation(self.bits)
+                one = probation[word] = Probation(self.space)
             one.take(rows.picked(places), rows.datagrams(places))
             if self.stamp_bits is not None:
                 one.clock(rows.records(places, STAMPED), self.stamp_bits)
@@ -407,6 +408,7 @@ class FeedEngine:
         self._told = detail
         facts = _parsed(detail)
         self.bits = int(facts.get("bits") or 64)
+        self.space = int(facts.get("modulus") or (1 << self.bits if self.bits < 63 else 0))
         self.declares = frozenset(facts.get("declares") or ())
         self.confirmed = facts.get("confirmed", True)
         self.recognised = facts.get("recognised", False)

@@ -272,7 +272,7 @@ class FeedReporter(Reporter):
                 seqnos=[(gap.first, gap.stop) for gap in large], mark=large[0].revealed,
                 evidence=[(gap.revealed, "the number after the gap")
                           for gap in large[:MAX_EVIDENCE]],
-                facts={"count": len(large), "bits": stream.bits, "space": 1 << stream.bits},
+                facts={"count": len(large), "bits": stream.bits, "space": stream.space},
             )  # fmt: skip
 
     def _never_came(

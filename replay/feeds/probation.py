@@ -36,17 +36,17 @@ _AGAIN: Final = int(Flag.NETWORK_DUPLICATE)
 
 
 class Probation:
-    """The datagrams of one stream.
+    """The datagrams of one stream, of so many numbers before they begin anew; 0: they do not.
 
     Attributes:
         datagrams: by piece.
         messages: by piece and what the wire calls them.
     """
 
-    def __init__(self, bits: int) -> None:
+    def __init__(self, space: int) -> None:
         self.datagrams: Counter[int] = Counter()
         self.messages: Counter[tuple[int, str]] = Counter()
-        self._space = 1 << bits if bits < 63 else 0
+        self._space = space
         self._next: int | None = None
         self._followed = 0
         self._near = 0

@@ -116,7 +116,7 @@ class FeedStream(Stretches):
         settings = self.settings
         silence_ns, max_jump = settings.silence_ns, settings.max_jump
         near_by = settings.restart_distance
-        space = (1 << self.bits) - 1 if self.bits < 63 else 0
+        space = self.space
         for row in rows:
             first, stop, frame, at_ns, last_frame, last_ns, kind, flags, size, _, source = row
             now = self.now
@@ -133,7 +133,7 @@ class FeedStream(Stretches):
                 continue
             if space and self._near is not None:
                 stop -= first
-                first = unwrap(first, self._near, space)
+                first = unwrap(first, self._near, space - 1)
                 stop += first
             high, held = now.high, self._held
             if held is not None and held.stop == first:
@@ -249,7 +249,7 @@ class FeedStream(Stretches):
         kind = row.kind
         if kind in (DATA, REPAIR):
             first, stop = row.first, row.stop
-            if self.bits < 63 and self._near is not None:
+            if self.space and self._near is not None:
                 first = self._unwrapped(first)
                 stop += first - row.first
                 row = row._replace(first=first, stop=stop)
@@ -424,9 +424,9 @@ class FeedStream(Stretches):
             if by == BY_END and self.ended is None and self.now is not None:
                 self.ended = (self.now.high, mark)
             return
-        if self.bits < 63:
+        if self.space:
             following = raw if self._near is None else unwrap(
-                raw & ((1 << self.bits) - 1), self._near + 1, (1 << self.bits) - 1
+                raw % self.space, self._near + 1, self.space - 1
             )  # fmt: skip
         else:
             following = raw

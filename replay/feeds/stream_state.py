@@ -45,7 +45,7 @@ class StreamState:
         "forgotten", "gap_count", "gaps", "highest", "key", "last_frame", "last_ns", "late",
         "lowest", "messages", "needless", "now", "odd_counts", "open_at_end", "open_count",
         "outages", "past", "pauses", "recovered", "recovery", "reordered", "restarts", "sender",
-        "senders", "settings", "sink", "strays", "switches", "tails", "undecidable",
+        "senders", "settings", "sink", "space", "strays", "switches", "tails", "undecidable",
         "unlisted_pauses", "unrecovered", "useful", "wraps",
     )  # fmt: skip
 
@@ -53,6 +53,7 @@ class StreamState:
         self.key = key
         self.settings = settings
         self.bits = 64
+        self.space = 0  # as the engine's
         self.declares: frozenset[str] = frozenset()
         self.sender: str | None = None
         self.destination: str | None = None
@@ -126,9 +127,9 @@ class StreamState:
             self.unlisted_pauses += 1
 
     def _unwrapped(self, raw: int) -> int:
-        if self.bits >= 63 or self._near is None:
+        if not self.space or self._near is None:
             return raw
-        return unwrap(raw, self._near, (1 << self.bits) - 1)
+        return unwrap(raw, self._near, self.space - 1)
 
     def _known(self) -> int:
         """One past the highest number that can have been seen before."""
@@ -214,8 +215,8 @@ class StreamState:
             low, high = numbering.lowest(), numbering.high - 1
             self.lowest = low if self.lowest is None else min(self.lowest, low)
             self.highest = high if self.highest is None else max(self.highest, high)
-            if self.bits < 63:
-                self.wraps += (high >> self.bits) - (numbering.start >> self.bits)
+            if self.space:
+                self.wraps += high // self.space - numbering.start // self.space
 
     def _is_open(self, numbering: Numbering, hole: Hole, young_ns: int, settled: int) -> bool:
         """Is it too early to call a hole lost?"""

@@ -165,13 +165,12 @@ class Stretches(LateRows):
 
     def _unwrapped_many(self, columns: Columns, start: int, stop: int) -> tuple[Int64s, Int64s]:
         first, ends = columns.first[start:stop], columns.stop[start:stop]
-        if self.bits >= 63 or self._near is None:
+        if not self.space or self._near is None:
             return first, ends
-        mask = (1 << self.bits) - 1
         lengths = ends - first
         near = np.concatenate(([self._near], ends[:-1] - 1))
-        step = (first - near) & mask
-        step = np.where(step <= mask >> 1, step, step - mask - 1)
+        step = (first - near) % self.space
+        step = np.where(step <= (self.space - 1) >> 1, step, step - self.space)
         # Each row is `step` from the last number of the row before it.
         moved = np.cumsum(step + np.concatenate(([0], lengths[:-1] - 1)))
         unwrapped = self._near + moved

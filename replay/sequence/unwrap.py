@@ -13,9 +13,9 @@ def unwrap(raw: int, near: int, mask: int) -> int:
     """The integer nearest to ``near`` that reads ``raw`` on the wire.
 
     Args:
-        mask: highest number of the space, one less than a power of two.
+        mask: highest number of the space.
 
     Newer than ``near`` by at most ``mask >> 1``, else older.
     """
-    ahead = (raw - near) & mask
+    ahead = (raw - near) % (mask + 1)
     return near + ahead if ahead <= mask >> 1 else near + ahead - mask - 1

@@ -271,6 +271,20 @@ def ptp() -> Case:
     return case
 
 
+def sampled_values(modulus: int) -> Case:
+    """A merging unit over the end of two seconds; one ASDU a message, as 9-2 LE has it."""
+
+    def message(n: int) -> bytes:
+        values = b"\x87\x40" + bytes(64)
+        sample = b"\x82\x02" + struct.pack(">H", n % modulus) + b"\x83\x04\0\0\0\1\x85\1\2"
+        asdu = b"\x80\x08MU-0001A" + sample + values
+        asdus = b"\xa2" + bytes([len(asdu) + 2]) + b"\x30" + bytes([len(asdu)]) + asdu
+        pdu = b"\x60" + bytes([len(asdus) + 3]) + b"\x80\1\1" + asdus
+        return struct.pack(">HHHH", 0x4000, 8 + len(pdu), 0, 0) + pdu
+
+    return sent(lambda n: message(modulus - 20 + n), modulus + 60, (7, 8, 19, 20, 21))
+
+
 CASES: dict[str, Callable[[], Case]] = {
     "avtp": avtp, "esp": esp, "esp-udp": esp_udp, "ptp-ethernet": ptp,
     "cboe-pitch": pitch, "cme-mdp3": cme, "eurex-eobi": eobi, "ice-impact": impact,
@@ -278,7 +292,7 @@ CASES: dict[str, Callable[[], Case]] = {
     "mpeg-ts": mpeg_ts, "netflow5": netflow5, "netflow9": netflow9, "ptp": ptp,
     "nyse-pillar": pillar,
     "opra": opra, "rist": rist, "rtp": rtp, "sacn": sacn, "sflow": sflow, "srt": srt,
-    "st2110": rtp,
+    "st2110": rtp, "sv-4000": lambda: sampled_values(4000), "sv-4800": lambda: sampled_values(4800),
 }  # fmt: skip
 
 

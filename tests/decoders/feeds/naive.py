@@ -123,7 +123,7 @@ class NaiveFeeds:
             return "malformed"
         seqno = stop = None
         count = 0
-        limit = 1 << feed.wrap if feed.wrap < 63 else None
+        limit = feed.modulus or (1 << feed.wrap if feed.wrap < 63 else None)
         if sort != Is.IGNORE and says != Says.NOTHING:
             seqno = value(feed, feed.seqno, data)
             if sort in (Is.DATA, Is.REPAIR, Is.REQUEST):
@@ -216,7 +216,7 @@ class NaiveFeeds:
         self, base: dict[str, Any], stream: str, packet: Packet, feed: Feed, sort: Is,
         seqno: int, stop: int, count: int,
     ) -> None:  # fmt: skip
-        limit = 1 << feed.wrap if feed.wrap < 63 else None
+        limit = feed.modulus or (1 << feed.wrap if feed.wrap < 63 else None)
         rest = max(0, stop - limit) if limit else 0
         run = self.open.get(stream)
         by = None
@@ -278,7 +278,11 @@ class NaiveFeeds:
         if alive and run is not None:
             if run["kind"] != Kind.HIGHEST and (
                 run["stop_seqno"] == stop
-                or (feed.wrap < 63 and run["stop_seqno"] == 1 << feed.wrap and stop == 0)
+                or (
+                    feed.wrap < 63
+                    and run["stop_seqno"] == (feed.modulus or 1 << feed.wrap)
+                    and stop == 0
+                )
             ):
                 run |= {"last_frame": base["frame"], "last_at_ns": base["at_ns"]}
                 run["conn_id"] = one_more(feed, run)
@@ -396,7 +400,7 @@ def adds_up(feed: Feed, packet: Packet, count: int) -> bool:
 
 
 def ranges(feed: Feed, first: int, stop: int) -> list[list[int]]:
-    limit = 1 << feed.wrap
+    limit = feed.modulus or 1 << feed.wrap
     if feed.wrap >= 63 or stop <= limit:
         return [[first, stop]]
     return [[first, limit], [0, stop - limit]]
@@ -449,6 +453,7 @@ def facts_of(feed: Feed) -> str:
     stamp = feed.timestamp
     facts = {
         "bits": feed.wrap,
+        **({"modulus": feed.modulus} if feed.modulus else {}),
         "declares": sorted({str(m.sort) for m in feed.told_messages}),
         "first": feed.first,
         "hz": stamp.hz if stamp else None,

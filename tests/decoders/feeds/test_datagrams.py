@@ -109,6 +109,7 @@ def layouts(draw: st.DrawFn) -> Feed:
         messages.append(Message("SHORT", Is.REQUEST, length=(at, at + 1), unicast=True))
     everything = [*fields, seqno, *([count] if count else []), *keys, *([time] if timed else [])]
     rates = ((0, 3, 8000), (4, 9, 90000))
+    modulus = draw(st.sampled_from([0, 0, 0, 5, 100]))
     return Feed(
         name="f",
         fields=tuple(everything),
@@ -124,7 +125,10 @@ def layouts(draw: st.DrawFn) -> Feed:
             ("destination", "port", "source", "source_port"),
         ])), *(key.name for key in keys)),
         count=count.name if count else draw(st.integers(1, 3)),
-        wrap=draw(st.sampled_from([seqno.bits, max(2, seqno.bits - 1), min(4, seqno.bits)])),
+        wrap=modulus.bit_length() if modulus else draw(
+            st.sampled_from([seqno.bits, max(2, seqno.bits - 1), min(4, seqno.bits)])
+        ),
+        modulus=modulus,
         timestamp=draw(st.sampled_from([
             Timestamp("time", 1000), Timestamp("time", None, "kind", rates),
         ])) if timed else None,
@@ -140,7 +144,7 @@ def captures(draw: st.DrawFn) -> tuple[Feed, list[Packet | None]]:
     """A feed and its datagrams: in order, out of order, at the edges, cut, or of somebody else."""
     feed = draw(layouts())
     size = max(field.offset + field.width for field in feed.fields)
-    limit = 1 << min(feed.wrap, 64)
+    limit = feed.modulus or 1 << min(feed.wrap, 64)
     following = draw(st.sampled_from([0, 1, 5, limit - 3, (1 << 63) - 4])) % limit
     packets: list[Packet | None] = []
     at_ns = 10**18

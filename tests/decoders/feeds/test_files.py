@@ -37,7 +37,7 @@ def test_a_small_feed_takes_the_defaults() -> None:
 def test_the_shipped_feeds_are_feeds_of_the_name_of_their_file() -> None:
     feeds = {name: load_feed(path) for name, path in shipped().items()}
     assert {name: feed.name for name, feed in feeds.items()} == {name: name for name in feeds}
-    assert len(feeds) == 25
+    assert len(feeds) == 27
     assert [name for name, feed in feeds.items() if not (feed.group and feed.about)] == []
     # What is to be copied is from no specification.
     assert [name for name, feed in feeds.items() if not feed.source] == ["example"]
@@ -67,6 +67,13 @@ def test_mask_shift_and_byte_order_of_a_field() -> None:
     )
     assert feed.fields == (Field("a", 0, 4, False, 0xFFFF00, 8), Field("b", 4, 2))
     assert (feed.field("a").bits, feed.wrap) == (16, 16)
+
+
+def test_numbers_may_begin_anew_at_any_number() -> None:
+    feed = read_feed(SMALL + "modulus: 4000\n", "f.yaml")
+    assert (feed.space, feed.wrap) == (4000, 12)
+    assert read_feed(SMALL + "wrap: 12\n", "f.yaml").space == 4096
+    assert read_feed(SMALL.replace("width: 4", "width: 8"), "f.yaml").space == 0
 
 
 def test_places_are_kept_in_canonical_form() -> None:
@@ -168,6 +175,10 @@ ERRORS = [
      "is 'number', which is no field"),
     (SMALL.replace("width: 4", "width: 1, mask: 1"), 4, "seqno", "has 1 bits"),
     (SMALL + "wrap: 33\n", 5, "wrap", "is 33, not 2 to 32"),
+    (SMALL + "modulus: 2\n", 5, "modulus", "is 2, not 3 to 4294967296"),
+    (SMALL + "wrap: 12\nmodulus: 4000\n", 6, "modulus", "is beside wrap"),
+    (SMALL + "step: 2\nmodulus: 4294967296\n", 6, "modulus", "is 4294967296, not 3 to 2147483648"),
+    (SMALL + "modulus: 4000\nfirst: 1\n", 6, "first", "says where numbers begin, but they wrap"),
     (SMALL + "first: 1\n", 5, "first", "says where numbers begin, but they wrap"),
     (SMALL + "byte_order: BIG\n", 5, "byte_order", "is 'BIG'"),
     (SMALL + "stream: destination\n", 5, "stream", "is 'destination', not a list"),
