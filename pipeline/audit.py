@@ -116,6 +116,16 @@ class _Guess:
     vantages: tuple[Vantage, ...] | None = None
     border_runs: int = 0
 
+    def otherwise_than(self, other: "_Guess") -> set[int] | None:
+        """Captures that a run decodes otherwise by this guess than by another; null: all of them
+        may be others."""
+        if self.planned.files != other.planned.files:
+            return None
+        pieces = set(self.planned.pieces) ^ set(other.planned.pieces)
+        carriers = self.carriers ^ other.carriers
+        captures = {piece.capture for piece in pieces} | {capture for capture, _ in carriers}
+        return captures | (self.unordered ^ other.unordered)
+
 
 class _Kept(contextlib.ExitStack):
     """Events that Spark keeps between two jobs."""
@@ -141,6 +151,7 @@ class _Job:
         self._files: Files = ()  # that are being decoded
         self._where = ""  # of a cluster: who is there
         self._run = Run(time.monotonic())
+        self._before: tuple[_Guess, pa.Table] | None = None  # a run that proved wrong
 
     def __enter__(self) -> "_Job":
         return self
@@ -261,9 +272,11 @@ class _Job:
                 wrong = "decoding again: fragments or TCP came after the first megabytes"
                 guess = replace(guess, one_stage=False)
             else:
-                wrong, guess = self._proven(guess, rows)
+                ran = guess
+                wrong, guess = self._proven(ran, rows)
                 if not wrong:
                     return guess, rows
+                self._before = ran, rows
                 del rows
             self._progress.note(wrong)
 
@@ -330,16 +343,24 @@ class _Job:
     # --- steps ---
 
     def _decode_direct(self, guess: _Guess) -> pa.Table:
-        planned = guess.planned
+        """All events; after a run that was wrong about some captures only these are decoded."""
+        planned, before = guess.planned, self._before
+        self._before = None
         self._files = planned.files
         self._run.planned, self._run.runs = planned, self._run.runs + 1
+        some, known = planned, None
+        if before is not None and (again := guess.otherwise_than(before[0])) is not None:
+            some = planned.with_pieces([p for p in planned.pieces if p.capture in again])
+            known = direct.without(before[1], again)
+        del before  # what is decoded again takes the room
         return direct.decode(
-            planned.tasks(),
+            some.tasks(),
             self._planning.decode_settings(planned, guess.carriers, guess.unordered),
             not planned.whole,
             self._progress,
             self._planning.stdin.stream,
             self._planning.cores,
+            known,
         )
 
     def _replay_direct(self, files: Files, events: pa.Table) -> dict[str, Any]:
@@ -361,6 +382,7 @@ class _Job:
     ) -> pa.Table:
         """What ``act`` makes of the job's events (pipeline/README.md 2)."""
         planned = guess.planned
+        self._before = None
         self._run.planned, self._run.runs = planned, self._run.runs + 1
         tasks, lanes = planned.tasks(), self._lanes_of(planned)
         settings = self._planning.decode_settings(planned, guess.carriers, guess.unordered)

@@ -1,7 +1,7 @@
 """The direct engine: the job's own functions in this process, without a JVM (pipeline/README.md
 3)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import pairwise
 from typing import Any, BinaryIO, Final
@@ -10,7 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.capture.pieces import Piece
-from seqaudit.decoders.contract.arrow import encoded, filled, int_column, sorted_places, taken
+from seqaudit.decoders.contract.arrow import (
+    bool_column,
+    encoded,
+    filled,
+    filtered,
+    int_column,
+    sorted_places,
+    taken,
+)
 from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.direct import workers as forked
@@ -82,18 +90,20 @@ def decode(
     progress: Progress,
     stdin: BinaryIO | None = None,
     cores: int = 1,
+    known: pa.Table | None = None,
 ) -> pa.Table:
     """Stages one and two: the events of all tasks, of schema ``HELD`` and in no order.
 
     Args:
         cores: of this machine; a long decoding is shared among as many processes.
+        known: events of other captures, which come with them.
 
     Raises:
         Interrupted: Ctrl-C; holds the events of the frames read so far.
     """
     pieces = [piece for task in tasks for piece in task]
     progress.begin("decoding", sum(map(_bytes_of, pieces)), bytes_read=True)
-    batches: list[pa.RecordBatch] = []
+    batches: list[pa.RecordBatch] = [] if known is None else known.to_batches()
     interrupted = False
     forks = len(tasks) > 1 and forked.worth_it(pieces, settings, cores)
     try:
@@ -113,6 +123,17 @@ def decode(
     if forks:
         pa.default_memory_pool().release_unused()  # what came of the processes is held smaller
     return events
+
+
+def without(events: pa.Table, captures: Collection[int]) -> pa.Table:
+    """Events of schema ``HELD`` less those of some captures."""
+    batches = []
+    for batch in events.to_batches():
+        numbers = batch.column("capture")
+        others = [number not in captures for number in numbers.dictionary.to_pylist()]
+        kept = np.array(others, np.bool_)[numbers.indices.to_numpy()]
+        batches.append(filtered(batch, bool_column(kept)))
+    return pa.Table.from_batches(batches, HELD)
 
 
 def replay(

@@ -1,15 +1,18 @@
 """Whole audits: both engines, any cut, events files, files that fail while they are read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from seqaudit.decoders.capture.reader import Piece
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.audit import audit, decode
+from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.planning import UnusableError
 from seqaudit.pipeline.report.json_text import to_json
@@ -254,7 +257,6 @@ def test_nothing_readable_is_one_line_each(tmp_path: Path) -> None:
 
 
 def test_a_foreign_parquet_file_is_refused(tmp_path: Path) -> None:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     path = tmp_path / "foreign.parquet"
@@ -291,6 +293,27 @@ def test_a_capture_in_a_capture_deceives_no_cut(
     assert to_json(audit(given, cut, watcher)) == to_json(audit(given, DIRECT))
     assert watcher.notes[0] == "decoding again: a piece did not start where it was guessed"
     assert len(watcher.notes) <= 4  # three for the starts, and one as the last clock is another
+
+
+def test_what_one_capture_proves_wrong_has_the_others_not_decoded_again(
+    captures: list[CaptureInput], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "nested.pcap"
+    path.write_bytes(nested(Path(captures[0].path).read_bytes()))
+    given = [captures[1], CaptureInput(str(path)), captures[2]]
+    expected = to_json(audit(given, DIRECT))
+    decoded: list[set[int]] = []
+    decode = direct.decode
+
+    def noted(tasks: Sequence[Sequence[Piece]], *others: Any) -> pa.Table:
+        decoded.append({piece.capture for task in tasks for piece in task})
+        return decode(tasks, *others)
+
+    monkeypatch.setattr(direct, "decode", noted)
+    cuts = {str(path): [20_000, 100_000, 300_000], captures[1].path: [10_000]}
+    assert to_json(audit(given, Options(engine="direct", cuts=cuts))) == expected
+    assert decoded[0] == {0, 1, 2} and {1} in decoded
+    assert all(2 not in again for again in decoded[1:])
 
 
 def test_a_cut_file_is_said_to_be_cut_and_not_damaged_as_well(
