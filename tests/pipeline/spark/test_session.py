@@ -69,18 +69,34 @@ assert theirs.spark.range(3).count() == 3
 """
 
 
-def test_a_process_has_one_spark_and_it_is_the_one_that_was_asked_for(
-    fixtures: Path, tmp_path: Path
+@pytest.fixture
+def misleading(tmp_path: Path) -> Path:
+    """A folder as the one above a clone of another version, with somebody's own select.py."""
+    folder = tmp_path / "misleading"
+    other = folder / "seqaudit" / "pipeline" / "spark"
+    other.mkdir(parents=True)
+    for package in (other.parent, other):
+        (package / "__init__.py").touch()
+    (other / "daemon.py").write_text("raise SystemExit('the wrong daemon')")
+    (folder / "select.py").write_text("raise SystemExit('the wrong select')")
+    return folder
+
+
+def test_a_process_has_one_spark_that_was_asked_for_and_its_workers_look_where_it_looks(
+    fixtures: Path, tmp_path: Path, misleading: Path
 ) -> None:
     capture = str(fixtures / "jgroups" / "n4-loss-1" / "C.pcap")
     expected = tmp_path / "expected"
     expected.write_text(to_json(audit([CaptureInput(capture)], Options(engine="direct"))))
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
     environment = {
         name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")
     }
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, capture, str(expected)],
-        env=environment | {"TMPDIR": str(tmp_path)},
+        [sys.executable, "-P", "-c", PROGRAM, capture, str(expected)],
+        cwd=misleading,
+        env=environment | {"TMPDIR": str(temporary), "PYTHONPATH": ""},
         capture_output=True,
         text=True,
         check=False,
@@ -90,7 +106,7 @@ def test_a_process_has_one_spark_and_it_is_the_one_that_was_asked_for(
     assert done.stdout.splitlines() == [
         "this process has a Spark on local[2] already, and can have one; stop it for local[1]",
     ]
-    assert list(tmp_path.iterdir()) == [expected]
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_java_that_is_ending_is_waited_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
