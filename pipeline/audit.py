@@ -20,7 +20,7 @@ import pyarrow as pa
 from seqaudit.decoders.capture.pieces import settle, walk_headers, with_proven_start
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.contract.events import EVENTS, Kind
-from seqaudit.decoders.stages.registry import READERS
+from seqaudit.decoders.stages.registry import READERS, DecodeSettings
 from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.planning import Planning
@@ -28,6 +28,7 @@ from seqaudit.pipeline.report.accounts import (
     OF_BORDERS,
     accounts_of,
     borders_of,
+    damaged_senders,
     has_carriers,
     torn_carriers,
     torn_orders,
@@ -103,6 +104,8 @@ class _Guess:
         planned: which captures can be read, and where their pieces start (pipeline/README.md 1).
         carriers: TCP connections of which every piece ships all frames.
         unordered: captures whose records are put in order across the borders of what is read.
+        damaged: (capture, address, kind) of senders whose packets are damaged where their checksum
+            is wrong.
         one_stage: nothing has to be put together from several pieces.
         vantages: where captures were taken (replay/README.md 4); null: that is asked of what was
             decoded.
@@ -112,6 +115,7 @@ class _Guess:
     planned: Plan
     carriers: frozenset[tuple[int, str]] = frozenset()
     unordered: frozenset[int] = frozenset()
+    damaged: frozenset[tuple[int, str, int]] = frozenset()
     one_stage: bool = False
     vantages: tuple[Vantage, ...] | None = None
     border_runs: int = 0
@@ -123,7 +127,9 @@ class _Guess:
             return None
         pieces = set(self.planned.pieces) ^ set(other.planned.pieces)
         carriers = self.carriers ^ other.carriers
+        damaged = self.damaged ^ other.damaged
         captures = {piece.capture for piece in pieces} | {capture for capture, _ in carriers}
+        captures |= {capture for capture, *_ in damaged}
         return captures | (self.unordered ^ other.unordered)
 
 
@@ -312,6 +318,11 @@ class _Job:
             return "decoding again: a piece did not know a TCP connection", replace(
                 guess, carriers=guess.carriers | torn
             )
+        damaged = damaged_senders(accounts, len(planned.files)) - guess.damaged
+        if damaged:
+            return "decoding again: packets are damaged", replace(
+                guess, damaged=guess.damaged | damaged
+            )
         if guess.vantages is None:
             return "", guess
         vantages = self._vantages_in(guess.planned.files, rows)
@@ -355,7 +366,7 @@ class _Job:
         del before  # what is decoded again takes the room
         return direct.decode(
             some.tasks(),
-            self._planning.decode_settings(planned, guess.carriers, guess.unordered),
+            self._settings_for(guess),
             not planned.whole,
             self._progress,
             self._planning.stdin.stream,
@@ -377,6 +388,11 @@ class _Job:
         results = direct.replay(events, settings, self._planning.cores, counted=counted)
         return results, vantages, settings
 
+    def _settings_for(self, guess: _Guess) -> DecodeSettings:
+        return self._planning.decode_settings(
+            guess.planned, guess.carriers, guess.unordered, guess.damaged
+        )
+
     def _on_spark(
         self, session: Session, guess: _Guess, act: Callable[["DataFrame"], pa.Table]
     ) -> pa.Table:
@@ -385,7 +401,7 @@ class _Job:
         self._before = None
         self._run.planned, self._run.runs = planned, self._run.runs + 1
         tasks, lanes = planned.tasks(), self._lanes_of(planned)
-        settings = self._planning.decode_settings(planned, guess.carriers, guess.unordered)
+        settings = self._settings_for(guess)
         carriers = not (planned.whole or guess.one_stage)
         what = f"decoding{self._where}"
         self._progress.begin(what, 0)

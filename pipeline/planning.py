@@ -178,6 +178,7 @@ class Planning:
         planned: Plan,
         carriers: frozenset[tuple[int, str]] = frozenset(),
         unordered: frozenset[int] = frozenset(),
+        damaged: frozenset[tuple[int, str, int]] = frozenset(),
     ) -> DecodeSettings:
         """What the stages of decoding are told."""
         return DecodeSettings(
@@ -189,6 +190,7 @@ class Planning:
             finish_fragments=planned.whole,
             carriers=carriers,
             unordered=unordered,
+            damaged=damaged,
             storage=remote.in_use(),
         )
 

@@ -22,6 +22,8 @@ class DecodeSettings:
             it is not shown.
         carriers: (capture, carrier) of TCP connections that every piece ships, recognised or not.
         unordered: captures whose records are put in order across the borders of chunks and pieces.
+        damaged: (capture, address, kind: ``checksums.Sender``) of senders whose packets are damaged
+            where their checksum is wrong.
     """
 
     decode_as: tuple[tuple[str, int, str], ...] = ()
@@ -33,3 +35,10 @@ class DecodeSettings:
     carriers: frozenset[tuple[int, str]] = frozenset()
     storage: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     unordered: frozenset[int] = frozenset()
+    damaged: frozenset[tuple[int, str, int]] = frozenset()
+
+    def damaged_of(self, capture: int) -> frozenset[tuple[str, int]]:
+        """Those of one capture."""
+        return frozenset(
+            (address, protocol) for one, address, protocol in self.damaged if one == capture
+        )

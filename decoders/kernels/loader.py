@@ -200,6 +200,9 @@ def _wrapped(name: str) -> dict[str, Any]:
         if key == compiled_reads.DIGEST:
             vars(module)[key] = compiled_reads.digest()
             continue
+        if key == compiled_reads.TOTAL:
+            vars(module)[key] = compiled_reads.total()
+            continue
         if key == compiled_reads.TOUCH and not checked:
             vars(module)[key] = compiled_reads.touch()
             continue

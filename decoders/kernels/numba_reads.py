@@ -21,6 +21,10 @@ TOUCH: Final = "touch"
 #: the same for the same bytes only, as good as always. Compiled it is replaced, by another number.
 DIGEST: Final = "digest"
 
+#: Helper ``name(data, start, stop)`` of kernel files, not in the restricted style: the bytes summed
+#: up as 16-bit numbers, modulo 65535. Compiled it is the same number, from vectors.
+TOTAL: Final = "total"
+
 #: Helpers ``name(data, offset)`` of kernel files: (bytes, big-endian).
 READS: Final[Mapping[str, tuple[int, bool]]] = {
     "u8": (1, True),
@@ -263,3 +267,78 @@ def digest() -> Any:
         return shorter(address(data, start), address(data, stop))
 
     return numba.njit(nogil=True, forceinline=True, _nrt=False)(digesting)
+
+
+def total() -> Any:
+    """The compiled ``total``.
+
+    A sum of 16-bit numbers may be made of wider ones, and of numbers whose bytes are swapped if its
+    own are in the end (RFC 1071): so vectors of eight numbers of four bytes, each in 64 bits.
+    """
+    import numba
+    from llvmlite import ir
+    from numba.extending import intrinsic
+
+    word = ir.IntType(64)
+    vector = ir.VectorType(word, 4)
+    checked = bool(numba.config.BOUNDSCHECK)
+
+    def all_of(value: int) -> Any:
+        return ir.Constant(vector, [value] * 4)
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def vectors(_context: Any, data: Any, start: Any, count: Any) -> Any:
+        """The sum of so many vectors, at least one."""
+
+        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+            before = builder.block
+            block = builder.append_basic_block("vector")
+            done = builder.append_basic_block("summed")
+            first = builder.ptrtoint(builder.gep(array.data, [arguments[1]]), word)
+            stop = builder.add(first, builder.shl(arguments[2], word(5)))
+            builder.branch(block)
+
+            builder.position_at_end(block)
+            at = builder.phi(word)
+            sums = builder.phi(vector)
+            words = builder.load(builder.inttoptr(at, vector.as_pointer()))
+            words.align = 1
+            low, high = builder.and_(words, all_of(0xFFFFFFFF)), builder.lshr(words, all_of(32))
+            added = builder.add(sums, builder.add(low, high))
+            following = builder.add(at, word(_VECTOR))
+            at.add_incoming(first, before)
+            at.add_incoming(following, block)
+            sums.add_incoming(all_of(0), before)
+            sums.add_incoming(added, block)
+            builder.cbranch(builder.icmp_signed("<", following, stop), block, done)
+
+            builder.position_at_end(done)
+            parts = [builder.extract_element(added, ir.IntType(32)(lane)) for lane in range(4)]
+            return builder.add(builder.add(*parts[:2]), builder.add(*parts[2:]))
+
+        return numba.int64(data, numba.int64, numba.int64), emit
+
+    u32le, u16le, u8 = read("u32le"), read("u16le"), read("u8")
+
+    def totalling(data: Any, start: Any, stop: Any) -> Any:
+        if checked and stop > start:
+            data[start]
+            data[stop - 1]
+        found = 0
+        count = (stop - start) >> 5
+        if count > 0:
+            found = vectors(data, start, count)
+        at = start + (count << 5)
+        while at + 4 <= stop:
+            found += u32le(data, at)
+            at = at + 4
+        if at + 2 <= stop:
+            found += u16le(data, at)
+            at = at + 2
+        if at < stop:
+            found += u8(data, at)
+        found = found % 65535
+        return (found & 255) << 8 | found >> 8
+
+    return numba.njit(nogil=True, _nrt=False)(totalling)

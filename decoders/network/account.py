@@ -7,7 +7,7 @@ together, in rows of their own with ``"frames": 0``.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from heapq import nsmallest
 from typing import Any, Final
@@ -19,6 +19,7 @@ from seqaudit.decoders.contract.arrow import distinct
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Kind
 from seqaudit.decoders.kernels.loader import Int64s, argument, kernel, memory
 from seqaudit.decoders.network import packet_kernels as k
+from seqaudit.decoders.network.checksums import Counted, Sender, Senders, rows_of
 from seqaudit.decoders.network.packets import FRAMES_BY, SETTLED, Flows, Outcome, Packets
 from seqaudit.decoders.network.rare_links import link_name
 
@@ -31,7 +32,7 @@ TTL_ADDRESSES: Final = 64
 PACKET_TYPES: Final = frozenset({113, 276})  # link types that have one: SLL and SLL2
 OUTGOING: Final = 4  # packet type
 
-CUT_FRAMES: Final = 100  # that are named; of further ones only the last
+NAMED_FRAMES: Final = 100  # of a kind; of further ones only the last
 
 #: What decoders count by system or by feed, and then by a word.
 COUNTED_BY_NAME: Final = ("messages_by", "feeds")
@@ -68,6 +69,32 @@ UNKNOWN_LINK_REASON: Final = "link type not understood"
 Detail = dict[str, Any]
 
 
+class Named:
+    """Frames of one kind: how many, the last, and the first few by their numbers."""
+
+    def __init__(self) -> None:
+        self._frames: list[int] = []
+        self._last: int | None = None
+        self._count = 0
+        self._first_ns: int | None = None
+
+    def add(self, frames: Sequence[int], first_ns: int | None = None) -> None:
+        """More of them, in their order, and when the first of these was captured."""
+        self._first_ns = self._first_ns if self._frames else first_ns
+        self._frames += frames[: NAMED_FRAMES - len(self._frames)]
+        self._last = frames[-1] if frames else self._last
+        self._count += len(frames)
+
+    def account(self) -> dict[str, Any]:
+        """As an ACCOUNT row carries them."""
+        return {
+            "named": self._frames,
+            "last": self._last,
+            "count": self._count,
+            "first_ns": self._first_ns,
+        }
+
+
 class Account:
     """Counts frames of one piece, or of one flush of the second stage."""
 
@@ -83,9 +110,9 @@ class Account:
         self.undecoded: dict[str, int] = {}
         self.links: dict[int, int] = {}
         self.twice = {"datagrams": 0, "again": 0, "once": 0, "pairs": 0}
-        self._cut_frames: list[int] = []
-        self._cut_last: int | None = None
-        self._cut_count = 0
+        self._cut = Named()
+        self._damaged = Named()
+        self.senders: Senders = {}
         self.fragments = {"frames": 0, "datagrams": 0, "incomplete": 0}
         self._systems = systems
         self._endpoints: dict[tuple[str, str, int, str], list[int]] = {}
@@ -115,6 +142,9 @@ class Account:
         before = self.frames_by[FRAMES_BY[Outcome.TRUNCATED]]
         if not packets.only_datagrams:
             self._add_settled(packets.column(k.STATE))
+            damaged = packets.column(k.STATE) == k.DAMAGED
+            columns = (packets.record_column(name) for name in ("frame", "at_ns"))
+            self.add_damaged(*(column[damaged].tolist() for column in columns))
         self._add_twice(packets, claimed)
         self._add_outgoing(packets, claimed)
         self._tally(packets, claimed)
@@ -171,6 +201,10 @@ class Account:
         self._both = ends if self._both is None else self._both & ends
         self._note_ttl(source, low_ttl, high_ttl)
 
+    def add_sender(self, sender: Sender, counted: Counted) -> None:
+        """Packets of a sender, by what their checksums are."""
+        self.senders.setdefault(sender, Counted()).add(counted)
+
     def add_outgoing(self, source: str) -> None:
         self._outgoing.add(source)
 
@@ -200,11 +234,9 @@ class Account:
             "links": {link_name(link): count for link, count in self.links.items()},
             "fragments": self.fragments,
             "twice": self.twice,
-            "cut_frames": {
-                "named": self._cut_frames,
-                "last": self._cut_last,
-                "count": self._cut_count,
-            },
+            "cut_frames": self._cut.account(),
+            "damaged_frames": self._damaged.account(),
+            "checksums": rows_of(self.senders),
             "endpoints": [[*key, *counts] for key, counts in by_frames],
             "endpoints_more": len(self._endpoints) - len(by_frames) + self._endpoints_more,
             "ends": {
@@ -244,10 +276,12 @@ class Account:
         states = np.isin(packets.column(k.STATE), _CUT_STATES)
         settled = packets.record_column("frame")[states]
         of_systems = datagrams.frame[datagrams.outcome == Outcome.TRUNCATED]
-        frames = np.union1d(settled, of_systems).tolist()
-        self._cut_frames += frames[: CUT_FRAMES - len(self._cut_frames)]
-        self._cut_last = frames[-1] if frames else self._cut_last
-        self._cut_count += len(frames)
+        self._cut.add(np.union1d(settled, of_systems).tolist())
+
+    def add_damaged(self, frames: Sequence[int], times: Sequence[int]) -> None:
+        """Frames whose checksum is wrong, in their order."""
+        if frames:
+            self._damaged.add(frames, times[0])
 
     def _add_twice(self, packets: Packets, claimed: Int64s | int) -> None:
         """UDP datagrams with IP ids, and those that had been captured shortly before. Of those

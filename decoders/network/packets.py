@@ -59,6 +59,7 @@ SETTLED: Final = {
     k.MALFORMED_EXTENSION: (Outcome.MALFORMED, "IPv6 extension header"),
     k.MALFORMED_FRAGMENT: (Outcome.MALFORMED, "IP fragment length"),
     k.MALFORMED_UDP: (Outcome.MALFORMED, "UDP length"),
+    k.DAMAGED: (Outcome.MALFORMED, "wrong checksum"),
     k.TRUNCATED_LINK: (Outcome.TRUNCATED, "cut in the link layer"),
     k.TRUNCATED_IP: (Outcome.TRUNCATED, "cut in the IP header"),
     k.TRUNCATED_TRANSPORT: (Outcome.TRUNCATED, "cut in the UDP header"),
@@ -210,6 +211,11 @@ class Flows:
         self._rows: list[list[int]] = []
         self.hosts: list[str] = []
 
+    def table_of_hosts(self) -> Int64s:
+        """The addresses as the kernel has them, as long as it has."""
+        assert self._work is not None
+        return self._work[k.HOST_ROWS : k.FLOW_SLOTS]
+
     def take_in(self) -> None:
         """Name the addresses that the kernel has added."""
         assert self._work is not None
@@ -286,6 +292,11 @@ class PacketReader:
                 self.flows.retire()
                 self.flows = Flows(self._work)
             first = stop
+
+    def again(self, packets: Packets) -> Packets:
+        """The last ones that were read, some of which somebody has found to be something else."""
+        self._work[k.ODD_ROWS] = 1
+        return self._mixed(packets.records, packets.link, packets.first, packets.columns)
 
     def tunnels(self) -> dict[str, int]:
         """Frames whose packet came in a tunnel, by the kind of the innermost and its network."""

@@ -20,6 +20,7 @@ from seqaudit.decoders.feeds.carriers import CarriedFeeds
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
+from seqaudit.decoders.network.checksums import Checksums
 from seqaudit.decoders.network.fragment_rows import segment_batch
 from seqaudit.decoders.network.order import Order
 from seqaudit.decoders.network.overlap import AHEAD_BYTES, in_order
@@ -62,6 +63,7 @@ def decode_piece(
         ahead_bytes=AHEAD_BYTES if overlaps and not piece.whole else 0,
         stream=stream,
     )
+    checksums = Checksums(settings.damaged_of(piece.capture))
     packet_reader = PacketReader(piece.capture, piece.split, compile_it=compile_it)
     dispatcher = Dispatcher(settings)
     account = Account(piece.capture, piece.split, dispatcher.systems)
@@ -72,10 +74,12 @@ def decode_piece(
     carried = CarriedFeeds(settings, account)
     _prime(packet_reader, piece.before, compile_it=compile_it)
     for records in in_order(reader, order) if overlaps else map(order.arranged, reader):
-        for packets in packet_reader.read(records):
+        for found in packet_reader.read(records):
+            packets = checksums.judged(packet_reader, found)
             batches, claimed = dispatcher.decode(packets.datagrams)
             yield from batches
             account.add(packets, claimed)
+            checksums.note(packets, claimed)
             yield from carried.feed(packets)
             yield from streams.feed(packets)
             segments = segment_batch(packets)
@@ -94,6 +98,7 @@ def decode_piece(
         account.undecoded[f"link type not understood: {link_name(link)}"] = count
     account.undecoded.pop("link type not understood", None)
     facts = _reader_account(piece, reader) | {"order": order.account()} | streams.facts()
+    checksums.add_to(account.senders)
     if tunnels := packet_reader.tunnels():
         facts["tunnels"] = tunnels
     yield account.row(facts, [*dispatcher.accounts(), *carried.accounts()])

@@ -25,6 +25,7 @@ from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATIO
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import CAPTURE_SYSTEM, Account
+from seqaudit.decoders.network.checksums import Checksums
 from seqaudit.decoders.network.fragment_rows import read_segments
 from seqaudit.decoders.network.ip_datagram import Assembly, Fragment
 from seqaudit.decoders.network.packets import SETTLED, Datagrams, Outcome, PacketReader, Packets
@@ -44,6 +45,7 @@ BATCH_BYTES: Final = 4 << 20
 
 RAW: Final = 101  # LINKTYPE_RAW
 FRAME_MASK: Final = (1 << FRAME_BITS) - 1
+DAMAGED: Final = SETTLED[k.DAMAGED][1]
 
 Key = tuple[int, str]  # capture, carrier
 
@@ -335,9 +337,12 @@ class Assembler:
         dispatcher = Dispatcher(self._settings)
         batches: list[pa.RecordBatch] = []
         account = self._account(*key)
-        for one in self._offer(key, wholes, dispatcher, batches):
+        checksums = Checksums(self._settings.damaged_of(key[0]), fragmented=True)
+        for one in self._offer(key, wholes, dispatcher, batches, checksums):
             whole, system = one.whole, one.system
             assembly, fate = whole.assembly, whole.fate
+            if one.reason == DAMAGED:
+                account.add_damaged([whole.frame & FRAME_MASK], [whole.at_ns])
             fate.outcome, fate.reason = one.outcome, one.reason
             for frames in (assembly.frames, fate.frames):
                 for split, count in frames.items():
@@ -354,6 +359,7 @@ class Assembler:
                 if assembly.outgoing:
                     account.add_outgoing(one.source)
         batches += dispatcher.finish()
+        checksums.add_to(account.senders)
         return batches, dispatcher.accounts()
 
     def _recognise(self, key: tuple[int, int], wholes: list[Whole]) -> None:
@@ -368,6 +374,7 @@ class Assembler:
         wholes: list[Whole],
         dispatcher: Dispatcher,
         batches: list[pa.RecordBatch],
+        checksums: Checksums | None = None,
     ) -> Iterator[Offered]:
         """Each datagram, and what became of it."""
         capture, split = key
@@ -375,12 +382,15 @@ class Assembler:
         if compile_it is None:
             compile_it = self._seen_bytes // 100 >= COMPILE_FROM_RECORDS
         reader = PacketReader(capture, split, compile_it=compile_it)
-        for packets in reader.read(_records(wholes)):
+        for found in reader.read(_records(wholes)):
+            packets = found if checksums is None else checksums.judged(reader, found)
             fields = (k.STATE, k.PROTOCOL, k.SOURCE, k.DESTINATION, k.DESTINATION_PORT, k.TTL)
             columns = [packets.column(field).tolist() for field in fields]
             part = wholes[packets.first : packets.first + len(columns[0])]
             datagrams = _apart(packets, part)
             decoded, claimant = dispatcher.decode(datagrams)
+            if checksums is not None:
+                checksums.note(packets, claimant if isinstance(claimant, int) else claimant[::2])
             claimed = np.broadcast_to(claimant, datagrams.count)
             batches += decoded
             at = 0

@@ -13,6 +13,8 @@ from typing import Final
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network.account import Account
+from seqaudit.decoders.network.checksum_kernels import BARE, MARKS, TCP
+from seqaudit.decoders.network.checksums import Counted
 from seqaudit.decoders.network.packets import Outcome
 from seqaudit.decoders.tcp.connection import Flow
 from seqaudit.decoders.tcp.framing import (
@@ -23,7 +25,14 @@ from seqaudit.decoders.tcp.framing import (
     Verdict,
     choose,
 )
-from seqaudit.decoders.tcp.segments import OUTGOING_BIT, TCP, WIRE_SHIFT, Key, ends_of
+from seqaudit.decoders.tcp.segments import (
+    MARK_MASK,
+    MARK_SHIFT,
+    OUTGOING_BIT,
+    WIRE_SHIFT,
+    Key,
+    ends_of,
+)
 from seqaudit.decoders.tcp.wire import ACK, SYN
 
 #: A direction that nobody has recognised after so many bytes is nobody's.
@@ -45,7 +54,7 @@ class Tracked:
 
     __slots__ = (
         "connection", "flow", "frames", "framings", "high_ttl", "kept", "likely", "low_ttl",
-        "next_try", "outgoing", "placed", "problems", "refused", "sent", "split", "state",
+        "marks", "next_try", "outgoing", "placed", "problems", "refused", "sent", "split", "state",
         "system", "systems", "wire_bytes",
     )  # fmt: skip
 
@@ -66,6 +75,7 @@ class Tracked:
         self.low_ttl = [256, 256]
         self.high_ttl = [-1, -1]
         self.outgoing = [False, False]
+        self.marks = [[0] * MARKS, [0] * MARKS]  # frames by direction and by their checksums
         self.framings: list[Framing] = []
         self.placed = [(0, -1), (0, -1)]  # by direction: last frame, and how many it completed - 1
         self.problems = 0
@@ -102,6 +112,7 @@ class Tracked:
         self.frames += 1
         self.sent[direction] += 1
         self.wire_bytes[direction] += facts >> WIRE_SHIFT
+        self.marks[direction][facts >> MARK_SHIFT & MARK_MASK] += 1
         ttl = facts & 0xFF
         if ttl < self.low_ttl[direction]:
             self.low_ttl[direction] = ttl
@@ -110,11 +121,17 @@ class Tracked:
         if facts & OUTGOING_BIT:
             self.outgoing[direction] = True
 
-    def count_run(self, direction: int, frames: int, wire_bytes: int) -> None:
-        """Several more frames of one direction; their headers are noted apart."""
+    def count_run(self, direction: int, frames: int, wire_bytes: int, marks: Sequence[int]) -> None:
+        """Several more frames of one direction; their headers are noted apart.
+
+        Args:
+            marks: how many frames have each.
+        """
         self.frames += frames
         self.sent[direction] += frames
         self.wire_bytes[direction] += wire_bytes
+        for mark, count in enumerate(marks):
+            self.marks[direction][mark] += count
 
     def note_headers(self, direction: int, facts: Int64s) -> None:
         """What the headers of some frames say, beside their sizes."""
@@ -177,6 +194,9 @@ class Tracked:
                 )
                 if self.outgoing[direction]:
                     account.add_outgoing(source)
+            if system:
+                bare, right, wrong = self.marks[direction][BARE:]
+                account.add_sender((source, TCP), Counted(bare, right, wrong, speaks=True))
         if not system:
             account.count(Outcome.OTHER, self.frames)
 

@@ -25,9 +25,17 @@ import numpy.typing as npt
 
 from seqaudit.decoders.contract.event_columns import grouped
 from seqaudit.decoders.kernels.loader import Int64s
+from seqaudit.decoders.network.checksum_kernels import BARE, MARKS
 from seqaudit.decoders.tcp.connection import SILENT_NS
 from seqaudit.decoders.tcp.flows import NOBODY, OURS, UNDECIDED, Tracked
-from seqaudit.decoders.tcp.segments import OUTGOING_BIT, WIRE_SHIFT, Key, Segments
+from seqaudit.decoders.tcp.segments import (
+    MARK_MASK,
+    MARK_SHIFT,
+    OUTGOING_BIT,
+    WIRE_SHIFT,
+    Key,
+    Segments,
+)
 from seqaudit.decoders.tcp.wire import ACK, FARTHEST, FIN, MASK, RST, SYN
 
 #: Segments are taken one by one where there are fewer than these: of all, and of a run.
@@ -264,7 +272,9 @@ class Runs:
             counts.append(count)
             if not count:
                 continue
-            tracked.count_run(direction, count, lane.wire_bytes(begin, stop))
+            tracked.count_run(
+                direction, count, lane.wire_bytes(begin, stop), lane.marks(begin, stop)
+            )
             if links.is_news(tracked, direction):
                 tracked.note_headers(direction, lane.facts(begin, stop))
         return tuple(counts)
@@ -368,6 +378,12 @@ class _Links:
         return min(stop, self._waiting[first]) if first < len(self._waiting) else stop
 
 
+#: Segments by mark, counted side by side in one number; so many bits hold those of any batch.
+MARK_BITS: Final = 20
+_SHIFTS: Final = range(0, MARK_BITS * (MARKS - BARE), MARK_BITS)
+_ONE_OF: Final = np.array([*[0] * BARE, *(1 << shift for shift in _SHIFTS)], np.int64)
+
+
 class _Lane:
     """The segments of one direction, of all connections. Arrays are by place.
 
@@ -383,6 +399,7 @@ class _Lane:
         self.latest = _latest(mine)
         self._facts = facts
         self._wire = _sums(np.where(mine, facts >> WIRE_SHIFT, 0))
+        self._marks = _sums(np.where(mine, _ONE_OF[facts >> MARK_SHIFT & MARK_MASK], 0))
         data = mine & (length > 0)
         self._data = np.flatnonzero(data)
         self._data_counts = _sums(data)
@@ -394,6 +411,12 @@ class _Lane:
     def wire_bytes(self, begin: int, stop: int) -> int:
         """Bytes of their frames."""
         return int(self._wire[stop] - self._wire[begin])
+
+    def marks(self, begin: int, stop: int) -> list[int]:
+        """How many have each mark."""
+        together = int(self._marks[stop] - self._marks[begin])
+        judged = [together >> shift & (1 << MARK_BITS) - 1 for shift in _SHIFTS]
+        return [*[0] * BARE, *judged]  # nobody asks for the others
 
     def facts(self, begin: int, stop: int) -> Int64s:
         """Of those in [begin, stop)."""

@@ -23,13 +23,14 @@ import pyarrow as pa
 from seqaudit.decoders.contract.arrow import distinct, encoded, text_column
 from seqaudit.decoders.contract.event_columns import event_batch, grouped, repeated
 from seqaudit.decoders.contract.events import FRAME_BITS, NO_CONVERSATION, Kind
-from seqaudit.decoders.kernels.loader import Int64s
+from seqaudit.decoders.kernels.loader import Int64s, memory
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import CAPTURE_SYSTEM, OUTGOING
+from seqaudit.decoders.network.checksum_kernels import MARKS, TCP
+from seqaudit.decoders.network.checksums import verified
 from seqaudit.decoders.network.packets import Flows, Packets
 from seqaudit.decoders.tcp.wire import ACK, SYN
 
-TCP: Final = 6
 WIRE_KIND: Final = "TCP"
 HEADER_BYTES: Final = 20
 
@@ -44,9 +45,12 @@ HEADER: Final = np.dtype(
      ("rest", "V6")]
 )  # fmt: skip
 
-#: ``facts``: TTL, whether the link layer says outgoing, bytes of the frame on the wire.
+#: ``facts``: TTL, whether the link layer says outgoing, what its checksum is (a mark of
+#: ``checksum_kernels``), bytes of the frame on the wire.
 OUTGOING_BIT: Final = 1 << 8
-WIRE_SHIFT: Final = 9
+MARK_SHIFT: Final = 9
+MARK_MASK: Final = MARKS - 1
+WIRE_SHIFT: Final = 11
 
 End = tuple[str, int]
 Buffer = bytes | bytearray | memoryview
@@ -169,6 +173,7 @@ class SegmentFinder:
         self._keys = _Keys(0, [])
         self._turned: Int64s = np.zeros(0, np.int64)  # direction of what the lower number sends
         self.states: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
+        self._marked = memory(k.HOSTS * MARKS)  # counted by connection, when they are over
 
     def ignore(self, carrier: str) -> None:
         """The connection is nobody's. Its segments are left out until another one begins there."""
@@ -226,6 +231,7 @@ class SegmentFinder:
         facts = (
             columns[k.TTL][rows]
             | np.where(columns[k.PACKET_TYPE][rows] == OUTGOING, OUTGOING_BIT, 0)
+            | verified(packets, rows, TCP, self._marked) << MARK_SHIFT
             | packets.records.original[records] << WIRE_SHIFT
         )
         begin = np.minimum(start + size, stop)

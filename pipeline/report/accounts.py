@@ -14,7 +14,8 @@ import pyarrow as pa
 from seqaudit.decoders.capture.pieces import merge_interfaces
 from seqaudit.decoders.contract.arrow import equal, filtered
 from seqaudit.decoders.contract.events import FRAME_BITS, Kind
-from seqaudit.decoders.network.account import COUNTED_BY_NAME, CUT_FRAMES
+from seqaudit.decoders.network.account import COUNTED_BY_NAME, NAMED_FRAMES
+from seqaudit.decoders.network.checksums import Verdict, united, verdict
 from seqaudit.decoders.network.order import HORIZON_NS
 from seqaudit.decoders.stages.tcp import carrier_digest
 from seqaudit.pipeline.shared.plan import File
@@ -60,6 +61,7 @@ COMMENTS: Final = 5
 #: What is read of accounts to prove borders and connections.
 OF_BORDERS: Final = (
     "piece", "begin", "landing", "begin_state", "landing_state", "error", "shipped", "order",
+    "checksums",
 )  # fmt: skip
 
 
@@ -227,7 +229,13 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     merged["messages_by"] = {system: kinds for system, kinds in said.items() if kinds}
     merged["ends"] = merge_ends(account.get("ends") for account in ordered)
     merged["order"] = merge_order(ordered, files)
-    merged["cut_frames"] = merge_cut(ordered)
+    merged["cut_frames"] = merge_frames(ordered, "cut_frames")
+    merged["damaged_frames"] = merge_frames(ordered, "damaged_frames")
+    told = damage(ordered)
+    merged["checksums"] = {
+        name: sorted({address for address, _ in getattr(told, name)})
+        for name in ("unclear", "untold")
+    }
     return merged
 
 
@@ -341,29 +349,46 @@ def _job_frame(piece: int, number: int, frames: Mapping[int, int]) -> int:
     return (piece << FRAME_BITS) + number
 
 
-def merge_cut(accounts: Iterable[Account]) -> dict[str, Any]:
-    """Frames that were captured only in part, of all pieces, as job frames.
-
-    Args:
-        accounts: in the order of their pieces.
+def merge_frames(accounts: Iterable[Account], kind: str) -> dict[str, Any]:
+    """Frames of one kind (``Named``), of all pieces, as job frames.
 
     Returns:
         named: the first of them; last: of all, null if none; count: of all, without those of which
-            only the second stage tells.
+            only the second stage tells; first_ns: when the first was captured, null if none.
     """
     named: list[int] = []
-    last = None
+    begins: dict[int, int | None] = {}
+    last = []
     count = 0
     for account in accounts:
-        own = account.get("cut_frames")
-        if not own or not own["count"]:
-            continue
-        base = int(account["piece"]) << FRAME_BITS
-        if len(named) == count:  # else there are some that have no name before these
-            named += [base + frame for frame in own["named"]][: CUT_FRAMES - len(named)]
-        last = base + own["last"]
-        count += own["count"]
-    return {"named": named, "last": last, "count": count}
+        own = account.get(kind)
+        if own and own["count"]:
+            base = int(account["piece"]) << FRAME_BITS
+            named += [base + frame for frame in own["named"]]
+            begins[base + own["named"][0]] = own["first_ns"]
+            last.append(base + own["last"])
+            count += own["count"]
+    return {
+        "named": sorted(named)[:NAMED_FRAMES],
+        "last": max(last, default=None),
+        "count": count,
+        "first_ns": begins[min(begins)] if begins else None,
+    }
+
+
+def damage(accounts: Iterable[Account]) -> Verdict:
+    """What the checksums of a capture say."""
+    return verdict(united(account.get("checksums") or () for account in accounts))
+
+
+def damaged_senders(accounts: Iterable[Account], captures: int) -> frozenset[tuple[int, str, int]]:
+    """(capture, address, kind) of senders whose packets are damaged where their checksum is wrong,
+    and of which some are."""
+    return frozenset(
+        (capture, *sender)
+        for capture, own in enumerate(by_capture(accounts, captures))
+        for sender in damage(own).damaged
+    )
 
 
 def merge_ends(parts: Iterable[Mapping[str, Any] | None]) -> dict[str, Any]:

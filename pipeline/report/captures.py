@@ -18,7 +18,9 @@ from seqaudit.replay.contract.worth import MISSING, Worth
 Row = dict[str, Any]
 
 #: What of an account findings are made of, and no row.
-_NOT_SHOWN: Final = frozenset({"cut_frames", "ends", "order", "twice", "of_no_system"})
+_NOT_SHOWN: Final = frozenset(
+    {"checksums", "cut_frames", "damaged_frames", "ends", "order", "twice", "of_no_system"}
+)
 
 
 class Accounts:

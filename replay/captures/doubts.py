@@ -12,6 +12,8 @@ rest on, and are weighed once more here.
     CP014           between the frames before and behind the step
     CP017           everywhere; without IP ids everything is in doubt
     (the vantage)   everywhere, where it is inferred from whose unicasts the capture holds
+    CP021           a hole at each packet that is damaged, by its frame; and everywhere, if there
+                    are packets of which nobody can tell whether they are
     CP005           none: a datagram of which a fragment is missing is missing like any other, and
                     the rules of loss say whether it was lost or not captured
     CP006, CP012    none here: of what was not decoded or not captured nobody knows the stream;
@@ -52,6 +54,7 @@ def spans_of(account: Account, vantage: Vantage) -> list[Span]:
     if account.get("skipped"):
         everywhere(Doubt.HOLE, "a damaged stretch of the file was skipped")
     spans += _cut(account)
+    spans += _damaged(account)
     if not vantage.sure:
         everywhere(Doubt.ELSEWHERE, MAY_BE_MIRROR)
     doubled = twice([account.get("twice")])
@@ -83,10 +86,31 @@ def _cut(account: Account) -> list[Span]:
     told = account.get("cut_frames") or {}
     if told.get("count") != truncated:  # packets of TCP, and fragments
         return [Span(Doubt.CUT, BEGINNING, END, why)]
+    return _at_each(Doubt.CUT, told, why)
+
+
+def _damaged(account: Account) -> list[Span]:
+    """Where packets are not those that were sent, and whether others may be as well."""
+    told = account.get("damaged_frames") or {}
+    senders = account.get("checksums") or {}
+    why = f"{_counted(told['count'], 'packet')} damaged" if told.get("count") else ""
+    spans = _at_each(Doubt.HOLE, told, why) if why else []
+    if senders.get("unclear"):
+        spans.append(
+            Span(Doubt.DAMAGED, BEGINNING, END, "most packets of a sender have a wrong checksum")
+        )
+    elif senders.get("untold"):
+        others = f"{why}, and others have no checksum that tells"
+        spans.append(Span(Doubt.DAMAGED, BEGINNING, END, others))
+    return spans
+
+
+def _at_each(doubt: Doubt, told: Account, why: str) -> list[Span]:
+    """Spans at frames that are named, and one over those behind them."""
     named = told["named"]
-    spans = [Span(Doubt.CUT, frame, frame, why) for frame in named]
+    spans = [Span(doubt, frame, frame, why) for frame in named]
     if len(named) < told["count"]:
-        spans.append(Span(Doubt.CUT, named[-1] + 1, told["last"], why))
+        spans.append(Span(doubt, named[-1] + 1, told["last"], why))
     return spans
 
 

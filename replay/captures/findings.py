@@ -123,6 +123,7 @@ def _judged(account: Account) -> Iterator[Finding]:
             "{count|its end|their ends}.",
             count=frames_by["truncated"],
         )
+    yield from _damaged(account)
     incomplete = (account.get("fragments") or {}).get("incomplete")
     if incomplete:
         yield _finding(
@@ -163,6 +164,36 @@ def _judged(account: Account) -> Iterator[Finding]:
 
 def _finding(rule: str, text: str, **facts: Any) -> Finding:
     return Finding(rule, Certainty.PROVEN, text, system=SYSTEM, facts=facts)
+
+
+def _damaged(account: Account) -> Iterator[Finding]:
+    """Packets whose checksum is wrong, and those of which it does not tell."""
+    damaged = account.get("damaged_frames") or {}
+    senders = account.get("checksums") or {}
+    unclear, untold = senders.get("unclear") or [], senders.get("untold") or []
+    if damaged.get("count"):
+        frame = damaged["named"][0]
+        yield Finding(
+            "CP021", Certainty.PROVEN,
+            "{count:packet} {count|has|have} a wrong checksum while others of the same sender have "
+            "a right one: {count|its|their} bytes are not those that were sent, so {count|it|they} "
+            "{count|was|were} left out, and what {count|it|they} said is not known." + (
+                " Packets of {untold} have no checksum that would tell, so nothing is proven here."
+                if untold else ""
+            ),
+            system=SYSTEM,
+            frame=frame, at_ns=damaged["first_ns"],
+            evidence=[Evidence(frame, "the first that is damaged")],
+            facts={"count": damaged["count"], "untold": _listed(untold)},
+        )  # fmt: skip
+    if unclear:
+        yield Finding(
+            "CP021", Certainty.LIKELY,
+            "Most packets of {senders} have a wrong checksum, and some a right one: whether they "
+            "are damaged cannot be told, so nothing is proven here.",
+            system=SYSTEM,
+            facts={"senders": _listed(unclear)},
+        )  # fmt: skip
 
 
 def _order(order: Mapping[str, Any]) -> Iterator[Finding]:

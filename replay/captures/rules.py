@@ -163,6 +163,16 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "second one was left out.",
         "replay/README.md 3"),
     warning(
+        "CP021", "packets-damaged",
+        "Bytes of packets are not those that were sent, so what they said is not known.",
+        "The checksum of UDP or TCP is wrong, and that of most other packets of the same sender is "
+        "right. Where next to none is right, or a checksum is 0 or that of the pseudo-header, it "
+        "was not made before the place of capture and says nothing.",
+        "Look for what damages packets (a card, a cable, the file's way here); receivers drop such "
+        "packets, if they were damaged before. Capture behind the card, or turn checksum offload "
+        "off, so that every packet tells.",
+        "decoders/README.md 6"),
+    warning(
         "CP020", "vantage-contradicted",
         "The capture was taken elsewhere than --at says, so nothing is judged as at a member's "
         "interface.",

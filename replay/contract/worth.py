@@ -14,6 +14,7 @@ both comes the verdict.
     durations                     the clock stepped            likely
     the order of frames           out of order                 likely
     anything                      captured or sent twice       likely
+                                  frames may be damaged        likely
     the member's own interface    inferred, not shown          likely
     a default parameter           any                          likely at most
 
@@ -50,6 +51,7 @@ class Doubt(StrEnum):
     TWICE = "captured twice"  # frames stand in the capture more than once
     SENT_TWICE = "captured twice or sent twice"  # the same, and no IP id tells which
     ELSEWHERE = "elsewhere"  # perhaps taken at a mirror port, not at the member's own interface
+    DAMAGED = "damaged"  # bytes of frames may not be those that were sent
 
 
 #: Doubts in which something may have been on the wire that the capture does not hold.
@@ -192,7 +194,7 @@ class Worth:
             spans += self.over(first, last, stream, [Doubt.CLOCK_STEPPED])
         if rests.ordered:
             spans += self.over(first, last, stream, [Doubt.OUT_OF_ORDER, Doubt.TWICE])
-        spans += self.over(first, last, stream, [Doubt.SENT_TWICE])
+        spans += self.over(first, last, stream, [Doubt.SENT_TWICE, Doubt.DAMAGED])
         if rests.here:
             spans += self.over(first, last, stream, [Doubt.ELSEWHERE])
         if spans:

@@ -31,6 +31,15 @@ def ends(capture: Capture, record: Record) -> tuple[str, str] | None:
     return str(ipaddress.ip_address(source)), str(ipaddress.ip_address(destination))
 
 
+def behind_ip(capture: Capture, record: Record) -> int:
+    """Where what the IP header carries begins; the end of the frame for what is no IP."""
+    place = _LINKS.get(capture.link(record))
+    if place is None or ends(capture, record) is None:
+        return len(record.data)
+    first = record.data[place[1]]
+    return place[1] + (40 if first >> 4 == 6 else 4 * (first & 15))
+
+
 def pairs(capture: Capture) -> list[tuple[str, str]]:
     """Pairs of hosts that exchange unicasts, the busiest first."""
     found: Counter[tuple[str, str]] = Counter()

@@ -166,6 +166,29 @@ def _cut(subject: Subject, length: int) -> Spoiled:
     return _same_place(subject, (replace(r, data=r.data[:length]) for r in subject.capture.records))
 
 
+def _damaged(percent: float, bits: bool) -> Callable[[Subject, int], Spoiled]:
+    """Bytes behind the IP header are others: so many of them, or one bit of so many frames."""
+
+    def spoil(subject: Subject, seed: int) -> Spoiled:
+        rng = _rng(subject, f"damaged {percent} {bits} {seed}")
+
+        def drawn(first: int, stop: int) -> list[int]:
+            if bits:
+                return [rng.randrange(first, stop)] if rng.random() * 100 < percent else []
+            return [place for place in range(first, stop) if rng.random() * 100 < percent]
+
+        found = []
+        for record in subject.capture.records:
+            data = bytearray(record.data)
+            first = hosts.behind_ip(subject.capture, record)
+            for place in drawn(first, len(data)) if first < len(data) else ():
+                data[place] ^= 1 << rng.randrange(8) if bits else rng.randrange(1, 256)
+            found.append(replace(record, data=bytes(data)))
+        return _same_place(subject, found)
+
+    return spoil
+
+
 def _pair(subject: Subject, pair: tuple[str, str]) -> Spoiled:
     capture = subject.capture
     return _same_place(subject, (r for r in capture.records if hosts.between(capture, r, pair)))
@@ -421,6 +444,11 @@ def _thin(name: str, percent: float, least: int) -> Way:
     return Way(name, f"{percent} % of the frames dropped", _seeds(least), _thinned(percent))
 
 
+def _flipped(name: str, percent: float, bits: bool) -> Way:
+    what = f"one bit in {percent:g} % of the frames" if bits else f"{percent:g} % of the bytes"
+    return Way(name, f"{what} behind the IP header damaged", _seeds(), _damaged(percent, bits))
+
+
 WAYS: Final[tuple[Way, ...]] = (
     Way("whole", "nothing is spoiled", lambda s: ("--at as given",), _whole),
     Way("no-at", "no vantage is given", lambda s: ("without --at", "--at between"), _whole),
@@ -434,6 +462,10 @@ WAYS: Final[tuple[Way, ...]] = (
     _thin("drop-5", 5.0, 2),
     _thin("drop-30", 30.0, 2),
     Way("snap", "frames cut to N bytes", lambda s: SNAP_LENGTHS, _cut),
+    _flipped("bytes-0.1", 0.1, bits=False),
+    _flipped("bytes-1", 1.0, bits=False),
+    _flipped("bits-1", 1.0, bits=True),
+    _flipped("bits-10", 10.0, bits=True),
     Way("swap", "frames N and N+1 swapped", _frames(1, 1), _swapped, _near(1, 0), True),
     Way("disorder", "frames up to 1 ms late in the file", _seeds(), _disordered),
     Way("step", "the clock steps at frame N by so many ns", _steps, _stepped, _steps_near),

@@ -82,6 +82,19 @@ def stepped() -> bytes:
     )  # fmt: skip
 
 
+def flipped() -> bytes:
+    """A bit of one packet's payload is another."""
+
+    def spoil(records: Records) -> Records:
+        at = max(range(len(records)), key=lambda n: len(records[n].data))
+        data = bytearray(records[at].data)
+        data[-1] ^= 1
+        records[at] = replace(records[at], data=bytes(data))
+        return records
+
+    return spoiled(LOSS, spoil)
+
+
 def twice() -> bytes:
     """Every packet passes two interfaces."""
     return spoiled(LOSS, lambda records: [x for r in records for x in (r, r.moved(1000))])

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from seqaudit.pipeline.report.accounts import merge_cut
-from seqaudit.replay.captures.doubts import spans_of, twice
+from seqaudit.pipeline.report.accounts import merge_frames
+from seqaudit.replay.captures.doubts import spans_of, twice, weighed
 from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END, HERE, SHOWN, Doubt, Worth
@@ -44,12 +44,12 @@ def test_which_packets_were_cut_does_not_depend_on_pieces(cut: int) -> None:
         last = own[-1] if own else None
         return {
             "piece": number,
-            "cut_frames": {"named": own[:100], "last": last, "count": len(own)},
+            "cut_frames": {"named": own[:100], "last": last, "count": len(own), "first_ns": 7},
         }
 
     first = [n for n in frames if n <= cut]
     second = [n - cut for n in frames if n > cut]
-    found = merge_cut([piece(0, first), piece(1, second)])
+    found = merge_frames([piece(0, first), piece(1, second)], "cut_frames")
 
     def place(frame: int) -> int:
         return frame if frame < 1 << 40 else frame - (1 << 40) + cut
@@ -81,3 +81,37 @@ def test_whether_a_capture_holds_all_twice(
     account = {"datagrams": datagrams, "again": again, "once": once, "pairs": pairs}
     assert twice([account]) == sure
     assert twice([None, {key: value for key, value in account.items() if value}]) == sure
+
+
+def damaged_spans(**account: Any) -> list[tuple[Doubt, int, int]]:
+    return [(span.doubt, span.first, span.last) for span in spans_of(account, Vantage())]
+
+
+def test_a_damaged_packet_is_a_hole_at_its_place() -> None:
+    told = {"named": [7, 90], "last": 400, "count": 4, "first_ns": 1}
+    assert damaged_spans(damaged_frames=told, checksums={"unclear": [], "untold": []}) == [
+        (Doubt.HOLE, 7, 7), (Doubt.HOLE, 90, 90), (Doubt.HOLE, 91, 400),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("who", ["unclear", "untold"])
+def test_packets_of_which_nobody_can_tell_whether_they_are_damaged_prove_nothing(who: str) -> None:
+    none: dict[str, Any] = {"named": [], "last": None, "count": 0, "first_ns": None}
+    some = {"named": [7], "last": 7, "count": 1, "first_ns": 1}
+    nobody: dict[str, list[str]] = {"unclear": [], "untold": []}
+    told = nobody | {who: ["10.0.0.1"]}
+    account = {"damaged_frames": some if who == "untold" else none, "checksums": told}
+    spans = spans_of(account, Vantage())
+    assert [(s.doubt, s.first, s.last) for s in spans if s.doubt is not Doubt.HOLE] == [
+        (Doubt.DAMAGED, BEGINNING, END)
+    ]
+    finding = {"rule": "MC003", "certainty": "proven", "text": "1 message was lost."}
+    changed = weighed(finding, Worth(spans))
+    assert changed["certainty"] == "likely"
+    assert "checksum" in changed["text"]
+
+
+def test_without_damage_a_missing_checksum_is_no_doubt() -> None:
+    none: dict[str, Any] = {"named": [], "last": None, "count": 0, "first_ns": None}
+    account = {"damaged_frames": none, "checksums": {"unclear": [], "untold": []}}
+    assert not spans_of(account, Vantage())

@@ -30,14 +30,19 @@ def span(doubt: Doubt, first: int = 12, last: int = 14, stream: str | None = Non
     return Span(doubt, first, last, f"because it is {doubt}", stream)
 
 
-@pytest.mark.parametrize("doubt", [d for d in Doubt if d is not Doubt.SENT_TWICE])
+#: In which nothing is what it seems.
+IN_ALL = (Doubt.SENT_TWICE, Doubt.DAMAGED)
+
+
+@pytest.mark.parametrize("doubt", [d for d in Doubt if d not in IN_ALL])
 def test_what_captured_frames_show_is_proven_whatever_is_missing(doubt: Doubt) -> None:
     assert judged(SHOWN, span(doubt, BEGINNING, END)) is PROVEN
 
 
+@pytest.mark.parametrize("doubt", IN_ALL)
 @pytest.mark.parametrize("claim", [SHOWN, TIMED, ORDERED, absence(1, 2, certified=True)])
-def test_where_nobody_knows_what_was_sent_twice_nothing_is_proven(claim: Claim) -> None:
-    assert judged(claim, span(Doubt.SENT_TWICE, BEGINNING, END)) is PROBABLE
+def test_where_nobody_knows_what_was_sent_nothing_is_proven(claim: Claim, doubt: Doubt) -> None:
+    assert judged(claim, span(doubt, BEGINNING, END)) is PROBABLE
 
 
 def test_absence_is_proven_only_with_a_certificate() -> None:

@@ -1,0 +1,213 @@
+"""What checksums say: which bytes are not those that were sent (decoders/README.md 6).
+
+A checksum that is wrong may have been damaged with its packet, or never made: a sender's card makes
+it behind the place of capture. One packet cannot tell; the others of its sender can, and they are
+in all pieces of a capture. So a piece counts by sender (``Checksums``), what all counted is judged
+in one place (``verdict``), and a capture that holds damage is decoded again, with the senders
+named: then their packets with a wrong checksum are no packets.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+from typing import Any, Final
+
+import numpy as np
+
+from seqaudit.decoders.kernels import loader as kernels
+from seqaudit.decoders.kernels.loader import Int64s
+from seqaudit.decoders.network import checksum_kernels as sums
+from seqaudit.decoders.network import packet_kernels as k
+from seqaudit.decoders.network.packets import Flows, PacketReader, Packets
+
+#: So many right ones say that a sender makes checksums: by chance one of 65,535 is right.
+SEVERAL: Final = 3
+
+#: Senders of a capture whose checksums are counted: those whose addresses, as text, come first,
+#: which are the same ones whatever pieces the capture is cut into.
+SENDERS: Final = 16_384
+
+#: In place of UDP: what came in fragments. Systems sum such datagrams themselves where a card does
+#: it for all others. The number is that of the IPv6 header.
+FRAGMENTED: Final = 44
+
+#: Address and IP protocol, or FRAGMENTED.
+Sender = tuple[str, int]
+
+
+@dataclass(slots=True)
+class Counted:
+    """Packets of a sender by what their checksums are.
+
+    Attributes:
+        bare: without one that was made.
+        speaks: it has sent something of a known system.
+    """
+
+    bare: int = 0
+    right: int = 0
+    wrong: int = 0
+    speaks: bool = False
+
+    def add(self, other: "Counted") -> None:
+        """Those of another piece."""
+        self.bare += other.bare
+        self.right += other.right
+        self.wrong += other.wrong
+        self.speaks = self.speaks or other.speaks
+
+
+Senders = dict[Sender, Counted]
+
+
+def rows_of(senders: Senders) -> list[list[Any]]:
+    """As an ACCOUNT row carries them."""
+    kept = nsmallest(SENDERS, senders.items(), key=lambda item: item[0])
+    return [[*sender, one.bare, one.right, one.wrong, int(one.speaks)] for sender, one in kept]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What the checksums of a capture are worth.
+
+    Attributes:
+        damaged: senders whose packets are damaged where their checksum is wrong, and there are any.
+        unclear: those whose checksums are wrong mostly and right too often for chance.
+        untold: something is damaged, and of packets of these senders nobody can tell.
+    """
+
+    damaged: frozenset[Sender] = frozenset()
+    unclear: frozenset[Sender] = frozenset()
+    untold: frozenset[Sender] = frozenset()
+
+
+def verdict(senders: Mapping[Sender, Counted]) -> Verdict:
+    """Judge what all pieces of a capture have counted together.
+
+    Where some of the checksums of a sender are right it makes them, and where most are, a wrong one
+    is damage. Where next to none is right nobody makes them. Too few say nothing by themselves; but
+    in a capture that is damaged elsewhere they are not believed: an address may be what is damaged.
+    """
+    known = {sender: one for sender, one in senders.items() if one.speaks}
+    made = {s for s, one in known.items() if one.right >= max(SEVERAL, one.wrong)}
+    damaged = {s for s in made if known[s].wrong}
+    unclear = {s for s, one in known.items() if SEVERAL <= one.right < one.wrong}
+    if not damaged:
+        return Verdict(unclear=frozenset(unclear))
+    few = {s for s, one in known.items() if one.wrong and one.right + one.wrong < SEVERAL}
+    untold = {s for s, one in known.items() if one.bare or (one.wrong and s not in damaged | few)}
+    return Verdict(frozenset(damaged | few), frozenset(unclear), frozenset(untold))
+
+
+def united(parts: Iterable[Iterable[Sequence[Any]]]) -> Senders:
+    """What several accounts have counted (``rows_of``)."""
+    senders: Senders = {}
+    for part in parts:
+        for address, protocol, bare, right, wrong, speaks in part:
+            one = Counted(bare, right, wrong, bool(speaks))
+            senders.setdefault((address, protocol), Counted()).add(one)
+    return dict(nsmallest(SENDERS, senders.items(), key=lambda item: item[0]))
+
+
+class Checksums:
+    """Verifies the packets of a piece and counts them by sender.
+
+    Args:
+        damaged: senders whose packets are damaged where their checksum is wrong.
+        fragmented: datagrams are those that came in fragments.
+    """
+
+    def __init__(self, damaged: Collection[Sender] = (), *, fragmented: bool = False) -> None:
+        self._damaged = damaged
+        self._datagrams = FRAGMENTED if fragmented else sums.UDP
+        self._flows: Flows | None = None
+        self._counts = self._unkept = kernels.memory(k.HOSTS * sums.MARKS)
+        self._spoke = np.zeros(0, np.bool_)
+        self._senders: Senders = {}
+
+    def judged(self, reader: PacketReader, packets: Packets) -> Packets:
+        """Count UDP datagrams; what is damaged is none any more.
+
+        Args:
+            reader: that has just read the packets.
+        """
+        if packets.flows is not self._flows:
+            self._fold()
+            self._flows = packets.flows
+        marks = verified(packets, packets.rows, sums.UDP, self._counts)
+        if not self._damaged:
+            return packets
+        found = self._is_damaged(packets, packets.rows, marks, self._datagrams)
+        rows = np.flatnonzero(packets.columns[k.PROTOCOL] == sums.TCP)
+        marks = verified(packets, rows, sums.TCP, self._unkept)
+        found = np.append(found, self._is_damaged(packets, rows, marks, sums.TCP))
+        if not len(found):
+            return packets
+        packets.columns[k.STATE][found] = k.DAMAGED
+        return reader.again(packets)
+
+    def note(self, packets: Packets, claimed: Int64s | int) -> None:
+        """Which senders have sent something of a known system.
+
+        Args:
+            claimed: per row of ``packets.datagrams``, the number of the system or -1.
+        """
+        if isinstance(claimed, int) and claimed < 0:
+            return
+        udp = packets.of_datagrams(k.PROTOCOL) == sums.UDP
+        self._spoke[packets.datagrams.source[udp & (claimed >= 0)]] = True
+
+    def add_to(self, senders: Senders) -> None:
+        """Give back what was counted."""
+        self._fold()
+        for sender, one in self._senders.items():
+            senders.setdefault(sender, Counted()).add(one)
+        self._senders = {}
+
+    def _is_damaged(self, packets: Packets, rows: Int64s, marks: Int64s, protocol: int) -> Int64s:
+        """Those rows that are wrong and of a sender that makes checksums."""
+        wrong = rows[marks == sums.WRONG]
+        source = packets.columns[k.SOURCE][wrong]
+        hosts = packets.flows.hosts
+        theirs = [one for one in np.unique(source) if (hosts[one], protocol) in self._damaged]
+        found: Int64s = wrong[np.isin(source, theirs)]
+        return found
+
+    def _fold(self) -> None:
+        """Name the senders counted so far."""
+        if self._flows is not None:
+            hosts = self._flows.hosts
+            counts = self._counts[: len(hosts) * sums.MARKS].reshape(-1, sums.MARKS)
+            spoke = self._spoke[: len(hosts)]
+            for number in np.flatnonzero(spoke | counts.any(axis=1)).tolist():
+                bare, right, wrong = counts[number, sums.BARE :].tolist()
+                one = Counted(bare, right, wrong, bool(spoke[number]))
+                self._senders.setdefault((hosts[number], self._datagrams), Counted()).add(one)
+            counts[:] = 0
+        self._spoke = np.zeros(k.HOSTS, np.bool_)
+
+
+def verified(packets: Packets, rows: Int64s, protocol: int, counts: Int64s) -> Int64s:
+    """A mark a row (``checksum_kernels``).
+
+    Args:
+        rows: of ``packets.columns``.
+        protocol: UDP or TCP.
+        counts: MARKS for each address, added to.
+    """
+    compile_it = packets.datagrams.compile_it
+    marks = np.empty(len(rows), np.int64)
+    arrays = packets.out, packets.flows.table_of_hosts(), counts, marks
+    out, hosts, counts, found = (kernels.argument(a, compile_it=compile_it) for a in arrays)
+    kernels.kernel("network.checksum_kernels", compile_it=compile_it).verify(
+        kernels.data_argument(packets.records.data, compile_it=compile_it),
+        kernels.argument(rows, compile_it=compile_it),
+        len(rows),
+        protocol,
+        out,
+        packets.room,
+        hosts,
+        counts,
+        found,
+    )
+    return marks
