@@ -86,7 +86,12 @@ def flipped() -> bytes:
     """A bit of one packet's payload is another."""
 
     def spoil(records: Records) -> Records:
-        at = max(range(len(records)), key=lambda n: len(records[n].data))
+        whole = [
+            number
+            for number, record in enumerate(records)
+            if record.data[23] == 17 and not int.from_bytes(record.data[20:22], "big") & 0x3FFF
+        ]
+        at = max(whole, key=lambda n: len(records[n].data))
         data = bytearray(records[at].data)
         data[-1] ^= 1
         records[at] = replace(records[at], data=bytes(data))
