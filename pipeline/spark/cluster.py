@@ -107,14 +107,7 @@ def problem_of(
             f"{_where(small, executors)}: Python runs out of memory as it starts; give it more "
             "(--spark-conf spark.executor.pyspark.memory=2g)"
         )
-    lacking = [answer for answer in executors if answer["lacking"]]
-    if lacking:
-        first = lacking[0]["lacking"]
-        names = ", ".join(
-            name if why == "is not there" else f"{name} ({why})" for name, why in first.items()
-        )
-        return f"{_where(lacking, executors)}: Python has no {names}; {_PACKAGES}"
-    for package in NEEDED.values():
+    for package in NEEDED.values():  # one that does not fit may be why another cannot be loaded
         for answer in executors:
             there = answer["versions"].get(package, "")
             if there and not _will_do(
@@ -125,6 +118,13 @@ def problem_of(
                 return (
                     f"{_where(other, executors)}: {package} is {there}, and {wanted}; {_PACKAGES}"
                 )
+    lacking = [answer for answer in executors if answer["lacking"]]
+    if lacking:
+        first = lacking[0]["lacking"]
+        names = ", ".join(
+            name if why == "is not there" else f"{name} ({why})" for name, why in first.items()
+        )
+        return f"{_where(lacking, executors)}: Python has no {names}; {_PACKAGES}"
     for path in dict.fromkeys(path for answer in executors for path in answer["unseen"]):
         blind = [answer for answer in executors if path in answer["unseen"]]
         return (

@@ -55,6 +55,11 @@ _CAUSES: Final = tuple(
             "the workers have no program {0}; point PYSPARK_PYTHON at a Python {here} of theirs",
         ),
         (
+            r"port number from pyspark\.daemon",
+            "the workers' Python does not start, as the logs of their executors tell; point "
+            "PYSPARK_PYTHON at a Python {here} of theirs",
+        ),
+        (
             r"No module named '([\w.]+)'",
             "the workers' Python has no {0}; install seqaudit's packages there, or point "
             "PYSPARK_PYTHON at a Python that has them",

@@ -70,6 +70,12 @@ def test_a_version_that_will_not_do_is_named(versions: dict[str, str], text: str
     assert bool(told) == bool(text)
 
 
+def test_a_version_that_keeps_another_package_from_loading_is_the_cause() -> None:
+    lacking = {"pyarrow": "pyarrow requires NumPy 2.0 or newer, found 1.26.4"}
+    told = problem(answer("a"), answer("b", versions={"numpy": "1.26.4"}, lacking=lacking))
+    assert told.startswith("1 of 2 executors (on b): numpy is 1.26.4, and 2.4.6 here; ")
+
+
 def test_of_many_hosts_three_are_named() -> None:
     blind = [answer(host, unseen={"/c.pcap": "does not exist"}) for host in "abcde"]
     told = problem(*blind, answer("f"))
@@ -178,6 +184,11 @@ def test_a_cluster_that_gives_no_executor_is_given_up() -> None:
         (
             "java.io.InvalidClassException: org.apache.spark.rdd.RDD; local class incompatible",
             "the cluster runs another version of Spark",
+        ),
+        (
+            "Caused by: org.apache.spark.SparkException: EOFException occurred while reading the "
+            "port number from pyspark.daemon's stdout.",
+            "the workers' Python does not start, as the logs of their executors tell",
         ),
     ],
 )
