@@ -56,7 +56,7 @@ _CAUSES: Final = tuple(
         ),
         (
             r"port number from pyspark\.daemon",
-            "the workers' Python does not start, as the logs of their executors tell; point "
+            "the workers' Python ends as it starts; the logs of their executors tell why; point "
             "PYSPARK_PYTHON at a Python {here} of theirs",
         ),
         (

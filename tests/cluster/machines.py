@@ -115,9 +115,10 @@ class Machine:
                     found.append(pid)
         return found
 
-    def kill_running(self, word: str) -> None:
-        """As the system does that has no memory left."""
-        for pid in self.running(word):
+    def kill_running(self, word: str, *, forks: bool) -> None:
+        """As the system does that has no memory left: such processes, or what they forked."""
+        pids = self.running(word)
+        for pid in [pid for pid in pids if (_parent(pid) in pids) == forks]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
@@ -150,6 +151,13 @@ class Machine:
         self.kill()
         subprocess.run(["ip", "netns", "del", self.name], check=False, capture_output=True)
         subprocess.run(["ip", "link", "del", self.link], check=False, capture_output=True)
+
+
+def _parent(pid: int) -> int:
+    """The process that started one; 0: it has ended."""
+    with contextlib.suppress(OSError):
+        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return 0
 
 
 class Cluster:

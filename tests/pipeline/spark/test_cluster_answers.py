@@ -188,7 +188,7 @@ def test_a_cluster_that_gives_no_executor_is_given_up() -> None:
         (
             "Caused by: org.apache.spark.SparkException: EOFException occurred while reading the "
             "port number from pyspark.daemon's stdout.",
-            "the workers' Python does not start, as the logs of their executors tell",
+            "the workers' Python ends as it starts; the logs of their executors tell why",
         ),
     ],
 )
