@@ -38,13 +38,13 @@ def storage_of(
     """
     found = {key: value for key, value in _core_site(environment) if key.startswith(_OURS)}
     found |= {key: environment[name] for name, key in _AWS if environment.get(name)}
-    for key, value in (*_defaults(environment), *given):
+    for key, value in (*spark_defaults(environment), *given):
         if key.startswith(_HADOOP + _OURS):
             found[key.removeprefix(_HADOOP)] = value
     return tuple(sorted(found.items()))
 
 
-def _defaults(environment: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def spark_defaults(environment: Mapping[str, str] = os.environ) -> Iterator[tuple[str, str]]:
     """``spark-defaults.conf``, where Spark looks for it: a setting a line."""
     folder = environment.get("SPARK_CONF_DIR")
     if folder is None and "SPARK_HOME" in environment:

@@ -29,6 +29,7 @@ from seqaudit.decoders.kernels.loader import prepare
 from seqaudit.pipeline.shared import private_files
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.processes import environment
+from seqaudit.pipeline.shared.storage import spark_defaults
 from seqaudit.pipeline.spark import java
 from seqaudit.pipeline.spark.knock import (
     KNOCK_SECONDS,
@@ -56,6 +57,8 @@ JOB_SETTINGS: Final = {
     "spark.sql.session.timeZone": "UTC",
 }
 
+RESULT_LIMIT: Final = "spark.driver.maxResultSize"
+
 #: A local session besides: nothing listens beyond this machine, nobody without the session's own
 #: secret is listened to, and nothing but us prints.
 LOCAL_SETTINGS: Final = {
@@ -66,7 +69,6 @@ LOCAL_SETTINGS: Final = {
     "spark.log.level": "FATAL",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
-    "spark.driver.maxResultSize": "0",  # findings and gaps are capped per stream, not per job
     "spark.python.daemon.module": "seqaudit.pipeline.spark.daemon",
 }
 
@@ -222,6 +224,8 @@ class Session:
             settings |= {f"spark.executorEnv.{k}": value for k, value in environment().items()}
         else:
             settings |= {"spark.app.name": self.name}
+        if RESULT_LIMIT not in dict(spark_defaults()):
+            settings[RESULT_LIMIT] = "0"  # findings and gaps are capped per stream, not per job
         return settings | dict(self.place.settings)
 
 

@@ -203,3 +203,18 @@ def test_without_its_client_a_remote_spark_is_one_line(monkeypatch: pytest.Monke
 )
 def test_of_an_exception_the_line_is_told_that_says_something(text: str, line: str) -> None:
     assert session.first_line(ValueError(text)) == line
+
+
+def test_results_have_no_limit_but_that_of_an_operator(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    made = object.__new__(Session)
+    made.place, made.name = Place(master="spark://h:1"), "seqaudit"
+    jvm: Any = SimpleNamespace(folder=tmp_path)
+    limit = "spark.driver.maxResultSize"
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert made._settings(jvm)[limit] == "0"
+    (tmp_path / "spark-defaults.conf").write_text(f"{limit} 2g\n")
+    assert limit not in made._settings(jvm)
+    made.place = Place(master="spark://h:1", settings=((limit, "3g"),))
+    assert made._settings(jvm)[limit] == "3g"
