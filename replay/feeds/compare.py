@@ -1,11 +1,33 @@
-"""What the sessions of a feed say together, for the report."""
+"""What the sessions of a feed say together, and captures at both ends of its streams."""
 
-from seqaudit.replay.contract.engine import Compared, Comparison, Detail, Replayed
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from seqaudit.replay.contract.both_ends import BothEnds, EndsMeeting, two_ends
+from seqaudit.replay.contract.engine import Compared, Detail, Extent, Opening, Replayed
 from seqaudit.replay.feeds import sessions
 
+if TYPE_CHECKING:
+    from seqaudit.replay.feeds.both_ends import Ends
 
-class FeedComparison(Comparison):
-    """Streams of feeds that have an end of session."""
+
+def meeting(conversation: str) -> "EndsMeeting[Ends]":
+    """The captures of one conversation that were taken at a host of its own."""
+    from seqaudit.replay.feeds.both_ends import Meeting
+
+    met = Meeting(conversation)
+    return EndsMeeting(met.add, met.results)
+
+
+def ends_of(told: Opening) -> "Ends | None":
+    """Where an engine writes what only both ends show; null if there are not two."""
+    from seqaudit.replay.feeds.both_ends import Ends
+
+    return Ends(told.capture, told.vantage.address) if two_ends(told) else None
+
+
+class FeedComparison(BothEnds):
+    """Streams of feeds that have an end of session, and those with captures at both ends."""
 
     def __init__(self) -> None:
         self._seen: list[tuple[int, str, Detail]] = []
@@ -15,4 +37,12 @@ class FeedComparison(Comparison):
             self._seen.append((capture, stream, sessions.kept(row)))
 
     def judge(self, replayed: Replayed) -> Compared:
-        return Compared(sessions.judge(self._seen))
+        met = super().judge(replayed)
+        return met._replace(findings=[*sessions.judge(self._seen), *met.findings])
+
+    def spans(self, row: Detail, replayed: Replayed) -> Sequence[Extent]:
+        """Those of all captures; that a capture at a receiver goes on shows in the stream alone, as
+        the receiver may have left the group."""
+        spans = list(replayed.extents)
+        spans[row["receiver_capture"]] = None, None
+        return spans

@@ -14,7 +14,7 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import islice
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,9 @@ from seqaudit.replay.feeds.requests import Requests
 from seqaudit.replay.feeds.rows import CHUNK, STAMPED, UNSTAMPED, FeedRows, Row
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.feeds.times import Jitter, Sample
+
+if TYPE_CHECKING:
+    from seqaudit.replay.feeds.both_ends import Ends
 
 #: ``wire_kind`` of the row that tells the constants of a feed, once a stream and piece.
 FACTS: Final = "FEED"
@@ -55,8 +58,15 @@ Target = FeedStream | LinePair
 class FeedEngine:
     """Replays one conversation of a feed."""
 
-    def __init__(self, conversation: str, given: Mapping[str, Given], vantage: Vantage) -> None:
+    def __init__(
+        self,
+        conversation: str,
+        given: Mapping[str, Given],
+        vantage: Vantage,
+        ends: "Ends | None" = None,
+    ) -> None:
         self.conversation = conversation
+        self.ends = ends
         self.feed_name = conversation.split("|")[1] if "|" in conversation else conversation
         self.parameters = EngineParameters("feed", PARAMETERS, given)
         self.vantage = vantage
@@ -116,6 +126,8 @@ class FeedEngine:
         self._times(rows)
         if self.probation is not None:
             self._try(rows, self.probation)
+        if self.ends is not None:
+            self.ends.take(rows, self.space)
 
     def close(self) -> None:
         """Nothing follows."""

@@ -295,6 +295,13 @@ class FeedRows:
         """Does anybody ask for anything?"""
         return bool(self._within(self._all.requests))
 
+    def data_as_sent(self) -> Int64s:
+        """Places of data that neither the network nor a server sent again."""
+        own = slice(self._start, self._stop)
+        columns = self._all.columns
+        again = columns.flags[own] & int(Flag.NETWORK_DUPLICATE | Flag.ASIDE)
+        return np.flatnonzero((columns.kind[own] == _OWN[0]) & (again == 0))
+
     def with_records(self) -> Int64s:
         """Places of rows that keep when each of their datagrams came, and did not come again."""
         places = np.array(self._within(self._all.payloads), np.int64)

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from seqaudit.replay.contract.both_ends import met
 from seqaudit.replay.contract.engine import Columns, Opened, Opening, System
-from seqaudit.replay.feeds.compare import FeedComparison
+from seqaudit.replay.feeds.compare import FeedComparison, ends_of, meeting
 from seqaudit.replay.feeds.parameters import PARAMETERS
 from seqaudit.replay.feeds.report_rows import FeedStreamRow
 from seqaudit.replay.feeds.rules import FEED as RULES
@@ -19,17 +20,19 @@ def _open(told: Opening) -> Opened:
     from seqaudit.replay.feeds.engine import FeedEngine
     from seqaudit.replay.feeds.rows import FeedRows
 
-    engine = FeedEngine(told.conversation, told.parameters, told.vantage)
+    ends = ends_of(told)
+    engine = FeedEngine(told.conversation, told.parameters, told.vantage, ends)
 
     def take(rows: Columns) -> None:
         assert isinstance(rows, FeedRows), "as _columns made them"
         engine.take_rows(rows)
 
-    return Opened(
-        engine,
-        lambda _: findings.results(engine, told.capture, told.told),
-        take_columns=take,
-    )
+    def met_ends() -> object:
+        sure = ends is not None and engine.confirmed and not engine.recognised
+        return ends.over(engine.streams) if ends is not None and sure else None
+
+    over = met(told, met_ends, lambda _: findings.results(engine, told.capture, told.told))
+    return Opened(engine, over, take_columns=take)
 
 
 def _columns(batch: pa.RecordBatch) -> "FeedRows":
@@ -45,6 +48,7 @@ FEEDS: Final = System(
     ("FD",),
     PARAMETERS,
     columns=_columns,
+    meeting=meeting,
     comparison=FeedComparison,
     streams={"feed": [FeedStreamRow]},
     pairs="lines",
