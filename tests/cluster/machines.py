@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -118,7 +118,8 @@ class Machine:
     def kill_running(self, word: str, *, forks: bool) -> None:
         """As the system does that has no memory left: such processes, or what they forked."""
         pids = self.running(word)
-        for pid in [pid for pid in pids if (_parent(pid) in pids) == forks]:
+        parents = {pid: int((_status(pid) or "00")[1]) for pid in pids}
+        for pid in [pid for pid in pids if (parents[pid] in pids) == forks]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
@@ -131,12 +132,7 @@ class Machine:
     @property
     def cpu_seconds(self) -> float:
         """Of all that runs here, and of what has ended and was waited for."""
-        ticks = 0
-        for pid in self._pids():
-            with contextlib.suppress(OSError):
-                told = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-                ticks += sum(map(int, told[11:15]))
-        return ticks / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self._pids())
 
     def slow(self, delay: str, rate: str) -> None:
         """Its way to the others from here on."""
@@ -153,11 +149,27 @@ class Machine:
         subprocess.run(["ip", "link", "del", self.link], check=False, capture_output=True)
 
 
-def _parent(pid: int) -> int:
-    """The process that started one; 0: it has ended."""
+def _status(pid: int) -> list[str]:
+    """What proc(5) calls stat, from its state on; empty: it has ended."""
     with contextlib.suppress(OSError):
-        return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-    return 0
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return []
+
+
+def cpu_seconds(pids: Iterable[int]) -> float:
+    """Of processes, and of what they waited for."""
+    ticks = sum(int(number) for pid in pids for number in _status(pid)[11:15])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+def descendants(pid: int) -> list[int]:
+    """A process and what it started, as far as that runs."""
+    found = [pid]
+    for one in found:
+        with contextlib.suppress(OSError):
+            children = Path(f"/proc/{one}/task/{one}/children").read_text().split()
+            found += map(int, children)
+    return found
 
 
 class Cluster:
