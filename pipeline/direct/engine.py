@@ -4,7 +4,7 @@
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import pairwise
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
@@ -27,10 +27,11 @@ from seqaudit.pipeline.report.result_store import HeldResults
 from seqaudit.pipeline.shared.job import (
     ORDER,
     decode_pieces,
-    gathered,
+    large_batches,
     reassemble_stage,
     replay_stage,
 )
+from seqaudit.pipeline.shared.ordered import gathered, ranks, sort_keys
 from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.replay.contract.results import RESULTS
 from seqaudit.replay.contract.settings import ReplaySettings
@@ -162,42 +163,14 @@ def replay(
 
 
 def ordered(rows: pa.Table, unit: str) -> pa.Table:
-    """Rows by unit, then ``ORDER``; nulls first and strings by bytes, as Spark sorts."""
+    """Rows by unit, then ``ORDER``."""
     return taken(rows, _places(rows, unit))
 
 
 def _places(rows: pa.Table, unit: str) -> pa.Array:
     """The places of rows in the order of ``ordered``."""
     names = (unit, *ORDER)
-    keys = {}
-    for name in names:  # no string is empty where it may be null
-        column = rows[name]
-        if pa.types.is_dictionary(column.type):
-            keys[name] = _ranks(column)
-        else:
-            keys[name] = filled(column, "") if pa.types.is_string(column.type) else column
-    return sorted_places(pa.table(keys), names)
-
-
-def _ranks(column: pa.ChunkedArray) -> pa.Array:
-    """Numbers in the order of the values of a column of schema ``HELD``, -1 where it is null."""
-    words = pa.chunked_array(
-        [chunk.dictionary for chunk in column.chunks], type=column.type.value_type
-    )
-    coded = encoded(words.combine_chunks())
-    order = sorted_places(pa.table({"word": coded.dictionary}), ["word"]).to_numpy()
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    of_words = rank[coded.indices.to_numpy()]
-    kind = pa.int16() if len(order) < 1 << 15 else pa.int64()  # of all rows they are held at once
-    narrow = kind.to_pandas_dtype()
-    found, begin = [np.empty(0, narrow)], 0
-    for chunk in column.chunks:
-        stop = begin + len(chunk.dictionary)
-        of_chunk = np.append(of_words[begin:stop], -1)
-        found.append(of_chunk[filled(chunk.indices, -1).to_numpy()].astype(narrow))
-        begin = stop
-    return int_column(np.concatenate(found), kind=kind)
+    return sorted_places(sort_keys(rows, names), names)
 
 
 def _held(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -244,7 +217,7 @@ class _Ordered:
         """Begin and end of parts of whole conversations, of about ``size`` rows or one
         conversation."""
         if pa.types.is_dictionary(self._units.type):
-            codes = _ranks(self._units).to_numpy()
+            codes = ranks(self._units).to_numpy()
         else:
             coded = encoded(self._units)  # one dictionary for all chunks
             codes = np.concatenate([chunk.indices.to_numpy() for chunk in coded.chunks])
@@ -258,23 +231,8 @@ class _Ordered:
     def batches(self, start: int, stop: int) -> Iterator[pa.RecordBatch]:
         """The rows of a part."""
         for begin in range(start, stop, BATCH_ROWS):
-            yield from self._gathered(self._places[begin : min(begin + BATCH_ROWS, stop)])
-
-    def _gathered(self, places: Any) -> list[pa.RecordBatch]:
-        """Rows from their batches, which Arrow's ``take`` would bring together whole."""
-        held = np.sort(places)
-        borders = np.searchsorted(held, self._starts)
-        found = [
-            _as_events(taken(batch, int_column(held[low:high] - first)))
-            for batch, first, (low, high) in zip(
-                self._batches, self._starts[:-1], pairwise(borders), strict=True
-            )
-            if low < high
-        ]
-        rows = pa.Table.from_batches(found, EVENTS).combine_chunks()
-        in_order = taken(rows, int_column(np.searchsorted(held, places)))
-        batches: list[pa.RecordBatch] = in_order.to_batches()
-        return batches
+            places = self._places[begin : min(begin + BATCH_ROWS, stop)]
+            yield gathered(places, self._starts, self._batches.__getitem__, _as_events)
 
 
 def _decode_here(
@@ -294,14 +252,14 @@ def _decode_here(
                 fresh.append(batch)
                 rows += len(batch)
                 if rows >= HELD_FROM_ROWS or len(fresh) >= SMALL_BATCHES:
-                    made = list(_held(gathered(fresh)))
+                    made = list(_held(large_batches(fresh)))
                     batches += made
                     fresh.clear()
                     rows = 0
             done += _bytes_of(piece)
             progress.done(done)
     finally:
-        batches.extend(_held(gathered(fresh)))
+        batches.extend(_held(large_batches(fresh)))
 
 
 def _bytes_of(piece: Piece) -> int:
@@ -320,7 +278,7 @@ def _decode_forked(
     gave, however this ends."""
 
     def work(number: int) -> Iterator[pa.RecordBatch]:
-        return gathered(decode_pieces(tasks[number], settings))
+        return large_batches(decode_pieces(tasks[number], settings))
 
     decoded: dict[int, list[pa.RecordBatch]] = {}
     try:

@@ -8,28 +8,26 @@ what is sorted by is unpacked for all rows at a time.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import (
     encoded,
     equal,
-    filled,
     filtered,
     int_column,
     inverted,
     not_null,
     sorted_places,
-    taken,
 )
+from seqaudit.pipeline.shared.ordered import Ints, gathered, one_batch, sort_keys
 from seqaudit.replay.contract.results import RESULTS
 
 Row = dict[str, Any]
-Ints = npt.NDArray[np.int64]
 
 #: Rows compressed together, and rows that are Python's objects at a time.
 CHUNK_ROWS: Final = 512
@@ -41,7 +39,6 @@ RESULT_ROWS: Final = 10_000
 #: In which order rows come unless another is asked for; what is left of it follows any other.
 ORDER: Final = ("capture", "conversation", "system", "stream", "frame", "rule")
 
-_TEXTS: Final = frozenset({"conversation", "system", "stream", "rule"})
 _HELD: Final = pa.schema([field for field in RESULTS if field.name != "kind"])
 
 
@@ -112,21 +109,16 @@ class _Chunks:
         self._fresh: list[pa.RecordBatch] = []
         self._fresh_rows = 0
         self._packed: list[tuple[bytes, int, int]] = []  # rows, bytes before, number of rows
-        self._length = 0
-
-    def __len__(self) -> int:
-        return self._length
 
     def add(self, rows: pa.RecordBatch) -> None:
         self.systems.update(encoded(rows.column("system")).dictionary.to_pylist())
-        self._length += len(rows)
         self._fresh.append(rows)
         self._fresh_rows += len(rows)
         if self._fresh_rows >= CHUNK_ROWS:
             self._pack()
 
     def _pack(self) -> None:
-        whole = _one(self._fresh)
+        whole = one_batch(self._fresh)
         for begin in range(0, len(whole), CHUNK_ROWS):
             rows = whole.slice(begin, CHUNK_ROWS)
             content = rows.serialize()
@@ -146,108 +138,47 @@ class _Chunks:
 
     def in_order(self, names: Sequence[str], exact: bool) -> Iterator[pa.RecordBatch]:
         """All rows in the order of these columns and then of their details, some at a time."""
-        places = self._places(tuple(dict.fromkeys(names)), exact)
+        keys = self._keys(tuple(dict.fromkeys(names)))
+        places: Ints = sorted_places(keys, keys.column_names).to_numpy().astype(np.int64)
         starts = np.cumsum([0, *(rows for *_, rows in self._packed)])
-        near: dict[int, pa.RecordBatch] = {}  # chunks of the rows before: often of the next as well
-        for begin in range(0, len(places), ROWS_AT_ONCE):
-            wanted = places[begin : begin + ROWS_AT_ONCE]
-            held = np.sort(wanted)
-            borders = np.searchsorted(held, starts)
-            touched = np.flatnonzero(borders[1:] > borders[:-1]).tolist()
-            near = {
-                chunk: near[chunk] if chunk in near else self._unpacked(chunk) for chunk in touched
-            }
-            found = [
-                taken(rows, int_column(held[borders[chunk] : borders[chunk + 1]] - starts[chunk]))
-                for chunk, rows in near.items()
-            ]
-            yield taken(_one(found), int_column(np.searchsorted(held, wanted)))
-
-    def _places(self, names: Sequence[str], exact: bool) -> Ints:
-        """The places of rows in an order; nulls first and strings by their bytes."""
-        columns = {name: _Keys(name) for name in names}
-        for rows in self:
-            for column in columns.values():
-                column.add(rows)
-        keys = {name: column.ranks() for name, column in columns.items()}
-        del columns
-        table = pa.table({name: int_column(column) for name, column in keys.items()})
-        places: Ints = sorted_places(table, names).to_numpy().astype(np.int64)
-        del table
-        if not exact:
-            return places
-        new = np.ones(len(places), np.bool_)
-        if len(places) > 1:
-            new[1:] = False
-            for ranks in keys.values():
-                ordered = ranks[places]
-                new[1:] |= ordered[1:] != ordered[:-1]
+        if exact:
+            self._by_detail(places, keys, starts)
         del keys
+        before: dict[int, pa.RecordBatch] = {}  # chunks of the rows before: often of the next too
+        for begin in range(0, len(places), ROWS_AT_ONCE):
+            near: dict[int, pa.RecordBatch] = {}
+            chunk = partial(self._chunk, before, near)
+            yield gathered(places[begin : begin + ROWS_AT_ONCE], starts, chunk)
+            before = near
+
+    def _chunk(
+        self, before: Mapping[int, pa.RecordBatch], near: dict[int, pa.RecordBatch], number: int
+    ) -> pa.RecordBatch:
+        near[number] = before[number] if number in before else self._unpacked(number)
+        return near[number]
+
+    def _keys(self, names: Sequence[str]) -> pa.Table:
+        """What rows are sorted by, as numbers."""
+        batches = []
+        for rows in self:
+            columns = [rows.column(name) for name in names]
+            coded = [encoded(c) if pa.types.is_string(c.type) else c for c in columns]
+            batches.append(pa.RecordBatch.from_arrays(coded, names=list(names)))
+        return sort_keys(pa.Table.from_batches(batches), names)
+
+    def _by_detail(self, places: Ints, keys: pa.Table, starts: Ints) -> None:
+        """Rows that are equal in all else by their details; ``places`` changes."""
+        new = np.zeros(len(places), np.bool_)
+        new[:1] = True
+        for column in keys.columns:
+            ordered = column.to_numpy()[places]
+            new[1:] |= ordered[1:] != ordered[:-1]
         alike = ~new
         alike[:-1] |= alike[1:]
-        if alike.any():
-            self._by_detail(places, alike, np.cumsum(new))
-        return places
-
-    def _by_detail(self, places: Ints, alike: Any, groups: Ints) -> None:
-        """Rows that are equal in all else by their details; ``places`` changes."""
         at = np.flatnonzero(alike)
-        wanted = places[at]
-        held = np.sort(wanted)
-        texts = []
-        begin = low = 0
-        for rows in self:
-            high = int(np.searchsorted(held, begin + len(rows)))
-            if high > low:
-                texts.append(taken(rows.column("detail"), int_column(held[low:high] - begin)))
-            begin, low = begin + len(rows), high
-        details = taken(pa.chunked_array(texts), int_column(np.searchsorted(held, wanted)))
-        order = sorted_places(
-            pa.table({"group": int_column(groups[at]), "detail": details}), ["group", "detail"]
-        )
-        places[at] = wanted[order.to_numpy()]
-
-
-class _Keys:
-    """What rows are sorted by: numbers as they are, -1 where null; texts by their place among all
-    of them."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._codes: list[Ints] = []
-        self._texts: dict[str | None, int] = {}
-
-    def add(self, rows: pa.RecordBatch) -> None:
-        column = rows.column(self._name)
-        if self._name not in _TEXTS:
-            column = filled(column, -1) if column.null_count else column
-            self._codes.append(column.to_numpy())
+        if not len(at):
             return
-        codes, words = _coded(column)
-        known = self._texts
-        of_words = np.array([known.setdefault(word, len(known)) for word in words], np.int32)
-        self._codes.append(of_words[codes])
-
-    def ranks(self) -> Ints:
-        codes = np.concatenate(self._codes).astype(np.int64)
-        return _ranks(self._texts)[codes] if self._texts else codes
-
-
-def _coded(column: pa.Array) -> tuple[Any, list[str | None]]:
-    """A column of texts as codes and its distinct texts, "" for null."""
-    coded = encoded(filled(column, "") if column.null_count else column)
-    return coded.indices.to_numpy(), coded.dictionary.to_pylist()
-
-
-def _ranks(texts: Iterable[Any]) -> Ints:
-    """The place of each of distinct values in their order."""
-    listed = list(texts)
-    ranks = np.empty(len(listed), np.int64)
-    ranks[sorted(range(len(listed)), key=listed.__getitem__)] = np.arange(len(listed))
-    return ranks
-
-
-def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    if len(batches) == 1:
-        return batches[0]
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+        details = gathered(places[at], starts, lambda n: self._unpacked(n).select(["detail"]))
+        groups = int_column(np.cumsum(new)[at])
+        table = pa.table({"group": groups, "detail": details.column("detail")})
+        places[at] = places[at][sorted_places(table, table.column_names).to_numpy()]

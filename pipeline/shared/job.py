@@ -19,6 +19,7 @@ from seqaudit.decoders.network.account import account_batch
 from seqaudit.decoders.stages.first import decode_piece, reassemble
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.shared.metrics import measured
+from seqaudit.pipeline.shared.ordered import one_batch
 from seqaudit.replay.contract.results import RESULTS
 from seqaudit.replay.contract.settings import ReplaySettings
 from seqaudit.replay.stages.replay import replay
@@ -86,7 +87,7 @@ def decode_tasks(
     for batch in batches:
         for number in batch.column("id").to_pylist():
             rows = decode_pieces(tasks[number], settings)
-            yield from gathered(rows if carriers else _without_carriers(rows))
+            yield from large_batches(rows if carriers else _without_carriers(rows))
 
 
 def _without_carriers(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -123,7 +124,7 @@ def conforming(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays(batch.columns, schema=EVENTS)
 
 
-def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def large_batches(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same rows in batches of at least ``GATHER_ROWS`` or ``GATHER_BYTES``, except the last."""
     held: list[pa.RecordBatch] = []
     rows = size = 0
@@ -132,10 +133,10 @@ def gathered(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows += batch.num_rows
         size += batch.nbytes
         if rows >= GATHER_ROWS or size >= GATHER_BYTES:
-            yield _one(held)
+            yield one_batch(held)
             held, rows, size = [], 0, 0
     if rows:
-        yield _one(held)
+        yield one_batch(held)
 
 
 def events(
@@ -174,12 +175,6 @@ def collected(rows: "DataFrame") -> pa.Table:
     casts to it, as if nobody knew it: a question and 0.1 s of imports more."""
     fetched = getattr(rows, "_to_table", None)
     return rows.toArrow() if fetched is None else fetched()[0]
-
-
-def _one(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
-    if len(batches) == 1:
-        return batches[0]
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
 
 
 def _unreadable(piece: Piece, problem: CaptureError) -> pa.RecordBatch:
