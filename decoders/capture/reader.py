@@ -69,8 +69,10 @@ class Piece:
     big_endian: bool = False
     previous_ns: int | None = None
     interfaces: tuple[pcapng.Interface, ...] = ()
-    #: Ends of the files before, of a capture that was written in turns: they prime this piece.
+    #: Ends of the files before and begins of those behind, of a capture that was written in turns:
+    #: they prime this piece, and their records may belong among its own.
     before: tuple["Piece", ...] = ()
+    behind: tuple["Piece", ...] = ()
 
 
 @dataclass(slots=True)

@@ -1,10 +1,11 @@
 """Records put in order across the borders of chunks and of pieces (replay/README.md 3).
 
-A piece also reads what stands before and behind it in its section of its file. All of it is put in
-order together, and the piece has those places that its own records have in the file: a record that
-belongs before the border is decoded by the piece before, which reads it as well. So the order does
-not depend on where a capture is cut. Some megabytes are held, not more: where a record belongs
-further back than that, it is named as one that was not put in order.
+A piece also reads what stands before and behind it in its section of its file, and in the files
+before and behind of a capture that was written in turns. All of it is put in order together, and
+the piece has those places that its own records have in the file: a record that belongs before the
+border is decoded by the piece before, which reads it as well. So the order does not depend on where
+a capture is cut. Some megabytes are held, not more: where a record belongs further back than that,
+it is named as one that was not put in order.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -8,13 +8,14 @@ second. Neither knows Spark: they run in a worker and in the direct engine alike
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.capture.pieces import Piece
-from seqaudit.decoders.capture.reader import STDIN, Reader
+from seqaudit.decoders.capture.reader import STDIN, Reader, Records
 from seqaudit.decoders.contract.errors import CaptureError
 from seqaudit.decoders.feeds.carriers import CarriedFeeds
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
@@ -72,8 +73,15 @@ def decode_piece(
     if settings.finish_fragments and piece.whole:
         assembler = Assembler(settings, compile_it=compile_it)
     carried = CarriedFeeds(settings, account)
-    _prime(packet_reader, piece.before, compile_it=compile_it)
-    for records in in_order(reader, order) if overlaps else map(order.arranged, reader):
+    before = _neighbours(piece.before, -sum(p.size_bytes for p in piece.before), compile_it)
+    if overlaps:
+        behind = _neighbours(piece.behind, piece.size_bytes, compile_it)
+        ordered = in_order(chain(before, reader, behind), order)
+    else:
+        for primes in before:
+            _have_in_mind(packet_reader, primes)
+        ordered = map(order.arranged, reader)
+    for records in ordered:
         for found in packet_reader.read(records):
             packets = checksums.judged(packet_reader, found)
             batches, claimed = dispatcher.decode(packets.datagrams)
@@ -104,22 +112,24 @@ def decode_piece(
     yield account.row(facts, [*dispatcher.accounts(), *carried.accounts()])
 
 
-def _prime(packet_reader: PacketReader, before: Sequence[Piece], *, compile_it: bool) -> None:
-    """Have the packets at the end of the files before in mind: a datagram that came twice may have
-    come first there."""
-    behind = sum(piece.size_bytes for piece in before)
-    for piece in before:
+def _neighbours(pieces: Sequence[Piece], at: int, compile_it: bool) -> Iterator[Records]:
+    """The packets of files before or behind a piece, the first of which begins ``at`` so many
+    bytes from its own: a datagram that came twice may have come first there."""
+    for piece in pieces:
         with contextlib.suppress(CaptureError):  # its own account says what is wrong with it
             for records in Reader(piece, compile_it):
-                primes = replace(
+                yield replace(
                     records,
                     section=0,
                     frame=np.zeros(records.count, np.int64),
-                    offset=records.offset - behind,
+                    offset=records.offset + at,
                 )
-                for _ in packet_reader.read(primes):
-                    pass
-        behind -= piece.size_bytes
+        at += piece.size_bytes
+
+
+def _have_in_mind(packet_reader: PacketReader, primes: Records) -> None:
+    for _ in packet_reader.read(primes):
+        pass
 
 
 class _Streams:

@@ -16,7 +16,7 @@ from seqaudit.decoders.contract.arrow import equal, filtered
 from seqaudit.decoders.contract.events import FRAME_BITS, Kind
 from seqaudit.decoders.network.account import COUNTED_BY_NAME, NAMED_FRAMES
 from seqaudit.decoders.network.checksums import Verdict, united, verdict
-from seqaudit.decoders.network.order import HORIZON_NS
+from seqaudit.decoders.network.order import HORIZON_NS, SINGLE_NS
 from seqaudit.decoders.stages.tcp import carrier_digest
 from seqaudit.pipeline.shared.plan import File
 
@@ -252,7 +252,7 @@ def torn_orders(accounts: Iterable[Account], files: Sequence[Sequence[File]]) ->
                 across = border.back_ns(account["piece"], order) or any(
                     (border.ends_unsure, order["unsure"][0])
                 )
-                if order["torn"] or (across and border.within_file):
+                if order["torn"] or (across and border.is_read):
                     found.add(capture)
             border.passes(account["piece"], order)
     return frozenset(found)
@@ -262,7 +262,8 @@ class _Borders:
     """How far time goes back at the borders of pieces.
 
     Attributes:
-        within_file: whether the piece that was asked about is of the same file as the one before.
+        is_read: whether both sides of the border before the piece that was asked about can be put
+            in order together.
         ends_unsure: of the one before.
     """
 
@@ -270,14 +271,21 @@ class _Borders:
         self._files = files
         self._file: int | None = None
         self._high: int | None = None
-        self.within_file = False
+        self.is_read = False
         self.ends_unsure = False
 
     def back_ns(self, piece: int, order: Mapping[str, Any]) -> int:
         """From the highest time before a piece to its first records."""
-        self.within_file = _file_of(piece, self._files) == self._file
-        low = order["low_ns"] if self.within_file else order["first_ns"]
-        return 0 if self._high is None or low is None else max(0, self._high - int(low))
+        number = _file_of(piece, self._files)
+        within_file = number == self._file
+        low, first, high = order["low_ns"], order["first_ns"], self._high
+        if high is None or low is None:
+            self.is_read = within_file
+            return 0
+        near = 0 < high - int(low) <= SINGLE_NS
+        stored = not any(self._files[n].compression for n in (number, self._file or 0))
+        self.is_read = within_file or (near and stored)
+        return max(0, high - int(low if within_file or near else first))
 
     def passes(self, piece: int, order: Mapping[str, Any] | None) -> None:
         """A piece is over."""
@@ -316,7 +324,7 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> dict[str,
         piece = int(account["piece"])
         base = piece << FRAME_BITS
         back = border.back_ns(piece, own)
-        if back and not (border.within_file and own["overlapping"]):
+        if back and not (border.is_read and own["overlapping"]):
             if back > HORIZON_NS:
                 steps.append([base + 1, own["first_ns"], back, 0, 0])
             else:

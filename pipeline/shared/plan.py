@@ -311,6 +311,12 @@ def plan(
                 )
             )
         if own:
+            own = [
+                replace(piece, behind=_begins(own[after:]))
+                if after < len(own) and own[after].start == 0
+                else piece
+                for after, piece in enumerate(own, 1)
+            ]
             usable.append(given)
             files.append(tuple(own_files))
             pieces += own
@@ -335,6 +341,21 @@ def _ends(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
             )
         )
     return tuple(reversed(ends))
+
+
+def _begins(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
+    """The first bytes of the files behind one, of which records may belong into it."""
+    begins: list[Piece] = []
+    rest = PRIMED_BYTES
+    for piece in pieces:
+        if piece.start > 0:
+            continue
+        if rest <= 0 or piece.compression or piece.size_bytes < 0 or len(begins) == PRIMED_FILES:
+            break
+        stop = min(piece.size_bytes, rest)
+        rest -= stop
+        begins.append(replace(piece, stop=stop, whole=False, before=()))
+    return tuple(begins)
 
 
 def stored_bytes(piece: Piece) -> int:

@@ -149,7 +149,7 @@ def _others(
     """What should be as in the whole capture's report and is not."""
     if way.name == "no-at" and spoiled.at is None:
         yield from figures.differences(whole, audited.report)
-    if isinstance(choice, Rotation) and choice.tells:
+    if way.name == "rotated" and isinstance(choice, Rotation) and choice.tells:
         for rule, how in figures.other_findings(whole, audited.report):
             yield rule, "the report is not that of one file", how
 

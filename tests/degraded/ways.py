@@ -374,6 +374,14 @@ def _rotated(subject: Subject, choice: Rotation) -> Spoiled:
     return Spoiled(tuple(files), subject.at, choice.one_capture)
 
 
+def _rotated_disordered(subject: Subject, choice: Rotation) -> Spoiled:
+    """As ``_disordered``, so that some records stand in the file behind their own."""
+    rng = _rng(subject, f"disordered {choice}")
+    late = [(r.at_ns + rng.randrange(MILLISECOND_NS), r) for r in subject.capture.records]
+    records = [r for _, r in sorted(late, key=lambda pair: pair[0])]
+    return _rotated(replace(subject, capture=subject.capture.of(records)), choice)
+
+
 def _rotated_name(file: str, naming: str, number: int, part: Capture, rng: random.Random) -> str:
     path = PurePath(file)
     began = datetime.fromtimestamp(part.records[0].at_ns // SECOND_NS, UTC)
@@ -481,6 +489,12 @@ WAYS: Final[tuple[Way, ...]] = (
     Way("mirror", "audited together with a mirror of two hosts", _mirrors, _with_mirror),
     Way("one-host", "a mirror port filtered to this host", _one_hosts, _one_host),
     Way("rotated", "in several files", lambda s: ROTATIONS if s.frames > 1 else (), _rotated),
+    Way(
+        "rotated-disorder",
+        "in several files, frames up to 1 ms late",
+        lambda s: [r for r in ROTATIONS if r.tells] if s.frames > 1 else (),
+        _rotated_disordered,
+    ),
     Way("pair", "filtered to two hosts", lambda s: hosts.pairs(s.capture), _pair),
     Way(
         "pair-no-at",

@@ -4,7 +4,7 @@
 import random
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from pathlib import Path
 from struct import pack, unpack_from
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
 
 DIRECT = Options(engine="direct")
@@ -141,6 +142,32 @@ def test_a_file_that_ends_later_than_the_next_begins_is_noticed_at_the_border(
     assert [(f["rule"], f["file"], f["frame"]) for f in of_captures(report)] == [
         ("CP014", "b.pcap", 1)
     ]
+
+
+@pytest.mark.parametrize("cuts", [(50,), (49, 50, 51), (30, 50, 70)])
+@pytest.mark.parametrize("engine", ["direct", "spark"])
+def test_records_that_changed_places_across_files_are_put_in_order(
+    fixtures: Path, tmp_path: Path, spark_place: Place, cuts: tuple[int, ...], engine: str
+) -> None:
+    whole = fixtures / "jgroups" / "n4-loss-1" / "C.pcap"
+    head, found = records(whole)
+    found[49], found[50] = found[50], found[49]
+    assert found[49][0] > found[50][0]
+    files = [
+        written(tmp_path / f"{n}.pcap", head, found[a:b]).path
+        for n, (a, b) in enumerate(pairwise([0, *cuts, len(found)]))
+    ]
+    given = CaptureInput(files[0], more=tuple(files[1:]))
+    options = Options(engine="spark", place=spark_place) if engine == "spark" else DIRECT
+    one = audit([CaptureInput(str(whole))], DIRECT)
+    parts = audit([given], options)
+    (said,) = of_captures(parts)
+    assert said["text"].startswith("1 record stands behind later ones, by at most")
+    for key in ("messages", "arrivals", "lost", "reordered", "delivered", "first_ns", "last_ns"):
+        assert [s.get(key) for s in parts["streams"]] == [s.get(key) for s in one["streams"]]
+    assert len(parts["gaps"]) == len(one["gaps"])
+    told = [[(f["rule"], f["certainty"], f["text"]) for f in others(r)] for r in (parts, one)]
+    assert sorted(told[0]) == sorted(told[1])
 
 
 @pytest.mark.parametrize("lag_us", [20, 5_000, 1_500_000])
