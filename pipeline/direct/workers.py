@@ -230,11 +230,11 @@ def _serve(work: Work, take: int, sink: int, others: Iterable[int]) -> NoReturn:
 
 
 def _used(pid: int) -> int | None:
-    """Processor time that a process has used, in ticks; null if it waits for a disk, or where
-    nobody can tell."""
+    """Processor time that a process has used, in ticks; null if it waits for a disk or for a
+    processor, or where nobody can tell."""
     try:
         status = status_of(pid)
-        return None if status.state == "D" else status.ticks
+        return None if status.state in "DR" else status.ticks
     except (OSError, ValueError, IndexError):
         return None
 

@@ -28,7 +28,7 @@ def environment() -> dict[str, str]:
 class Status(NamedTuple):
     """One look at a process."""
 
-    state: str  # one letter: "Z" has ended, "D" waits for a disk
+    state: str  # one letter: "Z" has ended, "D" waits for a disk, "R" runs or could
     session: int
     ticks: int  # of processor time, its own and the system's
 
