@@ -59,7 +59,7 @@ def other_python(b: Bench) -> str:
     done = b.command(*b.words("C.pcap", python=b.otherwise("other", f"exec {program}")))
     assert f"Python is {other} and this one {here}" in done.line
     told = [f"{done.took}: {done.line}"]
-    done = b.command(*b.words("C.pcap", python=b.otherwise("none", "false")))
+    done = b.command(*b.words("C.pcap", python=b.otherwise("none", "exec false")))
     assert "the workers' Python ends as it starts" in done.line
     return "; ".join([*told, f"{done.took}: {done.line}"])
 
