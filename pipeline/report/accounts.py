@@ -14,6 +14,7 @@ import pyarrow as pa
 from seqaudit.decoders.capture.pieces import merge_interfaces
 from seqaudit.decoders.contract.arrow import equal, filtered
 from seqaudit.decoders.contract.events import FRAME_BITS, Kind
+from seqaudit.decoders.feeds.datagrams import end_text
 from seqaudit.decoders.network.account import COUNTED_BY_NAME, NAMED_FRAMES
 from seqaudit.decoders.network.checksums import Verdict, united, verdict
 from seqaudit.decoders.network.order import HORIZON_NS, SINGLE_NS
@@ -177,7 +178,9 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     merged |= {"problem": "", "comment_texts": []}
     interfaces: list[list[list[dict[str, object]]]] = [[] for _ in files]
     endpoints: dict[tuple[Any, ...], list[int]] = {}
+    refused: dict[str, int] = {}
     for account in ordered:
+        _add(refused, account.get("refused_at") or {})
         place = _file_of(account["piece"], files)
         for name in _SUMS:
             merged[name] += int(account.get(name) or 0)
@@ -218,6 +221,7 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
         for file, own in zip(files, interfaces, strict=True)
         for interface in merge_interfaces(own)
     ]
+    _give_back(endpoints, refused)
     by_frames = sorted(endpoints.items(), key=lambda item: (-item[1][0], *map(str, item[0])))
     merged["endpoints"] = [[*key, *counts] for key, counts in by_frames[:ENDPOINTS]]
     merged["endpoints_more"] += max(0, len(by_frames) - ENDPOINTS)
@@ -237,6 +241,17 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
         for name in ("unclear", "untold")
     }
     return merged
+
+
+def _give_back(endpoints: dict[tuple[Any, ...], list[int]], refused: Mapping[str, int]) -> None:
+    """Endpoints of feeds of which every datagram was refused later are of no system."""
+    for key, counts in [*endpoints.items()]:
+        proto, address, port, system = key
+        if system and counts[0] == refused.get(end_text(str(address), int(port))):
+            del endpoints[key]
+            others = endpoints.setdefault((proto, address, port, ""), [0, 0])
+            others[0] += counts[0]
+            others[1] += counts[1]
 
 
 def torn_orders(accounts: Iterable[Account], files: Sequence[Sequence[File]]) -> frozenset[int]:

@@ -150,10 +150,13 @@ class FeedReporter(Reporter):
         engine = self.engine
         datagrams: Counter[int] = Counter()
         messages: dict[int, Counter[str]] = {}
+        places: dict[int, Counter[str]] = {}
         for key, one in (engine.probation or {}).items():
             if key in passed:
                 continue
             datagrams.update(one.datagrams)
+            for piece, count in one.datagrams.items():
+                places.setdefault(piece, Counter())[key.split("|")[-2].rpartition(">")[2]] += count
             for (piece, word), count in one.messages.items():
                 messages.setdefault(piece, Counter())[word] -= count
         for piece, count in sorted(datagrams.items()):
@@ -164,6 +167,7 @@ class FeedReporter(Reporter):
                 "messages_by": {f"feed {engine.feed_name}": dict(messages[piece])},
                 "sureness": {"likely": -count},
                 "feeds": {engine.feed_name: {"taken": -count, OUT_OF_STEP: count}},
+                "refused_at": dict(places[piece]),
             }
             yield Result(self.capture, ACCOUNT, NO_CONVERSATION, "capture", detail)
 

@@ -298,6 +298,8 @@ def test_what_is_only_like_rtp_is_others_whatever_the_cut(tmp_path: Path) -> Non
         frames.append((at_ns + 1, of(chance.randrange(2**32), chance.randrange(2**16), 2)))
         frames.append((at_ns + 2, of(7, number, 3)))
         frames.append((at_ns + 3, of(0, 9, 4 + number)))
+        alone = of(chance.randrange(2**32), chance.randrange(2**16), 2)
+        frames.append((at_ns + 4, alone[:36] + struct.pack(">H", 7000) + alone[38:]))
     path = tmp_path / "r.pcap"
     path.write_bytes(pcap_bytes(frames))
     given = [CaptureInput(str(path))]
@@ -308,8 +310,10 @@ def test_what_is_only_like_rtp_is_others_whatever_the_cut(tmp_path: Path) -> Non
     ]
     assert report["findings"] == []
     (capture,) = report["captures"]
-    assert capture["feeds"] == {"rtp": {"taken": 400, "refused": 0, "out_of_step": 1_200}}
-    assert capture["frames_by"] | {"decoded": 400, "other": 1_200} == capture["frames_by"]
+    assert capture["feeds"] == {"rtp": {"taken": 400, "refused": 0, "out_of_step": 1_600}}
+    places = {(port, system): frames for _, _, port, system, frames, _ in capture["endpoints"]}
+    assert places == {(6000, "feed"): 1_600, (7000, ""): 400}
+    assert capture["frames_by"] | {"decoded": 400, "other": 1_600} == capture["frames_by"]
     assert capture["messages_by"] == {"feed rtp": {"DATA": 400}}
     cuts = {str(path): [24 + at * (16 + len(frames[0][1])) for at in (3, 400, 401, 1_599)]}
     for other in (replace(options, cuts=cuts), replace(options, compile_it=True)):
