@@ -19,18 +19,15 @@ from seqaudit.cli.options.outputs import (
     rules_url_option,
     told_new,
 )
-from seqaudit.cli.options.selection import selection_of, selection_options
+from seqaudit.cli.options.selection import selected, selection_from, selection_options
 from seqaudit.cli.output.documents import Shown, of_audit
 from seqaudit.cli.output.outcomes import FAILED, NEVER, SEVERITIES, failing, unjudged
 from seqaudit.cli.output.points import EventsOfStreams
-from seqaudit.cli.output.selection import Selection
 from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle
 from seqaudit.cli.output.writers import outputs_of, write
 from seqaudit.cli.run import audited
-
-_SELECTION = ("systems", "members", "streams", "since", "until", "select", "ignore")
 
 
 @click.command("audit")
@@ -100,7 +97,7 @@ def command(
     \b
     Exit codes: 0 clean, 1 findings, 2 could not judge, 130 interrupted.
     """
-    selection = selection_of(**{name: given.pop(name) for name in _SELECTION})
+    selection = selection_from(given)
     outputs = outputs_of(formats, files)
     given_limit = None if _is_default("limit") else limit
     drawn = EventsOfStreams() if any(name == "html" for name, _ in outputs) else None
@@ -113,11 +110,12 @@ def command(
         )
     except StoppedError as stopped:
         if stopped.report is not None:
-            write(of_audit(*_selected(stopped.report, selection, shown)), outputs)
+            known_rows, left_out = selected(stopped.report, selection, whole=False)
+            write(of_audit(known_rows, replace(shown, left_out=left_out)), outputs)
         note(str(stopped))
         return ExitCode.INTERRUPTED
-    chosen, shown = _selected(report, selection, shown)
-    write(of_audit(chosen, shown), outputs)
+    chosen, left_out = selected(report, selection)
+    write(of_audit(chosen, replace(shown, left_out=left_out)), outputs)
     if not quiet:
         tell_unknown_vantages(report)
     counted = told_new(chosen, known, write_baseline, quiet=quiet)
@@ -127,18 +125,6 @@ def command(
 def _is_default(name: str) -> bool:
     source = click.get_current_context().get_parameter_source(name)
     return source is click.core.ParameterSource.DEFAULT
-
-
-def _selected(
-    report: Mapping[str, Any], selection: Selection, shown: Shown
-) -> tuple[Mapping[str, Any], Shown]:
-    """What is to be shown; what is left out is said."""
-    if not selection:
-        return report, shown
-    chosen = selection.of(report)
-    left_out = selection.left_out(report, chosen)
-    note(left_out)
-    return chosen, replace(shown, left_out=left_out)
 
 
 def exit_code(

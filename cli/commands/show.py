@@ -1,7 +1,7 @@
 """``seqaudit show``: one thing of an audit as a table of its own."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -15,6 +15,8 @@ from seqaudit.cli.options.captures import (
     reading_options,
     time_option,
 )
+from seqaudit.cli.options.selection import selected, selection_from, selection_options
+from seqaudit.cli.output.selection import Selection
 from seqaudit.cli.output.sorting import REPORT, in_order, orders
 from seqaudit.cli.output.terminal import emit, render
 from seqaudit.cli.output.times import TimeStyle
@@ -47,6 +49,14 @@ def _sort_option(part: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
     )
 
 
+#: Parts that filters are for.
+_OF_STREAMS: Final = ("streams", "connections", "findings")
+
+
+def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function
+
+
 def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
     """``seqaudit show NAME``: one table of the report, or its rows as JSON."""
 
@@ -59,6 +69,7 @@ def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
     @time_option
     @_sort_option(name)
     @limit_option(100)
+    @(selection_options if name in _OF_STREAMS else _as_it_is)
     def part(
         captures: tuple[str, ...],
         at: tuple[str, ...],
@@ -70,17 +81,18 @@ def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
         **given: Any,
     ) -> int:
         from seqaudit.cli.commands.audit import tell_unjudged
+        from seqaudit.cli.output.table import numbered, render_part
 
-        report = audited_whole(captures, at, one_capture, given)
+        selection = selection_from(given) if name in _OF_STREAMS else Selection()
+        whole = audited_whole(captures, at, one_capture, given)
+        report, _ = selected(whole if shape == "json" else numbered(whole, name), selection)
         if shape == "json":
             from seqaudit.pipeline.report.json_text import to_json
 
             emit(to_json({key: in_order(key, report[key], order) for key in keys}))
         else:
-            from seqaudit.cli.output.table import render_part
-
             render(render_part(name, report, style, limit, order))
-        return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
+        return ExitCode.NOT_JUDGED if tell_unjudged(whole) else ExitCode.CLEAN
 
 
 _part("streams", "Every numbered stream, and why something of it cannot be told.", ("streams",))
@@ -104,6 +116,7 @@ _part("captures", "What was read: frames, times, vantages.", ("captures", "unrea
 @time_option
 @_sort_option("gaps")
 @limit_option(100)
+@selection_options
 def gaps(
     captures: tuple[str, ...],
     at: tuple[str, ...],
@@ -125,21 +138,23 @@ def gaps(
     """
     from seqaudit.cli.commands.audit import tell_unjudged
     from seqaudit.cli.output.story import gap_named, render_story
+    from seqaudit.cli.output.table import numbered, render_part
+    from seqaudit.pipeline.report.json_text import to_json
 
-    report = audited_whole(captures, at, one_capture, given)
-    if shape == "json":
-        from seqaudit.pipeline.report.json_text import to_json
-
-        whole = in_order("gaps", report["gaps"], order)
-        rows = whole if number is None else [gap_named(report, number)]
-        emit(to_json({"gaps": rows}))
-    elif number is not None:
-        render(render_story(report, number, style))
+    selection = selection_from(given)
+    whole = audited_whole(captures, at, one_capture, given)
+    if number is not None:
+        if shape == "json":
+            emit(to_json({"gaps": [gap_named(whole, number)]}))
+        else:
+            render(render_story(whole, number, style))
+    elif shape == "json":
+        report, _ = selected(whole, selection)
+        emit(to_json({"gaps": in_order("gaps", report["gaps"], order)}))
     else:
-        from seqaudit.cli.output.table import render_part
-
+        report, _ = selected(numbered(whole, "gaps"), selection)
         render(render_part("gaps", report, style, limit, order))
-    return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
+    return ExitCode.NOT_JUDGED if tell_unjudged(whole) else ExitCode.CLEAN
 
 
 @command.command("recovery", short_help="Recovery queries of zenoh, and their answers.")

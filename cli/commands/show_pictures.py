@@ -6,6 +6,7 @@ import click
 
 from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.options.captures import judging_options, limit_option, reading_options
+from seqaudit.cli.options.selection import selected, selection_from, selection_options
 from seqaudit.cli.output.terminal import emit, render
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.run import audited_whole
@@ -15,6 +16,7 @@ from seqaudit.cli.run import audited_whole
 @reading_options
 @judging_options
 @limit_option(40)
+@selection_options
 def timeline(
     captures: tuple[str, ...],
     at: tuple[str, ...],
@@ -36,7 +38,9 @@ def timeline(
     from seqaudit.cli.output.budget import named
     from seqaudit.cli.output.plot import Timeline
 
-    report = audited_whole(captures, at, one_capture, given)
+    selection = selection_from(given)
+    whole = audited_whole(captures, at, one_capture, given)
+    report, _ = selected(whole, selection)
     with_gaps = {(gap["capture"], gap["stream"]) for gap in report["gaps"]}
     parts: list[Any] = []
     for capture in report["captures"]:
@@ -53,7 +57,7 @@ def timeline(
         render(parts)
     else:
         emit("no numbered stream in these captures")
-    return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
+    return ExitCode.NOT_JUDGED if tell_unjudged(whole) else ExitCode.CLEAN
 
 
 @click.command("sequence", short_help="Seqnos against time round one gap, as a picture.")

@@ -40,6 +40,12 @@ _NOBODY: Final = (
 )
 
 
+_NO_ROWS: Final = {
+    "loss": "no daemon of raims whose show loss could be told",
+    "convergence": "no raims stream that was joined late",
+}
+
+
 def _options(function: Callable[..., Any]) -> Callable[..., Any]:
     shape = click.option(
         "--format",
@@ -119,7 +125,7 @@ def windows(captures: tuple[str, ...], shape: str, **given: Any) -> int:
     if parts:
         render(parts)
         return ExitCode.CLEAN
-    emit(f"no window held more than one thing in {plural(len(report['captures']), 'capture')}")
+    emit(f"no window ever held two messages in {plural(len(report['captures']), 'capture')}")
     return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
 
 
@@ -182,7 +188,10 @@ def advisories(captures: tuple[str, ...], shape: str, **given: Any) -> int:
         lines += rendered(row["subject"], [(key, value) for key, value in row["data"]])
     for finding in findings:
         lines.append(f"{finding['rule']} {finding['severity']}: {finding['text']}")
-    emit("\n".join(safe(line) for line in lines) or f"no advisories in {len(paths)} captures")
+    emit(
+        "\n".join(safe(line) for line in lines)
+        or f"no DATALOSS advisory was due or captured in {plural(len(paths), 'capture')}"
+    )
     return ExitCode.CLEAN
 
 
@@ -231,9 +240,10 @@ def _show(
                 note(f"note: {path}: {_BEFORE}")
             if table != "convergence" and not own:
                 note(f"note: {path}: {_NOBODY}")
-        render([one for one in found if one.rows])
+        if any(one.rows for one in found):
+            render([one for one in found if one.rows])
         if not rows:
-            emit(f"no rows of {table} in {len(paths)} captures")
+            emit(f"{_NO_ROWS[table]} in {plural(len(paths), 'capture')}")
     return ExitCode.CLEAN if rows or table == "convergence" else ExitCode.NOT_JUDGED
 
 

@@ -116,7 +116,7 @@ def _of_gap(report: Row, number: int, comments: Comments) -> None:
 
 
 def _of_finding(report: Row, number: int, comments: Comments) -> None:
-    from seqaudit.cli.output.table import gravest_first
+    from seqaudit.cli.output.tables.findings import gravest_first
 
     listed = gravest_first(report["findings"])
     if number > len(listed):

@@ -1,5 +1,6 @@
 """A budget file: YAML that says what a check puts up with."""
 
+import difflib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -139,6 +140,6 @@ def _list(value: Any, where: str) -> Sequence[Any]:
 def _known(entry: Mapping[Any, Any], keys: Sequence[str], where: str) -> None:
     for key in entry:
         if key not in keys:
-            raise click.UsageError(
-                f"{where}: nothing is called {safe(key)}; there are {', '.join(keys)}"
-            )
+            near = difflib.get_close_matches(str(key), keys, 1)
+            advice = f"did you mean {near[0]}?" if near else f"there are {', '.join(keys)}"
+            raise click.UsageError(f"{where}: nothing is called {safe(key)}; {advice}")

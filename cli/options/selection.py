@@ -1,16 +1,18 @@
 """Options that choose what of an audit is shown."""
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import click
 
 from seqaudit.cli.output.selection import Moment, Selection
+from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
 
 _NS: Final = 1_000_000_000
+_NAMES: Final = ("systems", "members", "streams", "since", "until", "select", "ignore")
 
 _OPTIONS: Final = (
     click.option("--system", "systems", multiple=True, metavar="SYSTEM",
@@ -36,6 +38,33 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_OPTIONS):
         function = option(function)
     return function
+
+
+def selected(
+    report: Mapping[str, Any], selection: Selection, *, whole: bool = True
+) -> tuple[Mapping[str, Any], str | None]:
+    """What is to be shown, and one line on what is left out, which is said; null: nothing is
+    filtered.
+
+    Args:
+        whole: what is named should be there; not in a report of what was known at Ctrl-C.
+
+    Raises:
+        click.UsageError: a filter is the name of nothing in the report; one line.
+    """
+    if not selection:
+        return report, None
+    if whole and (problem := selection.fits_nothing(report)):
+        raise click.UsageError(safe(problem))
+    chosen = selection.of(report)
+    left_out = selection.left_out(report, chosen)
+    note(left_out)
+    return chosen, left_out
+
+
+def selection_from(given: dict[str, Any]) -> Selection:
+    """What ``selection_options`` say, taken out of a command's options."""
+    return selection_of(**{name: given.pop(name) for name in _NAMES})
 
 
 def selection_of(

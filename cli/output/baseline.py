@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import click
 
-from seqaudit.cli.output.ci import fingerprints
+from seqaudit.cli.output.ci import kinds
 from seqaudit.cli.output.outcomes import Report
 from seqaudit.cli.output.text import safe
 
@@ -15,16 +15,15 @@ SCHEMA: Final = "seqaudit/baseline/1"
 
 
 def baseline_of(report: Report) -> str:
-    """The findings of a report as a baseline file: a fingerprint a line, with rule and text."""
-    known = {
-        print_: f"{finding['rule']} {safe(finding['text'])}"
-        for print_, finding in zip(fingerprints(report), report["findings"], strict=True)
-    }
+    """The findings of a report as a baseline file: a line a kind, with rule and text of one."""
+    known: dict[str, str] = {}
+    for kind, finding in zip(kinds(report), report["findings"], strict=True):
+        known.setdefault(kind, f"{finding['rule']} {safe(finding['text'])}")
     return json.dumps({"schema": SCHEMA, "findings": known}, indent=1, sort_keys=True) + "\n"
 
 
 def read_baseline(path: str) -> frozenset[str]:
-    """The fingerprints in a baseline file.
+    """The kinds of findings in a baseline file.
 
     Raises:
         click.UsageError: it is none; one line.
@@ -43,9 +42,9 @@ def read_baseline(path: str) -> frozenset[str]:
 
 
 def new_in(report: Report, known: frozenset[str]) -> list[Mapping[str, Any]]:
-    """The findings that a baseline does not have, in the report's order."""
+    """The findings of kinds that a baseline does not have, in the report's order."""
     return [
         finding
-        for print_, finding in zip(fingerprints(report), report["findings"], strict=True)
-        if print_ not in known
+        for kind, finding in zip(kinds(report), report["findings"], strict=True)
+        if kind not in known
     ]

@@ -11,7 +11,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
-from seqaudit.cli.output.ci import fingerprints
+from seqaudit.cli.output.ci import kinds
 from seqaudit.cli.output.outcomes import Report, failing
 from seqaudit.cli.output.text import frame_at
 from seqaudit.cli.output.times import duration
@@ -143,7 +143,7 @@ def judged(report: Report, budget: Budget, known: Set[str] = frozenset()) -> lis
     """All budget lines of a report, streams first, in the report's order.
 
     Args:
-        known: fingerprints of findings that do not fail.
+        known: kinds of findings that do not fail.
     """
     paths = {capture["capture"]: capture["path"] for capture in report["captures"]}
     return [
@@ -294,9 +294,9 @@ def _of_findings(
 ) -> Iterator[Line]:
     fails = failing(budget.fail_on)
     streams = {(row["capture"], row["id"]): named(row) for row in report["streams"]}
-    for finding, print_ in zip(report["findings"], fingerprints(report), strict=True):
+    for finding, kind in zip(report["findings"], kinds(report), strict=True):
         code = finding["rule"]
-        if print_ in known or code.startswith(tuple(budget.allow)):
+        if kind in known or code.startswith(tuple(budget.allow)):
             continue
         at = None if finding["frame"] is None else frame_at(finding)
         forbidden = code.startswith(tuple(budget.forbid))

@@ -34,7 +34,12 @@ def gap_seqnos(gap: Mapping[str, Any], *, short: bool = False) -> str:
     told: str | None = gap.get("shown")
     if told is None:
         return seqno_ranges(gap["seqnos"])
-    return _DAY.sub("", told) if short else told
+    return without_day(told) if short else told
+
+
+def without_day(text: str) -> str:
+    """Time frames without their day."""
+    return _DAY.sub("", text)
 
 
 def seqno_ranges(ranges: Sequence[Sequence[int]]) -> str:
@@ -70,3 +75,9 @@ def frame(gap: Report, key: str) -> str:
 def feed_stream(stream: Mapping[str, Any]) -> str:
     """What tells a stream of a feed from others: its key and its line."""
     return " ".join(part for part in str(stream["id"]).split("|") if part)
+
+
+def capture_name(capture: Report) -> str:
+    """The path of a capture; of a rotated one its first file and how many follow."""
+    more = len(capture["files"]) - 1
+    return str(capture["path"]) + (f" (+{more})" if more else "")

@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from seqaudit.cli.output.outcomes import Report, unjudged
@@ -48,27 +49,42 @@ def gitlab(report: Report) -> Iterator[str]:
 
 
 def fingerprints(report: Report) -> list[str]:
-    """One a finding, in their order: what survives another recording of the same test.
+    """One a finding, in their order and each once: what survives another recording of the same
+    test. It is of the finding's kind, and of which of several alike it is."""
+    seen: Counter[str] = Counter()
+    found = []
+    for kind in kinds(report):
+        seen[kind] += 1
+        found.append(kind if seen[kind] == 1 else _digest([kind, seen[kind]]))
+    return found
 
-    It is of the rule, the system, who sent and received by name, the subject or key, and which of
-    several alike it is; not of frames, times, seqnos, counts, or identities made at each start.
+
+def kinds(report: Report) -> list[str]:
+    """Of each finding, in their order, what it has in common with those that are the same again.
+
+    It is of the rule, how bad it is, the system, who sent and received by name, and the subject or
+    key; not of frames, times, seqnos, counts, or identities made at each start. A rule may say
+    several things of one stream, as some of it is proven and some likely: how many is chance.
     """
     streams = {(stream["capture"], stream["id"]): stream for stream in report["streams"]}
-    seen: dict[tuple[Any, ...], int] = {}
     found = []
     for finding in report["findings"]:
         stream = streams.get((finding["capture"], finding["stream"]), {})
-        key = (
-            finding["rule"],
-            finding["system"],
-            lasting(stream.get("sender_name")),
-            lasting(stream.get("receiver_name")),
-            stream.get("subject") or stream.get("key") or stream.get("feed"),
-        )
-        seen[key] = seen.get(key, 0) + 1
-        text = json.dumps([*key, seen[key]])
-        found.append(hashlib.sha256(text.encode()).hexdigest()[:32])
+        found.append(
+            _digest([
+                finding["rule"],
+                finding["severity"],
+                finding["system"],
+                lasting(stream.get("sender_name")),
+                lasting(stream.get("receiver_name")),
+                stream.get("subject") or stream.get("key") or stream.get("feed"),
+            ])
+        )  # fmt: skip
     return found
+
+
+def _digest(key: Sequence[Any]) -> str:
+    return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]
 
 
 def lasting(name: Any) -> str | None:

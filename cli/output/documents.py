@@ -89,7 +89,7 @@ def of_check(lines: Sequence[Line], report: Report, budget: str, shown: Shown) -
             "junit": lambda: [_module("junit").junit_of_check(lines, report, budget)],
             **_for_ci(as_findings(lines, report), shown.rules_url),
             "html": lambda: _module("page").page(
-                report, shown.style, shown.page_limit, shown.events, first=tables()
+                report, shown.style, shown.page_limit, shown.events, first=tables()[::-1]
             ),
         },
         printed if shown.quiet else None,

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -139,6 +140,22 @@ class Listing:
         return text[: width - 1] + "…"
 
 
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines of text, each so far from the left; in plain ones long identities are short."""
+
+    lines: Sequence[tuple[Text | str, int]]
+    names: dict[str, str] = field(default_factory=dict, compare=False)  # short to whole identity
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        known = frozenset(self.names)
+        for line, spaces in self.lines:
+            text = line if isinstance(line, Text) else Text(short_names(safe(line), self.names))
+            yield Padding(text, (0, 0, 0, spaces))
+        for line in explained(self.names, known):
+            yield Text(line, style="dim")
+
+
 def _as_high(cells: Sequence[str]) -> list[str]:
     """Cells of one row, each as high as the highest, its text at the top."""
     high = max((cell.count("\n") for cell in cells), default=0)
@@ -149,7 +166,9 @@ def sharing(renderable: RenderableType, names: dict[str, str]) -> RenderableType
     """The same, whose tables explain an identity once, by what ``names`` has and gets."""
     if isinstance(renderable, Group):
         return Group(*(sharing(part, names) for part in renderable.renderables))
-    return replace(renderable, names=names) if isinstance(renderable, Listing) else renderable
+    return (
+        replace(renderable, names=names) if isinstance(renderable, Listing | Lines) else renderable
+    )
 
 
 def _total(widths: Sequence[int], places: Sequence[int]) -> int:

@@ -19,17 +19,14 @@ from typing import Any, Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from seqaudit.cli.output.cells import capture_name
 from seqaudit.cli.output.listing import Listing
 from seqaudit.cli.output.outcomes import SEVERITIES, Report, unjudged
 from seqaudit.cli.output.page_data import block
 from seqaudit.cli.output.points import EventsOfStreams, Point
 from seqaudit.cli.output.several import gravest_captures_first, names
-from seqaudit.cli.output.table import (
-    capture_name,
-    gravest_first,
-    render_rules,
-    render_tables,
-)
+from seqaudit.cli.output.table import render_rules, render_tables
+from seqaudit.cli.output.tables.findings import gravest_first
 from seqaudit.cli.output.text import filter_of, frame_at, safe
 from seqaudit.cli.output.times import TimeStyle, time_formatter
 from seqaudit.cli.output.verdict import verdict

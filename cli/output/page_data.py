@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from seqaudit.cli.output.budget import named
+from seqaudit.cli.output.cells import capture_name
 from seqaudit.cli.output.listing import Listing
 from seqaudit.cli.output.plot import came_at
 from seqaudit.cli.output.points import Point
 from seqaudit.cli.output.short_names import short_names
 from seqaudit.cli.output.story import step_frame, story_lines, who
-from seqaudit.cli.output.table import capture_name
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.verdict import UNITS
 from seqaudit.cli.output.windows import fullest_first, window_title

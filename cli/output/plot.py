@@ -173,7 +173,9 @@ def picture_width(options: ConsoleOptions) -> int:
 
 def _fitted(text: str, width: int) -> str:
     text = safe(text)
-    return set_cell_size(text if cell_len(text) <= width else text[: width - 1] + "…", width)
+    if cell_len(text) > width:
+        text = text[: width - 1].rstrip(".") + "…"
+    return set_cell_size(text, width)
 
 
 def _after(after_ns: int) -> str:

@@ -34,7 +34,7 @@ _SCHEME: Final = re.compile(r"^[A-Za-z][A-Za-z0-9+.-]*://")
 
 
 #: What a fingerprint is of; a name that changes with it.
-FINGERPRINT: Final = "seqaudit/v2"
+FINGERPRINT: Final = "seqaudit/v3"
 
 
 def sarif(report: Report, rules_url: str | None = None) -> str:

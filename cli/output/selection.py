@@ -9,6 +9,9 @@ from typing import Any, Final, Literal, NamedTuple
 Report = Mapping[str, Any]
 Row = Mapping[str, Any]
 
+#: Names that a message lists.
+_SHOWN: Final = 12
+
 #: Parts whose rows are about one stream.
 _OF_STREAMS: Final = ("streams", "gaps", "connections", "queries")
 
@@ -100,6 +103,31 @@ class Selection:
         ]
         return chosen
 
+    def fits_nothing(self, report: Report) -> str | None:
+        """What of a filter is the name of nothing in this report, in one line; of a report without
+        streams nobody knows."""
+        rows = report["streams"]
+        if not rows:
+            return None
+        addresses = _addresses(report)
+        for system in self.systems:
+            known = dict.fromkeys(sorted(row["system"] for row in rows))
+            if not any(_fits((system,), name) for name in known):
+                return f"--system {system}: no stream is of it; there are {_some(known)}"
+        for member in self.members:
+            if not any(_has_member((member,), row, addresses) for row in rows):
+                ends = (row.get(f"{end}_name") for row in rows for end in ("sender", "receiver"))
+                known = dict.fromkeys(sorted({str(name) for name in ends if name}))
+                told = f"; there are {_some(known)}" if known else ""
+                return f"--member {member}: no stream is from or to it{told}"
+        for text in self.streams:
+            if not any(_named(text, row) for row in rows):
+                return (
+                    f"--stream {text}: no stream has this in its id, subject or key; seqaudit show "
+                    "streams lists them"
+                )
+        return None
+
     def left_out(self, report: Report, chosen: Report) -> str:
         """One line that says what is not shown."""
         parts = [
@@ -179,6 +207,13 @@ def _before(at: Place, moment: Moment, start: Start, *, behind: bool = False) ->
             return False
         own, limit = (at.at_ns,), (begin + moment.value,)
     return own > limit if behind else own < limit
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first names, and how many more there are."""
+    known = list(names)
+    more = len(known) - _SHOWN
+    return ", ".join(known[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _fits(patterns: Iterable[str], text: str) -> bool:

@@ -9,6 +9,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from seqaudit.cli.output.cells import (
+    capture_name,
     count,
     feed_stream,
     frame,
@@ -16,17 +17,17 @@ from seqaudit.cli.output.cells import (
     limited,
     sentence,
     seqno_ranges,
+    without_day,
 )
 from seqaudit.cli.output.listing import Column, Listing
 from seqaudit.cli.output.several import (
-    GRAVITY,
     captures_by_worst,
-    findings_by_rule,
     gravest_captures_first,
     numbers,
 )
 from seqaudit.cli.output.sorting import REPORT, in_order
-from seqaudit.cli.output.text import filter_of, frame_at, safe
+from seqaudit.cli.output.tables.findings import gravest_first, render_findings
+from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
 from seqaudit.cli.output.verdict import plural, verdict
 
@@ -35,6 +36,9 @@ Report = Mapping[str, Any]
 _SEVERITY_STYLE: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _NUMERIC: Final = "right"
 
+
+#: Figures that one reason names.
+_FIGURES: Final = 4
 
 #: States of a connection shown in one cell.
 STATES_SHOWN: Final = 5
@@ -86,7 +90,7 @@ def render_part(
     Args:
         order: see ``sorting.orders``.
     """
-    report = gravest_captures_first(_numbered(report, name), limit)
+    report = gravest_captures_first(report, limit)
     if order != REPORT:
         report = {**report, name: in_order(name, report[name], order)}
     if name == "streams":
@@ -104,7 +108,7 @@ def render_part(
     return [render_connections(report, limit)]
 
 
-def _numbered(report: Report, part: str) -> Report:
+def numbered(report: Report, part: str) -> Report:
     """Gaps or findings with the numbers that --gap and --finding take, whatever is shown of them
     and in which order."""
     if part not in ("gaps", "findings"):
@@ -114,19 +118,24 @@ def _numbered(report: Report, part: str) -> Report:
 
 
 def _untold(report: Report) -> list[RenderableType]:
-    """Why figures of streams cannot be told: a line a reason, and how many streams it concerns."""
-    reasons: dict[str, list[int]] = {}
+    """Why figures cannot be told: a line a reason, which figures, of how many streams."""
+    reasons: dict[tuple[str, str], list[int]] = {}
     for stream in report["streams"]:
-        for why in dict.fromkeys((stream.get("unknown") or {}).values()):
-            reasons.setdefault(str(why), []).append(stream["capture"])
+        figures: dict[str, list[str]] = {}
+        for figure, why in (stream.get("unknown") or {}).items():
+            figures.setdefault(str(why), []).append(figure.removesuffix("_ns").replace("_", " "))
+        for why, own in figures.items():
+            own.sort(key=lambda figure: figure not in STREAM_COUNTS)
+            told = ", ".join(own[:_FIGURES]) + (", and more" if len(own) > _FIGURES else "")
+            reasons.setdefault((why, told), []).append(stream["capture"])
     if not reasons:
         return []
     several = len(report["captures"]) > 1
     lines = [
-        f"{plural(len(seen), 'stream')}"
+        f"{told} of {plural(len(seen), 'stream')}"
         + (f" (capture {numbers(seen)})" if several else "")
         + f": {safe(why)}"
-        for why, seen in sorted(reasons.items())
+        for (why, told), seen in sorted(reasons.items())
     ]
     return [Text("Cannot be told", style="bold"), *(_indented(line, 0) for line in lines), Text("")]
 
@@ -213,7 +222,7 @@ def _of_capture(report: Report, row: Mapping[str, Any] | None = None) -> list[An
 
 #: What is counted of a stream, and how long a narrow table keeps it.
 STREAM_COUNTS: Final = {
-    "messages": 8,
+    "messages": 7,
     "copies": 2,
     "duplicates": 1,
     "gaps": 5,
@@ -237,7 +246,7 @@ def render_streams(report: Report, limit: int) -> RenderableType:
     jitter = any(stream.get("jitter_ns") for stream in streams)
     columns = [
         *_of_capture(report),
-        Column("system", worth=7),
+        Column("system", worth=8),
         Column("sender", worth=9),
         Column("receiver", worth=9),
         *([Column("source", worth=2), Column("key expression", worth=8)] if keyed else []),
@@ -318,9 +327,9 @@ def render_both_ends(report: Report, limit: int) -> RenderableType:
     resends of what was there."""
     columns = [
         Column("sender", worth=9),
-        Column("in capture", _NUMERIC, 4),
+        Column("sender's capture", _NUMERIC, 4),
         Column("receiver", worth=9),
-        Column("in capture", _NUMERIC, 4),
+        Column("receiver's capture", _NUMERIC, 4),
         Column("conn", _NUMERIC, 5),
         Column("messages sent", _NUMERIC, 8),
         Column("lost on the way", _NUMERIC, 9),
@@ -376,58 +385,8 @@ def _states(states: Sequence[Mapping[str, Any]]) -> str:
     return " > ".join(texts) or "-"
 
 
-def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableType:
-    """Findings, the gravest first: what, how sure, where, the evidence, and the display filter."""
-    findings = report["findings"]
-    if not findings:
-        streams = len(report["streams"])
-        return sentence(
-            "Findings", f"no findings in {plural(streams, 'stream')}, {frames_of(report)}"
-        )
-    starts = {capture["capture"]: capture["first_ns"] for capture in report["captures"]}
-    names = {capture["capture"]: capture_name(capture) for capture in report["captures"]}
-    shown, more = limited(gravest_first(findings), limit)
-    parts: list[RenderableType] = [Text("Findings", style="bold")]
-    for finding in shown:
-        show_time = time_formatter(style, starts.get(finding["capture"]))
-        head = Text(f"{finding['number']}. " if "number" in finding else "")
-        head.append(f"{finding['rule']} ", style="bold")
-        head.append(finding["severity"], style=_SEVERITY_STYLE.get(finding["severity"], ""))
-        head.append(f" {safe(finding['name'])} ({finding['certainty']})", style="")
-        parts.append(head)
-        where = safe(names[finding["capture"]])
-        if finding["frame"] is not None:
-            at = frame_at(finding)
-            where += f", frame {at} at {show_time(finding['at_ns'])}"
-        parts.append(_indented(where, 2))
-        parts.append(_indented(safe(finding["text"]), 2))
-        parts += [
-            _indented(f"frame {frame_at(evidence)}: {safe(evidence['shows'])}", 4)
-            for evidence in finding["evidence"]
-        ]
-        parts.append(_indented(f"filter: {filter_of(finding)}", 2))
-    if more:
-        parts.append(Text(f"... and {more} more; --limit 0 shows all", style="dim"))
-    parts.append(Text(""))
-    if more:
-        columns = [
-            Column("rule", worth=9),
-            Column("name", worth=7),
-            Column("severity", worth=8),
-            Column("findings", _NUMERIC, 8),
-            Column("captures", _NUMERIC, 5),
-        ]
-        parts.append(Listing("Findings by rule", columns, findings_by_rule(report)))
-    return Group(*parts)
-
-
 def _indented(text: str, spaces: int) -> RenderableType:
     return Padding(Text(text), (0, 0, 0, spaces))
-
-
-def gravest_first(findings: Iterable[Any]) -> list[Any]:
-    """Findings by severity; within one in the report's order."""
-    return sorted(findings, key=lambda finding: GRAVITY.index(finding["severity"]))
 
 
 def render_rules(report: Report) -> RenderableType:
@@ -466,12 +425,6 @@ def _codes(codes: Iterable[str], order: Sequence[str]) -> str:
     return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
 
 
-def capture_name(capture: Report) -> str:
-    """The path of a capture; of a rotated one its first file and how many follow."""
-    more = len(capture["files"]) - 1
-    return str(capture["path"]) + (f" (+{more})" if more else "")
-
-
 def capture_format(capture: Report) -> str:
     """``pcapng.zst`` and the like."""
     parts = (capture["format"], capture["compression"])
@@ -499,15 +452,17 @@ def _span(capture: Report) -> str:
 
 
 def _span_of_seqnos(stream: Mapping[str, Any]) -> str:
-    """``1-17``; with time frames ``2022-07-29T21:54:01.513Z #1-17`` (raims.md 7)."""
+    """``1-17``, ``4``; with time frames ``21:54:01.513Z #1-17``, whose day is left out."""
     first = stream.get("first", stream.get("first_seqno"))
     last = stream.get("last", stream.get("last_seqno"))
     if first is None or last is None:
         return "-"
+    if first == last:
+        return without_day(str(first))
     time_frame, sign, number = str(last).rpartition("#")
     if sign and str(first).startswith(f"{time_frame}#"):
-        return f"{first}-{number}"
-    return f"{first} - {last}" if sign else f"{first}-{last}"
+        return without_day(f"{first}-{number}")
+    return without_day(f"{first} - {last}") if sign else f"{first}-{last}"
 
 
 def _durations(value: Mapping[str, int | None] | None, first: str) -> str:

@@ -14,7 +14,6 @@ import pyarrow as pa
 from seqaudit.decoders.capture.pieces import merge_interfaces
 from seqaudit.decoders.contract.arrow import equal, filtered
 from seqaudit.decoders.contract.events import FRAME_BITS, Kind
-from seqaudit.decoders.feeds.datagrams import end_text
 from seqaudit.decoders.network.account import COUNTED_BY_NAME, NAMED_FRAMES
 from seqaudit.decoders.network.checksums import Verdict, united, verdict
 from seqaudit.decoders.network.order import HORIZON_NS, SINGLE_NS
@@ -245,9 +244,13 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
 
 def _give_back(endpoints: dict[tuple[Any, ...], list[int]], refused: Mapping[str, int]) -> None:
     """Endpoints of feeds of which every datagram was refused later are of no system."""
+    places = {}
+    for place, count in refused.items():
+        address, _, port = place.rpartition(":")
+        places[address.strip("[]"), port] = count
     for key, counts in [*endpoints.items()]:
         proto, address, port, system = key
-        if system and counts[0] == refused.get(end_text(str(address), int(port))):
+        if system and counts[0] == places.get((str(address), str(port))):
             del endpoints[key]
             others = endpoints.setdefault((proto, address, port, ""), [0, 0])
             others[0] += counts[0]

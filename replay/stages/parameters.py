@@ -1,5 +1,7 @@
 """The registry of parameters: names, and values as users give them (replay/README.md 6)."""
 
+import difflib
+
 from seqaudit.replay.contract.parameters import ParameterError, Value, parse_value
 from seqaudit.replay.contract.yaml_text import NotYamlError, yaml_values
 from seqaudit.replay.stages.systems import PARAMETERS, SYSTEMS
@@ -74,6 +76,7 @@ def _normal(name: str, where: str = "--param") -> str:
     if plain not in PARAMETERS and f"{plain}_ms" in PARAMETERS:
         plain = f"{plain}_ms"
     if plain not in PARAMETERS:
-        known = ", ".join(sorted(PARAMETERS))
-        raise ParameterError(f"{where}: no parameter is called {name!r}; there are {known}")
+        near = difflib.get_close_matches(plain, PARAMETERS, 1)
+        known = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(PARAMETERS))}"
+        raise ParameterError(f"{where}: no parameter is called {name!r}; {known}")
     return plain

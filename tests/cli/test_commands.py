@@ -289,10 +289,34 @@ def test_what_is_missing_is_said_with_where_it_is_explained(words: list[str], to
     assert shown.stderr.count("\n") == 1
 
 
-def test_filters_that_fit_no_stream_say_so(lossy: Path) -> None:
-    shown = run("audit", "-q", "--member", "nobody", lossy)
-    assert shown.stdout == "1 capture: no stream is shown; no errors or warnings.\n"
+@pytest.mark.parametrize("words", [("audit",), ("show", "gaps"), ("show", "timeline")])
+@pytest.mark.parametrize(
+    ("option", "name", "advice"),
+    [
+        ("--member", "Z", "no stream is from or to it; there are A, B, C"),
+        ("--system", "jgroup", "no stream is of it; there are nakack4, unicast4"),
+        ("--stream", "nobody", "no stream has this in its id, subject or key"),
+    ],
+)
+def test_a_filter_that_names_nothing_of_a_capture_is_one_line_and_never_clean(
+    words: tuple[str, ...], option: str, name: str, advice: str, lossy: Path
+) -> None:
+    shown = run(*words, option, name, lossy)
+    assert (shown.exit_code, shown.stdout) == (2, "")
+    assert shown.stderr.count("\n") == 1
+    assert shown.stderr.startswith(f"error: {option} {name}: {advice}")
+
+
+def test_filters_of_time_that_leave_no_stream_say_so(lossy: Path) -> None:
+    shown = run("audit", "-q", "--since", "+1000", lossy)
+    assert shown.exit_code == 0 and shown.stdout.startswith("1 capture: no stream is shown; ")
     assert shown.stderr.endswith("No stream is left; seqaudit show streams lists them.\n")
+
+
+def test_what_is_shown_alone_takes_filters_and_keeps_its_numbers(lossy: Path) -> None:
+    some = run("show", "gaps", "--since", "90", "--member", "B", lossy)
+    assert "8 of 9 gaps left out" in some.stderr
+    assert [line.split()[:3] for line in some.stdout.splitlines()[4:]] == [["9", "B", "82-138"]]
 
 
 def test_names_go_before_those_of_the_wire(tmp_path: Path, lossy: Path) -> None:

@@ -35,10 +35,12 @@ def render_gaps(report: Report, limit: int) -> RenderableType:
         for stream in report["streams"]
     }
     numbered = "number" in gaps[0]
+    systems = len({gap["system"] for gap in gaps}) > 1
     several = len(report["captures"]) > 1
     columns = [
         *([Column("gap", _NUMERIC, 9)] if numbered else []),
         *([Column("capture", _NUMERIC, 7)] if several else []),
+        *([Column("system", worth=7)] if systems else []),
         Column("sender", worth=9),
         Column("seqnos", _NUMERIC, 8),
         Column("count", _NUMERIC, 5),
@@ -58,6 +60,7 @@ def render_gaps(report: Report, limit: int) -> RenderableType:
         [
             *([str(gap["number"])] if numbered else []),
             *([str(gap["capture"])] if several else []),
+            *([gap["system"]] if systems else []),
             senders.get((gap["capture"], gap["stream"])) or gap["stream"] or "-",
             gap_seqnos(gap, short=True),
             count_of(gap),

@@ -7,6 +7,7 @@ from rich.text import Text
 
 from seqaudit.cli.output.feed_file import InferredFeed, describe, line_sentences, sentences
 from seqaudit.cli.output.listing import Column, Listing
+from seqaudit.cli.output.verdict import plural
 from seqaudit.decoders.infer.layout import Layout
 from seqaudit.pipeline.shared.infer_samples import Finding, Reading
 
@@ -118,5 +119,5 @@ def _evidence(feed: InferredFeed, number: int, limit: int) -> list[RenderableTyp
 
 def _nothing(findings: Sequence[Finding]) -> str:
     if not findings:
-        return "none: no UDP datagram is unrecognised"
-    return f"none: no sequence number in the datagrams of {len(findings)} destinations"
+        return "Nothing to look at: every UDP datagram is recognised, or there is none."
+    return f"No sequence number in the datagrams of {plural(len(findings), 'destination')}."

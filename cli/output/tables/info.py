@@ -6,10 +6,10 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
+from seqaudit.cli.output.cells import capture_name
 from seqaudit.cli.output.listing import Column, Listing
 from seqaudit.cli.output.table import (
     capture_format,
-    capture_name,
     render_rules,
     vantage_text,
 )
@@ -114,49 +114,44 @@ def _facts(capture: Report) -> list[tuple[str, str]]:
     frames = capture["frames"]
     by = capture["frames_by"]
     shares = ", ".join(
-        f"{count} {outcome} ({100 * count / frames:.1f} %)"
+        f"{count:,} {outcome} ({100 * count / frames:.1f} %)"
         for outcome, count in by.items()
         if count
     )
     facts = [
         ("format", capture_format(capture)),
-        ("frames", f"{frames}" + (f": {shares}" if shares else "")),
-        ("bytes", f"{capture['bytes']} captured, {capture['wire_bytes']} on the wire"),
+        ("frames", f"{frames:,}" + (f": {shares}" if shares else "")),
+        ("bytes", f"{capture['bytes']:,} captured, {capture['wire_bytes']:,} on the wire"),
         ("first frame at", show_time(capture["first_ns"])),
         ("last frame at", show_time(capture["last_ns"])),
     ]
     if capture["first_ns"] is not None:
         facts.append(("duration", duration(capture["last_ns"] - capture["first_ns"])))
     facts.append(("taken at", f"{vantage_text(capture['vantage'])}: {capture['vantage']['why']}"))
-    links = ", ".join(f"{name} {count}" for name, count in sorted(capture["links"].items()))
-    facts.append(("links", links or "-"))
+    facts.append(("frames by link type", _counts(capture["links"]) or "-"))
     if capture.get("tunnels"):
-        tunnels = sorted(capture["tunnels"].items())
-        facts.append(("in tunnels", ", ".join(f"{count} {name}" for name, count in tunnels)))
-    sure = ", ".join(f"{word} {count}" for word, count in sorted(capture["sureness"].items()))
-    if sure:
-        facts.append(("recognition of frames", sure))
+        facts.append(("frames in tunnels", _counts(capture["tunnels"])))
+    if sure := _counts(capture["sureness"]):
+        facts.append(("frames recognised as", sure))
     for feed, counts in sorted(capture["feeds"].items()):
-        told = f"{counts['taken']} taken, {counts['refused']} refused by what is in them"
+        told = f"{counts['taken']:,} taken, {counts['refused']:,} refused by what is in them"
         if counts.get("out_of_step"):
-            told += f", {counts['out_of_step']} refused as no number follows another"
+            told += f", {counts['out_of_step']:,} refused as no number follows another"
         facts.append((f"datagrams of feed {feed}", told))
     if capture["clusters"]:
         facts.append(("clusters", ", ".join(capture["clusters"])))
     if capture["versions"]:
-        facts.append(("versions", ", ".join(f"{v} {n}" for v, n in capture["versions"].items())))
+        versions = [f"{v} in {n:,}" for v, n in capture["versions"].items()]
+        facts.append(("frames by version", ", ".join(versions)))
     drops = capture["drops"]
     facts.append(
         (
             "dropped while capturing",
-            "not known: this file has no counters of it"
-            if drops is None
-            else ", ".join(f"{name} {count}" for name, count in sorted(drops.items())),
+            "not known: this file has no counters of it" if drops is None else _counts(drops),
         )
     )
     if any(capture["fragments"].values()):
-        parts = sorted(capture["fragments"].items())
-        facts.append(("IP fragments", ", ".join(f"{name} {count}" for name, count in parts)))
+        facts.append(("IP fragments", _counts(capture["fragments"])))
     if capture["cut"]:
         facts.append(("end", "the file ends in the middle of a record"))
     facts += [
@@ -166,6 +161,11 @@ def _facts(capture: Report) -> list[tuple[str, str]]:
     if capture["skipped_more"]:
         facts.append(("skipped", f"{capture['skipped_more']} stretches more"))
     return facts
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    """``5 incomplete, 1,200 whole``."""
+    return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
 
 
 def _interface(interface: Report) -> list[str]:

@@ -197,7 +197,7 @@ def test_the_example_in_the_help_is_a_budget(tmp_path: Path) -> None:
         ("lost: true", "lost: True is no count"),
         ("loss_share: 0.1", "0.1 is no percentage; try loss_share: 0.1 %"),
         ("recovery_p99: 5", "5 is no duration; try recovery_p99: 500 ms"),
-        ("losst: 1", "nothing is called losst; there are lost, loss_share"),
+        ("losst: 1", "nothing is called losst; did you mean lost?"),
         ("- 1", "is no map"),
         ("streams: 3", "streams: is no list"),
         ("streams: [{lost: 3}]", "streams, entry 1: has no match"),

@@ -207,7 +207,7 @@ def test_results_are_the_findings_with_their_frames(report: Report) -> None:
 def test_fingerprints_are_those_of_baselines_and_of_gitlab(report: Report) -> None:
     (only,) = json.loads(sarif(report))["runs"]
     found = [result["partialFingerprints"] for result in only["results"]]
-    assert found == [{"seqaudit/v2": print_} for print_ in fingerprints(report)]
+    assert found == [{"seqaudit/v3": print_} for print_ in fingerprints(report)]
     assert len({str(print_) for print_ in found}) == len(found) > 1
 
 

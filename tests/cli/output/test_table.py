@@ -7,8 +7,9 @@ import pytest
 from rich.console import Console, Group
 
 from seqaudit.cli.output.cells import seqno_ranges
-from seqaudit.cli.output.listing import Column, Listing, sharing
+from seqaudit.cli.output.listing import Column, Lines, Listing, sharing
 from seqaudit.cli.output.short_names import short_names
+from seqaudit.cli.output.tables.findings import render_findings
 
 LISTING = Listing(
     "Gaps",
@@ -139,3 +140,32 @@ def test_a_time_is_whole_or_not_there_and_a_text_to_be_read_goes_on_below() -> N
 @pytest.mark.parametrize("width", [40, 60, 80, 120])
 def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     assert max(map(len, shown(width).splitlines())) <= width
+
+
+def test_in_lines_long_identities_are_short_and_explained_once() -> None:
+    identity = "196ca6f3b41283f233541fea36530770"
+    names: dict[str, str] = {}
+    parts = [sharing(Lines([(f"{n} samples of {identity}", 2)]), names) for n in (1, 2)]
+    console = Console(file=io.StringIO(), width=80)
+    console.print(Group(*parts))
+    assert isinstance(console.file, io.StringIO)
+    assert [line.rstrip() for line in console.file.getvalue().splitlines()] == [
+        "  1 samples of 196ca6f3...",
+        f"196ca6f3... is {identity}",
+        "  2 samples of 196ca6f3...",
+    ]
+
+
+def test_frames_that_show_the_same_are_one_line() -> None:
+    evidence = [{"frame": n, "shows": "in this capture only"} for n in (7, 8, 9, 12)]
+    finding = {
+        "capture": 0, "severity": "info", "rule": "CP031", "name": "n", "certainty": "proven",
+        "frame": None, "text": "t", "filter": "f", "evidence": evidence,
+    }  # fmt: skip
+    capture = {"capture": 0, "path": "a.pcap", "files": ["a.pcap"], "first_ns": 0}
+    report = {"findings": [finding], "streams": [], "captures": [capture]}
+    console = Console(file=io.StringIO(), width=80)
+    console.print(render_findings(report, "utc", 0))
+    assert isinstance(console.file, io.StringIO)
+    lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
+    assert "    frames 7-9, 12: in this capture only" in lines

@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from seqaudit.cli.main import main
+from seqaudit.cli.output.baseline import baseline_of, new_in
 from seqaudit.cli.output.ci import fingerprints, github, gitlab
 from seqaudit.cli.output.markdown import markdown
 from seqaudit.cli.output.rows import jsonl, table
@@ -168,6 +169,19 @@ def test_gitlab_entries_have_what_its_schema_asks_for(report: Any) -> None:
         assert entry["location"]["lines"]["begin"] >= 1
         assert entry["description"] and entry["check_name"] and entry["location"]["path"]
     assert len({entry["fingerprint"] for entry in entries}) == len(entries)
+
+
+def test_how_many_findings_of_a_kind_there_are_is_no_news() -> None:
+    one = {"capture": 0, "stream": None, "rule": "MC003", "severity": "warning", "system": "n4"}
+    worse = {**one, "severity": "error"}
+    known = frozenset(json.loads(baseline_of(_of([one])))["findings"])
+    assert new_in(_of([one, one]), known) == []
+    assert [f["severity"] for f in new_in(_of([one, worse]), known)] == ["error"]
+    assert len(set(fingerprints(_of([one, one, worse])))) == 3
+
+
+def _of(findings: list[Any]) -> Any:
+    return {"streams": [], "findings": [{**f, "text": "it"} for f in findings]}
 
 
 def test_a_fingerprint_survives_another_recording_of_the_same_test() -> None:
