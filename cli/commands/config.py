@@ -106,4 +106,6 @@ def _default(option: click.Option, context: click.Context) -> Any:
 def _text(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(safe, value))
+    if isinstance(value, bool):
+        return str(value).lower()  # as a file has it
     return "-" if value is None else safe(value)

@@ -306,7 +306,7 @@ def _of_findings(
                 paths[finding["capture"]],
                 streams.get((finding["capture"], finding["stream"]), ""),
                 f"{code} {finding['name']}",
-                "forbidden" if forbidden else f"no {finding['severity']}",
+                "forbidden" if forbidden else "none",
                 finding["severity"],
                 Result.EXCEEDED,
                 finding["text"] if at is None else f"frame {at}: {finding['text']}",
