@@ -36,6 +36,7 @@ from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.borders import Borders
 from seqaudit.replay.contract import results as rows_of
 from seqaudit.replay.contract.engine import Compared
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import ReplaySettings, Vantage
 from seqaudit.replay.contract.story import with_story
 from seqaudit.replay.contract.version import VERSION
@@ -53,8 +54,6 @@ FINDING_COLUMNS: Final = ("capture", "frame", "rule", "stream")
 
 #: Identities in tables that get a name beside them.
 _IDENTITIES: Final = ("observer", "bridge", "publisher", "subscriber", "receiver")
-
-Row = dict[str, Any]
 
 
 def build(

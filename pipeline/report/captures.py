@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.pipeline.report.accounts import Account, frames_of_splits, merge
 from seqaudit.pipeline.report.names import Names
@@ -11,11 +11,10 @@ from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.doubts import spans_of
 from seqaudit.replay.contract.engine import Extent
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.contract.wall import Wall
 from seqaudit.replay.contract.worth import MISSING, Worth
-
-Row = dict[str, Any]
 
 #: What of an account findings are made of, and no row.
 _NOT_SHOWN: Final = frozenset(

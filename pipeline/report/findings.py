@@ -11,10 +11,9 @@ from seqaudit.pipeline.report.names import Names
 from seqaudit.pipeline.report.order import text_of
 from seqaudit.pipeline.report.texts import filled, shown_fact
 from seqaudit.replay.captures.doubts import weighed
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.worth import Worth
 from seqaudit.replay.stages.systems import RULES
-
-Row = dict[str, Any]
 
 #: (capture, stream) to the job frames of its first and last message.
 Spans = Mapping[tuple[int, str | None], tuple[int, int]]

@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from seqaudit.decoders.contract.events import FRAME_BITS
 from seqaudit.pipeline.shared.plan import File
-
-Row = dict[str, Any]
+from seqaudit.replay.contract.results import Row
 
 #: Members of a display filter; Wireshark gets slow with long ones.
 FILTER_PARTS: Final = 50

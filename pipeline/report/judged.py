@@ -6,8 +6,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final, NamedTuple
 
-from seqaudit.pipeline.report.result_store import Row
 from seqaudit.replay.contract.report_rows import Judged, NotJudged
+from seqaudit.replay.contract.results import Row
 
 _place: Final = itemgetter("capture", "conversation")
 

@@ -2,12 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.pipeline.report.packed_rows import kept
 from seqaudit.pipeline.report.vantage import ip_of_endpoint
-
-Row = dict[str, Any]
+from seqaudit.replay.contract.results import Row
 
 #: Characters of a UUID shown where nobody knows a name.
 SHORT: Final = 8

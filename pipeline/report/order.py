@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from typing import Any, Final
 
-Row = dict[str, Any]
+from seqaudit.replay.contract.results import Row
 
 #: What a row says, to order it by what nothing else tells apart.
 text_of: Final[Callable[[object], str]] = json.JSONEncoder(sort_keys=True).encode

@@ -3,11 +3,11 @@
 import marshal
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, Final, overload
+from typing import Final, overload
 
 import pyarrow as pa
 
-Row = dict[str, Any]
+from seqaudit.replay.contract.results import Row
 
 #: So many bytes of rows a section holds as objects, which is faster; more are packed.
 LIST_BYTES: Final = 2 << 20

@@ -10,7 +10,7 @@ what is sorted by is unpacked for all rows at a time.
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -25,9 +25,7 @@ from seqaudit.decoders.contract.arrow import (
     sorted_places,
 )
 from seqaudit.pipeline.shared.ordered import Ints, gathered, one_batch, sort_keys
-from seqaudit.replay.contract.results import RESULTS
-
-Row = dict[str, Any]
+from seqaudit.replay.contract.results import RESULTS, Row
 
 #: Rows compressed together, and rows that are Python's objects at a time.
 CHUNK_ROWS: Final = 512

@@ -5,9 +5,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import BETWEEN, MEMBER, UNKNOWN, Vantage
-
-Row = dict[str, Any]
 
 #: Sums over streams that are null where one of them cannot be told.
 LOSSES: Final = ("lost", "recovered", "unrecovered")

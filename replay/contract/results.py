@@ -40,6 +40,9 @@ RESULTS: Final = pa.schema(
     ]
 )
 
+#: A row of results, or of the report, as JSON has it.
+Row = dict[str, Any]
+
 _PLACE: Final = attrgetter("kind", "capture", "conversation", "system")
 
 

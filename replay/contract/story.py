@@ -11,10 +11,9 @@ from enum import StrEnum
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.worth import BEGINNING, MISSING, Worth
 from seqaudit.replay.sequence.gaps import Outcome
-
-Row = dict[str, Any]
 
 #: Which end of a stream is at the place of capture.
 SENDER, RECEIVER, BETWEEN = "sender", "receiver", "between"

@@ -13,9 +13,9 @@ from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from seqaudit.replay.contract.finding import Certainty, Finding
+from seqaudit.replay.contract.results import Row
 
 T = TypeVar("T")
-Row = dict[str, Any]
 
 FAILED: Final = "CP099"
 
