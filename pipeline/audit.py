@@ -30,6 +30,7 @@ from seqaudit.pipeline.report.accounts import (
     borders_of,
     damaged_senders,
     has_carriers,
+    misread_links,
     torn_carriers,
     torn_orders,
 )
@@ -106,6 +107,7 @@ class _Guess:
         unordered: captures whose records are put in order across the borders of what is read.
         damaged: (capture, address, kind) of senders whose packets are damaged where their checksum
             is wrong.
+        carrying: (capture, link) of PGM links that carry messages, whatever comes first.
         one_stage: nothing has to be put together from several pieces.
         vantages: where captures were taken (replay/README.md 4); null: that is asked of what was
             decoded.
@@ -116,6 +118,7 @@ class _Guess:
     carriers: frozenset[tuple[int, str]] = frozenset()
     unordered: frozenset[int] = frozenset()
     damaged: frozenset[tuple[int, str, int]] = frozenset()
+    carrying: frozenset[tuple[int, str]] = frozenset()
     one_stage: bool = False
     vantages: tuple[Vantage, ...] | None = None
     border_runs: int = 0
@@ -129,7 +132,7 @@ class _Guess:
         carriers = self.carriers ^ other.carriers
         damaged = self.damaged ^ other.damaged
         captures = {piece.capture for piece in pieces} | {capture for capture, _ in carriers}
-        captures |= {capture for capture, *_ in damaged}
+        captures |= {capture for capture, *_ in damaged | (self.carrying ^ other.carrying)}
         return captures | (self.unordered ^ other.unordered)
 
 
@@ -318,6 +321,11 @@ class _Job:
             return "decoding again: a piece did not know a TCP connection", replace(
                 guess, carriers=guess.carriers | torn
             )
+        misread = misread_links(accounts) - guess.carrying
+        if misread:
+            return "decoding again: a piece did not know what a PGM link carries", replace(
+                guess, carrying=guess.carrying | misread
+            )
         damaged = damaged_senders(accounts, len(planned.files)) - guess.damaged
         if damaged:
             return "decoding again: packets are damaged", replace(
@@ -390,7 +398,7 @@ class _Job:
 
     def _settings_for(self, guess: _Guess) -> DecodeSettings:
         return self._planning.decode_settings(
-            guess.planned, guess.carriers, guess.unordered, guess.damaged
+            guess.planned, guess.carriers, guess.unordered, guess.damaged, guess.carrying
         )
 
     def _on_spark(

@@ -179,6 +179,7 @@ class Planning:
         carriers: frozenset[tuple[int, str]] = frozenset(),
         unordered: frozenset[int] = frozenset(),
         damaged: frozenset[tuple[int, str, int]] = frozenset(),
+        carrying: frozenset[tuple[int, str]] = frozenset(),
     ) -> DecodeSettings:
         """What the stages of decoding are told."""
         return DecodeSettings(
@@ -191,6 +192,7 @@ class Planning:
             carriers=carriers,
             unordered=unordered,
             damaged=damaged,
+            carrying=carrying,
             storage=remote.in_use(),
         )
 

@@ -24,6 +24,8 @@ class DecodeSettings:
         unordered: captures whose records are put in order across the borders of chunks and pieces.
         damaged: (capture, address, kind: ``checksums.Sender``) of senders whose packets are damaged
             where their checksum is wrong.
+        carrying: (capture, link) of PGM links that carry messages, though a piece may first see
+            something else of them.
     """
 
     decode_as: tuple[tuple[str, int, str], ...] = ()
@@ -36,9 +38,14 @@ class DecodeSettings:
     storage: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     unordered: frozenset[int] = frozenset()
     damaged: frozenset[tuple[int, str, int]] = frozenset()
+    carrying: frozenset[tuple[int, str]] = frozenset()
 
     def damaged_of(self, capture: int) -> frozenset[tuple[str, int]]:
         """Those of one capture."""
         return frozenset(
             (address, protocol) for one, address, protocol in self.damaged if one == capture
         )
+
+    def carrying_of(self, capture: int) -> list[str]:
+        """Those of one capture."""
+        return sorted(link for one, link in self.carrying if one == capture)

@@ -12,7 +12,7 @@ their runs.
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -128,6 +128,10 @@ class Walk:
 
     Args:
         mode: of the kernel, ``wire.W_MODE``.
+
+    Attributes, of links of PGM, as ``tsi`` writes them:
+        carrying: known to carry raims before they are heard.
+        carried, unread: that did, and of which something was left out before they had.
     """
 
     def __init__(self, mode: int) -> None:
@@ -135,6 +139,9 @@ class Walk:
         self.text: Bytes = memory(TEXT_ROOM // 8).view(np.uint8)
         self.tells: bool | None = None
         self.text_room = TEXT_ROOM
+        self.carrying: Sequence[str] = ()
+        self.carried: set[str] = set()
+        self.unread: set[str] = set()
         self._mode = mode
         self._text_at = 0
 
@@ -200,11 +207,27 @@ class Walk:
         full = memory[wire.W_LINKS] + 2 >= wire.LINK_LIMIT
         # ends of an inbox are numbers of hosts, which hold for one call
         if full or (self._mode == MODE_BESIDE and memory[wire.W_LINKS]):
+            self.note_links()
             memory[wire.W_LINKS] = 0
             memory[wire.LINK_SLOTS : wire.LINKS] = 0
+        if not memory[wire.W_LINKS]:
+            find_link = kernel("raims.pgm_kernels", compile_it=False).find_link
+            for link in self.carrying[: wire.LINK_LIMIT // 2]:
+                gsi, _, port = link.partition(".")
+                number = find_link(int(gsi, 16), int(port), memory)
+                memory[wire.LINKS + number * wire.LINK_WORDS + wire.L_RAIMS] = 1
         links[:, wire.L_FLOOR] = links[:, wire.L_OPEN] = 0
         if self._mode == MODE_STREAM:  # links 1 and 2 are the directions
             links[:, wire.L_RAIMS] = 1
+
+    def note_links(self) -> None:
+        """Keep what is known of links, which may get other numbers."""
+        if self._mode != MODE_RAIMS:
+            return
+        count = int(self.memory[wire.W_LINKS]) + 1
+        links = self.memory[wire.LINKS : wire.SLOTS].reshape(-1, wire.LINK_WORDS)[:count]
+        for found, word in ((self.carried, wire.L_RAIMS), (self.unread, wire.L_UNREAD)):
+            found.update(map(self.tsi, (np.flatnonzero(links[1:, word]) + 1).tolist()))
 
     def link(self, number: int) -> tuple[int, int]:
         """What ``find_link`` was given."""
@@ -292,6 +315,7 @@ class PgmDecoder:
         if datagrams.count == 0:
             return []
         batches: list[pa.RecordBatch] = []
+        self._walk.carrying = self._settings.carrying_of(datagrams.capture)
         wanted = wanted_of(datagrams, self._settings, self.system)
         if not datagrams.compile_it:
             wanted += wrong_checksums(datagrams, wanted)
@@ -319,7 +343,10 @@ class PgmDecoder:
         by_system = {SYSTEM: packets} if packets else {}
         if messages:
             by_system[RAIMS] = messages
+        self._walk.note_links()
         return {
+            "carried": sorted(self._walk.carried),
+            "unread": sorted(self._walk.unread),
             "messages_by": by_system,
             "undecoded": dict(sorted(damaged.items())),
             "sureness": {"certain": sum(counts)} if packets else {},

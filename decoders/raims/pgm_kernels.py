@@ -166,7 +166,7 @@ F_VERSION = 54
 HEAD = 64
 
 # LINKS: what is known of a TSI.
-LINK_WORDS = 9
+LINK_WORDS = 10
 L_GSI = 0
 L_PORT = 1
 L_NEXT = 2  # the sqn after the last one, -1: none yet
@@ -176,6 +176,7 @@ L_FLOOR = 5  # runs of messages in rows below it have ended
 L_OPEN = 6  # row of the open run of packets, 0: none
 L_RAIMS = 7  # 1: it has carried raims messages
 L_SEEN = 8
+L_UNREAD = 9  # 1: before it had, it carried something else, which was left out
 LINK_LIMIT = 4096
 
 STREAM_WORDS = 6
@@ -296,6 +297,7 @@ def find_link(gsi, port, m):
             m[at + L_OPEN] = 0
             m[at + L_RAIMS] = 0
             m[at + L_SEEN] = 0
+            m[at + L_UNREAD] = 0
             return number
         at = LINKS + number * LINK_WORDS
         if m[at + L_GSI] == gsi:
@@ -841,6 +843,7 @@ def messages(data, at, stop, link, sqn, index, text, m):
     while cursor < stop:
         if is_message(data, cursor, stop) == 0:
             if m[LINKS + link * LINK_WORDS + L_RAIMS] == 0:
+                m[LINKS + link * LINK_WORDS + L_UNREAD] = 1
                 return index
             row = new_row(UNREAD, link, index, m)
             m[row + R_BODY_AT] = cursor

@@ -61,7 +61,7 @@ COMMENTS: Final = 5
 #: What is read of accounts to prove borders and connections.
 OF_BORDERS: Final = (
     "piece", "begin", "landing", "begin_state", "landing_state", "error", "shipped", "order",
-    "checksums",
+    "checksums", "carried", "unread",
 )  # fmt: skip
 
 
@@ -400,6 +400,17 @@ def merge_frames(accounts: Iterable[Account], kind: str) -> dict[str, Any]:
         "count": count,
         "first_ns": begins[min(begins)] if begins else None,
     }
+
+
+def misread_links(accounts: Iterable[Account]) -> frozenset[tuple[int, str]]:
+    """(capture, link) of links that carry messages, and of which a piece left something out before
+    it knew."""
+    carried: set[tuple[int, str]] = set()
+    unread: set[tuple[int, str]] = set()
+    for account in accounts:
+        for found, name in ((carried, "carried"), (unread, "unread")):
+            found.update((account["capture"], link) for link in account.get(name) or ())
+    return frozenset(carried & unread)
 
 
 def damage(accounts: Iterable[Account]) -> Verdict:

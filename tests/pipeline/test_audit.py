@@ -22,6 +22,9 @@ from seqaudit.pipeline.shared.plan import CaptureInput
 from seqaudit.pipeline.shared.progress import StoppedError
 from seqaudit.pipeline.spark.session import shared
 from seqaudit.replay.contract.settings import ReplaySettings
+from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp
+from tests.decoders.raims.builders import caba, data, odata
+from tests.decoders.raims.builders import piece as raims_piece
 
 DIRECT = Options(engine="direct")
 
@@ -121,6 +124,27 @@ def test_where_the_direct_engine_cuts_changes_nothing(
         cuts = {given.path: list(range(every, Path(given.path).stat().st_size, every))}
         cut = Options(engine="direct", cuts=cuts)
         assert to_json(audit([given], cut)) == to_json(audit([given], DIRECT))
+
+
+def test_messages_behind_a_piece_of_one_are_read_wherever_their_link_first_speaks(
+    tmp_path: Path,
+) -> None:
+    """The last piece of a large message has others behind it, and begins a piece of the capture."""
+    large = caba("_1.A", ("seqno", 1), ("time", 5), ("data", b"x" * 400))
+    first, last = (raims_piece(at, 600, bytes(300)) for at in (0, 300))
+    packets = [odata(0, large), odata(1, first), odata(2, last + data("_1.A", 2)),
+               odata(3, data("_1.A", 3))]  # fmt: skip
+    path = tmp_path / "pieces.pcap"
+    frames = [ethernet(ipv4(udp(one, 50_000, 3055, checksum=0))) for one in packets]
+    path.write_bytes(pcap(frames))
+    given = CaptureInput(str(path))
+    whole = to_json(audit([given], DIRECT))
+    for place in record_offsets(path.read_bytes())[1:]:
+        watcher = Watcher()
+        cut = Options(engine="direct", cuts={given.path: [place]})
+        assert to_json(audit([given], cut, watcher)) == whole
+        if place == record_offsets(path.read_bytes())[2]:
+            assert any("PGM link" in note for note in watcher.notes)
 
 
 def test_a_vantage_guessed_wrong_is_proven_and_replayed_again(

@@ -271,6 +271,22 @@ def test_what_is_no_message_is_told_on_a_link_that_speaks_raims() -> None:
     assert found.account["undecoded"] == {"raims link: bytes that are no message": 1}
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_what_came_before_a_link_spoke_raims_is_told_to_whoever_has_all_pieces(
+    compiled: bool,
+) -> None:
+    packets = odata(0, b"hello"), odata(1, data("_1.A", 7))
+    found = decoded(*packets, compile_it=compiled)
+    (link,) = found.account["carried"]
+    assert found.account["unread"] == [link]
+    assert found.account["undecoded"] == {}
+    known = DecodeSettings(carrying=frozenset({(0, link)}))
+    again = Decoded(PgmDecoder(known), packets, compile_it=compiled)
+    assert sorted(r["wire_kind"] for r in again.messages()) == ["DATA", "UNREAD"]
+    assert (again.account["carried"], again.account["unread"]) == ([link], [])
+    assert decoded(odata(0, b"hello"), compile_it=compiled).account["carried"] == []
+
+
 def test_other_traffic_is_not_claimed() -> None:
     packet = odata(0, data("_1.A", 7))
     others = [packet[:-1], packet + b"\0", b"\0" * 40, bytes(range(64)), packet[:10]]
