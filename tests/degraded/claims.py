@@ -13,12 +13,14 @@ from typing import Any, Final
 PROVEN: Final = "proven"
 
 #: A proven finding of such a rule is implied by proven ones of these, of the same seqnos: what was
-#: repaired, came late or never came in the end was missing before.
+#: repaired, came late or never came in the end was missing before; a loss that is counted is one
+#: whether or not its bounds are known.
 IMPLIED: Final[Mapping[str, tuple[str, ...]]] = {
     "MC001": ("MC003", "MC005"),
     "MC014": ("MC001", "MC002", "MC003", "MC011"),
     "PG001": ("PG003",),  # late, and sent again
     "PG007": ("PG001", "PG002"),
+    "RA001": ("RA002",),
     "UC001": ("UC003", "UC034"),
     "UC033": ("UC001", "UC002", "UC003", "UC030"),
     "ZN002": ("ZN022",),  # whose session was lost shows where it began

@@ -15,6 +15,7 @@ from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import CaptureInput
+from tests.degraded.captures import read
 
 DIRECT = Options(engine="direct")
 Records = list[tuple[int, bytes]]  # microseconds, and the rest of the record
@@ -113,6 +114,19 @@ def test_a_clock_that_is_set_back_is_said_and_the_order_of_records_is_kept(
     assert f"The clock stepped back by about {by} at frame 50" in found["text"]
     for key in ("messages", "lost", "recovered", "reordered", "delivered"):
         assert [s.get(key) for s in other["streams"]] == [s.get(key) for s in whole["streams"]]
+
+
+def test_a_loss_of_unknown_size_that_a_daemon_tells_of_is_not_sized_by_a_step(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    capture = read(fixtures / "raims" / "frame-unknown-loss-1" / "B.pcap")
+    back = [r.moved(-300_000_000_000 * (n >= 223)) for n, r in enumerate(capture.records)]
+    path = tmp_path / "x.pcap"
+    path.write_bytes(capture.of(back).written())
+    report = audit([CaptureInput(str(path), at="10.77.0.2")], DIRECT)
+    (loss,) = [f for f in report["findings"] if f["rule"] == "RA001"]
+    assert loss["text"] == "At least 1 message of A was lost; raims counts a loss there."
+    assert loss["certainty"] == "proven"
 
 
 def test_no_finding_across_a_step_is_proven(spoiled: Any) -> None:

@@ -84,10 +84,16 @@ def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Fi
     real = [s for s in steps if s.loss is not None and s.loss.lower]
     # what the daemon tells the publisher of it has counted, whatever the replay makes of it
     told = [s for s in real if not s.verdict.counted and s.loss and s.loss.told]
+    unsized = [s for s in told if s.loss and s.loss.upper != s.loss.lower]
+    sized = [s for s in real if s.verdict.row in ("raims-9.7", "raims-9.10") or s in told]
     yield from _steps(
-        report, stream, about, "RA001",
-        [s for s in real if s.verdict.row in ("raims-9.7", "raims-9.10") or s in told],
+        report, stream, about, "RA001", [s for s in sized if s not in unsized],
         "{lower:message} of {sender_member} {lower|was|were} lost; raims counts {lower|it|them}.",
+    )  # fmt: skip
+    yield from _steps(
+        report, stream, about, "RA001", unsized,
+        "At least {lower:message} of {sender_member} {lower|was|were} lost; raims counts a loss "
+        "there.",
     )  # fmt: skip
     yield from _steps(
         report, stream, about, "RA002", [s for s in real if s.verdict.row in _OF_UNKNOWN_SIZE],

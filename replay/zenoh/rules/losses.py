@@ -10,6 +10,7 @@ from seqaudit.replay.contract.worth import (
     END,
     LIKELY,
     ORDERED,
+    PLACED,
     UNDECIDABLE,
     Claim,
 )
@@ -133,7 +134,7 @@ def _recovered(
     sure = RangeSet(r for a, b in proven for r in parts.within(a, b))
     rest = difference(parts, sure)
     for ranges, claim in (
-        (sure, ORDERED),
+        (sure, PLACED),
         (rest, Claim(Certainty.LIKELY, rests(found), why=ASKED_FROM if sure else "")),
     ):
         mine = [gap for gap in found if touches(gap, Outcome.RECOVERED, ranges)]
@@ -242,7 +243,7 @@ def _missed_claim(
     if cause is Cause.CUT:
         return UNDECIDABLE
     if sure:
-        return ORDERED
+        return PLACED
     why = ASKED_FROM if some else OR_NOT_CAPTURED
     if cause in (Cause.NOBODY, Cause.LATE):
         why = ""

@@ -8,6 +8,7 @@ from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
 from seqaudit.replay.contract.rule import Rule, warning
 from seqaudit.replay.contract.worth import (
     ORDERED,
+    PLACED,
     Claim,
 )
 from seqaudit.replay.sequence.gaps import Gap, Outcome
@@ -97,7 +98,7 @@ def _where(
                 stream, "ZN004", chosen, [(gap.first, gap.stop) for gap in chosen],
                 "{count:sample} of {sender_member} {count|is|are} missing while no transport "
                 "sn is: {where}.",
-                claim=ORDERED if sure else
+                claim=PLACED if sure else
                 Claim(Certainty.LIKELY, rests(chosen), why=OR_NOT_CAPTURED),
                 where="dropped by the publisher's transport" if at_sender
                 else "dropped before this link",

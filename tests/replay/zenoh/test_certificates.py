@@ -108,6 +108,13 @@ def test_samples_dropped_before_the_transport_are_proven_by_its_sns_and_a_reques
     assert said(found, "ZN004") == [("likely", [[1, 2]])]
 
 
+def test_a_silence_longer_than_keepalives_allow_proves_no_time() -> None:
+    """The clock was set forward: perhaps no time has passed behind the jump."""
+    session = WideSession().put(0, 3).ask(1, "_sn=1..")
+    found = answered(session, 1, 1, 2, 3).wait(30.0).put(4).played()[1]
+    assert said(found, "ZN004") == [("likely", [[1, 2]])]
+
+
 def test_a_request_above_a_hole_shows_that_the_capture_missed_it() -> None:
     session = WideSession().put(0)
     session.subscriber()
