@@ -39,15 +39,21 @@ def written(
     sent: Iterable[Sent],
     begins_ns: int,
     payload: Callable[[int, int], bytes] = mold,
+    *,
+    snapped: Iterable[int] = (),
 ) -> str:
-    """A capture of datagrams 1 ms apart by their IP ids, in the order given."""
+    """A capture of datagrams 1 ms apart by their IP ids, in the order given; of some it holds the
+    first bytes only."""
     frames, times, now = [], [], 0
     for number, count, ident in sent:
         packet = udp(payload(number, count), 9_000, PORT)
         frames.append(ethernet(ipv4(packet, SENDER, GROUP, ident=1 + ident % 65_535)))
         now = max(now, begins_ns + ident * 1_000_000)
         times.append(now)
-    path.write_bytes(pcap(frames, times_ns=times))
+    sizes = [len(frame) for frame in frames]
+    for place in snapped:
+        frames[place] = frames[place][:50]
+    path.write_bytes(pcap(frames, times_ns=times, originals=sizes))
     return str(path)
 
 
@@ -152,6 +158,22 @@ def test_a_hole_in_the_senders_capture_loses_nothing(tmp_path: Path) -> None:
     (path,) = met["path"]
     assert (path["lost_on_path"], path["missing"]) == (0, 0)
     assert path["arrived"] - path["sent"] == sum(c for _, c, i in sent if 40 <= i < 50)
+
+
+def test_datagrams_captured_in_part_are_not_lost(tmp_path: Path) -> None:
+    sent = stream(200, random.Random(9))
+    captures = [
+        (written(tmp_path / "s.pcap", sent, BEGAN), SENDER),
+        (written(tmp_path / "r.pcap", sent, BEGAN + APART, snapped=range(40, 60)), RECEIVER),
+    ]
+    report = report_of(captures)
+    assert report["captures"][1]["frames_by"]["truncated"] == 20
+    (path,) = report["both_ends"][0]["path"]
+    assert path["missing"] == sum(count for _, count, ident in sent if 40 <= ident < 60)
+    assert path["lost_on_path"] is None
+    assert "captured only in part" in path["why"]
+    (told,) = [finding for finding in report["findings"] if finding["rule"] == "CP031"]
+    assert told["severity"] == "info"  # "lost on the way, or not captured there"
 
 
 def test_captures_of_two_receivers_are_no_two_ends(tmp_path: Path) -> None:
