@@ -12,7 +12,7 @@ from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE, Judged
 from seqaudit.replay.jgroups.mcast.passing import PassingModel, Unanswered
 from seqaudit.replay.jgroups.mcast.sender import SenderModel, Stall
 from seqaudit.replay.jgroups.report_rows import CapacityRow
-from seqaudit.replay.sequence.durations import shown
+from seqaudit.replay.sequence.durations import shown, slowest
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import RangeSet
@@ -48,11 +48,9 @@ class WindowReporter(Reporter):
             )
             if unseen:
                 text += " (of {unseen} the repair is not in this capture)"
-            if slowest_ns is not None and slowest_ns >= 0:
-                text += ", the slowest {slowest} after the gap showed"
             yield self.gap_finding(
-                stream, rule, _touching(gaps, ranges), ranges, text + ".",
-                slowest=shown(slowest_ns), unseen=unseen,
+                stream, rule, _touching(gaps, ranges), ranges, text + "{slowest}.",
+                slowest=slowest(slowest_ns), unseen=unseen,
             )  # fmt: skip
         if unasked:
             yield self.gap_finding(
@@ -96,7 +94,7 @@ class WindowReporter(Reporter):
         """``gaps`` in which messages are lost for good, as far as the capture goes."""
         return self.gap_finding(
             stream, rule, gaps, parts_of(gaps, Outcome.UNRECOVERED),
-            "{count:message} of {sender_member} never reached {receiver_member}, asked for "
+            "{count:message} of {sender_member} never reached {receiver_member}, which asked "
             "{requests:time}; nothing behind {count|it|them} can be delivered in order.",
             claim=absence(gaps[0].revealed.frame, END), holds=holds, requests=requests,
         )  # fmt: skip

@@ -24,6 +24,13 @@ def shown(duration_ns: int | None) -> str:
     return f"{duration_ns / 1_000_000_000:.3f} s"
 
 
+def slowest(duration_ns: int | None) -> str:
+    """``, the slowest 1.200 s after the gap showed``; nothing where nobody knows."""
+    if duration_ns is None or duration_ns < 0:
+        return ""
+    return f", the slowest {shown(duration_ns)} after the gap showed"
+
+
 class Percentiles(TypedDict):
     """Durations in ns; null where there is none."""
 

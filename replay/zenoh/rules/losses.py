@@ -14,7 +14,7 @@ from seqaudit.replay.contract.worth import (
     UNDECIDABLE,
     Claim,
 )
-from seqaudit.replay.sequence.durations import shown
+from seqaudit.replay.sequence.durations import slowest
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
@@ -143,13 +143,12 @@ def _recovered(
         yield report.gap_finding(
             stream, "ZN001", mine, ranges,
             "{count:sample} of {sender_member} {count|was|were} missed and recovered from "
-            "{caches}, the "
-            "slowest {slowest} after the gap showed." if report.engine.world is None else
+            "{caches}{slowest}." if report.engine.world is None else
             "{count:sample} of {sender_member} {count|was|were} missed and would have been "
             "recovered from "
             "the design document's cache {caches}.",
             claim=claim,
-            slowest=shown(subscriber.recovery.percentiles()["max"]),
+            slowest=slowest(subscriber.recovery.percentiles()["max"]),
             caches=report.caches(source, subscriber),
         )  # fmt: skip
 
@@ -300,7 +299,7 @@ def _missed_text(report: ZenohReporter, cause: Cause, who: str, *, session_lost:
         )
     if cause is Cause.CUT:
         text = text.replace("due: {callbacks}", "if so, due: {callbacks}")
-        text = text.replace("did not come back", "were not seen to come back")
+        text = text.replace("and did not come", "and {count|was|were} not seen to come")
     if report.engine.parameters.value("rules") == "document":
         text = text.replace("due: {callbacks}", "an error is due in its log")
     if report.engine.world is not None:

@@ -5,7 +5,7 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqaudit.replay.sequence.durations import EXACT_VALUES, Durations, shown
+from seqaudit.replay.sequence.durations import EXACT_VALUES, Durations, shown, slowest
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 5)), max_size=30))
@@ -45,3 +45,8 @@ def test_a_clock_that_steps_back_measures_nothing() -> None:
     assert [shown(ns) for ns in (None, -1, 850, 402_000, 1_750_000, 2_010_765_000)] == [
         "an unknown time", "an unknown time", "850 ns", "402.0 us", "1.8 ms", "2.011 s",
     ]  # fmt: skip
+
+
+def test_a_slowest_that_nobody_knows_is_not_mentioned() -> None:
+    assert slowest(1_200_000_000) == ", the slowest 1.200 s after the gap showed"
+    assert (slowest(None), slowest(-1)) == ("", "")
