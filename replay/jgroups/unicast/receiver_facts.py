@@ -114,12 +114,13 @@ class Facts:
     def shown_dropped_inside(self, own: Stamps) -> Note:
         """Of ``inner_loss`` what requests for this connection show: they name none, so it has to
         be named before and after them. And it was read by the window that asked: ``own`` numbers
-        leave no SEND_FIRST_SEQNO out that might have been for another.
+        leave no SEND_FIRST_SEQNO out that might have been for another (releases before 3.5.1 have
+        none).
         """
         asked, named = self.inner_loss_asked, self.named
         if asked is None or named is None or named.frame <= asked.frame:
             return Note()
         came = min(self.inner_loss_shown.marks)
-        if own.first_mark is not None and not own.none_missing(came, asked):
+        if not own.none_missing(came, asked):
             return Note()
         return self.inner_loss_shown
