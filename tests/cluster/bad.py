@@ -106,7 +106,8 @@ def killed_again_and_again(b: Bench, word: str, *, forks: bool) -> Result:
     def kill() -> None:
         while not done.wait(0.3):
             for worker in b.cluster.workers:
-                worker.kill_running(word, forks=forks)
+                if worker.has_python:  # tasks are at work
+                    worker.kill_running(word, forks=forks)
 
     killer = threading.Thread(target=kill, daemon=True)
     killer.start()
