@@ -89,7 +89,7 @@ def verify(data, rows, count, protocol, out, room, hosts, counts, marks):
         rows: of ``out``, the first ``count``.
         protocol: UDP or TCP; packets of others are not judged.
         hosts: packet_kernels' table of addresses.
-        counts: per address MARKS numbers, added to.
+        counts: how many are WRONG per address, added to.
         marks: per packet, written.
 
     Returns:
@@ -134,7 +134,7 @@ def verify(data, rows, count, protocol, out, room, hosts, counts, marks):
         elif told == 0:
             mark = BARE
         marks[i] = mark
-        counts[source * MARKS + mark] += 1
         if mark == WRONG:
+            counts[source] += 1
             wrong = wrong + 1
     return (wrong,)

@@ -40,7 +40,8 @@ class Counted:
     """Packets of a sender by what their checksums are.
 
     Attributes:
-        bare: without one that was made.
+        bare, right: of known systems, without one that was made and with the right one.
+        wrong: of whatever, as nobody may know a damaged one.
         speaks: it has sent something of a known system.
     """
 
@@ -121,8 +122,10 @@ class Checksums:
         self._damaged = damaged
         self._datagrams = FRAGMENTED if fragmented else sums.UDP
         self._flows: Flows | None = None
-        self._counts = self._unkept = kernels.memory(k.HOSTS * sums.MARKS)
-        self._spoke = np.zeros(0, np.bool_)
+        self._wrong = kernels.memory(k.HOSTS)
+        self._unkept = kernels.memory(k.HOSTS)
+        self._marks = np.zeros(0, np.int64)
+        self._claimed = np.zeros((0, sums.MARKS), np.int64)
         self._senders: Senders = {}
 
     def judged(self, reader: PacketReader, packets: Packets) -> Packets:
@@ -134,20 +137,22 @@ class Checksums:
         if packets.flows is not self._flows:
             self._fold()
             self._flows = packets.flows
-        marks = verified(packets, packets.rows, sums.UDP, self._counts)
+        marks = self._marks = verified(packets, packets.rows, sums.UDP, self._wrong)
         if not self._damaged:
             return packets
         found = self._is_damaged(packets, packets.rows, marks, self._datagrams)
         rows = np.flatnonzero(packets.columns[k.PROTOCOL] == sums.TCP)
+        marks_of_datagrams = marks
         marks = verified(packets, rows, sums.TCP, self._unkept)
         found = np.append(found, self._is_damaged(packets, rows, marks, sums.TCP))
         if not len(found):
             return packets
         packets.columns[k.STATE][found] = k.DAMAGED
+        self._marks = marks_of_datagrams[packets.columns[k.STATE][packets.rows] != k.DAMAGED]
         return reader.again(packets)
 
     def note(self, packets: Packets, claimed: Int64s | int) -> None:
-        """Which senders have sent something of a known system.
+        """Count what was sent of known systems.
 
         Args:
             claimed: per row of ``packets.datagrams``, the number of the system or -1.
@@ -155,7 +160,10 @@ class Checksums:
         if isinstance(claimed, int) and claimed < 0:
             return
         udp = packets.of_datagrams(k.PROTOCOL) == sums.UDP
-        self._spoke[packets.datagrams.source[udp & (claimed >= 0)]] = True
+        rows = np.flatnonzero(udp & (claimed >= 0))
+        place = packets.datagrams.source[rows] * sums.MARKS + self._marks[rows]
+        counts = np.bincount(place).astype(np.int64)
+        self._claimed.reshape(-1)[: len(counts)] += counts
 
     def add_to(self, senders: Senders) -> None:
         """Give back what was counted."""
@@ -177,14 +185,15 @@ class Checksums:
         """Name the senders counted so far."""
         if self._flows is not None:
             hosts = self._flows.hosts
-            counts = self._counts[: len(hosts) * sums.MARKS].reshape(-1, sums.MARKS)
-            spoke = self._spoke[: len(hosts)]
-            for number in np.flatnonzero(spoke | counts.any(axis=1)).tolist():
-                bare, right, wrong = counts[number, sums.BARE :].tolist()
-                one = Counted(bare, right, wrong, bool(spoke[number]))
+            wrong = self._wrong[: len(hosts)]
+            claimed = self._claimed[: len(hosts)]
+            speaks = claimed.sum(axis=1) > 0
+            for number in np.flatnonzero(speaks | (wrong > 0)).tolist():
+                bare, right = claimed[number, [sums.BARE, sums.RIGHT]].tolist()
+                one = Counted(bare, right, int(wrong[number]), bool(speaks[number]))
                 self._senders.setdefault((hosts[number], self._datagrams), Counted()).add(one)
-            counts[:] = 0
-        self._spoke = np.zeros(k.HOSTS, np.bool_)
+            wrong[:] = 0
+        self._claimed = np.zeros((k.HOSTS, sums.MARKS), np.int64)
 
 
 def verified(packets: Packets, rows: Int64s, protocol: int, counts: Int64s) -> Int64s:
@@ -193,7 +202,7 @@ def verified(packets: Packets, rows: Int64s, protocol: int, counts: Int64s) -> I
     Args:
         rows: of ``packets.columns``.
         protocol: UDP or TCP.
-        counts: MARKS for each address, added to.
+        counts: of those that are WRONG by address, added to.
     """
     compile_it = packets.datagrams.compile_it
     marks = np.empty(len(rows), np.int64)

@@ -173,7 +173,7 @@ class SegmentFinder:
         self._keys = _Keys(0, [])
         self._turned: Int64s = np.zeros(0, np.int64)  # direction of what the lower number sends
         self.states: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
-        self._marked = memory(k.HOSTS * MARKS)  # counted by connection, when they are over
+        self._marked = memory(k.HOSTS)  # counted by connection, when they are over
 
     def ignore(self, carrier: str) -> None:
         """The connection is nobody's. Its segments are left out until another one begins there."""

@@ -96,7 +96,7 @@ def marks(packets: Sequence[bytes], protocol: int = UDP, *, compile_it: bool = F
     ]
     found = found_in(frames, Checksums(), compile_it=compile_it)
     rows = np.arange(len(packets))
-    counts = np.zeros(k.HOSTS * c.MARKS, np.int64)
+    counts = np.zeros(k.HOSTS, np.int64)
     told: list[int] = verified(found, rows, protocol, counts).tolist()
     return told
 
@@ -173,7 +173,7 @@ def test_a_segment_is_marked_by_its_checksum(segment: bytes, mark: int, compile_
 def test_what_was_cut_is_not_judged(compile_it: bool) -> None:
     packet = Packet(ethernet(flipped(GOOD, 40)))
     found = found_in([packet.cut(len(packet.data) - 1)], Checksums(), compile_it=compile_it)
-    counts = np.zeros(k.HOSTS * c.MARKS, np.int64)
+    counts = np.zeros(k.HOSTS, np.int64)
     assert verified(found, np.arange(1), UDP, counts).tolist() == [c.UNJUDGED]
     assert not counts.any()
 
@@ -203,7 +203,7 @@ def test_no_byte_beside_a_packet_is_read() -> None:
     found = found_in([packet], Checksums(), compile_it=False)
     data = bytes(found.records.data)[: int(found.columns[k.STOP][0])]
     verify = kernel("network.checksum_kernels", compile_it=False).verify
-    counts, told = np.zeros(k.HOSTS * c.MARKS, np.int64), np.zeros(1, np.int64)
+    counts, told = np.zeros(k.HOSTS, np.int64), np.zeros(1, np.int64)
     arrays = (found.out, found.flows.table_of_hosts(), counts, told)
     out, hosts, counted, mark = (argument(array, compile_it=False) for array in arrays)
     rows = argument(np.arange(1), compile_it=False)
