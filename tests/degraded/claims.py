@@ -62,6 +62,9 @@ CONTRARY: Final = (
     ("ZN001", "ZN003"),
 )
 
+#: A range of more numbers is named by its ends: a hole of a counter may be nearly all its space.
+MOST_NUMBERS: Final = 1_000_000
+
 #: The count that a text begins with; eight digits are the beginning of a member's UUID.
 _NUMBER: Final = re.compile(r"^(?:At least )?(\d{1,6}|\d{1,3}(?:,\d{3})+) ")
 _OF_ONE: Final = re.compile(r"subscriber \d+ of \d+")  # others of the stream may fare otherwise
@@ -149,10 +152,11 @@ def _finding(row: Mapping[str, Any], of: Mapping[str, Any]) -> Finding:
 
 
 def _numbers(ranges: Sequence[Sequence[Any]], mask: int | None) -> Iterable[int]:
-    """Seqnos; of a space that wraps as they are on the wire, since a head may hide turns of it."""
+    """Seqnos; of a space that wraps as they are on the wire, since a head may hide turns of it. Of
+    more than any recording has the ends stand for all."""
     for first, last in ranges:
         low, high = (int(x, 16) if isinstance(x, str) else int(x) for x in (first, last))
-        for seqno in range(low, high + 1):
+        for seqno in range(low, high + 1) if high - low < MOST_NUMBERS else (low, high):
             yield seqno & mask if mask else seqno
 
 
