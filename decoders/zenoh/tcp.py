@@ -276,7 +276,13 @@ def _chained(data: bytes, begin: int) -> tuple[Int64s, Int64s]:
 
 
 def _chain(module: Any, memory: Any, data: bytes, at: int, width: int, *, strong: bool) -> bool:
+    """Whether ``CHAIN`` batches that read as zenoh begin at a place.
+
+    Any bytes read as a fragment, and payloads are any bytes: two fragments count where the sn of
+    the second follows that of the first.
+    """
     number, sure = 0, not strong
+    fragment = (0, -1)  # counter and sn of the batch before, if it is one
     while number < CHAIN or not sure:
         if at + width + 1 > len(data):
             return False
@@ -300,6 +306,12 @@ def _chain(module: Any, memory: Any, data: bytes, at: int, width: int, *, strong
             if width == 4 and data[begin] & 0x1F in (5, 6):
                 return False
             sure = sure or bool(memory[wire.M_STRONG])
-        number += 1
+        if data[begin] & 0x1F == 6:
+            code, sn = memory[wire.RECORDS + 3], memory[wire.RECORDS + 4]
+            number += 2 * ((code, sn - 1) == fragment)
+            fragment = code, sn
+        else:
+            number += 1
+            fragment = (0, -1)
         at = stop
     return True

@@ -1,5 +1,6 @@
 """zenoh over TCP: lengths before batches, and finding them again (zenoh.md 2.1 to 2.3)."""
 
+import random
 from itertools import pairwise
 
 import numpy as np
@@ -65,6 +66,18 @@ def test_behind_a_hole_it_is_in_step_again() -> None:
     found = framing.split(data, True)
     assert len(found.starts) == len(SAMPLES)
     assert found.skipped == [(0, len(framed(SAMPLES[0])) - 9)]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_behind_a_hole_the_payload_of_a_large_message_is_no_chain_of_fragments(seed: int) -> None:
+    payload = random.Random(seed).randbytes(200_000)
+    fragments = [z.fragment(n, payload[n : n + 40_000], more=n < 3) for n in range(4)]
+    framing = ZenohFraming(True)
+    framing.split(framed(INIT, OPEN), False)
+    framing.lost()
+    found = framing.split(payload + framed(*fragments) + framed(*SAMPLES), True)
+    assert found.skipped == [(0, len(payload))]
+    assert len(found.starts) == len(fragments) + len(SAMPLES)
 
 
 @settings(max_examples=60, deadline=None)
