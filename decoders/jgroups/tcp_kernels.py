@@ -1,7 +1,8 @@
-"""Frames of a JGroups TCP stream, in the restricted style of decoders/README.md 4 (jgroups.md 1.9).
+"""Frames of a JGroups TCP stream, in the restricted style of decoders/README.md 4 (jgroups.md 1.9)."""
 
-The file imports nothing; ``kernels`` loads it in either mode.
-"""
+# ruff: noqa: F403, F405  (what kernels share: decoders/README.md 4)
+
+from seqaudit.decoders.kernels.reads import *
 
 #: Functions that Python calls; the others need no wrapper when compiled.
 ENTRY_POINTS = ("walk",)
@@ -18,14 +19,6 @@ MAX_FRAME = 67108864
 SHORT = 0  # the bytes end
 LOST = 1  # what follows is no frame
 FULL = 2
-
-
-def u16be(data, o):
-    return (data[o] | 0) * 256 + (data[o + 1] | 0)
-
-
-def u32be(data, o):
-    return u16be(data, o) * 65536 + u16be(data, o + 2)
 
 
 def walk(data, at, stop, strict, starts, stops, kinds, room):

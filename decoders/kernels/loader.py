@@ -2,11 +2,12 @@
 (decoders/README.md 4).
 
 A kernel file is a module below ``decoders`` named ``kernels.py`` or ``*_kernels.py`` that holds
-functions in the restricted style (decoders/README.md 4) and imports nothing. ``interpreted(name)``,
-with its folder as in ``jgroups.kernels``, is that module as Python runs it; ``compiled(name)`` is a
-second loading of the same file in which every function is wrapped by numba before anything calls
-it, so helpers are found as module globals in both modes. A file names its ``ENTRY_POINTS``: only
-these can be called from Python when compiled; and may name helpers ``INLINED``.
+functions in the restricted style (decoders/README.md 4), and imports, with ``*``, constants and
+other such functions only. ``interpreted(name)``, with its folder as in ``jgroups.kernels``, is that
+module as Python runs it; ``compiled(name)`` is a second loading of the same file in which every
+function, imported or not, is wrapped by numba as one of this file before anything calls it, so
+helpers are found as module globals in both modes. A file names its ``ENTRY_POINTS``: only these can
+be called from Python when compiled; and may name helpers ``INLINED``.
 
 Compiling is dear (seconds a file) and done where the result is first needed: at the first call of
 an entry point, by one process at a time (others wait, and read the cache then), with Ctrl-C held
@@ -206,6 +207,8 @@ def _wrapped(name: str) -> dict[str, Any]:
         if key == compiled_reads.TOUCH and not checked:
             vars(module)[key] = compiled_reads.touch()
             continue
+        # One of another file finds there what that one imports; compiled, all is in this one.
+        own = FunctionType(value.__code__, vars(module), key)
         # Helpers are called by kernels only: without a Python wrapper each compiles faster, as all
         # do without a C wrapper and without tests for a zero divisor, which kernels make themselves
         # (decoders/README.md 4, rule 3).
@@ -222,7 +225,7 @@ def _wrapped(name: str) -> dict[str, Any]:
             _nrt=False,
             **compiler.options(),
         )
-        dispatcher = wrap(value)
+        dispatcher = wrap(own)
         dispatcher.get_call_template = _without_literals(dispatcher.get_call_template)
         vars(module)[key] = dispatcher
     return {entry: vars(module)[entry] for entry in entries}

@@ -42,18 +42,6 @@ MOST = 65535  # bytes that the pseudo-header of IPv4 can tell
 LARGEST_SEGMENT = 1500
 
 
-def u8(a, o):
-    return a[o] | 0
-
-
-def u16be(a, o):
-    return (a[o] | 0) << 8 | (a[o + 1] | 0)
-
-
-def u32be(a, o):
-    return (a[o] | 0) << 24 | (a[o + 1] | 0) << 16 | (a[o + 2] | 0) << 8 | (a[o + 3] | 0)
-
-
 def total(data, start, stop):
     """The bytes as 16-bit numbers, summed up modulo 65535; an odd last one is followed by a 0.
 
