@@ -20,6 +20,9 @@ from seqaudit.decoders.kernels.reads import *
 #: What Python calls; the rest are helpers of these.
 ENTRY_POINTS = ("walk_pcap", "walk_pcapng", "find_chain")
 
+#: Helpers that are compiled into their callers.
+INLINED = ("block_at", "clocked", "read_options", "untimed")
+
 
 def walk_pcap(
     data,
@@ -135,6 +138,71 @@ def is_followed(data, setup, position, length, at_end, hole, odd_fraction):
     return 1
 
 
+def block_at(data, position, length, at_end, limit, big):
+    """(block type, its length, 0); length 0: there is none, or none to walk over, and why."""
+    if position + 12 > length:
+        if at_end == 0:
+            return 0, 0, NEED
+        if position == length:
+            return 0, 0, END
+        return 0, 0, CUT
+    kind = u32(data, position, big)
+    if kind == 0x0A0D0D0A:
+        return 0, 0, CONTROL
+    total = u32(data, position + 4, big)
+    if total < 12 or total > limit or (total & 3) != 0:
+        return 0, 0, DAMAGE
+    if position + total > length:
+        if at_end == 0:
+            return 0, 0, NEED
+        if total > USUAL_LIMIT:
+            return 0, 0, DOUBTFUL_CUT
+        return 0, 0, CUT
+    if u32(data, position + total - 4, big) != total:
+        return 0, 0, DAMAGE
+    return kind, total, 0
+
+
+def clocked(high, low, interface, known, table):
+    """By the clock of an interface: (status, its place in ``table``, time, link); -1 where nothing
+    describes it."""
+    if interface >= known:
+        return UNKNOWN_INTERFACE, 0 - 1, microseconds_to_ns(high, low), 0 - 1
+    row = interface * TABLE_ROW
+    at_ns = ticks_to_ns(high, low, table, row)
+    status = OK
+    if at_ns >= MAX_NS:
+        status = TIME_OUT_OF_RANGE
+    return status, row, at_ns, table[row + T_LINK]
+
+
+def read_options(data, option, after, kind, drops, big, state):
+    """Options of a packet block: its comment into ``state``. Returns the drops that it states."""
+    state[X_COMMENT_BYTES] = 0
+    while option + 4 <= after - 4:
+        code = u16(data, option, big)
+        size = u16(data, option + 2, big)
+        if code == 0 or option + 4 + size > after - 4:
+            return drops
+        if code == 1:
+            state[X_COMMENTS] = state[X_COMMENTS] + 1
+            state[X_COMMENT_AT] = option + 4
+            state[X_COMMENT_BYTES] = size
+        if code == 4 and kind == 6 and size == 8:  # epb_dropcount
+            drops = u64_capped(data, option + 4, big)
+        option += 4 + ((size + 3) & 0x1FFFC)
+    return drops
+
+
+def untimed(state):
+    """The time of a record without one: that of the record before."""
+    if state[X_TIMED] == 0:
+        state[X_BORROWED] = 1
+    state[X_UNTIMED] = state[X_UNTIMED] + 1
+    state[X_COMMENT_BYTES] = 0
+    return state[X_LAST_NS]
+
+
 def walk_pcapng(
     data,
     setup,
@@ -173,27 +241,10 @@ def walk_pcapng(
             return count, position, STOP
         if count >= room:
             return count, position, FULL
-        if position + 12 > length:
-            if at_end == 0:
-                return count, position, NEED
-            if position == length:
-                return count, position, END
-            return count, position, CUT
-        kind = u32(data, position, big)
-        if kind == 0x0A0D0D0A:
-            return count, position, CONTROL
-        total = u32(data, position + 4, big)
-        if total < 12 or total > limit or (total & 3) != 0:
-            return count, position, DAMAGE
+        kind, total, why = block_at(data, position, length, at_end, limit, big)
+        if total == 0:
+            return count, position, why
         after = position + total
-        if after > length:
-            if at_end == 0:
-                return count, position, NEED
-            if total > USUAL_LIMIT:
-                return count, position, DOUBTFUL_CUT
-            return count, position, CUT
-        if u32(data, after - 4, big) != total:
-            return count, position, DAMAGE
         if kind == 6 or kind == 2:  # enhanced packet block; packet block
             if total < 32:
                 return count, position, DAMAGE
@@ -211,33 +262,11 @@ def walk_pcapng(
                 drops = u16(data, position + 10, big)
                 if drops == 0xFFFF:  # unknown
                     drops = 0
-            status = OK
-            if interface < known:
-                row = interface * TABLE_ROW
-                at_ns = ticks_to_ns(high, low, table, row)
-                if at_ns >= MAX_NS:
-                    status = TIME_OUT_OF_RANGE
-                link = table[row + T_LINK]
-            else:
-                status = UNKNOWN_INTERFACE
-                row = 0 - 1
-                at_ns = microseconds_to_ns(high, low)
-                link = 0 - 1
+            status, row, at_ns, link = clocked(high, low, interface, known, table)
             start = position + 28
-            option = start + ((here + 3) & 0x7FFFFFFC)
-            state[X_COMMENT_BYTES] = 0
-            while option + 4 <= after - 4:
-                code = u16(data, option, big)
-                size = u16(data, option + 2, big)
-                if code == 0 or option + 4 + size > after - 4:
-                    break
-                if code == 1:
-                    state[X_COMMENTS] = state[X_COMMENTS] + 1
-                    state[X_COMMENT_AT] = option + 4
-                    state[X_COMMENT_BYTES] = size
-                if code == 4 and kind == 6 and size == 8:  # epb_dropcount
-                    drops = u64_capped(data, option + 4, big)
-                option += 4 + ((size + 3) & 0x1FFFC)
+            drops = read_options(
+                data, start + ((here + 3) & 0x7FFFFFFC), after, kind, drops, big, state
+            )
             if row >= 0 and drops > 0:
                 sum_of_drops = table[row + T_DROPS] + drops
                 if sum_of_drops > MAX_NS:
@@ -262,11 +291,7 @@ def walk_pcapng(
             else:
                 status = UNKNOWN_INTERFACE
             start = position + 12
-            if state[X_TIMED] == 0:
-                state[X_BORROWED] = 1
-            at_ns = state[X_LAST_NS]
-            state[X_UNTIMED] = state[X_UNTIMED] + 1
-            state[X_COMMENT_BYTES] = 0
+            at_ns = untimed(state)
         elif kind == 1 or kind == 5:
             return count, position, CONTROL
         elif numbered(kind) == 1 and total >= 16:
@@ -279,11 +304,7 @@ def walk_pcapng(
             interface = 0
             link = 0 - 1
             status = NOT_A_PACKET
-            if state[X_TIMED] == 0:
-                state[X_BORROWED] = 1
-            at_ns = state[X_LAST_NS]
-            state[X_UNTIMED] = state[X_UNTIMED] + 1
-            state[X_COMMENT_BYTES] = 0
+            at_ns = untimed(state)
         else:
             position = after
             continue

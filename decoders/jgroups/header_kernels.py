@@ -294,6 +294,39 @@ def is_strong(data, o, stop, m):
     return 0
 
 
+def transport(data, at, stop, row, m):
+    """The fields of the transport header. Returns where they end."""
+    if at + 2 > stop:
+        return SHORT
+    size = i16(data, at)
+    at += 2
+    if size > 0:
+        if at + size > stop:
+            return SHORT
+        m[row + CLUSTER] = intern(data, at, size, m)
+        at += size
+    if m[W_ERA] == 3:
+        if at >= stop:
+            return SHORT
+        if u8(data, at) > 2:
+            return BAD
+        at += 5 if u8(data, at) > 0 else 1
+    return at
+
+
+def next_strong(data, o, stop, of, who, m):
+    """Where what nothing else looks like begins behind the header at ``o``, which no length leads
+    over (1.8); ``stop``: nowhere."""
+    if m[W_REASON] == 0:
+        m[W_FIRST] = of
+        m[W_SECOND] = who
+    m[W_REASON] = SKIPPED_HEADER
+    o += 1
+    while o < stop and is_strong(data, o, stop, m) == 0:
+        o += 1
+    return o
+
+
 def headers(data, o, stop, row, m):
     """All headers of a message into its row. Returns where they end."""
     if o + 2 > stop:
@@ -313,21 +346,9 @@ def headers(data, o, stop, row, m):
         at = o + 4
         wants = 0  # 1: seqno, 2: conn-id, 4: first flag, 8: timestamp
         if what == IS_TP:
-            if at + 2 > stop:
-                return SHORT
-            size = i16(data, at)
-            at += 2
-            if size > 0:
-                if at + size > stop:
-                    return SHORT
-                m[row + CLUSTER] = intern(data, at, size, m)
-                at += size
-            if m[W_ERA] == 3:
-                if at >= stop:
-                    return SHORT
-                if u8(data, at) > 2:
-                    return BAD
-                at += 5 if u8(data, at) > 0 else 1
+            at = transport(data, at, stop, row, m)
+            if at < 0:
+                return at
         elif IS_UNICAST3 <= what <= IS_NAKACK4:
             if at >= stop:
                 return SHORT
@@ -392,14 +413,7 @@ def headers(data, o, stop, row, m):
         if at < 0 and IS_UNICAST3 <= what <= IS_TP:
             return at
         if at < 0:
-            # no length leads over it: look for what nothing else looks like (1.8)
-            if m[W_REASON] == 0:
-                m[W_FIRST] = of
-                m[W_SECOND] = who
-            m[W_REASON] = SKIPPED_HEADER
-            o += 1
-            while o < stop and is_strong(data, o, stop, m) == 0:
-                o += 1
+            o = next_strong(data, o, stop, of, who, m)
             if o >= stop:
                 if at == LEFT:
                     m[W_REASON] = HEADER

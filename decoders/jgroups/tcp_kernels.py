@@ -1,4 +1,4 @@
-"""Frames of a JGroups TCP stream, in the restricted style of decoders/README.md 4 (jgroups.md 1.9)."""
+"""Frames of a JGroups TCP stream (jgroups.md 1.9; restricted style: decoders/README.md 4)."""
 
 # ruff: noqa: F403, F405  (what kernels share: decoders/README.md 4)
 

@@ -162,6 +162,11 @@ NETWORK_ROOM = 4096
 NETWORK_WORDS = 2
 WORK_SIZE = NETWORKS + NETWORK_ROOM * NETWORK_WORDS
 
+# What became of a record.
+IS_DATAGRAM = 1
+IS_ENTERED = 2  # in the ring
+NOTHING = -2  # not looked at to its end
+
 # ``counts`` of ``tally``, all 0 at first.
 OUTCOMES = 0  # datagrams by outcome
 UNICASTS = 8  # how many were claimed and went to one host

@@ -301,6 +301,44 @@ def numbered(d, stop, to, m):
     return 1
 
 
+def response(d, at, stop, end, h, to, m):
+    """A Response behind its header: a Reply or an Err. Returns next or -1."""
+    number, at = zint(d, at, stop)
+    if at < 0:
+        return -1
+    at = wire_expr(d, at, stop, end, h & 32, to, m)
+    at = chain(d, at, stop, end, h, OF_NETWORK, m)
+    if at < 0:
+        return -1
+    if at >= stop:
+        return -1
+    h = d[at] | 0
+    at += 1
+    if h & 31 == 4:
+        if h & 32:
+            number, at = zint(d, at, stop)
+            if at < 0:
+                return -1
+        at = chain(d, at, stop, end, h, OF_OTHERS, m)
+        if at < 0:
+            return -1
+        at = sample(d, at, stop, end, m)
+        if m[M_SI]:
+            m[M_STRONG] = 1
+    elif h & 31 == 5:
+        if h & 64:
+            at = encoding(d, at, stop, end)
+            if at < 0:
+                return -1
+        at = chain(d, at, stop, end, h, OF_DEL, m)
+        if at < 0:
+            return -1
+        number, at = sized(d, at, stop, end)
+    else:
+        return -1
+    return at
+
+
 def network(d, at, stop, end, to, m):
     """One network message into the record at ``to``: KIND and its fields. Returns next or -1."""
     h = d[at] | 0
@@ -361,39 +399,7 @@ def network(d, at, stop, end, to, m):
                 return -1
         at = chain(d, at, stop, end, h, OF_DEL, m)
     elif kind == 27:
-        number, at = zint(d, at, stop)
-        if at < 0:
-            return -1
-        at = wire_expr(d, at, stop, end, h & 32, to, m)
-        at = chain(d, at, stop, end, h, OF_NETWORK, m)
-        if at < 0:
-            return -1
-        if at >= stop:
-            return -1
-        h = d[at] | 0
-        at += 1
-        if h & 31 == 4:
-            if h & 32:
-                number, at = zint(d, at, stop)
-                if at < 0:
-                    return -1
-            at = chain(d, at, stop, end, h, OF_OTHERS, m)
-            if at < 0:
-                return -1
-            at = sample(d, at, stop, end, m)
-            if m[M_SI]:
-                m[M_STRONG] = 1
-        elif h & 31 == 5:
-            if h & 64:
-                at = encoding(d, at, stop, end)
-                if at < 0:
-                    return -1
-            at = chain(d, at, stop, end, h, OF_DEL, m)
-            if at < 0:
-                return -1
-            number, at = sized(d, at, stop, end)
-        else:
-            return -1
+        at = response(d, at, stop, end, h, to, m)
     elif kind == 26:
         number, at = zint(d, at, stop)
         at = chain(d, at, stop, end, h, OF_NETWORK, m)

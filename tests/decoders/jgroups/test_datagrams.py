@@ -1,7 +1,6 @@
 """What the JGroups decoder does with frames as a whole: runs, recognition, damage, both modes."""
 
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -478,12 +477,6 @@ def test_what_follows_the_datagram_in_the_chunk_does_not_matter() -> None:
             alone = Decoded([frame[:size]], FORCED)
             padded = Decoded([frame[:size]], FORCED, pad=bytes([kind]) * 40)
             assert (alone.outcome, alone.rows) == (padded.outcome, padded.rows)
-
-
-def test_the_kernel_imports_nothing() -> None:
-    source = Path(str(wire.__file__)).read_text(encoding="utf-8")
-    assert "\nimport" not in source
-    assert "\nfrom" not in source
 
 
 V3_2_12: Final = 0x188C
