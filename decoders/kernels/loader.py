@@ -194,6 +194,7 @@ def _wrapped(name: str) -> dict[str, Any]:
     entries: Collection[str] = vars(module).get("ENTRY_POINTS", functions)
     inlined: Collection[str] = vars(module).get("INLINED", ())
     checked = bool(numba.config.BOUNDSCHECK)
+    code = native.code_of(Path(plain.__file__))
     for key, value in functions.items():
         if key in compiled_reads.READS and not checked:
             vars(module)[key] = compiled_reads.read(key)
@@ -209,6 +210,7 @@ def _wrapped(name: str) -> dict[str, Any]:
             continue
         # One of another file finds there what that one imports; compiled, all is in this one.
         own = FunctionType(value.__code__, vars(module), key)
+        own.__qualname__ = f"{key}-{code}"  # numba's cache sees no edit of another file
         # Helpers are called by kernels only: without a Python wrapper each compiles faster, as all
         # do without a C wrapper and without tests for a zero divisor, which kernels make themselves
         # (decoders/README.md 4, rule 3).

@@ -14,6 +14,7 @@ import hashlib
 import importlib
 import json
 import os
+import re
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -23,14 +24,29 @@ from typing import Any, Final
 NUMBER: Final = "number"
 ITEM_BYTES: Final = {"|u1": 1, "<i8": 8}
 _ENTRY: Final = "seqaudit_entry"
+#: Where kernel files are, and how one names another.
+DECODERS: Final = Path(__file__).parents[1]
+_IMPORTED: Final = re.compile(rb"^from seqaudit\.decoders\.([\w.]+) import \*$", re.MULTILINE)
 #: What a kernel may need of others: functions of C that LLVM has loops become.
 _KNOWN: Final = frozenset({"memset", "memcpy", "memmove"})
 
 
 def path_of(folder: Path, source: Path, entry: str) -> Path:
     """The object file of an entry point of a kernel file."""
-    digest = hashlib.sha256(source.read_bytes() + _machine().encode()).hexdigest()[:16]
-    return folder / f"{source.parent.name}.{source.stem}.{entry}-{digest}.native"
+    name = f"{source.parent.name}.{source.stem}.{entry}-{code_of(source, _machine())}"
+    return folder / f"{name}.native"
+
+
+def code_of(source: Path, of: str = "") -> str:
+    """Tells a kernel file apart by all its code, that of the files it imports as well."""
+    code = hashlib.sha256(of.encode())
+    sources = [source]
+    for path in sources:
+        text = path.read_bytes()
+        code.update(text)
+        names = [DECODERS / name.decode().replace(".", "/") for name in _IMPORTED.findall(text)]
+        sources += [one for name in names if (one := name.with_suffix(".py")) not in sources]
+    return code.hexdigest()[:16]
 
 
 def load(path: Path, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:

@@ -88,6 +88,21 @@ def test_another_source_has_another_file(made: Any, kept: Path, tmp_path: Path) 
     assert native.path_of(kept.parent, source, "longest") != kept
 
 
+def test_an_edit_of_an_imported_file_is_another_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(native, "DECODERS", tmp_path)
+    folder = tmp_path / "made"
+    folder.mkdir()
+    (folder / "kernels.py").write_text("from seqaudit.decoders.made.part_kernels import *\n")
+    (folder / "part_kernels.py").write_text("from seqaudit.decoders.made.words import *\n")
+    (folder / "words.py").write_text("MOST = 1\n")
+    before = native.path_of(tmp_path, folder / "kernels.py", "walk")
+    assert native.path_of(tmp_path, folder / "kernels.py", "walk") == before
+    (folder / "words.py").write_text("MOST = 2\n")
+    assert native.path_of(tmp_path, folder / "kernels.py", "walk") != before
+
+
 def test_nothing_is_kept_where_each_access_is_checked(
     made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
