@@ -76,7 +76,8 @@ def _normal(name: str, where: str = "--param") -> str:
     if plain not in PARAMETERS and f"{plain}_ms" in PARAMETERS:
         plain = f"{plain}_ms"
     if plain not in PARAMETERS:
-        near = difflib.get_close_matches(plain, PARAMETERS, 1)
+        # all of a system share its name, which makes no other parameter the one that was meant
+        near = difflib.get_close_matches(plain, PARAMETERS, 1, cutoff=0.85)
         known = f"did you mean {near[0]}?" if near else f"there are {', '.join(sorted(PARAMETERS))}"
         raise ParameterError(f"{where}: no parameter is called {name!r}; {known}")
     return plain

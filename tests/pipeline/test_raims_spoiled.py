@@ -229,7 +229,8 @@ def test_a_daemon_that_joins_long_after_convergence_has_an_uninterrupted_stream(
             told = int.from_bytes(data[at + 2 : at + 10], "big")
             if told >> 60 == 1:
                 data[at + 2 : at + 10] = (told - 60 * SECOND_NS).to_bytes(8, "big")
-                data[PGM_AT + 6 : PGM_AT + 8] = b"\0\0"  # no checksum
+                data[PGM_AT + 6 : PGM_AT + 8] = b"\0\0"  # no checksum, and none of UDP
+                data[PGM_AT - 2 : PGM_AT] = b"\0\0"
             at += 2
         return replace(record, data=bytes(data))
 
