@@ -96,5 +96,9 @@ def _told(state: State, observer: Observer) -> None:
         if peer is not None and notice.total is not None:
             peer.told_loss = max(peer.told_loss or 0, notice.total)
         stream = observer.streams.get((notice.publisher or "", notice.subject or ""))
-        if stream is not None:
-            stream.truth.tell(notice.seqno, None if notice.restart else notice.count, notice.mark)
+        if stream is None:
+            continue
+        count = None if notice.restart else notice.count
+        loss = stream.truth.tell(notice.seqno, count, notice.mark)
+        if loss is not None and peer is not None:
+            peer.msg_loss.count += stream.counts_as_told(loss)

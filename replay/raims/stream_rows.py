@@ -1,6 +1,7 @@
 """The row of one publisher's stream in the report."""
 
 from itertools import pairwise
+from typing import Final
 
 from seqaudit.replay.contract.reporter import MAX_RANGES
 from seqaudit.replay.raims import gaps
@@ -9,7 +10,10 @@ from seqaudit.replay.raims.report_rows import RaimsStreamRow
 from seqaudit.replay.raims.reporting import NO_OBSERVER, RaimsReporter
 from seqaudit.replay.raims.seqno import shown
 from seqaudit.replay.raims.streams import Stream
+from seqaudit.replay.raims.truth import BY_NOTICE
 from seqaudit.replay.sequence.ranges import inclusive
+
+_HAD: Final = "messages that the daemon had, by its own notice, are not in this capture"
 
 
 def summary(report: RaimsReporter, stream: Stream, observer: Observer | None) -> RaimsStreamRow:
@@ -25,6 +29,8 @@ def summary(report: RaimsReporter, stream: Stream, observer: Observer | None) ->
     if observer is not None and receiving and (why := report.doubt(stream, observer)):
         counted = False
         unknown = dict.fromkeys(("delivered", "lost", "recovered", "unrecovered"), why)
+    elif counted and any(loss.known_by == BY_NOTICE for loss in truth.losses):
+        unknown = {"delivered": _HAD}
     lower, upper = bounds(stream)
     return {
         "role": "sender" if observer is None else "receiver" if report.known else "between",
@@ -59,7 +65,7 @@ def summary(report: RaimsReporter, stream: Stream, observer: Observer | None) ->
             }
             for begin in stream.begins[:MAX_RANGES]
         ],
-        "delivered": delivered if counted else None,
+        "delivered": delivered if counted and "delivered" not in unknown else None,
         "delivered_by_subject": dict(sorted(stream.by_subject.items())),
         "arrivals_by_subject": {s: r.total() for s, r in sorted(stream.came.items())},
         "numbers_by_subject": {

@@ -1,7 +1,7 @@
 """One publisher's stream of one subject (or GLSNO path) at the observer, for the report."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
@@ -245,6 +245,18 @@ class Stream:
             self.false_loss += verdict.counted
         if len(self.steps) < MAX_NOTES:
             self.steps.append(Step(verdict, loss, mark, copy, again))
+
+    def counts_as_told(self, loss: Loss) -> int:
+        """The daemon counted what it tells of a loss, and not what is missing here: by how much
+        its counter is higher than the replay's."""
+        for place, step in enumerate(self.steps):
+            if step.loss is loss:
+                more = loss.lower - step.verdict.counted
+                verdict = replace(step.verdict, counted=loss.lower)
+                self.steps[place] = replace(step, verdict=verdict)
+                self.counted += more
+                return more
+        return 0
 
     def frames(self) -> list[TimeFrame]:
         """Time frames in order: numbers seen, first and last, chain."""

@@ -11,7 +11,7 @@ from typing import Final
 from seqaudit.replay.raims.links import Missing
 from seqaudit.replay.raims.report_rows import LossRow
 from seqaudit.replay.raims.seqno import base_of, frame_of, key
-from seqaudit.replay.raims.subscriber import Status, decide
+from seqaudit.replay.raims.subscriber import MAX_LOSS, Status, decide
 from seqaudit.replay.sequence.gaps import Mark
 
 MAX_LOSSES: Final = 1000
@@ -75,9 +75,15 @@ class Truth:
         self.high: int | None = None
         self.losses: list[Loss] = []
         self.lower = 0
-        self.upper: int | None = 0
+        self._upper = 0
+        self._unbounded = 0  # losses without an upper bound
         self.unlisted = 0
         self.copies = 0  # messages at or below the highest
+
+    @property
+    def upper(self) -> int | None:
+        """The most that was lost; null where nothing bounds it."""
+        return None if self._unbounded else self._upper
 
     def step(
         self, seqno: int, stop: int, chain: int | None, missing: Missing | None, room: int,
@@ -132,32 +138,55 @@ class Truth:
         self.add(loss)
         return loss
 
-    def tell(self, before: int, count: int | None, mark: Mark) -> None:
+    def tell(self, before: int, count: int | None, mark: Mark) -> Loss | None:
         """The daemon says that it lost so many before this number; null: it does not know.
 
-        Where it says fewer than did not come here, it had the others.
+        They are the last ones before it, or those up to the one that its chain names (rows 7 and
+        10): what is missing here below them it had. The loss that is made smaller by that, if any.
         """
         for loss in self.losses:
             if loss.before != before or loss.told is not None:
                 continue
-            if count is None and (self.copies or loss.known_by in (BY_NUMBERS, BY_CHAIN)):
+            after = None if count is None else _had_up_to(loss, count)
+            if self.copies and (count is None or after is not None):
                 continue  # a late copy had set the daemon's number back
+            if count is None and loss.known_by in (BY_NUMBERS, BY_CHAIN):
+                continue
             loss.told = mark
-            if count is not None and loss.upper is not None and 0 < count < loss.lower:
-                self.lower -= loss.lower - count
-                if self.upper is not None:
-                    self.upper -= loss.upper - count
-                loss.lower = loss.upper = count
-                loss.known_by = BY_NOTICE
+            if count is None or after is None:
+                continue
+            self._take(loss, -1)
+            loss.after, loss.known_by = after, BY_NOTICE
+            loss.lower = loss.upper = count
+            self._take(loss, 1)
+            return loss
+        return None
 
     def add(self, loss: Loss) -> None:
         """Count a loss, and keep it while there are few."""
-        self.lower += loss.lower
-        if self.upper is not None:
-            self.upper = None if loss.upper is None else self.upper + loss.upper
+        self._take(loss, 1)
         if loss.upper == 0:
             return
         if len(self.losses) < MAX_LOSSES:
             self.losses.append(loss)
         else:
             self.unlisted += 1
+
+    def _take(self, loss: Loss, times: int) -> None:
+        self.lower += times * loss.lower
+        self._upper += times * (loss.upper or 0)
+        self._unbounded += times * (loss.upper is None)
+
+
+def _had_up_to(loss: Loss, count: int) -> int | None:
+    """The last number before a loss that the daemon had, where it lost so many and more are missing
+    here; null: none are, or the count is not of numbers that are known (raims-9.7, raims-9.10)."""
+    if loss.after is None or loss.before is None or not 0 < count < MAX_LOSS:
+        return None
+    if loss.known_by == BY_NUMBERS:
+        after = loss.before - 1 - count
+    elif loss.known_by in (BY_CHAIN, BY_CHAIN_FRAME) and loss.chain and base_of(loss.before) == 1:
+        after = loss.chain - count
+    else:
+        return None
+    return after if key(after) > key(loss.after) else None

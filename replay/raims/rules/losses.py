@@ -83,7 +83,7 @@ def findings(report: RaimsReporter, stream: Stream, about: About) -> Iterator[Fi
     steps = stream.steps
     real = [s for s in steps if s.loss is not None and s.loss.lower]
     # what the daemon tells the publisher of it has counted, whatever the replay makes of it
-    told = [s for s in real if not s.verdict.counted and s.loss and s.loss.told]
+    told = [s for s in real if s.loss and s.loss.told and s.verdict.row not in _OF_UNKNOWN_SIZE]
     unsized = [s for s in told if s.loss and s.loss.upper != s.loss.lower]
     sized = [s for s in real if s.verdict.row in ("raims-9.7", "raims-9.10") or s in told]
     yield from _steps(

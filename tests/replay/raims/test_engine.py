@@ -434,6 +434,8 @@ class World:
 
 
 F0 = first_seqno(T0)
+#: From a number to that in the next time frame.
+FRAME = 1 << 35
 
 
 def test_messages_behind_a_hole_wait_for_its_repair() -> None:
@@ -859,6 +861,48 @@ def test_a_loss_that_only_its_own_daemon_tells_is_proven_and_as_large_as_it_says
     assert found["evidence"][-1]["shows"] == "the daemon tells the publisher of it"
     (row,) = world.table("loss")
     assert (row["lost_lower"], row["lost_upper"], row["told_loss"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "chain", "count", "lost"),
+    [
+        # in one frame: the last ones before the number
+        ((F0, F0 + 6), None, 2, (F0 + 4, F0 + 5)),
+        # over a frame's border: the last ones up to the number that the chain names
+        ((F0, F0 + FRAME), F0 + 6, 2, (F0 + 5, F0 + 6)),
+        # the daemon was in the chain's frame, of which nothing is captured
+        ((F0, F0 + 2 * FRAME), F0 + FRAME + 6, 2, (F0 + FRAME + 5, F0 + FRAME + 6)),
+    ],
+)
+def test_of_what_is_missing_the_daemon_lost_the_last_ones_by_its_own_count(
+    values: tuple[int, int], chain: int | None, count: int, lost: tuple[int, int]
+) -> None:
+    world = World()
+    for sqn, value, at in ((1, values[0], 0.0), (9, values[1], 0.1)):
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(value, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn,
+                   conn_id=chain if sqn > 1 else None)  # fmt: skip
+    world.engine.feed(packet("ODATA", 10, 9.0, stream=f"{LINK}|"))
+    world.notice("LOSS", 9.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=count,
+                 ms_tot=count, ref_seqno=values[1])  # fmt: skip
+    rows = world.rows()
+    found = only(rows, "RA001")
+    assert (found["certainty"], found["facts"]["lower"]) == ("proven", count)
+    assert found["seqnos"] == [[*lost]]
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM"]
+    assert (stream["lost"], stream["lost_upper"], stream["delivered"]) == (count, count, None)
+    (row,) = [r.detail for r in rows if r.kind == TABLE and r.detail["table"] == "loss"]
+    assert row["msg_loss"] == count
+
+
+def test_a_count_that_is_all_that_fits_is_not_how_many_were_lost() -> None:
+    world = World()
+    for sqn, value, at in ((1, 0, 0.0), (9, 50_000, 0.1), (10, 50_001, 9.0)):
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + value, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    world.notice("LOSS", 9.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=32_767,
+                 ms_tot=32_767, ref_seqno=F0 + 50_000)  # fmt: skip
+    assert only(world.rows(), "RA001")["facts"]["lower"] == 49_999
 
 
 def test_packets_that_are_cut_take_messages_away_and_prove_no_loss() -> None:
