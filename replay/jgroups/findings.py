@@ -2,12 +2,21 @@
 3)."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.reporter import Reporter, Subject, parts_of
-from seqaudit.replay.contract.worth import END, HERE, LIKELY, PLACED_HERE, SHOWN, Claim, absence
+from seqaudit.replay.contract.worth import (
+    END,
+    HERE,
+    LIKELY,
+    PLACED_HERE,
+    SHOWN,
+    UNDECIDABLE,
+    Claim,
+    absence,
+)
 from seqaudit.replay.jgroups.arrivals import TICKS_TO_LOSE, Judged
 from seqaudit.replay.jgroups.mcast.passing import PassingModel, Unanswered
 from seqaudit.replay.jgroups.mcast.sender import SenderModel, Stall
@@ -16,6 +25,39 @@ from seqaudit.replay.sequence.durations import shown, slowest
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import RangeSet
+
+#: CP007, why the receiver had what this capture does not hold, or may have had it.
+_SILENT: Final = (
+    "{receiver_member} did not ask for {count:message} of {sender_member} when HIGHEST_SEQNO named "
+    "{count|it|them}: it had {count|it|them}, and this capture does not."
+)
+_NO_WORD_OF_LOSS: Final = (
+    "; whether {count|it was|they were} lost and repaired before cannot be told."
+)
+_LEFT_OUT: Final = (
+    "{receiver_member} had {count:message} of {sender_member} that this capture does not hold, as "
+    "its requests for others show, which leave {count|it|them} out" + _NO_WORD_OF_LOSS
+)
+_ACKNOWLEDGED: Final = (
+    "{receiver_member} acknowledged {count:message} of {sender_member} that this capture does not "
+    "hold, and no request for {count|it|them} either" + _NO_WORD_OF_LOSS
+)
+_NOT_ASKED_FOR: Final = (
+    "{count:message} of {sender_member} {count|is|are} not in this capture, and no request of "
+    "{receiver_member} for {count|it|them} either: it had {count|it|them} and the capture missed "
+    "{count|it|them}, or the capture missed the requests; whether {count|it was|they were} lost "
+    "cannot be told."
+)
+_NO_LONGER_ASKED_FOR: Final = (
+    "{receiver_member} asked for {count:message} of {sender_member} and then no longer, and no "
+    "copy is in this capture: {count|it|they} came, or {count|was|were} given up, which cannot be "
+    "told."
+)
+_SENT_BEFORE: Final = (
+    "{count:message} of {sender_member} {count|was|were} asked for and did not come while the "
+    "capture went on; {count|it was|they were} sent before it began: whether {count|it|they} had "
+    "come then cannot be told."
+)
 
 
 class WindowReporter(Reporter):
@@ -36,51 +78,54 @@ class WindowReporter(Reporter):
         ranges = RangeSet([*parts_of(gaps, Outcome.RECOVERED), *parts_of(gaps, Outcome.REPAIRED)])
         unasked = _taken(ranges, window.by_others)
         rebuilt = _taken(ranges, window.by_rebuilt)
-        if ranges:
-            slowest_ns = max(
-                (ns for gap in _touching(gaps, ranges) if (ns := took(gap)) is not None),
-                default=None,
-            )
-            unseen = sum(stop - first for first, stop in parts_of(gaps, Outcome.REPAIRED))
-            text = (
-                "{count:message} of {sender_member} {count|was|were} missing at {receiver_member}, "
-                "asked for and came"
-            )
-            if unseen:
-                text += " (of {unseen} the repair is not in this capture)"
-            yield self.gap_finding(
-                stream, rule, _touching(gaps, ranges), ranges, text + "{slowest}.",
-                slowest=slowest(slowest_ns), unseen=unseen,
-            )  # fmt: skip
-        if unasked:
-            yield self.gap_finding(
-                stream, rule, _touching(gaps, unasked), unasked,
-                "{count:message} of {sender_member} came to {receiver_member} only as a repair "
-                "that it was not seen to ask for: lost or late, or missed by the capture.",
-                claim=Certainty.LIKELY,
-            )  # fmt: skip
-        if rebuilt:
-            yield self.gap_finding(
-                stream, rule, _touching(gaps, rebuilt), rebuilt,
-                "{count:message} of {sender_member} came to {receiver_member} only as a "
-                "repair that a window which was built anew asked for: lost or late, or missed by "
-                "the capture.",
-                claim=Certainty.LIKELY,
-            )  # fmt: skip
-        yield from self._repaired_of_before(stream, rule, window)
-
-    def _repaired_of_before(self, stream: Subject, rule: str, window: Judged) -> Iterator[Finding]:
         earlier = RangeSet()
         for outcome in (Outcome.RECOVERED, Outcome.EITHER, Outcome.REPAIRED):
             for part in window.before.get(outcome, ()):
                 earlier.add(*part)
-        if earlier:
+        times = [ns for gap in _touching(gaps, ranges) if (ns := took(gap)) is not None]
+        unseen = sum(stop - first for first, stop in parts_of(gaps, Outcome.REPAIRED))
+        of_unseen = " (of {unseen} the repair is not in this capture)" if unseen else ""
+        yield from self._of_gaps(
+            stream, rule, gaps, ranges, SHOWN,
+            "{count:message} of {sender_member} {count|was|were} missing at {receiver_member}, "
+            "asked for and came" + of_unseen + "{slowest}.",
+            slowest=slowest(max(times, default=None)), unseen=unseen,
+        )  # fmt: skip
+        for some, by in (
+            (unasked, "it was not seen to ask for"),
+            (rebuilt, "a window which was built anew asked for"),
+        ):
+            yield from self._of_gaps(
+                stream, rule, gaps, some, LIKELY,
+                "{count:message} of {sender_member} came to {receiver_member} only as a repair "
+                "that " + by + ": lost or late, or missed by the capture.",
+            )  # fmt: skip
+        yield from self._of_gaps(
+            stream, rule, every, earlier, UNDECIDABLE,
+            "{count:message} of {sender_member} {count|was|were} asked for and came; "
+            "{count|it was|they were} sent before the capture began: whether "
+            "{count|it was|they were} lost cannot be told.",
+            severity=Severity.INFO,
+        )  # fmt: skip
+
+    def _of_gaps(
+        self,
+        stream: Subject,
+        rule: str,
+        gaps: list[Gap],
+        ranges: RangeSet,
+        claim: Claim,
+        text: str,
+        *,
+        holds: dict[str, int] | None = None,
+        severity: Severity | None = None,
+        **facts: Any,
+    ) -> Iterator[Finding]:
+        """A finding about some seqnos of ``gaps``; none if there are none."""
+        if ranges:
             yield self.gap_finding(
-                stream, rule, _touching(window.gaps_by_seqno(), earlier), earlier,
-                "{count:message} of {sender_member} {count|was|were} asked for and came; "
-                "{count|it was|they were} sent before the capture began: whether "
-                "{count|it was|they were} lost cannot be told.",
-                claim=Certainty.UNDECIDABLE, severity=Severity.INFO,
+                stream, rule, _touching(gaps, ranges), ranges, text,
+                claim=claim, holds=holds, severity=severity, **facts,
             )  # fmt: skip
 
     def never_came(
@@ -141,63 +186,25 @@ class WindowReporter(Reporter):
             still_open: rule of what is missing when the capture ends, too soon to be asked for.
         """
         gaps = window.gaps_by_seqno()
-        had = with_part(gaps, Outcome.UNCAPTURED)
-        ranges = RangeSet(parts_of(had, Outcome.UNCAPTURED))
+        ranges = RangeSet(parts_of(gaps, Outcome.UNCAPTURED))
         left_out = _taken(ranges, window.left_out)
         silent = _taken(ranges, window.silent)
-        if silent:
-            yield self.gap_finding(
-                stream, "CP007", _touching(had, silent), silent,
-                "{receiver_member} did not ask for {count:message} of {sender_member} when "
-                "HIGHEST_SEQNO named {count|it|them}: it had {count|it|them}, and this capture "
-                "does not.",
-                claim=LIKELY,
-            )  # fmt: skip
-        if left_out:
-            yield self.gap_finding(
-                stream, "CP007", _touching(had, left_out), left_out,
-                "{receiver_member} had {count:message} of {sender_member} that this capture does "
-                "not hold, as its requests for others show, which leave {count|it|them} out; "
-                "whether {count|it was|they were} lost and repaired before cannot be told.",
-            )  # fmt: skip
-        if ranges:
-            yield self.gap_finding(
-                stream, "CP007", _touching(had, ranges), ranges,
-                "{receiver_member} acknowledged {count:message} of {sender_member} that this "
-                "capture does not hold, and no request for {count|it|them} either; whether "
-                "{count|it was|they were} lost and repaired before cannot be told.",
-            )  # fmt: skip
         unasked = with_part(gaps, Outcome.UNASKED)
+        until = self._lost_from(unasked) if unasked else 0
+        for rule, some, claim, text, holds in (
+            ("CP007", silent, LIKELY, _SILENT, None),
+            ("CP007", left_out, SHOWN, _LEFT_OUT, None),
+            ("CP007", ranges, SHOWN, _ACKNOWLEDGED, None),
+            ("CP007", RangeSet(parts_of(unasked, Outcome.UNASKED)), UNDECIDABLE, _NOT_ASKED_FOR,
+             {"end_from_ns": until}),
+        ):  # fmt: skip
+            yield from self._of_gaps(stream, rule, gaps, some, claim, text, holds=holds)
         if unasked:
-            until = self._lost_from(unasked)
-            yield self.gap_finding(
-                stream, "CP007", unasked, parts_of(unasked, Outcome.UNASKED),
-                "{count:message} of {sender_member} {count|is|are} not in this capture, and no "
-                "request of {receiver_member} for {count|it|them} either: it had {count|it|them} "
-                "and the capture missed {count|it|them}, or the capture missed the requests; "
-                "whether {count|it was|they were} lost cannot be told.",
-                claim=Certainty.UNDECIDABLE,
-                holds={"end_from_ns": until},
-            )  # fmt: skip
             yield self.open_yet(stream, still_open, unasked, Outcome.UNASKED, until)
-        stopped = with_part(gaps, Outcome.STOPPED)
-        if stopped:
-            yield self.gap_finding(
-                stream, "CP007", stopped, parts_of(stopped, Outcome.STOPPED),
-                "{receiver_member} asked for {count:message} of {sender_member} and then no "
-                "longer, and no copy is in this capture: {count|it|they} came, or "
-                "{count|was|were} given up, which cannot be told.",
-                claim=Certainty.UNDECIDABLE,
-            )  # fmt: skip
-        asked = window.before.get(Outcome.UNRECOVERED)
-        if asked:
-            yield self.gap_finding(
-                stream, still_open, _touching(gaps, asked), asked,
-                "{count:message} of {sender_member} {count|was|were} asked for and did not come "
-                "while the capture went on; {count|it was|they were} sent before it began: "
-                "whether {count|it|they} had come then cannot be told.",
-                claim=Certainty.UNDECIDABLE,
-            )  # fmt: skip
+        stopped = RangeSet(parts_of(gaps, Outcome.STOPPED))
+        yield from self._of_gaps(stream, "CP007", gaps, stopped, UNDECIDABLE, _NO_LONGER_ASKED_FOR)
+        earlier = window.before.get(Outcome.UNRECOVERED, RangeSet())
+        yield from self._of_gaps(stream, still_open, gaps, earlier, UNDECIDABLE, _SENT_BEFORE)
 
     def _lost_from(self, gaps: list[Gap]) -> int:
         """When the capture has to go on for what is missing to be lost, in ns."""
