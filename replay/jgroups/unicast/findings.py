@@ -9,9 +9,7 @@ from seqaudit.replay.contract.passage_rows import ONE_END
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_NAMED
 from seqaudit.replay.contract.results import CONNECTION, GAP, STREAM, Result
 from seqaudit.replay.contract.settings import MEMBER
-from seqaudit.replay.contract.worth import (
-    LIKELY,
-)
+from seqaudit.replay.contract.worth import LIKELY, SHOWN
 from seqaudit.replay.jgroups import stream_rows
 from seqaudit.replay.jgroups.both_ends_findings import NEEDLESS
 from seqaudit.replay.jgroups.unicast.engine import Pair, UnicastEngine
@@ -134,8 +132,9 @@ class _Reporter(ReceiverFindings, SenderFindings):
             )  # fmt: skip
         before = self._before(pair).get(stream.key)
         if before is not None and stream.arrivals:
+            named_again = all(one.named_again() for one in (before, stream))
             yield self.make(
-                stream, "UC022", Certainty.PROVEN,
+                stream, "UC022", SHOWN if named_again else LIKELY,
                 "{sender_member} opened connection {conn_id} to {receiver_member}, after "
                 "connection {before}.",
                 mark=stream.first,

@@ -182,7 +182,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
     info(
         "UC022", "new-connection",
         "A sender opened another connection to the same member.",
-        "A conn_id that follows another one in the same direction.",
+        "A conn_id that follows another one in the same direction; proven if two frames name each "
+        "of them.",
         "Nothing, if the connection was closed, or its sender restarted, before. If it is "
         "frequent, look for a conn_expiry_timeout that is too short.",
         "jgroups.md 4.2"),

@@ -70,6 +70,11 @@ class Stream(Counted):
         self._saw(event, 1)
         self.requested_seqnos += event.count
 
+    def named_again(self) -> bool:
+        """Do two frames name it? One may have been damaged where no checksum tells."""
+        first, last = self.first, self.last
+        return first is not None and last is not None and first.frame != last.frame
+
     def kinds(self, kind: str) -> int:
         """How many of one wire kind passed."""
         return self.by_wire_kind.get(kind, 0)

@@ -624,3 +624,11 @@ def test_a_new_connection_names_the_one_before_it() -> None:
         (2, 1),
         (3, 2),
     ]
+
+
+def test_a_connection_that_one_frame_names_is_likely() -> None:
+    """Its number may have been damaged where no checksum tells."""
+    once = heard("B", data(1, 2), TICK, ack(2, 1), data(3, conn=9), data(3))
+    assert ("UC022", "likely") in once.findings()
+    twice = heard("B", data(1), TICK, ack(1, 1), data(1, conn=9), data(2, conn=9))
+    assert ("UC022", "proven") in twice.findings()
