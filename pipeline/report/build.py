@@ -191,7 +191,9 @@ class _Sections:
     def compared(self) -> list[Compared]:
         """What streams and captures say together."""
         accounts = self._accounts
-        return self._together.judge(accounts.extents, accounts.holes, self._rows.of)
+        return self._together.judge(
+            accounts.extents, accounts.holes, accounts.unread, self._rows.of
+        )
 
     def findings(self, compared: Iterable[Compared]) -> Iterator[Row]:
         """All but failures of seqaudit's own, in their order."""

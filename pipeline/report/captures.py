@@ -9,7 +9,7 @@ from seqaudit.pipeline.report.names import Names
 from seqaudit.pipeline.report.packed_rows import Section
 from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures import findings as capture_rules
-from seqaudit.replay.captures.doubts import spans_of
+from seqaudit.replay.captures.doubts import spans_of, unread
 from seqaudit.replay.contract.engine import Extent
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import Vantage
@@ -30,6 +30,7 @@ class Accounts:
         extents: first and last time of each capture.
         moved: see ``FrameNumbers``.
         worth: of captures with stretches of doubt; holes: what tells that they lack something.
+        unread: what tells that they hold packets that were not read to their end.
         findings: details of findings about captures, in their order.
     """
 
@@ -44,6 +45,7 @@ class Accounts:
         self.moved: dict[int, int] = {}
         self.worth: dict[int, Worth] = {}
         self.holes: dict[int, str] = {}
+        self.unread: dict[int, str] = {}
         self._findings = Section()
 
     @property
@@ -68,6 +70,8 @@ class Accounts:
                 self.worth[number] = Worth(doubts)
             if lacking := [span.why for span in doubts if span.doubt in MISSING]:
                 self.holes[number] = lacking[0]
+            if not_read := unread(doubts):
+                self.unread[number] = not_read
             judged = self._wall.part("the capture itself", _judged, number, account, capture=number)
             for detail in judged or []:
                 self._findings.append(detail)

@@ -77,6 +77,22 @@ def spans_of(account: Account, vantage: Vantage) -> list[Span]:
     return spans
 
 
+def unread(spans: Iterable[Span]) -> str | None:
+    """Why some of a capture's packets say less than they said on the wire; null if none does.
+
+    A packet that was cut or damaged is in the capture: what it said may be what seems to be missing
+    there. A hole that no frame names is of packets that are not.
+    """
+    return next(
+        (
+            span.why
+            for span in spans
+            if span.doubt is Doubt.CUT or (span.doubt is Doubt.HOLE and span.first > BEGINNING)
+        ),
+        None,
+    )
+
+
 def _cut(account: Account) -> list[Span]:
     """Where packets were captured only in part: at each of them, as long as they are named."""
     truncated = (account.get("frames_by") or {}).get("truncated")

@@ -88,7 +88,9 @@ class BothEnds(Comparison):
 
         spans = [self.spans(row, replayed) for row in rows]
         found = [
-            detail for row, own in zip(rows, spans, strict=True) for detail in of_path(row, own)
+            detail
+            for row, own in zip(rows, spans, strict=True)
+            for detail in of_path(row, own, replayed.unread)
         ]
         return Compared(found, holes=holes_in(rows, spans))
 

@@ -160,12 +160,15 @@ class Replayed(NamedTuple):
     Attributes:
         extents: of each capture.
         holes: captures that are known to lack something, and what tells it.
+        unread: captures with packets that were not read to their end, and what tells it: what seems
+            to be missing may be in these.
         rows: of the comparison's systems, of a kind of results: ``capture``, ``system``,
             ``stream``, ``detail`` and the others; frames are still of the job.
     """
 
     extents: Sequence[Extent]
     holes: Mapping[int, str]
+    unread: Mapping[int, str]
     rows: Callable[[str], Iterator[Detail]]
 
 

@@ -170,12 +170,14 @@ def holes_in(
         rows: of BOTH_ENDS.
         spans: of each row, as ``settled_path`` takes them.
     """
-    unsent: Counter[int] = Counter()
+    unsent: dict[int, dict[tuple[str, str], list[int]]] = {}
     hidden: dict[tuple[str, str], Counter[int]] = {}
     for row, own in zip(rows, spans, strict=True):
         for told in row["path"]:
             lacking = row[f"{OTHER[told['end']]}_capture"]
-            unsent[lacking] += _certain(told["unsent"], own[lacking])
+            if count := _certain(told["unsent"], own[lacking]):
+                ways = unsent.setdefault(lacking, {})
+                ways.setdefault((row["stream"], told["kind"]), []).append(count)
             said = hidden.setdefault((told["hides"], told["word"]), Counter())
             said[row[f"{told['end']}_capture"]] += told["hidden"]
     had = {
@@ -184,16 +186,27 @@ def holes_in(
         for n, k in counts.items()
         if k
     }
-    return had | {n: HOLE_SENT.format(_number(k, "datagram")) for n, k in unsent.items() if k}
+    return had | {n: HOLE_SENT.format(_least(ways.values())) for n, ways in unsent.items()}
+
+
+def _least(ways: Iterable[Sequence[int]]) -> str:
+    """How many datagrams a capture lacks, by what each one that they came to shows of each way:
+    what was sent to several may be the same."""
+    told = list(ways)
+    least = "at least " if any(len(of_each) > 1 for of_each in told) else ""
+    return least + _number(sum(max(of_each) for of_each in told), "datagram")
 
 
 def of_path(
-    row: Mapping[str, Any], spans: Sequence[tuple[int | None, int | None]]
+    row: Mapping[str, Any],
+    spans: Sequence[tuple[int | None, int | None]],
+    unread: Mapping[int, str],
 ) -> Iterator[dict[str, Any]]:
     """Details of findings about what one capture has and the other lacks though it spans its time.
 
     Args:
         row: as ``settled_path`` takes it, with ``system`` and ``stream``.
+        unread: captures of which some packets were not read to their end, and what tells it.
     """
     for end in THERE_AND_BACK:
         source, target = row[OTHER[end]], row[end]
@@ -214,8 +227,11 @@ def of_path(
                 for own, _, count in found
             ]
             marks = sorted({tuple(mark) for _, lack, _ in found for mark in lack["marks"]})
+            sure, because = Certainty.PROVEN, unread.get(other)
+            if because is not None:
+                sure, text = Certainty.LIKELY, f"{text} ({because}.)"
             yield Finding(
-                rule, Certainty.PROVEN, text, system=row["system"], stream=row["stream"],
+                rule, sure, text, system=row["system"], stream=row["stream"],
                 frame=marks[0][0] if marks else None, at_ns=marks[0][1] if marks else None,
                 evidence=[Evidence(frame, "in this capture only") for frame, _ in marks],
                 facts={

@@ -71,17 +71,24 @@ class Comparisons:
             gap = self._all[name].restated_gap(gap)
         return gap
 
-    def judge(self, extents: Sequence[Extent], holes: dict[int, str], rows: Rows) -> list[Compared]:
+    def judge(
+        self,
+        extents: Sequence[Extent],
+        holes: dict[int, str],
+        unread: Mapping[int, str],
+        rows: Rows,
+    ) -> list[Compared]:
         """What each says.
 
         Args:
             extents: of each capture.
             holes: captures that lack something, and what tells it; grows.
+            unread: captures with packets that were not read to their end, and what tells it.
             rows: of a kind of results, of all systems.
         """
         found = []
         for own, names in self._each.items():
-            replayed = Replayed(extents, holes, _of(names, rows))
+            replayed = Replayed(extents, holes, unread, _of(names, rows))
             part = self._wall.part(_together(names), own.judge, replayed)
             if part is not None:
                 holes |= part.holes

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from struct import pack
 from typing import Any
 
 import pytest
@@ -66,6 +67,8 @@ def test_both_engines_agree(scenario: Path, spark_place: Place) -> None:
 # ---- what the path lost
 
 
+#: The first byte of the address that a record of Ethernet goes to, behind its two lengths.
+DESTINATION = 8 + 14 + 16
 LOSSY = ("u3-sync-storm-1", "n2-last-lost-1", "n4-loss-1", "u3n2-ipfrag-loss-2")
 
 
@@ -81,6 +84,11 @@ def given(folder: Path, change: dict[str, Any] | None = None, into: Path | None 
             written(own, head, change[path.stem](found))
         captures.append(CaptureInput(str(own), at=path.stem))
     return audit(captures, Options(engine="direct"))
+
+
+def cut_to(snap_len: int, rest: bytes) -> bytes:
+    """A record behind its time, as a snap length leaves it."""
+    return pack("<I", min(snap_len, len(rest) - 8)) + rest[4 : 8 + snap_len]
 
 
 def passages(report: dict[str, Any], kind: str) -> dict[tuple[str, str, str], list[dict[str, Any]]]:
@@ -153,6 +161,38 @@ def test_a_capture_with_holes_is_told_from_a_path_that_loses(
     for row in doubted:
         assert row["lost_on_path"] is None
         assert row["why"].startswith("the capture at the receiver has a hole")
+
+
+def test_what_the_other_capture_holds_in_part_is_not_proven_to_be_missing_there(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    folder = fixtures / "jgroups" / "n4-loss-1"
+    _, found = records(folder / "C.pcap")
+    named = len(found) // 2  # the members were named by then
+    cut = [(at, cut_to(90, rest)) for at, rest in found[named:]]
+    report = given(folder, {"C": lambda found: found[:named] + cut}, tmp_path)
+    of_c = [
+        f for f in report["findings"]
+        if f["rule"] in ("CP031", "CP032") and "the capture at C" in f["text"]
+    ]  # fmt: skip
+    assert {f["certainty"] for f in of_c} == {"likely"}
+    assert all("captured only in part" in f["text"] for f in of_c)
+
+
+def test_a_multicast_that_its_sender_s_capture_lacks_is_one_datagram(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    """It came to A and to C."""
+    folder = fixtures / "jgroups" / "n4-acks-lost-1"
+    _, sent = records(folder / "B.pcap")
+    to_all = [n for n, (_, rest) in enumerate(sent) if rest[DESTINATION] == 239]
+    gone = to_all[len(to_all) // 2]
+    report = given(folder, {"B": lambda found: found[:gone] + found[gone + 1 :]}, tmp_path)
+    acks = [p for own in passages(report, "acks").values() for p in own if p["missing"]]
+    assert {row["why"] for row in acks} == {
+        "the capture at the sender has a hole: at least 1 datagram that its member sent are in the "
+        "other capture only"
+    }
 
 
 def test_what_was_sent_when_the_other_capture_had_ended_is_no_loss(
