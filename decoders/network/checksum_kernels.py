@@ -1,9 +1,10 @@
-"""Checksums of UDP, TCP and the IPv4 header before them, in the restricted style of
+"""Checksums of UDP, TCP, PGM and the IPv4 header before them, in the restricted style of
 decoders/README.md 4.
 
 ``verify`` looks at packets that ``packet_kernels.scan`` has found, after it, so that nothing of it
 is paid for traffic whose bytes nobody reads. The sum is RFC 1071's over the pseudo-header (RFC 768,
-9293, 8200 8.1), the transport header and the payload.
+9293, 8200 8.1), the transport header and the payload; that of PGM as an IP protocol of its own has
+no pseudo-header (RFC 3208 8).
 """
 
 # ruff: noqa: F403, F405  (what kernels share: decoders/README.md 4)
@@ -37,8 +38,10 @@ HOST_WORDS = 5
 IPV4 = 4
 UDP = 17
 TCP = 6
+PGM = 113
 UDP_HEADER = 8
 TCP_HEADER = 20
+PGM_HEADER = 16
 MOST = 65535  # bytes that the pseudo-header of IPv4 can tell
 # A card, and what captures behind it, puts segments together to one of more than a frame holds; the
 # sum of such a one is that of a part or none.
@@ -78,7 +81,7 @@ def verify(data, rows, count, protocol, out, room, hosts, counts, marks):
 
     Args:
         rows: of ``out``, the first ``count``.
-        protocol: UDP or TCP; packets of others are not judged.
+        protocol: UDP, TCP or PGM; packets of others are not judged.
         hosts: packet_kernels' table of addresses.
         counts: how many are WRONG per address, added to.
         marks: per packet, written.
@@ -92,11 +95,8 @@ def verify(data, rows, count, protocol, out, room, hosts, counts, marks):
         marks[i] = UNJUDGED
         if out[PROTOCOL * room + row] != protocol:
             continue
-        header = UDP_HEADER
-        state = DATAGRAM
-        if protocol == TCP:
-            header = 0
-            state = NOT_UDP
+        header = UDP_HEADER if protocol == UDP else 0
+        state = NOT_UDP if protocol == TCP else DATAGRAM
         if out[STATE * room + row] != state:
             continue
         if protocol == TCP and out[FRAGMENT * room + row] >= 0:
@@ -108,17 +108,22 @@ def verify(data, rows, count, protocol, out, room, hosts, counts, marks):
             continue
         if protocol == TCP and size < TCP_HEADER:
             continue
-        told = u16be(data, start + 6) if protocol == UDP else u16be(data, start + 16)
+        if protocol == PGM and size < PGM_HEADER:
+            continue
+        told = u16be(data, start + 16) if protocol == TCP else u16be(data, start + 6)
         source = out[SOURCE * room + row]
-        ends = protocol + sum_of(hosts, source) + sum_of(hosts, out[DESTINATION * room + row])
+        ends = 0
+        if protocol != PGM:
+            ends = protocol + sum_of(hosts, source) + sum_of(hosts, out[DESTINATION * room + row])
+        pseudo = ends + size if protocol != PGM else 0
         mark = WRONG
-        if told == 0 and protocol == UDP:
+        if told == 0 and protocol != TCP:
             mark = BARE
-        elif (ends + size - told) % 65535 == 0 or (ends - told) % 65535 == 0:
+        elif protocol != PGM and ((pseudo - told) % 65535 == 0 or (ends - told) % 65535 == 0):
             mark = BARE  # with the length, or without it where the card is to cut a large one
         elif protocol == TCP and size > LARGEST_SEGMENT:
             mark = BARE
-        elif (ends + size + total(data, start, stop)) % 65535 == 0:
+        elif (pseudo + total(data, start, stop)) % 65535 == 0:
             place = source * HOST_WORDS
             if hosts[place] != IPV4 or is_damaged_header(data, start - 20, hosts[place + 4]) == 0:
                 mark = RIGHT

@@ -110,6 +110,21 @@ def united(parts: Iterable[Iterable[Sequence[Any]]]) -> Senders:
     return dict(nsmallest(SENDERS, senders.items(), key=lambda item: item[0]))
 
 
+@dataclass(slots=True)
+class _Sums:
+    """Datagrams of one protocol that a piece has counted by sender, as numbers of addresses.
+
+    Attributes:
+        kind: as ``Sender`` has it.
+        wrong: per address.
+        claimed: per address and mark.
+    """
+
+    kind: int
+    wrong: Int64s
+    claimed: Int64s
+
+
 class Checksums:
     """Verifies the packets of a piece and counts them by sender.
 
@@ -120,16 +135,16 @@ class Checksums:
 
     def __init__(self, damaged: Collection[Sender] = (), *, fragmented: bool = False) -> None:
         self._damaged = damaged
-        self._datagrams = FRAGMENTED if fragmented else sums.UDP
+        # no card makes the sums of PGM
+        self._kinds = {sums.UDP: FRAGMENTED if fragmented else sums.UDP, sums.PGM: sums.PGM}
         self._flows: Flows | None = None
-        self._wrong = kernels.memory(k.HOSTS)
+        self._sums: dict[int, _Sums] = {}  # by protocol
         self._unkept = kernels.memory(k.HOSTS)
         self._marks = np.zeros(0, np.int64)
-        self._claimed = np.zeros((0, sums.MARKS), np.int64)
         self._senders: Senders = {}
 
     def judged(self, reader: PacketReader, packets: Packets) -> Packets:
-        """Count UDP datagrams; what is damaged is none any more.
+        """Count datagrams of UDP and PGM; what is damaged is none any more.
 
         Args:
             reader: that has just read the packets.
@@ -137,18 +152,23 @@ class Checksums:
         if packets.flows is not self._flows:
             self._fold()
             self._flows = packets.flows
-        marks = self._marks = verified(packets, packets.rows, sums.UDP, self._wrong)
+        marks = np.zeros(len(packets.rows), np.int64)
+        damaged = []
+        for protocol in self._protocols(packets):
+            found = verified(packets, packets.rows, protocol, self._of(protocol).wrong)
+            damaged.append((packets.rows[found == sums.WRONG], self._kinds[protocol]))
+            marks |= found  # of other protocols none is judged
+        self._marks = marks
         if not self._damaged:
             return packets
-        found = self._is_damaged(packets, packets.rows, marks, self._datagrams)
         rows = np.flatnonzero(packets.columns[k.PROTOCOL] == sums.TCP)
-        marks_of_datagrams = marks
-        marks = verified(packets, rows, sums.TCP, self._unkept)
-        found = np.append(found, self._is_damaged(packets, rows, marks, sums.TCP))
-        if not len(found):
+        segments = verified(packets, rows, sums.TCP, self._unkept)
+        damaged.append((rows[segments == sums.WRONG], sums.TCP))
+        theirs = np.concatenate([self._damaged_of(packets, *wrong) for wrong in damaged])
+        if not len(theirs):
             return packets
-        packets.columns[k.STATE][found] = k.DAMAGED
-        self._marks = marks_of_datagrams[packets.columns[k.STATE][packets.rows] != k.DAMAGED]
+        packets.columns[k.STATE][theirs] = k.DAMAGED
+        self._marks = marks[packets.columns[k.STATE][packets.rows] != k.DAMAGED]
         return reader.again(packets)
 
     def note(self, packets: Packets, claimed: Int64s | int) -> None:
@@ -159,11 +179,12 @@ class Checksums:
         """
         if isinstance(claimed, int) and claimed < 0:
             return
-        udp = packets.of_datagrams(k.PROTOCOL) == sums.UDP
-        rows = np.flatnonzero(udp & (claimed >= 0))
-        place = packets.datagrams.source[rows] * sums.MARKS + self._marks[rows]
-        counts = np.bincount(place).astype(np.int64)
-        self._claimed.reshape(-1)[: len(counts)] += counts
+        protocols = packets.of_datagrams(k.PROTOCOL)
+        for protocol, counted in self._sums.items():
+            rows = np.flatnonzero((protocols == protocol) & (claimed >= 0))
+            place = packets.datagrams.source[rows] * sums.MARKS + self._marks[rows]
+            counts = np.bincount(place).astype(np.int64)
+            counted.claimed.reshape(-1)[: len(counts)] += counts
 
     def add_to(self, senders: Senders) -> None:
         """Give back what was counted."""
@@ -172,28 +193,43 @@ class Checksums:
             senders.setdefault(sender, Counted()).add(one)
         self._senders = {}
 
-    def _is_damaged(self, packets: Packets, rows: Int64s, marks: Int64s, protocol: int) -> Int64s:
+    @staticmethod
+    def _protocols(packets: Packets) -> Iterable[int]:
+        """Those of datagrams that there may be."""
+        is_there = (packets.of_datagrams(k.PROTOCOL) == sums.PGM).any()
+        return (sums.UDP, sums.PGM) if is_there else (sums.UDP,)
+
+    def _of(self, protocol: int) -> _Sums:
+        counted = self._sums.get(protocol)
+        if counted is None:
+            claimed = np.zeros((k.HOSTS, sums.MARKS), np.int64)
+            counted = _Sums(self._kinds[protocol], kernels.memory(k.HOSTS), claimed)
+            self._sums[protocol] = counted
+        return counted
+
+    def _damaged_of(self, packets: Packets, wrong: Int64s, kind: int) -> Int64s:
         """Those rows that are wrong and of a sender that makes checksums."""
-        wrong = rows[marks == sums.WRONG]
         source = packets.columns[k.SOURCE][wrong]
         hosts = packets.flows.hosts
-        theirs = [one for one in np.unique(source) if (hosts[one], protocol) in self._damaged]
+        theirs = [one for one in np.unique(source) if (hosts[one], kind) in self._damaged]
         found: Int64s = wrong[np.isin(source, theirs)]
         return found
 
     def _fold(self) -> None:
         """Name the senders counted so far."""
-        if self._flows is not None:
-            hosts = self._flows.hosts
-            wrong = self._wrong[: len(hosts)]
-            claimed = self._claimed[: len(hosts)]
+        if self._flows is None:
+            return
+        hosts = self._flows.hosts
+        for counted in self._sums.values():
+            wrong = counted.wrong[: len(hosts)]
+            claimed = counted.claimed[: len(hosts)]
             speaks = claimed.sum(axis=1) > 0
             for number in np.flatnonzero(speaks | (wrong > 0)).tolist():
                 bare, right = claimed[number, [sums.BARE, sums.RIGHT]].tolist()
                 one = Counted(bare, right, int(wrong[number]), bool(speaks[number]))
-                self._senders.setdefault((hosts[number], self._datagrams), Counted()).add(one)
+                self._senders.setdefault((hosts[number], counted.kind), Counted()).add(one)
             wrong[:] = 0
-        self._claimed = np.zeros((k.HOSTS, sums.MARKS), np.int64)
+            claimed[:] = 0
 
 
 def verified(packets: Packets, rows: Int64s, protocol: int, counts: Int64s) -> Int64s:
@@ -201,7 +237,7 @@ def verified(packets: Packets, rows: Int64s, protocol: int, counts: Int64s) -> I
 
     Args:
         rows: of ``packets.columns``.
-        protocol: UDP or TCP.
+        protocol: UDP, TCP or PGM.
         counts: of those that are WRONG by address, added to.
     """
     compile_it = packets.datagrams.compile_it

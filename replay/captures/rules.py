@@ -165,9 +165,9 @@ CAPTURE: Final[tuple[Rule, ...]] = (
     warning(
         "CP021", "packets-damaged",
         "Bytes of packets are not those that were sent, so what they said is not known.",
-        "The checksum of UDP or TCP is wrong, and that of most other packets of the same sender is "
-        "right. Where next to none is right, or a checksum is 0 or that of the pseudo-header, it "
-        "was not made before the place of capture and says nothing.",
+        "The checksum of UDP, TCP or PGM is wrong, and that of most other packets of the same "
+        "sender is right. Where next to none is right, or a checksum is 0 or that of the "
+        "pseudo-header, it was not made before the place of capture and says nothing.",
         "Look for what damages packets (a card, a cable, the file's way here); receivers drop such "
         "packets, if they were damaged before. Capture behind the card, or turn checksum offload "
         "off, so that every packet tells.",

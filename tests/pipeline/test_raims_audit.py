@@ -38,19 +38,45 @@ def without_udp(packet: bytes) -> bytes:
     head = bytearray(packet[:ip])
     head[ETHERNET + 2 : ETHERNET + 4] = struct.pack(">H", len(packet) - ETHERNET - UDP)
     head[ETHERNET + 9] = 113
+    head[ETHERNET + 10 : ETHERNET + 12] = bytes(2)
     return bytes(head) + packet[ip + UDP :]
+
+
+def written(path: Path, original: Path, damaged: int | None = None) -> Path:
+    """A capture whose PGM has no UDP; of one of its frames, from 1, the last byte is another."""
+    content = original.read_bytes()
+    raw = content[:HEADER]
+    for number, (header, packet) in enumerate(records(content), 1):
+        bare = without_udp(packet)
+        if number == damaged:
+            bare = bare[:-1] + bytes([bare[-1] ^ 1])
+        raw += header[:8] + struct.pack("<II", len(bare), len(bare)) + bare
+    path.write_bytes(raw)
+    return path
+
+
+def test_a_packet_of_pgm_that_is_damaged_is_a_hole_at_its_place(tmp_path: Path) -> None:
+    original = FIXTURES / "frame-chain-loss-1" / "B.pcap"
+    odata = [
+        number
+        for number, (_, packet) in enumerate(records(original.read_bytes()), 1)
+        if packet[ETHERNET + 9] == 17
+        and packet[ETHERNET + 12 : ETHERNET + 16] == bytes((10, 77, 0, 1))
+        and packet[ETHERNET + 22 : ETHERNET + 24] == struct.pack(">H", 7239)
+        and packet[ETHERNET + 28 + 4] == 4
+    ]
+    frame = odata[2]
+    report = audited(written(tmp_path / "raw.pcap", original, frame))
+    (found,) = [f for f in report["findings"] if f["rule"] == "CP021"]
+    assert (found["frame"], found["certainty"]) == (frame, "proven")
+    assert not [f for f in report["findings"] if f["rule"] == "CP006"]
+    (hidden,) = [f for f in report["findings"] if f["rule"] == "CP007"]
+    assert hidden["certainty"] == "cannot be told"
 
 
 def test_pgm_as_an_ip_protocol_is_the_same_pgm(tmp_path: Path) -> None:
     original = FIXTURES / "frame-chain-loss-1" / "B.pcap"
-    content = original.read_bytes()
-    raw = content[:HEADER]
-    for header, packet in records(content):
-        bare = without_udp(packet)
-        raw += header[:8] + struct.pack("<II", len(bare), len(bare)) + bare
-    path = tmp_path / "raw.pcap"
-    path.write_bytes(raw)
-    one, other = audited(path), audited(original)
+    one, other = audited(written(tmp_path / "raw.pcap", original)), audited(original)
     for key in ("messages_by", "frames_by"):
         assert one["captures"][0][key] == other["captures"][0][key]
     assert [f["rule"] for f in one["findings"]] == [f["rule"] for f in other["findings"]]

@@ -43,6 +43,7 @@ from tests.decoders.network.builders import (
 
 UDP: Final = 17
 TCP: Final = 6
+PGM: Final = 113
 PAYLOAD: Final = b"what was sent, an odd number of bytes"
 HERE: Final = (SOURCE, UDP)
 
@@ -167,6 +168,35 @@ def test_a_datagram_is_marked_by_its_checksum(packet: bytes, mark: int, compile_
 )
 def test_a_segment_is_marked_by_its_checksum(segment: bytes, mark: int, compile_it: bool) -> None:
     assert marks([ipv4(segment, protocol=TCP)], TCP, compile_it=compile_it) == [mark]
+
+
+def pgm(payload: bytes = PAYLOAD, told: int | None = None) -> bytes:
+    """A packet of PGM, which is an IP protocol; with its checksum."""
+    bare = struct.pack(">HHBBH6sH", 30_849, 7239, 4, 0, 0, b"GSI123", len(payload) - 8) + payload
+    return with_sum(bare, 0xFFFF - added(bare) if told is None else told)
+
+
+@pytest.mark.parametrize("compile_it", [False, True])
+@pytest.mark.parametrize(
+    ("packet", "mark"),
+    {
+        "right": (ipv4(pgm(), protocol=PGM), c.RIGHT),
+        "right, of IPv6": (ipv6(pgm(), next_header=PGM), c.RIGHT),
+        "damaged": (flipped(ipv4(pgm(), protocol=PGM), 45), c.WRONG),
+        "its type is damaged": (flipped(ipv4(pgm(), protocol=PGM), 24), c.WRONG),
+        "none was made": (ipv4(pgm(told=0), protocol=PGM), c.BARE),
+        "that of a pseudo-header": (
+            ipv4(pgm(told=added(pseudo(SOURCE, DESTINATION, PGM, 16 + len(PAYLOAD)))),
+                 protocol=PGM),
+            c.WRONG,
+        ),
+        "shorter than its header": (ipv4(pgm()[:15], protocol=PGM), c.UNJUDGED),
+    }.values(),
+)  # fmt: skip
+def test_pgm_without_udp_is_marked_by_its_own_checksum(
+    packet: bytes, mark: int, compile_it: bool
+) -> None:
+    assert marks([packet], PGM, compile_it=compile_it) == [mark]
 
 
 @pytest.mark.parametrize("compile_it", [False, True])
@@ -311,6 +341,20 @@ def test_a_damaged_segment_is_none(compile_it: bool) -> None:
     good = ipv4(summed(SEGMENT, TCP), protocol=TCP)
     found = told([good, flipped(good, 50)], (SOURCE, TCP), compile_it=compile_it)
     assert found.columns[k.STATE].tolist() == [k.NOT_UDP, k.DAMAGED]
+
+
+@pytest.mark.parametrize("compile_it", [False, True])
+def test_senders_of_pgm_and_of_udp_are_judged_apart(compile_it: bool) -> None:
+    raw = ipv4(pgm(), protocol=PGM)
+    packets = [GOOD, raw, flipped(GOOD, 40), flipped(raw, 45)]
+    checksums = Checksums([(SOURCE, PGM)])
+    frames = [Packet(ethernet(one)) for one in packets]
+    found = found_in(frames, checksums, compile_it=compile_it)
+    assert found.datagrams.frame.tolist() == [1, 2, 3]
+    checksums.note(found, 0)
+    senders: dict[Sender, Counted] = {}
+    checksums.add_to(senders)
+    assert senders == {HERE: Counted(0, 1, 1, True), (SOURCE, PGM): Counted(0, 1, 1, True)}
 
 
 @pytest.mark.parametrize("compile_it", [False, True])
