@@ -36,7 +36,7 @@ class LinkTable:
     Attributes:
         pgm: TSIs.
         inboxes: directions of point-to-point connections.
-        holes: of a TCP link the last place where bytes of it are missing.
+        holes: of a TCP link the last place where bytes of it are missing or could not be read.
         encrypted: links of which nothing can be read.
         waiting: TSIs on which something may be missing.
     """
@@ -124,6 +124,16 @@ class LinkTable:
         for link in self.pgm.values():
             link.window.resume()
             self.note(link)
+
+    def could_not_read(self, event: Event) -> None:
+        """What came on a link is no message, or lacks what every message has."""
+        name = link_of(event)
+        if name.startswith(PGM):
+            self.of_pgm(name).could_not_read(event)
+        elif name.startswith(INBOX):
+            self.of_inbox(name).doubted_ns = event.at_ns
+        else:
+            self.holes[name] = event.first_mark()
 
     # -- what is missing -------------------------------------------------------------------------
 

@@ -37,6 +37,7 @@ class Missing:
         holes: packets that the capture does not hold; how sure it is that they were lost is theirs
             to say, and may change as long as the capture goes on.
         cut: packets that came, of which the snap length left only the beginning.
+        unread: packets that came, in which something was no message.
         sure: of a link without numbers of its own, how sure it is that what did not come was not
             captured because it was lost; null: by the holes.
         why: why that is not proven, a clause.
@@ -44,13 +45,14 @@ class Missing:
 
     holes: tuple[Hole, ...] = ()
     cut: int = 0
+    unread: int = 0
     sure: Certainty | None = None
     why: str = ""
 
     @property
     def count(self) -> int:
         """Packets that are not here, or not whole."""
-        return sum(hole.count for hole in self.holes) + self.cut
+        return sum(hole.count for hole in self.holes) + self.cut + self.unread
 
     def lost(self, *sure: Certainty) -> int:
         """Packets of which it is so sure that they were lost."""
@@ -61,7 +63,7 @@ class Missing:
         """How sure it is that all that was in them was lost, and nothing else is missing."""
         if self.sure is not None:
             return self.sure
-        if self.cut or not self.holes:
+        if self.cut or self.unread or not self.holes:
             return Certainty.UNDECIDABLE
         losses = {hole.loss for hole in self.holes}
         for sure in (Certainty.UNDECIDABLE, Certainty.LIKELY):
@@ -76,6 +78,8 @@ class Missing:
             return self.why
         if self.cut:
             return f"{_packets(self.cut)} before it {_were(self.cut)} cut by the snap length"
+        if self.unread:
+            return f"{_packets(self.unread)} before it could not be read to the end (CP006)"
         unsure = self.count - self.lost(Certainty.PROVEN)
         if unsure:
             return f"{_packets(unsure)} before it {_were(unsure)} not captured, nor surely given up"
@@ -91,7 +95,8 @@ RECONNECTED: Final = Missing(
     sure=Certainty.LIKELY, why="the messages on both sides came on different connections"
 )
 BYTES_MISSING: Final = Missing(
-    sure=Certainty.UNDECIDABLE, why="bytes of the connection are missing here (CP012)"
+    sure=Certainty.UNDECIDABLE,
+    why="bytes of the connection are missing here, or could not be read (CP012, CP006)",
 )
 SECRET: Final = Missing(sure=Certainty.UNDECIDABLE, why="another link is encrypted")
 
@@ -114,7 +119,8 @@ class PgmLink:
         self.dropped = 0  # messages of packets that had come before
         self.lost: list[Hole] = []  # that were given up or may have come, ascending
         self.cut = RangeSet()  # sqns that came, and are captured only in part
-        self.cut_ns: int | None = None  # the last of them
+        self.unread = RangeSet()  # sqns that came, and hold something that is no message
+        self.partly_ns: int | None = None  # the last of either
         self.repairing = False  # the packet that came last is a repair
         self._address = address
         self._fresh: list[Range] = []
@@ -149,7 +155,7 @@ class PgmLink:
             self.repairing = event.kind is Kind.RETRANSMISSION
             if event.flags & Flag.CUT:
                 self.cut.add(first, first + event.count)
-                self.cut_ns = event.last_mark().at_ns
+                self.partly_ns = event.last_mark().at_ns
             fresh = window.accept(
                 first,
                 first + event.count,
@@ -241,6 +247,13 @@ class PgmLink:
             self._order += 1
         return []
 
+    def could_not_read(self, event: Event) -> None:
+        """A packet came, and holds something that is no message: of whom, nobody can tell."""
+        if event.fresh_id is not None:
+            sqn = self.window.unwrap(event.fresh_id)
+            self.unread.add(sqn, sqn + 1)
+            self.partly_ns = event.at_ns
+
     def next_due_ns(self) -> int | None:
         """When the next hole is given up."""
         return self.window.next_due_ns()
@@ -268,8 +281,10 @@ class PgmLink:
         low = bisect_left(self.lost, sqn + 1, key=_sqn)
         high = bisect_right(self.lost, other - 1, key=_sqn)
         holes = [hole for hole in self.window.holes.values() if sqn < hole.sqn < other]
-        cut = sum(b - a for a, b in self.cut.within(sqn + 1, other))
-        return Missing((*self.lost[low:high], *holes), cut)
+        cut, unread = (
+            sum(b - a for a, b in some.within(sqn + 1, other)) for some in (self.cut, self.unread)
+        )
+        return Missing((*self.lost[low:high], *holes), cut, unread)
 
     def behind(self, sqn: int) -> Missing:
         """What did not come of those behind one."""
@@ -280,7 +295,7 @@ class PgmLink:
         last = self.lost[bisect_left(self.lost, self.window.next - RECENT_SQNS, key=_sqn) :]
         if any(h.revealed.at_ns >= at_ns and h.loss is not Certainty.PROVEN for h in last):
             return True
-        return self.cut_ns is not None and self.cut_ns >= at_ns
+        return self.partly_ns is not None and self.partly_ns >= at_ns
 
     def _release(self, mark: Mark, below: int | None = None) -> list[Ready]:
         for hole in self.window.take_ended():

@@ -37,16 +37,11 @@ SKEW_NS: Final = 2_000_000_000
 
 
 class Receiving:
-    """Messages on their way into the observer.
-
-    Attributes:
-        unread: messages that could not be read, or lack what every message has.
-    """
+    """Messages on their way into the observer."""
 
     def __init__(self, state: State) -> None:
         self._state = state
         self.pieces = Pieces(state.links)
-        self.unread = 0
 
     def deliver_all(self, ready: list[Ready]) -> None:
         """Messages that their link has handed on."""
@@ -61,10 +56,10 @@ class Receiving:
             whole = self.pieces.goes_on(event)
             if whole is not None:
                 self._data(whole, mark, waited=True, sqn=event.fresh_id)
-        elif event.wire_kind == "UNREAD":
-            self.unread += 1
         elif event.kind is Kind.DATA:
             self._data(event, mark, waited=waited)
+        elif event.wire_kind in ("UNREAD", "DATA"):  # data that has no number
+            self._state.links.could_not_read(event)
         elif event.kind is Kind.SUBSCRIBE:
             self._state.convergence.subscribed(event, event.details())
         else:
@@ -74,7 +69,7 @@ class Receiving:
         observer = self._state.observer
         message = Message.of(event)
         if message is None:
-            self.unread += 1
+            self._state.links.could_not_read(event)
             return
         peer = self._state.members.peer(message.source)
         if event.stamp is not None and not waited and event.first_mark() == mark:

@@ -23,13 +23,11 @@ class Sending:
 
     Attributes:
         streams: what it published.
-        unread: messages that lack what every message has.
     """
 
     def __init__(self, state: State) -> None:
         self._state = state
         self.streams: dict[tuple[str, str], Stream] = {}
-        self.unread = 0
 
     def sent(self, event: Event) -> None:
         """One message of the observer, in any of its starts."""
@@ -67,10 +65,7 @@ class Sending:
 
     def _publish(self, event: Event, observer: Observer) -> None:
         message = Message.of(event)
-        if message is None:
-            self.unread += 1
-            return
-        if self._copy_of_own(message):
+        if message is None or self._copy_of_own(message):
             return
         stream = stream_of(self.streams, message)
         stream.link = stream.link or link_of(event)

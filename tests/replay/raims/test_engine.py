@@ -916,6 +916,37 @@ def test_packets_that_are_cut_take_messages_away_and_prove_no_loss() -> None:
     assert "cut by the snap length" in found["text"]
 
 
+@pytest.mark.parametrize(
+    ("word", "kind"), [("UNREAD", Kind.NOTICE), ("DATA", Kind.NOTICE), ("PING", Kind.NOTICE)]
+)
+def test_what_cannot_be_read_may_be_a_message_of_any_stream(word: str, kind: Kind) -> None:
+    """A packet that came and holds something that is no message, or data without a number."""
+    world = World()
+    for sqn, value in ((1, 0), (2, None), (3, 2)):
+        world.engine.feed(packet("ODATA", sqn, sqn / 10, stream=f"{LINK}|"))
+        if value is None:
+            world.feed(sqn / 10, kind=kind, wire_kind=word, stream=f"{LINK}|", fresh_id=sqn)
+        else:
+            world.data(F0 + value, sqn / 10, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    found = only(world.rows(), "RA001")
+    assert found["certainty"] == "cannot be told"
+    assert ("could not be read to the end" in found["text"]) == (word != "PING")
+
+
+@pytest.mark.parametrize("link", ["tcp:x", f"inbox:{THERE}:2>{HERE}:1"])
+def test_what_cannot_be_read_of_other_links_hides_numbers(link: str) -> None:
+    for unread in (False, True):
+        world = World()
+        for number, word in enumerate(("PING", "UNREAD", "PING"), 1):
+            if link.startswith("inbox:"):
+                world.engine.feed(inbox_packet(number, number / 10, own=False))
+            if word != "UNREAD" or unread:
+                world.notice(word, number / 10, seqno=number, destination=ME,
+                             stream=f"{link}|{PEER}|.{word}", fresh_id=number)  # fmt: skip
+        (row,) = world.table("loss")
+        assert row["ibx_loss"] == (0 if unread else 1)
+
+
 @pytest.mark.parametrize(("hole", "sure"), [(False, "proven"), (True, "cannot be told")])
 def test_over_tcp_a_loss_is_proven_where_no_byte_is_missing(hole: bool, sure: str) -> None:
     world = World()
