@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from seqaudit.decoders.contract.events import FRAME_BITS
 from seqaudit.pipeline.report.accounts import frames_of_splits, merge
 from seqaudit.pipeline.report.frames import FILTER_PARTS, FrameNumbers
-from seqaudit.pipeline.report.json_text import chunks as chunks_of
 from seqaudit.pipeline.report.names import Names
 from seqaudit.pipeline.report.order import sort_rows
 from seqaudit.pipeline.shared.plan import File
@@ -155,10 +154,3 @@ def test_resolving_leaves_the_value_as_it_was(frames: FrameNumbers) -> None:
     resolved = frames.resolved(value, 0)
     assert resolved == {"seqnos": [[1, 2], [4, 4]], "deep": [[{"frame": 13}], [1]]}
     assert value["deep"] == [[{"frame": job_frame(2, 3)}], [1]]
-
-
-def test_json_in_pieces_is_the_same_json() -> None:
-    told = {"b": [1, 2, {"c": None}], "a": "ü", "empty": []}
-    chunks = list(chunks_of(told))
-    assert len(chunks) > 3
-    assert "".join(chunks) == json.dumps(told, sort_keys=True, indent=1)

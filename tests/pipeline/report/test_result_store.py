@@ -1,5 +1,7 @@
-"""Results that are held compressed come out as they went in, in the report's order."""
+"""Results that are held come out as they went in, in the report's order, from a file or not."""
 
+import errno
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -33,7 +35,7 @@ RESULTS = st.lists(
 @pytest.fixture(scope="module", autouse=True)
 def small_chunks() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(held, "CHUNK_ROWS", 4)
+        patched.setattr(held, "MEMORY_BYTES", 2_000)
         patched.setattr(held, "ROWS_AT_ONCE", 5)
         yield
 
@@ -71,3 +73,17 @@ def test_rows_of_a_kind_come_sorted(
         assert found.without_frame(kind) == {
             (told["capture"], told["stream"]) for told in own if told["frame"] is None
         }
+
+
+def test_without_room_for_a_file_results_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried = []
+
+    def full(**_: object) -> None:
+        tried.append(1)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", full)
+    results = [Result(n, GAP, "a", "feed", {"text": "x" * 3_000}) for n in range(5)]
+    found = HeldResults(to_batch([result]) for result in results)
+    assert [told["capture"] for told in found.of(GAP)] == [0, 1, 2, 3, 4]
+    assert tried
