@@ -81,9 +81,9 @@ class Advisory:
     unknown: bool
     mark: Mark
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, str | int | None]:
         """The data fields in the order of the wire (raims.md 11)."""
-        found: dict[str, Any] = {
+        found: dict[str, str | int | None] = {
             "ADV_CLASS": "ERROR",
             "ADV_SOURCE": "SYSTEM",
             "ADV_NAME": "DATALOSS.INBOUND.BCAST",
@@ -115,7 +115,7 @@ class Outbound:
     hostid: str | None
     mark: Mark
 
-    def fields(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, str | int | None]:
         """The data fields in the order of the wire (raims.md 11; sassrv: src/rv_host.cpp)."""
         return {
             "ADV_CLASS": "ERROR",

@@ -1,4 +1,5 @@
-"""Streams of raims as the report has them; seqnos are texts of hex digits there."""
+"""Streams and tables of raims as the report has them; seqnos of streams are texts of hex digits
+there."""
 
 from typing import Annotated, TypedDict
 
@@ -83,3 +84,99 @@ class RaimsStreamRow(StreamFigures):
     unwanted: Annotated[int, "of no route, or not subscribed to"]
     ignored: Annotated[int, "from a peer that was dropped: taken by nobody, counted by nobody"]
     unknown: Unknown
+
+
+class AdvisoryRow(TypedDict):
+    """What a daemon must have published to its RV clients of lost messages."""
+
+    observer: str | None
+    start: int
+    at_ns: int
+    frame: int
+    subject: str
+    data: dict[str, str | int | None]
+    order: Annotated[list[str], "fields of data as they are on the wire"]
+
+
+class InboxRow(TypedDict):
+    """One direction of a point-to-point connection."""
+
+    source: str
+    destination: str
+    packets: int
+    repairs: int
+    duplicates: int
+    acks: int
+
+
+class NoticeRow(TypedDict):
+    """A loss notice that was captured."""
+
+    receiver: str
+    publisher: str | None
+    subject: str | None
+    count: int | None
+    restart: bool
+    total: int | None
+    seqno: int | None
+    frame: int
+    at_ns: int
+
+
+class ConvergenceRow(TypedDict):
+    """A stream that was joined late."""
+
+    subscriber: str | None
+    publisher: str
+    subject: str
+    seqno: int
+    shown: str
+    number: int
+    started_ns: int
+    converged_ns: Annotated[int | None, "null: no heartbeat tells, and nobody states it"]
+    verdict: str
+    undecided: Annotated[str | None, "what may speak against it and cannot be told"]
+    frame: int
+    at_ns: int
+
+
+class RvAdvisoryRow(TypedDict):
+    """An advisory that an RV client was sent."""
+
+    client: str
+    daemon: str
+    address: str | None
+    at_ns: int
+    frame: int
+    index: int
+    subject: str
+    data: Annotated[list[list[object]], "fields as they came: name and value"]
+
+
+class PeerLossRow(TypedDict):
+    """A row of ``show loss`` and the truth beside it; what is null ``unknown`` explains."""
+
+    observer: str | None
+    start: int
+    bridge: str
+    user: str
+    lost_lower: int | None
+    lost_upper: int | None
+    false_loss: int | None
+    told_loss: Annotated[int | None, "losses that the observer told this peer, in all"]
+    learned: str | None
+    dropped_ns: int | None
+    began_before: bool
+    unknown: Unknown
+    skew_least_ns: int | None
+    skew_most_ns: int | None
+    null_rte: int | None
+    null_rte_ns: int | None
+    repeat: int | None
+    repeat_ns: int | None
+    not_sub: int | None
+    not_sub_ns: int | None
+    msg_loss: int | None
+    msg_loss_ns: int | None
+    ibx_loss: int | None
+    ibx_loss_ns: int | None

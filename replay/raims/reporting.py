@@ -1,6 +1,6 @@
 """What the rules about raims are judged with: how sure a loss is, whom a finding is about."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -132,8 +132,8 @@ class RaimsReporter(Reporter):
             return 0
         return observer.earlier_changes or 0
 
-    def table(self, name: str, detail: dict[str, Any]) -> Result:
-        return self.row(TABLE, {"table": name} | detail)
+    def table(self, name: str, detail: Mapping[str, Any]) -> Result:
+        return self.row(TABLE, {"table": name, **detail})
 
     def until(self, number: int) -> int:
         """When an observer's next start begins; else the last event."""

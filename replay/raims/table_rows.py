@@ -5,11 +5,22 @@ from typing import Any, Final
 
 from seqaudit.replay.contract.results import Result
 from seqaudit.replay.raims import own_words
-from seqaudit.replay.raims.advisories import INBOUND, OUTBOUND
+from seqaudit.replay.raims.advisories import INBOUND, OUTBOUND, Advisory, Outbound
+from seqaudit.replay.raims.convergence import Convergence, Join
 from seqaudit.replay.raims.link_table import INBOX
+from seqaudit.replay.raims.links import InboxLink
+from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.publisher import Why
+from seqaudit.replay.raims.report_rows import (
+    AdvisoryRow,
+    ConvergenceRow,
+    InboxRow,
+    NoticeRow,
+    PeerLossRow,
+    RvAdvisoryRow,
+)
 from seqaudit.replay.raims.reporting import UNSEEN, RaimsReporter
 from seqaudit.replay.raims.rotation import Rotation
 from seqaudit.replay.raims.seqno import base_of, shown, start_of
@@ -30,87 +41,90 @@ def tables(report: RaimsReporter) -> Iterator[Result]:
     engine = report.engine
     if report.known:
         for number, observer in enumerate(engine.observers):
-            for peer in sorted(observer.peers.values(), key=lambda p: p.uid or 0):
-                yield report.table("loss", _loss(report, observer, number, peer))
-            yield report.table("windows", _windows(report, observer, number))
-            yield from _fills(report, observer)
-            for advisory in observer.advisories.published:
-                yield report.table(
-                    "advisories",
-                    {
-                        "observer": observer.bridge,
-                        "start": number,
-                        "at_ns": advisory.at_ns,
-                        "frame": advisory.mark.frame,
-                        "subject": INBOUND,
-                        "data": advisory.fields(),
-                        "order": list(advisory.fields()),
-                    },
-                )
-            for outbound in observer.outbound:
-                yield report.table(
-                    "advisories",
-                    {
-                        "observer": observer.bridge,
-                        "start": number,
-                        "at_ns": outbound.mark.at_ns,
-                        "frame": outbound.mark.frame,
-                        "subject": OUTBOUND,
-                        "data": outbound.fields(),
-                        "order": list(outbound.fields()),
-                    },
-                )
-            for event in observer.advisories.events:
-                yield report.table(
-                    "loss_events",
-                    {"observer": observer.bridge, "start": number} | event.row(),
-                )
+            yield from _of_observer(report, observer, number)
     for name, inbox in sorted(engine.links.inboxes.items()):
-        source, _, destination = name.removeprefix(INBOX).partition(">")
-        yield report.table(
-            "inbox",
-            {
-                "source": source,
-                "destination": destination,
-                "packets": inbox.packets,
-                "repairs": inbox.repairs,
-                "duplicates": inbox.duplicates,
-                "acks": inbox.acks,
-            },
-        )
+        yield report.table("inbox", _inbox(name, inbox))
     for notice in engine.notices:
-        yield report.table(
-            "notices",
-            {
-                "receiver": notice.receiver,
-                "publisher": notice.publisher,
-                "subject": notice.subject,
-                "count": notice.count,
-                "restart": notice.restart,
-                "total": notice.total,
-                "seqno": notice.seqno,
-                "frame": notice.mark.frame,
-                "at_ns": notice.mark.at_ns,
-            },
-        )
+        yield report.table("notices", _notice(notice))
     for join in engine.convergence.joins:
+        yield report.table("convergence", _convergence(engine.convergence, join))
+
+
+def _of_observer(report: RaimsReporter, observer: Observer, number: int) -> Iterator[Result]:
+    for peer in sorted(observer.peers.values(), key=lambda p: p.uid or 0):
+        yield report.table("loss", _loss(report, observer, number, peer))
+    yield report.table("windows", _windows(report, observer, number))
+    yield from _fills(report, observer)
+    for advisory in observer.advisories.published:
         yield report.table(
-            "convergence",
-            {
-                "subscriber": join.subscriber,
-                "publisher": join.publisher,
-                "subject": join.subject,
-                "seqno": join.seqno,
-                "shown": shown(join.seqno),
-                "number": base_of(join.seqno),
-                "started_ns": start_of(join.seqno),
-                "converged_ns": engine.convergence.converged_ns(join),
-                "verdict": str(engine.convergence.verdict(join)),
-                "undecided": join.undecided,
-                "frame": join.mark.frame,
-                "at_ns": join.mark.at_ns,
-            },
+            "advisories", _advisory(observer, number, INBOUND, advisory.at_ns, advisory)
         )
+    for outbound in observer.outbound:
+        yield report.table(
+            "advisories", _advisory(observer, number, OUTBOUND, outbound.mark.at_ns, outbound)
+        )
+    for event in observer.advisories.events:
+        yield report.table(
+            "loss_events", {"observer": observer.bridge, "start": number} | event.row()
+        )
+
+
+def _advisory(
+    observer: Observer, number: int, subject: str, at_ns: int, advisory: Advisory | Outbound
+) -> AdvisoryRow:
+    data = advisory.fields()
+    return {
+        "observer": observer.bridge,
+        "start": number,
+        "at_ns": at_ns,
+        "frame": advisory.mark.frame,
+        "subject": subject,
+        "data": data,
+        "order": list(data),
+    }
+
+
+def _inbox(name: str, inbox: InboxLink) -> InboxRow:
+    source, _, destination = name.removeprefix(INBOX).partition(">")
+    return {
+        "source": source,
+        "destination": destination,
+        "packets": inbox.packets,
+        "repairs": inbox.repairs,
+        "duplicates": inbox.duplicates,
+        "acks": inbox.acks,
+    }
+
+
+def _notice(notice: Notice) -> NoticeRow:
+    return {
+        "receiver": notice.receiver,
+        "publisher": notice.publisher,
+        "subject": notice.subject,
+        "count": notice.count,
+        "restart": notice.restart,
+        "total": notice.total,
+        "seqno": notice.seqno,
+        "frame": notice.mark.frame,
+        "at_ns": notice.mark.at_ns,
+    }
+
+
+def _convergence(convergence: Convergence, join: Join) -> ConvergenceRow:
+    return {
+        "subscriber": join.subscriber,
+        "publisher": join.publisher,
+        "subject": join.subject,
+        "seqno": join.seqno,
+        "shown": shown(join.seqno),
+        "number": base_of(join.seqno),
+        "started_ns": start_of(join.seqno),
+        "converged_ns": convergence.converged_ns(join),
+        "verdict": str(convergence.verdict(join)),
+        "undecided": join.undecided,
+        "frame": join.mark.frame,
+        "at_ns": join.mark.at_ns,
+    }
 
 
 def clients(report: RaimsReporter) -> Iterator[Result]:
@@ -118,22 +132,20 @@ def clients(report: RaimsReporter) -> Iterator[Result]:
     for client in report.engine.clients.all.values():
         yield report.table("rv_clients", client.row())
         for index, seen in enumerate(client.advisories):
-            yield report.table(
-                "rv_advisories",
-                {
-                    "client": client.client,
-                    "daemon": client.daemon,
-                    "address": client.address,
-                    "at_ns": seen.mark.at_ns,
-                    "frame": seen.mark.frame,
-                    "index": index,
-                    "subject": seen.subject,
-                    "data": seen.data,
-                },
-            )
+            told: RvAdvisoryRow = {
+                "client": client.client,
+                "daemon": client.daemon,
+                "address": client.address,
+                "at_ns": seen.mark.at_ns,
+                "frame": seen.mark.frame,
+                "index": index,
+                "subject": seen.subject,
+                "data": seen.data,
+            }
+            yield report.table("rv_advisories", told)
 
 
-def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) -> dict[str, Any]:
+def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) -> PeerLossRow:
     """A row of ``show loss``, and the truth beside it."""
     lower, upper, false = 0, 0, 0
     bounded = True
@@ -154,7 +166,7 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         else:
             upper += most
     told = "lost" not in unknown
-    row: dict[str, Any] = {
+    return {
         "observer": observer.bridge,
         "start": number,
         "bridge": peer.bridge,
@@ -169,17 +181,17 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         "unknown": unknown,
         "skew_least_ns": peer.skew[0] if peer.skew else None,
         "skew_most_ns": peer.skew[1] if peer.skew else None,
+        "null_rte": peer.null_route.count,
+        "null_rte_ns": peer.null_route.at_ns,
+        "repeat": peer.repeat.count,
+        "repeat_ns": peer.repeat.at_ns,
+        "not_sub": peer.not_subscribed.count,
+        "not_sub_ns": peer.not_subscribed.at_ns,
+        "msg_loss": peer.msg_loss.count if told else None,
+        "msg_loss_ns": peer.msg_loss.at_ns if told else None,
+        "ibx_loss": peer.inbox_loss.count,
+        "ibx_loss_ns": peer.inbox_loss.at_ns,
     }
-    for name, counted in (
-        ("null_rte", peer.null_route),
-        ("repeat", peer.repeat),
-        ("not_sub", peer.not_subscribed),
-        ("msg_loss", peer.msg_loss),
-        ("ibx_loss", peer.inbox_loss),
-    ):
-        row[name] = None if name == "msg_loss" and not told else counted.count
-        row[f"{name}_ns"] = None if row[name] is None else counted.at_ns
-    return row
 
 
 def _windows(report: RaimsReporter, observer: Observer, number: int) -> dict[str, Any]:
