@@ -24,7 +24,9 @@ from seqaudit.cli.output.listing import Listing
 from seqaudit.cli.output.outcomes import SEVERITIES, Report, unjudged
 from seqaudit.cli.output.page_data import block
 from seqaudit.cli.output.points import EventsOfStreams, Point
-from seqaudit.cli.output.several import gravest_captures_first, names
+from seqaudit.cli.output.several import gravest_captures_first
+from seqaudit.cli.output.several import names as names_of
+from seqaudit.cli.output.short_names import explained, shortened
 from seqaudit.cli.output.table import render_rules, render_tables
 from seqaudit.cli.output.tables.findings import gravest_first
 from seqaudit.cli.output.text import filter_of, frame_at, safe
@@ -42,6 +44,9 @@ PICTURES: Final = 500
 
 #: Gaps that a finding links to, and findings that a gap links to.
 _LINKS: Final = 6
+
+#: What is to be taken as it is: filters for Wireshark, and where files are.
+WHOLE: Final = frozenset({"filter", "path", "files", "file"})
 
 _WEB: Final = files("seqaudit.cli.output") / "web"
 
@@ -63,7 +68,10 @@ def page(
         first: what stands above the findings.
     """
     rows = ROWS if limit is None else limit
-    ranked = gravest_captures_first(_numbered(report), rows)
+    whole = gravest_captures_first(_numbered(report), rows)
+    seen = _seen(whole["gaps"][: rows or None], events)
+    names: dict[str, str] = {}
+    report, ranked = (shortened(one, names, WHOLE) for one in (report, whole))
     gaps = ranked["gaps"][:rows] if rows > 0 else ranked["gaps"]
     findings = gravest_first(report["findings"])
     shown = findings[: FINDINGS if limit is None else limit] if limit != 0 else findings
@@ -71,7 +79,7 @@ def page(
     about = links.of(shown)
     tables: list[Listing] = []
     yield from _head(report)
-    yield from _summary(report, style, left_out)
+    yield from _summary(report, style, left_out, names)
     for renderable in first:
         yield from _table(renderable, tables)
     yield from _findings(report, style, shown, len(findings) - len(shown), links)
@@ -81,9 +89,7 @@ def page(
     yield from _rules(shown)
     yield from _table(render_rules(report), tables)
     yield '</main>\n<script type="application/json" id="data">'
-    yield from block(
-        {**report, "streams": ranked["streams"]}, tables, gaps, about, _seen(gaps, events)
-    )
+    yield from block({**report, "streams": ranked["streams"]}, tables, gaps, about, seen, names)
     yield "</script>\n"
     for script in _scripts():
         yield f"<script>{script}</script>\n"
@@ -124,7 +130,9 @@ def _head(report: Report) -> Iterator[str]:
     yield f"<style>{_style()}</style></head>\n<body>\n"
 
 
-def _summary(report: Report, style: TimeStyle, left_out: str | None) -> Iterator[str]:
+def _summary(
+    report: Report, style: TimeStyle, left_out: str | None, names: Mapping[str, str]
+) -> Iterator[str]:
     told, *more = verdict(report)
     yield f'<header><p class="dim">seqaudit {VERSION}: {_text(_captures(report))}</p>\n'
     yield f"<h1>{_text(told)}</h1>\n"
@@ -135,6 +143,11 @@ def _summary(report: Report, style: TimeStyle, left_out: str | None) -> Iterator
     yield from _totals(report)
     for _, problem in unjudged(report):
         yield f'<p class="error">{_text(problem)}</p>\n'
+    if names:
+        count = f"{len(names):,} identities are" if len(names) > 1 else "1 identity is"
+        yield f'<details id="names"><summary>{count} shown short</summary><ul>'
+        yield from (f"<li>{_text(line)}</li>" for line in explained(names))
+        yield "</ul></details>\n"
     yield '</header>\n<nav aria-label="Parts of this page"><a href="#findings">Findings</a>\n'
     yield '<a href="#pictures">Pictures</a>\n'
     for name in ("gaps", "streams", "captures"):
@@ -144,7 +157,7 @@ def _summary(report: Report, style: TimeStyle, left_out: str | None) -> Iterator
 
 
 def _captures(report: Report) -> str:
-    return names([capture_name(capture) for capture in report["captures"]])
+    return names_of([capture_name(capture) for capture in report["captures"]])
 
 
 def _when(report: Report, style: TimeStyle) -> str:

@@ -15,7 +15,6 @@ from seqaudit.cli.output.cells import capture_name
 from seqaudit.cli.output.listing import Listing
 from seqaudit.cli.output.plot import came_at
 from seqaudit.cli.output.points import Point
-from seqaudit.cli.output.short_names import short_names
 from seqaudit.cli.output.story import step_frame, story_lines, who
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.verdict import UNITS
@@ -48,6 +47,7 @@ def block(
     gaps: Sequence[Row],
     findings: Mapping[int, list[int]],
     points: Mapping[int, Sequence[Point]],
+    names: Mapping[str, str],
 ) -> Iterator[str]:
     """The text of the block, piece by piece.
 
@@ -56,6 +56,7 @@ def block(
         gaps: those that the page shows, with their numbers, in the order of their table's rows.
         findings: numbers of the findings about each of them, by its number.
         points: what events show round some of them, by its number.
+        names: whole identities by what is shown of them.
     """
     starts = {capture["capture"]: capture["first_ns"] or 0 for capture in report["captures"]}
     texts = Texts()
@@ -66,12 +67,9 @@ def block(
         yield ("," if place else "") + "\n" + _json(_table(table))
     yield '],"streams":['
     places: dict[Key, int] = {}
-    names: dict[str, str] = {}
     for place, stream in enumerate(report["streams"]):
         places[stream["capture"], stream["id"]] = place
-        yield (
-            ("," if place else "") + "\n" + _json(_stream(stream, starts[stream["capture"]], names))
-        )
+        yield ("," if place else "") + "\n" + _json(_stream(stream, starts[stream["capture"]]))
     yield '],"gaps":['
     paths = {capture["capture"]: capture["path"] for capture in report["captures"]}
     for place, gap in enumerate(gaps):
@@ -87,7 +85,7 @@ def block(
     yield '],"windows":'
     yield _json(list(_windows(report, starts)))
     yield ',"names":'
-    yield _json([f"{safe(one)} is {safe(whole)}" for one, whole in names.items()])
+    yield _json(names)
     yield ',"texts":'
     yield _json(texts.all()) + "}"
 
@@ -104,17 +102,19 @@ def _capture(capture: Row) -> dict[str, Any]:
 def _table(table: Listing) -> dict[str, Any]:
     return {
         "title": table.title,
-        "columns": [[column.header, column.align == "right"] for column in table.columns],
+        "columns": [
+            [column.header, column.align == "right", column.worth] for column in table.columns
+        ],
         "rows": [[safe(cell) for cell in row] for row in table.rows],
         "more": table.more,
     }
 
 
-def _stream(stream: Row, start: int, names: dict[str, str]) -> list[Any]:
+def _stream(stream: Row, start: int) -> list[Any]:
     first, last = stream.get("first_ns"), stream.get("last_ns")
     return [
         stream["capture"],
-        safe(short_names(named(stream), names)),
+        safe(named(stream)),
         None if first is None else first - start,
         None if last is None else last - start,
     ]

@@ -1,8 +1,8 @@
 """Long identities made short, and explained once (cli/README.md 2)."""
 
 import re
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 #: Characters of an identity that stand for it.
 SHORT: Final = 8
@@ -24,7 +24,22 @@ def short_names(text: str, names: dict[str, str]) -> str:
     return _IDENTITY.sub(shortened, text)
 
 
-def explained(names: dict[str, str], known: Iterable[str] = ()) -> list[str]:
+def shortened(value: Any, names: dict[str, str], whole: frozenset[str]) -> Any:
+    """A report, or a part of one, with long identities made short in all of its texts but those of
+    the keys ``whole``; parts that have none are shared, not copied."""
+    if isinstance(value, str):
+        return short_names(value, names)
+    if isinstance(value, Mapping):
+        return {
+            key: part if key in whole else shortened(part, names, whole)
+            for key, part in value.items()
+        }
+    if isinstance(value, list) and value and not isinstance(value[0], int):
+        return [shortened(part, names, whole) for part in value]
+    return value
+
+
+def explained(names: Mapping[str, str], known: Iterable[str] = ()) -> list[str]:
     """A line for each short identity that nothing has explained yet."""
     told = frozenset(known)
     return [f"{short} is {whole}" for short, whole in names.items() if short not in told]

@@ -46,7 +46,15 @@ function figure(cell) {
   return Number(found[0].replaceAll(",", "")) * (unit ? UNITS[unit[1]] : 1);
 }
 
-// ---- Tables: only the rows that are looked at are drawn
+// What was typed into a filter, in the words of the page: long identities are short here.
+const SHORT = Object.entries(data.names).map(([short, whole]) => [whole, short]);
+const wordsOf = (text) => text.toLowerCase().split(/\s+/).filter(Boolean)
+  .map((word) => SHORT.reduce((told, [whole, short]) => told.replaceAll(whole, short), word));
+
+// A text that a narrow column breaks behind the separators of a path, not anywhere.
+const breakable = (text) => text.split(/(?<=[/>,])(?=\S)/).flatMap((part, at) => (at ? [element("wbr"), part] : [part]));
+
+// ---- Tables: only the rows that are looked at are drawn, and the columns that have room
 
 class Table {
   constructor(place, told) {
@@ -66,12 +74,18 @@ class Table {
       button.addEventListener("click", () => this.sort(column));
       return element("th", { scope: "col", class: right ? "right" : null, "aria-sort": "none" }, button);
     });
+    this.width = 0;
+    this.hidden = new Set();
+    this.all = element("input", { type: "checkbox" });
+    this.all.addEventListener("change", () => this.fit());
+    this.left = element("span");
+    this.rest = element("label", { class: "dim", hidden: true }, this.all, " ", this.left);
     this.more = element("button", { type: "button" }, "Show more rows");
-    this.more.addEventListener("click", () => { this.count += STEP_ROWS; this.draw(); });
-    this.filter.addEventListener("input", () => { this.count = STEP_ROWS; this.draw(); });
+    this.more.addEventListener("click", () => { this.count += STEP_ROWS; this.redraw(); });
+    this.filter.addEventListener("input", () => { this.count = STEP_ROWS; this.redraw(); });
     place.append(
-      element("div", { class: "tools" }, this.filter, this.said),
-      element("div", { class: "wide", tabindex: "0", role: "region", "aria-label": told.title },
+      element("div", { class: "tools" }, this.filter, this.said, this.rest),
+      this.wide = element("div", { class: "wide", tabindex: "0", role: "region", "aria-label": told.title },
         element("table", {}, element("caption", { class: "unseen" }, told.title),
           element("thead", {}, element("tr", {}, ...this.heads)), this.body)),
       element("div", { class: "tools" }, this.more));
@@ -80,10 +94,43 @@ class Table {
         `... and ${told.more.toLocaleString("en")} more; --limit 0 shows all`));
     }
     this.draw();
+    new ResizeObserver(() => {
+      if (Math.abs(place.clientWidth - this.width) > 1) this.fit();
+    }).observe(place);
+  }
+
+  fits() { return this.wide.scrollWidth <= this.wide.clientWidth; }
+
+  // Other rows, which may need more room.
+  redraw() {
+    this.draw();
+    if (!this.all.checked && !this.fits()) this.fit();
+  }
+
+  // Leave out the columns of least worth until the rest has room; on paper, and if all are wanted, none.
+  fit() {
+    this.width = this.wide.parentElement.clientWidth;
+    this.hidden.clear();
+    this.draw();
+    const columns = this.told.columns.map(([header, , worth], at) => ({ header, worth, at }));
+    const cheap = columns.filter(({ worth }) => worth < 9).sort((a, b) => a.worth - b.worth || b.at - a.at);
+    const least = paper || this.fits() ? [] : cheap;
+    const hide = (at, hidden) => {
+      this.hidden[hidden ? "add" : "delete"](at);
+      this.draw();
+      return this.fits();
+    };
+    if (!this.all.checked && least.some(({ at }) => hide(at, true))) {
+      // a wide one may have gone for what now has room
+      for (const { at } of least.toReversed()) if (this.hidden.has(at) && !hide(at, false)) hide(at, true);
+    }
+    this.rest.hidden = !least.length;
+    const left = columns.filter(({ at }) => this.hidden.has(at)).map(({ header }) => header);
+    this.left.textContent = left.length ? `all columns (without room: ${left.join(", ")})` : "all columns";
   }
 
   matching() {
-    const words = this.filter.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = wordsOf(this.filter.value);
     if (!words.length) return this.order;
     this.words ||= this.told.rows.map((row) => row.join(" ").toLowerCase());
     return this.order.filter((at) => words.every((word) => this.words[at].includes(word)));
@@ -103,12 +150,13 @@ class Table {
     });
     this.heads.forEach((head, at) => head.setAttribute("aria-sort",
       at !== column ? "none" : down ? "descending" : "ascending"));
-    this.draw();
+    this.redraw();
   }
 
   draw() {
     const rows = this.matching();
     const all = this.told.rows.length;
+    this.heads.forEach((head, at) => { head.hidden = this.hidden.has(at); });
     this.body.replaceChildren(...rows.slice(0, this.count).map((at) => this.row(at)));
     this.more.hidden = rows.length <= this.count;
     this.said.textContent = rows.length === all ? plural(all, "row")
@@ -117,10 +165,11 @@ class Table {
 
   row(at) {
     const cells = this.told.rows[at].map((cell, column) => {
-      const shown = element("td", { class: this.told.columns[column][1] ? "right" : null });
+      const shown = element("td", { hidden: this.hidden.has(column),
+        class: this.told.columns[column][1] ? "right" : cell.length <= 18 ? "line" : "text" });
       if (this.name === "gaps" && column === 0) {
         shown.append(element("a", { href: `#gap-${cell}`, "aria-label": `story of gap ${cell}` }, cell));
-      } else shown.append(cell);
+      } else shown.append(...(shown.className === "text" ? breakable(cell) : [cell]));
       return shown;
     });
     const made = element("tr", { id: this.name === "gaps" ? null : `${this.name}-${at}` }, ...cells);
@@ -153,7 +202,7 @@ if (sift) {
   const words = articles.map((article) => article.textContent.toLowerCase());
   sift.hidden = false;
   sift.addEventListener("input", () => {
-    const wanted = sift.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const wanted = wordsOf(sift.value);
     articles.forEach((article, at) => {
       article.classList.toggle("sifted", !wanted.every((word) => words[at].includes(word)));
     });
@@ -218,13 +267,13 @@ const redraw = () => { for (const picture of pictures) picture.draw(); };
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 addEventListener("beforeprint", () => {
   paper = true;
-  for (const table of Object.values(tables)) { table.held = table.count; table.count = PRINT_ROWS; table.draw(); }
+  for (const table of Object.values(tables)) { table.held = table.count; table.count = PRINT_ROWS; table.fit(); }
   for (const one of document.querySelectorAll("details")) { one.dataset.was = one.open; one.open = true; }
   redraw();
 });
 addEventListener("afterprint", () => {
   paper = false;
-  for (const table of Object.values(tables)) { table.count = table.held; table.draw(); }
+  for (const table of Object.values(tables)) { table.count = table.held; table.fit(); }
   for (const one of document.querySelectorAll("details")) one.open = one.dataset.was === "true";
   redraw();
 });
@@ -363,9 +412,6 @@ function timelineOf(place, capture) {
     element("li", {}, element("b", { class: "good" }, "▬"), " missing, until it came"),
     element("li", {}, element("b", { class: "error" }, "✕"), " a gap shows, and nothing comes"));
   if (all.length > lanes.length) key.append(element("li", {}, notDrawn(all.length - lanes.length, "stream")));
-  for (const name of data.names) {
-    if (lanes.some(({ stream }) => stream[1].includes(name.split(" is ")[0]))) key.append(element("li", {}, name));
-  }
   if (tables.gaps?.told.more) key.append(element("li", {}, "only gaps that the table has are drawn"));
   place.append(key);
   const windows = data.windows.filter((own) => own.capture === capture);

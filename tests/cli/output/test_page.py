@@ -12,7 +12,8 @@ import pytest
 from click.testing import CliRunner
 
 from seqaudit.cli.main import main
-from seqaudit.cli.output.page import page
+from seqaudit.cli.output.page import WHOLE, page
+from seqaudit.cli.output.short_names import shortened
 from seqaudit.cli.output.verdict import verdict
 from seqaudit.replay.stages.systems import RULES
 
@@ -117,7 +118,7 @@ def test_the_page_has_all_findings_all_rows_and_what_rules_mean(report: Report) 
         name: len(report[name]) for name in ("captures", "streams", "connections", "gaps")
     }
     told = " ".join(shown.texts)
-    for finding in report["findings"]:
+    for finding in shortened(report["findings"], {}, WHOLE):
         assert finding["text"] in told
         assert finding["filter"] in told
         assert RULES[finding["rule"]].action in told
@@ -125,10 +126,26 @@ def test_the_page_has_all_findings_all_rows_and_what_rules_mean(report: Report) 
     assert "not judged, mcast.capacity is not given" in told
 
 
+def test_long_identities_are_short_everywhere_and_told_once_but_filters_are_as_they_are() -> None:
+    report = audited(FIXTURES / "zenoh" / "udp-cache-too-small-1" / "sub.pcap")
+    shown = Page(report)
+    names = shown.data["names"]
+    assert names
+    found: dict[str, str] = {}
+    shortened(report, found, WHOLE)
+    assert names == found
+    for short, whole in names.items():
+        assert [text for text in shown.texts if whole in text] == [f"{short} is {whole}"]
+        assert shown.text.count(whole) == 2  # told, and known to the script for what is searched
+    copied = report | {"findings": [{**report["findings"][0], "filter": whole}]}
+    assert whole in Page(copied).texts
+
+
 def test_a_gap_has_its_story_and_links_to_and_from_its_findings(report: Report) -> None:
     shown = Page(report)
     texts = shown.data["texts"]
-    for number, (gap, row) in enumerate(zip(report["gaps"], shown.data["gaps"], strict=True), 1):
+    gaps = shortened(report["gaps"], {}, WHOLE)
+    for number, (gap, row) in enumerate(zip(gaps, shown.data["gaps"], strict=True), 1):
         assert row["number"] == number
         told = [[texts[step[2]], texts[step[5]]] for step in row["steps"]]
         assert told == [[step["step"], step["says"]] for step in gap["story"]["steps"]]
@@ -137,7 +154,7 @@ def test_a_gap_has_its_story_and_links_to_and_from_its_findings(report: Report) 
         for finding in row["findings"]:
             own = report["findings"]
             ranked = sorted(own, key=lambda f: ["error", "warning", "info"].index(f["severity"]))
-            assert ranked[finding - 1]["stream"] == gap["stream"]
+            assert ranked[finding - 1]["stream"] == report["gaps"][number - 1]["stream"]
             low, high = gap["seqnos"][0][0], gap["seqnos"][-1][1]
             assert any(low <= b and a <= high for a, b in ranked[finding - 1]["seqnos"])
     assert {"#gap-1", "#gap-6"} <= shown.of("href")

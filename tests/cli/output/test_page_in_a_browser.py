@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from seqaudit.cli.main import main
-from seqaudit.cli.output.page import page
+from seqaudit.cli.output.page import WHOLE, page
+from seqaudit.cli.output.short_names import shortened
 from tests.cli.output.browser import Browser, browser, path
 from tests.cli.output.test_page import FIXTURES, audited, hostile
 
@@ -131,6 +132,43 @@ def test_a_phone_needs_no_sideways_scrolling(tab: Browser, shown: Path) -> None:
     assert tab.run("Math.max(...[...document.querySelectorAll('canvas')].map(c => c.clientWidth))")
 
 
+@pytest.mark.parametrize("width", [390, 1280, 1920])
+def test_tables_of_every_system_are_seen_without_sideways_scrolling(
+    tab: Browser, tmp_path: Path, width: int
+) -> None:
+    """Columns that have no room are named, and come when they are wanted."""
+    for number, capture in enumerate(CAPTURES):
+        file = tmp_path / f"{number}.html"
+        CliRunner().invoke(main, ["audit", "-q", "-o", str(file), str(FIXTURES / capture)])
+        tab.open(file, width=width)
+        wide = "[...document.querySelectorAll('.wide')].some((w) => w.scrollWidth > w.clientWidth)"
+        left = "[...document.querySelectorAll('[data-table] th')].filter((one) => one.hidden)"
+        assert not tab.run(wide), capture
+        assert tab.run(f"{left}.length > 0") >= (width == 390)
+        assert tab.run(
+            f"{left}.every((one) => one.closest('[data-table]').querySelector('label')"
+            ".textContent.includes(one.textContent))"
+        )
+        tab.run("document.querySelectorAll('label input').forEach((one) => one.click())")
+        assert tab.run(f"{left}.length") == 0
+        assert tab.run("document.documentElement.scrollWidth") <= width
+
+
+def test_a_search_takes_whole_identities(tab: Browser, tmp_path: Path) -> None:
+    report = audited(FIXTURES / "zenoh" / "udp-cache-too-small-1" / "sub.pcap")
+    tab.open(written(report, tmp_path))
+    whole = report["streams"][0]["sender"]
+    assert len(whole) > 16
+    told = """((words) => {
+      const own = document.querySelector('#streams + [data-table]');
+      own.querySelector('input').value = words;
+      own.querySelector('input').dispatchEvent(new Event('input'));
+      return own.querySelectorAll('tbody tr').length;
+    })"""
+    assert tab.run(f"{told}({whole!r})") == tab.run(f"{told}({whole[:8]!r})") > 0
+    assert tab.run(f"{told}('{whole[::-1]}')") == 0
+
+
 def test_whatever_can_be_used_or_seen_has_a_name_for_screen_readers(
     tab: Browser, shown: Path
 ) -> None:
@@ -193,7 +231,7 @@ def test_a_click_on_a_gap_tells_its_story_beside_its_picture(
     tab.run("new Promise((done) => requestAnimationFrame(done))")
     told = tab.run("document.getElementById('gap').innerText")
     assert told.startswith(f"◀ Gap before\nNext gap ▶\nGap {number}: {gap['system']}")
-    for step in gap["story"]["steps"]:
+    for step in shortened(gap["story"]["steps"], {}, WHOLE):
         assert step["says"] in told
     assert tab.run("document.querySelectorAll('#gap canvas').length") == 1
     assert tab.run("document.activeElement.id") == "gap-title"
