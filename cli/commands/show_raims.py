@@ -35,6 +35,10 @@ _EARLIER: Final = (
     "what it wanted of them counts as null route"
 )
 _BEFORE: Final = "the daemon ran before the capture; its own counters may be higher"
+_DEFAULTS: Final = (
+    "whether late copies count as loss or as repeats rests on defaults that nobody gave ({}): msg "
+    "loss, repeat and false are likely, not certain"
+)
 _NOBODY: Final = (
     "no daemon of raims was seen at the interface of this capture; say whose it is with --at"
 )
@@ -238,6 +242,8 @@ def _show(
                     note(f"note: {path}: ?: {why}")
             elif table == "loss" and any(row["began_before"] for row in own):
                 note(f"note: {path}: {_BEFORE}")
+            for names in sorted({tuple(row["defaults"]) for row in own if row.get("defaults")}):
+                note(f"note: {path}: {_DEFAULTS.format(', '.join(f'raims.{n}' for n in names))}")
             if table != "convergence" and not own:
                 note(f"note: {path}: {_NOBODY}")
         if any(one.rows for one in found):

@@ -74,6 +74,11 @@ class Convergence:
 
     Args:
         stated_ns: overrules the heartbeats.
+
+    Attributes:
+        unlisted: joins beyond those that are kept.
+        unfollowed: the first subscription of another daemon that is not followed, and how many
+            more there are; null: none.
     """
 
     def __init__(self, stated_ns: int | None) -> None:
@@ -87,6 +92,7 @@ class Convergence:
         self._by_daemon: dict[str, list[tuple[int, int]]] = {}  # the same of each; job frame
         self._values: dict[int, Mark] = {}  # and the heartbeat that told it first
         self.unlisted = 0
+        self.unfollowed: tuple[Mark, int] | None = None
         self._by_stream: dict[tuple[str, str], list[Join]] = {}
 
     @property
@@ -128,6 +134,8 @@ class Convergence:
         wildcard = event.wire_kind == "PSUB"
         full = len(self._patterns) >= MAX_PATTERNS if wildcard else False
         if full or len(self._followed) >= MAX_FOLLOWED:
+            first, more = self.unfollowed or (followed.mark, -1)
+            self.unfollowed = first, more + 1
             return
         self._followed[event.source, subject] = followed
         (self._patterns if wildcard else self._exact.setdefault(subject, [])).append(followed)

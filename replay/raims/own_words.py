@@ -66,6 +66,8 @@ def _learn_window(state: State, observer: Observer) -> None:
     """What the observer's silence says of its window, whose size nobody has given."""
     if all(state.settings.parameters.is_given(name) for name in learned.SUB_WINDOW):
         return
+    if state.more_notices:  # which may be those that seem not to have been sent
+        return
 
     def silence(peer: str, at_ns: int) -> str | None:
         span = inbox_span(state, observer, peer, at_ns)

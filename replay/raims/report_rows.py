@@ -165,6 +165,7 @@ class PeerLossRow(TypedDict):
     false_loss: int | None
     told_loss: Annotated[int | None, "losses that the observer told this peer, in all"]
     learned: str | None
+    defaults: Annotated[list[str], "of raims, on which msg_loss, repeat and false_loss rest"]
     dropped_ns: int | None
     began_before: bool
     unknown: Unknown

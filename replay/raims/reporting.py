@@ -116,11 +116,15 @@ class RaimsReporter(Reporter):
         peer = self.observer.peers.get(stream.publisher)
         if peer is not None and peer.learned is not None:
             return Claim(Certainty.LIKELY, Rests(timed=True), why=peer.learned)
-        unsaid = [n for n in SUB_WINDOW if not self.parameters.is_given(n)]
+        unsaid = self.unsaid_of_window()
         return Claim(
-            Certainty.LIKELY, Rests(timed=True), defaults=tuple(unsaid),
+            Certainty.LIKELY, Rests(timed=True), defaults=unsaid,
             why=f"raims.{unsaid[0]} is not given: judged by its default" if unsaid else "",
         )  # fmt: skip
+
+    def unsaid_of_window(self) -> tuple[str, ...]:
+        """Parameters of the subscription window that nobody has given."""
+        return tuple(name for name in SUB_WINDOW if not self.parameters.is_given(name))
 
     def earlier(self, observer: Observer) -> int:
         """Changes of the observer's subscriptions that nobody knows; 0 where the user states them,

@@ -26,6 +26,7 @@ class State:
     Attributes:
         publishers: the publisher windows of all daemons whose messages were seen.
         notices: loss notices that were captured, whoever sent them.
+        more_notices: those beyond that are not kept.
         own_skew: capture time less the observer's own, of what it publishes: least and most.
         last_ns: of the events so far.
         silence: the last long one: its end, and how long.
@@ -37,6 +38,7 @@ class State:
         self.links = LinkTable(settings, address)
         self.publishers: dict[str, PublisherWindow] = {}
         self.notices: list[Notice] = []
+        self.more_notices = 0
         self.own_skew: list[int] = []
         self.steady = SteadyStreams(
             self.links.pgm, self.publishers, self.convergence, self.own_skew
@@ -52,8 +54,12 @@ class State:
 
     def note(self, event: Event, detail: Mapping[str, Any]) -> None:
         """A loss notice."""
-        if len(self.notices) < MAX_NOTICES and event.source is not None:
+        if event.source is None:
+            return
+        if len(self.notices) < MAX_NOTICES:
             self.notices.append(Notice.of(event, detail))
+        else:
+            self.more_notices += 1
 
     def published(self, message: Message, stream: Stream) -> None:
         """A message in the publisher window of whoever sent it (raims-8.1 to raims-8.7)."""

@@ -148,7 +148,7 @@ def clients(report: RaimsReporter) -> Iterator[Result]:
 def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) -> PeerLossRow:
     """A row of ``show loss``, and the truth beside it."""
     lower, upper, false = 0, 0, 0
-    bounded = True
+    bounded, copies = True, False
     unknown: dict[str, str] = dict.fromkeys(_COUNTERS, _EARLIER) if report.earlier(observer) else {}
     if observer.unseen:
         unknown |= dict.fromkeys(_COUNTERS, UNSEEN)
@@ -161,6 +161,7 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         least, most = bounds(stream)
         lower += least
         false += stream.false_loss
+        copies = copies or any(repeat.verdict.row == "raims-9.0" for repeat in stream.repeats)
         if most is None:
             bounded = False
         else:
@@ -176,6 +177,9 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         "false_loss": false if told else None,
         "told_loss": peer.told_loss,
         "learned": peer.learned,
+        "defaults": list(report.unsaid_of_window())
+        if (false or copies) and peer.learned is None
+        else [],
         "dropped_ns": peer.dropped_ns,
         "began_before": own_words.began_before(report.engine.state, observer),
         "unknown": unknown,

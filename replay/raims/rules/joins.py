@@ -87,6 +87,7 @@ def _frame_lost(report: RaimsReporter, notice: Notice) -> int | None:
 
 def findings(report: RaimsReporter) -> Iterator[Finding]:
     convergence = report.engine.convergence
+    yield from _beyond(report, convergence)
     for join in convergence.joins:
         about = About(f"{join.publisher}|{join.subject}", join.publisher)
         verdict = convergence.verdict(join)
@@ -108,6 +109,25 @@ def findings(report: RaimsReporter) -> Iterator[Finding]:
                 },
                 join.mark, UNDECIDABLE, _of_join(convergence, join),
             )  # fmt: skip
+
+
+def _beyond(report: RaimsReporter, convergence: Convergence) -> Iterator[Finding]:
+    """What is more than is kept."""
+    if convergence.unfollowed is not None:
+        mark, more = convergence.unfollowed
+        yield report.say(
+            About("", ""), "RA014",
+            "{count:subscription} of other daemons {count|is|are} not followed, as there are more "
+            "than are kept: which streams they joined late is not told.",
+            {"count": more + 1}, mark, UNDECIDABLE, [(mark, "the first that is not followed")],
+        )  # fmt: skip
+    if convergence.unlisted:
+        last = convergence.joins[-1].mark
+        yield report.say(
+            About("", ""), "RA014",
+            "{count:late join} behind the last one listed {count|is|are} not judged.",
+            {"count": convergence.unlisted}, last, UNDECIDABLE, [(last, "the last that is listed")],
+        )  # fmt: skip
 
 
 def _of_join(convergence: Convergence, join: Join) -> list[tuple[Mark, str]]:

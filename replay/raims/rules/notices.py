@@ -62,6 +62,14 @@ def findings(report: RaimsReporter) -> Iterator[Finding]:
             },
             notice.mark, evidence=[(notice.mark, "the loss notice")],
         )  # fmt: skip
+    more = report.engine.state.more_notices
+    if more:
+        last = report.engine.notices[-1].mark
+        yield report.say(
+            About("", ""), "RA011",
+            "{count:loss notice} behind the last one listed {count|is|are} not told one by one.",
+            {"count": more}, last, evidence=[(last, "the last that is listed")],
+        )  # fmt: skip
     for observer in report.engine.observers if report.known else ():
         report.observer = observer
         yield from _own_notices(report, observer)
@@ -110,7 +118,7 @@ def _own_notices(report: RaimsReporter, observer: Observer) -> Iterator[Finding]
                 Claim(Certainty.LIKELY, Rests(timed=True)),
                 [(before.mark, "the notice before"), (notice.mark, "this one")],
             )  # fmt: skip
-    for due in observer.notices.missing(own):
+    for due in () if report.engine.state.more_notices else observer.notices.missing(own):
         yield from _untold(report, observer, due, whole=whole)
 
 

@@ -50,6 +50,16 @@ def test_bounds_meet_where_another_capture_has_what_was_lost() -> None:
     assert told == {"A.1": (1, 1, 1), "C.2": (0, 0, 0)}
 
 
+def test_what_rests_on_a_default_of_the_window_says_so() -> None:
+    at = ("--engine", "direct", "--at", "10.77.0.2", "late-dup-1/B.pcap")
+    assert "rests on defaults that nobody gave (raims.sub_window_size" in show("loss", *at).stderr
+    given = [f"--param=raims.sub_window_{name}" for name in
+             ("size=8388608", "count=40000", "time_ms=10000")]  # fmt: skip
+    assert "default" not in show("loss", *given, *at).stderr
+    clean = show("loss", "--engine", "direct", "--at", "10.77.0.2", "frame-chain-loss-1/B.pcap")
+    assert clean.stderr == ""
+
+
 def test_a_capture_of_nobody_is_no_table() -> None:
     done = show("loss", "--engine", "direct", "--at", "10.9.9.9", "frame-chain-loss-1/B.pcap")
     assert done.returncode == 2

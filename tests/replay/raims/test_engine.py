@@ -16,7 +16,9 @@ from seqaudit.replay.pgm import findings as pgm_findings
 from seqaudit.replay.pgm.engine import PARITY, PgmEngine
 from seqaudit.replay.pgm.window import Fate, PgmWindow, WindowSettings
 from seqaudit.replay.raims import bounds as raims_bounds
+from seqaudit.replay.raims import convergence as raims_convergence
 from seqaudit.replay.raims import findings as raims_findings
+from seqaudit.replay.raims import state as raims_state
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW as _SUB_WINDOW
 from seqaudit.replay.raims.links import PgmLink
@@ -687,6 +689,28 @@ def test_late_joins_of_other_daemons_are_told_by_their_subscriptions() -> None:
     assert [
         (row["subscriber"], row["seqno"], row["verdict"]) for row in world.table("convergence")
     ] == [(other, F0 + 2, "contradicted")]
+
+
+def test_what_is_more_than_is_kept_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Subscriptions of others, late joins, and notices: one that is not kept was not missing."""
+    monkeypatch.setattr(raims_convergence, "MAX_FOLLOWED", 2)
+    monkeypatch.setattr(raims_convergence, "MAX_JOINS", 1)
+    monkeypatch.setattr(raims_state, "MAX_NOTICES", 1)
+    world = lossy_world()
+    for number, other in enumerate(("cc", "dd", "ee", "ff")):
+        world.notice("JOIN", 61.0, source=other * 16, kind=Kind.SUBSCRIBE, stream=None,
+                     subject=f"_1.{number}")  # fmt: skip
+    for number in range(2):
+        world.data(F0 + 9, 62.0, subject=f"_1.{number}", stream=f"{LINK}|{PEER}|_1.{number}")
+    for ref in (F0 + 90, F0 + 3):
+        world.notice("LOSS", 63.0, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=1,
+                     ref_seqno=ref)  # fmt: skip
+    world.notice("PING", 66.0, source=ME, destination=PEER, stream=f"tcp:x|{ME}|.PING")
+    rows = world.rows()
+    told = [r.detail["facts"]["count"] for r in rows if r.kind == FINDING and r.rule in
+            ("RA014", "RA011") and "count" in r.detail["facts"]]  # fmt: skip
+    assert told == [1, 3, 1]
+    assert "RA027" not in rules_of(rows)
 
 
 def test_packets_given_up_behind_a_joined_stream_are_a_doubt_and_no_contradiction() -> None:
