@@ -11,6 +11,7 @@ order costs one comparison a record, and chunks are put in order one by one; whe
 its border tears records that belong together, the capture is decoded again by ``overlap``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any, Final
@@ -310,13 +311,10 @@ def _votes(records: Records, times: Int64s, begin: int, first: int, last: int) -
 
     Of each flow all that is late is compared with all before it, from ``begin`` (the last step) on,
     that has a later time. A network that lets single datagrams pass others speaks for either, so
-    most of these pairs decide.
+    most of these pairs decide, and they are more than the datagrams that pass others there anyway.
     """
-    before: dict[object, list[tuple[int, int]]] = {}
-    for row in range(max(begin, first - COMPARED), first):
-        told = _identified(records, row)
-        if told is not None:
-            before.setdefault(told[0], []).append((int(times[row]), told[1]))
+    before = _by_flow(records, times, max(begin, first - COMPARED), first)
+    behind_it = _by_flow(records, times, last + 1, min(last + 1 + COMPARED, len(times)))
     pairs: dict[object, list[int]] = {}
     for row in range(first, min(last + 1, first + COMPARED)):
         told = _identified(records, row)
@@ -328,11 +326,31 @@ def _votes(records: Records, times: Int64s, begin: int, first: int, last: int) -
             if earlier_ns > at_ns and apart:
                 counts[apart > 0x8000] += 1
     agree = against = 0
-    for behind, ahead in pairs.values():
-        most = (behind + ahead) * 3 / 4
-        agree += behind >= most > 0
-        against += ahead >= most > 0
+    for flow, (behind, ahead) in pairs.items():
+        most = max((behind + ahead) * 3 / 4, 0.5)
+        passed = sum(_passing(rows.get(flow, ())) for rows in (before, behind_it))
+        agree += behind >= most and behind > passed
+        against += ahead >= most and ahead > passed
     return agree, against
+
+
+def _by_flow(
+    records: Records, times: Int64s, first: int, stop: int
+) -> dict[object, list[tuple[int, int]]]:
+    """Times and IP ids of records [first, stop), by flow."""
+    found: dict[object, list[tuple[int, int]]] = {}
+    for row in range(first, stop):
+        told = _identified(records, row)
+        if told is not None:
+            found.setdefault(told[0], []).append((int(times[row]), told[1]))
+    return found
+
+
+def _passing(flow: Sequence[tuple[int, int]]) -> int:
+    """Datagrams of one flow that came, in time, behind one that was sent after them."""
+    return sum(
+        one[0] < other[0] and (other[1] - one[1]) & 0xFFFF > 0x8000 for one, other in pairwise(flow)
+    )
 
 
 def _identified(records: Records, row: int) -> tuple[object, int] | None:

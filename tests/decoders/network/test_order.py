@@ -76,6 +76,16 @@ def test_a_datagram_that_the_network_held_back_does_not_hide_that_the_clock_was_
     assert (step.frame, step.agree, step.against) == (40, 1, 0)
 
 
+def test_where_datagrams_pass_each_other_one_pair_does_not_show_that_the_clock_was_set() -> None:
+    """8 came before 7, and their records changed places in the file."""
+    passing = [(1, 1, 1), (2, 1, 3), (3, 1, 2), (4, 1, 4), (12, 1, 7), (11, 1, 8), (13, 1, 9)]
+    times, order = told(*passing)
+    assert times == [1, 2, 3, 4, 11, 12, 13]
+    assert (order.late, order.steps) == (1, [])
+    in_order = [(ms, sender, ident if ident > 4 else ms) for ms, sender, ident in passing]
+    assert [step.agree for step in told(*in_order)[1].steps] == [1]
+
+
 def test_ids_that_are_drawn_at_random_tell_nothing() -> None:
     drawn = [(ms, 1, 1 + ms * 7919 % 65_000) for ms in range(100, 140)]
     _, order = told(*drawn, (90, 1, 1 + 90 * 7919 % 65_000), (150, 1, 5))
