@@ -85,6 +85,28 @@ class Names:
             self._clusters[number] = self.raw(number).decode("utf-8", "replace")
         return self._clusters[number]
 
+    def conversation(self, key: int) -> str:
+        """Of the unicasts of a cluster, or its number below zero: of its multicasts."""
+        if key < 0:
+            return f"mcast|{escaped(self.cluster(-key - 1))}"
+        return f"unicast|{escaped(self.cluster(key))}"
+
+    def stream(self, key: int) -> str | None:
+        """A ``stream_key``; -1 is none."""
+        if key == -1:
+            return None
+        if key < 0:
+            return self._parties(-key - 2, 1)
+        number = key & 0x1FFFF
+        text = "" if number == 1 << 16 else str(number - (number >> 15 << 16))
+        return f"{self._parties(key >> 17, 2)}|{text}"
+
+    def _parties(self, key: int, members: int) -> str:
+        """The cluster of a ``names_key``, its owner, and its peer if there are two members."""
+        shown = [escaped(self.cluster(key >> 30))]
+        shown += [self.address(key >> shift & 0x7FFF) or "" for shift in (15, 0)[:members]]
+        return "|".join(shown)
+
     def clusters(self) -> list[tuple[int, int]]:
         """Numbers of the clusters that frames were counted for, and how many."""
         frames = self._entries[:, 3]
@@ -111,27 +133,6 @@ def event_batch(datagrams: Datagrams, names: Names, table: Int64s, rare: Rare) -
     conn = rows[:, wire.CONN]
     stream_key = names_key << 17 | np.where(conn == wire.NONE, 1 << 16, conn & 0xFFFF)
     stream_key = np.where(unicast, stream_key, -names_key - 2)
-
-    def cluster(key: int) -> str:
-        return escaped(names.cluster(key >> 30))
-
-    def address(key: int) -> str:
-        return names.address(key & 0x7FFF) or ""
-
-    def conversation(key: int) -> str:
-        if key < 0:
-            return f"mcast|{escaped(names.cluster(-key - 1))}"
-        return f"unicast|{escaped(names.cluster(key))}"
-
-    def stream(key: int) -> str | None:
-        if key == -1:
-            return None
-        if key < 0:
-            return f"{cluster(-key - 2)}|{address((-key - 2) >> 15)}"
-        number = key & 0x1FFFF
-        ids = key >> 17
-        text = "" if number == 1 << 16 else str(number - (number >> 15 << 16))
-        return f"{cluster(ids)}|{address(ids >> 15)}|{address(ids)}|{text}"
 
     seqno, stop, messages = (
         rows[:, column].copy() for column in (wire.SEQNO, wire.STOP, wire.COUNT)
@@ -160,9 +161,10 @@ def event_batch(datagrams: Datagrams, names: Names, table: Int64s, rare: Rare) -
         "system": taken(SYSTEM_NAMES, int_column(np.where(numbered, system, 0))),
         "carrier": pa.nulls(count, pa.string()),
         "conversation": _texts(
-            np.where(unicast, rows[:, wire.CLUSTER], -rows[:, wire.CLUSTER] - 1), conversation
+            np.where(unicast, rows[:, wire.CLUSTER], -rows[:, wire.CLUSTER] - 1),
+            names.conversation,
         ),
-        "stream": _texts(np.where(apart, -1, stream_key), stream),
+        "stream": _texts(np.where(apart, -1, stream_key), names.stream),
         "source": _texts(rows[:, wire.SOURCE], names.address),
         "destination": _texts(
             np.where(group, 0, rows[:, wire.DESTINATION]), names.address

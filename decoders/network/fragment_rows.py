@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import as_column
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Kind
+from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import CAPTURE_SYSTEM, OUTGOING
 from seqaudit.decoders.network.ip_datagram import Fragment
@@ -24,12 +25,44 @@ def segment_batch(packets: Packets) -> pa.RecordBatch | None:
     rows = packets.fragments
     if not len(rows):
         return None
-    hosts = packets.datagrams.hosts
-    data = packets.datagrams.data
     records = rows + packets.first
     split = packets.datagrams.split << FRAME_BITS
+    carriers, details, payloads = _told(packets, records)
+    count = len(rows)
+    frame = packets.records.frame[records] | split
+    at_ns = packets.records.at_ns[records]
+    zeros = np.zeros(count, np.int64)
+    return event_batch(
+        {
+            "capture": zeros + packets.datagrams.capture,
+            "frame": frame,
+            "index": zeros,
+            "last_frame": frame,
+            "at_ns": at_ns,
+            "last_at_ns": at_ns,
+            "system": pa.array([CAPTURE_SYSTEM] * count),
+            "carrier": pa.array(carriers),
+            "conversation": pa.array([NO_CONVERSATION] * count),
+            "kind": np.full(count, int(Kind.SEGMENT), np.int16),
+            "wire_kind": pa.array(["FRAGMENT"] * count),
+            "count": zeros + 1,
+            "flags": packets.columns[k.FLAGS][rows],
+            "size": packets.columns[k.LENGTH][rows],
+            "fresh_id": packets.columns[k.IP_ID][rows],
+            "last_fresh_id": packets.columns[k.IP_ID][rows],
+            "detail": pa.array(details),
+            "payload": pa.array(payloads, pa.binary()),
+        },
+        count,
+    )
+
+
+def _told(packets: Packets, records: Int64s) -> tuple[list[str], list[str], list[bytes]]:
+    """Carriers, details and payloads of the fragments, which have these records."""
+    hosts = packets.datagrams.hosts
+    data = packets.datagrams.data
     fields = [
-        packets.columns[field][rows].tolist()
+        packets.columns[field][packets.fragments].tolist()
         for field in (
             k.SOURCE,
             k.DESTINATION,
@@ -78,33 +111,7 @@ def segment_batch(packets: Packets) -> pa.RecordBatch | None:
         }
         details.append(json.dumps(facts, separators=(",", ":")))
         payloads.append(bytes(data[start:stop]))
-    count = len(rows)
-    frame = packets.records.frame[records] | split
-    at_ns = packets.records.at_ns[records]
-    zeros = np.zeros(count, np.int64)
-    return event_batch(
-        {
-            "capture": zeros + packets.datagrams.capture,
-            "frame": frame,
-            "index": zeros,
-            "last_frame": frame,
-            "at_ns": at_ns,
-            "last_at_ns": at_ns,
-            "system": pa.array([CAPTURE_SYSTEM] * count),
-            "carrier": pa.array(carriers),
-            "conversation": pa.array([NO_CONVERSATION] * count),
-            "kind": np.full(count, int(Kind.SEGMENT), np.int16),
-            "wire_kind": pa.array(["FRAGMENT"] * count),
-            "count": zeros + 1,
-            "flags": packets.columns[k.FLAGS][rows],
-            "size": packets.columns[k.LENGTH][rows],
-            "fresh_id": packets.columns[k.IP_ID][rows],
-            "last_fresh_id": packets.columns[k.IP_ID][rows],
-            "detail": pa.array(details),
-            "payload": pa.array(payloads, pa.binary()),
-        },
-        count,
-    )
+    return carriers, details, payloads
 
 
 def event_batch(columns: Mapping[str, Any], count: int) -> pa.RecordBatch:

@@ -193,21 +193,7 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
         merged["problem"] = merged["problem"] or account.get("problem") or ""
         merged["comment_texts"] += account.get("comment_texts") or []
         merged["cut"] = merged["cut"] or bool(account.get("cut"))
-        for first, stop, why in account.get("skipped") or []:
-            merged["skipped_bytes"] += stop - first
-            if len(merged["skipped"]) < SKIPPED:
-                merged["skipped"].append(
-                    {"file": files[place].shown, "from": first, "to": stop, "why": why}
-                )
-            else:
-                merged["skipped_more"] += 1
-        more = account.get("skipped_more") or 0
-        if isinstance(more, Sequence):
-            count, size = more
-            merged["skipped_more"] += int(count)
-            merged["skipped_bytes"] += int(size)
-        else:
-            merged["skipped_more"] += int(more)
+        _add_skipped(merged, account, files[place].shown)
         interfaces[place].append(account.get("interfaces") or [])
         for proto, address, port, system, frames, size in account.get("endpoints") or []:
             counts = endpoints.setdefault((proto, address, port, system), [0, 0])
@@ -240,6 +226,23 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
         for name in ("unclear", "untold")
     }
     return merged
+
+
+def _add_skipped(merged: Account, account: Account, file: str) -> None:
+    """Stretches of a piece that were skipped: so many are named."""
+    for first, stop, why in account.get("skipped") or []:
+        merged["skipped_bytes"] += stop - first
+        if len(merged["skipped"]) < SKIPPED:
+            merged["skipped"].append({"file": file, "from": first, "to": stop, "why": why})
+        else:
+            merged["skipped_more"] += 1
+    more = account.get("skipped_more") or 0
+    if isinstance(more, Sequence):
+        count, size = more
+        merged["skipped_more"] += int(count)
+        merged["skipped_bytes"] += int(size)
+    else:
+        merged["skipped_more"] += int(more)
 
 
 def _give_back(endpoints: dict[tuple[Any, ...], list[int]], refused: Mapping[str, int]) -> None:
