@@ -100,6 +100,7 @@ M_FRAME = 4
 M_INDEX = 5
 M_SINGLE_UNTIL = 6
 M_OPEN = 7
+M_TIMED_UNTIL = 8
 M_SI = 9  # scratch of a message, to the end of the scalars; SourceInfo was there
 M_STAMPED = 10
 M_PAYLOAD = 11
@@ -144,3 +145,7 @@ OUT = RECORDS + MAX_RECORDS * RECORD
 #: is not known here. Covers all of the 8-bit space (zenoh.md 8.2).
 SINGLE_FRAMES = 130
 QUERY_NS = 11_000_000_000  # a query's timeout and a second (zenoh.md 9.1)
+#: So long behind a query the engine asks how much time passed, in ticks of 2 ** TICK_BITS ns
+#: (``replay.zenoh.timers``).
+TIMED_NS = 16_000_000_000
+TICK_BITS = 24

@@ -9,7 +9,8 @@ A run ends where a sn does not follow, where anything that an engine must order 
 comes (``EPOCH``), where the counter of the link jumped, passes a sn it had reached before such a
 jump, or is new (``GEN``), so that a receiver accepts or refuses a run of samples as a whole
 (zenoh.md 8.3), and while a query is open (``SINGLE_UNTIL``), so that its timeout falls between
-rows.
+rows. For some time behind a query (``TIMED_UNTIL``; before the first batch there may have been one)
+a run of frames lasts a tick of the clock at most, so that rows show that time passed.
 
 All tables are parts of one int64 array ``m``; the columns of the batches are parts of ``c``, column
 by column.
@@ -269,6 +270,9 @@ def frame_header(c, n, i, slot, record, doubt, m):
     if m[k + K_ROW]:
         r = OUT + (m[k + K_ROW] - 1) * WIDTH
         if goes_on(c, n, i, r, m[k + K_GEN], doubt, m):
+            if c[AT_NS * n + i] < m[M_TIMED_UNTIL]:
+                if c[AT_NS * n + i] >> TICK_BITS != c[AT_NS * n + m[r + FIRST]] >> TICK_BITS:
+                    alone = 1
             if alone == 0:
                 m[r + LAST] = i
                 m[r + LAST_HOP] = sn
@@ -338,6 +342,7 @@ def barrier(c, n, i, record, m):
     if h == 28:
         m[M_OPEN] += 1
         m[M_SINGLE_UNTIL] = c[AT_NS * n + i] + QUERY_NS
+        m[M_TIMED_UNTIL] = c[AT_NS * n + i] + TIMED_NS
     elif h == 26:
         if m[M_OPEN] > 0:
             m[M_OPEN] -= 1
@@ -405,6 +410,8 @@ def first_byte(d, at):
 def decode(d, c, n, begin, room, m):
     """Batches from ``begin`` on into rows. Returns (next batch, rows)."""
     i = begin
+    if i < n:
+        m[M_TIMED_UNTIL] = c[AT_NS * n + i] + TIMED_NS
     while i < n:
         if (m[M_ROWS] + MAX_RECORDS + 1) * WIDTH + OUT > room:
             return i, m[M_ROWS]

@@ -23,8 +23,9 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import HORIZON_NS, LATEST_NS, Beginning, Elapsed
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, LATEST_NS, Beginning
 from seqaudit.replay.sequence.durations import Durations
+from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import (
     BY_ACK,
     BY_REQUEST,

@@ -3,19 +3,16 @@
 ``Stamps``: a member numbers its own ACKs and SEND_FIRST_SEQNO 1, 2, 3 ... over all its peers, so
 those that its own interface's capture lacks are counted.
 
-``Elapsed``: a clock that is set forward looks like a pause, so what must have taken long is
-measured without the longest pause.
-
 ``Beginning``: what was sent before the capture began, and delivered, may be asked for once more by
 a window that was lost and built again. So of a stream only what is certain to have been sent first
 within the capture can be called lost.
 """
 
-from bisect import bisect_right
 from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range
 
@@ -94,46 +91,6 @@ class Stamps:
             hole.before.frame < until.frame and since.frame < hole.after.frame
             for hole in self.holes
         )
-
-
-class Elapsed:
-    """How much time passed at least between two moments of one conversation.
-
-    No record tells a pause from a clock that was set forward, so the longest pause between two of
-    its events is not counted: one such step makes no time. (A step back only makes it less.) Where
-    little is said a pause is all there is; one that traffic may well have can be trusted.
-    """
-
-    __slots__ = ("_frames", "_last_ns", "_pauses")
-
-    def __init__(self) -> None:
-        self._last_ns: int | None = None
-        self._frames: list[int] = []  # of events after pauses longer than all that came later
-        self._pauses: list[tuple[int, int]] = []  # how long, and when that event began
-
-    def saw(self, mark: Mark) -> None:
-        """An event began."""
-        if self._last_ns is not None and mark.at_ns > self._last_ns:
-            pause = mark.at_ns - self._last_ns
-            while self._pauses and self._pauses[-1][0] <= pause:
-                self._pauses.pop()
-                self._frames.pop()
-            self._pauses.append((pause, mark.at_ns))
-            self._frames.append(mark.frame)
-        self._last_ns = mark.at_ns
-
-    def at_least(self, since: Mark, until: Mark, *, trusted_ns: int = 0) -> int:
-        """In ns; below zero if the clock went back. ``until`` is now, or as good as now.
-
-        Args:
-            trusted_ns: pauses up to this are no steps.
-        """
-        place = bisect_right(self._frames, since.frame)
-        longest = max(  # the first of them may have begun before
-            (min(pause, ended - since.at_ns) for pause, ended in self._pauses[place : place + 2]),
-            default=0,
-        )
-        return until.at_ns - since.at_ns - (longest if longest > trusted_ns else 0)
 
 
 class Beginning:

@@ -8,16 +8,12 @@ nothing, and numbers of 16 bits or less may hide a whole turn.
 """
 
 from collections.abc import Iterable
-from typing import Final
 
 from seqaudit.replay.sequence.gaps import Gap, Mark
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.engine import Jump, Source
 from seqaudit.replay.zenoh.hops import HopCounter, Stretch
 from seqaudit.replay.zenoh.subscriber import Had, Miss, Query, Sort, Subscriber
-
-#: Concurrent put() calls may send out of the order of sns; never by more than this.
-SETTLED_NS: Final = 50_000_000
 
 
 def asked_for(queries: Iterable[Query]) -> dict[int, Query]:
@@ -66,16 +62,14 @@ def _not_overtaken(query: Query) -> bool:
     stretch = answered_whole(query)
     if stretch is None or query.ended is None or query.answered_by is None:
         return False
-    settled = stretch.end.at_ns - query.ended.at_ns >= SETTLED_NS
+    settled = query.settled is not None and query.settled.by(stretch.end)
     return settled or stretch.end == query.answered_by.counter.end
 
 
 def _alone(query: Query, queries: Iterable[Query]) -> bool:
     """No other query of the source was open when a heartbeat made it ask: nothing was pending."""
     return not any(
-        other is not query
-        and other.asked <= query.asked
-        and (other.ended is None or other.ended >= query.asked)
+        other is not query and other.asked <= query.asked and other.open_at(query.asked)
         for other in queries
     )
 
@@ -129,9 +123,7 @@ def dropped_jumps(source: Source) -> list[Jump]:
         stretch = jump.counter.stretch_of(jump.after)
         if stretch is None or stretch.first > jump.before:
             continue
-        if stretch.end.at_ns - jump.at.at_ns < SETTLED_NS:
-            continue
-        if not source.live.within(jump.first, jump.stop):
+        if jump.settled.by(stretch.end) and not source.live.within(jump.first, jump.stop):
             found.append(jump)
     return found
 
@@ -152,10 +144,10 @@ def unanswered(query: Query, finals: Iterable[HopCounter]) -> bool:
     Args:
         finals: counters of the direction in which finals travel, at their priority and channel.
     """
-    if not query.timed_out:
+    if not query.timed_out or query.late_final is not None or query.lasted is None:
         return False
     stretches = [c.stretch_over(query.asked.frame, query.asked.frame) for c in finals]
-    return any(s is not None and s.end.at_ns >= query.deadline_ns for s in stretches)
+    return any(s is not None and query.lasted.by(s.end) for s in stretches)
 
 
 def not_asked_for(gap: Gap, queries: Iterable[Query]) -> Had | None:
@@ -166,7 +158,7 @@ def not_asked_for(gap: Gap, queries: Iterable[Query]) -> Had | None:
     for query in sorted(queries, key=lambda query: query.asked):
         if query.asked > gap.revealed and query.first is not None and query.first >= gap.stop:
             return Had(gap.first, gap.stop, query, gap.before, open_then)
-        open_then |= query.ended is None or query.ended >= gap.before
+        open_then |= query.open_at(gap.before)
     return None
 
 

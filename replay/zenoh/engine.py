@@ -34,6 +34,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Read, Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
+from seqaudit.replay.sequence.elapsed import Elapsed, Watch
 from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.sequence.notes import Note, Times
 from seqaudit.replay.sequence.ranges import RangeSet
@@ -61,7 +62,7 @@ from seqaudit.replay.zenoh.subscriber import (
     Sort,
     Subscriber,
 )
-from seqaudit.replay.zenoh.timers import OpenQueries, Timers
+from seqaudit.replay.zenoh.timers import SETTLED_NS, OpenQueries, Timers
 
 MASKS: Final = {0: 0x7F, 1: 0x3FFF, 2: 0x0FFF_FFFF, 3: 0xFFFF_FFFF}
 #: Sources, subscribers and queries kept apart; a hostile capture may name millions.
@@ -70,13 +71,20 @@ MAX_QUERIES: Final = 100_000
 #: Subscribers or queryables of one side; each is matched against each new source.
 MAX_DECLARED: Final = 2_000
 MAX_COUNTERS: Final = 10_000
-#: An end says that it lives four times a lease; ns of silence a ms of lease, with some room.
-KEEP_ALIVE_NS: Final = 400_000
-LEASE_MS: Final = 10_000
+#: An end that has nothing to say says that it lives, four times a lease: ns of silence a ms of
+#: lease, and so much later at most.
+KEEP_ALIVE_NS: Final = 250_000
+LATE_NS: Final = 20_000_000
 #: Samples of a source in frames that were thrown away, kept one by one.
 MAX_KEPT_SNS: Final = 10_000
 #: Times that time goes back that are kept; then order is in doubt to the end.
 MAX_SPANS: Final = 1_000
+#: So long behind a query rows begin at the first frame of each tick of 2 ** TICK_BITS ns at least,
+#: however a capture was cut (``decoders.zenoh.kernels``): these moments tell how much time passed.
+TIMED_NS: Final = 16_000_000_000
+TICK_BITS: Final = 24
+#: Runs: elsewhere these begin where the capture was cut.
+RUNS: Final = frozenset({"Frame", "push", "batches"})
 #: Records do not overtake each other by more: a clock was set.
 STEP_NS: Final = 1_000_000_000
 #: zids tried for an end whose handshake was not captured, and how far behind its initial sn a
@@ -100,6 +108,8 @@ class End:
 
     zid: str | None = None
     initial: int | None = None
+    silent_ns: int | None = None  # before a KeepAlive
+    said: Mark | None = None  # its last frame
 
 
 class Jump(NamedTuple):
@@ -107,7 +117,8 @@ class Jump(NamedTuple):
 
     Attributes:
         before, after: sns of the frames of the samples around them.
-        since, at: when these came.
+        at: when the second of these came.
+        settled: tells when samples that only are late would have come.
     """
 
     first: int
@@ -115,8 +126,8 @@ class Jump(NamedTuple):
     counter: HopCounter
     before: int
     after: int
-    since: Mark
     at: Mark
+    settled: Watch
 
 
 @dataclass(slots=True)
@@ -260,8 +271,10 @@ class ZenohEngine:
         self._next_due = 2**63
         self.worth = Worth()
         self._fed = Mark(BEGINNING, 0)
-        self._silence_ns = LEASE_MS * KEEP_ALIVE_NS
         self._last_ns = 0
+        self._elapsed = Elapsed()
+        self._tick = -1
+        self._timed_until = BEGINNING
         self._held = Held()
         self._read = read
         self._named: dict[str, set[str]] = {}  # endpoint -> zids that may be its node's
@@ -275,6 +288,7 @@ class ZenohEngine:
         if event.kind is Kind.MEMBER:
             return
         self._note_order(event)
+        self._note_time(event)
         self.advance(event.at_ns)
         self._last_ns = max(self._last_ns, event.last_mark().at_ns)
         detail = json.loads(event.detail) if event.detail else {}
@@ -351,9 +365,6 @@ class ZenohEngine:
         self._fed = event.first_mark()
         if len(self.worth.spans) > MAX_SPANS:
             return
-        if frame >= 0 and event.at_ns - self._last_ns > self._silence_ns and not self.multicast:
-            why = "for longer than KeepAlives allow no record of this session stands here"
-            self.worth.add(Span(Doubt.CLOCK_STEPPED, frame, event.frame, why))
         if back_ns <= 0:
             return
         last = END if len(self.worth.spans) == MAX_SPANS else event.frame
@@ -361,6 +372,24 @@ class ZenohEngine:
         self.worth.add(Span(Doubt.OUT_OF_ORDER, frame, last, why))
         if back_ns > STEP_NS:
             self.worth.add(Span(Doubt.CLOCK_STEPPED, frame, last, why))
+
+    def _note_time(self, event: Event) -> None:
+        """The first event of a tick, where every capture shows it, whatever its pieces.
+
+        A KeepAlive that comes as soon as it is due shows that the clock was not set before it.
+        """
+        if event.wire_kind == "request":
+            self._timed_until = event.at_ns + TIMED_NS
+        assert event.source is not None
+        end, tick = self._end(event.source), event.at_ns >> TICK_BITS
+        since, end.said = end.said, event.last_mark()
+        if tick == self._tick or (event.wire_kind in RUNS and event.at_ns >= self._timed_until):
+            return
+        self._tick = tick
+        sure = False
+        if event.wire_kind == "KeepAlive" and since is not None and end.silent_ns is not None:
+            sure = abs(event.at_ns - since.at_ns - end.silent_ns) < LATE_NS
+        self._elapsed.saw(event.first_mark(), sure=sure)
 
     def advance(self, at_ns: int) -> None:
         """Timeouts up to this time."""
@@ -373,7 +402,7 @@ class ZenohEngine:
             elif query is not None and self._open.get(what) is query:
                 query.timed_out = True
                 query.reply_gap = self._gap_since(query, query.deadline_ns)
-                self._open.pop(what)
+                self._open.lapse(what)
                 self._end_query(query, Mark(query.asked.frame, query.deadline_ns))
         if self.world is not None and at_ns >= self._next_due:
             self.world.advance(at_ns)
@@ -437,7 +466,7 @@ class ZenohEngine:
             self.patch = detail["patch"]
         elif word in ("OpenSyn", "OpenAck"):
             end.initial = detail["sn"]
-            self._silence_ns = max(self._silence_ns, detail["lease_ms"] * KEEP_ALIVE_NS)
+            end.silent_ns = detail["lease_ms"] * KEEP_ALIVE_NS
         elif word == "Join":
             if end.zid is None:
                 self.session_starts += 1
@@ -669,11 +698,10 @@ class ZenohEngine:
         if before.counter is not here.counter:
             source.mixed = True
         elif source.live and first > source.live.stop() and len(source.jumps) < MAX_QUERIES:
-            assert source.last is not None
             source.jumps.append(
                 Jump(
                     source.live.stop(), first, here.counter, before.sn, here.sn,
-                    source.last, event.first_mark(),
+                    event.first_mark(), self._elapsed.watch(event.first_mark(), SETTLED_NS),
                 )
             )  # fmt: skip
 
@@ -1034,11 +1062,12 @@ class ZenohEngine:
         hop = self._hop(event, _first_hop(event))
         depth = self.parameters.value("cache_depth")
         number = len(self.queries) + self.unlisted_queries
-        timeout = detail.get("timeout_ms", self.parameters.value("query_timeout_ms"))
+        timeout_ns = 1_000_000 * detail.get("timeout_ms", self.parameters.value("query_timeout_ms"))
         query = Query(
             number, requester, key, detail["parameters"], sort, told.source,
             _placed(place, asked.first), _placed(place, asked.last), event.first_mark(),
-            event.at_ns + timeout * 1_000_000,
+            event.at_ns + timeout_ns,
+            lasted=self._elapsed.watch(event.first_mark(), timeout_ns),
             newest=place.live.stop() - 1 if place is not None and place.live else None,
             asked_by=hop,
             shared=len(subscribers) > 1 or (
@@ -1207,13 +1236,17 @@ class ZenohEngine:
 
     def _final(self, detail: Mapping[str, Any], event: Event) -> None:
         assert event.destination is not None
-        query = self._open.pop((event.destination, detail["id"]))
-        if query is None and len(self._early_finals) < MAX_DECLARED:
-            self._early_finals[event.destination, detail["id"]] = event.first_mark()
+        identity, mark = (event.destination, detail["id"]), event.first_mark()
+        query, lapsed = self._open.pop(identity), self._open.lapsed(identity)
+        if lapsed is not None:
+            lapsed.late_final = mark
+        elif query is None and len(self._early_finals) < MAX_DECLARED:
+            self._early_finals[identity] = mark
         if query is not None:
+            query.settled = self._elapsed.watch(mark, SETTLED_NS)
             query.answered_by = self._hop(event, _first_hop(event))
             query.reply_gap = self._gap_since(query, event.at_ns)
-            self._end_query(query, event.first_mark())
+            self._end_query(query, mark)
 
     def _end_query(self, query: Query, mark: Mark) -> None:
         query.ended = mark

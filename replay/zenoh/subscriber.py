@@ -16,6 +16,7 @@ from enum import StrEnum
 from typing import Final
 
 from seqaudit.replay.sequence.durations import Durations
+from seqaudit.replay.sequence.elapsed import Watch
 from seqaudit.replay.sequence.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
@@ -79,12 +80,15 @@ class Query:
     last: int | None
     asked: Mark
     deadline_ns: int
+    lasted: Watch | None = None  # its timeout, as far as it certainly passed; null: not on the wire
     newest: int | None = None  # highest sn of its source that had come live when it was asked
     asked_by: Hop | None = None  # the frame of the Request, where it travelled
     shared: bool = False  # nothing on the wire says whose of several subscribers it is
     answered_by: Hop | None = None  # that of the ResponseFinal
+    settled: Watch | None = None  # behind the ResponseFinal
     ended: Mark | None = None
     timed_out: bool = False
+    late_final: Mark | None = None  # a ResponseFinal that came behind its timeout
     replies: int = 0
     replied: RangeSet = field(default_factory=RangeSet)
     refused: int = 0  # replies that the transport threw away
@@ -101,6 +105,13 @@ class Query:
     def final(self) -> bool:
         """A ResponseFinal ended it."""
         return self.ended is not None and not self.timed_out and not self.gone
+
+    def open_at(self, mark: Mark) -> bool:
+        """Whether it may have been open then, whatever the clock says of its timeout."""
+        if not self.timed_out or self.lasted is None:
+            return self.ended is None or self.ended >= mark
+        until = self.late_final or self.lasted.reached
+        return until is None or until >= mark
 
     @property
     def recovers(self) -> bool:
@@ -231,6 +242,7 @@ class Subscriber:
         self._held: Mark | None = None
         self._waited = RangeSet()  # live samples held back since then
         self._asking_until: Mark | None = None  # when it last asked, or a query of it ended
+        self._lapsed: list[Query] = []  # queries that were not seen to end
         self._grace_ns = grace_ns
         self._cause = cause
         self._delivered_at: Mark | None = None
@@ -329,7 +341,11 @@ class Subscriber:
         """Final, timeout (S22) or end of the session; at the last one all pending goes (S18)."""
         if query in self.queries:
             self.queries.remove(query)
-            self._asking_until = mark
+            if query.timed_out:
+                self._lapsed = [one for one in self._lapsed if one.open_at(query.asked)]
+                self._lapsed.append(query)
+            else:
+                self._asking_until = mark
             if not self.queries and not self.history:
                 self.flush(mark, query)
 
@@ -562,7 +578,9 @@ class Subscriber:
         first = self.last + 1
         since, until = self._delivered_at, self._asking_until
         asking = bool(self.queries) or (
-            since is not None and until is not None and until.frame > since.frame
+            since is not None
+            and (until is not None and until.frame > since.frame)
+            | any(one.open_at(since) for one in self._lapsed)
         )
         for a, b in _without(first, query.first, self.pending.within(first, query.first)):
             if len(self.had) < MAX_KEPT_GAPS:

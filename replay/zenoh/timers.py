@@ -5,9 +5,14 @@ A heap, so that a session with thousands of sources costs each message its logar
 
 from heapq import heappop, heappush
 from itertools import count
+from typing import Final
 
 from seqaudit.replay.zenoh.subscriber import Query, Subscriber
 
+#: Concurrent put() calls may send out of the order of sns; never by more than this.
+SETTLED_NS: Final = 50_000_000
+#: Queries without an end whose end may come after all.
+MAX_LAPSED: Final = 10_000
 #: Of one query: its requester's endpoint and its request id.
 Identity = tuple[str, int]
 
@@ -18,6 +23,7 @@ class OpenQueries:
     def __init__(self) -> None:
         self._open: dict[Identity, Query] = {}
         self._asked: dict[tuple[str, str], int] = {}  # requester and key -> how many of RECOVERY
+        self._lapsed: dict[Identity, Query] = {}
 
     def get(self, identity: Identity) -> Query | None:
         """The open query of that id."""
@@ -39,6 +45,16 @@ class OpenQueries:
             if not self._asked[key]:
                 del self._asked[key]
         return query
+
+    def lapse(self, identity: Identity) -> None:
+        """Its time was up, by the capturing machine's clock."""
+        query = self.pop(identity)
+        if query is not None and len(self._lapsed) < MAX_LAPSED:
+            self._lapsed[identity] = query
+
+    def lapsed(self, identity: Identity) -> Query | None:
+        """The query of that id, if it lapsed."""
+        return self._lapsed.get(identity)
 
     def recovering(self, requester: str, key: str) -> bool:
         """Whether a recovery query of this key stands open."""

@@ -26,8 +26,9 @@ from typing import Final, NamedTuple
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Answered, Judged
-from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, Beginning, Elapsed, sent_later
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, Beginning, sent_later
 from seqaudit.replay.jgroups.windows import Window
+from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import (
     BY_HIGHEST,
     BY_REQUEST,

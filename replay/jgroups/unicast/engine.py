@@ -22,7 +22,7 @@ from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.arrivals import Arrivals
 from seqaudit.replay.jgroups.both_ends import Ends
-from seqaudit.replay.jgroups.evidence import Beginning, Elapsed, Stamps
+from seqaudit.replay.jgroups.evidence import Beginning, Stamps
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.members import Members, View
 from seqaudit.replay.jgroups.unicast.acks import AtOnce
@@ -32,6 +32,7 @@ from seqaudit.replay.jgroups.unicast.receiver_facts import Timing
 from seqaudit.replay.jgroups.unicast.sender import SenderMachine
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.jgroups.unicast.tables import CODE, Release
+from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark, Outcome
 
 SYSTEMS: Final = frozenset({"unicast3", "unicast4"})

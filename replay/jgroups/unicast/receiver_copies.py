@@ -5,9 +5,10 @@ from typing import Final
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Arrivals
-from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, Elapsed, sent_later
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, sent_later
 from seqaudit.replay.jgroups.unicast.receiver_facts import Entry, Facts, Timing
 from seqaudit.replay.jgroups.unicast.streams import Stream
+from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import BY_SEQNO, Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 

@@ -31,12 +31,13 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, Elapsed, sent_later
+from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, sent_later
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.memory import Memory
 from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
 from seqaudit.replay.jgroups.unicast.tables import BEFORE_SYNC, DOCUMENT, newer
+from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ip_ids import ID_SPAN_NS
 from seqaudit.replay.sequence.notes import Note, Times

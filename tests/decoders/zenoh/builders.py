@@ -139,7 +139,7 @@ def batches(
         transport="udp",
         hosts=["10.77.0.1", "10.77.0.2"],
         frame=np.arange(count, dtype=np.int64) + 1,
-        at_ns=np.arange(count, dtype=np.int64) * 1_000_000,
+        at_ns=np.arange(count, dtype=np.int64) * 1_000,
         start=end - sizes,
         stop=np.maximum(end - cut, end - sizes),
         end=end,

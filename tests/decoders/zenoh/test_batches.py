@@ -381,6 +381,23 @@ def test_a_run_ends_where_the_counter_passes_where_it_had_jumped_from() -> None:
     assert runs[wire.SINGLE_FRAMES - 1 :] == [(129, 300), (305, 306), (300, 306), (306, 320)]
 
 
+@pytest.mark.parametrize("asked", [False, True])
+def test_behind_a_query_a_run_of_frames_lasts_a_tick_so_that_rows_show_time(asked: bool) -> None:
+    payloads = [z.frame(n, z.push(z.put(n))) for n in range(2_000)]
+    if asked:
+        payloads[1000:1000] = [z.frame(9, z.request(1, "/@adv/*/a/1/**", "_sn=3..")),
+                               z.frame(5000, z.final(1))]  # fmt: skip
+    batches = z.batches(payloads, back=[1000] if asked else [])
+    batches.at_ns += np.where(np.arange(batches.count) < 900, 0, wire.TIMED_NS)
+    batches.at_ns[1100:] += np.arange(batches.count - 1100) << 20
+    rows, _ = decoded(batches)
+    runs = [
+        r for r in rows if r["wire_kind"] == "Frame" and r["seqno"] > 1100 and r["seqno"] < 5000
+    ]
+    ticks = {int(at) >> wire.TICK_BITS for at in batches.at_ns[1200:]}
+    assert len(runs) >= len(ticks) if asked else len(runs) < 2
+
+
 def test_frames_of_one_batch_may_be_of_several_channels() -> None:
     batch = z.frame(1, z.push(z.put(0))) + z.frame(1, z.push(z.put(1)), reliable=False) + b"\x04"
     rows, status = decoded(z.batches([batch]))

@@ -64,7 +64,7 @@ def test_a_frame_that_is_missing_soon_behind_the_reply_may_have_overtaken_it() -
     session = answered(WideSession().put(0).lose().put(2).ask(1, "_sn=1.."), 1, 1, 2)
     assert said(session.lose().put(4).played()[1], "ZN001")[0] == ("likely", [[1, 1]])
     settled = answered(WideSession().put(0).lose().put(2).ask(1, "_sn=1.."), 1, 1, 2)
-    settled.put(3).wait(0.1).put(4).lose().put(6)
+    settled.put(3).wait(0.1).put(4).wait(0.1).put(5).lose().put(7)
     assert ("proven", [[1, 1]]) in said(settled.played()[1], "ZN001")
 
 
@@ -99,7 +99,7 @@ def test_an_answer_with_a_hole_in_it_leaves_a_miss_likely(gone: str) -> None:
 
 def test_samples_dropped_before_the_transport_are_proven_by_its_sns_and_a_request() -> None:
     session = WideSession().put(0, 3).ask(1, "_sn=1..")
-    found = answered(session, 1, 1, 2, 3).wait(0.1).put(4).played()[1]
+    found = answered(session, 1, 1, 2, 3).wait(0.1).put(4).wait(0.1).put(5).played()[1]
     assert said(found, "ZN004") == [("proven", [[1, 2]])]
     session = WideSession().put(0, 3).wait(0.1).put(4)  # nobody asked: perhaps another subscriber
     assert said(session.played()[1], "ZN004") == [("likely", [[1, 2]])]
@@ -108,11 +108,12 @@ def test_samples_dropped_before_the_transport_are_proven_by_its_sns_and_a_reques
     assert said(found, "ZN004") == [("likely", [[1, 2]])]
 
 
-def test_a_silence_longer_than_keepalives_allow_proves_no_time() -> None:
-    """The clock was set forward: perhaps no time has passed behind the jump."""
+@pytest.mark.parametrize("seconds", [0.1, 1.0, 30.0, 300.0])
+def test_one_pause_proves_no_time(seconds: float) -> None:
+    """The clock may have been set forward in it: perhaps no time has passed behind the jump."""
     session = WideSession().put(0, 3).ask(1, "_sn=1..")
-    found = answered(session, 1, 1, 2, 3).wait(30.0).put(4).played()[1]
-    assert said(found, "ZN004") == [("likely", [[1, 2]])]
+    session = answered(session, 1, 1, 2, 3).wait(seconds).put(4)
+    assert said(session.played()[1], "ZN004") == [("likely", [[1, 2]])]
 
 
 def test_a_request_above_a_hole_shows_that_the_capture_missed_it() -> None:
@@ -201,13 +202,37 @@ def test_a_subscriber_that_asks_waits_for_late_samples_too() -> None:
     assert (row["delivered"], row["misses"]) == ([[0, 12]], [])
 
 
-def test_silence_for_longer_than_keepalives_allow_proves_no_timeout() -> None:
-    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+def test_a_timeout_is_proven_by_more_than_one_pause_or_by_keepalives() -> None:
+    asked = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    other = z.push(z.put(None), 0, "demo/other")
+    for _ in range(6):
+        asked.wait(2.4).publisher(other)
+    assert [sure for sure, _ in said(asked.played()[1], "ZN013")] == ["proven"]
+    for seconds in (7.0, 300.0):  # perhaps it is the clock that was set
+        asked = WideSession().put(0).lose().put(2).ask(1, "_sn=1..").wait(4.0).publisher(other)
+        asked.wait(seconds).put(3, 4)
+        assert [sure for sure, _ in said(asked.played()[1], "ZN013")] == ["likely"]
+
+
+@pytest.mark.parametrize("silent", [2.49, 2.3])
+def test_a_keepalive_in_time_shows_that_the_clock_was_not_set_before_it(silent: float) -> None:
+    asked = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    for _ in range(2):
+        asked.wait(silent).raw(b"\x04", back=True)
+    for sn in range(3, 10):
+        asked.wait(0.9).put(sn)
+    sure = "proven" if silent == 2.49 else "likely"  # that other one is not due
+    assert [sure for sure, _ in said(asked.played()[1], "ZN013")] == [sure]
+
+
+def test_a_final_behind_the_timeout_of_a_query_proves_that_it_ended() -> None:
+    asked = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
     for _ in range(5):
-        session.wait(2.4).publisher(z.push(z.put(None), 0, "demo/other"))
-    assert [sure for sure, _ in said(session.played()[1], "ZN013")] == ["proven"]
-    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..").wait(300.0).put(3, 4)
-    assert [sure for sure, _ in said(session.played()[1], "ZN013")] == ["likely"]
+        asked.wait(2.4).publisher(z.push(z.put(None), 0, "demo/other"))
+    answered(asked, 1, 1)
+    for _ in range(3):
+        asked.wait(2.4).publisher(z.push(z.put(None), 0, "demo/other"))
+    assert [sure for sure, _ in said(asked.played()[1], "ZN013")] == ["likely"]
 
 
 def test_a_late_frame_whose_sample_is_asked_for_later_was_thrown_away() -> None:

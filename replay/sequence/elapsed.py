@@ -1,0 +1,78 @@
+"""How much time passed at least between two moments, whatever the capturing machine's clock did."""
+
+from bisect import bisect_right
+from collections import deque
+from dataclasses import dataclass
+
+from seqaudit.replay.sequence.gaps import Mark
+
+
+@dataclass(slots=True)
+class Watch:
+    """A time that is to pass.
+
+    Attributes:
+        reached: the first event by which it certainly has; null: none so far.
+    """
+
+    since: Mark
+    span_ns: int
+    reached: Mark | None = None
+
+    def by(self, mark: Mark) -> bool:
+        """Whether it had passed by then."""
+        return self.reached is not None and self.reached.frame <= mark.frame
+
+
+class Elapsed:
+    """How much time passed at least between two moments of one conversation.
+
+    No record tells a pause from a clock that was set forward, so the longest pause between two of
+    its events is not counted: one such step makes no time. (A step back only makes it less.) Where
+    little is said a pause is all there is; one that traffic may well have can be trusted.
+    """
+
+    __slots__ = ("_frames", "_last_ns", "_pauses", "_watched")
+
+    def __init__(self) -> None:
+        self._last_ns: int | None = None
+        self._frames: list[int] = []  # of events after pauses longer than all that came later
+        self._pauses: list[tuple[int, int]] = []  # how long, and when that event began
+        self._watched: dict[int, deque[Watch]] = {}  # how long -> those that wait, as they began
+
+    def saw(self, mark: Mark, *, sure: bool = False) -> None:
+        """An event began.
+
+        Args:
+            sure: something shows that the pause before it is as long as it seems.
+        """
+        if self._last_ns is not None and mark.at_ns > self._last_ns and not sure:
+            pause = mark.at_ns - self._last_ns
+            while self._pauses and self._pauses[-1][0] <= pause:
+                self._pauses.pop()
+                self._frames.pop()
+            self._pauses.append((pause, mark.at_ns))
+            self._frames.append(mark.frame)
+        self._last_ns = mark.at_ns
+        for span_ns, waiting in self._watched.items():
+            while waiting and self.at_least(waiting[0].since, mark) >= span_ns:
+                waiting.popleft().reached = mark
+
+    def watch(self, since: Mark, span_ns: int) -> Watch:
+        """Tells when so much time will have passed at least; ``since`` is now."""
+        watch = Watch(since, span_ns)
+        self._watched.setdefault(span_ns, deque()).append(watch)
+        return watch
+
+    def at_least(self, since: Mark, until: Mark, *, trusted_ns: int = 0) -> int:
+        """In ns; below zero if the clock went back. ``until`` is now, or as good as now.
+
+        Args:
+            trusted_ns: pauses up to this are no steps.
+        """
+        place = bisect_right(self._frames, since.frame)
+        longest = max(  # the first of them may have begun before
+            (min(pause, ended - since.at_ns) for pause, ended in self._pauses[place : place + 2]),
+            default=0,
+        )
+        return until.at_ns - since.at_ns - (longest if longest > trusted_ns else 0)
