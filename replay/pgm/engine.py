@@ -22,6 +22,7 @@ from seqaudit.replay.pgm.window import (
     UNTOLD,
     Fate,
     Hole,
+    Inside,
     PgmWindow,
     WindowSettings,
 )
@@ -40,6 +41,7 @@ IP_UDP_BYTES: Final = 28
 NOT_TOLD: Final = (
     "packets are not in this capture; whether the receiver had them cannot be told (CP007)"
 )
+INSIDE: Final = "packets were dropped inside the receiver's host after they had arrived (PG009)"
 PARITY: Final = "parity packets (FEC) were sent; whether receivers repaired with them is not told"
 
 
@@ -222,6 +224,7 @@ class PgmEngine:
         if event.stamp is not None and self.window.start is not None:
             self.window.told_trail(self.window.unwrap(event.stamp), mark)
         fresh = sum(b - a for a, b in self.seen.add(first, stop))
+        lacked = sum(b - a for a, b in self.window.refused.within(first, stop))
         if self.ends is not None and repair:
             self.ends.passed(event, range(first, stop))
         elif self.ends is not None:
@@ -229,8 +232,8 @@ class PgmEngine:
         self.window.accept(first, stop, mark, last, repair=repair)
         if repair:
             self.repaired += event.count
-            self.useful += fresh
-            self.needless += event.count - fresh
+            self.useful += fresh + lacked
+            self.needless += event.count - fresh - lacked
         elif fresh < event.count:
             self.copies.add(first, stop, mark)
             for low, high in self._repaired.within(first, stop):
@@ -292,6 +295,13 @@ class PgmEngine:
                 self.unlisted += 1
 
 
+def dropped_inside(engine: PgmEngine) -> list[Inside]:
+    """Packets that came to this receiver's host and not to the receiver; but those that it cannot
+    take because they are too large."""
+    found = engine.window.inside.values() if engine.receiving else ()
+    return [one for one in found if one.sqn not in engine.oversized.ranges]
+
+
 def window_settings(parameters: EngineParameters) -> WindowSettings:
     """Timers and limits of a receiver, as the parameters of PGM state them."""
     value = parameters.value
@@ -315,6 +325,8 @@ def summary(engine: PgmEngine) -> PgmStreamRow:
         unknown |= dict.fromkeys(("lost", "unrecovered"), NOT_TOLD)
     if receiving and engine.fates[Fate.FOREIGN]:
         unknown |= dict.fromkeys(("lost", "recovered"), NOT_TOLD)
+    if receiving and dropped_inside(engine):
+        unknown |= dict.fromkeys(("lost", "recovered", "unrecovered"), INSIDE)
 
     def told(name: str, count: int) -> int | None:
         return None if name in unknown else count

@@ -10,18 +10,32 @@ from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_NAMED, Reporter
 from seqaudit.replay.contract.results import GAP, STREAM, Result
 from seqaudit.replay.contract.settings import MEMBER
 from seqaudit.replay.contract.story import BETWEEN, RECEIVER, Where, by_outcome, placed
-from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim, absence
-from seqaudit.replay.pgm.engine import MAX_HOLES, PARITY, Noted, PgmEngine, summary
+from seqaudit.replay.contract.worth import (
+    LIKELY,
+    PLACED_HERE,
+    SHOWN,
+    UNDECIDABLE,
+    Claim,
+    absence,
+)
+from seqaudit.replay.pgm.engine import (
+    MAX_HOLES,
+    PARITY,
+    Noted,
+    PgmEngine,
+    dropped_inside,
+    summary,
+)
 from seqaudit.replay.pgm.rules import PGM as RULES
 from seqaudit.replay.pgm.window import GIVEN_UP, Fate, Hole
-from seqaudit.replay.sequence.gaps import Outcome, between
+from seqaudit.replay.sequence.gaps import Mark, Outcome, between
 from seqaudit.replay.sequence.ranges import RangeSet
 
 _NO_RECEIVER: Final = "the capture was not taken at a receiver"
 #: Of a run of smaller packets only the bytes of all are known.
 LEAST_MTU: Final = 1_500
 _SMALL_MTU: Final = "pgm.mtu is less than 1500, and smaller packets are not measured one by one"
-_NEEDS_RECEIVER: Final = frozenset({"PG001", "PG002", "PG008"})
+_NEEDS_RECEIVER: Final = frozenset({"PG001", "PG002", "PG008", "PG009"})
 #: Shown by NAKs that are counted; the last wait is timed.
 _GAVE_UP: Final = SHOWN
 #: The order of captured frames is all there is.
@@ -160,11 +174,30 @@ class _Reporter(Reporter):
             "{count:packet} of {sender_member} {count|is|are} not in this capture; another "
             "receiver asked for {count|it|them}, {receiver_member} did not.",
         )  # fmt: skip
+        yield from self._inside()
         yield from self._holes(
             "PG008", [hole for hole in self.engine.missing() if hole.naks], UNDECIDABLE,
             "{count:packet} of {sender_member} {count|was|were} asked for and {count|is|are} open "
             "at the end.",
         )  # fmt: skip
+
+    def _inside(self) -> Iterator[Finding]:
+        """PG009: what had come, and was asked for long afterwards."""
+        found = dropped_inside(self.engine)
+        for sure in (Certainty.PROVEN, Certainty.LIKELY):
+            some = [one for one in found if one.loss is sure]
+            if not some:
+                continue
+            evidence: list[tuple[Mark, str]] = []
+            for one in some[: MAX_EVIDENCE // 2]:
+                evidence += [(one.came, f"{one.sqn} arrives"), (one.asked, f"a NAK for {one.sqn}")]
+            yield self.make(
+                self.about, "PG009", PLACED_HERE if sure is Certainty.PROVEN else LIKELY,
+                "{count:packet} of {sender_member} had arrived at the interface of "
+                "{receiver_member} when it asked for {count|it|them}: dropped inside.",
+                seqnos=list(RangeSet((one.sqn, one.sqn + 1) for one in some))[:1000],
+                mark=some[0].asked, evidence=evidence, facts={"count": len(some)},
+            )  # fmt: skip
 
     def _of_nobody(self) -> Iterator[Finding]:
         """What is missing here, and who lacked it too: a NAK is one wherever it passes."""

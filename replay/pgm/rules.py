@@ -62,4 +62,13 @@ PGM: Final[tuple[Rule, ...]] = (
         "A hole with a NAK of this receiver that is open at the end.",
         "Capture for some seconds longer.",
         "raims.md 2"),
+    warning(
+        "PG009", "pgm-dropped-inside-receiver",
+        "PGM packets had arrived at this receiver's interface when it asked for them: they were "
+        "dropped inside it (a full socket buffer, a filter), not on the network.",
+        "A NAK of this receiver for a packet that was captured more than nak_back_off_ms before. "
+        "Proven by NAKs in two rounds, at its own interface; one may be of a receiver that had not "
+        "read yet what waited for it. Packets that are too large are PG006.",
+        "Look at the receiver: socket buffer (net.core.rmem_max), processor time, filters.",
+        "raims.md 2"),
 )  # fmt: skip

@@ -9,10 +9,14 @@ How a hole ended is said by counts, not by the clock: a receiver that gives up h
 more had it, or the capture missed the rest; one that never asked may have had what the capture
 missed. The clock only says when what waits behind a hole is handed on.
 
+What came and is asked for long afterwards did not reach the receiver all the same: it was dropped
+inside its host.
+
 Sqns are unwrapped here: 32 bits on the wire, plain growing integers inside.
 """
 
 import heapq
+from bisect import bisect_right
 from collections import deque
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -50,6 +54,10 @@ GIVEN_UP: Final = (Fate.RETRIES, Fate.TRAIL, Fate.FULL)
 UNTOLD: Final = (Fate.ASKED, Fate.UNASKED)
 #: Sqns that were given up and are remembered, as a later NAK says that they were not.
 MAX_REMEMBERED: Final = 10_000
+#: Runs of packets of which it is remembered when they came.
+MAX_ARRIVALS: Final = 20_000
+#: Rounds of NAKs behind a packet's arrival that a receiver which is only busy does not send.
+SEVERAL_ROUNDS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +112,28 @@ class Hole:
         return Certainty.UNDECIDABLE
 
 
+@dataclass(slots=True)
+class Inside:
+    """A sqn that came to the receiver's host, and was asked for afterwards.
+
+    Attributes:
+        came: its last arrival before the first of these NAKs.
+        rounds: of them.
+    """
+
+    sqn: int
+    came: Mark
+    asked: Mark
+    last_nak_ns: int
+    rounds: int = 1
+
+    @property
+    def loss(self) -> Certainty:
+        """How sure it is that it was dropped: one NAK may be of a receiver that had not read yet
+        what waited for it."""
+        return Certainty.PROVEN if self.rounds >= SEVERAL_ROUNDS else Certainty.LIKELY
+
+
 class PgmWindow:
     """One receiver's window of one TSI."""
 
@@ -119,6 +149,11 @@ class PgmWindow:
         self._have = RangeSet()  # everything accepted
         self.refuted: list[tuple[Fate, Hole]] = []  # given up, and asked for again afterwards
         self._gave_up: deque[Hole] = deque(maxlen=MAX_REMEMBERED)
+        self.inside: dict[int, Inside] = {}  # by sqn
+        self.refused = RangeSet()  # those that have not come again since
+        self._stops: list[int] = []  # of runs of packets as they came, ascending
+        self._arrivals: list[tuple[int, Mark]] = []  # where each begins, and when its last came
+        self._repeats: dict[int, Mark] = {}  # when a sqn came that is below them
 
     # -- wire numbers ----------------------------------------------------------------------------
 
@@ -150,6 +185,7 @@ class PgmWindow:
                     self._end(sqn, repaired if repair else Fate.LATE, mark)
         if self._last is None or last.at_ns >= self._last.at_ns:
             self._last = last
+        self._arrived(first, stop, last)
         self._advance()
         if self.holes and self.lead - next(iter(self.holes)) > self.settings.window_sqns:
             self._drop(self.lead - self.settings.window_sqns, Fate.FULL, last)
@@ -162,6 +198,7 @@ class PgmWindow:
             return None
         first, stop = self.lead, self.lead + stop - first
         self._have.add(first, stop)
+        self._arrived(first, stop, last)
         self.lead = self.next = stop
         if self._last is None or last.at_ns >= self._last.at_ns:
             self._last = last
@@ -195,6 +232,8 @@ class PgmWindow:
             hole = self.holes.get(sqn)
             if hole is None:
                 self._refute(sqn, Fate.TRAIL, Fate.FULL)
+                if by is None:
+                    self._asked_again(sqn, mark)
                 continue
             if hole.naks and mark.at_ns - hole.last_nak_ns < SAME_ROUND_NS:
                 continue
@@ -337,6 +376,44 @@ class PgmWindow:
             if hole.sqn == sqn and hole.fate in fates:
                 self.refuted.append((hole.fate, hole))
                 hole.fate = Fate.ASKED
+
+    def _arrived(self, first: int, stop: int, last: Mark) -> None:
+        """Sqns came, perhaps not for the first time."""
+        if self.refused:
+            self.refused.remove(first, stop)
+        if self._stops and first < self._stops[-1]:
+            if len(self._repeats) < MAX_ARRIVALS:
+                self._repeats.update(dict.fromkeys(range(first, min(stop, first + 1000)), last))
+            return
+        if len(self._stops) == MAX_ARRIVALS:
+            del self._stops[: MAX_ARRIVALS // 2], self._arrivals[: MAX_ARRIVALS // 2]
+            self._repeats.clear()
+        self._stops.append(stop)
+        self._arrivals.append((first, last))
+
+    def _came_at(self, sqn: int) -> Mark | None:
+        """When a sqn came last; null: it did not, or too long ago."""
+        if sqn in self._repeats:
+            return self._repeats[sqn]
+        place = bisect_right(self._stops, sqn)
+        if place == len(self._stops) or self._arrivals[place][0] > sqn:
+            return None
+        return self._arrivals[place][1]
+
+    def _asked_again(self, sqn: int, mark: Mark) -> None:
+        """This receiver asks for what is no hole: it lacks a packet that came long before."""
+        came = self._came_at(sqn)
+        if came is None or mark.at_ns - came.at_ns <= self.settings.back_off_ns:
+            return  # the NAK was under way
+        known = self.inside.get(sqn)
+        if known is None or known.came != came:
+            if known is None and len(self.inside) >= MAX_REMEMBERED:
+                return
+            self.inside[sqn] = Inside(sqn, came, mark, mark.at_ns)
+        elif mark.at_ns - known.last_nak_ns >= SAME_ROUND_NS:
+            known.rounds += 1
+            known.last_nak_ns = mark.at_ns
+        self.refused.add(sqn, sqn + 1)
 
     def _advance(self) -> None:
         if self.holes:

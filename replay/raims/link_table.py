@@ -137,6 +137,11 @@ class LinkTable:
 
     # -- what is missing -------------------------------------------------------------------------
 
+    @property
+    def dropped_inside(self) -> bool:
+        """Did packets come to this host that its daemon asked for afterwards?"""
+        return any(link.window.inside for link in self.pgm.values())
+
     def may_lack(self, since_ns: int) -> bool:
         """May messages have come since then that the capture does not hold?"""
         return any(link.doubtful_since(since_ns) for link in self.pgm.values()) or any(
@@ -197,6 +202,11 @@ class LinkTable:
         last = event.fresh_id if event.last_fresh_id is None else event.last_fresh_id
         stream.link = name
         stream.last_sqn = max(stream.last_sqn or 0, link.window.unwrap(sqn or last))
+
+    def refused(self, stream: Stream) -> int:
+        """Packets up to a stream's last message that came to this host, and not to its daemon."""
+        link = self.pgm.get(stream.link)
+        return 0 if link is None or stream.last_sqn is None else link.refused(stream.last_sqn)
 
     def trailing(self, stream: Stream) -> None:
         """What may have been lost behind the stream's last message."""

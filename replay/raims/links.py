@@ -247,6 +247,10 @@ class PgmLink:
             self._order += 1
         return []
 
+    def refused(self, last_sqn: int) -> int:
+        """Packets up to one that came to this host, and that its daemon still lacked."""
+        return sum(b - a for a, b in self.window.refused.within(0, last_sqn + 1))
+
     def could_not_read(self, event: Event) -> None:
         """A packet came, and holds something that is no message: of whom, nobody can tell."""
         if event.fresh_id is not None:
@@ -294,6 +298,8 @@ class PgmLink:
         """May something have come since then that the capture does not hold?"""
         last = self.lost[bisect_left(self.lost, self.window.next - RECENT_SQNS, key=_sqn) :]
         if any(h.revealed.at_ns >= at_ns and h.loss is not Certainty.PROVEN for h in last):
+            return True
+        if any(one.came.at_ns >= at_ns for one in self.window.inside.values()):
             return True
         return self.partly_ns is not None and self.partly_ns >= at_ns
 

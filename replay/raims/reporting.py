@@ -27,6 +27,10 @@ _NOT_CAPTURED: Final = (
     "messages are not in this capture, and whether the daemon had them cannot be told"
 )
 SEEMED_SILENT: Final = "messages of it came while its publisher seemed to be silent, and was not"
+DROPPED_INSIDE: Final = (
+    "packets that had arrived were asked for and did not come again (PG009): whether the daemon "
+    "had what was in them cannot be told"
+)
 UNSEEN: Final = "changes of this daemon's subscriptions are not in this capture"
 NO_OBSERVER: Final = "it is not known at whose interface the capture was taken"
 
@@ -100,6 +104,8 @@ class RaimsReporter(Reporter):
         """Why nobody can tell what of a stream the observer got; null: it can be told."""
         if stream.ignored and self.seemed_dropped(stream):
             return SEEMED_SILENT
+        if self.engine.links.refused(stream):
+            return DROPPED_INSIDE
         if stream.last is not None and not observer.knows_subscriptions(stream.last):
             return UNSEEN
         for loss in stream.truth.losses:

@@ -152,6 +152,16 @@ def _open(w: World) -> float:
     return 0.3
 
 
+def _dropped_inside(w: World) -> float:
+    """B asks twice for a packet that has come, and it comes again."""
+    for number in range(3):
+        w.publish(F0 + number)
+    for at in (0.2, 0.8):
+        w.nak(4, at)
+    w.packet(A, 0.9, data("_1.A", F0 + 1, time=T0, bridge=BRIDGE[A]), sqn=4, kind=5)
+    return 5.0
+
+
 def _unanswered(w: World) -> float:
     for number in range(2):
         w.publish(F0 + number)
@@ -291,6 +301,7 @@ def pgm_and_raims() -> dict[str, Made]:
         "PG005": (_made(_unanswered)[0], ("--at", ADDRESS[A])),
         "PG006": _made(_too_large, "--param", "pgm.mtu=1500"),
         "PG008": _made(_open),
+        "PG009": _made(_dropped_inside),
         "RA007": _made(_restarted_numbers),
         "RA012": _made(_wrong_notice),
         "RA013": _made(_contradicted),

@@ -42,6 +42,10 @@ RULES: Final[tuple[Rule, ...]] = (
 )  # fmt: skip
 
 
+_BEHIND: Final = "they are behind what this capture holds of it."
+_INSIDE: Final = "packets that had arrived were dropped inside its host (PG009)."
+
+
 def findings(report: RaimsReporter) -> Iterator[Finding]:
     seen: set[tuple[object, ...]] = set()
     own = {observer.bridge for observer in report.engine.observers}
@@ -98,7 +102,7 @@ def _own_notices(report: RaimsReporter, observer: Observer) -> Iterator[Finding]
             yield report.say(
                 about, "RA001",
                 "This daemon counted {count:lost message} of {sender_member} on {subject}; "
-                "they are behind what this capture holds of it.",
+                + (_INSIDE if report.engine.links.dropped_inside else _BEHIND),
                 {
                     "count": "an unknown number of" if notice.restart else notice.count,
                     "subject": notice.subject,

@@ -853,6 +853,51 @@ def lossy_world(**parameters: Any) -> World:
     return world
 
 
+@pytest.mark.parametrize(
+    ("naks", "sure"),
+    [
+        ([0.21], None),  # it was under way when the packet came
+        ([0.26], "likely"),
+        ([0.26, 0.27], "likely"),  # one round
+        ([0.26, 0.8], "proven"),
+    ],
+)
+def test_what_is_asked_for_long_after_it_came_was_dropped_inside(
+    naks: list[float], sure: str | None
+) -> None:
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
+    events = [packet("ODATA", sqn, sqn / 10) for sqn in (1, 2, 3)]
+    events += [nak(2, at) for at in naks] + [packet("RDATA", 2, 1.0), packet("SPM", 3, 9.0)]
+    for event in sorted(events, key=lambda event: event.at_ns):
+        engine.feed(event)
+    engine.close()
+    rows = pgm_findings.results(engine, 0, engine.last.at_ns if engine.last else 0)
+    assert sureness_of(rows).get("PG009") == (None if sure is None else [sure])
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM"]
+    assert stream["retransmissions"]["useful"] == (0 if sure is None else 1)
+    assert (stream["lost"] is None) == (sure is not None)
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_daemon_lacks_messages_of_packets_that_were_dropped_inside_its_host(again: bool) -> None:
+    world = World()
+    for sqn in (1, 2, 3):
+        world.engine.feed(packet("ODATA", sqn, sqn / 10, stream=f"{LINK}|"))
+        world.data(F0 + sqn, sqn / 10, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    for turn in range(10):
+        world.engine.feed(nak_on_link(2, 0.5 + turn / 2))
+    if again:
+        world.engine.feed(packet("RDATA", 2, 6.0, stream=f"{LINK}|"))
+    world.notice("LOSS", 7.0, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=1,
+                 ref_seqno=F0 + 3, ms_tot=1)  # fmt: skip
+    rows = world.rows()
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM"]
+    assert stream["delivered"] == ([[F0 + 1, F0 + 3]] if again else None)
+    assert "RA012" not in rules_of(rows)
+    found = only(rows, "RA001")
+    assert (found["certainty"], "dropped inside" in found["text"]) == ("likely", True)
+
+
 def test_a_loss_is_proven_by_the_packets_that_were_given_up() -> None:
     found = only(lossy_world().rows(), "RA001")
     assert (found["certainty"], found["facts"]["lower"]) == ("proven", 1)
