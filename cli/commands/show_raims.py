@@ -182,20 +182,25 @@ def advisories(captures: tuple[str, ...], shape: str, **given: Any) -> int:
         }
         emit(json.dumps(told, sort_keys=True, indent=1))
         return ExitCode.CLEAN
-    lines = []
-    for row in replayed:
-        name = row.get("observer_name") or row["observer"][:8]
-        lines.append(f"{paths[row['capture']]}: {name} must have published by {_where(row)}")
-        lines += rendered(row["subject"], [(key, row["data"][key]) for key in row["order"]])
-    for row in sorted(seen, key=lambda row: (row["capture"], row["client"], row["index"])):
-        lines.append(f"{paths[row['capture']]}: client {row['client']} was sent {_where(row)}")
-        lines += rendered(row["subject"], [(key, value) for key, value in row["data"]])
+    parts: list[Any] = []
+    for number, path in paths.items():
+        lines = []
+        for row in (row for row in replayed if row["capture"] == number):
+            name = row.get("observer_name") or row["observer"][:8]
+            lines.append(f"{name} must have published by {_where(row)}")
+            lines += rendered(row["subject"], [(key, row["data"][key]) for key in row["order"]])
+        here = [row for row in seen if row["capture"] == number]
+        for row in sorted(here, key=lambda row: (row["client"], row["index"])):
+            lines.append(f"client {row['client']} was sent {_where(row)}")
+            lines += rendered(row["subject"], [(key, value) for key, value in row["data"]])
+        if lines:
+            parts += [Text(safe(path), style="bold"), *(Text(safe(line)) for line in lines)]
     for finding in findings:
-        lines.append(f"{finding['rule']} {finding['severity']}: {finding['text']}")
-    emit(
-        "\n".join(safe(line) for line in lines)
-        or f"no DATALOSS advisory was due or captured in {plural(len(paths), 'capture')}"
-    )
+        parts.append(Text(safe(f"{finding['rule']} {finding['severity']}: {finding['text']}")))
+    if parts:
+        render(parts)
+    else:
+        emit(f"no DATALOSS advisory was due or captured in {plural(len(paths), 'capture')}")
     return ExitCode.CLEAN
 
 
@@ -301,7 +306,7 @@ def _losses(report: Row, number: int, path: str) -> Listing:
 def _others(report: Row, number: int, path: str) -> Listing:
     """What other daemons lack, by what they themselves say."""
     columns = [
-        Column("daemon", worth=9), Column("says by", worth=4), Column("of", worth=7),
+        Column("daemon", worth=9), Column("says by", worth=4), Column("of", worth=7, folds=True),
         Column("lost", "right", 9), Column("at", worth=5, whole=True),
         Column("frame", "right", 6),
     ]  # fmt: skip

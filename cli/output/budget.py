@@ -11,6 +11,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Any, Final
 
+from seqaudit.cli.output.cells import hop_lane
 from seqaudit.cli.output.ci import kinds
 from seqaudit.cli.output.outcomes import Report, failing
 from seqaudit.cli.output.text import frame_at
@@ -270,7 +271,7 @@ def shown(figure: str, value: int) -> str:
 def named(stream: Mapping[str, Any]) -> str:
     """A stream in words: system, sender, receiver, subject."""
     ends = f"{stream.get('sender_name') or '-'} > {stream.get('receiver_name') or 'all'}"
-    subject = stream.get("subject") or stream.get("key") or ""
+    subject = stream.get("subject") or stream.get("key") or hop_lane(stream)
     return " ".join(part for part in (stream["system"], ends, subject) if part)
 
 

@@ -77,6 +77,13 @@ def feed_stream(stream: Mapping[str, Any]) -> str:
     return " ".join(part for part in str(stream["id"]).split("|") if part)
 
 
+def hop_lane(stream: Mapping[str, Any]) -> str:
+    """What tells the streams of two zenoh nodes' transport apart; nothing for others."""
+    if stream.get("kind") != "transport":
+        return ""
+    return f"(priority {stream['priority']}{'' if stream['reliable'] else ', best effort'})"
+
+
 def capture_name(capture: Report) -> str:
     """The path of a capture; of a rotated one its first file and how many follow."""
     more = len(capture["files"]) - 1

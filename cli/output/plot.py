@@ -21,6 +21,7 @@ PLAIN: Final = 80
 HEIGHT: Final = 16
 #: Seqnos from here on are told by their distance from the gap's first.
 LONG: Final = 10**10
+#: A label so wide stands beside its line, or one of a third of the picture.
 _LABEL: Final = 32
 #: What a column of the timeline shows, the weakest first: a stronger one is drawn over it.
 _TIMELINE: Final = "-=o!x"
@@ -53,12 +54,17 @@ class Timeline:
         names: dict[str, str] = {}
         labels = [short_names(text, names) for _, text in self._streams]
         begin, end = _span([stream for stream, _ in self._streams])
-        label = max((min(cell_len(text), _LABEL) for text in labels), default=0)
+        labels = [safe(text) for text in labels]
+        widest = max((cell_len(text) for text in labels), default=0)
+        above = widest > max(_LABEL, width // 3)  # a line of its own for each, and not cut
+        label = 0 if above else widest
         columns = max(width - label - 2, 10)
         for (stream, _), text in zip(self._streams, labels, strict=True):
             own = self._gaps.get((stream["capture"], stream["id"]), [])
             line = _line(stream, own, begin, end, columns)
-            yield Text(f"{_fitted(text, label)}  {line}", no_wrap=True)
+            if above:
+                yield Text(text)
+            yield Text(f"{set_cell_size('' if above else text, label)}  {line}", no_wrap=True)
         length = duration(end - begin)
         yield Text(f"{'':{label}}  0{length:>{columns - 1}}", no_wrap=True)
         for part in TIMELINE_KEY.split("  "):
@@ -169,13 +175,6 @@ class SequencePlot:
 
 def picture_width(options: ConsoleOptions) -> int:
     return PLAIN if options.max_width > 10_000 else min(options.max_width, WIDEST)
-
-
-def _fitted(text: str, width: int) -> str:
-    text = safe(text)
-    if cell_len(text) > width:
-        text = text[: width - 1].rstrip(".") + "…"
-    return set_cell_size(text, width)
 
 
 def _after(after_ns: int) -> str:

@@ -242,9 +242,10 @@ class Reporter:
         seqnos = RangeSet(ranges)
         evidence: list[tuple[Mark, str]] = []
         for gap in gaps[: MAX_EVIDENCE // 2]:
-            evidence.append((gap.revealed, f"{gap.revealed_by} shows that {span(gap)} is missing"))
+            these = are(span(gap))
+            evidence.append((gap.revealed, f"{gap.revealed_by} shows that {these} missing"))
             if gap.requested is not None:
-                evidence.append((gap.requested, f"{span(gap)} is asked for"))
+                evidence.append((gap.requested, f"{these} asked for"))
             for outcome, part in gap.parts.items():
                 if part.last is not None:
                     evidence.append((part.last, _shown(outcome, part)))
@@ -285,7 +286,12 @@ def _shown(outcome: Outcome, part: Part) -> str:
     seqnos = ", ".join(named) + (f" and {rest} more ranges" if rest > 0 else "")
     if outcome in (Outcome.UNCAPTURED, Outcome.REPAIRED):
         return f"shows that {seqnos} had arrived"
-    return f"{seqnos} is complete"
+    return f"{are(seqnos)} complete"
+
+
+def are(seqnos: str) -> str:
+    """``5 is``, ``5-9 are``, ``5, 7 are``."""
+    return f"{seqnos} {'is' if seqnos.isdecimal() else 'are'}"
 
 
 def _inclusive(part: Range) -> str:

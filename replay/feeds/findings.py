@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from seqaudit.decoders.contract.events import NO_CONVERSATION
 from seqaudit.replay.contract.finding import Certainty, Finding
-from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter, Subject
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter, Subject, are
 from seqaudit.replay.contract.results import ACCOUNT, GAP, STREAM, TABLE, Result
 from seqaudit.replay.feeds.engine import FeedEngine
 from seqaudit.replay.feeds.holes import Hole
@@ -567,7 +567,7 @@ def _silence(stream: FeedStream) -> Pause | None:
 def _shown(hole: Hole) -> tuple[Mark, str]:
     last = hole.stop - 1
     span = f"{hole.first}" if hole.first == last else f"{hole.first}-{last}"
-    return hole.revealed(), f"shows that {span} is missing"
+    return hole.revealed(), f"shows that {are(span)} missing"
 
 
 def _ended(gaps: Iterable[Gap], outcome: Outcome) -> Iterator[tuple[Mark, str]]:
@@ -575,7 +575,7 @@ def _ended(gaps: Iterable[Gap], outcome: Outcome) -> Iterator[tuple[Mark, str]]:
         part = gap.parts.get(outcome)
         if part is not None and part.last is not None:
             span = f"{gap.first}" if gap.first == gap.stop - 1 else f"{gap.first}-{gap.stop - 1}"
-            yield gap.revealed, f"{gap.revealed_by} shows that {span} is missing"
+            yield gap.revealed, f"{gap.revealed_by} shows that {are(span)} missing"
             yield part.last, f"a repair in {span}"
 
 
@@ -587,7 +587,7 @@ def _lost_of_line(line: FeedStream, ranges: RangeSet) -> Iterator[tuple[Mark, st
         if here:
             first, last = here[0][0], here[-1][1] - 1
             span = f"{first}" if first == last else f"{first}-{last}"
-            yield gap.revealed, f"{gap.revealed_by} shows that {span} is missing on this line"
+            yield gap.revealed, f"{gap.revealed_by} shows that {are(span)} missing on this line"
 
 
 def _missing(gaps: Iterable[Gap], open_: RangeSet) -> Iterator[tuple[Mark, str]]:
@@ -597,4 +597,4 @@ def _missing(gaps: Iterable[Gap], open_: RangeSet) -> Iterator[tuple[Mark, str]]
             span = ", ".join(
                 f"{a}" if a == b else f"{a}-{b}" for a, b in inclusive(part.ranges)[:3]
             )
-            yield gap.revealed, f"{gap.revealed_by} shows that {span} is missing"
+            yield gap.revealed, f"{gap.revealed_by} shows that {are(span)} missing"

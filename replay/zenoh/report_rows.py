@@ -151,6 +151,8 @@ class TransportStreamRow(LegStreamRow):
     """Frames of one priority from one end of a session to the other."""
 
     kind: Literal["transport"]
+    first_ns: Time
+    last_ns: Time
     session: Annotated[int, "number of the session between the two, from 0"]
     priority: int
     reliable: bool

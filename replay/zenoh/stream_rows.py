@@ -386,6 +386,8 @@ def hop(
         "frames_before_capture": report.engine.before_the_capture(sender, receiver, counter),
         "first_seqno": counter.seen.first(),
         "last_seqno": counter.seen.stop() - 1,
+        "first_ns": counter.first.at_ns if counter.first else None,
+        "last_ns": counter.end.at_ns if counter.end else None,
         "first_frame": counter.first.frame if counter.first else None,
         "last_frame": counter.end.frame if counter.end else None,
         "messages": counter.seen.total(),

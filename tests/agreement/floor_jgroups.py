@@ -98,7 +98,7 @@ SHOWS: Final[tuple[tuple[re.Pattern[str], Kinds], ...]] = tuple(
     (re.compile(pattern), kinds)
     for pattern, kinds in (
         (r"SEND_FIRST_SEQNO", Kinds(frozenset({_SYNC}), frozenset())),
-        (r"[\d-]+ is asked for|the (first|last) request|a repeated request", _ASKED),
+        (r"[\d-]+ (is|are) asked for|the (first|last) request|a repeated request", _ASKED),
         (r"HIGHEST_SEQNO .*", Kinds(frozenset(), frozenset({wire.NAKACK_HIGHEST}))),
         (r"ACK \d+ with timestamp .*|the (stale )?ACK\b.*", _SAID),
         (r"a higher seqno shows .*|the same datagram again|the original, later .*", _SENT),

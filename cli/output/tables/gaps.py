@@ -41,7 +41,7 @@ def render_gaps(report: Report, limit: int) -> RenderableType:
         *([Column("gap", _NUMERIC, 9)] if numbered else []),
         *([Column("capture", _NUMERIC, 7)] if several else []),
         *([Column("system", worth=7)] if systems else []),
-        Column("sender", worth=9),
+        Column("sender", worth=9, keeps_end=any("feed" in stream for stream in report["streams"])),
         Column("seqnos", _NUMERIC, 8),
         Column("count", _NUMERIC, 5),
         Column("outcome", worth=9),
