@@ -42,7 +42,7 @@ from seqaudit.replay.sequence.unwrap import SAMPLE_MASK, unwrap
 from seqaudit.replay.zenoh.both_ends import SAMPLES, Ends, kind_of
 from seqaudit.replay.zenoh.cache import evicted
 from seqaudit.replay.zenoh.document import DocumentSettings, DocumentWorld, passed_on
-from seqaudit.replay.zenoh.hops import Held, Hop, HopCounter, Message, initial_sn
+from seqaudit.replay.zenoh.hops import Held, Hop, HopCounter, Message, Taken, initial_sn
 from seqaudit.replay.zenoh.keys import (
     UNRESOLVED,
     Advanced,
@@ -96,6 +96,7 @@ WIDE: Final = 0x0FFF_FFFF
 ROS: Final = "/ros"
 #: End of the key expression of a subscriber to heartbeats (zenoh.md 9.1).
 HEARTBEATS: Final = "/@adv/pub/**"
+ROUTER: Final = "router"
 BLOCK: Final = 8  # bit D of the QoS extension (zenoh.md 4)
 
 #: What a declaration is known by: its id, and to a group its key expression.
@@ -107,6 +108,7 @@ class End:
     """One end of the session."""
 
     zid: str | None = None
+    whatami: str | None = None
     initial: int | None = None
     silent_ns: int | None = None  # before a KeepAlive
     said: Mark | None = None  # its last frame
@@ -313,15 +315,25 @@ class ZenohEngine:
             assert event.seqno is not None and event.stop_seqno is not None
             if event.flags & Flag.NETWORK_DUPLICATE:
                 self._counter(event).network_duplicates += event.count
-            self._counter(event).frames_came(
+            taken = self._counter(event).frames_came(
                 event.seqno, event.stop_seqno, event.first_mark(), event.last_mark()
             )
+            self._note_turn(taken)
         elif word == "Fragment":
             self._fragment(event, detail)
         elif word == "push" and event.seqno is not None:
             self._samples(event, detail)
         else:
             self._message(word, detail, event, self._accepted(event))
+
+    def _note_turn(self, taken: Taken) -> None:
+        """A frame whose sn is not newer than that before it, over TCP: bytes are not those that
+        were sent, or they are of a session whose beginning is not here."""
+        if self.transport != "tcp" or taken.accepted_from == taken.first:
+            return
+        why = "a frame stands behind a newer one, which over TCP none does: bytes may be damaged"
+        if not any(span.why == why for span in self.worth.spans):
+            self.worth.add(Span(Doubt.DAMAGED, BEGINNING, END, why))
 
     def _note_passing(self, passing: Ends, event: Event, detail: Mapping[str, Any]) -> None:
         """What is compared with the capture at the other end."""
@@ -461,7 +473,7 @@ class ZenohEngine:
                 self._cookies.add(detail["cookie"])
             if end.zid not in (None, detail["zid"]):
                 self._node_gone(event.source, event.first_mark())
-            end.zid = detail["zid"]
+            end.zid, end.whatami = detail["zid"], detail["whatami"]
             self._mask = MASKS[detail["resolution"]]
             self.patch = detail["patch"]
         elif word in ("OpenSyn", "OpenAck"):
@@ -470,7 +482,7 @@ class ZenohEngine:
         elif word == "Join":
             if end.zid is None:
                 self.session_starts += 1
-                end.zid = detail["zid"]
+                end.zid, end.whatami = detail["zid"], detail["whatami"]
                 self.patch = detail["patch"]
                 self._join(event, detail)
         elif word == "Close":
@@ -582,6 +594,7 @@ class ZenohEngine:
         taken, message = self._counter(event).fragment_came(
             event.seqno, mark, detail, said_drop=bool(detail["drop"])
         )
+        self._note_turn(taken)
         if message is not None:
             self._reassembled(message, event)
         elif taken.accepted_from >= taken.stop and detail.get("message"):
@@ -1276,6 +1289,11 @@ class ZenohEngine:
         """The node at an endpoint, if its handshake was captured."""
         end = self.ends.get(endpoint)
         return None if end is None else end.zid
+
+    def asks_for_itself(self, endpoint: str) -> bool:
+        """Whether what a node asks for it lacks itself; a router asks for others."""
+        end = self.ends.get(endpoint)
+        return end is not None and end.whatami not in (None, ROUTER)
 
     def role(self, sender: str, receiver: str) -> str:
         """What this capture sees of a direction: "receiver", "sender" or "between"."""

@@ -61,6 +61,7 @@ def findings(
     yield from _where(report, stream, source, subscriber, gaps, mine)
     role = report.engine.role(source.sender, source.receiver)
     sure = role == "receiver" and report.engine.world is None
+    sure = sure and report.engine.asks_for_itself(source.receiver)
     yield from _discarded(report, stream, source, mine, sure=sure)
 
 

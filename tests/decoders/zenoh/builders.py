@@ -96,11 +96,12 @@ def init(
     ack: bool = False,
     extensions: bytes = b"\x81\x27\x01",
     resolutions: int = 0x0A,  # 32 bits for sns and for request ids
+    whatami: int = 1,  # a peer
 ) -> bytes:
     header = 0x01 | (0x20 if ack else 0) | 0x40 | (0x80 if extensions else 0)
     cookie = sized(b"c" * 49) if ack else b""
     sizes = bytes([resolutions]) + (65487).to_bytes(2, "little")
-    return bytes([header, 9, (len(zid) - 1) << 4 | 1]) + zid + sizes + cookie + extensions
+    return bytes([header, 9, (len(zid) - 1) << 4 | whatami]) + zid + sizes + cookie + extensions
 
 
 def opened(sn: int, *, ack: bool = False) -> bytes:

@@ -15,10 +15,10 @@ FIRST_SN = {False: 100_000, True: 500_000}
 class WideSession(Session):
     """One whose transport sns show that they have more than 16 bits."""
 
-    def __init__(self) -> None:
+    def __init__(self, whatami: int = 1) -> None:
         super().__init__(opened=False)
         self.sns = dict(FIRST_SN)
-        self.raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True), back=True)
+        self.raw(z.init()).raw(z.init(SUBSCRIBER_ZID, ack=True, whatami=whatami), back=True)
         self.raw(z.opened(FIRST_SN[False])).raw(z.opened(FIRST_SN[True], ack=True), back=True)
         self.publisher(z.declare(0, 1, 0, "demo/sensor"))
         self.publisher(z.declare(4, 2, 0, TOKEN))
@@ -242,6 +242,23 @@ def test_a_late_frame_whose_sample_is_asked_for_later_was_thrown_away() -> None:
     assert said(session.played()[1], "ZN006")[0] == ("likely", [])  # of the counter
     found = answered(session.ask(1, "_sn=1.."), 1, 1, 2).played()[1]
     assert ("proven", [[1, 1]]) in said(found, "ZN006")
+
+
+def test_what_a_router_asks_for_another_node_may_have_lacked() -> None:
+    session = WideSession(whatami=0).put(0)
+    late = z.frame(session.sns[False], z.push(z.put(1)))
+    session.lose().put(2).raw(late).ask(1, "_sn=1..")
+    found = answered(session, 1, 1, 2).played()[1]
+    assert ("likely", [[1, 1]]) in said(found, "ZN006")
+
+
+def test_over_tcp_a_frame_behind_a_newer_one_shows_that_bytes_are_damaged() -> None:
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    answered(session, 1, 1, 2).put(3)
+    assert said(session.played(transport="tcp")[1], "ZN001") == [("proven", [[1, 1]])]
+    session.sns[False] += 1 << 20  # of one frame; the next go on below it
+    session.put(4).sns[False] -= 1 << 20
+    assert said(session.put(5).played(transport="tcp")[1], "ZN001") == [("likely", [[1, 1]])]
 
 
 def test_a_handshake_that_stands_in_a_capture_twice_leaves_nothing_proven_by_order() -> None:

@@ -93,6 +93,7 @@ class Session:
         chunk: int = 0,
         refused: int = 0,
         copies: int = 0,
+        transport: str = "udp",
     ) -> tuple[ZenohEngine, list[Result]]:
         batches = z.batches(self.payloads, back=self.back)
         times = [round(at * 1000) * 1_000_000 for at in self.times]
@@ -109,7 +110,8 @@ class Session:
             found += BatchDecoder().decode(batches)[0]
         rows = [row for batch in found for row in batch.to_pylist()]
         rows.sort(key=lambda row: (row["frame"], row["index"]))
-        engine = ZenohEngine("zenoh|udp|10.77.0.1:40000|10.77.0.2:7000", given or {}, vantage, read)
+        name = f"zenoh|{transport}|10.77.0.1:40000|10.77.0.2:7000"
+        engine = ZenohEngine(name, given or {}, vantage, read)
         for row in rows:
             engine.feed(event(row))
         engine.close()
