@@ -1,0 +1,582 @@
+"""A PGM segment with raims daemons as it runs by their rules, captured at one of them, and what
+that one lost: a world of whose losses all is known (raims.md 2, 7 to 10).
+
+``python -m tests.degraded.raims_world --seeds 1-20`` spoils such worlds in every way and prints
+proven findings that are not so. Publishers share subjects, start again, number per subject and per
+path; packets are lost in bursts on the way here, or dropped inside this host; NAKs, NCFs and RDATA
+are lost as well. What the daemon counts and tells is a model of its own of the decision table.
+"""
+
+import argparse
+import heapq
+import random
+import struct
+import sys
+import tempfile
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from tests.decoders.network.builders import ethernet, ipv4, pcap, udp
+from tests.decoders.raims.builders import caba, data, inbox, inbox_subject, pgm
+from tests.degraded import auditing, claims
+from tests.degraded.captures import read
+from tests.degraded.ways import WAYS, Spoiled, Subject, Way, text_of
+
+SECOND: Final = 1_000_000_000
+MS: Final = 1_000_000
+T0: Final = 1_795_215_202 * SECOND
+TICK: Final = 40 * MS
+FRAME: Final = 33
+BASE: Final = 35
+GROUP: Final = "239.77.0.1"
+PORT: Final = 7239
+HERE: Final = "10.77.0.2"
+ODATA, RDATA, SPM, NAK, NCF = 4, 5, 0, 8, 10
+#: After data without any more.
+SPMS: Final = (10, 100, 250, 500, 1000, 2000, 4000)
+ROUNDS: Final = 10
+SUBJECTS: Final = ("_1.A", "_1.B", "_1.C.D", "_7500.LONG.SUBJECT")
+PATHS: Final = ("_nats.X", "_nats.Y")
+
+
+@dataclass(frozen=True)
+class Message:
+    """What a publisher sent: per subject, or with a number of its path."""
+
+    bridge: str
+    subject: str
+    seqno: int
+    chain: int | None = None
+    by_path: bool = False
+
+
+@dataclass
+class Truth:
+    """What became of everything at the daemon that was captured at.
+
+    Attributes:
+        lacked, given_up, inside: sqns by TSI: that it asked for, that never came to it, and of
+            which a copy was dropped inside its host.
+        lost: seqnos by publisher and subject that it wanted and never had; of numbers by path the
+            subject is ``#0``.
+        delivered: how many it had.
+        counted: by publisher, as its console says.
+        again: a publisher started again.
+    """
+
+    lacked: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    given_up: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    inside: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))
+    lost: dict[tuple[str, str], set[int]] = field(default_factory=lambda: defaultdict(set))
+    delivered: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
+    counted: dict[str, int] = field(default_factory=lambda: defaultdict(int))
+    again: bool = False
+
+
+def total(of: bytes) -> int:
+    """The sum of RFC 1071."""
+    found = 0
+    for (word,) in struct.iter_unpack(">H", of + bytes(len(of) % 2)):
+        found += word
+        found = (found & 0xFFFF) + (found >> 16)
+    return found
+
+
+def checked(packet: bytes, source: str, *, made: bool) -> bytes:
+    """A UDP datagram with its checksum, or with that of the pseudo-header for a card to complete,
+    in IP."""
+    destination, ports, payload = packet[:4], packet[4:8], packet[8:]
+    by = bytes(map(int, source.split(".")))
+    size = 8 + len(payload)
+    pseudo = by + destination + struct.pack(">HH", 17, size)
+    bare = ports + struct.pack(">HH", size, 0) + payload
+    told = total(pseudo + bare) ^ 0xFFFF if made else total(pseudo)
+    datagram = udp(payload, *struct.unpack(">HH", ports), checksum=told or 0xFFFF)
+    to = ".".join(map(str, destination))
+    return ipv4(datagram, source, to, ident=0, dont_fragment=True)
+
+
+def with_checksum(packet: bytes) -> bytes:
+    """A PGM packet with its own."""
+    told = (total(packet) ^ 0xFFFF) or 0xFFFF
+    return packet[:6] + struct.pack(">H", told) + packet[8:]
+
+
+class Daemon:
+    """One start of a daemon on the segment."""
+
+    def __init__(self, world: "World", name: str, address: str, at_ns: int) -> None:
+        self.world, self.name, self.address, self.start_ns = world, name, address, at_ns
+        self.bridge = bytes(world.rng.randrange(256) for _ in range(16))
+        self.gsi = bytes(world.rng.randrange(256) for _ in range(6))
+        self.tsi = f"{self.gsi.hex()}.4711"
+        self.alive = True
+        self.sent: list[tuple[bytes, tuple[Message, ...]]] = []
+        self.last: dict[str, int] = {}
+        self.path = self.beats = self.changes = self._spm = self._quiet = 0
+
+    def transmit(self, at_ns: int, tsdu: bytes, *messages: Message, safe: bool = False) -> None:
+        """The next ODATA, and SPMs behind it."""
+        sqn = len(self.sent)
+        self.sent.append((tsdu, messages))
+        self.world.cast(self, at_ns, ODATA, sqn, safe=safe)
+        self._quiet += 1
+        quiet = self._quiet
+        for wait_ms in SPMS:
+            self.world.at(at_ns + wait_ms * MS, lambda now: self._lead(now, quiet))
+
+    def _lead(self, at_ns: int, quiet: int) -> None:
+        if quiet == self._quiet and self.alive:
+            self._spm += 1
+            self.world.cast(self, at_ns, SPM, len(self.sent) - 1)
+
+    def beat(self, at_ns: int) -> None:
+        """A heartbeat, which the network does not lose."""
+        if not self.alive:
+            return
+        self.beats += 1
+        host = int.from_bytes(bytes(map(int, self.address.split("."))), "little")
+        told = caba(
+            "_X.HB", ("user", self.name), ("host_id", host), ("seqno", self.beats),
+            ("start", self.start_ns), ("interval", 10), ("converge", T0 - 60 * SECOND),
+            ("sub_seqno", self.changes), sort=3, bridge=self.bridge,
+        )  # fmt: skip
+        self.transmit(at_ns, told, safe=True)
+        self.world.at(at_ns + 10 * SECOND, self.beat)
+
+    def publish(self, at_ns: int) -> None:
+        """One to four messages in a packet (raims.md 8)."""
+        rng, stamp = self.world.rng, at_ns // TICK * TICK
+        if not self.alive:
+            return
+        tsdu, messages = b"", []
+        for _ in range(rng.choice((1, 1, 1, 2, 4))):
+            if rng.random() < self.world.by_path:
+                self.path += 1
+                subject = rng.choice(PATHS)
+                tsdu += caba(
+                    subject, ("seqno", self.path), ("fmt", 2), ("data", b"x" * 9), options=8,
+                    bridge=self.bridge,
+                )  # fmt: skip
+                messages.append(Message(self.bridge.hex(), subject, self.path, by_path=True))
+                continue
+            subject = rng.choice(SUBJECTS[: self.world.subjects])
+            before, chain = self.last.get(subject), None
+            number = (stamp >> FRAME << BASE) + 1
+            if before is not None and before >> BASE > (stamp - 10 * SECOND) >> FRAME:
+                number = before + 1
+            elif before is not None:
+                chain = before
+            self.last[subject] = number
+            tsdu += data(subject, number, time=stamp, chain=chain, bridge=self.bridge)
+            messages.append(Message(self.bridge.hex(), subject, number, chain))
+        self.transmit(at_ns, tsdu, *messages)
+
+
+@dataclass
+class Missing:
+    """A sqn that the receiver asks for."""
+
+    confirmed: int = 0
+    unconfirmed: int = 0
+    round: int = 0
+
+
+class Receiver:
+    """The receive window of one TSI at the observed daemon."""
+
+    def __init__(self, world: "World", sender: Daemon) -> None:
+        self.world, self.sender = world, sender
+        self.next: int | None = None
+        self.lead = -1
+        self.have: set[int] = set()
+        self.missing: dict[int, Missing] = {}
+
+    def came(self, at_ns: int, sqn: int) -> None:
+        """ODATA or RDATA."""
+        if self.next is None:
+            self.next, self.lead = sqn, sqn - 1
+        if sqn < self.next or sqn in self.have:
+            return
+        self.have.add(sqn)
+        self.missing.pop(sqn, None)
+        self.leads(at_ns, sqn)
+        self._hand_on(at_ns)
+
+    def leads(self, at_ns: int, lead: int) -> None:
+        """A packet or SPM names a sqn."""
+        if self.next is None:
+            self.next, self.lead = lead + 1, lead
+        for sqn in range(self.lead + 1, lead + 1):
+            if sqn not in self.have:
+                self.missing[sqn] = Missing()
+                self._ask(at_ns + self._back_off(), sqn, 0)
+        self.lead = max(self.lead, lead)
+
+    def _back_off(self) -> int:
+        return self.world.rng.randrange(1, 50) * MS
+
+    def _ask(self, at_ns: int, sqn: int, turn: int) -> None:
+        self.world.at(at_ns, lambda now: self._nak(now, sqn, turn))
+
+    def _nak(self, at_ns: int, sqn: int, turn: int) -> None:
+        one = self.missing.get(sqn)
+        if one is None or one.round != turn:
+            return
+        if ROUNDS in (one.confirmed, one.unconfirmed):
+            del self.missing[sqn]
+            self.world.truth.given_up[self.sender.tsi].add(sqn)
+            self.world.gone(at_ns, self.sender.sent[sqn][1])
+            self._hand_on(at_ns)
+            return
+        self.world.truth.lacked[self.sender.tsi].add(sqn)
+        one.round += 1
+        heard = self.world.asks(at_ns, self.sender, sqn)
+        if heard:
+            one.confirmed += 1
+            wait = 500 * MS + (0 if one.confirmed == ROUNDS else self._back_off())
+        else:
+            one.unconfirmed += 1
+            wait = 200 * MS
+        self._ask(at_ns + wait, sqn, one.round)
+
+    def _hand_on(self, at_ns: int) -> None:
+        if self.next is None:
+            return
+        given_up = self.world.truth.given_up[self.sender.tsi]
+        while self.next <= self.lead and (self.next in self.have or self.next in given_up):
+            if self.next in self.have:
+                for message in self.sender.sent[self.next][1]:
+                    self.world.observer.had(at_ns, message, self.sender)
+            self.next += 1
+
+
+class Observer:
+    """The daemon that is captured at: its subscriptions, window, counters and notices."""
+
+    def __init__(self, world: "World") -> None:
+        self.world = world
+        self.daemon = Daemon(world, "R", HERE, T0 - SECOND)
+        self.wants: dict[str, int] = {}
+        self._last: dict[tuple[str, str], tuple[int, int]] = {}  # L and its subscription
+        self._lost_ns: dict[str, int] = {}
+        self._known: dict[str, bool] = {}
+        self._inbox: dict[str, int] = defaultdict(int)
+        self._words: dict[tuple[str, str], int] = defaultdict(int)
+
+    def subscribe(self, at_ns: int, subject: str, *, join: bool) -> None:
+        """JOIN or LEAV."""
+        if join == (subject in self.wants):
+            return
+        me = self.daemon
+        me.changes += 1
+        word = "JOIN" if join else "LEAV"
+        told = caba(
+            f"_S.{word}.{subject}", ("seqno", me.changes), ("subject", subject), sort=2,
+            bridge=me.bridge,
+        )  # fmt: skip
+        me.transmit(at_ns, told)
+        if join:
+            self.wants[subject] = me.changes
+        else:
+            del self.wants[subject]
+
+    def tell(self, at_ns: int, peer: Daemon, word: str, code: int, **fields: Any) -> None:
+        """Point to point; each word is numbered by itself."""
+        self._inbox[peer.address] += 1
+        self._words[peer.bridge.hex(), word] += 1
+        message = caba(
+            inbox_subject(peer.bridge, word), ("seqno", self._words[peer.bridge.hex(), word]),
+            *fields.items(), bridge=self.daemon.bridge, sort=1, options=16, path=code,
+        )  # fmt: skip
+        to = bytes(map(int, peer.address.split(".")))
+        packet = inbox(self._inbox[peer.address], message)
+        self.world.capture(at_ns, to + struct.pack(">HH", 49_002, 49_001) + packet, HERE)
+
+    def had(self, at_ns: int, message: Message, sender: Daemon) -> None:
+        """A message in its order (raims.md 9)."""
+        truth = self.world.truth
+        wanted = self.wants.get(message.subject)
+        if wanted is None:
+            return
+        stream = "#0" if message.by_path else message.subject
+        truth.delivered[message.bridge, stream] += 1
+        if message.by_path:
+            return
+        at, s, c = (message.bridge, message.subject), message.seqno, message.chain or 0
+        last, since = self._last.get(at, (0, 0))
+        if not last or since != wanted:
+            if last and since != wanted:  # all publishers of the subject are forgotten
+                self._last = {k: v for k, v in self._last.items() if k[1] != message.subject}
+            self._last[at] = s, wanted
+            return
+        self._last[at] = s, wanted
+        lost: int | None = 0
+        if s >> BASE == last >> BASE:
+            lost = s - last - 1
+        elif c == last:
+            lost = 0
+        elif c >> BASE == last >> BASE:
+            lost = c - last
+        elif s % (1 << BASE) != 1:
+            lost = None
+        if lost == 0:
+            return
+        truth.counted[message.bridge] += 1 if lost is None else lost
+        known = self._known.get(message.bridge, False) or lost is not None
+        before = self._lost_ns.get(message.bridge)
+        self._lost_ns[message.bridge] = at_ns
+        self._known[message.bridge] = known
+        if before is not None and at_ns - before < 10 * SECOND:
+            return
+        self._known[message.bridge] = False
+        restart = {} if known else {"idl_restart": True}
+        self.tell(
+            at_ns, sender, "loss", 37, subject=message.subject, idl_msg_loss=lost or 1, **restart,
+            ms_tot=truth.counted[message.bridge], ref_seqno=s,
+        )  # fmt: skip
+
+
+class World:
+    """The segment, event by event."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = rng = random.Random(f"raims {seed}")
+        self.truth = Truth()
+        self.frames: list[tuple[int, bytes]] = []
+        self._events: list[tuple[int, int, Callable[[int], None]]] = []
+        self._order = 0
+        self._burst_ns = 0
+        self.subjects = rng.randrange(1, len(SUBJECTS) + 1)
+        self.by_path = rng.choice((0.0, 0.0, 0.2))
+        self.loss = rng.choice((0.0, 0.01, 0.05))
+        self.repair_loss = rng.choice((0.05, 0.4, 0.85))
+        self.inside = rng.choice((0.0, 0.0, 0.02))
+        self.length_s = rng.choice((15, 25, 40))
+        self.observer = Observer(self)
+        self._daemons: list[Daemon] = []
+        self._receivers: dict[str, Receiver] = {}
+
+    def at(self, at_ns: int, do: Callable[[int], None]) -> None:
+        self._order += 1
+        heapq.heappush(self._events, (at_ns, self._order, do))
+
+    def run(self) -> bytes:
+        """The capture."""
+        rng, end_ns = self.rng, T0 + self.length_s * SECOND
+        self.at(T0, self.observer.daemon.beat)
+        for subject in (*SUBJECTS[: self.subjects], *(PATHS if self.by_path else ())):
+            joins = [rng.uniform(0, 4)]
+            if rng.random() < 0.3:
+                joins += [rng.uniform(5, self.length_s), rng.uniform(5, self.length_s)]
+            for number, after_s in enumerate(sorted(joins)):
+                self.at(T0 + int(after_s * SECOND), self._changes(subject, join=not number % 2))
+        for number in range(rng.choice((1, 2, 3, 5))):
+            self._start(f"P{number}", f"10.77.0.{10 + number}", T0 + rng.randrange(SECOND))
+        while self._events and self._events[0][0] < end_ns:
+            now_ns, _, do = heapq.heappop(self._events)
+            do(now_ns)
+        frames = sorted(self.frames, key=lambda frame: frame[0])
+        times = [frame[0] for frame in frames]
+        for place in range(1, len(times)):
+            times[place] = max(times[place], times[place - 1] + 1000)
+        return pcap([ethernet(packet) for _, packet in frames], times_ns=times, first_ns=0)
+
+    def _changes(self, subject: str, *, join: bool) -> Callable[[int], None]:
+        return lambda now: self.observer.subscribe(now, subject, join=join)
+
+    def _start(self, name: str, address: str, at_ns: int) -> None:
+        """A publisher begins, publishes at its pace, and perhaps starts again."""
+        rng = self.rng
+        daemon = Daemon(self, name, address, at_ns)
+        self._daemons.append(daemon)
+        self._receivers[daemon.tsi] = Receiver(self, daemon)
+        self.at(at_ns, daemon.beat)
+        pace = rng.choice((30 * MS, 200 * MS, 2 * SECOND))
+
+        def go_on(now: int) -> None:
+            daemon.publish(now)
+            if daemon.alive:
+                self.at(now + 1 + int(rng.expovariate(1 / pace)), go_on)
+
+        def ping(now: int) -> None:
+            if daemon.alive:
+                self.observer.tell(now, daemon, "ping", 18)
+                self.at(now + rng.randrange(SECOND, 4 * SECOND), ping)
+
+        self.at(at_ns + rng.randrange(2 * SECOND), go_on)
+        self.at(at_ns + 500 * MS, ping)
+        if rng.random() < 0.2:
+            stop_ns = at_ns + rng.randrange(5 * SECOND, 20 * SECOND)
+
+            def end(now: int) -> None:
+                daemon.alive = False
+                self.truth.again = True
+                self._start(name, address, now + SECOND)
+
+            self.at(stop_ns, end)
+
+    def capture(self, at_ns: int, packet: bytes, source: str) -> None:
+        """A datagram, as destination, ports and payload, passes the observer's interface."""
+        self.frames.append((at_ns, checked(packet, source, made=source != HERE)))
+
+    def cast(
+        self, sender: Daemon, at_ns: int, sort: int, number: int, *, safe: bool = False
+    ) -> None:
+        """A packet of a sender to the group: it is lost, dropped inside, or comes."""
+        own = sender is self.observer.daemon
+        lost, inside = self._fate(at_ns, sort) if not own and not safe else (False, False)
+        if lost:
+            return
+        if sort == SPM:
+            body, tsdu = struct.pack(">IIIHH4s", number + 1, 0, number, 1, 0, bytes(4)), b""
+        elif sort == NCF:
+            nla = struct.pack(">HH4s", 1, 0, bytes(4))
+            body, tsdu = struct.pack(">I", number) + nla + nla, b""
+        else:
+            body, tsdu = struct.pack(">II", number, 0), sender.sent[number][0]
+        packet = with_checksum(pgm(sort, body, tsdu, gsi=sender.gsi))
+        to = bytes(map(int, GROUP.split(".")))
+        self.capture(at_ns, to + struct.pack(">HH", 50_000, PORT) + packet, sender.address)
+        if own:
+            return
+        receiver = self._receivers[sender.tsi]
+        if inside and sort in (ODATA, RDATA):
+            self.truth.inside[sender.tsi].add(number)
+        elif sort == SPM:
+            receiver.leads(at_ns, number)
+        elif sort in (ODATA, RDATA):
+            receiver.came(at_ns, number)
+
+    def _fate(self, at_ns: int, sort: int) -> tuple[bool, bool]:
+        rng = self.rng
+        if sort == RDATA:
+            return rng.random() < self.repair_loss, rng.random() < self.inside
+        if sort != ODATA:
+            return rng.random() < 0.02, False
+        if at_ns < self._burst_ns:
+            return True, False
+        if rng.random() < self.loss:
+            self._burst_ns = at_ns + rng.choice((1, 1, 100 * MS, SECOND, 9 * SECOND))
+            return True, False
+        return False, rng.random() < self.inside
+
+    def asks(self, at_ns: int, sender: Daemon, sqn: int) -> bool:
+        """A NAK of the observer; whether it is confirmed. A repair follows, if it comes."""
+        nla = struct.pack(">HH4s", 1, 0, bytes(4))
+        body = struct.pack(">I", sqn) + nla + nla
+        packet = with_checksum(pgm(NAK, body, gsi=sender.gsi))
+        to = bytes(map(int, sender.address.split(".")))
+        self.capture(at_ns, to + struct.pack(">HH", 50_001, PORT) + packet, HERE)
+        if not sender.alive or self.rng.random() < 0.1:
+            return False
+        before = len(self.frames)
+        self.cast(sender, at_ns + MS, NCF, sqn)
+        self.at(at_ns + 2 * MS, lambda now: self.cast(sender, now, RDATA, sqn))
+        return len(self.frames) > before
+
+    def gone(self, at_ns: int, messages: tuple[Message, ...]) -> None:
+        """Messages of a packet that was given up."""
+        for message in messages:
+            if message.subject in self.observer.wants:
+                stream = "#0" if message.by_path else message.subject
+                self.truth.lost[message.bridge, stream].add(message.seqno)
+
+
+#: Rules of which nothing in such a world makes a proven one, and why.
+NEVER: Final[Mapping[str, str]] = {
+    "RA005": "nothing came twice to the daemon",
+    "RA007": "no publisher forgets a subject",
+    "RA010": "nothing that is told point to point is lost",
+    "RA012": "every notice is as the table has it",
+    "RA015": "times are in their frames", "RA016": "there is one clock",
+    "RA017": "frames follow each other", "RA018": "there is one clock",
+    "RA020": "frames begin by their age", "RA023": "nothing is in pieces",
+    "RA024": "there is no client", "RA027": "every loss is told",
+    "RA028": "notices are ten seconds apart",
+}  # fmt: skip
+
+
+def refuted(found: claims.Finding, truth: Truth) -> str | None:
+    """Why a proven finding is not so; null: it is, or nobody can say."""
+    if found.rule in NEVER:
+        return NEVER[found.rule]
+    if found.rule == "RA022":
+        return None if truth.again else "nobody started again"
+    packets = {"PG001": truth.lacked, "PG002": truth.given_up, "PG009": truth.inside}
+    if found.rule in packets:
+        wrong = found.seqnos - packets[found.rule][found.stream]
+        return f"not so of {claims.shown(wrong)}" if wrong else None
+    if found.rule in ("RA001", "RA002", "RA003", "RA004", "RA013"):
+        bridge, _, subject = found.stream.partition("|")
+        lost = truth.lost.get((bridge, subject), set())
+        wrong = found.seqnos - lost
+        if wrong:
+            return f"it had {claims.shown(wrong)}"
+        if found.count is not None and found.stream and found.count > len(lost):
+            return f"it lost {len(lost)}"
+    return None
+
+
+def figures(report: Mapping[str, Any], truth: Truth) -> Iterator[str]:
+    """What the report of a whole capture tells otherwise than it was."""
+    for row in report.get("tables", {}).get("raims", {}).get("loss", ()):
+        if row["msg_loss"] is not None and row["msg_loss"] != truth.counted[row["bridge"]]:
+            yield f"msg loss {row['msg_loss']} of {truth.counted[row['bridge']]}"
+    for row in report.get("streams", ()):
+        if row["system"] != "raims" or row["role"] != "receiver" or row["delivered"] is None:
+            continue
+        if row["numbering"] != "per subject":
+            continue
+        had = sum(int(b, 16) - int(a, 16) + 1 for a, b in row["delivered"])
+        expected = truth.delivered[row["sender"], row["subject"]]
+        if had != expected:
+            yield f"delivered {had} of {expected} on {row['subject']}"
+
+
+def spoiled(seed: int, ways: tuple[Way, ...], sample: int) -> Iterator[tuple[str, str, str]]:
+    """(way, choice, what is wrong) of one world; the first is the whole."""
+    world = World(seed)
+    content = world.run()
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "R.pcap"
+        path.write_bytes(content)
+        subject = Subject(f"raims world {seed}", "R.pcap", HERE, read(path))
+        for way in ways:
+            for choice in way.picked(subject, sample, seed):
+                made: Spoiled = way.spoil(subject, choice)
+                done = auditing.audit(made, {"R.pcap": HERE}, {}, Path(name))
+                if done.crash is not None:
+                    yield way.name, text_of(choice), done.crash
+                    continue
+                if way.name == "whole":
+                    for what in figures(done.report, world.truth):
+                        yield way.name, text_of(choice), what
+                for found in claims.proven(claims.findings(done.report)):
+                    why = refuted(found, world.truth)
+                    if why is not None:
+                        yield way.name, text_of(choice), f"{found.rule} {found.text} ({why})"
+
+
+def main() -> int:
+    """Exit code 1 if anything is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", default="1-10", metavar="A-B")
+    parser.add_argument("--sample", type=int, default=2)
+    parser.add_argument("--way", action="append", metavar="NAME")
+    given = parser.parse_args()
+    first, _, last = given.seeds.partition("-")
+    ways = tuple(w for w in WAYS if (w.name in given.way if given.way else not w.only_named))
+    wrong = 0
+    for seed in range(int(first), int(last or first) + 1):
+        for way, choice, what in spoiled(seed, ways, given.sample):
+            wrong += 1
+            print(f"seed {seed}  {way}  {choice}: {what}", flush=True)
+    return int(wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,27 @@
+"""raims daemons by a model of their own: what is proven of them is so, whatever a capture lacks."""
+
+import pytest
+
+from tests.degraded.raims_world import World, spoiled
+from tests.degraded.ways import WAYS
+
+#: Worlds with losses, restarts and packets that are dropped inside, of few frames.
+SEEDS = (1, 7, 11)
+_QUICK = ("whole", "head", "single", "burst", "drop-5", "bits-10", "step", "twice")
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_nothing_false_is_proven_of_a_world_of_raims(seed: int) -> None:
+    ways = tuple(way for way in WAYS if way.name in _QUICK)
+    assert len(ways) == len(_QUICK)
+    assert list(spoiled(seed, ways, 1)) == []
+
+
+def test_these_worlds_hold_what_they_are_for() -> None:
+    worlds = [World(seed) for seed in SEEDS]
+    for world in worlds:
+        world.run()
+    truths = [world.truth for world in worlds]
+    assert any(truth.again for truth in truths)
+    for kind in ("lacked", "given_up", "inside", "lost"):
+        assert any(any(getattr(truth, kind).values()) for truth in truths)
