@@ -8,7 +8,7 @@ several pieces. A wrong guess costs another run, never a wrong report.
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,6 +20,7 @@ import pyarrow as pa
 from seqaudit.decoders.capture.pieces import settle, walk_headers, with_proven_start
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.contract.events import EVENTS, Kind
+from seqaudit.decoders.kernels import signals as interrupts
 from seqaudit.decoders.stages.registry import READERS, DecodeSettings
 from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.options import Options
@@ -181,10 +182,30 @@ class _Job:
         except direct.DecodeStoppedError as stopped:
             known = self._replay_direct(self._files, stopped.events)
             raise StoppedError("interrupted; this is what is known so far", known) from None
-        replayed = self._replayed_direct(guess.planned.files, events)
-        del events  # the report takes the room
-        pa.default_memory_pool().release_unused()
-        return self._report(guess.planned.files, *replayed)
+        with self._all_was_read() as ended:
+            replayed = self._replayed_direct(guess.planned.files, events)
+            del events  # the report takes the room
+            pa.default_memory_pool().release_unused()
+            return ended(self._report(guess.planned.files, *replayed))
+
+    @contextlib.contextmanager
+    def _all_was_read(self) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
+        """Around what makes a report of all that was read: Ctrl-C does not throw that away, but the
+        report is one of an interrupted run, whose code that of the command is."""
+
+        def told() -> None:
+            self._progress.note(
+                "interrupted; all was read, so its report follows; Ctrl-C again ends at once"
+            )
+
+        with interrupts.first_is_heard(told) as heard:
+
+            def ended(report: dict[str, Any]) -> dict[str, Any]:
+                if heard():
+                    raise StoppedError("interrupted; all had been read", report)
+                return report
+
+            yield ended
 
     def _audit_spark(self) -> dict[str, Any]:
         """One job where the vantages can be guessed and nobody looks at events; else two, on
@@ -210,9 +231,10 @@ class _Job:
                 self._show_kept(session, kept)
                 rows = self._replay_on_spark(session, lambda: kept.events, settings, lanes)
             self._note_spark(session, rows)
-        results = held(rows)
-        del rows  # the report takes the room
-        return self._report(guess.planned.files, results, vantages, settings)
+        with self._all_was_read() as ended:
+            results = held(rows)
+            del rows  # the report takes the room
+            return ended(self._report(guess.planned.files, results, vantages, settings))
 
     def _show_kept(self, session: Session, kept: _Kept) -> None:
         """Show who looks at them the events that Spark keeps: only what is asked for travels."""

@@ -8,7 +8,7 @@ us has switched off (``nohup``, ``&`` in a script) stay off.
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Final
 
@@ -57,6 +57,33 @@ def held_back() -> Iterator[None]:
             signal.signal(number, handler)
     if interrupted:
         raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def first_is_heard(told: Callable[[], None]) -> Iterator[Callable[[], bool]]:
+    """Go on at the first Ctrl-C, which is told; the second one ends what is inside.
+
+    Yields:
+        Whether there was one.
+    """
+    heard: list[int] = []
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler or (
+        threading.current_thread() is not threading.main_thread()
+    ):
+        yield lambda: False
+        return
+
+    def hear(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, before)
+        heard.append(number)
+        told()
+
+    signal.signal(signal.SIGINT, hear)
+    try:
+        yield lambda: bool(heard)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextlib.contextmanager

@@ -1,5 +1,6 @@
 """Whole audits: both engines, any cut, events files, files that fail while they are read."""
 
+import signal
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -258,6 +259,31 @@ def test_interrupted_the_direct_engine_says_what_is_known_so_far(
     report = stopped.value.report
     assert report is not None
     assert [capture["frames"] for capture in report["captures"]] == [117, 0, 0, 0]
+
+
+class Interrupts:
+    """Somebody who presses Ctrl-C so many times when all was decoded."""
+
+    columns: tuple[str, ...] = ()
+    kinds: tuple[int, ...] = ()
+
+    def __init__(self, times: int) -> None:
+        self._times = times
+
+    def keep(self, events: pa.Table) -> None:
+        for _ in range(self._times):
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_interrupted_when_all_was_read_a_run_still_tells_it(captures: list[CaptureInput]) -> None:
+    watcher = Watcher()
+    with pytest.raises(StoppedError, match="all had been read") as stopped:
+        audit(captures, replace(DIRECT, look=Interrupts(1)), watcher)
+    assert stopped.value.report == audit(captures, DIRECT)
+    assert any("Ctrl-C again ends at once" in note for note in watcher.notes)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with pytest.raises(KeyboardInterrupt):
+        audit(captures, replace(DIRECT, look=Interrupts(2)))
 
 
 def test_interrupted_spark_says_how_much_was_decoded(
