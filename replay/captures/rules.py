@@ -132,7 +132,8 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "The capturing machine's clock was set while it captured, so durations across the step "
         "cannot be told.",
         "Time goes back and the senders' own counters (IP ids) go on; or it goes back further than "
-        "records are ever out of order.",
+        "records are ever out of order. Forward, where the times that raims daemons send go on: "
+        "all of them jump against the capture's at one place, by the same and for good.",
         "Let the clock be slewed while capturing; findings that rest on durations across the step "
         "are likely at most.",
         "replay/README.md 3"),

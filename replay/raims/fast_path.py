@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.raims.clocks import Clock, Clocks
 from seqaudit.replay.raims.convergence import Convergence
 from seqaudit.replay.raims.links import PgmLink
 from seqaudit.replay.raims.peers import Peer
@@ -34,7 +35,17 @@ class Steady:
         routed: does the observer want it, when its subscriptions had changed ``changes`` times?
     """
 
-    __slots__ = ("changes", "link", "name", "peer", "publisher", "routed", "stream", "window")
+    __slots__ = (
+        "changes",
+        "clock",
+        "link",
+        "name",
+        "peer",
+        "publisher",
+        "routed",
+        "stream",
+        "window",
+    )
 
     def __init__(
         self, name: str, link: PgmLink | None, stream: Stream, window: SubscriptionWindow,
@@ -46,6 +57,7 @@ class Steady:
         self.window = window
         self.peer = peer
         self.publisher = publisher
+        self.clock: Clock | None = None
         self.changes = -1
         self.routed = False
 
@@ -55,9 +67,10 @@ class SteadyStreams:
 
     def __init__(
         self, links: Mapping[str, PgmLink], publishers: Mapping[str, PublisherWindow],
-        convergence: Convergence, own_skew: list[int],
+        convergence: Convergence, own_skew: list[int], clocks: Clocks,
     ) -> None:  # fmt: skip
         self._own_skew = own_skew
+        self._clocks = clocks
         self._links = links
         self._publishers = publishers
         self._convergence = convergence
@@ -84,6 +97,8 @@ class SteadyStreams:
         if peer is None:
             link = None
         self._streams[name] = Steady(link_name, link, stream, window, peer, publisher)
+        if link_name.startswith("pgm:"):
+            self._streams[name].clock = self._clocks.of.get(event.source)
 
     def takes(self, row: Any) -> bool:
         """Messages in order; false: nothing was changed, the row has to be fed.
@@ -116,11 +131,16 @@ class SteadyStreams:
         if steady.name.startswith("pgm:") and not self._convergence.is_followed(stream):
             return False
         publisher, peer, window = steady.publisher, steady.peer, steady.window
+        clock, ahead_ns = steady.clock, at_ns - stamp
+        if clock is not None and not clock.goes_on(ahead_ns):
+            return False
         if peer is None:
             why = publisher.goes_on(subject, seqno, stop, chain, stamp)
             if why is None:
                 return False
-            _widen(self._own_skew, at_ns - stamp)
+            _widen(self._own_skew, ahead_ns)
+            if clock is not None:
+                clock.ahead_ns, clock.frame = ahead_ns, row[1]
             stream.goes_on(row, why)
             return True
         if not peer.is_steady(at_ns, steady.name):
@@ -139,8 +159,10 @@ class SteadyStreams:
         if why is None:
             return False
         if steady.link is None or not steady.link.repairing:
-            _widen(peer.skew, at_ns - stamp)
+            _widen(peer.skew, ahead_ns)
             peer.clock_pairs += 1
+            if clock is not None:
+                clock.ahead_ns, clock.frame = ahead_ns, row[1]
         stream.goes_on(row, why)
         if entry is None:
             peer.null_route.add(count, last_at_ns)

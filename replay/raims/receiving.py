@@ -78,6 +78,7 @@ class Receiving:
                 self._steps(event, peer)
                 spread(peer.skew, event.at_ns - event.stamp)
                 peer.clock_pairs += 1
+                self._state.clocks.heard(event)
                 if abs(event.at_ns - event.stamp) > SKEW_NS:
                     peer.off = peer.off or mark
         last = event.last_mark() if not waited else mark
@@ -241,6 +242,7 @@ class Receiving:
             self._state.convergence.heartbeat(event, detail)
             if event.stamp is not None and event.first_mark() == mark:
                 peer.clock_ns = event.at_ns - event.stamp
+                self._state.clocks.heard(event)
         elif word == "BYE":  # dropped at once, with its counters
             self._state.members.users.setdefault(event.source, Peer(event.source)).ended = mark
             self._state.observer.peers.pop(event.source, None)

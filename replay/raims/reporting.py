@@ -7,7 +7,7 @@ from typing import Any, Final
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import Reporter
 from seqaudit.replay.contract.results import TABLE, Result
-from seqaudit.replay.contract.worth import SHOWN, Claim
+from seqaudit.replay.contract.worth import SHOWN, Claim, Doubt, Span
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW
@@ -15,6 +15,7 @@ from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.receiving import SKEW_NS
 from seqaudit.replay.raims.streams import Stream
 from seqaudit.replay.raims.truth import Loss
+from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Mark
 
 SECOND_NS: Final = 1_000_000_000
@@ -51,6 +52,7 @@ class RaimsReporter(Reporter):
         observer: the start of the observing daemon that is reported now.
         known: it is known who observes; else nothing is said of any receiver.
         clock_off: the capture's own clock is off, not the daemons'.
+        steps: where it was set forward.
     """
 
     def __init__(self, engine: RaimsEngine, capture: int) -> None:
@@ -63,6 +65,10 @@ class RaimsReporter(Reporter):
             (n.publisher, n.subject, n.seqno) for n in engine.notices if n.receiver in own
         }
         self.clock_off = self._capture_clock_off()
+        self.steps = engine.state.clocks.steps(engine.observer.bridge)
+        for step in self.steps:
+            what = f"the capture's clock was set forward by {shown(step.by_ns)}"
+            self.worth.add(Span(Doubt.CLOCK_STEPPED, step.before, step.mark.frame, what))
 
     def receiver_of(self, stream: Any) -> str | None:
         return self.observer.bridge

@@ -56,6 +56,7 @@ class Sending:
             self._publish(event, observer)
             return
         if event.wire_kind in ("HELO", "HB"):
+            self._state.clocks.heard(event)
             start = detail.get("start")
             if isinstance(start, int) and event.source == observer.bridge:
                 self._started(observer, start, event)
@@ -72,6 +73,7 @@ class Sending:
         stream.sees(message, event.first_mark(), event.last_mark())
         if event.stamp is not None:
             spread(self._state.own_skew, event.at_ns - event.stamp)
+            self._state.clocks.heard(event)
         self._state.published(message, stream)
         self._state.passed(event, stream, observer.bridge)
         self._state.steady.fed(event, stream, observer.window, None)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.raims.clocks import Clocks
 from seqaudit.replay.raims.convergence import Convergence
 from seqaudit.replay.raims.fast_path import SteadyStreams
 from seqaudit.replay.raims.link_table import LinkTable, link_of
@@ -28,6 +29,7 @@ class State:
         notices: loss notices that were captured, whoever sent them.
         more_notices: those beyond that are not kept.
         own_skew: capture time less the observer's own, of what it publishes: least and most.
+        clocks: those of all daemons.
         last_ns: of the events so far.
         silence: the last long one: its end, and how long.
     """
@@ -40,8 +42,9 @@ class State:
         self.notices: list[Notice] = []
         self.more_notices = 0
         self.own_skew: list[int] = []
+        self.clocks = Clocks()
         self.steady = SteadyStreams(
-            self.links.pgm, self.publishers, self.convergence, self.own_skew
+            self.links.pgm, self.publishers, self.convergence, self.own_skew, self.clocks
         )
         self.members = Members(settings, address, self.steady.forget)
         self.last_ns = 0

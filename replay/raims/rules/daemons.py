@@ -11,6 +11,7 @@ from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.reporting import CLOCKS, SECOND_NS, About, RaimsReporter
+from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.sequence.gaps import Mark
 
 LEAST_WINDOW_MS: Final = 10_000
@@ -109,6 +110,7 @@ def findings(report: RaimsReporter) -> Iterator[Finding]:
                 evidence=[(mark, f"change {to} after {last}")
                           for mark, last, to in observer.unseen[:MAX_EVIDENCE]],
             )  # fmt: skip
+    yield from _steps(report)
     yield from _clocks(report)
     yield from _restarts(report)
     yield from _incomplete(report)
@@ -146,6 +148,18 @@ def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[
 
 def _first(mark: Mark | None, shows: str) -> list[tuple[Mark, str]]:
     return [] if mark is None else [(mark, shows)]
+
+
+def _steps(report: RaimsReporter) -> Iterator[Finding]:
+    """CP014 where the clock was set forward, which records alone do not show."""
+    for step in report.steps:
+        yield report.say(
+            About("", ""), "CP014",
+            "The clock stepped forward by about {by} before frame {at_frame}: {count:daemon} "
+            "{count|counts|count} on there. No duration across it is judged as proven.",
+            {"by": shown(step.by_ns), "at_frame": step.mark.frame, "count": step.daemons},
+            step.mark, LIKELY, [(step.mark, "the first message behind the step")],
+        )  # fmt: skip
 
 
 def _clocks(report: RaimsReporter) -> Iterator[Finding]:
