@@ -64,6 +64,8 @@ PROTOCOLS: Final[Mapping[int, str]] = {
 #: Why frames are left undecoded below the systems.
 _BELOW_SYSTEMS: Final = frozenset(reason for _, reason in SETTLED.values() if reason)
 _CUT_STATES: Final = [s for s, (fate, _) in SETTLED.items() if fate == Outcome.TRUNCATED]
+#: Datagrams of systems that nobody could read, or not to their end.
+_UNREAD: Final = (Outcome.MALFORMED, Outcome.UNDECODABLE)
 UNKNOWN_LINK_REASON: Final = "link type not understood"
 
 Detail = dict[str, Any]
@@ -112,6 +114,7 @@ class Account:
         self.twice = {"datagrams": 0, "again": 0, "once": 0, "pairs": 0}
         self._cut = Named()
         self._damaged = Named()
+        self._unread = Named()
         self.senders: Senders = {}
         self.fragments = {"frames": 0, "datagrams": 0, "incomplete": 0}
         self._systems = systems
@@ -139,7 +142,7 @@ class Account:
         self.wire_bytes += int(packets.record_column("original")[ours].sum())
         self._add_times(packets.record_column("at_ns")[ours], packets.record_column("status")[ours])
         self._add_links(packets.record_column("link")[ours], packets.link)
-        before = self.frames_by[FRAMES_BY[Outcome.TRUNCATED]]
+        before = self._of(Outcome.TRUNCATED), self._of(*_UNREAD)
         if not packets.only_datagrams:
             self._add_settled(packets.column(k.STATE))
             damaged = packets.column(k.STATE) == k.DAMAGED
@@ -148,8 +151,14 @@ class Account:
         self._add_twice(packets, claimed)
         self._add_outgoing(packets, claimed)
         self._tally(packets, claimed)
-        if self.frames_by[FRAMES_BY[Outcome.TRUNCATED]] > before and frame[0] > 0:
+        if frame[0] > 0 and self._of(Outcome.TRUNCATED) > before[0]:
             self._add_cut(packets)
+        if frame[0] > 0 and self._of(*_UNREAD) > before[1]:
+            datagrams = packets.datagrams
+            self._unread.add(datagrams.frame[np.isin(datagrams.outcome, _UNREAD)].tolist())
+
+    def _of(self, *outcomes: Outcome) -> int:
+        return sum(self.frames_by[FRAMES_BY[outcome]] for outcome in outcomes)
 
     def hand_over(self, flow: Int64s, sizes: Int64s, *, back: bool = False) -> None:
         """Packets that were added as other, but that TCP assembly will account for.
@@ -236,6 +245,7 @@ class Account:
             "twice": self.twice,
             "cut_frames": self._cut.account(),
             "damaged_frames": self._damaged.account(),
+            "undecoded_frames": self._unread.account(),
             "checksums": rows_of(self.senders),
             "endpoints": [[*key, *counts] for key, counts in by_frames],
             "endpoints_more": len(self._endpoints) - len(by_frames) + self._endpoints_more,

@@ -63,6 +63,14 @@ OUTCOMES: Final = {
 }
 _OUTCOME_OF: Final = np.array([OUTCOMES[status] for status in range(len(OUTCOMES))], np.int64)
 
+#: What the row of a batch says that was not read to its end.
+CUT_OFF: Final = {
+    wire.TRUNCATED: "{}",
+    wire.WEAK_CUT: '{"doubt":1}',
+    wire.MALFORMED: '{"unread":1}',
+    wire.UNDECODABLE: '{"unread":1}',
+}
+
 #: Our word for a message (``Kind``); all others are NOTICE.
 KINDS: Final = {
     "request": Kind.REQUEST,
@@ -146,8 +154,7 @@ class BatchDecoder:
                 found.append(batch)
             columns[wire.STATUS, begin:stop] = part[wire.STATUS]
         status[rows] = columns[wire.STATUS]
-        cut = (status == wire.TRUNCATED) | (status == wire.WEAK_CUT)
-        found += self._cut(batches, np.flatnonzero(cut), status)
+        found += self._cut(batches, np.flatnonzero(np.isin(status, list(CUT_OFF))), status)
         self._count(status, mode)
         return found, status
 
@@ -180,7 +187,7 @@ class BatchDecoder:
                 yield from self._rows(batches, rows, data, table)
 
     def _cut(self, batches: Batches, places: Int64s, status: Int64s) -> Iterator[pa.RecordBatch]:
-        """A row for each batch that snap length cut off, behind what was read of it."""
+        """A row for each batch that was not read to its end, behind what was read of it."""
         events = []
         for place in places.tolist():
             sender, receiver, conversation = _ends(batches, place)
@@ -201,7 +208,7 @@ class BatchDecoder:
                     "destination": receiver,
                     "kind": int(Kind.NOTICE),
                     "wire_kind": "cut",
-                    "detail": '{"doubt":1}' if status[place] == wire.WEAK_CUT else "{}",
+                    "detail": CUT_OFF[int(status[place])],
                     "count": 0,
                     "flags": 0,
                     "size": 0,

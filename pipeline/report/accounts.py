@@ -220,6 +220,7 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     merged["order"] = merge_order(ordered, files)
     merged["cut_frames"] = merge_frames(ordered, "cut_frames")
     merged["damaged_frames"] = merge_frames(ordered, "damaged_frames")
+    merged["undecoded_frames"] = merge_frames(ordered, "undecoded_frames")
     told = damage(ordered)
     merged["checksums"] = {
         name: sorted({address for address, _ in getattr(told, name)})

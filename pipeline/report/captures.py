@@ -18,7 +18,16 @@ from seqaudit.replay.contract.worth import MISSING, Worth
 
 #: What of an account findings are made of, and no row.
 _NOT_SHOWN: Final = frozenset(
-    {"checksums", "cut_frames", "damaged_frames", "ends", "order", "twice", "of_no_system"}
+    {
+        "checksums",
+        "cut_frames",
+        "damaged_frames",
+        "ends",
+        "order",
+        "twice",
+        "of_no_system",
+        "undecoded_frames",
+    }
 )
 
 

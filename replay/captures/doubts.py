@@ -16,8 +16,9 @@ rest on, and are weighed once more here.
                     are packets of which nobody can tell whether they are
     CP005           none: a datagram of which a fragment is missing is missing like any other, and
                     the rules of loss say whether it was lost or not captured
-    CP006, CP012    none here: of what was not decoded or not captured nobody knows the stream;
-                    what rests on its absence is likely at most without a certificate
+    CP006           a hole at each datagram of a system that could not be decoded, by its frame
+    CP012           none here: of what was not captured nobody knows the stream; what rests on its
+                    absence is likely at most without a certificate
     CP015, CP016    none: each engine keeps what was sent before, and what was open at the end
 """
 
@@ -55,6 +56,10 @@ def spans_of(account: Account, vantage: Vantage) -> list[Span]:
         everywhere(Doubt.HOLE, "a damaged stretch of the file was skipped")
     spans += _cut(account)
     spans += _damaged(account)
+    unread = account.get("undecoded_frames") or {}
+    if unread.get("count"):
+        why = f"{_counted(unread['count'], 'datagram')} not decoded"
+        spans += _at_each(Doubt.UNDECODED, unread, why)
     if not vantage.sure:
         everywhere(Doubt.ELSEWHERE, MAY_BE_MIRROR)
     doubled = twice([account.get("twice")])

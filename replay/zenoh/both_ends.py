@@ -86,7 +86,7 @@ class Ends:
     Attributes:
         local: the member at whose interface it was taken, as an address.
         first, last: of everything that was captured of the session.
-        cut: frames were cut off by the snap length.
+        cut: frames are cut off, or could not be read.
     """
 
     def __init__(self, capture: int, local: str) -> None:

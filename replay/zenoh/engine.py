@@ -14,7 +14,7 @@ what was published, the subscribers behind this leg, their queries (``replay.zen
     response_final    the query ended; so does its timeout, and the end of the session
     push of 4 bytes   on a token key: a heartbeat
     declare.*         key tables, subscribers, queryables (caches), tokens
-    cut               what snap length cut off here may have said anything
+    cut               what is cut off here, or cannot be read, may have said anything
 
 The engine knows no bytes: a fragmented message whose first piece does not say what it is has to be
 put together by the rules for its counter, and is then read by the reader that is handed in.
@@ -77,7 +77,7 @@ KEEP_ALIVE_NS: Final = 250_000
 LATE_NS: Final = 20_000_000
 #: Samples of a source in frames that were thrown away, kept one by one.
 MAX_KEPT_SNS: Final = 10_000
-#: Times that time goes back that are kept; then order is in doubt to the end.
+#: Stretches of doubt of one kind that are kept; the last goes on to the end.
 MAX_SPANS: Final = 1_000
 #: So long behind a query rows begin at the first frame of each tick of 2 ** TICK_BITS ns at least,
 #: however a capture was cut (``decoders.zenoh.kernels``): these moments tell how much time passed.
@@ -250,7 +250,7 @@ class ZenohEngine:
         self.messages: Counter[str] = Counter()
         self.doubted: dict[int, Counter[str]] = {}
         self.doubted_frames: Counter[int] = Counter()
-        self.cut_frames: Counter[int] = Counter()  # of these, what snap length cut off
+        self.cut_frames: Counter[int] = Counter()  # of these, what is cut off
         self.cut_from: dict[str, tuple[int, int]] = {}  # sender -> first and last frame cut off
         self.whole: dict[int, Counter[str]] = {}  # messages that were fragmented
         self.unreadable = 0
@@ -272,6 +272,7 @@ class ZenohEngine:
             self.world = DocumentWorld(DocumentSettings.of(self.parameters))
         self._next_due = 2**63
         self.worth = Worth()
+        self._doubts: Counter[Doubt] = Counter()
         self._fed = Mark(BEGINNING, 0)
         self._last_ns = 0
         self._elapsed = Elapsed()
@@ -281,7 +282,7 @@ class ZenohEngine:
         self._read = read
         self._named: dict[str, set[str]] = {}  # endpoint -> zids that may be its node's
         self._cookies: set[str] = set()  # of InitAcks, each of which has its own (zenoh.md 3.1)
-        self._cuts: list[int] = []  # when frames came that snap length cut off, never falling
+        self._cuts: list[int] = []  # when frames came that are not whole, never falling
 
     # -- events --------------------------------------------------------------------------------
 
@@ -296,6 +297,9 @@ class ZenohEngine:
         detail = json.loads(event.detail) if event.detail else {}
         word = event.wire_kind
         if word == "cut":
+            if detail.get("unread"):
+                why = "a batch could not be read to its end"
+                self._doubt(Doubt.UNDECODED, event.frame, event.frame, why)
             self._cut_off(event, doubt=bool(detail.get("doubt")))
             return
         if word == "batches":
@@ -332,8 +336,7 @@ class ZenohEngine:
         if self.transport != "tcp" or taken.accepted_from == taken.first:
             return
         why = "a frame stands behind a newer one, which over TCP none does: bytes may be damaged"
-        if not any(span.why == why for span in self.worth.spans):
-            self.worth.add(Span(Doubt.DAMAGED, BEGINNING, END, why))
+        self._doubt(Doubt.DAMAGED, BEGINNING, END, why)
 
     def _note_passing(self, passing: Ends, event: Event, detail: Mapping[str, Any]) -> None:
         """What is compared with the capture at the other end."""
@@ -357,7 +360,7 @@ class ZenohEngine:
         return "heartbeats" if told is not None and told.role == "pub" else None
 
     def _cut_off(self, event: Event, *, doubt: bool) -> None:
-        """Snap length cut off what a frame said behind its beginning, which may be anything."""
+        """What a frame said behind its beginning is cut off or cannot be read: it may be all."""
         assert event.source is not None
         if self.passing is not None:
             self.passing.cut = True
@@ -375,15 +378,18 @@ class ZenohEngine:
         """Time goes back: records stand in another order than on the wire, or the clock was set."""
         back_ns, frame = self._fed.at_ns - event.at_ns, self._fed.frame
         self._fed = event.first_mark()
-        if len(self.worth.spans) > MAX_SPANS:
-            return
         if back_ns <= 0:
             return
-        last = END if len(self.worth.spans) == MAX_SPANS else event.frame
         why = "time goes back from one record of this session to the next"
-        self.worth.add(Span(Doubt.OUT_OF_ORDER, frame, last, why))
+        self._doubt(Doubt.OUT_OF_ORDER, frame, event.frame, why)
         if back_ns > STEP_NS:
-            self.worth.add(Span(Doubt.CLOCK_STEPPED, frame, last, why))
+            self._doubt(Doubt.CLOCK_STEPPED, frame, event.frame, why)
+
+    def _doubt(self, doubt: Doubt, first: int, last: int, why: str) -> None:
+        """A stretch of doubt; the last that is kept of one kind lasts to the end."""
+        number = self._doubts[doubt] = self._doubts[doubt] + 1
+        if number <= MAX_SPANS:
+            self.worth.add(Span(doubt, first, END if number == MAX_SPANS else last, why))
 
     def _note_time(self, event: Event) -> None:
         """The first event of a tick, where every capture shows it, whatever its pieces.
@@ -878,7 +884,7 @@ class ZenohEngine:
         return Cause.EMPTY
 
     def _cut(self, start_ns: int, stop_ns: int) -> bool:
-        """Whether snap length cut off messages in this span of time."""
+        """Whether messages in this span of time are cut off, or cannot be read."""
         place = bisect_left(self._cuts, start_ns)
         return place < len(self._cuts) and self._cuts[place] <= stop_ns
 

@@ -167,7 +167,7 @@ class HopCounter:
         self.end: Mark | None = None
         self.wide = False  # its numbers show that it has more than 16 bits
         self._stretches: list[Stretch] = []
-        self._torn = False  # its last frame was cut off by the snap length
+        self._torn = False  # its last frame was not read to its end
         self._before: Mark | None = None  # the end before the frame that is being taken
         self.taken: Taken | None = None
         self._patch = patch
@@ -277,7 +277,7 @@ class HopCounter:
             self._stretches.append(Stretch(first, stop, EVER if begins else came, until))
 
     def cut_at(self, frame: int) -> None:
-        """What a frame said was cut off by the snap length: it may have been anything."""
+        """What a frame said is cut off, or cannot be read: it may have been anything."""
         if self.end is None or self.end.frame < frame or not self._stretches or self.taken is None:
             return
         last = self._stretches[-1]

@@ -20,7 +20,7 @@ BY_TCP: Final = (
     "TCP brings whatever it loses again: what one capture lacks was cut off with the connection, "
     "or not captured"
 )
-CUT: Final = "the snap length cut off frames of the session"
+CUT: Final = "frames of the session are cut off or could not be read"
 AGAIN: Final = "the numbers of its frames come again within the capture"
 
 

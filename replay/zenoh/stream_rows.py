@@ -49,8 +49,8 @@ LATE_UNTOLD: Final = (
 UNTOLD: Final = (
     "delivered", "misses", "recovered", "unrecovered", "lost", "lost_seqnos", "unrecovered_seqnos",
 )  # fmt: skip
-#: Why nothing is said about delivery where the capture does not hold all bytes.
-CUT_OFF: Final = "samples may be among what the snap length cut off"
+#: Why nothing is said about delivery where not all bytes are here, or can be read.
+CUT_OFF: Final = "samples may be among what is cut off or could not be read"
 UNSEEN: Final = {
     "sender": "what arrived is not visible at the sender",
     "between": "it is not known at whose interface the capture was taken",

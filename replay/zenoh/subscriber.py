@@ -49,7 +49,7 @@ class Cause(StrEnum):
     LATER = "not asked: an earlier query stayed open"
     GONE = "publisher gone"
     NOBODY = "numbered by ROS 2: nothing asks for them"  # S29
-    CUT = "not known: snap length cut off what was asked or answered"
+    CUT = "not known: what was asked or answered is cut off or could not be read"
 
 
 class Sort(StrEnum):

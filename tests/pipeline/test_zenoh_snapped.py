@@ -62,3 +62,29 @@ def test_the_report_of_a_snapped_capture_does_not_depend_on_cuts(tmp_path: Path)
     whole = to_json(audited(path))
     for cuts in (records, records[::7]):
         assert to_json(audited(path, cuts={str(path): cuts}, compile_it=False)) == whole
+
+
+@pytest.mark.parametrize("pieces", [False, True])
+def test_a_datagram_that_cannot_be_decoded_is_counted_and_leaves_a_hole(
+    pieces: bool, tmp_path: Path
+) -> None:
+    """A reply in it has an extension that must be known and is not: who can read what follows?"""
+    data = (RECORDED.parents[1] / "udp-loss-recovered-1" / "sub.pcap").read_bytes()
+    at = data.index(b"\x43\x12\xf0", data.index(b"\x43\x12\xf0") + 1)  # who answers: the second
+    odd = bytearray(data[:at] + b"\x53" + data[at + 1 :])
+    begins, place = [], 24
+    while place < len(data):
+        begins.append(place)
+        place += 16 + struct.unpack_from("<4I", data, place)[2]
+    checksum = max(begin for begin in begins if begin < at) + 16 + 14 + 20 + 6
+    odd[checksum : checksum + 2] = bytes(2)  # none
+    path = tmp_path / "odd.pcap"
+    path.write_bytes(odd)
+    cuts = {str(path): begins[1::7]} if pieces else {}
+    report = audited(path, cuts=cuts)
+    assert report["captures"][0]["frames_by"]["undecodable"] == 1
+    assert "CP006" in {f["rule"] for f in report["findings"]}
+    assert all(
+        row["delivered"] is None for row in report["streams"]
+        if row.get("kind") == "samples" and row["sender_endpoint"].startswith("10.77.0.1")
+    )  # fmt: skip

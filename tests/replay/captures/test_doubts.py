@@ -8,7 +8,7 @@ from seqaudit.pipeline.report.accounts import merge_frames
 from seqaudit.replay.captures.doubts import spans_of, twice, weighed
 from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.settings import Vantage
-from seqaudit.replay.contract.worth import BEGINNING, END, HERE, SHOWN, Doubt, Worth
+from seqaudit.replay.contract.worth import BEGINNING, END, HERE, SHOWN, Doubt, Worth, absence
 
 
 def cut_spans(truncated: int, **told: Any) -> list[tuple[int, int]]:
@@ -92,6 +92,15 @@ def test_a_damaged_packet_is_a_hole_at_its_place() -> None:
     assert damaged_spans(damaged_frames=told, checksums={"unclear": [], "untold": []}) == [
         (Doubt.HOLE, 7, 7), (Doubt.HOLE, 90, 90), (Doubt.HOLE, 91, 400),
     ]  # fmt: skip
+
+
+def test_a_datagram_that_could_not_be_decoded_is_a_hole_at_its_place() -> None:
+    told = {"named": [7], "last": 7, "count": 1, "first_ns": 1}
+    assert damaged_spans(undecoded_frames=told) == [(Doubt.UNDECODED, 7, 7)]
+    worth = Worth(spans_of({"undecoded_frames": told}, Vantage()))
+    over, beside = absence(5, 9, certified=True), absence(8, 9, certified=True)
+    assert worth.judge(over, None).certainty is Certainty.UNDECIDABLE
+    assert worth.judge(beside, None).certainty is Certainty.PROVEN
 
 
 @pytest.mark.parametrize("who", ["unclear", "untold"])

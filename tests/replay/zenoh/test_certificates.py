@@ -152,6 +152,18 @@ def test_a_frame_that_was_cut_off_may_have_brought_anything() -> None:
     assert "proven" not in [sure for sure, _ in said(found, "ZN002")]
 
 
+def test_a_batch_that_cannot_be_read_may_have_brought_anything_as_well() -> None:
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    found = answered(session, 1, 2).put(3).played()[1]
+    assert said(found, "ZN002") == [("proven", [[1, 1]])]
+    session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
+    odd = b"\xdd\x01\x37\x00" + z.put(1)  # a mandatory extension that is not known
+    session.publisher(z.push(z.put(3)), odd)
+    found = answered(session, 1, 2).put(4).played()[1]
+    assert "proven" not in [sure for sure, _ in said(found, "ZN002")]
+    assert stream(found)["delivered"] is None
+
+
 def test_what_was_lost_while_a_query_stayed_open_was_never_asked_for() -> None:
     """Recorded: the final of one query was lost, and its subscriber asked for nothing for 10 s."""
     session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
