@@ -9,13 +9,14 @@ from seqaudit.replay.contract.results import ACCOUNT, GAP, QUERY, STREAM, Result
 from seqaudit.replay.zenoh import stream_rows
 from seqaudit.replay.zenoh.engine import Source, Unnumbered, ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter
+from seqaudit.replay.zenoh.judges import document, frames, losses, places, queries, samples
 from seqaudit.replay.zenoh.legs import LINK_RULES
 from seqaudit.replay.zenoh.reporting import (
     SYSTEM,
     Stream,
     ZenohReporter,
 )
-from seqaudit.replay.zenoh.rules import ZENOH, document, frames, losses, places, queries, samples
+from seqaudit.replay.zenoh.rules import RULES
 from seqaudit.replay.zenoh.subscriber import (
     Subscriber,
 )
@@ -63,7 +64,7 @@ def _rows(report: ZenohReporter) -> Iterator[Result]:
     if engine.keys.unresolved:
         yield report.finding(samples.unknown_keys(report), None)
     yield from _accounts(report)
-    for rule in ZENOH:
+    for rule in RULES:
         why = ELSEWHERE.get(rule.code)
         if rule.code in DOCUMENT_RULES and engine.world is None:
             why = "the shipped code's rules are replayed"

@@ -13,7 +13,7 @@ from seqaudit.replay.zenoh.report_rows import (
     TransportStreamRow,
     UnnumberedStreamRow,
 )
-from seqaudit.replay.zenoh.rules import ZENOH as RULES
+from seqaudit.replay.zenoh.rules import RULES
 
 NAME: Final = "zenoh"
 #: Rows about frames, which say nothing of whose they are.

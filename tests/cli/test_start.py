@@ -54,6 +54,12 @@ def test_a_small_capture_needs_little_with_the_direct_engine(capture: str, fixtu
     assert sorted(found & set(HEAVY)) == []
 
 
+def test_a_capture_of_one_system_needs_no_engine_of_another(fixtures: Path) -> None:
+    found = imported("audit", "--engine", "direct", str(fixtures / "jgroups/n4-loss-1/C.pcap"))
+    assert "seqaudit.replay.jgroups.mcast.engine" in found
+    assert not found & {f"seqaudit.replay.{system}.engine" for system in ("zenoh", "feeds")}
+
+
 def test_help_needs_no_columns() -> None:
     assert not imported("--help") & {
         *HEAVY,

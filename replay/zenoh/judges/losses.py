@@ -5,7 +5,6 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
-from seqaudit.replay.contract.rule import Rule, error, info, warning
 from seqaudit.replay.contract.worth import (
     END,
     LIKELY,
@@ -38,52 +37,6 @@ from seqaudit.replay.zenoh.subscriber import (
 ASKED_FROM: Final = (
     "a request names the first missing sample only, so the others were lost, or not captured"
 )
-
-RULES: Final[tuple[Rule, ...]] = (
-    warning(
-        "ZN001", "samples-recovered",
-        "Samples were missed and came back by a query to a cache.",
-        "A gap in the sns of a source (zid, eid), then a reply with the missing sn that the "
-        "transport accepted. A query proves that its first sn was missing, the one after a "
-        "heartbeat all that it names; the others of the gap may be missing in the capture only.",
-        "Look at when and how much was missed; everything behind it waited for the recovery.",
-        "zenoh.md 9.4, 11"),
-    error(
-        "ZN002", "samples-not-recovered",
-        "Samples were missed and did not come back: the subscriber went on without them, and a "
-        "miss callback was due.",
-        "Replay of the subscriber: holes left when the last open query of a source ended, or when "
-        "no query followed the gap; at once where a subscriber lets several gaps pass without one. "
-        "Proven only by a query whose whole answer was captured. The text names the cause: cache "
-        "too small, no cache, query lost, reply lost, not asked, too late, publisher gone.",
-        "Give the cache more depth, or the subscriber recovery; see seqaudit show recovery.",
-        "zenoh.md 9.4 \"query ends\", 11"),
-    error(
-        "ZN003", "last-samples-missed",
-        "A heartbeat says that the publisher's last sn is higher than anything that came, and "
-        "nothing more came until the capture ended: no miss callback is ever due for that.",
-        "Highest sn of a heartbeat above the highest sample handed on, with no open query.",
-        "Look at what happened to the query that the heartbeat triggers.",
-        "zenoh.md 9.4, 11"),
-    info(
-        "ZN018", "still-missing-at-the-end",
-        "The capture ended while a query for missing samples was open.",
-        "An open query whose timeout lies behind the last frame of the session.",
-        "Let the capture go on until the query's timeout; whether the samples came is not in this "
-        "one.",
-        "zenoh.md 9.4"),
-    error(
-        "ZN022", "lost-between-sessions",
-        "Samples are missing between two sessions of one node: it lost its link to the source, "
-        "came back by another, and nothing brought what had passed meanwhile: a miss callback was "
-        "due.",
-        "Two legs of one capture with the same source and receiving node, one behind the other: "
-        "the second begins above what the first showed, and no reply filled that. Or a subscriber "
-        "asks, in a session whose beginning was captured, for samples below the first that came: "
-        "it had the source before; proven as ZN002 is.",
-        "Use recovery with a cache deep enough for the time that a reconnect takes.",
-        "missed samples document, \"Context\"; zenoh.md 9.4"),
-)  # fmt: skip
 
 
 def findings(

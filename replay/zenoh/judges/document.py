@@ -1,11 +1,9 @@
 """What the design document's machine would have done."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
-from seqaudit.replay.contract.rule import Rule, info, warning
 from seqaudit.replay.contract.worth import (
     ORDERED,
     Claim,
@@ -20,26 +18,6 @@ from seqaudit.replay.zenoh.subscriber import (
     DocumentSubscriber,
     Subscriber,
 )
-
-RULES: Final[tuple[Rule, ...]] = (
-    info(
-        "ZN023", "document-machine",
-        "What the design document's machine would have done with the captured samples: its "
-        "queries, what its cache would have brought back, its control messages.",
-        "With --rules document: its subscriber and cache are replayed on what came and on what is "
-        "known to be missing; each of its queries and replies gets through at once. See "
-        "zenoh.cache_origin, zenoh.cache_enabled, zenoh.cache_history, zenoh.periodic_query_ms and "
-        "zenoh.history_query.",
-        "Compare with the same audit without --rules document.",
-        "missed samples document; zenoh.md 10"),
-    warning(
-        "ZN024", "source-id-shared",
-        "The design document's machine would have dropped samples as repeats: its source id is the "
-        "session's, so publishers of one session use the same sequence numbers.",
-        "With --rules document: a subscriber gets samples of several publishers of one session.",
-        "One publisher a session, or key expressions that no subscription joins.",
-        "missed samples document, \"The ReliablePublisher\"; zenoh.md 10"),
-)  # fmt: skip
 
 
 def findings(

@@ -6,7 +6,6 @@ from typing import Final
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.results import Result
-from seqaudit.replay.contract.rule import Rule, info, warning
 from seqaudit.replay.contract.worth import (
     END,
     LIKELY,
@@ -27,42 +26,6 @@ from seqaudit.replay.zenoh.subscriber import (
 WAIT_NS: Final = 1_000_000_000
 STORM_QUERIES: Final = 20
 STORM_PER_GAP: Final = 3
-
-RULES: Final[tuple[Rule, ...]] = (
-    warning(
-        "ZN009", "query-storm",
-        "The same missing samples were asked for many times.",
-        "At least 20 recovery queries of one requester for a source, and at least three a gap.",
-        "Several subscribers of one node ask one by one; share a subscriber.",
-        "zenoh.md 11 \"query storm\""),
-    info(
-        "ZN010", "empty-periodic-queries",
-        "Periodic queries were answered without samples.",
-        "Queries sent while nothing was missing, ended by a final without replies.",
-        "Heartbeats cost less where publishers are few and subscribers many.",
-        "zenoh.md 9.4 \"periodic queries\""),
-    info(
-        "ZN011", "control-traffic-without-loss",
-        "Messages of the recovery protocol passed although the source lost nothing; the design "
-        "document promises none in a stable situation.",
-        "Queries, replies and heartbeats of a source without a gap.",
-        "Nothing, if periodic queries or heartbeats were chosen: this is their price. Longer "
-        "periods make it smaller.",
-        "missed samples document, \"Context\""),
-    warning(
-        "ZN013", "query-timed-out",
-        "A query was never ended by a ResponseFinal: everything behind the gap waited for its "
-        "timeout.",
-        "No final that the requester's transport accepted within the timeout of the request.",
-        "Look for the lost frame: the query, a reply or the final.",
-        "zenoh.md 9.4 \"consequences\""),
-    warning(
-        "ZN014", "head-of-line-wait",
-        "Samples waited a second or more behind missing ones.",
-        "Replay: from the first sample that was held back to its release.",
-        "See what the query was waiting for.",
-        "zenoh.md 9.4, 11"),
-)  # fmt: skip
 
 
 def findings(

@@ -1,11 +1,9 @@
 """Where samples were lost, as one leg shows it."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed, parts_of
-from seqaudit.replay.contract.rule import Rule, warning
 from seqaudit.replay.contract.worth import (
     ORDERED,
     PLACED,
@@ -30,26 +28,6 @@ from seqaudit.replay.zenoh.subscriber import (
     Query,
     Subscriber,
 )
-
-RULES: Final[tuple[Rule, ...]] = (
-    warning(
-        "ZN004", "dropped-before-transport",
-        "Samples are missing end to end while the transport sns of the link are contiguous: they "
-        "were dropped before they got a transport sn, by congestion control at the sender, or "
-        "upstream of this link.",
-        "A gap in the sns of a source within which no transport sn of the direction is missing; "
-        "proven if its subscriber asked for the first of them. At "
-        "the publisher's own link it is the publisher's drop; elsewhere it may be any hop before.",
-        "Use congestion control Block, or a longer wait_before_drop, or a faster link.",
-        "zenoh.md 8.4, 11"),
-    warning(
-        "ZN007", "loss-despite-block",
-        "Samples are missing although all of the source's samples are reliable and Block and no "
-        "session ended: a lossy hop below the transport.",
-        "QoS of the samples and channel of their frames; a gap without a Close or a new session.",
-        "Reliable is only a mark: use TCP, or a cache, on lossy links.",
-        "zenoh.md 8.1; missed samples document, \"Context\""),
-)  # fmt: skip
 
 
 def findings(

@@ -1,11 +1,9 @@
 """Frames and fragments of the transport: missing, thrown away, given up."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed
-from seqaudit.replay.contract.rule import Rule, warning
 from seqaudit.replay.contract.worth import (
     BEGINNING,
     END,
@@ -18,38 +16,6 @@ from seqaudit.replay.zenoh.reporting import (
     Stream,
     ZenohReporter,
 )
-
-RULES: Final[tuple[Rule, ...]] = (
-    warning(
-        "ZN005", "frames-missing-on-link",
-        "Transport sns are missing: frames were lost on the link, or by the capture.",
-        "A jump of a counter by more than one, less the number that is skipped after every "
-        "fragmented message and after an abandoned one. Not over TCP, where only the sender or the "
-        "capture can leave a hole (then it is likely a hole in the capture).",
-        "Look at the link; zenoh does not send a frame again.",
-        "zenoh.md 8.3, 8.4, 11"),
-    warning(
-        "ZN006", "frames-discarded",
-        "Frames arrived and the receiving transport threw them away: their sn was not newer than "
-        "the last one.",
-        "Replay of the counter: equal or older sns, by the resolution of the session.",
-        "Look for reordering or duplication on the path; a long loss with a small resolution does "
-        "it as well. What a late frame carried is lost as if it had been dropped.",
-        "zenoh.md 8.3"),
-    warning(
-        "ZN015", "fragments-abandoned",
-        "The sender gave up a fragmented message half way.",
-        "Fragments that stop, one sn skipped, then a new message; or a fragment with the Drop "
-        "mark.",
-        "Look for congestion on the link: ZN004 says what helps against it.",
-        "zenoh.md 8.4, 8.5"),
-    warning(
-        "ZN016", "fragmented-message-lost",
-        "A fragment was lost, and with it the whole message.",
-        "Replay of the reassembly: a piece that does not follow, or a message that never ends.",
-        "See ZN005; smaller messages lose less.",
-        "zenoh.md 8.5"),
-)  # fmt: skip
 
 
 def findings(

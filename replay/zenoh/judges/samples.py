@@ -1,10 +1,8 @@
 """Samples that came again, carry no number, or have a key that is not known."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding
-from seqaudit.replay.contract.rule import Rule, info
 from seqaudit.replay.contract.worth import (
     ORDERED,
     Claim,
@@ -18,29 +16,6 @@ from seqaudit.replay.zenoh.reporting import (
 from seqaudit.replay.zenoh.subscriber import (
     Subscriber,
 )
-
-RULES: Final[tuple[Rule, ...]] = (
-    info(
-        "ZN008", "samples-repeated",
-        "Samples came that the subscriber had already: replies repeat what also came live.",
-        "Replay: sn at or below the last one handed on, or pending already.",
-        "Nothing: open-ended queries bring what also came live, and the subscriber drops it. Each "
-        "costs its bytes once more.",
-        "zenoh.md 9.4 rule 9"),
-    info(
-        "ZN012", "samples-without-source-info",
-        "Samples carry no SourceInfo, so nobody can notice that one is missing.",
-        "Put or Del without extension 1, no heartbeat.",
-        "Use an advanced publisher with sample miss detection.",
-        "zenoh.md 9.2, 11"),
-    info(
-        "ZN017", "keys-unresolved",
-        "Key expressions are numbers whose declaration was not captured; their samples are counted "
-        "by source.",
-        "A scope that is in no table of the session.",
-        "Start the capture before the session.",
-        "zenoh.md 6"),
-)  # fmt: skip
 
 
 def unknown_keys(report: ZenohReporter) -> Finding:
