@@ -9,10 +9,10 @@ from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.reporter import Reporter, Subject, parts_of
 from seqaudit.replay.contract.worth import (
     END,
-    HERE,
     LIKELY,
     PLACED_HERE,
     SHOWN,
+    TIMED,
     UNDECIDABLE,
     Claim,
     absence,
@@ -153,27 +153,26 @@ class WindowReporter(Reporter):
         until = self._lost_from(gaps)
         yield self.never_came(stream, lost, gaps, requests, holds={"end_from_ns": until})
         asked = [gap for gap in gaps if gap.requested is not None]
-        for some, claim in ((asked, SHOWN), ([g for g in gaps if g not in asked], LIKELY)):
-            if some:
-                yield self.open_yet(
-                    stream, still_open, some, Outcome.UNRECOVERED, until, claim=claim
-                )
+        if asked:
+            yield self.gap_finding(
+                stream, still_open, asked, parts_of(asked, Outcome.UNRECOVERED),
+                "{count:message} of {sender_member} {count|was|were} asked for, and no copy is in "
+                "this capture, which ended less than three ticks after that showed.",
+                claim=TIMED, holds={"end_before_ns": until},
+            )  # fmt: skip
+        others = [gap for gap in gaps if gap.requested is None]
+        if others:
+            yield self.open_yet(stream, still_open, others, Outcome.UNRECOVERED, until)
 
     def open_yet(
-        self,
-        stream: Subject,
-        rule: str,
-        gaps: list[Gap],
-        outcome: Outcome,
-        until: int,
-        claim: Claim = LIKELY,
+        self, stream: Subject, rule: str, gaps: list[Gap], outcome: Outcome, until: int
     ) -> Finding:
         """``gaps`` in which messages were missing when the capture ended, if before ``until``."""
         return self.gap_finding(
             stream, rule, gaps, parts_of(gaps, outcome),
             "{count:message} of {sender_member} {count|was|were} still missing when the capture "
             "ended, less than three ticks after that showed.",
-            claim=claim,
+            claim=LIKELY,
             holds={"end_before_ns": until},
         )  # fmt: skip
 
@@ -218,7 +217,7 @@ class WindowReporter(Reporter):
         Args:
             shown: of ``found``, what frames prove it of.
         """
-        for note, claim in parted(found, shown, HERE):
+        for note, claim in parted(found, shown, PLACED_HERE):
             yield from self.note(
                 stream, rule, note, claim,
                 "{receiver_member} asked for {count:message} of {sender_member} that had arrived "

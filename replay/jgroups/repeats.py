@@ -75,6 +75,12 @@ class Repeats:
             if not current.ranges:
                 self.current = None
 
+    def had(self, first: int, stop: int) -> None:
+        """The requester shows that it has [first, stop), however that came."""
+        if self.current is not None:
+            for part in self.current.ranges.within(first, stop):
+                self.came(*part)
+
     def finish(self) -> None:
         """Nothing more comes."""
         self._end()

@@ -114,7 +114,8 @@ MCAST: Final[tuple[Rule, ...]] = (
     info(
         "MC014", "open-at-end",
         "A gap was still open when the capture ended, too early to call it lost.",
-        "Less than three ticks between its revelation and the end of the capture.",
+        "Less than three ticks between its revelation and the end of the capture. That it was "
+        "asked for, and no copy captured, is proven; that none came is not.",
         "Let the capture go on for some seconds after the traffic; whether it was filled is not in "
         "this one.",
         "jgroups.md 5.4"),

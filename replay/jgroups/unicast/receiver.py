@@ -134,12 +134,10 @@ class ReceiverMachine(Replayed):
         if last_id and (facts.last_id is None or sent_later(last_id, facts.last_id)):
             facts.last_id = last_id
         for part in new:
-            facts.requests.came(*part)
-            facts.after_ack.came(*part)
+            facts.came(part)
         if total(new) < event.stop_seqno - event.seqno:
             for part in RangeSet(new).missing(event.seqno, event.stop_seqno):
-                facts.requests.came(*part)
-                facts.after_ack.came(*part)
+                facts.came(part)
         self._waiting.append((event, stream))
         if len(self._waiting) > MAX_WAITING:
             self._read(*self._waiting.popleft())
@@ -195,6 +193,7 @@ class ReceiverMachine(Replayed):
         received = stream.received
         assert received is not None
         received.level(level, mark)
+        facts.had(0, level + 1)
         entry = self.entry
         assert entry is not None
         skipped = entry.window.skip_to(level)
@@ -241,6 +240,7 @@ class ReceiverMachine(Replayed):
             received.window_lost(mark)
         received.reveal_from(ranges[0][0], ranges[-1][1], mark)
         for part in received.had_others(ranges, mark):
+            facts.had(*part)
             self._had(part, stream, mark)
         for first, stop in ranges:
             had = RangeSet([(first, stop)])

@@ -9,7 +9,7 @@ from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.notes import Note, Times
-from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 #: Requests of the same that ticks make, beside one that was under way when the window was lost.
 LEAST_REPEATS: Final = 3
@@ -100,6 +100,17 @@ class Facts:
         self.after_ack = Repeats()  # requests for what this member had acknowledged
         self.first_missing: tuple[Mark, Mark] | None = None  # message without window, first one
         self.closed_without_close: Mark | None = None
+
+    def came(self, part: Range) -> None:
+        """It arrived: a request for it was not in vain."""
+        self.requests.came(*part)
+        self.after_ack.came(*part)
+
+    def had(self, first: int, stop: int) -> None:
+        """This member says that its window has [first, stop): a copy of what it asked for came,
+        and may not be in the capture."""
+        for repeats in (self.requests, self.after_ack):
+            repeats.had(first, stop)
 
     def acked_before(self, mark: Mark) -> bool:
         """Had this member acknowledged any message before?"""

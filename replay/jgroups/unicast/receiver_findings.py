@@ -74,7 +74,7 @@ class ReceiverFindings(UnicastReporter):
             numbered = known and self.engine.stamps.none_missing(came, sync)
             yield self.make(
                 stream, "UC003", SHOWN if numbered else LIKELY,
-                "The first message of connection {conn_id} of {sender_member} was lost; "
+                "The first message of connection {conn_id} of {sender_member} was lost, or late: "
                 "{receiver_member} had no window and asked for it.",
                 seqnos=[first], mark=came,
                 evidence=[

@@ -262,7 +262,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
     info(
         "UC033", "unicast-open-at-end",
         "A gap was still open when the capture ended, too early to call it lost.",
-        "Less than three ticks between its revelation and the end of the capture.",
+        "Less than three ticks between its revelation and the end of the capture. That it was "
+        "asked for, and no copy captured, is proven; that none came is not.",
         "Let the capture go on for some seconds after the traffic; whether it was filled is not in "
         "this one.",
         "jgroups.md 4.4"),

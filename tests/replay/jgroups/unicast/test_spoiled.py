@@ -77,6 +77,29 @@ def test_requests_without_a_copy_are_proven_and_not_that_the_messages_were_lost(
     assert ("cannot be told", [[3, 3], [18, 18]]) in said(told, "UC033")
 
 
+def test_an_ack_shows_that_what_was_asked_for_again_and_again_came_in_the_end() -> None:
+    """The copy is not in the capture."""
+    asked = [step for seqno in range(4, 9) for step in (TICK, request(2), data(seqno))]
+    story: list[Step] = [data(1), data(3), TICK, ack(1, 1), *asked, TICK]
+    assert ("UC011", "proven") in heard(B, *story).findings()
+    assert "UC011" not in dict(heard(B, *story, ack(8, 2)).findings())
+
+
+def test_an_ack_of_a_new_window_shows_that_nothing_below_it_was_purged() -> None:
+    story: list[Step] = [
+        data(1), data(2, 5), TICK, ack(5, 4), 2 * SECOND, data(5), sync(5), data(2, first=True),
+        TICK, ack(2, 6), *[step for _ in range(3) for step in (TICK, request(3, 4))], data(6), TICK,
+    ]  # fmt: skip
+    assert ("UC010", "proven") in heard(B, *story).findings()
+    assert "UC010" not in dict(heard(B, *story, ack(6, 7)).findings())
+
+
+def test_what_was_asked_for_just_before_the_end_may_have_come() -> None:
+    told = heard(B, data(1), data(3), TICK, ack(1, 1), TICK, request(2))
+    assert said(told, "UC033") == [("proven", [[2, 2]])]
+    assert "asked for, and no copy is in this capture" in told.finding("UC033")["text"]
+
+
 def test_what_had_been_acknowledged_is_no_loss_when_a_new_window_asks_for_it() -> None:
     story: list[Step] = [
         ack(16, 3), TICK, data(16), 2 * TICK, data(16), sync(5), data(11, first=True), TICK,
