@@ -218,14 +218,14 @@ class _Job:
                 if guess.vantages is None:
                     return self._on_spark(session, guess, partial(_kept_and_told, kept))
                 lanes = self._lanes_of(guess.planned)
-                settings = self._settings_of(guess.vantages, guess.planned.inputs)
+                settings = self._settings_of(guess.vantages, guess.planned.files)
                 return self._on_spark(
                     session, guess, lambda rows: self._results(rows, settings, lanes)
                 )
 
             guess, rows = self._settled(guess, run)
             vantages = guess.vantages or self._vantages_in(guess.planned.files, rows.cast(EVENTS))
-            settings = self._settings_of(vantages, guess.planned.inputs)
+            settings = self._settings_of(vantages, guess.planned.files)
             if guess.vantages is None:
                 lanes = self._lanes(guess.planned.total_bytes)
                 self._show_kept(session, kept)
@@ -261,7 +261,7 @@ class _Job:
         if self._options.look is not None:
             self._options.look.keep(kept.events)
         vantages = self._vantages_in(kept.files, kept.events)
-        settings = self._settings_of(vantages, self._planning.inputs * len(kept.files))
+        settings = self._settings_of(vantages, kept.files)
         path = str(Path(self._planning.inputs[0].path).absolute())
         lanes = self._lanes(kept.events.nbytes)
         with self._session(()) as session:
@@ -338,6 +338,9 @@ class _Job:
             return "decoding again: records are out of order across the borders of pieces", replace(
                 guess, unordered=guess.unordered | unordered
             )
+        if self._planning.set_apart(planned, accounts):
+            again = self._guessed(look=guess.vantages is not None)
+            return "decoding again: networks in it use the same addresses", again
         torn = torn_carriers(accounts) - guess.carriers
         if torn:
             return "decoding again: a piece did not know a TCP connection", replace(
@@ -413,7 +416,7 @@ class _Job:
         if self._options.look is not None:
             self._options.look.keep(events)
         vantages = self._vantages_in(files, events)
-        settings = self._settings_of(vantages, self._planning.inputs)
+        settings = self._settings_of(vantages, files)
         counted = self._options.measured
         results = direct.replay(events, settings, self._planning.cores, counted=counted)
         return results, vantages, settings
@@ -489,10 +492,9 @@ class _Job:
         accounts = accounts_of(rows, self._vantages.wanted(self._planning.inputs))
         return tuple(self._vantages.of(files, accounts, members_of(rows), self._planning.inputs))
 
-    def _settings_of(
-        self, vantages: Sequence[Vantage], inputs: Sequence[CaptureInput]
-    ) -> ReplaySettings:
+    def _settings_of(self, vantages: Sequence[Vantage], files: Files) -> ReplaySettings:
         captures = []
+        inputs = self._planning.inputs
         for number, vantage in enumerate(vantages):
             parameters = dict(self._options.parameters)
             given = inputs[number] if number < len(inputs) else inputs[0]
@@ -503,7 +505,8 @@ class _Job:
                     raise SeqauditError(f"{given.path}: {problem}") from problem
                 parameters[full] = (parsed, GIVEN)
             # Why is for the report: a count in it must not make a guess differ from its proof.
-            captures.append(CaptureSettings(replace(vantage, why=""), parameters))
+            network = files[number][0].network
+            captures.append(CaptureSettings(replace(vantage, why=""), parameters, network))
         walled = NO_WALL not in os.environ
         return ReplaySettings(tuple(captures), READERS, walled)
 

@@ -3,7 +3,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -12,13 +12,14 @@ import pyarrow as pa
 from seqaudit.decoders.capture import remote
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.contract.events import EVENTS
+from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.direct import workers as forked
 from seqaudit.pipeline.direct.kernels_ready import compile_for, load_for
 from seqaudit.pipeline.options import Options
-from seqaudit.pipeline.report.accounts import Account, accounts_of, much_carried
+from seqaudit.pipeline.report.accounts import Account, accounts_of, apart_in, held_in, much_carried
 from seqaudit.pipeline.shared import job
 from seqaudit.pipeline.shared.place import Place
 from seqaudit.pipeline.shared.plan import (
@@ -73,6 +74,7 @@ class Planning:
         self.problems: list[tuple[str, str]] = []
         self.stdin = StandardInput(streamed=options.engine == "direct")
         self.cores = cores(options.place)
+        self._apart = False  # networks were told apart
 
     def plan(self) -> Plan:
         """Pieces and tasks; Spark's captures are cut, those of this process where it pays."""
@@ -148,6 +150,20 @@ class Planning:
             raise UnusableError(self.problems)
         return True
 
+    def set_apart(self, planned: Plan, accounts: Iterable[Account]) -> bool:
+        """Networks that use the same addresses become captures of their own; whether there are
+        any."""
+        found = apart_in(accounts)
+        if not found or self._apart:
+            return False
+        self._apart = True
+        self.inputs = [
+            part
+            for number, given in enumerate(planned.inputs)
+            for part in _parts(given, found, held_in(accounts, number))
+        ]
+        return True
+
     def guessable(self, planned: Plan) -> bool:
         """Whether a look at all captures costs less than Spark's start."""
         size = 0
@@ -193,6 +209,7 @@ class Planning:
             unordered=unordered,
             damaged=damaged,
             carrying=carrying,
+            chosen=tuple(files[0].chosen for files in planned.files),
             storage=remote.in_use(),
         )
 
@@ -213,6 +230,24 @@ class Planning:
             for piece in planned.pieces
         )
         return size // RECORD_BYTES >= COMPILE_FROM_RECORDS
+
+
+def _parts(
+    given: CaptureInput, found: Sequence[frozenset[int]], held: Collection[int]
+) -> Iterator[CaptureInput]:
+    """What a capture holds of each of some networks, and what it holds of others.
+
+    Args:
+        held: networks of which there is something in it.
+    """
+    own = [networks for networks in found if networks & set(held)]
+    for networks in own:
+        yield replace(given, chosen=Chosen(tuple(sorted(networks))))
+    if not own:
+        yield given
+    elif set(held) - frozenset().union(*own):
+        others = tuple(sorted(frozenset().union(*own)))
+        yield replace(given, chosen=Chosen(others, others=True))
 
 
 def cores(place: Place) -> int:

@@ -13,6 +13,7 @@ from seqaudit.decoders.capture.pieces import TO_THE_END, plan_pieces
 from seqaudit.decoders.contract.arrow import equal, filtered
 from seqaudit.decoders.contract.errors import CaptureError, SeqauditError
 from seqaudit.decoders.contract.events import Kind
+from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.decoders.network.prints import Seen, prints
 from seqaudit.pipeline.report.accounts import Account, by_capture, merge_ends
 from seqaudit.pipeline.report.two_ends import MOST_RECORDS, links_of, vantages_of_link
@@ -51,7 +52,7 @@ class Vantages:
     def __init__(self, at: str | None, names: Mapping[str, str]) -> None:
         self._at = at
         self._names = names
-        self._seen: dict[str, list[Seen]] = {}
+        self._seen: dict[tuple[str, Chosen], list[Seen]] = {}
         self._nobody: dict[int, str] = {}  # captures in which --at names nobody: who is there
 
     def wanted(self, inputs: Inputs) -> Sequence[str]:
@@ -93,22 +94,28 @@ class Vantages:
             else:
                 found.append(inferred_vantage(ends))
             both.append(ends["both"])
-        for link, numbers in links_of(found, both).items():
-            told = vantages_of_link(link, {n: self._prints(files[n], link) for n in numbers})
-            for number, vantage in told.items():
-                if found[number].kind == UNKNOWN:
-                    found[number] = vantage
+        for chosen in {own[0].chosen for own in files}:
+            ends_there = [
+                ends if own[0].chosen == chosen else ()
+                for own, ends in zip(files, both, strict=True)
+            ]
+            for link, numbers in links_of(found, ends_there).items():
+                told = vantages_of_link(link, {n: self._prints(files[n], link) for n in numbers})
+                for number, vantage in told.items():
+                    if found[number].kind == UNKNOWN:
+                        found[number] = vantage
         return [replace(v, twice=again) for v, again in zip(found, twice, strict=True)]
 
     def _prints(self, files: Sequence[File], ends: tuple[str, str]) -> list[Seen]:
         """The first packets between two hosts in a capture, each of which tells itself."""
-        path = files[0].path
-        if path not in self._seen:
-            self._seen[path] = []
+        file = files[0]
+        place = file.path, file.chosen
+        if place not in self._seen:
+            self._seen[place] = []
             with contextlib.suppress(CaptureError):
-                (piece,) = plan_pieces(path, 0, 0, TO_THE_END, cuts=[])
-                self._seen[path] = prints(piece, frozenset(ends), MOST_RECORDS)
-        return self._seen[path]
+                (piece,) = plan_pieces(file.path, 0, 0, TO_THE_END, cuts=[])
+                self._seen[place] = prints(piece, file.chosen, frozenset(ends), MOST_RECORDS)
+        return self._seen[place]
 
     def refuse_nobody(self, files: Files, inputs: Inputs) -> None:
         """``--at`` that names nobody in any capture it is for would make a check green for ever.
@@ -120,7 +127,9 @@ class Vantages:
             at = self._of(number, inputs)
             same = [n for n in range(len(files)) if self._of(n, inputs) == at]
             own = _given(number, inputs).at is not None
-            if own or all(n in self._nobody for n in same):
+            if own:  # of all networks that were told apart in it
+                same = [n for n in same if files[n][0].path == files[number][0].path]
+            if all(n in self._nobody for n in same):
                 where = files[number][0].shown + (
                     f" and {len(same) - 1} more" if len(same) > 1 and not own else ""
                 )

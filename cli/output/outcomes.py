@@ -31,6 +31,7 @@ def unjudged(report: Report) -> Iterator[tuple[str, str]]:
         yield entry["path"], entry["problem"]
     for entry in report["unjudged"]:
         yield entry["path"], entry["problem"]
+    spoken = {tuple(c["files"]) for c in report["captures"] if c["frames_by"]["decoded"]}
     for capture in report["captures"]:
         path = capture["path"]
         failed = failures[capture["capture"]]
@@ -42,7 +43,7 @@ def unjudged(report: Report) -> Iterator[tuple[str, str]]:
             )
         if capture["frames"] == 0:
             yield path, f"{path}: has no frames; nothing to judge"
-        elif not capture["frames_by"]["decoded"]:
+        elif tuple(capture["files"]) not in spoken:  # nor in another network of the same files
             yield (
                 path,
                 f"{path}: nothing in {capture['frames']} frames is of a known system"

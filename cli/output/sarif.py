@@ -50,7 +50,7 @@ def sarif(report: Report, rules_url: str | None = None) -> str:
     results: list[str] = []
     for finding, print_ in zip(report["findings"], fingerprints(report), strict=True):
         capture = captures[finding["capture"]]
-        file = {"uri": uri(capture["path"]), "index": artifacts[finding["capture"]]}
+        file = {"uri": uri(capture["files"][0]), "index": artifacts[finding["capture"]]}
         results.append(_item(_result(finding, file, places, print_), 4))
     problems = list(unjudged(report))
     told = [{"level": "error", "message": {"text": safe(text)}} for _, text in problems]
@@ -71,7 +71,7 @@ def sarif(report: Report, rules_url: str | None = None) -> str:
             }
         ],
         "artifacts": [
-            {"location": {"uri": uri(capture["path"])}, "roles": ["analysisTarget"]}
+            {"location": {"uri": uri(capture["files"][0])}, "roles": ["analysisTarget"]}
             for capture in captures.values()
         ],
         "columnKind": "utf16CodeUnits",

@@ -7,7 +7,7 @@ drop counters (decoders/README.md 1, 2). Wire content never raises; an input tha
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, BinaryIO, Final
 
 import numpy as np
@@ -95,6 +95,16 @@ class Records:
     offset: Int64s  # of the record header in the (uncompressed) file
     status: Int64s  # record_kernels: OK, UNKNOWN_INTERFACE, TIME_OUT_OF_RANGE, NOT_A_PACKET
     plain: bool = field(default=False, kw_only=True)  # all have link 1, Ethernet, and status OK
+
+    def taken(self, rows: Int64s) -> "Records":
+        """Only some of them."""
+        columns = {name: getattr(self, name)[rows] for name in _COLUMNS}
+        return replace(self, count=len(rows), **columns)
+
+
+_COLUMNS: Final = (
+    "frame", "start", "captured", "original", "at_ns", "link", "interface", "offset", "status",
+)  # fmt: skip
 
 
 @dataclass(slots=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from seqaudit.decoders.contract.feed_layout import Feed
+from seqaudit.decoders.contract.networks import EVERYTHING, Chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class DecodeSettings:
             where their checksum is wrong.
         carrying: (capture, link) of PGM links that carry messages, though a piece may first see
             something else of them.
+        chosen: the networks of each capture whose packets are decoded; empty: all of all.
     """
 
     decode_as: tuple[tuple[str, int, str], ...] = ()
@@ -39,6 +41,11 @@ class DecodeSettings:
     unordered: frozenset[int] = frozenset()
     damaged: frozenset[tuple[int, str, int]] = frozenset()
     carrying: frozenset[tuple[int, str]] = frozenset()
+    chosen: tuple[Chosen, ...] = ()
+
+    def chosen_of(self, capture: int) -> Chosen:
+        """That of one capture."""
+        return self.chosen[capture] if self.chosen else EVERYTHING
 
     def damaged_of(self, capture: int) -> frozenset[tuple[str, int]]:
         """Those of one capture."""

@@ -74,6 +74,7 @@ def _told(packets: Packets, records: Int64s) -> tuple[list[str], list[str], list
             k.PACKET_TYPE,
             k.START,
             k.STOP,
+            k.NETWORK,
         )
     ]
     wire = packets.records.original[records].tolist()
@@ -91,6 +92,7 @@ def _told(packets: Packets, records: Int64s) -> tuple[list[str], list[str], list
         packet_type,
         start,
         stop,
+        network,
         size,
     ) in zip(*fields, wire, strict=True):
         ends = f"{hosts[source]}|{hosts[destination]}"
@@ -109,6 +111,8 @@ def _told(packets: Packets, records: Int64s) -> tuple[list[str], list[str], list
             "outgoing": int(packet_type == OUTGOING),
             "wire": size,
         }
+        if network:
+            facts["network"] = network
         details.append(json.dumps(facts, separators=(",", ":")))
         payloads.append(bytes(data[start:stop]))
     return carriers, details, payloads

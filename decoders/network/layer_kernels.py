@@ -327,6 +327,86 @@ def network_number(data, tunnel, at):
     return -1
 
 
+def vlans(data, ethertype, at, stop):
+    """The numbers of the last two VLANs whose tags begin at ``at``, behind an ethertype; 0: of
+    none."""
+    found = 0
+    for _ in range(MAX_TAGS):
+        if ethertype != 0x8100 and ethertype != 0x88A8 and ethertype != 0x9100:
+            break
+        if stop - at < 4:
+            break
+        number = u16be(data, at) & 0xFFF
+        if number:  # 0: a priority and no VLAN
+            found = (found << VLAN_BITS | number) & KEY_VLANS
+        ethertype = u16be(data, at + 2)
+        at = at + 4
+    return found
+
+
+def vlans_of_link(data, link, start, stop):
+    """``vlans`` of a record."""
+    if link == 1 and stop - start >= 14:
+        return vlans(data, u16be(data, start + 12), start + 14, stop)
+    if link == 113 and stop - start >= 16:
+        return vlans(data, u16be(data, start + 14), start + 16, stop)
+    if link == 276 and stop - start >= 20:
+        return vlans(data, u16be(data, start), start + 20, stop)
+    return 0
+
+
+def ethernet_inside(data, tunnel, at, inner):
+    """Where the Ethernet header in a tunnel begins; -1: it carries none.
+
+    Args:
+        at: where the header of UDP or GRE begins; 16 bytes are there.
+        inner: where the packet begins that it carries.
+    """
+    found = -1
+    if tunnel == TUNNEL_VXLAN:
+        found = at + 16
+        if u8(data, at + 8) & 4 and u8(data, at + 11) != 3:
+            found = -1
+    elif tunnel == TUNNEL_GENEVE:
+        if u16be(data, at + 10) == 0x6558:
+            found = at + 16 + (u8(data, at + 8) & 63) * 4
+    elif tunnel == TUNNEL_GRE or tunnel == TUNNEL_ERSPAN:
+        ethertype = u16be(data, at + 2)
+        found = at + 4
+        flags = u8(data, at)
+        found = found + (flags >> 7) * 4 + (flags >> 5 & 1) * 4 + (flags >> 4 & 1) * 4
+        if ethertype == 0x88BE:
+            found = found + (flags >> 4 & 1) * 8
+        elif ethertype == 0x22EB:
+            found = found + 12
+            if found <= inner and u8(data, found - 1) & 1:
+                found = found + 8
+        elif ethertype != 0x6558:
+            found = -1
+    if found + 14 > inner:
+        return -1
+    return found
+
+
+def network_key(data, key, tunnel, number, at, inner):
+    """The network of what a tunnel carries, which is of the network ``key`` itself.
+
+    A tunnel that says its network's number hides what its own packets are of. The number of a
+    mirror (ERSPAN) is that of a place of capture, and so is all outside of it.
+    """
+    tags = 0
+    place = ethernet_inside(data, tunnel, at, inner)
+    if place >= 0:
+        tags = vlans(data, u16be(data, place + 12), place + 14, inner)
+    if tunnel == TUNNEL_ERSPAN:
+        return tags
+    if number >= 0:
+        return number << KEY_NUMBER | tunnel << KEY_KIND | tags
+    if tags:
+        return key >> KEY_KIND << KEY_KIND | tags
+    return key
+
+
 def count_tunnel(tunnel, number, work):
     """Count a frame by its tunnel and that one's network."""
     if number >= 0:

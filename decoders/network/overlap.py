@@ -231,5 +231,4 @@ def _from(records: Records, row: int) -> Records:
 
 
 def _picked(records: Records, rows: Int64s, frames: Int64s) -> Records:
-    columns = {name: getattr(records, name)[rows] for name in COLUMNS}
-    return replace(records, count=len(rows), frame=frames, **columns)
+    return replace(records.taken(rows), frame=frames)

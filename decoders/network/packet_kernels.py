@@ -110,9 +110,9 @@ def behind_link(data, link, status, looked, start, stop):
     return kind, at, packet_type
 
 
-def innermost(data, kind, at, stop, wire_stop):
+def innermost(data, key, kind, at, stop, wire_stop):
     """The packet in all tunnels: (NETWORK_*, its offset, where its captured bytes end, the seven of
-    ``ipv4``, the tunnel that it is in, that tunnel's network).
+    ``ipv4``, the tunnel that it is in, that tunnel's network, ``network_key``, of the link's).
 
     Addresses, ports and times to live are those of the packet that a tunnel carries. What is no
     sound packet, as far as its headers go, is left in its tunnel.
@@ -136,6 +136,8 @@ def innermost(data, kind, at, stop, wire_stop):
             found, inner_kind, inner = inside(data, protocol, transport, limit, end)
             if found == 0:
                 break
+            inner_number = network_number(data, found, transport)
+            key = network_key(data, key, found, inner_number, transport, inner)
             if inner_kind == NETWORK_IPV4:
                 told = ipv4(data, inner, limit, end)
             elif inner_kind == NETWORK_IPV6:
@@ -144,7 +146,7 @@ def innermost(data, kind, at, stop, wire_stop):
                 break
             if told[0] != NOT_UDP and told[0] != FRAGMENT_STATE:
                 break
-            number = network_number(data, found, transport)
+            number = inner_number
             kind = inner_kind
             at = inner
             stop = limit
@@ -153,7 +155,7 @@ def innermost(data, kind, at, stop, wire_stop):
             if state != NOT_UDP:
                 break
     return (
-        kind, at, stop, state, protocol, transport, end, ip_id, ttl, fragment, tunnel, number
+        kind, at, stop, state, protocol, transport, end, ip_id, ttl, fragment, tunnel, number, key
     )  # fmt: skip
 
 
@@ -321,9 +323,10 @@ def packet(
     if wire_stop < stop:
         wire_stop = stop
     kind, at, packet_type = behind_link(data, link, status, looked, start, stop)
+    key = vlans_of_link(data, link, start, stop)
     (
-        kind, at, stop, state, protocol, transport, end, ip_id, ttl, fragment, tunnel, number
-    ) = innermost(data, kind, at, stop, wire_stop)  # fmt: skip
+        kind, at, stop, state, protocol, transport, end, ip_id, ttl, fragment, tunnel, number, key
+    ) = innermost(data, key, kind, at, stop, wire_stop)  # fmt: skip
     state = unread(kind, state, 1 if wire_stop > stop else 0)
     state, source_port, destination_port, checksum, transport, end = transported(
         data, kind, state, protocol, transport, stop, end
@@ -391,8 +394,11 @@ def packet(
         state = PRIMING
     elif state == DATAGRAM:
         done = done | IS_DATAGRAM
-    if state != DATAGRAM or protocol != 17 or fragment >= 0 or packet_type >= 0:
+    if state != DATAGRAM or protocol != 17 or fragment >= 0 or packet_type >= 0 or key:
         work[ODD_ROWS] = 1
+        if key:
+            work[NETWORKED] = 1
+        out[NETWORK * room + row] = key
         out[STATE * room + row] = state
         out[PROTOCOL * room + row] = protocol
         out[FRAGMENT * room + row] = fragment

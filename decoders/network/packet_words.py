@@ -17,11 +17,12 @@ TTL = 11  # or hop limit
 FRAGMENT = 12  # offset in bytes << 1 | more fragments follow; -1: no fragment
 FLOW = 13  # number of (destination, protocol, destination port) in FLOW_ROWS; -1: none
 PACKET_TYPE = 14  # SLL, SLL2: 0 to us, 1 broadcast, 2 multicast, 3 to others, 4 outgoing; else -1
-FIELDS = 15
+NETWORK = 15  # which network of a number of its own it is of (network_key); 0: of none
+FIELDS = 16
 
 #: What these are of nearly all rows, and of all before ``scan``, which writes them for others only:
 #: stores to so many places at once are dear.
-PREPARED = ((STATE, 1), (PROTOCOL, 17), (FRAGMENT, -1), (PACKET_TYPE, -1))
+PREPARED = ((STATE, 1), (PROTOCOL, 17), (FRAGMENT, -1), (PACKET_TYPE, -1), (NETWORK, 0))
 
 # STATE. The ranges matter: packets.py turns them into outcomes.
 PRIMING = 0  # not ours: read for duplicate detection only
@@ -79,6 +80,12 @@ TUNNEL_GENEVE = 5
 TUNNEL_GTP = 6
 TUNNEL_TEREDO = 7
 TUNNEL_KINDS = 8
+# A network: the number that its innermost tunnel says, that tunnel's kind, and the last two VLANs
+# that are not outside of that tunnel.
+KEY_NUMBER = 27
+KEY_KIND = 24
+KEY_VLANS = 0xFFFFFF
+VLAN_BITS = 12
 GTP_PORT = 2152
 TEREDO_PORT = 3544
 VXLAN_PORT = 4789
@@ -144,6 +151,7 @@ FLOW_COUNT = 1
 RING_COUNT = 2
 RING_TAIL = 3  # all entries of the window have this number or a higher one
 ODD_ROWS = 4  # 1: of some row a field is not as in PREPARED
+NETWORKED = 5  # 1: some row is of a network of a number of its own
 WAITING = 8  # rows of the newest entries
 WAITING_MOST = 16
 HOST_SLOTS = WAITING + WAITING_MOST

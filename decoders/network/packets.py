@@ -160,6 +160,7 @@ class Packets:
     link: int | None  # of all records; null: they differ
     out: Int64s  # the columns as the kernel has them, ``room`` apart
     room: int
+    networked: bool  # some record is of a network of a number of its own
 
     def column(self, field: int) -> Int64s:
         column: Int64s = self.columns[field]
@@ -283,6 +284,7 @@ class PacketReader:
         first = 0
         while first < records.count:
             last = min(first + STEP, records.count)
+            self._work[k.NETWORKED] = 0
             stop, datagrams, columns = self._scan(records, l3, first, last)
             if stop > first:
                 only = datagrams == stop - first
@@ -379,6 +381,7 @@ class PacketReader:
             link=link,
             out=self._out,
             room=self._room,
+            networked=bool(self._work[k.NETWORKED]),
         )
 
     def _mixed(self, records: Records, link: int | None, first: int, columns: Int64s) -> Packets:
@@ -399,6 +402,7 @@ class PacketReader:
             link=link,
             out=self._out,
             room=self._room,
+            networked=bool(self._work[k.NETWORKED]),
         )
 
     def _of(

@@ -12,7 +12,9 @@ from typing import Final
 from seqaudit.decoders.capture.pieces import Piece
 from seqaudit.decoders.capture.reader import Reader
 from seqaudit.decoders.contract.errors import CaptureError
+from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.decoders.network import packet_kernels as k
+from seqaudit.decoders.network.networks import OfNetworks
 from seqaudit.decoders.network.packets import PacketReader
 
 TCP: Final = 6
@@ -33,16 +35,17 @@ class Seen:
     at_ns: int
 
 
-def prints(piece: Piece, ends: frozenset[str], most: int) -> list[Seen]:
+def prints(piece: Piece, chosen: Chosen, ends: frozenset[str], most: int) -> list[Seen]:
     """The first packets of TCP and UDP between two addresses; none if the file cannot be read.
 
     Args:
+        chosen: of which networks packets are read.
         ends: the two addresses.
         most: records that are read.
     """
     found: list[Seen] = []
     try:
-        for seen in _packets(piece, most):
+        for seen in _packets(piece, chosen, most):
             if {seen.source, seen.destination} == ends:
                 found.append(seen)
     except CaptureError:
@@ -50,11 +53,11 @@ def prints(piece: Piece, ends: frozenset[str], most: int) -> list[Seen]:
     return found
 
 
-def _packets(piece: Piece, most: int) -> Iterator[Seen]:
+def _packets(piece: Piece, chosen: Chosen, most: int) -> Iterator[Seen]:
     reader = Reader(piece, False)
     packet_reader = PacketReader(piece.capture, piece.split, compile_it=False)
     read = 0
-    for records in reader:
+    for records in OfNetworks(chosen, compile_it=False).of(reader) if chosen.networks else reader:
         for packets in packet_reader.read(records):
             hosts = packets.flows.hosts
             columns = packets.columns
@@ -73,6 +76,8 @@ def _packets(piece: Piece, most: int) -> Iterator[Seen]:
                 if read > most:
                     return
                 if protocol not in (TCP, UDP) or part >= 0 or flags & k.FLAG_MULTICAST:
+                    continue
+                if source < 0:  # its own header says that there is no packet
                     continue
                 head = bytes(records.data[start : min(stop, start + HEAD_BYTES)])
                 if protocol == TCP:

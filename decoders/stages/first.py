@@ -6,7 +6,7 @@ second. Neither knows Spark: they run in a worker and in the direct engine alike
 """
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, BinaryIO
@@ -23,6 +23,7 @@ from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.checksums import Checksums
 from seqaudit.decoders.network.fragment_rows import segment_batch
+from seqaudit.decoders.network.networks import NetworksSeen, OfNetworks
 from seqaudit.decoders.network.order import Order
 from seqaudit.decoders.network.overlap import AHEAD_BYTES, in_order
 from seqaudit.decoders.network.packets import PacketReader, Packets
@@ -74,13 +75,22 @@ def decode_piece(
         assembler = Assembler(settings, compile_it=compile_it)
     carried = CarriedFeeds(settings, account)
     before = _neighbours(piece.before, -sum(p.size_bytes for p in piece.before), compile_it)
+    chunks: Iterable[Records] = reader
+    seen, chosen = NetworksSeen(), None
+    networks = settings.chosen_of(piece.capture)
+    if networks.networks:
+        chosen = OfNetworks(networks, compile_it=compile_it)
+        chunks = chosen.of(reader)
+        before = OfNetworks(networks, compile_it=compile_it).of(before)
     if overlaps:
         behind = _neighbours(piece.behind, piece.size_bytes, compile_it)
-        ordered = in_order(chain(before, reader, behind), order)
+        if networks.networks:
+            behind = OfNetworks(networks, compile_it=compile_it).of(behind)
+        ordered = in_order(chain(before, chunks, behind), order)
     else:
         for primes in before:
             _have_in_mind(packet_reader, primes)
-        ordered = map(order.arranged, reader)
+        ordered = map(order.arranged, chunks)
     for records in ordered:
         for found in packet_reader.read(records):
             packets = checksums.judged(packet_reader, found)
@@ -88,6 +98,8 @@ def decode_piece(
             yield from batches
             account.add(packets, claimed)
             checksums.note(packets, claimed)
+            if packets.networked:
+                seen.note(packets, claimed, packets.record_column("at_ns"))
             yield from carried.feed(packets)
             yield from streams.feed(packets)
             segments = segment_batch(packets)
@@ -109,6 +121,10 @@ def decode_piece(
     checksums.add_to(account.senders)
     if tunnels := packet_reader.tunnels():
         facts["tunnels"] = tunnels
+    if chosen is not None:
+        facts["numbered"] = chosen.numbered
+    elif evidence := seen.rows():
+        facts["networks"] = evidence
     yield account.row(facts, [*dispatcher.accounts(), *carried.accounts()])
 
 

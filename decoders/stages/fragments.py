@@ -28,6 +28,7 @@ from seqaudit.decoders.network.account import CAPTURE_SYSTEM, Account
 from seqaudit.decoders.network.checksums import Checksums
 from seqaudit.decoders.network.fragment_rows import read_segments
 from seqaudit.decoders.network.ip_datagram import Assembly, Fragment
+from seqaudit.decoders.network.networks import NetworksSeen
 from seqaudit.decoders.network.packets import SETTLED, Datagrams, Outcome, PacketReader, Packets
 from seqaudit.decoders.stages.registry import NOBODY, DecodeSettings, Dispatcher
 
@@ -131,6 +132,7 @@ class Assembler:
         self._ready_bytes = 0
         self._seen_bytes = 0
         self._accounts: dict[tuple[int, int], Account] = {}
+        self._seen: dict[tuple[int, int], NetworksSeen] = {}
         self._problems: list[dict[str, Any]] = []
 
     def feed(self, segments: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -327,7 +329,9 @@ class Assembler:
             yield pa.RecordBatch.from_pylist(self._problems, schema=EVENTS)
             self._problems = []
         for key in sorted(self._accounts):
-            yield self._accounts[key].row({}, decoder_accounts.get(key, ()))
+            seen = self._seen.pop(key, None)
+            facts = {} if seen is None else {"networks": seen.rows()}
+            yield self._accounts[key].row(facts, decoder_accounts.get(key, ()))
         self._accounts = {}
 
     def _decode(
@@ -382,15 +386,25 @@ class Assembler:
         if compile_it is None:
             compile_it = self._seen_bytes // 100 >= COMPILE_FROM_RECORDS
         reader = PacketReader(capture, split, compile_it=compile_it)
+        chosen = self._settings.chosen_of(capture)
         for found in reader.read(_records(wholes)):
             packets = found if checksums is None else checksums.judged(reader, found)
             fields = (k.STATE, k.PROTOCOL, k.SOURCE, k.DESTINATION, k.DESTINATION_PORT, k.TTL)
             columns = [packets.column(field).tolist() for field in fields]
             part = wholes[packets.first : packets.first + len(columns[0])]
             datagrams = _apart(packets, part)
+            if chosen.networks:
+                before = [whole.assembly.first.facts.get("network", 0) for whole in part]
+                networks = packets.column(k.NETWORK)
+                taken = chosen.takes(np.where(networks, networks, before))[packets.rows]
+                datagrams.outcome[np.repeat(~taken, 2)] = Outcome.OTHER
             decoded, claimant = dispatcher.decode(datagrams)
             if checksums is not None:
-                checksums.note(packets, claimant if isinstance(claimant, int) else claimant[::2])
+                own = claimant if isinstance(claimant, int) else claimant[::2]
+                checksums.note(packets, own)
+                if packets.networked and not chosen.networks:
+                    times = np.array([whole.at_ns for whole in part], np.int64)
+                    self._seen.setdefault(key, NetworksSeen()).note(packets, own, times)
             claimed = np.broadcast_to(claimant, datagrams.count)
             batches += decoded
             at = 0
@@ -400,13 +414,13 @@ class Assembler:
                 outer = facts["source"], facts["destination"]
                 source, destination = outer if min(ends) < 0 else (hosts[end] for end in ends)
                 where = protocol, source, destination, port
-                own = None if (source, destination) == outer else (ttl, ttl)
+                ttls = None if (source, destination) == outer else (ttl, ttl)
                 if state in SETTLED:
-                    yield Offered(whole, *SETTLED[state], "", *where, own)
+                    yield Offered(whole, *SETTLED[state], "", *where, ttls)
                     continue
                 outcome = Outcome(int(datagrams.outcome[at]))
                 system = "" if claimed[at] == NOBODY else dispatcher.systems[int(claimed[at])]
-                yield Offered(whole, outcome, "", system, *where, own)
+                yield Offered(whole, outcome, "", system, *where, ttls)
                 at += 2
 
 

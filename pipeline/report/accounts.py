@@ -16,6 +16,7 @@ from seqaudit.decoders.contract.arrow import equal, filtered
 from seqaudit.decoders.contract.events import FRAME_BITS, Kind
 from seqaudit.decoders.network.account import COUNTED_BY_NAME, NAMED_FRAMES
 from seqaudit.decoders.network.checksums import Verdict, united, verdict
+from seqaudit.decoders.network.networks import Evidence, apart
 from seqaudit.decoders.network.order import HORIZON_NS, SINGLE_NS
 from seqaudit.decoders.stages.tcp import carrier_digest
 from seqaudit.pipeline.shared.plan import File
@@ -61,7 +62,7 @@ COMMENTS: Final = 5
 #: What is read of accounts to prove borders and connections.
 OF_BORDERS: Final = (
     "piece", "begin", "landing", "begin_state", "landing_state", "error", "shipped", "order",
-    "checksums", "carried", "unread",
+    "checksums", "carried", "unread", "networks", "messages_by", "frames",
 )  # fmt: skip
 
 
@@ -86,7 +87,8 @@ def frames_of_splits(accounts: Iterable[Account]) -> dict[int, int]:
     """Frames of each split; several accounts of one piece add up (fragments have their own)."""
     frames: dict[int, int] = {}
     for account in accounts:
-        frames[account["piece"]] = frames.get(account["piece"], 0) + int(account.get("frames", 0))
+        own = int(account.get("numbered") or account.get("frames", 0))
+        frames[account["piece"]] = frames.get(account["piece"], 0) + own
     return frames
 
 
@@ -170,7 +172,7 @@ def merge(accounts: Iterable[Account], files: Sequence[File]) -> Account:
     merged |= {name: {} for name in (*_COUNTERS, *COUNTED_BY_NAME)}
     merged["frames_by"] = dict.fromkeys(FRAMES_BY, 0)
     merged |= {
-        "path": files[0].shown,
+        "path": files[0].called,
         "files": [f.shown for f in files],
     }
     merged |= {"cut": False, "skipped": [], "skipped_more": 0, "skipped_bytes": 0}
@@ -415,6 +417,32 @@ def misread_links(accounts: Iterable[Account]) -> frozenset[tuple[int, str]]:
         for found, name in ((carried, "carried"), (unread, "unread")):
             found.update((account["capture"], link) for link in account.get(name) or ())
     return frozenset(carried & unread)
+
+
+def apart_in(accounts: Iterable[Account]) -> list[frozenset[int]]:
+    """Networks that use the same addresses, in captures in which some system speaks; those of each
+    are one."""
+    speaking = {account["capture"] for account in accounts if account.get("messages_by")}
+    evidence: dict[int, Evidence] = {}
+    for account in accounts:
+        if account.get("networks") and account["capture"] in speaking:
+            evidence.setdefault(account["capture"], Evidence()).take_in(account["networks"])
+    found: list[frozenset[int]] = []
+    for own in evidence.values():
+        for networks in apart(own):
+            known = [other for other in found if other & networks]
+            found = [other for other in found if other not in known]
+            found.append(networks.union(*known))
+    return sorted(found, key=sorted)
+
+
+def held_in(accounts: Iterable[Account], capture: int) -> set[int]:
+    """The networks of which there is something in a capture; 0: what is of none."""
+    own = [a for a in accounts if a["capture"] == capture]
+    counts = [pair for a in own if a.get("networks") for pair in a["networks"]["frames"] if pair[0]]
+    every = sum(int(a.get("frames", 0)) for a in own)
+    numbered = {network for network, _ in counts}
+    return numbered | {0} if every > sum(count for _, count in counts) else numbered
 
 
 def damage(accounts: Iterable[Account]) -> Verdict:

@@ -139,7 +139,8 @@ class _Sections:
         )
         self._frames = FrameNumbers(files, self._accounts.frames, self._accounts.moved)
         present = rows.systems(rows_of.STREAM) | rows.systems(rows_of.TABLE)
-        self._together = Comparisons(present, self.wall)
+        networks = [capture.network for capture in settings.captures]
+        self._together = Comparisons(present, self.wall, networks)
         self._noted = _Noted(rows, self._together)
         self.losses = Losses(vantages)
         self._borders = Borders([ends for _, ends in self._accounts.extents])

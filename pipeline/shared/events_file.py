@@ -7,15 +7,16 @@ formats, unreadable ones) is the file's metadata.
 import contextlib
 import dataclasses
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 
 from seqaudit.decoders.contract.errors import CaptureError
 from seqaudit.decoders.contract.events import EVENTS
+from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.pipeline.shared.plan import File
 
 SCHEMA_NAME: Final = "seqaudit/events/1"
@@ -88,9 +89,16 @@ def read(path: str) -> Decoded:
         raise CaptureError(path, f"holds {head.get('schema')}, this is {SCHEMA_NAME}", advice)
     return Decoded(
         table.replace_schema_metadata(None).cast(EVENTS),
-        tuple(tuple(File(**file) for file in files) for files in head["files"]),
+        tuple(
+            tuple(File(**file | {"chosen": _chosen(file["chosen"])}) for file in files)
+            for files in head["files"]
+        ),
         tuple((shown, text) for shown, text in head["problems"]),
     )
+
+
+def _chosen(kept: Mapping[str, Any]) -> Chosen:
+    return Chosen(tuple(kept["networks"]), kept["others"])
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ of the files, and tasks that are packed lists of pieces. A file that cannot be u
 problem of its capture; the others are planned.
 """
 
+import contextlib
 import io
 import shutil
 import sys
@@ -20,12 +21,17 @@ from seqaudit.decoders.capture.pieces import TO_THE_END, Piece, plan_pieces, str
 from seqaudit.decoders.capture.reader import STDIN
 from seqaudit.decoders.capture.sources import Rejoined
 from seqaudit.decoders.contract.errors import CaptureError, SeqauditError
+from seqaudit.decoders.contract.networks import EVERYTHING, Chosen
 from seqaudit.decoders.kernels import signals as interrupts
+from seqaudit.decoders.network.networks import network_name
 from seqaudit.pipeline.shared import private_files
 
 #: Of standard input so much is looked at, and of what it holds compressed.
 HEAD_BYTES: Final = 1 << 20
 INNER_BYTES: Final = 1 << 16
+
+#: So much of standard input is kept while it is read.
+KEPT_BYTES: Final = 1 << 30
 
 MEGABYTE: Final = 1_000_000
 SMALLEST_TASK_BYTES: Final = 64 * MEGABYTE
@@ -52,12 +58,15 @@ class CaptureInput:
         at: a member's name or IP address, for this capture only; null: see ``Options.at``.
         parameters: as ``--param`` takes them, for this capture only.
         more: further files of the same vantage, in the order of their packets (``rotation``).
+        chosen: the networks whose packets are read: what a file holds of networks that use the
+            same addresses is several captures.
     """
 
     path: str
     at: str | None = None
     parameters: Mapping[str, str] = field(default_factory=dict)
     more: tuple[str, ...] = ()
+    chosen: Chosen = EVERYTHING
 
     @property
     def files(self) -> tuple[str, ...]:
@@ -74,6 +83,17 @@ class File:
     compression: str
     first_split: int
     stop_split: int
+    chosen: Chosen = EVERYTHING
+
+    @property
+    def network(self) -> str:
+        """What the networks are called; empty: it is not one of several."""
+        return network_name(self.chosen)
+
+    @property
+    def called(self) -> str:
+        """The path, with the networks of which packets are read."""
+        return self.shown + (f" ({self.network})" if self.network else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +180,64 @@ class Plan:
         return replace(self, pieces=tuple(pieces))
 
 
+class _Kept:
+    """A stream that writes to a private file what is read of it: captures may be read again.
+
+    Without room, or longer than KEPT_BYTES, it is read once, as if nobody kept it.
+    """
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self._size = 0
+        self._spool: BinaryIO | None = None
+        self.held: private_files.Held | None = None
+        with contextlib.suppress(OSError), interrupts.held_back():
+            self.held = private_files.make_file()  # mode 0600
+            self._spool = self.held.path.open("wb")
+
+    def read(self, size: int, /) -> bytes:
+        data = self._source.read(size)
+        if self._spool is not None:
+            self._size += len(data)
+            try:
+                self._spool.write(data)
+            except OSError:
+                self.close()
+            if self._size > KEPT_BYTES:
+                self.close()
+        return data
+
+    def whole(self) -> Path | None:
+        """The file, with what nobody has read yet; null: it was not kept."""
+        while self._spool is not None and self.read(1 << 20):
+            pass
+        if self._spool is not None:
+            try:
+                self._spool.flush()
+            except OSError:
+                self.close()
+        return None if self.held is None else self.held.path
+
+    def close(self) -> None:
+        """Remove the file."""
+        if self._spool is not None:
+            with contextlib.suppress(OSError):
+                self._spool.close()
+        if self.held is not None:
+            self.held.remove()
+        self._spool = self.held = None
+
+
 class StandardInput:
-    """Standard input: spooled to a private file where the engine needs one (pipeline/README.md
-    1)."""
+    """Standard input: spooled to a private file where the engine needs one (pipeline/README.md 1),
+    and while it is read elsewhere."""
 
     def __init__(self, *, streamed: bool = False) -> None:
-        """``streamed``: the engine can read it as it comes, once."""
+        """``streamed``: the engine can read it as it comes."""
         self.streamed = streamed
-        self.stream: BinaryIO | None = None  # what ``open_piece`` left to be read
+        self._stream: BinaryIO | None = None  # what ``open_piece`` left to be read
+        self._kept: _Kept | None = None
+        self._opened = contextlib.ExitStack()
         self.is_long = False  # more comes than ``open_piece`` looked at
         self._spool: private_files.Held | None = None
 
@@ -177,7 +247,7 @@ class StandardInput:
         Raises:
             CaptureError: it is a terminal, empty, or no capture.
         """
-        source = _piped()
+        source = self._kept = _Kept(_piped())
         head = source.read(HEAD_BYTES)
         if not head:
             raise CaptureError(STDIN, "is empty", "check the command before the pipe")
@@ -185,12 +255,38 @@ class StandardInput:
         compression = detect(head)
         inner = _decompressed(head, compression) if compression else head
         header, _ = recognize(STDIN, inner)
-        self.stream = cast(BinaryIO, Rejoined(head, source))
+        self._stream = cast(BinaryIO, Rejoined(head, cast(BinaryIO, source)))
         return replace(
             stream_piece(capture, split),
             container="pcap" if header else "pcapng",
             compression=compression,
         )
+
+    @property
+    def stream(self) -> BinaryIO | None:
+        """Its bytes from the first on, each time that somebody asks; null: it is a file by now.
+
+        Raises:
+            CaptureError: it was read, and it is too long to be kept, or there was no room.
+        """
+        if self._stream is None or self._kept is None:
+            return None
+        if self.streamed:
+            self.streamed = False
+            return self._stream
+        self._stream = self._opened.enter_context(self._again().open("rb"))
+        return self._stream
+
+    def _again(self) -> Path:
+        assert self._kept is not None
+        path = self._kept.whole()
+        if path is None:
+            raise CaptureError(
+                STDIN,
+                "has to be read again, and there was no room to keep it",
+                "save the capture to a file",
+            )
+        return path
 
     def path(self) -> str:
         """Where it lies; read on first use.
@@ -198,6 +294,8 @@ class StandardInput:
         Raises:
             CaptureError: there is no room, or it is a terminal.
         """
+        if self._kept is not None:
+            return str(self._again())
         if self._spool is None:
             source = _piped()
             try:
@@ -216,9 +314,13 @@ class StandardInput:
 
     def close(self) -> None:
         """Remove the temporary file."""
+        self._opened.close()
         if self._spool is not None:
             self._spool.remove()
             self._spool = None
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
 
 
 def _piped() -> BinaryIO:
@@ -267,7 +369,7 @@ def plan(
         except CaptureError as problem:
             problems.append((STDIN, str(problem)))
             where[STDIN] = ""
-    rest = sum(map(stored_size, where.values()))
+    rest = sum(stored_size(where[path]) for given in inputs for path in given.files)
     usable: list[CaptureInput] = []
     files: list[tuple[File, ...]] = []
     pieces: list[Piece] = []
@@ -308,6 +410,7 @@ def plan(
                     head.compression,
                     split,
                     split + len(planned),
+                    given.chosen,
                 )
             )
         if own:
@@ -388,6 +491,8 @@ def _absolute(path: str) -> str:
 def _refuse_repeated(inputs: Sequence[CaptureInput]) -> None:
     seen: dict[object, str] = {}
     for given in inputs:
+        if given.chosen.networks:  # the capture stands here with its other networks as well
+            continue
         for path in given.files:
             try:
                 status = Path(path).stat()

@@ -71,7 +71,7 @@ class CaptureRow(TypedDict):
     """One capture: a file, or several that were written in turns."""
 
     capture: Annotated[int, "its number, from 0"]
-    path: str
+    path: Annotated[str, "the first file, with the network in brackets if it is one of several"]
     files: list[str]
     format: str
     compression: Annotated[str | None, "null if it is not compressed"]

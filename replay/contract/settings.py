@@ -42,10 +42,14 @@ class Vantage:
 
 @dataclass(frozen=True, slots=True)
 class CaptureSettings:
-    """One capture; ``parameters`` maps full names ("mcast.capacity") to (value, origin)."""
+    """One capture; ``parameters`` maps full names ("mcast.capacity") to (value, origin).
+
+    Only captures of one ``network`` hold the same conversations, whatever their members are called.
+    """
 
     vantage: Vantage = Vantage()
     parameters: Mapping[str, tuple[int | bool | str, str]] = field(default_factory=dict)
+    network: str = ""
 
 
 def unread(raw: bytes) -> None:

@@ -114,7 +114,7 @@ class _Conversations:
         self._began: tuple[int, int] | None = None  # frame and time of its first row
         self._name = NO_CONVERSATION  # of all captures of which the meeting is
         self._first_capture = 0  # of that conversation
-        self._meeting: Meeting | None = None
+        self._meetings: dict[str, Meeting] = {}  # by network
         self._told: set[Hashable] = set()
         self._at_members = sum(c.vantage.kind == AT_MEMBER for c in settings.captures)
 
@@ -158,10 +158,10 @@ class _Conversations:
         if self._name != conversation:
             self._meet()
             self._name, self._first_capture = conversation, capture
-            if system is not None and system.meeting is not None:
-                self._meeting = system.meeting(conversation)
         self._began = began
         own: CaptureSettings = self._settings.captures[capture]
+        if own.network not in self._meetings and system is not None and system.meeting is not None:
+            self._meetings[own.network] = system.meeting(conversation)
         self._state = _Conversation(
             Opening(
                 capture,
@@ -171,7 +171,7 @@ class _Conversations:
                 self._settings.readers.get(system.name, unread) if system else unread,
                 self._at_members,
                 self._told,
-                self._meeting,
+                self._meetings.get(own.network),
             )
         )
         return self._state
@@ -187,14 +187,13 @@ class _Conversations:
 
     def _meet(self) -> None:
         """What the captures of a conversation say together."""
-        meeting, self._meeting = self._meeting, None
-        if meeting is None:
-            return
-        try:
-            self._results.extend(list(meeting.results()))
-        except Exception as problem:
-            self._raised_in_tests(problem)
-            self._results.append(_failed(self._first_capture, self._name, problem, BOTH))
+        meetings, self._meetings = self._meetings, {}
+        for meeting in meetings.values():
+            try:
+                self._results.extend(list(meeting.results()))
+            except Exception as problem:
+                self._raised_in_tests(problem)
+                self._results.append(_failed(self._first_capture, self._name, problem, BOTH))
 
     def _fail(self, problem: Exception, at: tuple[int, int] | None = None) -> None:
         """The open conversation failed: nothing is said of it in this capture but that.

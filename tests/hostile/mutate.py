@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Final
 
-from tests.degraded.captures import Capture, Pcap, Record
+from tests.degraded.captures import SECOND_NS, Capture, Pcap, Record
 from tests.hostile.packets import (
     TCP,
     Field,
@@ -290,7 +290,11 @@ def _in_order(records: list[Record], setting: Setting) -> list[int]:
 
 def _file(rng: random.Random, capture: Capture, records: list[Record]) -> tuple[bytes, list[int]]:
     """The file, and where its records begin: as it was, or pcapng made of a pcap."""
-    sound = [replace(r, size=min(r.size, (1 << 32) - 1), interface=r.interface) for r in records]
+    latest = (1 << 32) * SECOND_NS - 1 if isinstance(capture.layout, Pcap) else (1 << 63) - 1
+    sound = [
+        replace(r, size=min(r.size, (1 << 32) - 1), at_ns=min(max(r.at_ns, 0), latest))
+        for r in records
+    ]
     if isinstance(capture.layout, Pcap) and rng.random() < 0.25:
         link = capture.layout.links[0]
         head = struct.pack("<IIIHHqI", 0x0A0D0D0A, 28, 0x1A2B3C4D, 1, 0, -1, 28)

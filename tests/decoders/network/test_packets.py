@@ -61,7 +61,7 @@ def read(packets: Sequence[Packet], *, compile_it: bool = False) -> list[dict[st
 
 FIELDS = (
     "state", "protocol", "source", "destination", "source_port", "destination_port", "start",
-    "stop", "length", "ip_id", "flags", "ttl", "fragment", "flow", "packet_type",
+    "stop", "length", "ip_id", "flags", "ttl", "fragment", "flow", "packet_type", "network",
 )  # fmt: skip
 
 
@@ -261,6 +261,7 @@ def test_a_datagram_has_all_its_fields() -> None:
         "ttl": 8,
         "fragment": -1,
         "packet_type": -1,
+        "network": 0,
     }
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from seqaudit.decoders.contract.errors import SeqauditError
+from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.direct import engine as direct
@@ -176,3 +177,11 @@ def test_a_standard_input_of_unknown_length_is_worth_compiled_kernels(
     with pytest.raises(SeqauditError, match="enough"):
         audit([CaptureInput("-")], Options(engine="direct"))
     assert wanted == [compiled]
+
+
+def test_a_capture_that_is_several_networks_is_not_cut_smaller(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(pcap(50))
+    networks = (CaptureInput(str(path), chosen=Chosen((number,))) for number in (1, 2, 3))
+    found = planned(*networks)
+    assert [piece.capture for piece in found.pieces] == [0, 1, 2]

@@ -1,0 +1,22 @@
+"""Which networks of a capture are read, where several use the same addresses."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Packets of some numbered networks, or of all but those (``others``); none named: all."""
+
+    networks: tuple[int, ...] = ()
+    others: bool = False
+
+    def takes(self, networks: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+        """Whether packets of a network are among them, one by one."""
+        return np.isin(networks, self.networks, invert=self.others)
+
+
+EVERYTHING: Final = Chosen()

@@ -1,0 +1,240 @@
+"""Networks that use the same addresses in one capture (decoders/README.md 7): two recordings of the
+same hosts, each behind a number of its own, are reported as each by itself."""
+
+import io
+import json
+import random
+import struct
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Final
+
+import pytest
+
+from seqaudit.cli.output.outcomes import unjudged
+from seqaudit.decoders.contract.errors import SeqauditError
+from seqaudit.pipeline.audit import audit
+from seqaudit.pipeline.options import Options
+from seqaudit.pipeline.report.json_text import to_json
+from seqaudit.pipeline.shared import plan
+from seqaudit.pipeline.shared.plan import CaptureInput
+from tests.decoders.network.builders import record_offsets
+from tests.degraded.captures import Capture, Pcap, Record, read
+
+DIRECT: Final = Options(engine="direct")
+SECOND: Final = 1_000_000_000
+HEADER: Final = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262_144, 1)
+PARTS: Final = ("streams", "gaps", "findings", "views", "connections", "queries", "windows")
+IP: Final = bytes([172, 16, 0, 1, 172, 16, 0, 2])
+
+#: Two recordings of hosts of the same addresses.
+PAIRS: Final = (
+    ("jgroups/n2-loss-1/B.pcap", "jgroups/n2-last-lost-1/B.pcap"),
+    ("jgroups/u3n2-frag2-1/B.pcap", "jgroups/n2-loss-1/A.pcap"),
+    ("raims/frame-chain-loss-1/B.pcap", "raims/frame-silent-loss-1/B.pcap"),
+    ("raims/tcp-partition-1/B.pcap", "raims/tcp-partition-3/B.pcap"),
+    ("zenoh/udp-cache-too-small-1/sub.pcap", "zenoh/udp-cache-too-small-2/sub.pcap"),
+)
+
+Carry = Callable[[bytes, int], bytes]
+
+
+def carried_by_ip(protocol: int, payload: bytes, ident: int = 1, place: int = 0) -> bytes:
+    """Ethernet and IPv4 around something."""
+    head = struct.pack(">BBHHHBBH8s", 0x45, 0, 20 + len(payload), ident, place, 64, protocol, 0, IP)
+    total = sum(struct.unpack(">10H", head))
+    total = (total & 0xFFFF) + (total >> 16)
+    check = ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF
+    head = head[:10] + struct.pack(">H", check) + head[12:]
+    return bytes(range(12)) + b"\x08\x00" + head + payload
+
+
+def in_vxlan(frame: bytes, number: int) -> bytes:
+    head = struct.pack(">HHHHII", 40_000, 4789, 16 + len(frame), 0, 0x08000000, number << 8)
+    return carried_by_ip(17, head + frame)
+
+
+def in_gre(frame: bytes, number: int) -> bytes:
+    return carried_by_ip(47, struct.pack(">HHI", 0x2000, 0x6558, number) + frame)
+
+
+def in_vlan(frame: bytes, number: int) -> bytes:
+    return frame[:12] + struct.pack(">HH", 0x8100, number) + frame[12:]
+
+
+CARRIERS: Final[dict[str, tuple[Carry, str]]] = {
+    "VXLAN": (in_vxlan, "VXLAN network {}"),
+    "GRE": (in_gre, "GRE key {}"),
+    "VLAN": (in_vlan, "VLAN {}"),
+}
+
+
+def behind(records: Sequence[Record], carry: Carry, number: int, by_ns: int = 0) -> list[Record]:
+    """Records in a network, at other times."""
+    found = []
+    for record in records:
+        data = carry(record.data, number)
+        size = record.size + len(data) - len(record.data)
+        found.append(replace(record, data=data, size=size, at_ns=record.at_ns + by_ns))
+    return found
+
+
+def in_fragments(records: Sequence[Record], ident: int) -> list[Record]:
+    """What is long comes in two fragments of the packet outside."""
+    found = []
+    for number, record in enumerate(records):
+        data = record.data
+        if len(data) < 200:
+            found.append(record)
+            continue
+        payload = data[34:]
+        for part, place in ((payload[:96], 1 << 13), (payload[96:], 12)):
+            whole = carried_by_ip(data[23], part, ident + number, place)
+            found.append(replace(record, data=whole, size=len(whole)))
+    return found
+
+
+class Bench:
+    """Captures by name in a folder, and their reports."""
+
+    def __init__(self, fixtures: Path, folder: Path) -> None:
+        self.fixtures, self.folder = fixtures, folder
+
+    def records(self, name: str) -> list[Record]:
+        """Of a recording, from time 0 on."""
+        capture = read(self.fixtures / name)
+        assert capture.layout.links == (1,)
+        first = capture.records[0].at_ns
+        return [replace(r, at_ns=r.at_ns - first + SECOND, options=b"") for r in capture.records]
+
+    def write(self, name: str, *parts: Sequence[Record]) -> Path:
+        records = sorted((r for part in parts for r in part), key=lambda r: r.at_ns)
+        path = self.folder / f"{name}.pcap"
+        path.write_bytes(Capture(Pcap(HEADER, "<", 1), tuple(records)).written())
+        return path
+
+    def report(self, path: Path, options: Options = DIRECT) -> dict[str, Any]:
+        report: dict[str, Any] = json.loads(to_json(audit([CaptureInput(str(path))], options)))
+        return report
+
+    def judged_as_alone(self, mixed: Path, alone: Sequence[Path]) -> None:
+        """The report of a mixed capture says of each network what is said of it by itself."""
+        report = self.report(mixed)
+        places: dict[tuple[int, bytes], list[int]] = {}
+        for number, record in enumerate(read(mixed).records, 1):
+            places.setdefault((record.at_ns, record.data), []).append(number)
+        for capture, path in enumerate(alone):
+            own = {
+                number: places[record.at_ns, record.data].pop(0)
+                for number, record in enumerate(read(path).records, 1)
+            }
+            expected = self.report(path)
+            for part in PARTS:
+                assert said(report[part], capture, {}) == said(expected[part], 0, own), part
+
+
+def said(rows: Sequence[Any], capture: int, frames: dict[int, int]) -> list[str]:
+    """Rows of one capture, with frames by other numbers."""
+
+    def told(value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {k: told(v, k) for k, v in value.items() if k not in ("capture", "filter")}
+        if isinstance(value, list):
+            return [told(one, key) for one in value]
+        if isinstance(value, int) and (key == "frames" or key.endswith("frame")):
+            return frames.get(value, value)
+        return value
+
+    return sorted(
+        json.dumps(told(row), sort_keys=True) for row in rows if row["capture"] == capture
+    )
+
+
+@pytest.fixture
+def bench(fixtures: Path, tmp_path: Path) -> Bench:
+    return Bench(fixtures, tmp_path)
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+@pytest.mark.parametrize("pair", PAIRS, ids=[pair[0].partition("/")[2] for pair in PAIRS])
+def test_each_network_is_judged_as_if_it_were_alone(
+    bench: Bench, pair: tuple[str, str], carrier: str
+) -> None:
+    carry, name = CARRIERS[carrier]
+    one = behind(bench.records(pair[0]), carry, 5)
+    other = behind(bench.records(pair[1]), carry, 6, 7)
+    mixed = bench.write("mixed", one, other)
+    paths = [capture["path"] for capture in bench.report(mixed)["captures"]]
+    assert paths == [f"{mixed} ({name.format(number)})" for number in (5, 6)]
+    bench.judged_as_alone(mixed, [bench.write("one", one), bench.write("other", other)])
+
+
+def test_packets_of_a_tunnel_that_came_in_fragments_are_of_their_network(bench: Bench) -> None:
+    one, other = (
+        in_fragments(behind(bench.records(name), in_vxlan, number), number * 5000)
+        for name, number in zip(PAIRS[0], (5, 6), strict=True)
+    )
+    mixed = bench.write("mixed", one, other)
+    bench.judged_as_alone(mixed, [bench.write("one", one), bench.write("other", other)])
+
+
+@pytest.mark.parametrize("carrier", CARRIERS)
+def test_the_same_packets_in_two_networks_are_one_capture(bench: Bench, carrier: str) -> None:
+    """A mirror that numbers its places, or what a router takes from one VLAN into the next; also
+    where each lacks some."""
+    carry, _ = CARRIERS[carrier]
+    records = bench.records(PAIRS[0][0])
+    chance = random.Random(carrier)
+    for kept in (1.0, 0.9):
+        parts = (
+            [r for r in behind(records, carry, number, number) if chance.random() < kept]
+            for number in (5, 6)
+        )
+        assert len(bench.report(bench.write("mirrored", *parts))["captures"]) == 1
+
+
+def test_what_is_of_no_system_beside_them_fails_nothing(bench: Bench) -> None:
+    one, other = (
+        behind(bench.records(name), in_vxlan, n) for name, n in zip(PAIRS[0], (5, 6), strict=True)
+    )
+    arp = Record(SECOND, bytes(12) + b"\x08\x06" + bytes(28), 42)
+    mixed = bench.report(bench.write("mixed", one, other, [arp]))
+    frames = [len(one), len(other), 1]
+    assert [capture["frames"] for capture in mixed["captures"]] == frames
+    assert not list(unjudged(mixed))
+
+
+def test_cuts_change_nothing_of_networks(bench: Bench) -> None:
+    parts = (
+        behind(bench.records(name), in_vxlan, n) for name, n in zip(PAIRS[0], (5, 6), strict=True)
+    )
+    mixed = bench.write("mixed", *parts)
+    whole = to_json(audit([CaptureInput(str(mixed))], DIRECT))
+    offsets = record_offsets(mixed.read_bytes())
+    for number in (1, 9):
+        cuts = sorted(random.Random(number).sample(offsets[1:], number))
+        options = replace(DIRECT, cuts={str(mixed): cuts})
+        assert to_json(audit([CaptureInput(str(mixed))], options)) == whole
+
+
+@pytest.mark.parametrize("room", [True, False])
+def test_standard_input_is_read_again(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, *, room: bool
+) -> None:
+    parts = (
+        behind(bench.records(name), in_vxlan, n) for name, n in zip(PAIRS[0], (5, 6), strict=True)
+    )
+    mixed = bench.write("mixed", *parts)
+    expected = to_json(audit([CaptureInput(str(mixed))], DIRECT))
+    piped = io.BufferedReader(io.BytesIO(mixed.read_bytes()))
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=piped, isatty=lambda: False))
+    if not room:
+        monkeypatch.setattr(plan, "KEPT_BYTES", 100)
+        with pytest.raises(SeqauditError, match="save the capture to a file"):
+            audit([CaptureInput("-")], DIRECT)
+        return
+    found = to_json(audit([CaptureInput("-")], DIRECT))
+    assert found.replace('"- (', f'"{mixed} (').replace('"-"', f'"{mixed}"') == expected
