@@ -70,8 +70,11 @@ def build(tree: Path, out: Path) -> tuple[Path, Path]:
     out.mkdir()
     for top in TOPS:
         shutil.copytree(ROOT / top, tree / top, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in ("pyproject.toml", "README.md", "LICENSE"):
+    for file in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, tree)
+    gone = tree / "build" / "lib" / "seqaudit" / "gone.py"  # of an earlier build
+    gone.parent.mkdir(parents=True)
+    gone.touch()
     done = subprocess.run(
         [sys.executable, "-c", _BUILD, str(out)], cwd=tree, capture_output=True, text=True
     )
@@ -103,7 +106,7 @@ def test_the_wheel_has_all_code_and_data_and_nothing_else(built: tuple[Path, Pat
 def test_the_source_distribution_has_all_that_a_build_needs(built: tuple[Path, Path]) -> None:
     with tarfile.open(built[1]) as sdist:
         names = {name.split("/", 1)[1] for name in sdist.getnames() if "/" in name}
-    assert data_files() | {"pyproject.toml", "README.md", "LICENSE"} <= names
+    assert data_files() | {"pyproject.toml", "setup.py", "README.md", "LICENSE"} <= names
 
 
 def test_what_is_installed_from_the_wheel_works_without_the_tree(
