@@ -1,6 +1,7 @@
 """Options that say in which formats a command answers, where it writes them, and what is known."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ import click
 from seqaudit.cli.output.baseline import baseline_of, new_in, read_baseline
 from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
+from seqaudit.cli.output.verdict import plural
 from seqaudit.cli.output.writers import FORMATS, TABLE, write_file
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -81,7 +83,7 @@ def told_new(
     *,
     quiet: bool,
 ) -> Sequence[Mapping[str, Any]]:
-    """The findings that count; the baseline is written, and how many are known is said.
+    """The findings that count; the baseline is written, and what is known and what is new is said.
 
     Raises:
         OutputError: the baseline cannot be written.
@@ -94,5 +96,8 @@ def told_new(
     counted = new_in(report, known)
     if not quiet:
         old = len(findings) - len(counted)
-        note(f"Baseline: {old:,} of {len(findings):,} findings are known.")
+        rules = Counter(finding["rule"] for finding in counted).items()
+        new = ", ".join(rule if count == 1 else f"{rule} ({count:,})" for rule, count in rules)
+        told = f"{old:,} of {plural(len(findings), 'finding')} {'is' if old == 1 else 'are'} known"
+        note(f"Baseline: {told if findings else 'no findings'}{f'; new: {new}' if new else ''}.")
     return counted

@@ -25,7 +25,12 @@ def test_findings_of_the_baseline_do_not_fail_and_new_ones_do(tmp_path: Path) ->
     assert again.exit_code == 0
     assert again.stderr == "Baseline: 6 of 6 findings are known.\n"
     assert len(json.loads(known.read_text())["findings"]) == 5  # MC003 says two things of B
-    assert run("--baseline", known, OTHER).exit_code == 1
+    other = run("--baseline", known, OTHER)
+    assert other.exit_code == 1
+    rules = [f["rule"] for f in json.loads(run("--format", "json", OTHER).stdout)["findings"]]
+    assert set(rules) == {"MC002", "MC003", "MC009", "MC018"}  # none of the sender of the first
+    told = f"Baseline: 0 of 4 findings are known; new: {', '.join(rules)}.\n"
+    assert other.stderr == told
 
 
 def test_a_baseline_of_what_a_filter_shows_has_only_that(tmp_path: Path) -> None:
