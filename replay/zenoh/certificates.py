@@ -11,8 +11,8 @@ from collections.abc import Iterable
 
 from seqaudit.replay.sequence.gaps import Gap, Mark
 from seqaudit.replay.sequence.ranges import RangeSet
-from seqaudit.replay.zenoh.engine import Jump, Source
 from seqaudit.replay.zenoh.hops import HopCounter, Stretch
+from seqaudit.replay.zenoh.sources import Jump, Source
 from seqaudit.replay.zenoh.subscriber import Had, Miss, Query, Sort, Subscriber
 
 

@@ -7,7 +7,7 @@ from seqaudit.decoders.contract.events import NO_CONVERSATION
 from seqaudit.replay.contract.finding import Finding
 from seqaudit.replay.contract.results import ACCOUNT, GAP, QUERY, STREAM, Result
 from seqaudit.replay.zenoh import stream_rows
-from seqaudit.replay.zenoh.engine import Source, Unnumbered, ZenohEngine
+from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter
 from seqaudit.replay.zenoh.judges import document, frames, losses, places, queries, samples
 from seqaudit.replay.zenoh.legs import LINK_RULES
@@ -17,6 +17,7 @@ from seqaudit.replay.zenoh.reporting import (
     ZenohReporter,
 )
 from seqaudit.replay.zenoh.rules import RULES
+from seqaudit.replay.zenoh.sources import Source, Unnumbered
 from seqaudit.replay.zenoh.subscriber import (
     Subscriber,
 )
@@ -46,14 +47,14 @@ def results(engine: ZenohEngine, capture: int, end_ns: int) -> list[Result]:
 
 def _rows(report: ZenohReporter) -> Iterator[Result]:
     engine = report.engine
-    for _, source in sorted(engine.sources.items(), key=lambda item: item[0]):
+    for _, source in sorted(engine.sources.all.items(), key=lambda item: item[0]):
         yield from _source(report, source)
     for _, found in sorted(engine.unnumbered.items(), key=lambda item: item[0]):
         yield from _unnumbered(report, found)
     sessions: dict[tuple[str, str, int], int] = {}
     for identity, counter in (
-        *engine.retired,
-        *sorted(engine.counters.items(), key=lambda i: i[0]),
+        *engine.link.retired,
+        *sorted(engine.link.counters.items(), key=lambda i: i[0]),
     ):
         if counter.frames:
             sessions[identity] = sessions.get(identity, 0) + 1
@@ -61,7 +62,7 @@ def _rows(report: ZenohReporter) -> Iterator[Result]:
     for query in report.all_queries():
         yield report.row(QUERY, stream_rows.query_row(report, query))
     yield from queries.histories(report)
-    if engine.keys.unresolved:
+    if engine.declared.keys.unresolved:
         yield report.finding(samples.unknown_keys(report), None)
     yield from _accounts(report)
     for rule in RULES:
@@ -123,7 +124,7 @@ def _findings(
     about = stream, source, subscriber
     for theme in (losses, document, places, queries):
         yield from theme.findings(report, *about)
-    if report.engine.role(source.sender, source.receiver) != "sender":
+    if report.engine.link.role(source.sender, source.receiver) != "sender":
         yield from samples.repeated(report, stream, subscriber)
 
 
@@ -132,7 +133,7 @@ def _hop(
 ) -> Iterator[Result]:
     """A transport counter; of a later session of the same ends its number is in the key."""
     stream = report.hop_stream(identity, session)
-    role = report.engine.role(identity[0], identity[1])
+    role = report.engine.link.role(identity[0], identity[1])
     yield report.row(STREAM, stream_rows.hop(report, stream, identity, counter, session), stream)
     for gap in counter.gaps:
         yield report.row(GAP, stream_rows.hop_gap(gap, counter), stream)

@@ -72,7 +72,7 @@ def of_engine(ends: "Ends | None", engine: "ZenohEngine") -> "Ends | None":
     """The ends of a capture that is over, with what its engine knows; null: it is not zenoh."""
     if ends is None or not engine.recognised:
         return None
-    named = {at: end.zid for at, end in engine.ends.items() if end.zid is not None}
+    named = {at: end.zid for at, end in engine.link.ends.items() if end.zid is not None}
     ends.nodes.update(named)
     ends.hidden.update(_hidden(engine))
     return ends
@@ -83,7 +83,7 @@ def _hidden(engine: "ZenohEngine") -> Counter[str]:
     from seqaudit.replay.zenoh.certificates import had
 
     found: Counter[str] = Counter()
-    for (receiver, _, _), subscriber in engine.subscribers.items():
+    for (receiver, _, _), subscriber in engine.audience.subscribers.items():
         holes = [hole for hole in subscriber.had if had(hole)]
         found[receiver] += sum(hole.stop - hole.first for hole in holes)
     return found

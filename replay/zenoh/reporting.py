@@ -16,8 +16,9 @@ from seqaudit.replay.contract.worth import (
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 from seqaudit.replay.zenoh import certificates
-from seqaudit.replay.zenoh.engine import Source, ZenohEngine
+from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter
+from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.story import (
     BEFORE,
     BETWEEN_SESSIONS,
@@ -57,11 +58,16 @@ class ZenohReporter(Reporter):
     """Makes the results of one session in one capture."""
 
     def __init__(self, engine: ZenohEngine, capture: int) -> None:
-        super().__init__(capture, engine.conversation, engine.parameters, SYSTEM, engine.worth)
+        super().__init__(
+            capture, engine.conversation, engine.parameters, SYSTEM, engine.moments.worth
+        )
         self.engine = engine
         self._by_machine: dict[tuple[str, str], list[Subscriber]] | None = None
         self._by_way: dict[tuple[str, str], list[tuple[int, HopCounter]]] = {}
-        for (sender, receiver, code), counter in (*engine.counters.items(), *engine.retired):
+        for (sender, receiver, code), counter in (
+            *engine.link.counters.items(),
+            *engine.link.retired,
+        ):
             self._by_way.setdefault((sender, receiver), []).append((code, counter))
         self._by_source: dict[str, list[Query]] | None = None
 
@@ -75,8 +81,8 @@ class ZenohReporter(Reporter):
         return Stream(
             f"{sender}>{receiver}|{source}{subject_text}",
             SYSTEM,
-            source.partition("/")[0] or self.engine.zid(sender) or sender,
-            self.engine.zid(receiver) or receiver,
+            source.partition("/")[0] or self.engine.link.zid(sender) or sender,
+            self.engine.link.zid(receiver) or receiver,
         )
 
     def hop_stream(self, identity: tuple[str, str, int], session: int) -> Stream:
@@ -86,15 +92,15 @@ class ZenohReporter(Reporter):
         return Stream(
             name if session == 1 else f"{name}|{session}",
             HOP_SYSTEM,
-            self.engine.zid(sender) or sender,
-            self.engine.zid(receiver) or receiver,
+            self.engine.link.zid(sender) or sender,
+            self.engine.link.zid(receiver) or receiver,
         )
 
     def machines(self, source: Source) -> list[Subscriber]:
         """Subscribers of a source, each with a row of its own, in order of key and life."""
         if self._by_machine is None:
             self._by_machine = {}
-            everyone = (*self.engine.ended, *self.engine.subscribers.items())
+            everyone = (*self.engine.audience.ended, *self.engine.audience.subscribers.items())
             for (receiver, _, name), one in everyone:
                 self._by_machine.setdefault((receiver, name), []).append(one)
         names = {source.source, source.source.partition("/")[0]}
@@ -124,7 +130,7 @@ class ZenohReporter(Reporter):
             return self.engine.world.asked(subscriber).queries
         if self._by_source is None:
             self._by_source = {}
-            for query in self.engine.queries:
+            for query in self.engine.queries.all:
                 if query.source is not None:
                     self._by_source.setdefault(query.source, []).append(query)
         found = self._by_source.get(subscriber.source, [])
@@ -140,11 +146,11 @@ class ZenohReporter(Reporter):
         """Those of the wire, or those that the document's machine would have sent."""
         world = self.engine.world
         if world is None:
-            return self.engine.queries
+            return self.engine.queries.all
         return sorted(
             (
                 query
-                for subscriber in self.engine.subscribers.values()
+                for subscriber in self.engine.audience.subscribers.values()
                 if isinstance(subscriber, DocumentSubscriber)
                 for query in world.asked(subscriber).queries
             ),
@@ -186,7 +192,7 @@ class ZenohReporter(Reporter):
                 name
                 for query in self.queries_of(source, subscriber)
                 if query.filled
-                for name in (self.engine.zid(cache) or cache for cache in query.responders)
+                for name in (self.engine.link.zid(cache) or cache for cache in query.responders)
             }
         )
         return ", ".join(names[:MAX_EVIDENCE]) or "a cache that does not name itself"

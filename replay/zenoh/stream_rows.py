@@ -8,13 +8,13 @@ from seqaudit.replay.contract.reporter import listed
 from seqaudit.replay.contract.story import placed
 from seqaudit.replay.sequence.gaps import Gap, Outcome, between
 from seqaudit.replay.sequence.ranges import RangeSet, inclusive
-from seqaudit.replay.zenoh.engine import ROS, Source, Unnumbered
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.reporting import (
     SYSTEM,
     Stream,
     ZenohReporter,
 )
+from seqaudit.replay.zenoh.sources import ROS, Source, Unnumbered
 from seqaudit.replay.zenoh.story import (
     hop_place,
     lost_where,
@@ -63,10 +63,10 @@ def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None
     mine = report.queries_of(source, subscriber)
     row = _that_passed(report, source, subscriber, mine)
     _endpoints(report, row, source, subscriber)
-    if not engine.session_starts:
+    if not engine.link.session_starts:
         row["unknown"]["earlier_seqnos"] = BEGAN_LATER
     if subscriber is None:
-        nobody = engine.multicast and bool(source.live)
+        nobody = engine.link.multicast and bool(source.live)
         row["unknown"]["delivered"] = UNMATCHED if nobody else REFUSED
         return row
     quiet = subscriber.quiet_control(mine)
@@ -76,7 +76,7 @@ def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None
     }
     row |= _outcomes(source, subscriber)
     _in_document(report, row, subscriber)
-    cut = engine.cut_from.get(source.sender)
+    cut = engine.moments.cut_from.get(source.sender)
     if cut is not None and (cut[1] < subscriber.since or cut[0] > subscriber.until):
         cut = None  # not in its life
     if row["role"] != "receiver" or cut is not None:
@@ -98,7 +98,7 @@ def _that_passed(
 ) -> dict[str, Any]:
     """What frames show of a source, whoever they are for; the rest is null."""
     engine = report.engine
-    role = engine.role(source.sender, source.receiver)
+    role = engine.link.role(source.sender, source.receiver)
     everything = RangeSet(source.live)
     for first, stop in source.replied:
         everything.add(first, stop)
@@ -108,18 +108,18 @@ def _that_passed(
     row: dict[str, Any] = {
         "kind": "samples",
         "leg": engine.conversation,
-        "transport": engine.transport,
+        "transport": engine.link.transport,
         "source": source.source,
         "key": source.key,
         "subscriber": None if subscriber is None else subscriber.subject,
         "sender": zid,
         "sender_endpoint": source.sender,
-        "sender_node": engine.zid(source.sender),
-        "receiver": engine.zid(source.receiver),
+        "sender_node": engine.link.zid(source.sender),
+        "receiver": engine.link.zid(source.receiver),
         "receiver_endpoint": source.receiver,
         "conn_id": None,
         "role": role,
-        "session_start_captured": bool(engine.session_starts),
+        "session_start_captured": bool(engine.link.session_starts),
         "first_seqno": everything.first() if everything else None,
         "last_seqno": everything.stop() - 1 if everything else None,
         "first_frame": source.first.frame if source.first else None,
@@ -213,7 +213,7 @@ def _handed_on(report: ZenohReporter, row: dict[str, Any], subscriber: Subscribe
         for wait in subscriber.waits[:MAX_WAITS]
         if wait.released.at_ns > wait.held.at_ns
     ]
-    lanes = report.engine.lanes_of(subscriber).all
+    lanes = report.engine.audience.lanes_of(subscriber).all
     row["subscribers"] = [
         {"delivered": inclusive(lane.delivery.ranges), "misses": _misses(lane)} for lane in lanes
     ]
@@ -235,8 +235,8 @@ def _endpoints(
     """
     row["publisher"] = "ros" if source.source.endswith(ROS) else "advanced"
     row["cache"] = "answered" if source.replies else None
-    if row["cache"] is None and report.engine.session_starts:
-        row["cache"] = "declared" if report.engine.has_cache(source) else "none"
+    if row["cache"] is None and report.engine.link.session_starts:
+        row["cache"] = "declared" if report.engine.declared.has_cache(source) else "none"
     row |= dict.fromkeys(("subscriber_recovers", "held_max", "queries_max"))
     if subscriber is not None:
         row["subscriber_recovers"] = subscriber.recovery_shown()
@@ -279,7 +279,7 @@ def story(
     report: ZenohReporter, source: Source, subscriber: Subscriber, gap: Gap, row: dict[str, Any]
 ) -> dict[str, Any]:
     """What became of the queries for a gap, and where it was lost."""
-    role = report.engine.role(source.sender, source.receiver)
+    role = report.engine.link.role(source.sender, source.receiver)
     told = placed(*lost_where(row["where"], row["outcome"], role, row["requests"]))
     if not gap.asks:
         return told
@@ -290,7 +290,7 @@ def story(
         if query.asked in marks and query.ended is not None
     ]
     known = [
-        step | {"by": report.engine.zid(step["by"]) or step["by"]} if step.get("by") else step
+        step | {"by": report.engine.link.zid(step["by"]) or step["by"]} if step.get("by") else step
         for step in row["heard"]
     ]
     return told | {"heard": known + ends}
@@ -306,7 +306,7 @@ def query_row(report: ZenohReporter, query: Query) -> dict[str, Any]:
     elif query.ended is not None:
         outcome = "answered" if query.replies else "answered empty"
     return {
-        "requester": report.engine.zid(query.requester) or query.requester,
+        "requester": report.engine.link.zid(query.requester) or query.requester,
         "key": query.key,
         "parameters": query.text,
         "sort": str(query.sort),
@@ -322,7 +322,7 @@ def query_row(report: ZenohReporter, query: Query) -> dict[str, Any]:
         "reply_bytes": query.reply_bytes,
         "discarded_replies": query.refused,
         "recovered": query.filled,
-        "caches": sorted(report.engine.zid(cache) or cache for cache in query.responders),
+        "caches": sorted(report.engine.link.zid(cache) or cache for cache in query.responders),
         "evicted_seqnos": None if query.evicted is None else inclusive(listed(query.evicted)),
         "outcome": outcome,
     }
@@ -335,13 +335,13 @@ def unnumbered(report: ZenohReporter, stream: Stream, found: Unnumbered) -> dict
         "kind": "samples without SourceInfo",
         "publisher": "classic",
         "leg": report.conversation,
-        "transport": report.engine.transport,
+        "transport": report.engine.link.transport,
         "source": None,
         "key": found.key,
         "sender": stream.sender,
-        "receiver": report.engine.zid(found.receiver),
+        "receiver": report.engine.link.zid(found.receiver),
         "conn_id": None,
-        "role": report.engine.role(found.sender, found.receiver),
+        "role": report.engine.link.role(found.sender, found.receiver),
         "first_seqno": None,
         "last_seqno": None,
         "first_frame": found.first.frame if found.first else None,
@@ -372,18 +372,18 @@ def hop(
     return {
         "kind": "transport",
         "leg": report.conversation,
-        "transport": report.engine.transport,
+        "transport": report.engine.link.transport,
         "session": session,
         "priority": code >> 1,
         "reliable": bool(code & 1),
         "sender": stream.sender,
         "receiver": stream.receiver,
         "conn_id": None,
-        "role": report.engine.role(sender, receiver),
+        "role": report.engine.link.role(sender, receiver),
         "resolution_mask": counter.mask,
         "initial_seqno": counter.initial,
         "start_known": counter.known_start,
-        "frames_before_capture": report.engine.before_the_capture(sender, receiver, counter),
+        "frames_before_capture": report.engine.link.before_the_capture(sender, receiver, counter),
         "first_seqno": counter.seen.first(),
         "last_seqno": counter.seen.stop() - 1,
         "first_ns": counter.first.at_ns if counter.first else None,

@@ -9,11 +9,11 @@ from seqaudit.replay.contract.worth import (
     Claim,
 )
 from seqaudit.replay.sequence.gaps import Outcome
-from seqaudit.replay.zenoh.engine import Source
 from seqaudit.replay.zenoh.reporting import (
     Stream,
     ZenohReporter,
 )
+from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import (
     DocumentSubscriber,
     Subscriber,
@@ -28,7 +28,7 @@ def findings(
     if world is None or not isinstance(subscriber, DocumentSubscriber):
         return
     asked = world.asked(subscriber)
-    if asked.control and report.engine.role(source.sender, source.receiver) != "sender":
+    if asked.control and report.engine.link.role(source.sender, source.receiver) != "sender":
         counts = subscriber.counts
         first = asked.queries[0].asked if asked.queries else subscriber.first_at
         yield report.make(

@@ -23,7 +23,7 @@ def findings(
 ) -> Iterator[Finding]:
     """Frames of a counter that are missing, came in vain, or were given up."""
     best = Certainty.LIKELY
-    if report.engine.transport == "tcp":
+    if report.engine.link.transport == "tcp":
         why = ": over TCP that is the sender's doing, or a hole in the capture."
     elif at_sender:  # no network lies before its own interface
         best = Certainty.UNDECIDABLE

@@ -17,7 +17,6 @@ from seqaudit.replay.sequence.durations import slowest
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
-from seqaudit.replay.zenoh.engine import Source
 from seqaudit.replay.zenoh.reporting import (
     OR_NOT_CAPTURED,
     Stream,
@@ -26,6 +25,7 @@ from seqaudit.replay.zenoh.reporting import (
     rests,
     touches,
 )
+from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import (
     Cause,
     Miss,
@@ -43,14 +43,14 @@ def findings(
     report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
 ) -> Iterator[Finding]:
     """What a subscriber missed and got back, or had without its being here."""
-    role = report.engine.role(source.sender, source.receiver)
+    role = report.engine.link.role(source.sender, source.receiver)
     at_receiver = role == "receiver" and report.engine.world is None
     mine = report.queries_of(source, subscriber)
     gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
     shown_by_requests = RangeSet()
     if at_receiver:
         shown_by_requests = certificates.recovered(
-            source, subscriber, mine, in_order=report.engine.transport == "tcp"
+            source, subscriber, mine, in_order=report.engine.link.transport == "tcp"
         )
     yield from _recovered(report, stream, source, subscriber, gaps, shown_by_requests)
     if role != "sender":
@@ -154,7 +154,7 @@ def _missed_by_some(
     report: ZenohReporter, stream: Stream, source: Source, subscriber: Subscriber
 ) -> Iterator[Finding]:
     """Of several subscribers with one key expression, some got less than others (S28)."""
-    lanes = report.engine.lanes_of(subscriber).all
+    lanes = report.engine.audience.lanes_of(subscriber).all
     all_miss = {(miss.first, miss.stop) for miss in subscriber.misses}
     for number, lane in enumerate(lanes, 1):
         own = [miss for miss in lane.misses if (miss.first, miss.stop) not in all_miss]

@@ -12,7 +12,6 @@ from seqaudit.replay.contract.worth import (
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
-from seqaudit.replay.zenoh.engine import Source
 from seqaudit.replay.zenoh.reporting import (
     OR_NOT_CAPTURED,
     Stream,
@@ -20,6 +19,7 @@ from seqaudit.replay.zenoh.reporting import (
     difference,
     rests,
 )
+from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.story import (
     BEFORE,
     BETWEEN_SESSIONS,
@@ -37,9 +37,9 @@ def findings(
     mine = report.queries_of(source, subscriber)
     gaps = sorted(subscriber.gaps, key=lambda gap: gap.first)
     yield from _where(report, stream, source, subscriber, gaps, mine)
-    role = report.engine.role(source.sender, source.receiver)
+    role = report.engine.link.role(source.sender, source.receiver)
     sure = role == "receiver" and report.engine.world is None
-    sure = sure and report.engine.asks_for_itself(source.receiver)
+    sure = sure and report.engine.link.asks_for_itself(source.receiver)
     yield from _discarded(report, stream, source, mine, sure=sure)
 
 
@@ -63,7 +63,7 @@ def _where(
     losses = [gap for gap in losses if places[gap.first] != BETWEEN_SESSIONS]
     unexplained = [gap for gap in losses if places[gap.first] == BEFORE]
     if unexplained:
-        at_sender = report.engine.role(source.sender, source.receiver) == "sender"
+        at_sender = report.engine.link.role(source.sender, source.receiver) == "sender"
         proven = certificates.dropped(source, mine)
         for sure in (True, False):
             chosen = [
@@ -83,7 +83,7 @@ def _where(
                 else "dropped before this link",
             )  # fmt: skip
     promised = source.arrivals and not source.unblocked and not source.unreliable
-    stable = not report.engine.closed and report.engine.session_starts <= 1
+    stable = not report.engine.link.closed and report.engine.link.session_starts <= 1
     if losses and promised and stable:
         yield report.gap_finding(
             stream, "ZN007", losses, [(gap.first, gap.stop) for gap in losses],

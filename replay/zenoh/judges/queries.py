@@ -13,11 +13,11 @@ from seqaudit.replay.contract.worth import (
 )
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.zenoh import certificates
-from seqaudit.replay.zenoh.engine import Source
 from seqaudit.replay.zenoh.reporting import (
     Stream,
     ZenohReporter,
 )
+from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import (
     Sort,
     Subscriber,
@@ -55,7 +55,7 @@ def findings(
         )  # fmt: skip
     messages, samples = subscriber.quiet_control(mine)
     counters = report.counters(source)
-    begun = bool(report.engine.session_starts) and all(c.known_start for c in counters)
+    begun = bool(report.engine.link.session_starts) and all(c.known_start for c in counters)
     if messages and begun and not any(counter.lost for counter in counters):
         marks = [q.asked for q in mine if q.idle][:1] + source.heartbeats.marks[:1]
         yield report.make(
@@ -78,7 +78,7 @@ def findings(
                       why="or its end is not in this capture"),
                 replied=sum(bool(q.replies) for q in late),
             )  # fmt: skip
-    if report.engine.role(source.sender, source.receiver) != "sender":
+    if report.engine.link.role(source.sender, source.receiver) != "sender":
         yield from _waits(report, stream, subscriber)
 
 
@@ -105,7 +105,7 @@ def _waits(report: ZenohReporter, stream: Stream, subscriber: Subscriber) -> Ite
 
 def histories(report: ZenohReporter) -> Iterator[Result]:
     """Queries for historical samples are about no one source."""
-    late = [q for q in report.engine.queries if q.sort is Sort.HISTORY and q.timed_out]
+    late = [q for q in report.engine.queries.all if q.sort is Sort.HISTORY and q.timed_out]
     if late:
         stream = report.stream("", "", "", None)
         yield report.finding(

@@ -7,12 +7,12 @@ from seqaudit.replay.contract.worth import (
     ORDERED,
     Claim,
 )
-from seqaudit.replay.zenoh.engine import Unnumbered
 from seqaudit.replay.zenoh.keys import UNRESOLVED
 from seqaudit.replay.zenoh.reporting import (
     Stream,
     ZenohReporter,
 )
+from seqaudit.replay.zenoh.sources import Unnumbered
 from seqaudit.replay.zenoh.subscriber import (
     Subscriber,
 )
@@ -24,7 +24,7 @@ def unknown_keys(report: ZenohReporter) -> Finding:
         report.stream("", "", "", None), "ZN017", Certainty.PROVEN,
         "{count:key expression} {count|is a number|are numbers} whose declaration is "
         "not in this capture.",
-        facts={"count": report.engine.keys.unresolved},
+        facts={"count": report.engine.declared.keys.unresolved},
     )  # fmt: skip
 
 

@@ -225,7 +225,7 @@ def test_causes_of_what_an_answer_leaves_missing(replies: list[int], cause: str)
     session = Session().put(0, 1).lose().lose().lose().put(5).ask(1, "_sn=2..")
     engine, found = answered(session, 1, *replies).played(given={"zenoh.cache_depth": (2, "given")})
     assert {miss["cause"] for miss in stream(found)["misses"]} == {cause}
-    (query,) = engine.queries
+    (query,) = engine.queries.all
     assert "ZN002" in rules(found)
     assert query.evicted is not None
 
@@ -321,7 +321,7 @@ def test_a_late_publisher_is_asked_for_its_history() -> None:
     session = Session().ask(1, "_max=8", suffix="").publisher()
     session.payloads[-2] = z.frame(501, z.request(1, TOKEN, "_max=8", scope=0))
     engine, found = answered(session, 1, 3, 4).put(5).played()
-    assert engine.queries[0].sort is Sort.LATE
+    assert engine.queries.all[0].sort is Sort.LATE
     assert stream(found)["delivered"] == [[3, 5]]
 
 
@@ -431,7 +431,7 @@ def test_a_heartbeat_shows_lost_last_samples() -> None:
     session = Session().put(0, 1).lose().lose().heartbeat(3)
     session.subscriber(z.request(1, TOKEN, "_sn=2..3", scope=0))
     engine, found = answered(session, 1, 2, 3).played()
-    assert engine.queries[0].sort is Sort.HEARTBEAT
+    assert engine.queries.all[0].sort is Sort.HEARTBEAT
     assert (stream(found)["delivered"], stream(found)["recovered"]) == ([[0, 3]], 2)
     _, found = Session().put(0, 1).lose().lose().heartbeat(3).wait(3).put().played()
     assert "ZN003" in rules(found)
@@ -457,7 +457,7 @@ def test_a_storm() -> None:
 def test_the_initial_history_comes_before_live_samples() -> None:
     session = Session().ask(1, "_max=3", suffix="/@adv/**").put(9)
     engine, found = answered(session, 1, 7, 8, 9).put(10).played()
-    assert engine.queries[0].sort is Sort.HISTORY
+    assert engine.queries.all[0].sort is Sort.HISTORY
     assert stream(found)["delivered"] == [[7, 10]]
 
 
@@ -576,7 +576,7 @@ def test_a_message_is_put_together_from_pieces_of_any_size(size: int, batched: b
     engine, found = session.put(2).played(chunk=3 if batched else 0)
     assert stream(found)["delivered"] == [[0, 2]]
     assert engine.unreadable == 0
-    assert engine.subscriptions["10.77.0.1:40000"] == {(9, None): "demo/other"}
+    assert engine.declared.subscriptions["10.77.0.1:40000"] == {(9, None): "demo/other"}
 
 
 def test_a_piece_that_is_lost_loses_the_message_and_what_was_kept_of_it() -> None:
@@ -585,7 +585,7 @@ def test_a_piece_that_is_lost_loses_the_message_and_what_was_kept_of_it() -> Non
     del session.payloads[-5], session.times[-5]
     engine, found = session.put(2).played()
     assert stream(found)["live"] == [[0, 0], [2, 2]]
-    assert engine._held.size == 0
+    assert engine.link.held.size == 0
     assert "ZN016" in rules(found)
 
 
@@ -702,7 +702,7 @@ def test_traffic_of_the_documents_own_system_is_replayed_as_it_is() -> None:
     session.put(0, 1).lose().put(3)
     session.subscriber(z.request(1, f"{ZID}/demo/sensor", "_sn=1..3", scope=0))
     engine, found = answered(session, 1, 1, 2, 3).put(4).played(given=document())
-    assert [query.text for query in engine.queries] == ["_sn=1..3"]
+    assert [query.text for query in engine.queries.all] == ["_sn=1..3"]
     assert stream(found)["delivered"] == [[0, 4]]
     assert "document" not in stream(found)
 
@@ -731,7 +731,7 @@ def test_document_on_todays_capture_it_asks_for_each_gap_and_gets_the_ends_again
     }  # fmt: skip
     assert {"ZN001", "ZN023"} <= rules(found)
     assert "ZN002" not in rules(found)
-    assert engine.queries == []
+    assert engine.queries.all == []
 
 
 @pytest.mark.rule("zenoh D14")

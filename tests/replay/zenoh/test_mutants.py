@@ -28,6 +28,18 @@ def _engine(old: str, new: str = "pass") -> Mutant:
     return Mutant("zenoh.engine", old, new)
 
 
+def _sources(old: str, new: str) -> Mutant:
+    return Mutant("zenoh.sources", old, new)
+
+
+def _queries(old: str, new: str) -> Mutant:
+    return Mutant("zenoh.queries", old, new)
+
+
+def _audience(old: str, new: str) -> Mutant:
+    return Mutant("zenoh.audience", old, new)
+
+
 def _cache(old: str, new: str = "pass") -> Mutant:
     return Mutant("zenoh.cache", old, new)
 
@@ -83,8 +95,8 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "H15": _hop("            self.told = list(found)\n", "            self.told = None\n"),
     "H16": _hop('.to_bytes((number.bit_length() + 7) // 8 or 1, "little")',
                 '.to_bytes((number.bit_length() + 7) // 8 or 1, "big")'),
-    "S1": _engine("        found.count += event.count\n", "        found.count += 0\n"),
-    "S2": _engine("if stamp[0] <= found.clocks.get(stamp[1], -1):", "if False:"),
+    "S1": _sources("        self.count += event.count\n", "        self.count += 0\n"),
+    "S2": _sources("if stamp[0] <= self.clocks.get(stamp[1], -1):", "if False:"),
     "S3": _FIRST,
     "S4": _HISTORY,
     "S5": _FIRST,
@@ -110,16 +122,16 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "S20": _MISS,
     "S21": _machine("                first = max(first, self.last + 1)\n",
                     "                pass\n"),
-    "S22": _engine("                self._end_query(query, Mark(query.asked.frame",
-                   "                (query, Mark(query.asked.frame"),
-    "S23": _engine("return Sort.HEARTBEAT if asked.has_range else Sort.LATE",
+    "S22": _queries("        self._end(query, Mark(query.asked.frame",
+                    "        (query, Mark(query.asked.frame"),
+    "S23": _queries("return Sort.HEARTBEAT if asked.has_range else Sort.LATE",
                    "return Sort.HEARTBEAT"),
     "S24": _UNWRAP,
     "S25": _engine("        identity = (event.source, event.destination, name)\n"
-                   "        source = self.sources.get(identity)",
+                   "        source = self.sources.all.get(identity)",
                    '        name = name.partition("/")[0]\n'
                    "        identity = (event.source, event.destination, name)\n"
-                   "        source = self.sources.get(identity)"),
+                   "        source = self.sources.all.get(identity)"),
     "S26": _machine("self.last = self.tracker = None"),
     "S27": _machine("            self._shown_by_reply(stop, arrival)\n", "            pass\n"),
     "S28": Mutant("zenoh.lanes", "if reply is None or reply in lane.queries:", "if True:"),
@@ -136,7 +148,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "C9": _cache("found = list(samples)", "found = list(samples)[::-1]"),
     "C10": _cache("        return first is None and last is None\n", "        return True\n"),
     "C11": _cache("            floor = b - left\n", "            floor = b - left - 1\n"),
-    "D1": _engine("        found.count += event.count\n", "        found.count += 0\n"),
+    "D1": _sources("        self.count += event.count\n", "        self.count += 0\n"),
     "D2": _FIRST,
     "D3": _CONTIGUOUS,
     "D4": _machine("            self.waiting = mark\n", "            self.waiting = None\n"),
@@ -147,7 +159,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
                     "            while False:"),
     "D9": _document("            subscriber.before(older)\n", "            pass\n"),
     "D10": _document("return source_id is None or source_sn is None", "return source_id is None"),
-    "D11": _engine('return source.source.partition("/")[0] if self._document else source.source',
+    "D11": _audience('return source.source.partition("/")[0] if self._document else source.source',
                    "return source.source"),
     "D12": _cache("not self.enabled or source is None or sn is None or", "not self.enabled or"),
     "D13": _cache("self.queues.setdefault((key, source), _Queue())",
@@ -162,7 +174,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "D20": _document("Sort.RECOVERY, last, first, came.first)",
                      "Sort.RECOVERY, last + 1, first - 1, came.first)"),
     "D21": _document('if self.settings.origin == "local" or on_link:', "if True:"),
-    "D22": _engine("                self.world = None\n", "                pass\n"),
+    "D22": _engine("                self.document.world = None\n", "                pass\n"),
 }  # fmt: skip
 
 

@@ -1,0 +1,209 @@
+"""Who gets the samples of one leg, and who asks for those that are missing (zenoh.md 9.4, 9.5)."""
+
+from collections.abc import Callable
+
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.zenoh.declarations import Declarations
+from seqaudit.replay.zenoh.keys import UNRESOLVED, Advanced, Parameters, matches, parameters
+from seqaudit.replay.zenoh.lanes import Lanes
+from seqaudit.replay.zenoh.link import Link
+from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source, Sources, placed
+from seqaudit.replay.zenoh.subscriber import Cause, DocumentSubscriber, Query, Subscriber
+
+#: Receiver, key expression, and what the machine knows a source by.
+Identity = tuple[str, str | None, str]
+#: Says why [first, stop) of a source stays missing; the rest as for ``Subscriber``.
+Why = Callable[[Subscriber, Source, int, int, Query | None, int], Cause]
+
+
+class Audience:
+    """Of one leg.
+
+    Args:
+        document: the design document's subscribers are replayed.
+        why: says why samples stay missing.
+
+    Attributes:
+        ended: those that were undeclared, or whose node is gone.
+        lanes: of subscribers, which live as long as this.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        declared: Declarations,
+        sources: Sources,
+        *,
+        grace_ns: int,
+        retention_ns: int,
+        document: bool,
+        why: Why,
+    ) -> None:
+        self.subscribers: dict[Identity, Subscriber] = {}
+        self.ended: list[tuple[Identity, Subscriber]] = []
+        self.lanes: dict[int, Lanes] = {}
+        #: Endpoint and key expression -> open query for historical samples.
+        self.histories: dict[tuple[str, str], Query] = {}
+        self._link = link
+        self._declared = declared
+        self._sources = sources
+        self._grace_ns = grace_ns
+        self._retention_ns = retention_ns
+        self._document = document
+        self._why = why
+        self._matched: dict[tuple[str, str, str, str | None], list[Subscriber]] = {}
+
+    def changed(self) -> None:
+        """Subscribers were declared or undeclared, or a session began."""
+        self._matched.clear()
+
+    def of(self, source: Source) -> list[Subscriber]:
+        """The logical subscribers that get this source's samples here: one a key expression.
+
+        On one session samples come only because somebody subscribed; to a group they are sent
+        whether anybody did or not, so there a member with other subscribers than these gets none.
+        """
+        identity = (source.sender, source.receiver, source.source, source.key)
+        matched = self._matched.get(identity)
+        if matched is not None:
+            return matched
+        told = [
+            subject
+            for endpoint, declared in self._declared.subscriptions.items()
+            if endpoint != source.sender
+            and (
+                self._link.listens_here(endpoint)
+                if self._link.multicast
+                else endpoint == source.receiver
+            )
+            for subject in declared.values()
+            if "@adv" not in subject
+        ]
+        subjects = sorted(
+            {
+                subject
+                for subject in told
+                if source.key is not None
+                and (subject == source.key or ("*" in subject and matches(subject, source.key)))
+            }
+        )
+        names: list[str | None] = list(subjects)
+        unknown = (source.receiver, None, self.machine(source))
+        if unknown in self.subscribers or not (names or (told and self._link.multicast)):
+            names = [] if not names and self._declared.left(source) else [None]
+        if len(self._matched) >= MAX_SOURCES:
+            self._matched.clear()
+        found = self._matched[identity] = [self._subscriber(source, name) for name in names]
+        return found
+
+    def lanes_of(self, subscriber: Subscriber) -> Lanes:
+        """The subscribers that a machine stands for, where their queries tell them apart (S28)."""
+        found = self.lanes.get(id(subscriber))
+        if found is None:
+            found = self.lanes[id(subscriber)] = Lanes(subscriber)
+        return found
+
+    def machine(self, source: Source) -> str:
+        """What a subscriber knows a source by; the document's by its session alone (D11)."""
+        return source.source.partition("/")[0] if self._document else source.source
+
+    def _subscriber(self, source: Source, subject: str | None) -> Subscriber:
+        identity = (source.receiver, subject, self.machine(source))
+        found = self.subscribers.get(identity)
+        if found is None:
+            sort = DocumentSubscriber if self._document else Subscriber
+            history = self.histories.get((source.receiver, subject or ""))
+            limit = None if history is None else parameters(history.text).newest
+            found = self.subscribers[identity] = sort(
+                subject,
+                self.machine(source),
+                self._grace_ns,
+                lambda who, a, b, query, since: self._why(who, source, a, b, query, since),
+                history=history is not None,
+                history_max=limit,
+                retention_ns=self._retention_ns,
+                kept=lambda: self._declared.kept(source),
+            )
+            found.recovers = lambda: (
+                not self._link.multicast and (source.receiver, subject) in self._declared.recovering
+            )
+            before = [one.until for known, one in self.ended if known == identity]
+            if before:
+                found.life, found.since = len(before) + 1, max(before)
+        return found
+
+    def subscribes_now(self, subject: str) -> None:
+        """A member of the group subscribes: what came before was for nobody that is known."""
+        for (_, receiver, _), source in self._sources.all.items():
+            if source.key is not None and matches(subject, source.key):
+                self.subscribers.pop((receiver, None, self.machine(source)), None)
+
+    def unsubscribes(self, endpoint: str, subject: str, mark: Mark) -> None:
+        """The last subscriber of a node at a key expression is gone; a later one begins anew."""
+        for identity in list(self.subscribers):
+            if identity[0] == endpoint and identity[1] == subject:
+                self._end_subscriber(identity, mark)
+
+    def _end_subscriber(self, identity: tuple[str, str | None, str], mark: Mark) -> None:
+        subscriber = self.subscribers.pop(identity)
+        subscriber.end(mark)
+        if subscriber.start is not None and len(self.ended) < MAX_SOURCES:
+            self.ended.append((identity, subscriber))
+
+    def node_gone(self, endpoint: str, mark: Mark) -> None:
+        """Another node is at this endpoint now: the subscribers of the one before are gone."""
+        for identity in list(self.subscribers):
+            if identity[0] == endpoint:
+                self._end_subscriber(identity, mark)
+
+    def asked_sources(self, requester: str, name: str | None) -> list[Source]:
+        """The sources that a query of an endpoint is about."""
+        return [
+            source
+            for source in self._sources.named(name)
+            if source.sender != requester
+            and (source.receiver == requester or self._link.multicast)
+            and (source.source == name or self._document)
+        ]
+
+    def asking(
+        self, requester: str, responder: str, told: Advanced, asked: Parameters
+    ) -> list[Subscriber]:
+        """Whose query this is: the subscriber of that key expression, or all it may be."""
+        if told.source is None:
+            return []
+        found = []
+        sources = self.asked_sources(requester, told.source)
+        if not sources:
+            source = self._sources.add(Source(responder, requester, told.source))
+            if told.role == "pub":
+                source.key = told.subject
+            sources = [source]
+        for source in sources:
+            mine = self.of(source)
+            if told.role == "pub":
+                found += _told_by_heartbeat(mine, placed(source, asked.first))
+                continue
+            exact = [s for s in mine if s.subject == told.subject]
+            if told.role == "*" and not exact and not told.subject.startswith(UNRESOLVED):
+                exact = [s for s in mine if s.subject is None]
+                if not exact and mine:
+                    exact = [self._subscriber(source, told.subject)]
+            found += exact or mine
+        return found
+
+
+def hear_heartbeats(mine: list[Subscriber]) -> list[Subscriber]:
+    """Those that subscribe to heartbeats; all, where no declaration says it of any."""
+    return [one for one in mine if one.recovers()] or mine
+
+
+def _told_by_heartbeat(mine: list[Subscriber], first: int | None) -> list[Subscriber]:
+    """Who asks for ``first`` and what follows because of a heartbeat (S14, S16).
+
+    The key expression of that query is the publisher's. Whoever asks subscribes to heartbeats, has
+    no query open, and asks for what follows the last that it handed on.
+    """
+    found = hear_heartbeats(mine)
+    found = [one for one in found if not one.queries] or found
+    return [one for one in found if one.last is None or first == one.last + 1] or found

@@ -1,0 +1,166 @@
+"""What the ends of one leg declared: keys, subscribers, caches, tokens (zenoh.md 4.5)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.zenoh.keys import KeyTables, advanced, document_query, matches
+from seqaudit.replay.zenoh.link import Link
+from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source
+
+#: Subscribers or queryables of one side; each is matched against each new source.
+MAX_DECLARED: Final = 2_000
+#: End of the key expression of a subscriber to heartbeats (zenoh.md 9.1).
+HEARTBEATS: Final = "/@adv/pub/**"
+
+#: What a declaration is known by: its id, and to a group its key expression.
+Declared = tuple[int, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Caches:
+    """The caches that one end has declared.
+
+    Attributes:
+        any: one of them does not say of what, or is no advanced one.
+        stamped: zids of publishers whose samples are told apart by timestamps.
+    """
+
+    any: bool
+    sources: frozenset[str]
+    stamped: frozenset[str]
+
+    @classmethod
+    def of(cls, declared: Iterable[str]) -> "_Caches":
+        told = [advanced(key) for key in declared]
+        names = [one.source for one in told if one is not None and one.source is not None]
+        stamped = (name.partition("/")[0] for name in names if name.endswith("/uhlc"))
+        return cls(len(names) < len(told), frozenset(names), frozenset(stamped))
+
+
+class Declarations:
+    """Of one leg.
+
+    Attributes:
+        recovering: endpoint and key expression of subscribers that recover: they subscribe to
+            heartbeats.
+    """
+
+    def __init__(self, link: Link) -> None:
+        self.keys = KeyTables()
+        self.subscriptions: dict[str, dict[Declared, str]] = {}
+        self.recovering: set[tuple[str, str]] = set()
+        self._link = link
+        self._queryables: dict[str, dict[Declared, str]] = {}
+        self._tokens: dict[str, dict[Declared, str]] = {}  # sender -> id -> source
+        self._unsubscribed: dict[tuple[str, str], Mark] = {}  # endpoint, key expression
+        self._cached_at: dict[str, _Caches] = {}  # by sender
+
+    def clear(self) -> None:
+        """A new session."""
+        self.keys.clear()
+        self.subscriptions.clear()
+        self._queryables.clear()
+        self._cached_at.clear()
+        self._tokens.clear()
+
+    def key(self, what: str, detail: Mapping[str, Any], sender: str, receiver: str) -> None:
+        """D_KEYEXPR or U_KEYEXPR."""
+        if what == "keyexpr":
+            text = self.keys.resolve(sender, receiver, detail["key"])
+            self.keys.declare(sender, detail["id"], text)
+        else:
+            self.keys.forget(sender, detail["id"])
+
+    def subscriber(self, detail: Mapping[str, Any], sender: str, receiver: str) -> str | None:
+        """D_SUBSCRIBER: its key expression; null if there are too many."""
+        subject = self._add(self.subscriptions, detail, sender, receiver)
+        if subject is not None:
+            self._unsubscribed.pop((sender, subject), None)
+            of, heartbeats, _ = subject.partition(HEARTBEATS)
+            if heartbeats:
+                self.recovering.add((sender, of))
+        return subject
+
+    def subscriber_gone(
+        self, detail: Mapping[str, Any], sender: str, receiver: str, mark: Mark
+    ) -> str | None:
+        """U_SUBSCRIBER: its key expression, if it was the last of its node there."""
+        name = self._declared(sender, receiver, detail)
+        subject = self.subscriptions.get(sender, {}).pop(name, None)
+        if subject is None or subject in self.subscriptions.get(sender, {}).values():
+            return None
+        if len(self._unsubscribed) < MAX_SOURCES:
+            self._unsubscribed[sender, subject] = mark
+        return subject
+
+    def queryable(self, detail: Mapping[str, Any], sender: str, receiver: str) -> None:
+        """D_QUERYABLE."""
+        self._cached_at.pop(sender, None)
+        self._add(self._queryables, detail, sender, receiver)
+
+    def queryable_gone(self, detail: Mapping[str, Any], sender: str, receiver: str) -> None:
+        """U_QUERYABLE."""
+        self._cached_at.pop(sender, None)
+        name = self._declared(sender, receiver, detail)
+        self._queryables.get(sender, {}).pop(name, None)
+
+    def _add(
+        self,
+        table: dict[str, dict[Declared, str]],
+        detail: Mapping[str, Any],
+        sender: str,
+        receiver: str,
+    ) -> str | None:
+        name, declared = self._declared(sender, receiver, detail), table.setdefault(sender, {})
+        if len(declared) >= MAX_DECLARED:
+            return None
+        subject = declared[name] = self.keys.resolve(sender, receiver, detail["key"])
+        return subject
+
+    def _declared(self, sender: str, receiver: str, detail: Mapping[str, Any]) -> Declared:
+        """How a declaration is told from others: to a group all of them have id 0.
+
+        Not in zenoh.md; recorded with two subscribers of one node on a multicast link.
+        """
+        key = detail.get("key") if self._link.multicast else None
+        return detail["id"], None if key is None else self.keys.resolve(sender, receiver, key)
+
+    def token(self, declared: bool, detail: Mapping[str, Any], sender: str, receiver: str) -> None:
+        """A publisher or subscriber says that it lives; the token keeps what is known of it."""
+        tokens = self._tokens.setdefault(sender, {})
+        name = self._declared(sender, receiver, detail)
+        if not declared:
+            tokens.pop(name, None)
+            return
+        told = advanced(self.keys.resolve(sender, receiver, detail["key"]))
+        if told is not None and told.source is not None and len(tokens) < MAX_DECLARED:
+            tokens[name] = told.source
+            self._link.names(sender, told.source.partition("/")[0])
+
+    def kept(self, source: Source) -> bool:
+        """Whether a token of its publisher stands."""
+        return source.source in self._tokens.get(source.sender, {}).values()
+
+    def left(self, source: Source) -> bool:
+        """Its subscriber was undeclared; samples may still be on their way to it."""
+        return any(
+            endpoint == source.receiver and source.key is not None and matches(subject, source.key)
+            for endpoint, subject in self._unsubscribed
+        )
+
+    def has_cache(self, source: Source) -> bool:
+        """Whether a cache of this source is declared at the sender's side, or has answered."""
+        if source.replies:
+            return True
+        caches = self._cached_at.get(source.sender)
+        if caches is None:
+            declared = self._queryables.get(source.sender, {}).values()
+            caches = self._cached_at[source.sender] = _Caches.of(declared)
+        zid = source.source.partition("/")[0]
+        return caches.any or source.source in caches.sources or zid in caches.stamped
+
+    def of_document(self, key: list[Any], sender: str, receiver: str) -> bool:
+        """Whether a queryable is a cache of the document's own system (D22)."""
+        return key[2] != "" and document_query(self.keys.resolve(sender, receiver, key)) is not None

@@ -1,0 +1,253 @@
+"""The transport of one leg: who its ends are, and their counters (zenoh.md 2.4, 8)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.settings import MEMBER, Read, Vantage
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.zenoh.both_ends import address
+from seqaudit.replay.zenoh.hops import Held, Hop, HopCounter, initial_sn
+
+MASKS: Final = {0: 0x7F, 1: 0x3FFF, 2: 0x0FFF_FFFF, 3: 0xFFFF_FFFF}
+MAX_COUNTERS: Final = 10_000
+#: Closes, and cookies of handshakes.
+MAX_KEPT: Final = 2_000
+#: zids tried for an end whose handshake was not captured, and how far behind its initial sn a
+#: counter may be found: by chance one in 2,000 tries is (28 bits).
+MAX_NAMED: Final = 8
+NEAR: Final = 1 << 17
+WIDE: Final = 0x0FFF_FFFF
+ROUTER: Final = "router"
+
+#: Sender, receiver, priority and channel.
+Direction = tuple[str, str, int]
+
+
+@dataclass(slots=True)
+class End:
+    """One end of the session."""
+
+    zid: str | None = None
+    whatami: str | None = None
+    initial: int | None = None
+
+
+class Link:
+    """Of one leg.
+
+    Attributes:
+        transport: "tcp" or "udp".
+        retired: counters of sessions that another one followed.
+        session_starts: InitSyn or first Join captured.
+        held: bytes of messages that are not complete.
+    """
+
+    def __init__(self, conversation: str, vantage: Vantage, read: Read) -> None:
+        self.transport = conversation.split("|")[1]
+        self.multicast = len(conversation.split("|")) == 3
+        self.vantage = vantage
+        self.ends: dict[str, End] = {}
+        self.counters: dict[Direction, HopCounter] = {}
+        self.retired: list[tuple[Direction, HopCounter]] = []
+        self.session_starts = 0
+        self.closed: list[tuple[Mark, str]] = []
+        self.mask = MASKS[2]
+        self.held = Held()
+        self._patch = 0
+        self._read = read
+        self._named: dict[str, set[str]] = {}  # endpoint -> zids that may be its node's
+        self._cookies: set[str] = set()  # of InitAcks, each of which has its own (zenoh.md 3.1)
+
+    def began(self) -> None:
+        """An InitSyn: counters and fragments start anew."""
+        self.session_starts += 1
+        self.retired += [*self.counters.items()][: max(0, MAX_COUNTERS - len(self.retired))]
+        self.counters.clear()
+        for end in self.ends.values():
+            end.initial = None
+
+    def known(self, cookie: str) -> bool:
+        """Whether a handshake with this cookie was captured before."""
+        if cookie in self._cookies:
+            return True
+        if len(self._cookies) < MAX_KEPT:
+            self._cookies.add(cookie)
+        return False
+
+    def introduced(self, endpoint: str, detail: Mapping[str, Any]) -> bool:
+        """An Init of an endpoint; whether another node than this was there before."""
+        end = self._end(endpoint)
+        other = end.zid not in (None, detail["zid"])
+        end.zid, end.whatami = detail["zid"], detail["whatami"]
+        self.mask, self._patch = MASKS[detail["resolution"]], detail["patch"]
+        return other
+
+    def opened(self, endpoint: str, initial: int) -> None:
+        """An Open."""
+        self._end(endpoint).initial = initial
+
+    def joined(self, event: Event, detail: Mapping[str, Any]) -> None:
+        """A Join; the first of a member counts (8.6)."""
+        assert event.source is not None
+        end = self._end(event.source)
+        if end.zid is None:
+            self.session_starts += 1
+            end.zid, end.whatami = detail["zid"], detail["whatami"]
+            self._patch = detail["patch"]
+            self._join(event, detail)
+
+    def close(self, event: Event) -> None:
+        """A Close."""
+        assert event.source is not None
+        if len(self.closed) < MAX_KEPT:
+            self.closed.append((event.first_mark(), event.source))
+
+    def _end(self, endpoint: str) -> End:
+        if endpoint not in self.ends and len(self.ends) >= MAX_COUNTERS:
+            return End()
+        return self.ends.setdefault(endpoint, End())
+
+    def _join(self, event: Event, detail: Mapping[str, Any]) -> None:
+        """Initial sns of a member of the group (8.6)."""
+        assert event.source is not None and event.destination is not None
+        pairs = detail["sns"]
+        for priority in range(8):
+            if len(pairs) == 1 and priority != 5:
+                continue
+            pair = pairs[0] if len(pairs) == 1 else pairs[priority]
+            for reliable in (1, 0):
+                key = (event.source, event.destination, priority * 2 + reliable)
+                self.counters[key] = HopCounter(
+                    self.mask,
+                    pair[1 - reliable],
+                    self._patch,
+                    reliable=bool(reliable),
+                    read=self._read,
+                    held=self.held,
+                )
+
+    def counter(self, event: Event) -> HopCounter:
+        """The counter of the frame of a message."""
+        assert event.source is not None and event.destination is not None
+        code = event.conn_id or 0
+        key = (event.source, event.destination, code)
+        counter = self.counters.get(key)
+        if counter is None:
+            counter = HopCounter(
+                self.mask,
+                self._initial(event.source, event.destination),
+                self._patch,
+                reliable=bool(code & 1),
+                read=self._read,
+                held=self.held,
+            )
+            if len(self.counters) < MAX_COUNTERS:  # a group may have any number of senders
+                self.counters[key] = counter
+        return counter
+
+    def _initial(self, sender: str, receiver: str) -> int | None:
+        """The sender's first sn; by both zids where its Init was captured and its Open was not."""
+        end, peer = self._end(sender), self._end(receiver)
+        if end.initial is not None or self.multicast or not self.session_starts:
+            return end.initial
+        if end.zid is None or peer.zid is None:
+            return None
+        return initial_sn(end.zid, peer.zid, self.mask)
+
+    def before_the_capture(self, sender: str, receiver: str, counter: HopCounter) -> int | None:
+        """Frames that a counter had sent before its first one here, if its initial sn is known.
+
+        Without a handshake the zids are guessed: of those that messages of either end name, the
+        two that give a number shortly below the first one (H16).
+        """
+        if counter.known_start or self.multicast or not counter.seen or counter.mask < WIDE:
+            return None
+        found = {
+            (counter.seen.first() - initial_sn(one, other, counter.mask)) & counter.mask
+            for one in self._named.get(sender, ())
+            for other in self._named.get(receiver, ())
+            if one != other
+        }
+        near = min(found, default=NEAR)
+        return near if near < NEAR else None
+
+    def names(self, endpoint: str, zid: str) -> None:
+        """A message of an endpoint names a node, which may be its own."""
+        named = self._named.setdefault(endpoint, set())
+        if len(named) < MAX_NAMED and len(self._named) < MAX_COUNTERS:
+            named.add(zid)
+
+    def accepted(self, event: Event) -> bool:
+        """Whether the receiver took the frame that this message is in."""
+        if event.stamp is None:
+            return True
+        taken = self.counter(event).taken
+        return taken is None or self.place(event.stamp, event) >= taken.accepted_from
+
+    def hop(self, event: Event, raw: int | None) -> Hop | None:
+        """Where a message travelled; null without a transport sn (low latency)."""
+        if raw is None:
+            return None
+        counter = self.counter(event)
+        return None if counter.taken is None else Hop(counter, self.place(raw, event))
+
+    def place(self, raw: int, event: Event) -> int:
+        """The frame of a message, by its sn: one of the run of frames that was taken just now.
+
+        A run may be longer than half the sn space, so its frames are counted from its first.
+        """
+        counter = self.counter(event)
+        assert counter.taken is not None
+        return counter.taken.first + (raw - counter.taken.first & counter.mask)
+
+    def gap_towards(self, receiver: str, start_ns: int, stop_ns: int) -> bool:
+        """Transport sns are missing on the way to an endpoint, between two times."""
+        return any(
+            counter.gaps_between(start_ns, stop_ns)
+            for (_, towards, _), counter in self.counters.items()
+            if towards == receiver
+        )
+
+    def cut_at(self, frame: int) -> None:
+        """A frame is not whole: it may have said anything."""
+        for counter in self.counters.values():
+            counter.cut_at(frame)
+
+    def zid(self, endpoint: str) -> str | None:
+        """The node at an endpoint, if its handshake was captured."""
+        end = self.ends.get(endpoint)
+        return None if end is None else end.zid
+
+    def asks_for_itself(self, endpoint: str) -> bool:
+        """Whether what a node asks for it lacks itself; a router asks for others."""
+        end = self.ends.get(endpoint)
+        return end is not None and end.whatami not in (None, ROUTER)
+
+    def role(self, sender: str, receiver: str) -> str:
+        """What this capture sees of a direction: "receiver", "sender" or "between"."""
+        if self.vantage.kind != MEMBER or self.vantage.address is None:
+            return "between"
+        here = self.vantage.address
+        if address(receiver) == here or (self.multicast and address(sender) != here):
+            return "receiver"
+        return "sender" if address(sender) == here else "between"
+
+    def listens_here(self, endpoint: str) -> bool:
+        """Whether what a member of the group receives is what was captured."""
+        here = self.vantage.address if self.vantage.kind == MEMBER else None
+        return here is None or address(endpoint) == here
+
+
+def first_hop(event: Event) -> int | None:
+    """The transport sn of the frame of a message, or of the last piece of one."""
+    return event.seqno if event.wire_kind == "Fragment" else event.stamp
+
+
+def last_hop(event: Event) -> int | None:
+    """The same for the last message of a run."""
+    if event.wire_kind == "Fragment" or event.stamp is None:
+        return first_hop(event)
+    last: int = event.details().get("last_hop", event.stamp)
+    return last

@@ -1,0 +1,113 @@
+"""When things came on one leg: order, time, and what they leave in doubt (zenoh.md 3.4)."""
+
+from bisect import bisect_left
+from collections import Counter
+from typing import Final
+
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
+from seqaudit.replay.sequence.elapsed import Elapsed
+from seqaudit.replay.sequence.gaps import Mark
+
+#: An end that has nothing to say says that it lives, four times a lease: ns of silence a ms of
+#: lease, and so much later at most.
+KEEP_ALIVE_NS: Final = 250_000
+LATE_NS: Final = 20_000_000
+#: So long behind a query rows begin at the first frame of each tick of 2 ** TICK_BITS ns at least,
+#: however a capture was cut (``decoders.zenoh.kernels``): these moments tell how much time passed.
+TIMED_NS: Final = 16_000_000_000
+TICK_BITS: Final = 24
+#: Runs: elsewhere these begin where the capture was cut.
+RUNS: Final = frozenset({"Frame", "push", "batches"})
+#: Stretches of doubt of one kind that are kept; the last goes on to the end.
+MAX_SPANS: Final = 1_000
+#: Records do not overtake each other by more: a clock was set.
+STEP_NS: Final = 1_000_000_000
+#: Frames that are not whole, of which it is kept when they came; and ends.
+MAX_CUTS: Final = 100_000
+MAX_ENDS: Final = 10_000
+
+
+class Moments:
+    """Of one leg.
+
+    Attributes:
+        worth: what the capture leaves in doubt.
+        elapsed: how much time passed at least.
+        last_ns: of the last message of all.
+        cut_from: sender -> first and last of its frames that are cut off or cannot be read.
+    """
+
+    def __init__(self) -> None:
+        self.worth = Worth()
+        self.elapsed = Elapsed()
+        self.last_ns = 0
+        self.cut_from: dict[str, tuple[int, int]] = {}
+        self._doubts: Counter[Doubt] = Counter()
+        self._fed = Mark(BEGINNING, 0)
+        self._tick = -1
+        self._timed_until = BEGINNING
+        self._said: dict[str, Mark] = {}  # endpoint -> its last frame
+        self._silent_ns: dict[str, int] = {}  # endpoint -> how long before a KeepAlive
+        self._cuts: list[int] = []  # when frames came that are not whole, never falling
+
+    def came(self, event: Event) -> None:
+        """Before anything is made of it."""
+        self._note_order(event)
+        self._note_time(event)
+
+    def _note_order(self, event: Event) -> None:
+        """Time goes back: records stand in another order than on the wire, or the clock was set."""
+        back_ns, frame = self._fed.at_ns - event.at_ns, self._fed.frame
+        self._fed = event.first_mark()
+        if back_ns <= 0:
+            return
+        why = "time goes back from one record of this session to the next"
+        self.doubt(Doubt.OUT_OF_ORDER, frame, event.frame, why)
+        if back_ns > STEP_NS:
+            self.doubt(Doubt.CLOCK_STEPPED, frame, event.frame, why)
+
+    def doubt(self, doubt: Doubt, first: int, last: int, why: str) -> None:
+        """A stretch of doubt; the last that is kept of one kind lasts to the end."""
+        number = self._doubts[doubt] = self._doubts[doubt] + 1
+        if number <= MAX_SPANS:
+            self.worth.add(Span(doubt, first, END if number == MAX_SPANS else last, why))
+
+    def opened(self, endpoint: str, lease_ms: int) -> None:
+        """An end told its lease."""
+        if len(self._silent_ns) < MAX_ENDS:
+            self._silent_ns[endpoint] = lease_ms * KEEP_ALIVE_NS
+
+    def cut_off(self, event: Event) -> None:
+        """What a frame said behind its beginning is cut off, or cannot be read."""
+        assert event.source is not None
+        first, _ = self.cut_from.get(event.source, (event.frame, 0))
+        if event.source in self.cut_from or len(self.cut_from) < MAX_ENDS:
+            self.cut_from[event.source] = first, event.frame
+        if len(self._cuts) < MAX_CUTS:
+            self._cuts.append(max(event.at_ns, self._cuts[-1] if self._cuts else 0))
+
+    def cut_between(self, start_ns: int, stop_ns: int) -> bool:
+        """Whether messages in this span of time are cut off, or cannot be read."""
+        place = bisect_left(self._cuts, start_ns)
+        return place < len(self._cuts) and self._cuts[place] <= stop_ns
+
+    def _note_time(self, event: Event) -> None:
+        """The first event of a tick, where every capture shows it, whatever its pieces.
+
+        A KeepAlive that comes as soon as it is due shows that the clock was not set before it.
+        """
+        if event.wire_kind == "request":
+            self._timed_until = event.at_ns + TIMED_NS
+        assert event.source is not None
+        tick, since = event.at_ns >> TICK_BITS, self._said.get(event.source)
+        if since is not None or len(self._said) < MAX_ENDS:
+            self._said[event.source] = event.last_mark()
+        if tick == self._tick or (event.wire_kind in RUNS and event.at_ns >= self._timed_until):
+            return
+        self._tick = tick
+        due_ns = self._silent_ns.get(event.source)
+        sure = False
+        if event.wire_kind == "KeepAlive" and since is not None and due_ns is not None:
+            sure = abs(event.at_ns - since.at_ns - due_ns) < LATE_NS
+        self.elapsed.saw(event.first_mark(), sure=sure)

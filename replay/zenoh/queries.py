@@ -1,0 +1,260 @@
+"""Queries for missing and for historical samples, from Request to end (zenoh.md 9.1, 9.3)."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.parameters import EngineParameters
+from seqaudit.replay.contract.worth import Doubt
+from seqaudit.replay.sequence.gaps import Arrival, Mark
+from seqaudit.replay.zenoh.audience import Audience, hear_heartbeats
+from seqaudit.replay.zenoh.cache import evicted
+from seqaudit.replay.zenoh.declarations import Declarations
+from seqaudit.replay.zenoh.keys import (
+    UNRESOLVED,
+    Advanced,
+    Parameters,
+    advanced,
+    document_query,
+    parameters,
+)
+from seqaudit.replay.zenoh.link import Link, first_hop
+from seqaudit.replay.zenoh.moments import Moments
+from seqaudit.replay.zenoh.sources import Source, placed
+from seqaudit.replay.zenoh.subscriber import Query, Sort, Subscriber
+from seqaudit.replay.zenoh.timers import SETTLED_NS, Identity, OpenQueries, Timers
+
+#: Queries kept apart; a hostile capture may name millions.
+MAX_QUERIES: Final = 100_000
+#: Finals of queries that were not open.
+MAX_EARLY: Final = 2_000
+
+
+class Queries:
+    """Of one leg.
+
+    Attributes:
+        all: the first ``MAX_QUERIES`` of them, as they were asked.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        moments: Moments,
+        declared: Declarations,
+        audience: Audience,
+        timers: Timers,
+        given: EngineParameters,
+    ) -> None:
+        self.all: list[Query] = []
+        self._unlisted = 0
+        self._link = link
+        self._moments = moments
+        self._declared = declared
+        self._audience = audience
+        self._depth = given.value("cache_depth")
+        self._timeout_ms = given.value("query_timeout_ms")
+        self._document = given.value("rules") == "document"
+        self._open = OpenQueries()
+        self._early_finals: dict[Identity, Mark] = {}  # of queries that were not open
+        self._asked_by: dict[int, list[Subscriber]] = {}
+        self._timers = timers
+
+    def began(self) -> None:
+        """A new session."""
+        self._early_finals.clear()
+
+    def get(self, identity: Identity) -> Query | None:
+        """The open query of that requester and id."""
+        return self._open.get(identity)
+
+    def request(self, detail: Mapping[str, Any], event: Event) -> None:
+        """A Request; one that asks for nothing that was missed, or is older, is none of these."""
+        assert event.source is not None and event.destination is not None
+        requester = event.source
+        key = self._declared.keys.resolve(requester, event.destination, detail["key"])
+        told = advanced(key)
+        asked = parameters(detail["parameters"])
+        if told is None and (asked.has_range or self._document):
+            told = document_query(key)  # D19
+        if told is None or told.role == "sub":
+            return  # not of missed-samples recovery
+        subscribers = self._audience.asking(requester, event.destination, told, asked)
+        place = next((s for s in self._audience.asked_sources(requester, told.source)), None)
+        sort = self._sort(told, asked, subscribers, requester, key, place)
+        hop = self._link.hop(event, first_hop(event))
+        number = len(self.all) + self._unlisted
+        timeout_ns = 1_000_000 * detail.get("timeout_ms", self._timeout_ms)
+        query = Query(
+            number, requester, key, detail["parameters"], sort, told.source,
+            placed(place, asked.first), placed(place, asked.last), event.first_mark(),
+            event.at_ns + timeout_ns,
+            lasted=self._moments.elapsed.watch(event.first_mark(), timeout_ns),
+            newest=place.live.stop() - 1 if place is not None and place.live else None,
+            asked_by=hop,
+            shared=len(subscribers) > 1 or (
+                told.role == "pub"
+                and place is not None
+                and len(hear_heartbeats(self._audience.of(place))) > 1
+            ),
+        )  # fmt: skip
+        if self._depth is not None and place is not None and asked.has_range:
+            stop = 2**63 if query.last is None else query.last + 1
+            query.evicted = evicted(place.live, self._depth, query.first or 0, stop)
+        if len(self.all) < MAX_QUERIES:
+            self.all.append(query)
+        else:
+            self._unlisted += 1
+        before = self._open.pop((requester, detail["id"]))
+        if before is not None:
+            before.timed_out = True
+            self._end(before, event.first_mark())
+        answered = self._early_finals.pop((requester, detail["id"]), None)
+        if answered is not None:  # no id is used twice in a session
+            why = "an answer stands before its request"
+            self._moments.doubt(Doubt.OUT_OF_ORDER, answered.frame, event.frame, why)
+        self._open.add((requester, detail["id"]), query)
+        self._timers.add_query((requester, detail["id"]), query)
+        if sort is Sort.HISTORY:
+            self._audience.histories[requester, told.subject] = query
+            for (who, subject, _), subscriber in self._audience.subscribers.items():
+                if who == requester and subject in (None, told.subject) and not subscriber.last:
+                    subscriber.history_asked = True
+                    subscriber.history = subscriber.last is None
+            return
+        self._asked_by[number] = subscribers
+        for subscriber in subscribers:
+            if len(subscribers) == 1:  # else nobody says whose query it is
+                self._audience.lanes_of(subscriber).query(query)
+            subscriber.query(query)
+        if answered is not None:
+            self._open.pop((requester, detail["id"]))
+            self._end(query, event.first_mark())
+
+    def _sort(
+        self,
+        told: Advanced,
+        asked: Parameters,
+        subscribers: list[Subscriber],
+        requester: str,
+        key: str,
+        source: Source | None,
+    ) -> Sort:
+        if told.role == "":
+            return Sort.HISTORY
+        if told.role == "pub":
+            return Sort.HEARTBEAT if asked.has_range else Sort.LATE
+        if any(s.waiting is not None or s.last is None for s in subscribers):
+            return Sort.RECOVERY
+        first = placed(source, asked.first)
+        if source is not None and source.live and first is not None and first < source.live.stop():
+            return Sort.RECOVERY  # it lacks what has passed here
+        if self._open.recovering(requester, key):
+            return Sort.RECOVERY
+        return Sort.PERIODIC
+
+    def replied(self, detail: Mapping[str, Any], event: Event) -> Query | None:
+        """A Response: the query that it is for, if that is open."""
+        assert event.destination is not None
+        query = self._open.get((event.destination, detail["id"]))
+        if query is not None:
+            query.replies += 1
+            query.reply_bytes += event.size
+            if "responder" in detail:
+                query.responders.add("{}/{}".format(*detail["responder"]))
+        return query
+
+    def brought(self, source: Source, sn: int, query: Query | None, event: Event) -> None:
+        """A Response brought this sample, of a query that is open or of none that is."""
+        assert event.destination is not None
+        arrival = Arrival(event.first_mark(), event.first_mark(), True, event.fresh_id, None)
+        if query is None:
+            subscribers = self._audience.of(source)
+            query = Query(
+                -1, event.destination, "", "", Sort.RECOVERY, source.source, None, None,
+                event.first_mark(), event.at_ns,
+            )  # fmt: skip
+        else:
+            query.replied.add(sn, sn + 1)
+            query.all_lost = self._all_lost(source, query)
+            if query.sort is not Sort.HISTORY:  # history may be limited, and of several sources
+                newest = max(query.replied.stop() - 1, sn if query.newest is None else query.newest)
+                source.depth = max(source.depth or 0, newest - query.replied.first() + 1)
+            subscribers = self._asked_by.get(query.number, [])
+            if query.sort is Sort.HISTORY:
+                subject = (
+                    advanced(query.key) or document_query(query.key) or Advanced("", "", None)
+                ).subject
+                subscribers = [
+                    s
+                    for s in self._audience.of(source)
+                    if s.subject in (None, subject) or subject.startswith(UNRESOLVED)
+                ]
+        for subscriber in subscribers:
+            if subscriber.source == self._audience.machine(source):
+                subscriber.sample(sn, sn + 1, arrival, query)
+                self._audience.lanes_of(subscriber).sample(sn, sn + 1, arrival, query)
+
+    def _all_lost(self, source: Source, query: Query) -> bool:
+        """A heartbeat's query for a source of which nothing came: its samples were lost.
+
+        A late joiner sends the same query; but then no frames are missing since the session began.
+        """
+        if query.sort is not Sort.HEARTBEAT or query.first is not None or query.last is None:
+            return False
+        missing = sum(
+            counter.lost.total()
+            for (sender, receiver, _), counter in self._link.counters.items()
+            if (sender, receiver) == (source.sender, source.receiver) and counter.known_start
+        )
+        return not source.live and missing > query.last - query.replied.first()
+
+    def final(self, detail: Mapping[str, Any], event: Event) -> None:
+        """A ResponseFinal."""
+        assert event.destination is not None
+        identity, mark = (event.destination, detail["id"]), event.first_mark()
+        query, lapsed = self._open.pop(identity), self._open.lapsed(identity)
+        if lapsed is not None:
+            lapsed.late_final = mark
+        elif query is None and len(self._early_finals) < MAX_EARLY:
+            self._early_finals[identity] = mark
+        if query is not None:
+            query.settled = self._moments.elapsed.watch(mark, SETTLED_NS)
+            query.answered_by = self._link.hop(event, first_hop(event))
+            query.reply_gap = self._gap_since(query, event.at_ns)
+            self._end(query, mark)
+
+    def lapse(self, identity: Identity, query: Query) -> None:
+        """Its time is up, by the capturing machine's clock."""
+        if self._open.get(identity) is not query:
+            return
+        query.timed_out = True
+        query.reply_gap = self._gap_since(query, query.deadline_ns)
+        self._open.lapse(identity)
+        self._end(query, Mark(query.asked.frame, query.deadline_ns))
+
+    def close(self, mark: Mark) -> None:
+        """The session ended."""
+        for identity in self._open.all():
+            query = self._open.pop(identity)
+            assert query is not None
+            query.gone = True
+            query.reply_gap = self._gap_since(query, mark.at_ns)
+            self._end(query, mark)
+
+    def _end(self, query: Query, mark: Mark) -> None:
+        query.ended = mark
+        if query.sort is Sort.HISTORY:
+            for identity, open_query in list(self._audience.histories.items()):
+                if open_query is query:
+                    del self._audience.histories[identity]
+            for (who, _, _), subscriber in self._audience.subscribers.items():
+                if who == query.requester and subscriber.history:
+                    subscriber.history_ended(mark)
+            return
+        for subscriber in self._asked_by.pop(query.number, []):
+            subscriber.query_ended(query, mark)
+            self._audience.lanes_of(subscriber).query_ended(query, mark)
+
+    def _gap_since(self, query: Query, stop_ns: int) -> bool:
+        return self._link.gap_towards(query.requester, query.asked.at_ns, stop_ns)

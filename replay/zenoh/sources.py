@@ -1,0 +1,139 @@
+"""What publishers sent over one leg: their samples, numbered or not (zenoh.md 5.2, 9.2)."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.sequence.elapsed import Watch
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.notes import Note, Times
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.sequence.unwrap import SAMPLE_MASK, unwrap
+from seqaudit.replay.zenoh.hops import Hop, HopCounter
+
+#: Sources kept apart; a hostile capture may name millions.
+MAX_SOURCES: Final = 20_000
+#: End of the name of a source that is numbered in attachments (zenoh.md 9.7).
+ROS: Final = "/ros"
+BLOCK: Final = 8  # bit D of the QoS extension (zenoh.md 4)
+
+
+class Jump(NamedTuple):
+    """Live samples [first, stop) that are passed over between two frames of one counter.
+
+    Attributes:
+        before, after: sns of the frames of the samples around them.
+        at: when the second of these came.
+        settled: tells when samples that only are late would have come.
+    """
+
+    first: int
+    stop: int
+    counter: HopCounter
+    before: int
+    after: int
+    at: Mark
+    settled: Watch
+
+
+@dataclass(slots=True)
+class Source:
+    """One publisher entity in one direction (S25); sns wrap at 2^32 (S24)."""
+
+    sender: str
+    receiver: str
+    source: str  # zid/eid
+    key: str | None = None
+    near: int | None = None
+    live: RangeSet = field(default_factory=RangeSet)
+    replied: RangeSet = field(default_factory=RangeSet)
+    accepted: RangeSet = field(default_factory=RangeSet)
+    discarded: Note = field(default_factory=Note)
+    refused: dict[int, Mark] = field(default_factory=dict)  # each of these, and when first
+    arrivals: int = 0
+    replies: int = 0
+    bytes: int = 0
+    network_duplicates: int = 0
+    unblocked: int = 0  # samples that may be dropped under congestion
+    unreliable: int = 0  # on the best-effort channel
+    heartbeats: Times = field(default_factory=Times)
+    heard: int | None = None
+    first: Mark | None = None
+    last: Mark | None = None
+    hop: Hop | None = None  # of its last accepted live sample
+    mixed: bool = False  # its samples use several counters
+    jumps: list[Jump] = field(default_factory=list)
+    depth: int | None = None  # of its cache, at least, as replies show; null: no reply
+    fragmented: int = 0
+
+    def unwrapped(self, raw: int) -> int:
+        """The sn as a growing integer."""
+        self.near = raw if self.near is None else unwrap(raw, self.near, SAMPLE_MASK)
+        return self.near
+
+    def placed(self, raw: int) -> int:
+        """The same for a number that says nothing about where the source is now."""
+        return raw if self.near is None else unwrap(raw, self.near, SAMPLE_MASK)
+
+    def note_qos(self, detail: Mapping[str, Any], event: Event, count: int) -> None:
+        """Whether samples may be dropped: congestion control and their channel (zenoh.md 4)."""
+        if not detail["qos"] & BLOCK:
+            self.unblocked += count
+        if event.conn_id is not None and event.conn_id >= 0 and not event.conn_id & 1:
+            self.unreliable += count
+
+
+@dataclass(slots=True)
+class Unnumbered:
+    """Samples without SourceInfo of one key expression and direction."""
+
+    sender: str
+    receiver: str
+    key: str
+    count: int = 0
+    discarded: int = 0
+    stamped: int = 0
+    out_of_order: int = 0  # timestamp not newer than the last one of its clock
+    first: Mark | None = None
+    last: Mark | None = None
+    clocks: dict[str, int] = field(default_factory=dict)
+
+    def came(self, detail: Mapping[str, Any], event: Event) -> None:
+        """A run of them."""
+        self.count += event.count
+        self.first = self.first or event.first_mark()
+        self.last = event.last_mark()
+        stamp = detail.get("stamp")
+        if stamp is not None:  # S2: ordered by clock
+            self.stamped += 1
+            if stamp[0] <= self.clocks.get(stamp[1], -1):
+                self.out_of_order += 1
+            elif len(self.clocks) < MAX_SOURCES:
+                self.clocks[stamp[1]] = stamp[0]
+
+
+class Sources:
+    """All of one leg, by sender, receiver and name."""
+
+    def __init__(self) -> None:
+        self.all: dict[tuple[str, str, str], Source] = {}
+        self._by_name: dict[str, list[Source]] = {}  # by source, and by the zid of it
+
+    def add(self, source: Source) -> Source:
+        """A new one."""
+        self.all[source.sender, source.receiver, source.source] = source
+        for name in {source.source, source.source.partition("/")[0]}:
+            self._by_name.setdefault(name, []).append(source)
+        return source
+
+    def named(self, name: str | None) -> Iterable[Source]:
+        """Those of that name, zid/eid or the zid alone."""
+        return () if name is None else self._by_name.get(name, ())
+
+
+def placed(source: Source | None, raw: int | None) -> int | None:
+    """The sn of a query as a growing integer, beside those of its source."""
+    if raw is None:
+        return None
+    return raw if source is None else source.placed(raw)
