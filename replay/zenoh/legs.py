@@ -39,8 +39,8 @@ RULES: Final = LINK_RULES | SESSION_RULES
 BETWEEN_SESSIONS: Final = "lost between two sessions"
 
 FIRST_LOST: Final = (
-    "The first {count} samples of {sender_member} that left for {receiver_member} did not come; a "
-    "subscriber takes the first that comes for the beginning and does not ask."
+    "{count:sample} with which {sender_member} began left for {receiver_member} and did not come; "
+    "a subscriber takes the first that comes for the beginning and does not ask."
 )
 
 #: Kinds of streams that are looked at.
@@ -179,9 +179,9 @@ def _began_again(far: Place, chosen: Sequence[Place]) -> Iterator[Finding]:
     if again:
         yield _finding(
             "ZN026", Certainty.LIKELY, stream, row, again,
-            "{count} samples of {sender_member} have sns that it has used in an earlier session: "
-            "it began again under the same id, and {receiver_member} takes them for repeats and "
-            "drops them.",
+            "{count:sample} of {sender_member} {count|has an sn|have sns} that it had used in an "
+            "earlier session: it began again under the same id, and {receiver_member} takes "
+            "{count|it for a repeat and drops it|them for repeats and drops them}.",
         )  # fmt: skip
 
 
@@ -237,8 +237,8 @@ def _nothing_came(
         if lost:
             yield other, _finding(
                 "ZN019", Certainty.LIKELY, stream, row, lost,
-                "All {count} samples of {sender_member} that left here did not come to "
-                "{receiver_member}, and nothing told it that they exist.",
+                "{count:sample} of {sender_member}, all that left here, did not come to "
+                "{receiver_member}, and nothing told it of {count|it|them}.",
             )  # fmt: skip
 
 

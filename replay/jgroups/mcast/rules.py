@@ -20,7 +20,7 @@ MCAST: Final[tuple[Rule, ...]] = (
         "Messages are known to exist and never arrived: this member's application did not get "
         "them, nor anything behind them.",
         "Its own requests name them to the end, or the window was removed with the gap. That none "
-        "came past the capture nothing proves: likely at most.",
+        "passed the place of capture is never proven: likely at most.",
         "With NAKACK2 the last message is repaired only by STABLE; with NAKACK4 look for a dead "
         "sender or a blocked path.",
         "jgroups.md 5.4, 5.5"),

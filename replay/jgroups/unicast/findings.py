@@ -145,7 +145,7 @@ class _Reporter(ReceiverFindings, SenderFindings):
             traffic = stream.ack_traffic()
             yield self.make(
                 stream, "UC037", LIKELY,
-                "{acks} ACKs ({ack_bytes} bytes) for {messages} messages.",
+                "{acks:ACK} ({ack_bytes} bytes) for {messages:message}.",
                 facts={
                     "acks": acks,
                     "ack_bytes": traffic["ack_bytes"],

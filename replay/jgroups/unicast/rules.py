@@ -20,8 +20,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "Unicast messages are known to exist and never arrived: the application did not get them, "
         "nor anything behind them.",
         "At the receiver: its own requests name them to the end of the capture or connection, and "
-        "no copy comes. That none came later, or past the capture, nothing proves: likely at most; "
-        "how often they were asked for in vain is proven by UC011.",
+        "no copy comes. That none came later, or passed elsewhere, is never proven: likely at "
+        "most; how often they were asked for in vain is proven by UC011.",
         "See whether the sender answers requests, has purged the messages, or is dead.",
         "jgroups.md 4.4, 6"),
     warning(
