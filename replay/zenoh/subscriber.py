@@ -579,7 +579,7 @@ class Subscriber:
         since, until = self._delivered_at, self._asking_until
         asking = bool(self.queries) or (
             since is not None
-            and (until is not None and until.frame > since.frame)
+            and (until is not None and until.frame >= since.frame)
             | any(one.open_at(since) for one in self._lapsed)
         )
         for a, b in _without(first, query.first, self.pending.within(first, query.first)):

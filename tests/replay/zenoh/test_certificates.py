@@ -130,6 +130,17 @@ def test_a_request_above_a_hole_shows_that_the_capture_missed_it() -> None:
     assert said(found, "CP007") == [("likely", [[2, 3]])]
 
 
+@pytest.mark.parametrize(("live", "sure"), [([], "likely"), ([3], "proven")])
+def test_the_end_of_a_query_may_pass_over_what_the_capture_lacks(
+    live: list[int], sure: str
+) -> None:
+    """More may have waited for it than is here; a live sample behind it shows what did not."""
+    session = answered(WideSession().put(0).lose().put(2).ask(1, "_sn=1.."), 1, 1, 2).put(*live)
+    uncaptured(session, 4, 5).put(6).lose().put(8).ask(2, "_sn=7..")
+    found = answered(session, 2, 7, 8).played()[1]
+    assert said(found, "CP007") == [(sure, [[4 if live else 3, 5]])]
+
+
 def test_a_subscriber_that_asks_at_other_gaps_had_what_it_did_not_ask_for() -> None:
     session = WideSession().put(0).lose().put(2).ask(1, "_sn=1..")
     uncaptured(answered(session, 1, 1, 2).put(3), 4).put(5).wait(3.0).put(6)
