@@ -66,6 +66,8 @@ _BELOW_SYSTEMS: Final = frozenset(reason for _, reason in SETTLED.values() if re
 _CUT_STATES: Final = [s for s, (fate, _) in SETTLED.items() if fate == Outcome.TRUNCATED]
 #: Datagrams of systems that nobody could read, or not to their end.
 _UNREAD: Final = (Outcome.MALFORMED, Outcome.UNDECODABLE)
+#: Fragments of what is no message of a known system, as far as its beginning shows.
+OF_NOBODY: Final = "fragments contradict each other"
 UNKNOWN_LINK_REASON: Final = "link type not understood"
 
 Detail = dict[str, Any]
@@ -386,7 +388,7 @@ class Account:
 
 def is_of_no_system(reason: str) -> bool:
     """Whether a frame was left undecoded before anybody could say of which system it is."""
-    return reason in _BELOW_SYSTEMS or reason.startswith(UNKNOWN_LINK_REASON)
+    return reason in _BELOW_SYSTEMS or reason == OF_NOBODY or reason.startswith(UNKNOWN_LINK_REASON)
 
 
 def account_batch(capture: int, split: int, detail: Mapping[str, Any]) -> pa.RecordBatch:

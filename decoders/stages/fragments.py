@@ -24,7 +24,7 @@ from seqaudit.decoders.capture.reader import Records
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Flag, Kind
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
-from seqaudit.decoders.network.account import CAPTURE_SYSTEM, Account
+from seqaudit.decoders.network.account import CAPTURE_SYSTEM, OF_NOBODY, Account
 from seqaudit.decoders.network.checksums import Checksums
 from seqaudit.decoders.network.fragment_rows import read_segments
 from seqaudit.decoders.network.ip_datagram import Assembly, Fragment
@@ -174,7 +174,7 @@ class Assembler:
         del self._open[key]
         self._held -= assembly.weight
         if assembly.spoiled:
-            self._spoil(assembly)
+            self._ask_whose(assembly)
         else:
             self._complete(key, assembly, fragment)
 
@@ -233,24 +233,31 @@ class Assembler:
                     known.fate.frames[split] = known.fate.frames.get(split, 0) + frames
                 else:
                     self._count(first.capture, split, known.fate.outcome, frames, known.fate.reason)
-        elif assembly.spoiled:
-            self._spoil(assembly)
-        elif assembly.head is None:
-            self._incomplete(assembly, "", Outcome.OTHER)
+        else:
+            self._ask_whose(assembly)
+
+    def _ask_whose(self, assembly: Assembly) -> None:
+        """Of what is spoiled or incomplete its beginning shows that."""
+        first = assembly.first
+        if assembly.head is None:
+            self._no_datagram(assembly, "")
         else:
             self._make_ready(
                 Whole(assembly, first.capture, first.frame, first.at_ns, False, Fate(), True)
             )
 
-    def _spoil(self, assembly: Assembly) -> None:
-        for split, frames in assembly.frames.items():
-            self._count(assembly.first.capture, split, Outcome.MALFORMED, frames, assembly.spoiled)
-        self._problem(assembly, "contradicting fragments", {"why": assembly.spoiled})
-
-    def _incomplete(self, assembly: Assembly, system: str, outcome: Outcome) -> None:
+    def _no_datagram(self, assembly: Assembly, system: str) -> None:
+        """What is spoiled or incomplete, and looks like a system's."""
         capture = assembly.first.capture
+        if assembly.spoiled:
+            reason = assembly.spoiled if system else OF_NOBODY
+            for split, frames in assembly.frames.items():
+                self._count(capture, split, Outcome.MALFORMED, frames, reason)
+            self._problem(assembly, "contradicting fragments", {"why": assembly.spoiled})
+            return
+        outcome = Outcome.UNDECODABLE if system else Outcome.OTHER
         for split, frames in assembly.frames.items():
-            reason = "incomplete IP datagram" if outcome == Outcome.UNDECODABLE else ""
+            reason = "incomplete IP datagram" if system else ""
             self._count(capture, split, outcome, frames, reason)
         self._account(capture, assembly.first.frame >> FRAME_BITS).fragments["incomplete"] += 1
         self._problem(
@@ -367,10 +374,9 @@ class Assembler:
         return batches, dispatcher.accounts()
 
     def _recognise(self, key: tuple[int, int], wholes: list[Whole]) -> None:
-        """Whose incomplete datagrams are; what decoders make of them is not kept."""
+        """Whose incomplete or spoiled datagrams are; what decoders make of them is not kept."""
         for one in self._offer(key, wholes, Dispatcher(self._settings), []):
-            outcome = Outcome.UNDECODABLE if one.system else Outcome.OTHER
-            self._incomplete(one.whole.assembly, one.system, outcome)
+            self._no_datagram(one.whole.assembly, one.system)
 
     def _offer(
         self,

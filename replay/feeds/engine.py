@@ -406,10 +406,12 @@ class FeedEngine:
                 limit = self.parameters.value("max_jitter_us")
                 jitter = Jitter(None if limit is None else limit * 1000)
                 self.jitter[rows.word(code)] = jitter
+            begins = jitter.begins(rows.picked(places)) if jitter.limited else None
             for hz, alike in rows.by_rate(places):
                 passed = jitter.take(rows.records(alike, STAMPED), hz, bits)
-                if passed is not None:
-                    jitter.over = rows.row(rows.of_record(alike, passed)).mark()
+                if passed is not None and begins is not None:
+                    place = np.searchsorted(places, rows.of_record(alike, passed))
+                    jitter.over = begins(int(place))
 
     def _compare(self, samples: dict[str, list[Sample]], following_ns: int) -> None:
         for prefix, own in samples.items():

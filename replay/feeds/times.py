@@ -14,11 +14,13 @@ units: ``j += |d| - ((j + 8) >> 4)`` for every datagram in the order of arrival,
 longer (or shorter) it was on its way than the one before; the jitter is ``j >> 4``.
 """
 
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from seqaudit.replay.feeds.report_rows import JitterRow
+from seqaudit.replay.feeds.rows import Columns
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -132,7 +134,9 @@ class Jitter:
         self.max_ns = 0
         self.total_ns = 0
         self.last_ns = 0
-        self.over: Mark | None = None  # the row in which the limit was first passed
+        self.over: Mark | None = None  # the run in which the limit was first passed
+        self._run: tuple[tuple[int, int, int], Mark] | None = None  # how it goes on, where it began
+        self.limited = limit_ns is not None
         self._limit_ns = limit_ns
         self._sixteenths = 0
         self._hz: int | None = None
@@ -174,6 +178,30 @@ class Jitter:
         self.total_ns += total
         self.measured += len(differences)
         return passed
+
+    def begins(self, rows: Columns) -> Callable[[int], Mark]:
+        """Where the run began that a row is of, wherever the capture was cut: rows that touch are
+        one.
+
+        Args:
+            rows: all of a batch.
+        """
+        before, count = self._run, len(rows.first)
+        apart = (rows.first[1:] != rows.stop[:-1]) | (rows.kind[1:] != rows.kind[:-1])
+        apart |= rows.flags[1:] != rows.flags[:-1]
+        head = int(rows.first[0]), int(rows.kind[0]), int(rows.flags[0])
+        begin = np.maximum.accumulate(np.where(np.append(True, apart), np.arange(count), 0))
+        goes_on = before is not None and before[0] == head
+
+        def began(place: int) -> Mark:
+            first = int(begin[place])
+            if first == 0 and goes_on and before is not None:
+                return before[1]
+            return Mark(int(rows.frame[first]), int(rows.at_ns[first]))
+
+        end = int(rows.stop[-1]), int(rows.kind[-1]), int(rows.flags[-1])
+        self._run = end, began(count - 1)
+        return began
 
     def told(self) -> JitterRow:
         """For the report."""

@@ -67,7 +67,7 @@ def _told(found: Found, keep: Path | None) -> str:
             lines.append(f"  {one.data.hex()}")
             continue
         keep.mkdir(parents=True, exist_ok=True)
-        path = keep / f"{seed}-{number}.pcap"
+        path = keep / f"{one.name.split()[0].replace('/', '-')}.pcap"
         path.write_bytes(one.data)
         lines.append(f"  {path}, cut at {list(one.cuts)}")
     return "\n".join(lines)

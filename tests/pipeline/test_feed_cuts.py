@@ -90,10 +90,11 @@ def test_a_report_does_not_depend_on_cuts(case: str, tmp_path: Path) -> None:
     capture = p.pcap(frames)
     path = tmp_path / "a.pcap"
     path.write_bytes(capture)
-    given = [CaptureInput(str(path))]
+    given = [CaptureInput(str(path), parameters={"feed.max_jitter_us": "3000"})]
     options = Options(engine="direct", feeds=(feed,), compile_it=False)
     whole = audit(given, options)
     assert whole["captures"][0]["frames_by"]["decoded"] == len(frames)
+    assert any(found["rule"] == "FD025" for found in whole["findings"]) == (case == "rtp")
     places = p.record_offsets(capture)[1:-1]
     for cuts in (places, places[::7], places[len(places) // 2 :][:1]):
         assert to_json(audit(given, replace(options, cuts={str(path): cuts}))) == to_json(whole)

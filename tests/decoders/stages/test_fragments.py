@@ -334,6 +334,20 @@ def test_two_different_ends_spoil_the_datagram(tmp_path: Path) -> None:
     assert [problem["why"] for problem in done.problems] == ["fragments disagree about the length"]
 
 
+@pytest.mark.parametrize("last", [0, 1])
+def test_contradicting_fragments_of_no_system_are_of_none(tmp_path: Path, last: int) -> None:
+    """Whether all of them came or not."""
+    parts = fragments4(udp(bytes(3000), 1, 2), [1480, 1480], 77)
+    evil = ipv4(bytes(8) + b"\xee" * 8, ident=77, more=True, offset=1480)
+    done = both(tmp_path, [*parts[:2], evil, *parts[2 : 2 + last]])
+    assert [problem["why"] for problem in done.problems] == [
+        "fragments overlap with different bytes"
+    ]
+    told = [account["of_no_system"] for account in done.accounts if account["undecoded"]]
+    assert told == [account["undecoded"] for account in done.accounts if account["undecoded"]]
+    assert told
+
+
 def test_the_whole_datagram_again_is_a_network_duplicate(tmp_path: Path) -> None:
     packets = fragments4(message(5, 3000), [1480, 1480], 77) * 2
     done = both(tmp_path, packets)
