@@ -249,8 +249,12 @@ class SenderFindings(UnicastReporter):
             )  # fmt: skip
 
     def _sender_oddities(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:
+        unasked = LIKELY  # unless by a SEND_FIRST_SEQNO or a request that is not captured
+        if facts.with_ids and facts.needless.marks and stream.first is not None:
+            between = stream.first.frame, facts.needless.marks[-1].frame
+            unasked = absence(*between, certified=True, timed=True, ordered=True, here=True)
         yield from self.note(
-            stream, "UC005", facts.needless, PLACED_HERE if facts.with_ids else LIKELY,
+            stream, "UC005", facts.needless, unasked,
             "{sender_member} resent {count:message} after the ACK for them had come.",
             "a copy after the ACK",
         )  # fmt: skip
