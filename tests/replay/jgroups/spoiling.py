@@ -1,0 +1,84 @@
+"""The ways of ``tests.degraded`` that need no bytes, for events of one end's capture of a world."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from random import Random
+from typing import Final
+
+from seqaudit.decoders.contract.events import Flag
+from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.results import FINDING, Result
+from tests.replay.builders import MS
+
+Events = list[Event]
+#: The world begins here, so that a clock that is set back stays above zero.
+BEGIN_NS: Final = 10**15
+
+
+def spoiled(captured: Events, way: str, seed: int) -> Events:
+    """A capture in one of ``WAYS``, its frames numbered anew."""
+    left = WAYS[way]([moved(event, BEGIN_NS) for event in captured], Random(seed))
+    return [replace(event, frame=n, last_frame=n) for n, event in enumerate(left, 1)]
+
+
+def standing(results: Iterable[Result], way: str) -> Iterator[Result]:
+    """Findings of the protocol that are proven; where the clock steps, those that it lets stand.
+
+    The engine sees no step: the report weighs what rests on time or order once more.
+    """
+    for row in results:
+        proven = row.kind == FINDING and row.detail["certainty"] == "proven"
+        if not proven or str(row.rule).startswith("CP"):
+            continue
+        rests = row.detail.get("rests") or {}
+        if way != "step" or not (rests.get("timed") or rests.get("ordered")):
+            yield row
+
+
+def moved(event: Event, by_ns: int) -> Event:
+    return replace(event, at_ns=event.at_ns + by_ns, last_at_ns=event.last_at_ns + by_ns)
+
+
+def dropped(share: float) -> Callable[[Events, Random], Events]:
+    return lambda events, of: [event for event in events if of.random() >= share]
+
+
+def head(events: Events, of: Random) -> Events:
+    return events[of.randrange(len(events)) :]
+
+
+def tail(events: Events, of: Random) -> Events:
+    return events[: of.randrange(1, len(events) + 1)]
+
+
+def burst(events: Events, of: Random) -> Events:
+    first = of.randrange(len(events))
+    return events[:first] + events[first + of.randrange(1, 20) :]
+
+
+def stepped(events: Events, of: Random) -> Events:
+    first = of.randrange(len(events))
+    step_ns = of.choice((-30_000, -500, -5, 5, 500, 30_000, 3_600_000)) * MS
+    return events[:first] + [moved(event, step_ns) for event in events[first:]]
+
+
+def twice(events: Events, of: Random) -> Events:
+    lag_ns = of.choice((20_000, MS // 2, 2 * MS))
+    again = [
+        replace(moved(event, lag_ns), flags=event.flags | Flag.NETWORK_DUPLICATE)
+        for event in events
+    ]
+    return sorted([*events, *again], key=lambda event: event.at_ns)
+
+
+WAYS: Final[dict[str, Callable[[Events, Random], Events]]] = {
+    "whole": lambda events, of: events,
+    "drop-1": dropped(0.01),
+    "drop-5": dropped(0.05),
+    "drop-30": dropped(0.3),
+    "head": head,
+    "tail": tail,
+    "burst": burst,
+    "step": stepped,
+    "twice": twice,
+}
