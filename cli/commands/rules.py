@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
-from seqaudit.cli.output.terminal import emit, render
+from seqaudit.cli.output.terminal import render
 from seqaudit.cli.output.text import safe
 
 if TYPE_CHECKING:
@@ -33,7 +33,9 @@ def command(words: tuple[str, ...]) -> int:
     if words:
         meant = {rule.code: rule for word in words for rule in _meant(word, rules)}
         if len(meant) == len(words):
-            emit("\n\n".join(_explained(rule) for rule in meant.values()))
+            from rich.text import Text
+
+            render([Text("\n\n".join(_explained(rule) for rule in meant.values()))])
             return ExitCode.CLEAN
         rules = list(meant.values())
     from seqaudit.cli.output.listing import Column, Listing

@@ -5,13 +5,11 @@ from typing import Any
 
 import click
 from rich.console import Group, RenderableType
-from rich.padding import Padding
-from rich.text import Text
 
 from seqaudit.cli.output.cells import count_of, gap_seqnos
-from seqaudit.cli.output.listing import Column, Listing
+from seqaudit.cli.output.listing import Column, Lines, Listing
 from seqaudit.cli.output.short_names import short_names
-from seqaudit.cli.output.text import frame_at, safe
+from seqaudit.cli.output.text import frame_at
 from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
 
 Row = Mapping[str, Any]
@@ -59,7 +57,7 @@ def render_story(report: Row, number: int, style: TimeStyle) -> list[RenderableT
             _after(step["after_ns"]),
             step["step"],
             "" if step["frame"] is None else step_frame(step),
-            who(step),
+            str(step["by_name"] or step["by"] or ""),
             step["says"],
             show_time(step["at_ns"]) if step["at_ns"] is not None else "",
         ]
@@ -73,10 +71,8 @@ def render_story(report: Row, number: int, style: TimeStyle) -> list[RenderableT
         Column("what", worth=8, folds=True),
         Column("time", worth=3, whole=True),
     ]
-    lines = story_lines(gap, capture["path"])
-    parts: list[RenderableType] = [Listing(title, columns, rows)]
-    parts += [Padding(Text(safe(line)), (0, 0, 0, 0)) for line in lines]
-    return [Group(*parts)]
+    lines = [(line, 0) for line in story_lines(gap, capture["path"])]
+    return [Group(Listing(title, columns, rows), Lines(lines))]
 
 
 def story_lines(gap: Row, path: str) -> list[str]:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from rich.console import RenderableType
+from rich.padding import Padding
 from rich.text import Text
 
 from seqaudit.cli.output.cells import capture_name
@@ -32,8 +33,12 @@ def render_info(report: Report, limit: int) -> list[RenderableType]:
 
 
 def _render_capture(report: Report, capture: Report, limit: int) -> list[RenderableType]:
-    facts = [Text(f"Capture {capture['capture']}: {safe(capture_name(capture))}", style="bold")]
-    facts += [Text(f"  {name}: {safe(value)}") for name, value in _facts(capture)]
+    facts: list[RenderableType] = [
+        Text(f"Capture {capture['capture']}: {safe(capture_name(capture))}", style="bold")
+    ]
+    facts += [
+        Padding(Text(f"{name}: {safe(value)}"), (0, 0, 0, 2)) for name, value in _facts(capture)
+    ]
     facts.append(Text(""))
     members = [m for m in report["members"] if m["capture"] == capture["capture"]]
     messages = [
