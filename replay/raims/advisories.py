@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from seqaudit.replay.raims.report_rows import LossEventRow
 from seqaudit.replay.sequence.gaps import Mark
 
 INTERVAL_NS: Final = 1_000_000_000
@@ -44,7 +45,7 @@ class LossEvent:
     host: str | None
     mark: Mark
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> LossEventRow:
         """For the report."""
         return {
             "service": self.service,

@@ -9,7 +9,7 @@ that passes the PGM segment afterwards (elsewhere nobody can tell what they get)
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.seqno import base_of, frame_of, start_of
@@ -102,7 +102,7 @@ class Convergence:
             return self.stated_ns
         return self.heartbeats[-1][0] if self.heartbeats else None
 
-    def heartbeat(self, event: Event, detail: Mapping[str, Any]) -> None:
+    def heartbeat(self, event: Event, detail: Mapping[str, object]) -> None:
         """A heartbeat; the larger convergence time counts (raims.md 9.1)."""
         converge = detail.get("converge")
         if not isinstance(converge, int) or converge <= 0:
@@ -116,7 +116,7 @@ class Convergence:
         if not self.heartbeats or converge > self.heartbeats[-1][0]:
             self.heartbeats.append((converge, event.at_ns))
 
-    def subscribed(self, event: Event, detail: Mapping[str, Any]) -> None:
+    def subscribed(self, event: Event, detail: Mapping[str, object]) -> None:
         """A daemon subscribes, or stops."""
         subject = detail.get("subject") or detail.get("pattern")
         if event.source is None or not isinstance(subject, str):

@@ -1,7 +1,6 @@
 """Who is who: daemons by their bridge ids, and which of them observes (raims.md 6, 15.5)."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.observer import Observer
@@ -67,7 +66,7 @@ class Members:
         elif self.observers:
             self.peer(event.source)
 
-    def learn(self, bridge: str, detail: Mapping[str, Any]) -> None:
+    def learn(self, bridge: str, detail: Mapping[str, object]) -> None:
         """A peer answers for a daemon that the observer does not know itself."""
         self._changed()
         known = self.users.setdefault(bridge, Peer(bridge))

@@ -7,7 +7,7 @@ of the peer, and says ``idl_restart`` only if all losses since the last notice w
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.seqno import key
@@ -40,7 +40,7 @@ class Notice:
     mark: Mark
 
     @staticmethod
-    def of(event: Event, detail: Mapping[str, Any]) -> "Notice":
+    def of(event: Event, detail: Mapping[str, object]) -> "Notice":
         """The notice that a row tells."""
         lost, reference, total = (
             detail.get(name) for name in ("idl_msg_loss", "ref_seqno", "ms_tot")

@@ -5,7 +5,7 @@ They go through its subscription window (``replay.raims.subscriber``), whose cou
 """
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
@@ -284,7 +284,7 @@ class Receiving:
             peer.inbox_loss.add(lost, mark.at_ns)
             peer.inbox_steps.append((mark, word, last, event.seqno))
 
-    def _outbound(self, event: Event, peer: Peer, detail: Mapping[str, Any]) -> None:
+    def _outbound(self, event: Event, peer: Peer, detail: Mapping[str, object]) -> None:
         """raims-11.5: a peer's clients lost messages of the observer."""
         service, lost = detail.get("idl_service"), detail.get("idl_msg_loss")
         if type(service) is not int or type(lost) is not int:

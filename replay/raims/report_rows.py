@@ -98,6 +98,19 @@ class AdvisoryRow(TypedDict):
     order: Annotated[list[str], "fields of data as they are on the wire"]
 
 
+class LossEventRow(TypedDict):
+    """A message that came behind lost ones, of which RV clients are told."""
+
+    service: int
+    subject: Annotated[str, "without the service"]
+    count: Annotated[int | None, "null: not known"]
+    publisher: str
+    hostid: str | None
+    host: str | None
+    frame: int
+    at_ns: int
+
+
 class InboxRow(TypedDict):
     """One direction of a point-to-point connection."""
 

@@ -148,7 +148,7 @@ class RaimsReporter(Reporter):
             return 0
         return observer.earlier_changes or 0
 
-    def table(self, name: str, detail: Mapping[str, Any]) -> Result:
+    def table(self, name: str, detail: Mapping[str, object]) -> Result:
         return self.row(TABLE, {"table": name, **detail})
 
     def until(self, number: int) -> int:

@@ -1,7 +1,7 @@
 """What the observing daemon sends: its subscriptions, its publisher window, what it tells peers."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
@@ -79,7 +79,7 @@ class Sending:
         self._state.steady.fed(event, stream, observer.window, None)
 
     @staticmethod
-    def _count_earlier(observer: Observer, event: Event, detail: Mapping[str, Any]) -> None:
+    def _count_earlier(observer: Observer, event: Event, detail: Mapping[str, object]) -> None:
         """Subscriptions are numbered, and other messages tell the last number (raims.md 6)."""
         told = detail.get("sub_seqno")
         if event.kind is Kind.SUBSCRIBE and event.seqno is not None:
@@ -115,7 +115,7 @@ class Sending:
             observer.window.subscriptions = subscriptions
         observer.start_ns = start_ns
 
-    def _subscription(self, event: Event, detail: Mapping[str, Any]) -> None:
+    def _subscription(self, event: Event, detail: Mapping[str, object]) -> None:
         subscriptions = self._state.observer.window.subscriptions
         word = event.wire_kind
         wildcard = word in ("PSUB", "STOP")

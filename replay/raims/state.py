@@ -1,7 +1,7 @@
 """What the parts of the raims engine share about one conversation."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.clocks import Clocks
@@ -55,7 +55,7 @@ class State:
         """The daemon observed now."""
         return self.members.observer
 
-    def note(self, event: Event, detail: Mapping[str, Any]) -> None:
+    def note(self, event: Event, detail: Mapping[str, object]) -> None:
         """A loss notice."""
         if event.source is None:
             return

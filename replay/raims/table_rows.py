@@ -65,7 +65,7 @@ def _of_observer(report: RaimsReporter, observer: Observer, number: int) -> Iter
         )
     for event in observer.advisories.events:
         yield report.table(
-            "loss_events", {"observer": observer.bridge, "start": number} | event.row()
+            "loss_events", {"observer": observer.bridge, "start": number, **event.row()}
         )
 
 
