@@ -164,7 +164,7 @@ class PgmEngine:
             return
         if self.window.holes and self.last is not None:
             self.window.pause(event.at_ns - self.last.at_ns)
-        self.window.give_up(event.at_ns)
+        self.window.give_up(event.at_ns, event.frame)
         self.first = self.first or mark
         self.last = last
         if event.wire_kind == "TRAIL":
@@ -195,7 +195,7 @@ class PgmEngine:
     def close(self) -> None:
         """Nothing follows."""
         if self.last is not None:
-            self.window.resume()
+            self.window.resume(self.last.at_ns)
             self.window.give_up(self.last.at_ns)
             self._measure(self.last.at_ns)
         self._collect()

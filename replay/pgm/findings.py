@@ -36,8 +36,7 @@ _NO_RECEIVER: Final = "the capture was not taken at a receiver"
 LEAST_MTU: Final = 1_500
 _SMALL_MTU: Final = "pgm.mtu is less than 1500, and smaller packets are not measured one by one"
 _NEEDS_RECEIVER: Final = frozenset({"PG001", "PG002", "PG008", "PG009"})
-#: Shown by NAKs that are counted; the last wait is timed.
-_GAVE_UP: Final = SHOWN
+_LEAKY: Final = "the capture lacks other packets of it, perhaps the last repair as well"
 #: The order of captured frames is all there is.
 _IN_ORDER: Final = Claim(Certainty.LIKELY, Rests(ordered=True))
 #: A request so shortly before the end may be answered behind it.
@@ -150,10 +149,9 @@ class _Reporter(Reporter):
         )  # fmt: skip
         gone = [hole for fate in GIVEN_UP for hole in by_fate.get(fate, [])]
         for sure in (Certainty.PROVEN, Certainty.LIKELY):
-            full = any(h.fate is Fate.FULL and h.loss is sure for h in gone)
+            some = [hole for hole in gone if hole.loss is sure]
             yield from self._holes(
-                "PG002", [h for h in gone if h.loss is sure], _GAVE_UP if sure is Certainty.PROVEN
-                else Claim(sure, defaults=self._default("rxw_sqns") if full else ()),
+                "PG002", some, self._given_up(some, sure),
                 "{count:packet} of {sender_member} never came; {receiver_member} {why}.",
             )  # fmt: skip
         yield from self._holes(
@@ -180,6 +178,18 @@ class _Reporter(Reporter):
             "{count:packet} of {sender_member} {count|was|were} asked for and {count|is|are} open "
             "at the end.",
         )  # fmt: skip
+
+    def _given_up(self, holes: list[Hole], sure: Certainty) -> Claim:
+        """Shown by NAKs that are counted, and by what did not come in the last wait."""
+        if sure is Certainty.PROVEN and holes:
+            waits = [hole.last_wait for hole in holes]
+            first, last = min(wait[0] for wait in waits), max(wait[1] for wait in waits)
+            return absence(first, last, certified=True)
+        full = any(hole.fate is Fate.FULL for hole in holes)
+        leaky = any(hole.leaks.count for hole in holes)
+        return Claim(
+            sure, defaults=self._default("rxw_sqns") if full else (), why=_LEAKY if leaky else ""
+        )
 
     def _inside(self) -> Iterator[Finding]:
         """PG009: what had come, and was asked for long afterwards."""

@@ -17,8 +17,9 @@ PGM: Final[tuple[Rule, ...]] = (
         "PGM packets never reached this receiver: it gave up and went on behind them.",
         "A hole that was abandoned: ten NAKs or more and no RDATA, or below the sender's trail or "
         "out of the full receive window after a NAK. A receiver that asked less often and then no "
-        "more had it in the end, or the capture missed the rest (CP007). The time is that of the "
-        "give-up.",
+        "more had it in the end, or the capture missed the rest (CP007). Proven by ten NAKs that "
+        "were confirmed, or as many that were not, where the capture lacks no other packet of the "
+        "sender: it may be the last repair. The time is that of the give-up.",
         "Find where RDATA is lost; raise txw_sqns where the trail had passed.",
         "raims.md 2"),
     info(

@@ -56,6 +56,8 @@ UNTOLD: Final = (Fate.ASKED, Fate.UNASKED)
 MAX_REMEMBERED: Final = 10_000
 #: Runs of packets of which it is remembered when they came.
 MAX_ARRIVALS: Final = 20_000
+#: Latest sqns that are remembered as asked for right behind their arrival.
+MAX_CROSSED: Final = 100
 #: Rounds of NAKs behind a packet's arrival that a receiver which is only busy does not send.
 SEVERAL_ROUNDS: Final = 2
 
@@ -73,8 +75,21 @@ class WindowSettings:
 
 
 @dataclass(slots=True)
+class Leaks:
+    """Packets of which the receiver's own behaviour says that the capture lacks them."""
+
+    count: int = 0
+
+
+@dataclass(slots=True)
 class Hole:
-    """One missing sqn; or ``count`` from it on that were given up at once."""
+    """One missing sqn; or ``count`` from it on that were given up at once.
+
+    Attributes:
+        used_up: as many of its rounds were confirmed, or were not, as a receiver has.
+        until: the first frame behind its last wait; null: it had none.
+        leaks: of the whole window, also later ones.
+    """
 
     sqn: int
     before: Mark | None  # last arrival before it
@@ -94,22 +109,33 @@ class Hole:
     fate: Fate | None = None
     count: int = 1
     paused_ns: int = 0  # a stretch without any packet, which was not counted
+    used_up: bool = False
+    until: int | None = None
+    leaks: Leaks = field(default_factory=Leaks)
 
     @property
     def loss(self) -> Certainty:
         """How sure it is that it never came to the receiver; of holes that were given up.
 
         Proven by rounds that are used up; and by a sender that did not even confirm a NAK of what
-        its trail then passes. That an RDATA was not sent shows in no other way. How large the
-        window is nobody says on the wire.
+        its trail then passes. That an RDATA was not sent shows in no other way, so where the
+        capture lacks others of these packets it may lack that one as well. How large the window is
+        nobody says on the wire.
         """
-        if self.fate is Fate.RETRIES or (
+        if (self.fate is Fate.RETRIES and self.used_up) or (
             self.fate is Fate.TRAIL and self.naks and not self.confirmed
         ):
-            return Certainty.PROVEN
-        if self.fate is Fate.TRAIL or (self.fate is Fate.FULL and self.naks):
+            return Certainty.LIKELY if self.leaks.count else Certainty.PROVEN
+        if self.fate in (Fate.RETRIES, Fate.TRAIL) or (self.fate is Fate.FULL and self.naks):
             return Certainty.LIKELY
         return Certainty.UNDECIDABLE
+
+    @property
+    def last_wait(self) -> tuple[int, int]:
+        """The frames between which its last repair would have come."""
+        asked = self.asks[-1].mark if self.asks else self.revealed
+        ended = self.ended or asked
+        return asked.frame, self.until if self.until is not None else ended.frame
 
 
 @dataclass(slots=True)
@@ -149,8 +175,11 @@ class PgmWindow:
         self._have = RangeSet()  # everything accepted
         self.refuted: list[tuple[Fate, Hole]] = []  # given up, and asked for again afterwards
         self._gave_up: deque[Hole] = deque(maxlen=MAX_REMEMBERED)
+        self._leaks = Leaks()
         self.inside: dict[int, Inside] = {}  # by sqn
         self.refused = RangeSet()  # those that have not come again since
+        #: Sqns with a NAK right behind them, which may have met them on the way.
+        self._crossed: deque[tuple[int, Mark]] = deque(maxlen=MAX_CROSSED)
         self._stops: list[int] = []  # of runs of packets as they came, ascending
         self._arrivals: list[tuple[int, Mark]] = []  # where each begins, and when its last came
         self._repeats: dict[int, Mark] = {}  # when a sqn came that is below them
@@ -288,19 +317,25 @@ class PgmWindow:
                 hole.paused_ns = silent_ns
                 self._set_due(hole, hole.due_ns + silent_ns)
 
-    def resume(self) -> None:
-        """Nothing follows that could show that no such time had passed."""
+    def resume(self, end_ns: int) -> None:
+        """Nothing follows that could show that no such time had passed, or be a further NAK."""
+        for sqn, mark in self._crossed:
+            came = self._came_at(sqn)
+            recent = end_ns - mark.at_ns <= self._round_ns() + self._patience_ns()
+            if recent and came is not None and came < mark:
+                self.refused.add(sqn, sqn + 1)
         for hole in self.holes.values():
             if hole.paused_ns:
                 self._set_due(hole, hole.due_ns - hole.paused_ns)
 
-    def give_up(self, at_ns: int) -> None:
-        """Give up the holes that are due by then."""
+    def give_up(self, at_ns: int, frame: int | None = None) -> None:
+        """Give up the holes that are due by then; ``frame`` is the first one behind them."""
         while (due := self.next_due_ns()) is not None and due <= at_ns:
             _, sqn = heapq.heappop(self._due)
             hole = self.holes[sqn]
-            frame = (hole.decided or hole.revealed).frame
-            self._end(sqn, Fate.RETRIES, Mark(frame, due))
+            hole.until = frame
+            decided = hole.decided or hole.revealed
+            self._end(sqn, Fate.RETRIES, Mark(decided.frame, due))
             self._advance()
 
     def take_ended(self) -> list[Hole]:
@@ -324,15 +359,14 @@ class PgmWindow:
         self.lead = stop
         low = max(first, stop - self.settings.window_sqns)
         if low > first:  # more than the window holds: given up at once
-            count = low - first
-            self.ended.append(
-                Hole(first, self._last, mark, by, ended=mark, fate=Fate.FULL, count=count)
-            )
+            hole = Hole(first, self._last, mark, by, leaks=self._leaks, count=low - first)
+            hole.ended, hole.fate = mark, Fate.FULL
+            self.ended.append(hole)
             for sqn in list(self.holes):
                 self._end(sqn, Fate.FULL, mark)
             self.next = low
         for sqn in range(low, stop):
-            hole = Hole(sqn, self._last, mark, by)
+            hole = Hole(sqn, self._last, mark, by, leaks=self._leaks)
             self.holes[sqn] = hole
             self._set_due(hole, mark.at_ns + self._rounds_ns())
 
@@ -351,6 +385,8 @@ class PgmWindow:
             fate = self._given_up(hole, fate, mark)
             if fate in GIVEN_UP:
                 self._gave_up.append(hole)
+            else:
+                self._leaks.count += 1
         hole.ended, hole.fate = mark, fate
         self.ended.append(hole)
 
@@ -359,8 +395,9 @@ class PgmWindow:
         since_ns = mark.at_ns - (hole.last_nak_ns if hole.naks else hole.revealed.at_ns)
         if fate is Fate.RETRIES:
             rules = self.settings
-            used_up = hole.naks >= rules.data_retries or hole.unconfirmed + 1 >= rules.ncf_retries
-            if used_up:
+            unconfirmed = hole.unconfirmed + 1 >= rules.ncf_retries
+            hole.used_up = unconfirmed or hole.confirmed >= rules.data_retries
+            if unconfirmed or hole.naks >= rules.data_retries:
                 return fate
         elif 0 <= since_ns <= (self._round_ns() + SLACK_NS if hole.naks else self._patience_ns()):
             return fate  # it had no time to ask, or to ask again
@@ -374,6 +411,7 @@ class PgmWindow:
         """It had not been given up: it is asked for, or comes."""
         for hole in self._gave_up:
             if hole.sqn == sqn and hole.fate in fates:
+                self._leaks.count += 1
                 self.refuted.append((hole.fate, hole))
                 hole.fate = Fate.ASKED
 
@@ -403,8 +441,11 @@ class PgmWindow:
     def _asked_again(self, sqn: int, mark: Mark) -> None:
         """This receiver asks for what is no hole: it lacks a packet that came long before."""
         came = self._came_at(sqn)
-        if came is None or mark.at_ns - came.at_ns <= self.settings.back_off_ns:
-            return  # the NAK was under way
+        if came is None:
+            return
+        if mark.at_ns - came.at_ns <= self.settings.back_off_ns:  # the NAK was under way
+            self._crossed.append((sqn, mark))
+            return
         known = self.inside.get(sqn)
         if known is None or known.came != came:
             if known is None and len(self.inside) >= MAX_REMEMBERED:

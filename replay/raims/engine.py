@@ -104,7 +104,7 @@ class RaimsEngine:
         if event.system == "rv":
             self.clients.feed(event)
             return
-        self._give_up(event.at_ns)
+        self._give_up(event.at_ns, event.frame)
         if event.kind is Kind.MEMBER:
             self.members.met(event)
         elif event.system == "pgm":
@@ -120,7 +120,7 @@ class RaimsEngine:
     def close(self) -> None:
         """Nothing follows: what is due by the last event is given up."""
         self._flush()
-        self.links.resume()
+        self.links.resume(self.last_ns)
         self._give_up(self.last_ns)
         for observer in self.observers:
             end_ns = self._end_of(observer.bridge)
@@ -144,8 +144,8 @@ class RaimsEngine:
         for ready in self.links.flush():
             self.receiving.deliver_all(ready)
 
-    def _give_up(self, now_ns: int) -> None:
-        for ready in self.links.give_up(now_ns):
+    def _give_up(self, now_ns: int, frame: int | None = None) -> None:
+        for ready in self.links.give_up(now_ns, frame):
             self.receiving.deliver_all(ready)
 
     def _inbox(self, event: Event) -> None:

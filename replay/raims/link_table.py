@@ -76,10 +76,10 @@ class LinkTable:
         for link in list(self.pgm.values()):
             yield link.flush()
 
-    def give_up(self, now_ns: int) -> Iterator[list[Ready]]:
+    def give_up(self, now_ns: int, frame: int | None = None) -> Iterator[list[Ready]]:
         """Holes that are due by now, in the order of their times, and what waited behind them."""
         while (first := self._next_due()) is not None and first[0] <= now_ns:
-            yield self.pgm[first[1]].give_up(first[0])
+            yield self.pgm[first[1]].give_up(first[0], frame)
 
     def note(self, link: PgmLink) -> None:
         """After a packet of a TSI, which may have shown a hole."""
@@ -119,10 +119,10 @@ class LinkTable:
         for name in self.waiting:
             self.pgm[name].window.pause(silent_ns)
 
-    def resume(self) -> None:
+    def resume(self, end_ns: int) -> None:
         """Nothing follows."""
         for link in self.pgm.values():
-            link.window.resume()
+            link.window.resume(end_ns)
             self.note(link)
 
     def could_not_read(self, event: Event) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.contract.finding import Certainty
+from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests
 from seqaudit.replay.pgm.window import Fate, Hole, PgmWindow, WindowSettings
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
@@ -70,6 +70,14 @@ class Missing:
             if sure in losses:
                 return sure
         return Certainty.PROVEN
+
+    @property
+    def rests(self) -> Rests:
+        """On no repair in the last waits of its packets."""
+        waits = [hole.last_wait for hole in self.holes]
+        if not waits:
+            return ON_NOTHING
+        return Rests(absent=(min(wait[0] for wait in waits), max(wait[1] for wait in waits)))
 
     @property
     def reason(self) -> str:
@@ -262,7 +270,7 @@ class PgmLink:
         """When the next hole is given up."""
         return self.window.next_due_ns()
 
-    def give_up(self, at_ns: int) -> list[Ready]:
+    def give_up(self, at_ns: int, frame: int | None = None) -> list[Ready]:
         """Holes that are due by then are given up, and what waited behind them is handed on.
 
         A hole whose wait ends within the timer pass that gave up another one does not wake the
@@ -270,7 +278,7 @@ class PgmLink:
         0.34 s later, with an SPM).
         """
         ready = self.flush()
-        self.window.give_up(at_ns)
+        self.window.give_up(at_ns, frame)
         asleep = at_ns - self._gave_up_ns < SAME_PASS_NS
         self._gave_up, self._gave_up_ns = asleep, at_ns
         if asleep:

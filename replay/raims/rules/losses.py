@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
+from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_RANGES
 from seqaudit.replay.contract.rule import Rule, error, info, warning
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
@@ -159,10 +159,10 @@ def _steps(
     for step in steps:
         if step.loss is None:
             continue
-        group = report.sure(step.loss)
+        sure, why = report.sure(step.loss)
         if stream.ignored and report.seemed_dropped(stream):
-            group = Certainty.UNDECIDABLE, SEEMED_SILENT
-        groups.setdefault(group, []).append(step)
+            sure, why = Certainty.UNDECIDABLE, SEEMED_SILENT
+        groups.setdefault((sure, why), []).append(step)
     for (sure, why), some in groups.items():
         if sure is Certainty.UNDECIDABLE:
             yield from _step(
@@ -172,7 +172,21 @@ def _steps(
                 Severity.INFO,
             )  # fmt: skip
         else:
-            yield from _step(report, stream, about, rule, some, Claim(sure, why=why), text)
+            claim = Claim(sure, _rests(some), certified=True, why=why)
+            yield from _step(report, stream, about, rule, some, claim, text)
+
+
+def _rests(steps: list[Step]) -> Rests:
+    """On no repair of their packets in the last waits; but of those that the daemon tells of."""
+    waits = [
+        step.loss.missing.rests.absent
+        for step in steps
+        if step.loss is not None and step.loss.told is None and step.loss.missing is not None
+    ]
+    known = [wait for wait in waits if wait is not None]
+    if not known:
+        return ON_NOTHING
+    return Rests(absent=(min(first for first, _ in known), max(last for _, last in known)))
 
 
 def _step(

@@ -14,7 +14,7 @@ from seqaudit.replay.contract.results import FINDING, TABLE
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.pgm import findings as pgm_findings
 from seqaudit.replay.pgm.engine import PARITY, PgmEngine
-from seqaudit.replay.pgm.window import Fate, PgmWindow, WindowSettings
+from seqaudit.replay.pgm.window import Fate, Hole, PgmWindow, WindowSettings
 from seqaudit.replay.raims import bounds as raims_bounds
 from seqaudit.replay.raims import convergence as raims_convergence
 from seqaudit.replay.raims import findings as raims_findings
@@ -896,6 +896,68 @@ def test_a_daemon_lacks_messages_of_packets_that_were_dropped_inside_its_host(ag
     assert "RA012" not in rules_of(rows)
     found = only(rows, "RA001")
     assert (found["certainty"], "dropped inside" in found["text"]) == ("likely", True)
+
+
+@pytest.mark.parametrize(("then", "known"), [(None, False), ("RDATA", True), ("SPM", True)])
+def test_at_the_end_a_nak_right_behind_a_packet_may_not_have_met_it(
+    then: str | None, known: bool
+) -> None:
+    """Later it would have been sent again, or the packet been had."""
+    world = World()
+    world.engine.feed(packet("ODATA", 1, 0.0, stream=f"{LINK}|"))
+    world.data(F0, 0.0, stream=f"{LINK}|{PEER}|_1.A", fresh_id=1)
+    world.engine.feed(nak_on_link(1, 0.04))
+    if then is not None:
+        world.engine.feed(packet(then, 1, 0.1 if then == "RDATA" else 5.0, stream=f"{LINK}|"))
+    (stream,) = [r.detail for r in world.rows() if r.kind == "STREAM"]
+    assert (stream["delivered"] is not None) == known
+
+
+def leaky_window(*, leaky: bool, confirmed: int) -> Hole:
+    """A sqn that was asked for ten times; another that nobody asked for, if the capture leaks."""
+    window = PgmWindow()
+    accept(window, 1, 3)
+    for turn in range(10):
+        at = 0.1 + turn * 0.6
+        window.asked([2], mark(2, at))
+        if turn < confirmed:
+            window.confirmed([2], mark(2, at))
+    window.give_up(T0 + 12 * SECOND, 90)
+    (hole,) = window.take_ended()
+    if leaky:
+        accept(window, 5, at=13.0)
+        window.give_up(T0 + 20 * SECOND)
+    return hole
+
+
+@pytest.mark.parametrize(
+    ("leaky", "confirmed", "sure"),
+    [
+        (False, 10, "proven"),
+        (False, 0, "proven"),  # as many rounds without a confirmation
+        (False, 9, "likely"),  # one more may have been confirmed, and answered
+        (True, 10, "likely"),  # what the capture lacks may be the last repair
+    ],
+)
+def test_what_is_given_up_is_proven_where_a_last_repair_would_be_captured(
+    leaky: bool, confirmed: int, sure: str
+) -> None:
+    hole = leaky_window(leaky=leaky, confirmed=confirmed)
+    assert (str(hole.fate), str(hole.loss)) == ("gave up after its retries", sure)
+    assert hole.last_wait == (2, 90)
+
+
+def test_a_damaged_packet_in_the_last_wait_may_be_the_repair() -> None:
+    """What PG002 and RA001 rest on is held against the holes of the capture."""
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
+    events = [packet("ODATA", 1, 0.0), packet("SPM", 2, 0.1)]
+    events += [nak(2, 0.2 + turn / 2) for turn in range(10)] + [packet("SPM", 2, 9.0)]
+    for number, event in enumerate(events, 1):
+        engine.feed(replace(event, frame=number))
+    engine.close()
+    found = only(pgm_findings.results(engine, 0, T0), "PG002")
+    assert (found["certainty"], found["rests"]["absent"]) == ("proven", [12, 13])
+    assert only(lossy_world().rows(), "RA001")["rests"]["absent"] is not None
 
 
 def test_a_loss_is_proven_by_the_packets_that_were_given_up() -> None:
