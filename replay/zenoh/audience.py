@@ -4,11 +4,13 @@ from collections.abc import Callable
 
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.declarations import Declarations
+from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.keys import UNRESOLVED, Advanced, Parameters, matches, parameters
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
+from seqaudit.replay.zenoh.query import Cause, Query
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source, Sources, placed
-from seqaudit.replay.zenoh.subscriber import Cause, DocumentSubscriber, Query, Subscriber
+from seqaudit.replay.zenoh.subscriber import Subscriber
 
 #: Receiver, key expression, and what the machine knows a source by.
 Identity = tuple[str, str | None, str]

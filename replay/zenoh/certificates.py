@@ -12,8 +12,9 @@ from collections.abc import Iterable
 from seqaudit.replay.sequence.gaps import Gap, Mark
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.hops import HopCounter, Stretch
+from seqaudit.replay.zenoh.query import Had, Miss, Query, Sort
 from seqaudit.replay.zenoh.sources import Jump, Source
-from seqaudit.replay.zenoh.subscriber import Had, Miss, Query, Sort, Subscriber
+from seqaudit.replay.zenoh.subscriber import Subscriber
 
 
 def asked_for(queries: Iterable[Query]) -> dict[int, Query]:

@@ -18,8 +18,9 @@ from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 from seqaudit.replay.zenoh.cache import ReliabilityCache
+from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.keys import ALL_SOURCES, Parameters, parameters
-from seqaudit.replay.zenoh.subscriber import Cause, DocumentSubscriber, Query, Sort
+from seqaudit.replay.zenoh.query import Cause, Query, Sort
 
 #: Queries of one subscriber that are kept; the rest is counted.
 MAX_KEPT: Final = 10_000

@@ -44,8 +44,9 @@ from seqaudit.replay.zenoh.link import Link, first_hop, last_hop
 from seqaudit.replay.zenoh.moments import Moments
 from seqaudit.replay.zenoh.parameters import PARAMETERS
 from seqaudit.replay.zenoh.queries import Queries
+from seqaudit.replay.zenoh.query import Cause, Query
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, ROS, Jump, Source, Sources, Unnumbered
-from seqaudit.replay.zenoh.subscriber import Cause, Query, Subscriber
+from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.timers import SETTLED_NS, Timers
 
 #: Jumps in the sns of one source that are kept.

@@ -18,9 +18,7 @@ from seqaudit.replay.zenoh.reporting import (
 )
 from seqaudit.replay.zenoh.rules import RULES
 from seqaudit.replay.zenoh.sources import Source, Unnumbered
-from seqaudit.replay.zenoh.subscriber import (
-    Subscriber,
-)
+from seqaudit.replay.zenoh.subscriber import Subscriber
 
 PARAMETERS: Final = (
     "rules", "cache_depth", "query_grace_ms", "query_timeout_ms", "retention_ms",

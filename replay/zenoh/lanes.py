@@ -15,7 +15,8 @@ from typing import Final
 
 from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.sequence.ranges import RangeSet
-from seqaudit.replay.zenoh.subscriber import Query, Sort, Subscriber
+from seqaudit.replay.zenoh.query import Query, Sort
+from seqaudit.replay.zenoh.subscriber import Subscriber
 
 MAX_LANES: Final = 16
 #: Subscribers of one node see the same sample, and ask within this time of each other.

@@ -20,8 +20,9 @@ from seqaudit.replay.zenoh.keys import (
 )
 from seqaudit.replay.zenoh.link import Link, first_hop
 from seqaudit.replay.zenoh.moments import Moments
+from seqaudit.replay.zenoh.query import Query, Sort
 from seqaudit.replay.zenoh.sources import Source, placed
-from seqaudit.replay.zenoh.subscriber import Query, Sort, Subscriber
+from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.timers import SETTLED_NS, Identity, OpenQueries, Timers
 
 #: Queries kept apart; a hostile capture may name millions.

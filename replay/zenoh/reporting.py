@@ -16,8 +16,10 @@ from seqaudit.replay.contract.worth import (
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 from seqaudit.replay.zenoh import certificates
+from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter
+from seqaudit.replay.zenoh.query import Query, Sort
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.story import (
     BEFORE,
@@ -26,13 +28,7 @@ from seqaudit.replay.zenoh.story import (
     ON_LINK,
     OUT_OF_ORDER,
 )
-from seqaudit.replay.zenoh.subscriber import (
-    BY_SAMPLE,
-    DocumentSubscriber,
-    Query,
-    Sort,
-    Subscriber,
-)
+from seqaudit.replay.zenoh.subscriber import BY_SAMPLE, Subscriber
 
 SYSTEM: Final = "zenoh"
 HOP_SYSTEM: Final = "zenoh-hop"

@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from seqaudit.replay.contract.story import SENDER, Where, by_outcome, placed
-from seqaudit.replay.zenoh.subscriber import Query
+from seqaudit.replay.zenoh.query import Query
 
 # Where samples of a gap were lost, as this leg shows it.
 ON_LINK: Final = "on this link"

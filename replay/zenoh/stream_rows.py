@@ -8,7 +8,9 @@ from seqaudit.replay.contract.reporter import listed
 from seqaudit.replay.contract.story import placed
 from seqaudit.replay.sequence.gaps import Gap, Outcome, between
 from seqaudit.replay.sequence.ranges import RangeSet, inclusive
+from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
+from seqaudit.replay.zenoh.query import Query
 from seqaudit.replay.zenoh.reporting import (
     SYSTEM,
     Stream,
@@ -20,11 +22,7 @@ from seqaudit.replay.zenoh.story import (
     lost_where,
     query_end,
 )
-from seqaudit.replay.zenoh.subscriber import (
-    DocumentSubscriber,
-    Query,
-    Subscriber,
-)
+from seqaudit.replay.zenoh.subscriber import Subscriber
 
 MAX_WAITS: Final = 100
 #: Why nothing is said about delivery.

@@ -1,8 +1,9 @@
 """The subscriber of missed-samples recovery: one source at one key expression (zenoh.md 9.4, 10).
 
-``Subscriber`` replays the shipped AdvancedSubscriber, ``DocumentSubscriber`` the ReliableSubscriber
-of the design document. Samples come as runs [first, stop) that its transport accepted; sns are
-unwrapped. Rows S3 to S29 of ``replay.zenoh.tables`` (D2 to D9 for the document's).
+``Subscriber`` replays the shipped AdvancedSubscriber; the ReliableSubscriber of the design document
+is one too (``replay.zenoh.document_subscriber``). Samples come as runs [first, stop) that its
+transport accepted; sns are unwrapped. Rows S3 to S29 of ``replay.zenoh.tables`` (D2 to D9 for the
+document's).
 
 What no capture shows is whether recovery is switched on: a gap opens a *wait for the query* that
 such a subscriber sends at once. It ends with that query, or when ``grace_ns`` has passed without
@@ -11,17 +12,14 @@ one: then the misses were due when the gap showed (no recovery, no cache known, 
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
 from seqaudit.replay.sequence.durations import Durations
-from seqaudit.replay.sequence.elapsed import Watch
 from seqaudit.replay.sequence.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
 from seqaudit.replay.zenoh.at_once import MANY_GAPS, AtOnce
-from seqaudit.replay.zenoh.hops import Hop
+from seqaudit.replay.zenoh.query import FOR_MISSING, Cause, Had, Miss, Query, Sort, Wait
 
 MAX_KEPT_GAPS: Final = 10_000
 MAX_KEPT_MISSES: Final = 10_000
@@ -33,138 +31,6 @@ BY_SAMPLE: Final = "a newer sample"
 BY_HEARTBEAT: Final = "heartbeat"
 BY_QUERY: Final = "this subscriber's own query"
 BY_REPLY: Final = "a reply that brought it"
-
-
-class Cause(StrEnum):
-    """Why missed samples did not come back (zenoh.md 9.4 consequences, 11)."""
-
-    EVICTED = "evicted: the cache is too small"
-    NO_CACHE = "no cache"
-    EMPTY = "no cache had them"
-    QUERY_LOST = "query lost or not answered in time"
-    REPLY_LOST = "reply lost"
-    REPLY_OR_EVICTED = "reply lost, or evicted"
-    NOT_ASKED = "not asked"
-    LATE = "they came too late for a subscriber without recovery"
-    LATER = "not asked: an earlier query stayed open"
-    GONE = "publisher gone"
-    NOBODY = "numbered by ROS 2: nothing asks for them"  # S29
-    CUT = "not known: what was asked or answered is cut off or could not be read"
-
-
-class Sort(StrEnum):
-    """What a query is for (zenoh.md 9.1)."""
-
-    RECOVERY = "recovery"
-    PERIODIC = "periodic"
-    HEARTBEAT = "heartbeat"
-    HISTORY = "history"
-    LATE = "late publisher"
-
-
-#: Queries for what is missing; a sample that only their replies bring was lost.
-FOR_MISSING: Final = frozenset({Sort.RECOVERY, Sort.PERIODIC, Sort.HEARTBEAT})
-
-
-@dataclass(slots=True)
-class Query:
-    """One query on the wire: from its Request to its ResponseFinal, or its timeout."""
-
-    number: int
-    requester: str
-    key: str
-    text: str  # its parameters
-    sort: Sort
-    source: str | None
-    first: int | None  # sns asked for, unwrapped, inclusive; null: open
-    last: int | None
-    asked: Mark
-    deadline_ns: int
-    lasted: Watch | None = None  # its timeout, as far as it certainly passed; null: not on the wire
-    newest: int | None = None  # highest sn of its source that had come live when it was asked
-    asked_by: Hop | None = None  # the frame of the Request, where it travelled
-    shared: bool = False  # nothing on the wire says whose of several subscribers it is
-    answered_by: Hop | None = None  # that of the ResponseFinal
-    settled: Watch | None = None  # behind the ResponseFinal
-    ended: Mark | None = None
-    timed_out: bool = False
-    late_final: Mark | None = None  # a ResponseFinal that came behind its timeout
-    replies: int = 0
-    replied: RangeSet = field(default_factory=RangeSet)
-    refused: int = 0  # replies that the transport threw away
-    responders: set[str] = field(default_factory=set)
-    reply_bytes: int = 0
-    reply_gap: bool = False  # transport sns are missing on the way of the replies
-    gone: bool = False  # the session ended first
-    filled: int = 0  # samples it recovered
-    all_lost: bool = False  # nothing of its source had come, and frames are missing
-    quiet: bool = False  # asked while nothing was missing
-    evicted: RangeSet | None = None  # what the cache no longer had; null: its depth is not known
-
-    @property
-    def final(self) -> bool:
-        """A ResponseFinal ended it."""
-        return self.ended is not None and not self.timed_out and not self.gone
-
-    def open_at(self, mark: Mark) -> bool:
-        """Whether it may have been open then, whatever the clock says of its timeout."""
-        if not self.timed_out or self.lasted is None:
-            return self.ended is None or self.ended >= mark
-        until = self.late_final or self.lasted.reached
-        return until is None or until >= mark
-
-    @property
-    def recovers(self) -> bool:
-        """A gap made its subscriber ask."""
-        return self.sort is Sort.RECOVERY
-
-    @property
-    def idle(self) -> bool:
-        """Asked while nothing was missing, and that was so."""
-        return self.quiet and not self.filled
-
-
-@dataclass(frozen=True, slots=True)
-class Miss:
-    """A miss callback that was due: [first, stop) of the source."""
-
-    first: int
-    stop: int
-    due: Mark
-    cause: Cause
-    query: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Had:
-    """Samples [first, stop) that are not here and below what a query asks for.
-
-    Attributes:
-        since: when the last sample before them came.
-        asking: another query was open since then, whose end may have passed over them.
-    """
-
-    first: int
-    stop: int
-    query: Query
-    since: Mark | None
-    asking: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Live samples of [first, stop) that waited behind a gap (head of line).
-
-    Attributes:
-        count: how many of them.
-        held: since the first of them came.
-    """
-
-    first: int
-    stop: int
-    count: int
-    held: Mark
-    released: Mark
 
 
 class Subscriber:
@@ -699,60 +565,6 @@ class Subscriber:
         self.gap_count += 1
         if len(self.gaps) < MAX_KEPT_GAPS:
             self.gaps.append(gap)
-
-
-class DocumentSubscriber(Subscriber):
-    """The ReliableSubscriber of the design document (zenoh.md 10): replies wait for their query.
-
-    The first sample of a source and the expected one are passed on (D2, D3), any other is pending
-    and asked for (D4). Replies are sorted and handed on when the query ends (D5), then what was
-    pending (D6); for what is still missing no miss callback is due, only an error in the log (D7).
-    Periodic queries and history as in the shipped one (D8, D9).
-    """
-
-    def __init__(
-        self,
-        subject: str | None,
-        source: str,
-        grace_ns: int,
-        cause: Callable[[Subscriber, int, int, Query | None, int], Cause],
-        *,
-        history: bool = False,
-        history_max: int | None = None,
-        retention_ns: int = RETENTION_NS,
-        kept: Callable[[], bool] = lambda: True,
-    ) -> None:
-        super().__init__(
-            subject, source, grace_ns, cause, history=history, history_max=None, kept=lambda: True
-        )
-        self.learns = False
-        self.last_frame = 0  # of the last sample that came
-
-    def before(self, older: list[Range]) -> None:
-        """Historical samples, handed on before what came live (D9)."""
-        live, self.delivery = self.delivery, DeliveryOrder()
-        for first, stop in (*older, *live.ranges):
-            self.delivery.deliver(first, stop)
-        self.delivery.unlisted += live.unlisted
-
-    def _agree(self, first: int, mark: Mark) -> None:
-        """Its range begins with the last one it has (D20)."""
-        if first != self.last:
-            super()._agree(first, mark)
-
-    def sample(self, first: int, stop: int, arrival: Arrival, reply: Query | None) -> None:
-        """As the document has it: a reply joins what is pending until its query ends (D5)."""
-        self.last_frame = arrival.last.frame
-        if reply is None or self.last is None:
-            super().sample(first, stop, arrival, reply)
-            return
-        self._filling = reply
-        self._note(first, stop, arrival)
-        if first <= self.last:
-            self._repeated(first, min(stop, self.last + 1), arrival.first)
-            first = self.last + 1
-        if first < stop:
-            self._hold(first, stop, arrival.first)
 
 
 def _without(first: int, stop: int, parts: list[Range]) -> list[Range]:

@@ -7,7 +7,8 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final
 
-from seqaudit.replay.zenoh.subscriber import Query, Subscriber
+from seqaudit.replay.zenoh.query import Query
+from seqaudit.replay.zenoh.subscriber import Subscriber
 
 #: Concurrent put() calls may send out of the order of sns; never by more than this.
 SETTLED_NS: Final = 50_000_000

@@ -9,15 +9,13 @@ from seqaudit.replay.contract.worth import (
     Claim,
 )
 from seqaudit.replay.sequence.gaps import Outcome
+from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.reporting import (
     Stream,
     ZenohReporter,
 )
 from seqaudit.replay.zenoh.sources import Source
-from seqaudit.replay.zenoh.subscriber import (
-    DocumentSubscriber,
-    Subscriber,
-)
+from seqaudit.replay.zenoh.subscriber import Subscriber
 
 
 def findings(

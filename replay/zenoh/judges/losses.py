@@ -17,6 +17,7 @@ from seqaudit.replay.sequence.durations import slowest
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
+from seqaudit.replay.zenoh.query import Cause, Miss, Query
 from seqaudit.replay.zenoh.reporting import (
     OR_NOT_CAPTURED,
     Stream,
@@ -26,12 +27,7 @@ from seqaudit.replay.zenoh.reporting import (
     touches,
 )
 from seqaudit.replay.zenoh.sources import Source
-from seqaudit.replay.zenoh.subscriber import (
-    Cause,
-    Miss,
-    Query,
-    Subscriber,
-)
+from seqaudit.replay.zenoh.subscriber import Subscriber
 
 #: Of the samples above the first of a gap.
 ASKED_FROM: Final = (

@@ -12,6 +12,7 @@ from seqaudit.replay.contract.worth import (
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
+from seqaudit.replay.zenoh.query import Query
 from seqaudit.replay.zenoh.reporting import (
     OR_NOT_CAPTURED,
     Stream,
@@ -24,10 +25,7 @@ from seqaudit.replay.zenoh.story import (
     BEFORE,
     BETWEEN_SESSIONS,
 )
-from seqaudit.replay.zenoh.subscriber import (
-    Query,
-    Subscriber,
-)
+from seqaudit.replay.zenoh.subscriber import Subscriber
 
 
 def findings(

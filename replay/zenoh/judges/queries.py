@@ -13,15 +13,13 @@ from seqaudit.replay.contract.worth import (
 )
 from seqaudit.replay.sequence.durations import shown
 from seqaudit.replay.zenoh import certificates
+from seqaudit.replay.zenoh.query import Sort
 from seqaudit.replay.zenoh.reporting import (
     Stream,
     ZenohReporter,
 )
 from seqaudit.replay.zenoh.sources import Source
-from seqaudit.replay.zenoh.subscriber import (
-    Sort,
-    Subscriber,
-)
+from seqaudit.replay.zenoh.subscriber import Subscriber
 
 WAIT_NS: Final = 1_000_000_000
 STORM_QUERIES: Final = 20

@@ -13,9 +13,7 @@ from seqaudit.replay.zenoh.reporting import (
     ZenohReporter,
 )
 from seqaudit.replay.zenoh.sources import Unnumbered
-from seqaudit.replay.zenoh.subscriber import (
-    Subscriber,
-)
+from seqaudit.replay.zenoh.subscriber import Subscriber
 
 
 def unknown_keys(report: ZenohReporter) -> Finding:

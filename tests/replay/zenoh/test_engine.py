@@ -22,7 +22,7 @@ from seqaudit.replay.zenoh.document import passed_on
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.findings import results
 from seqaudit.replay.zenoh.hops import initial_sn
-from seqaudit.replay.zenoh.subscriber import Sort
+from seqaudit.replay.zenoh.query import Sort
 from tests.decoders.zenoh import builders as z
 
 ZID = zid_text(z.ZID)

@@ -23,6 +23,7 @@ from seqaudit.replay.zenoh.cache import (
     chosen,
     evicted,
 )
+from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.hops import MAX_HELD, Held, HopCounter, initial_sn
 from seqaudit.replay.zenoh.keys import (
     Advanced,
@@ -32,14 +33,8 @@ from seqaudit.replay.zenoh.keys import (
     matches,
     parameters,
 )
-from seqaudit.replay.zenoh.subscriber import (
-    BY_REPLY,
-    Cause,
-    DocumentSubscriber,
-    Query,
-    Sort,
-    Subscriber,
-)
+from seqaudit.replay.zenoh.query import Cause, Query, Sort
+from seqaudit.replay.zenoh.subscriber import BY_REPLY, Subscriber
 from seqaudit.replay.zenoh.tables import ROWS
 
 HERE = Path(__file__).parent

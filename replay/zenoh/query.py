@@ -1,0 +1,142 @@
+"""Queries of missed-samples recovery, and what is left when they end (zenoh.md 9.1, 9.4)."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from seqaudit.replay.sequence.elapsed import Watch
+from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.sequence.ranges import RangeSet
+from seqaudit.replay.zenoh.hops import Hop
+
+
+class Cause(StrEnum):
+    """Why missed samples did not come back (zenoh.md 9.4 consequences, 11)."""
+
+    EVICTED = "evicted: the cache is too small"
+    NO_CACHE = "no cache"
+    EMPTY = "no cache had them"
+    QUERY_LOST = "query lost or not answered in time"
+    REPLY_LOST = "reply lost"
+    REPLY_OR_EVICTED = "reply lost, or evicted"
+    NOT_ASKED = "not asked"
+    LATE = "they came too late for a subscriber without recovery"
+    LATER = "not asked: an earlier query stayed open"
+    GONE = "publisher gone"
+    NOBODY = "numbered by ROS 2: nothing asks for them"  # S29
+    CUT = "not known: what was asked or answered is cut off or could not be read"
+
+
+class Sort(StrEnum):
+    """What a query is for (zenoh.md 9.1)."""
+
+    RECOVERY = "recovery"
+    PERIODIC = "periodic"
+    HEARTBEAT = "heartbeat"
+    HISTORY = "history"
+    LATE = "late publisher"
+
+
+#: Queries for what is missing; a sample that only their replies bring was lost.
+FOR_MISSING: Final = frozenset({Sort.RECOVERY, Sort.PERIODIC, Sort.HEARTBEAT})
+
+
+@dataclass(slots=True)
+class Query:
+    """One query on the wire: from its Request to its ResponseFinal, or its timeout."""
+
+    number: int
+    requester: str
+    key: str
+    text: str  # its parameters
+    sort: Sort
+    source: str | None
+    first: int | None  # sns asked for, unwrapped, inclusive; null: open
+    last: int | None
+    asked: Mark
+    deadline_ns: int
+    lasted: Watch | None = None  # its timeout, as far as it certainly passed; null: not on the wire
+    newest: int | None = None  # highest sn of its source that had come live when it was asked
+    asked_by: Hop | None = None  # the frame of the Request, where it travelled
+    shared: bool = False  # nothing on the wire says whose of several subscribers it is
+    answered_by: Hop | None = None  # that of the ResponseFinal
+    settled: Watch | None = None  # behind the ResponseFinal
+    ended: Mark | None = None
+    timed_out: bool = False
+    late_final: Mark | None = None  # a ResponseFinal that came behind its timeout
+    replies: int = 0
+    replied: RangeSet = field(default_factory=RangeSet)
+    refused: int = 0  # replies that the transport threw away
+    responders: set[str] = field(default_factory=set)
+    reply_bytes: int = 0
+    reply_gap: bool = False  # transport sns are missing on the way of the replies
+    gone: bool = False  # the session ended first
+    filled: int = 0  # samples it recovered
+    all_lost: bool = False  # nothing of its source had come, and frames are missing
+    quiet: bool = False  # asked while nothing was missing
+    evicted: RangeSet | None = None  # what the cache no longer had; null: its depth is not known
+
+    @property
+    def final(self) -> bool:
+        """A ResponseFinal ended it."""
+        return self.ended is not None and not self.timed_out and not self.gone
+
+    def open_at(self, mark: Mark) -> bool:
+        """Whether it may have been open then, whatever the clock says of its timeout."""
+        if not self.timed_out or self.lasted is None:
+            return self.ended is None or self.ended >= mark
+        until = self.late_final or self.lasted.reached
+        return until is None or until >= mark
+
+    @property
+    def recovers(self) -> bool:
+        """A gap made its subscriber ask."""
+        return self.sort is Sort.RECOVERY
+
+    @property
+    def idle(self) -> bool:
+        """Asked while nothing was missing, and that was so."""
+        return self.quiet and not self.filled
+
+
+@dataclass(frozen=True, slots=True)
+class Miss:
+    """A miss callback that was due: [first, stop) of the source."""
+
+    first: int
+    stop: int
+    due: Mark
+    cause: Cause
+    query: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Had:
+    """Samples [first, stop) that are not here and below what a query asks for.
+
+    Attributes:
+        since: when the last sample before them came.
+        asking: another query was open since then, whose end may have passed over them.
+    """
+
+    first: int
+    stop: int
+    query: Query
+    since: Mark | None
+    asking: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Live samples of [first, stop) that waited behind a gap (head of line).
+
+    Attributes:
+        count: how many of them.
+        held: since the first of them came.
+    """
+
+    first: int
+    stop: int
+    count: int
+    held: Mark
+    released: Mark
