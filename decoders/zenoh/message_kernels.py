@@ -301,16 +301,42 @@ def numbered(d, stop, to, m):
     return 1
 
 
-def response(d, at, stop, end, h, to, m):
-    """A Response behind its header: a Reply or an Err. Returns next or -1."""
+def body_of(d, at, stop, end, h, to, m):
+    """Where the body of a Request or Response begins, behind id, key and extensions; or -1."""
     number, at = zint(d, at, stop)
     if at < 0:
         return -1
     at = wire_expr(d, at, stop, end, h & 32, to, m)
     at = chain(d, at, stop, end, h, OF_NETWORK, m)
+    if at >= stop:
+        return -1
+    return at
+
+
+def request(d, at, stop, end, h, to, m):
+    """A Request behind its header: a Query. Returns next or -1."""
+    at = body_of(d, at, stop, end, h, to, m)
     if at < 0:
         return -1
-    if at >= stop:
+    h = d[at] | 0
+    at += 1
+    if h & 31 != 3:
+        return -1
+    if h & 32:
+        number, at = zint(d, at, stop)
+        if at < 0:
+            return -1
+    if h & 64:
+        number, at = sized(d, at, stop, end)
+        if at < 0:
+            return -1
+    return chain(d, at, stop, end, h, OF_DEL, m)
+
+
+def response(d, at, stop, end, h, to, m):
+    """A Response behind its header: a Reply or an Err. Returns next or -1."""
+    at = body_of(d, at, stop, end, h, to, m)
+    if at < 0:
         return -1
     h = d[at] | 0
     at += 1
@@ -376,28 +402,7 @@ def network(d, at, stop, end, to, m):
                 if m[M_PAYLOAD] != HEARTBEAT_BYTES:
                     m[to] = PLAIN
     elif kind == 28:
-        number, at = zint(d, at, stop)
-        if at < 0:
-            return -1
-        at = wire_expr(d, at, stop, end, h & 32, to, m)
-        at = chain(d, at, stop, end, h, OF_NETWORK, m)
-        if at < 0:
-            return -1
-        if at >= stop:
-            return -1
-        h = d[at] | 0
-        at += 1
-        if h & 31 != 3:
-            return -1
-        if h & 32:
-            number, at = zint(d, at, stop)
-            if at < 0:
-                return -1
-        if h & 64:
-            number, at = sized(d, at, stop, end)
-            if at < 0:
-                return -1
-        at = chain(d, at, stop, end, h, OF_DEL, m)
+        at = request(d, at, stop, end, h, to, m)
     elif kind == 27:
         at = response(d, at, stop, end, h, to, m)
     elif kind == 26:
