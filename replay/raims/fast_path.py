@@ -152,7 +152,7 @@ class SteadyStreams:
         if steady.routed:
             if stream.truth.high != before:
                 return False
-            entry = window.follower(subject, source, seqno, chain, stamp, at_ns, peer.clock_ns)
+            entry = window.follower(subject, source, seqno, chain, stamp, at_ns, peer.ahead_ns)
             if entry is None:
                 return False
         why = publisher.goes_on(subject, seqno, stop, chain, stamp)

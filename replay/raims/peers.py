@@ -5,6 +5,9 @@ from typing import Final
 
 from seqaudit.replay.sequence.gaps import Mark
 
+#: Clocks of two daemons may differ by so much before anything is said.
+SKEW_NS: Final = 2_000_000_000
+
 
 @dataclass(slots=True)
 class Counted:
@@ -53,12 +56,20 @@ class Peer:
     off: Mark | None = None  # the first message of which it was large
     unrouted: Mark | None = None  # the first message of it that no subscription matches
     unmatched: Mark | None = None  # and of those that routing had let pass
-    clock_ns: int = 0  # the same by its last heartbeat, which is sent when its time is taken
+    clock_ns: int | None = None  # the same by its last heartbeat, sent when its time is taken
     heard_ns: int | None = None  # last heartbeat
     interval_ns: int = 10_000_000_000
     dropped: bool = False  # no heartbeat for too long, not authenticated again yet
     links: set[str] = field(default_factory=set)  # TCP links it has used
     closed: set[str] = field(default_factory=set)  # those it had when it was dropped
+
+    @property
+    def ahead_ns(self) -> int:
+        """Capture time less its time, for what its messages' age is told by: of its last heartbeat,
+        before one of its first messages, where those show that the clocks do not agree."""
+        if self.clock_ns is not None:
+            return self.clock_ns
+        return self.skew[0] if self.skew and abs(self.skew[0]) > SKEW_NS else 0
 
     def is_silent(self, now_ns: int) -> bool:
         """Was nothing heard of it for so long that it is dropped?"""

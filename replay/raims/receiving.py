@@ -14,7 +14,7 @@ from seqaudit.replay.raims.link_table import link_of
 from seqaudit.replay.raims.links import Missing, Ready
 from seqaudit.replay.raims.message import Message
 from seqaudit.replay.raims.observer import Observer
-from seqaudit.replay.raims.peers import Peer
+from seqaudit.replay.raims.peers import SKEW_NS, Peer
 from seqaudit.replay.raims.pieces import Pieces
 from seqaudit.replay.raims.releases import DECEMBER_2024
 from seqaudit.replay.raims.state import MAX_NOTICES, State, spread, stream_of
@@ -32,8 +32,6 @@ INBOX_WORDS: Final = frozenset(
         "UCAST_REQ", "UCAST_RPY", "TRACE", "ACK", "SYNC", "LOSS", "CONSOLE", "ANY_RTE", "INBOX",
     }
 )  # fmt: skip
-#: Clocks of two daemons may differ by so much before anything is said.
-SKEW_NS: Final = 2_000_000_000
 
 
 class Receiving:
@@ -157,7 +155,7 @@ class Receiving:
             chain=event.conn_id,
             time_ns=event.stamp,
             at_ns=mark.at_ns,
-            skew_ns=peer.clock_ns,
+            skew_ns=peer.ahead_ns,
         )
         for verdict in verdicts:
             count = verdict.stop - verdict.seqno

@@ -12,7 +12,7 @@ from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.engine import RaimsEngine
 from seqaudit.replay.raims.learned import SUB_WINDOW
 from seqaudit.replay.raims.observer import Observer
-from seqaudit.replay.raims.receiving import SKEW_NS
+from seqaudit.replay.raims.peers import SKEW_NS
 from seqaudit.replay.raims.streams import Stream
 from seqaudit.replay.raims.truth import Loss
 from seqaudit.replay.sequence.durations import shown

@@ -8,6 +8,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.raims.link_table import link_of
 from seqaudit.replay.raims.message import Message
 from seqaudit.replay.raims.observer import Observer
+from seqaudit.replay.raims.peers import SKEW_NS
 from seqaudit.replay.raims.seqno import base_of, key
 from seqaudit.replay.raims.state import State, spread, stream_of
 from seqaudit.replay.raims.streams import Stream
@@ -105,15 +106,17 @@ class Sending:
         observer.start_told = True
         if observer.bridge in self._state.members.users:
             self._state.members.users[observer.bridge].start_ns = start_ns
-        if observer.start_ns == start_ns:
+        off_ns = _clock_off(event)
+        began_ns = start_ns + off_ns
+        if abs(observer.start_ns - began_ns) <= (SKEW_NS if off_ns else 0):
             return
-        fresh = abs(event.at_ns - start_ns) < FRESH_NS and not observer.streams
+        fresh = abs(event.at_ns - began_ns) < FRESH_NS and not observer.streams
         if fresh:
             self._state.steady.forget()
             subscriptions = observer.window.subscriptions
-            observer.window = self._state.settings.subscription_window(start_ns)
+            observer.window = self._state.settings.subscription_window(began_ns)
             observer.window.subscriptions = subscriptions
-        observer.start_ns = start_ns
+        observer.start_ns = began_ns
 
     def _subscription(self, event: Event, detail: Mapping[str, object]) -> None:
         subscriptions = self._state.observer.window.subscriptions
@@ -126,3 +129,14 @@ class Sending:
             subscriptions.start(subject, wildcard=wildcard)
         else:
             subscriptions.stop(subject, wildcard=wildcard)
+
+
+def _clock_off(event: Event) -> int:
+    """How far the capture's clock is ahead of who sent a HELO or HB; 0 where they agree. A HELO has
+    the time of its sender's start, so that it shows only a clock that is behind."""
+    if event.stamp is None:
+        return 0
+    ahead_ns = event.at_ns - event.stamp
+    if abs(ahead_ns) <= SKEW_NS or (event.wire_kind == "HELO" and ahead_ns > 0):
+        return 0
+    return ahead_ns

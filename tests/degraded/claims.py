@@ -47,6 +47,9 @@ STATED: Final[Mapping[str, tuple[str, ...]]] = {
     "middle": _BEGUN_LATER,
     "rotated": _BEGUN_LATER,
     "snap": _OF_PEERS,
+    "one-way": _OF_PEERS,
+    "one-way-pair": _OF_PEERS,
+    "several": _BEGUN_LATER + _OF_PEERS,
 }
 
 #: A text that says only what the capture holds is true of whatever is missing in it.

@@ -182,7 +182,7 @@ class _Wholes:
     def of(self, way: Way, file: str) -> claims.Whole:
         """Of the capture; where another one is in it or beside it, of all and all together: two
         vantages merged prove what only a third one proves alone."""
-        several = way.name in ("merged", "together", "mirror", "one-host")
+        several = way.name in ("merged", "together", "skewed", "mirror", "one-host")
         files = tuple(self._recording.places) if several else (file,)
         if files not in self._wholes:
             whole = claims.Whole()

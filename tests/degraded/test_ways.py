@@ -237,3 +237,80 @@ def test_pcapng_is_read_with_its_resolution_and_written_the_same(tmp_path: Path)
     path.write_bytes(Capture(layout, tuple(records)).written())
     assert read(path).records == tuple(records)
     assert read(path).written() == path.read_bytes()
+
+
+def test_a_tap_of_one_direction_has_what_a_host_sent_or_what_came_to_it() -> None:
+    found = subject()
+    for host, direction, expected in (
+        ("10.0.0.1", "sent", [n for n in range(1, 41) if n % 5]),
+        ("10.0.0.2", "sent", []),
+        ("10.0.0.2", "received", list(range(1, 41))),
+    ):
+        at = Subject(found.name, found.file, host, found.capture)
+        assert numbers(spoiled("one-way", (direction, "with --at"), at)) == expected
+    assert spoiled("one-way", ("sent", "without --at")).at is None
+
+
+def test_of_asymmetric_paths_one_direction_is_seen() -> None:
+    pairs = way("one-way-pair").choices(subject())
+    assert ("10.0.0.3", "10.0.0.2") in pairs and ("10.0.0.2", "10.0.0.3") in pairs
+    found = spoiled("one-way-pair", ("10.0.0.3", "10.0.0.2"))
+    assert numbers(found) == list(range(5, 41, 5))
+    assert found.at is None
+
+
+def test_a_filter_of_ports_lets_only_first_fragments_pass() -> None:
+    records = list(capture(10).records)
+    for place in (3, 7):
+        data = bytearray(records[place].data)
+        data[20:22] = (0x2000 | 185).to_bytes(2, "big")
+        records[place] = Record(records[place].at_ns, bytes(data), len(data))
+    fragments = Subject("run/x.pcap", "x.pcap", "10.0.0.2", capture(10).of(records))
+    assert way("ports").choices(fragments) == ("by port",)
+    assert numbers(spoiled("ports", "by port", fragments)) == [1, 2, 3, 5, 6, 7, 9, 10]
+    assert not way("ports").choices(subject())
+
+
+def test_one_frame_of_so_many_is_sampled() -> None:
+    assert numbers(spoiled("sampled", (10, 3))) == [4, 14, 24, 34]
+
+
+def test_frames_like_one_of_the_last_few_are_left_out() -> None:
+    records = capture(10).records
+    again = capture(10).of([*records[:5], records[3], *records[5:], records[0]])
+    found = Subject("run/x.pcap", "x.pcap", "10.0.0.2", again)
+    assert numbers(spoiled("deduplicated", 5, found)) == [*range(1, 11), 1]
+    assert numbers(spoiled("deduplicated", 50, found)) == list(range(1, 11))
+
+
+def test_a_coarse_clock_ticks_and_one_that_is_off_is_so_to_the_end() -> None:
+    whole = subject().capture.records
+    ticks = [record.at_ns for record in only(spoiled("coarse", SECOND_NS))]
+    assert ticks == [record.at_ns // SECOND_NS * SECOND_NS for record in whole]
+    off = [record.at_ns for record in only(spoiled("offset", -SECOND_NS))]
+    assert off == [record.at_ns - SECOND_NS for record in whole]
+
+
+def test_only_the_other_capture_is_skewed() -> None:
+    whole = subject()
+    two = Subject(
+        whole.name, whole.file, whole.at, whole.capture, (), (("y.pcap", "10.0.0.1", capture(5)),)
+    )
+    (_, own), (_, other) = spoiled("skewed", ("y.pcap", SECOND_NS), two).files
+    assert own == whole.capture
+    assert [r.at_ns for r in other.records] == [r.at_ns + SECOND_NS for r in capture(5).records]
+
+
+def test_what_is_forwarded_has_a_smaller_ttl_and_a_right_checksum() -> None:
+    found = only(spoiled("forwarded", MILLISECOND_NS))
+    assert len(found) == 80
+    first, second = found[:2]
+    assert (first.data[22], second.data[22]) == (64, 63)
+    total = sum(struct.unpack(">10H", second.data[14:34]))
+    assert (total & 0xFFFF) + (total >> 16) == 0xFFFF
+
+
+def test_several_ways_are_taken_one_after_another() -> None:
+    found = [only(spoiled("several", seed)) for seed in range(20)]
+    assert all(records for records in found)
+    assert len(set(found)) > 15

@@ -18,6 +18,15 @@ from tests.degraded.captures import SECOND_NS, Capture, Record
 
 MILLISECOND_NS: Final = 1_000_000
 
+#: Of clocks that are coarse; the clock of Windows ticks 64 times a second.
+TICKS_NS: Final = (MILLISECOND_NS, 10 * MILLISECOND_NS, 15_625_000, SECOND_NS)
+#: How far the clock of another host is off.
+SKEWS_NS: Final = tuple(
+    sign * size
+    for size in (5 * MILLISECOND_NS, SECOND_NS, 40 * SECOND_NS, 3600 * SECOND_NS)
+    for sign in (-1, 1)
+)
+
 SNAP_LENGTHS: Final = (64, 96, 100, 120, 128, 140, 160, 192, 256, 320, 400, 512)
 STEPS_NS: Final = tuple(
     sign * size
@@ -194,7 +203,105 @@ def _pair(subject: Subject, pair: tuple[str, str]) -> Spoiled:
     return _same_place(subject, (r for r in capture.records if hosts.between(capture, r, pair)))
 
 
+def _directed(subject: Subject, choice: tuple[str, str]) -> Spoiled:
+    """A tap of one direction: only what came to this host, or only what it sent."""
+    direction, given = choice
+    kept = []
+    for record in subject.capture.records:
+        both = hosts.ends(subject.capture, record)
+        if both is not None and (both[0] == subject.at) == (direction == "sent"):
+            kept.append(record)
+    spoiled = _same_place(subject, kept)
+    return spoiled if given == "with --at" else replace(spoiled, at=None)
+
+
+def _directions(subject: Subject) -> Sequence[tuple[str, str]]:
+    if subject.at == "between":
+        return ()
+    return [(d, at) for d in ("sent", "received") for at in ("with --at", "without --at")]
+
+
+def _one_direction(subject: Subject, pair: tuple[str, str]) -> Spoiled:
+    """Asymmetric paths: a mirror that sees what goes from one host to another, and no way back."""
+    capture = subject.capture
+    kept = [r for r in capture.records if hosts.ends(capture, r) == pair]
+    return replace(_same_place(subject, kept), at=None)
+
+
+def _both_directions(subject: Subject) -> Sequence[tuple[str, str]]:
+    return [both for a, b in hosts.pairs(subject.capture) for both in ((a, b), (b, a))]
+
+
+def _first_fragments(subject: Subject, _: str) -> Spoiled:
+    """A capture filter of ports lets no IP fragment pass but the first."""
+    capture = subject.capture
+    return _same_place(subject, (r for r in capture.records if not hosts.continues(capture, r)))
+
+
+def _fragmented(subject: Subject) -> Sequence[str]:
+    capture = subject.capture
+    found = any(hosts.continues(capture, record) for record in capture.records)
+    return ("by port",) if found else ()
+
+
+def _sampled(subject: Subject, choice: tuple[int, int]) -> Spoiled:
+    """One frame of so many."""
+    every, first = choice
+    return _same_place(subject, subject.capture.records[first::every])
+
+
+def _without_copies(subject: Subject, near: int) -> Spoiled:
+    """``editcap -D``: frames that are as one of the last few are left out."""
+    records = subject.capture.records
+    kept = [
+        record
+        for place, record in enumerate(records)
+        if all(record.data != other.data for other in records[max(0, place - near) : place])
+    ]
+    return _same_place(subject, kept)
+
+
+def _several(subject: Subject, seed: int) -> Spoiled:
+    """Two or three ways, one after another, as captures of a bad day have them."""
+    rng = _rng(subject, f"several {seed}")
+    ways = rng.sample(_PLAIN, rng.choice((2, 3)))
+    spoiled = _same_place(subject, subject.capture.records)
+    for spoil in ways:
+        ((_, capture),) = spoiled.files
+        if len(capture.records) < 3:
+            break
+        spoiled = spoil(replace(subject, capture=capture), rng)
+    return replace(spoiled, at=rng.choice((subject.at, subject.at, None)))
+
+
+_PLAIN: Final[tuple[Callable[[Subject, random.Random], Spoiled], ...]] = (
+    lambda s, rng: _head(s, rng.randrange(2, s.frames + 1)),
+    lambda s, rng: _tail(s, rng.randrange(1, s.frames)),
+    lambda s, rng: _burst(s, rng.randrange(1000)),
+    lambda s, rng: _thinned(rng.choice((0.1, 1.0, 5.0)))(s, rng.randrange(1000)),
+    lambda s, rng: _cut(s, rng.choice(SNAP_LENGTHS)),
+    lambda s, rng: _damaged(0.1, bits=False)(s, rng.randrange(1000)),
+    lambda s, rng: _damaged(1.0, bits=True)(s, rng.randrange(1000)),
+    lambda s, rng: _disordered(s, rng.randrange(1000)),
+    lambda s, rng: _stepped(s, (rng.randrange(2, s.frames + 1), rng.choice(STEPS_NS))),
+    lambda s, rng: _coarse(s, rng.choice(TICKS_NS)),
+    lambda s, rng: _pair(s, rng.choice(hosts.pairs(s.capture) or [("", "")])),
+)
+
+
 # --- order and clock ---
+
+
+def _offset(subject: Subject, by_ns: int) -> Spoiled:
+    """The clock of who captured is off, from beginning to end."""
+    return _same_place(subject, (record.moved(by_ns) for record in subject.capture.records))
+
+
+def _coarse(subject: Subject, tick_ns: int) -> Spoiled:
+    """A clock that goes on in steps: records of one step have the same time."""
+    return _same_place(
+        subject, (replace(r, at_ns=r.at_ns // tick_ns * tick_ns) for r in subject.capture.records)
+    )
 
 
 def _swapped(subject: Subject, frame: int) -> Spoiled:
@@ -259,6 +366,21 @@ def _with_other(subject: Subject, choice: tuple[str, int]) -> Spoiled:
     head = rng.choice((0, 0, len(kept) // 4))
     files = ((subject.file, subject.capture.of(kept[head:])), (other, second))
     return Spoiled(files, "each")
+
+
+def _with_skewed(subject: Subject, choice: tuple[str, int]) -> Spoiled:
+    """Two captures of hosts whose clocks do not agree."""
+    other, skew_ns = choice
+    second = next(capture for file, _, capture in subject.others if file == other)
+    moved = second.of([record.moved(skew_ns) for record in second.records])
+    return Spoiled(((subject.file, subject.capture), (other, moved)), "each")
+
+
+def _forwarded(subject: Subject, lag_ns: int) -> Spoiled:
+    """``-i any`` on a host that forwards: each IPv4 packet comes in and goes out, its TTL less."""
+    capture = subject.capture
+    out = [hosts.forwarded(capture, record).moved(lag_ns) for record in capture.records]
+    return _same_place(subject, _by_time([*capture.records, *out]))
 
 
 def _with_mirror(subject: Subject, choice: tuple[str, int]) -> Spoiled:
@@ -478,7 +600,15 @@ WAYS: Final[tuple[Way, ...]] = (
     Way("disorder", "frames up to 1 ms late in the file", _seeds(), _disordered),
     Way("step", "the clock steps at frame N by so many ns", _steps, _stepped, _steps_near),
     Way("drift", "the clock drifts", lambda s: DRIFTS, _drifting),
+    Way("offset", "the clock is off by so many ns", lambda s: SKEWS_NS, _offset),
+    Way("coarse", "the clock ticks every so many ns", lambda s: TICKS_NS, _coarse),
     Way("twice", "captured twice, so many ns apart", lambda s: LAGS_NS, _twice),
+    Way(
+        "forwarded",
+        "captured twice, the second with a smaller TTL",
+        lambda s: LAGS_NS[:3],
+        _forwarded,
+    ),
     Way("merged", "another vantage merged into it", _merges, _merged),
     Way(
         "together",
@@ -487,6 +617,12 @@ WAYS: Final[tuple[Way, ...]] = (
         _with_other,
     ),
     Way("mirror", "audited together with a mirror of two hosts", _mirrors, _with_mirror),
+    Way(
+        "skewed",
+        "audited together with another vantage whose clock is off",
+        lambda s: [(file, skew) for file, _, _ in s.others for skew in SKEWS_NS],
+        _with_skewed,
+    ),
     Way("one-host", "a mirror port filtered to this host", _one_hosts, _one_host),
     Way("rotated", "in several files", lambda s: ROTATIONS if s.frames > 1 else (), _rotated),
     Way(
@@ -495,6 +631,19 @@ WAYS: Final[tuple[Way, ...]] = (
         lambda s: [r for r in ROTATIONS if r.tells] if s.frames > 1 else (),
         _rotated_disordered,
     ),
+    Way("one-way", "only what this host sent, or what came to it", _directions, _directed),
+    Way("one-way-pair", "what one host sent to another", _both_directions, _one_direction),
+    Way("ports", "without IP fragments but the first", _fragmented, _first_fragments),
+    Way(
+        "sampled",
+        "one frame of so many",
+        lambda s: [(n, k) for n in (2, 3, 10, 100) for k in range(n) if s.frames > 2 * n],
+        _sampled,
+    ),
+    Way(
+        "deduplicated", "frames like one of the last N left out", lambda s: (5, 50), _without_copies
+    ),
+    Way("several", "two or three of these together", _seeds(4), _several),
     Way("pair", "filtered to two hosts", lambda s: hosts.pairs(s.capture), _pair),
     Way(
         "pair-no-at",

@@ -254,3 +254,20 @@ def test_the_text_of_a_loss_has_the_bounds_that_the_publishers_capture_gives() -
     for finding in found:
         exact = lost[finding["capture"], finding["stream"]]
         assert finding["text"].startswith(f"{exact} messages of ")
+
+
+@pytest.mark.parametrize("recording", ["frame-chain-loss-1", "rv-dataloss-1"])
+@pytest.mark.parametrize("seconds", [-3600, -40, 40, 3600])
+def test_a_clock_that_is_off_from_beginning_to_end_changes_no_loss(
+    tmp_path: Path, recording: str, seconds: int
+) -> None:
+    """The daemons' own times say when their messages were sent, whatever the capture's clock."""
+    lost = ("RA001", "RA002", "RA003", "RA008")
+    whole = said(audited(tmp_path, recording, "B.pcap", list), *lost)
+    off = audited(
+        tmp_path,
+        recording,
+        "B.pcap",
+        lambda records: [record.moved(seconds * SECOND_NS) for record in records],
+    )
+    assert said(off, *lost) == whole != []

@@ -664,14 +664,15 @@ def test_a_frame_that_nothing_explains_and_one_that_goes_on_too_long() -> None:
 
 
 def test_a_publishers_clock_that_is_off_does_not_make_its_messages_repeats() -> None:
+    """A heartbeat tells how far, and before one its messages do."""
     slow = T0 - 300 * SECOND
-    for known, counted in ((True, 0), (False, 1)):
+    for known in (True, False):
         world = World()
         if known:
             world.notice("HB", stamp=slow)
         world.data(first_seqno(slow), 0.1, stamp=slow)
         (row,) = world.table("loss")
-        assert row["repeat"] == counted
+        assert row["repeat"] == 0
         assert row["skew_least_ns"] == 300 * SECOND + SECOND // 10
 
 
@@ -970,6 +971,7 @@ def test_a_loss_that_the_daemon_tells_of_it_has_counted(tells: bool, rule: str) 
     """Whatever the replay makes of it, by a clock that was set: here a message too old."""
     world, old_ns = World(), T0 - 100 * SECOND
     old = first_seqno(old_ns)
+    world.notice("HB", stamp=T0)  # the clocks agree
     world.data(old, stamp=old_ns)
     world.data(old + 11, 1.0, stamp=old_ns)
     if tells:
