@@ -67,7 +67,8 @@ PGM: Final[tuple[Rule, ...]] = (
         "PG009", "pgm-dropped-inside-receiver",
         "PGM packets had arrived at this receiver's interface when it asked for them: they were "
         "dropped inside it (a full socket buffer, a filter), not on the network.",
-        "A NAK of this receiver for a packet that was captured more than nak_back_off_ms before. "
+        "A NAK of this receiver for a packet that had been captured in its order, so that nothing "
+        "was known of it before, or more than nak_back_off_ms before. "
         "Proven by NAKs in two rounds, at its own interface; one may be of a receiver that had not "
         "read yet what waited for it. Packets that are too large are PG006.",
         "Look at the receiver: socket buffer (net.core.rmem_max), processor time, filters.",

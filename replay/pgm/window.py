@@ -145,6 +145,7 @@ class Inside:
     Attributes:
         came: its last arrival before the first of these NAKs.
         rounds: of them.
+        again: when it came again after them.
     """
 
     sqn: int
@@ -152,6 +153,7 @@ class Inside:
     asked: Mark
     last_nak_ns: int
     rounds: int = 1
+    again: Mark | None = None
 
     @property
     def loss(self) -> Certainty:
@@ -294,6 +296,14 @@ class PgmWindow:
             left = self.settings.data_retries - hole.confirmed
             self._set_due(hole, hole.wait_ends_ns + max(left, 0) * self._round_ns())
 
+    def held_up(self, at_ns: int) -> bool:
+        """Did messages wait then behind a packet that was dropped inside?"""
+        return any(
+            one.came.at_ns <= at_ns <= (one.again.at_ns if one.again else
+                                        one.asked.at_ns + self._rounds_ns())
+            for one in self.inside.values()
+        )  # fmt: skip
+
     def next_due_ns(self) -> int | None:
         """When the next hole is given up; null if none is open."""
         while self._due:
@@ -418,7 +428,10 @@ class PgmWindow:
     def _arrived(self, first: int, stop: int, last: Mark) -> None:
         """Sqns came, perhaps not for the first time."""
         if self.refused:
-            self.refused.remove(first, stop)
+            for low, high in self.refused.remove(first, stop):
+                for sqn in range(low, high):
+                    if sqn in self.inside:
+                        self.inside[sqn].again = last
         if self._stops and first < self._stops[-1]:
             if len(self._repeats) < MAX_ARRIVALS:
                 self._repeats.update(dict.fromkeys(range(first, min(stop, first + 1000)), last))
@@ -443,7 +456,9 @@ class PgmWindow:
         came = self._came_at(sqn)
         if came is None:
             return
-        if mark.at_ns - came.at_ns <= self.settings.back_off_ns:  # the NAK was under way
+        filled_hole = sqn in self._repeats
+        if filled_hole and mark.at_ns - came.at_ns <= self.settings.back_off_ns:
+            # the NAK was under way; of what came in its order nothing was known before
             self._crossed.append((sqn, mark))
             return
         known = self.inside.get(sqn)

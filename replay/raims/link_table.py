@@ -1,7 +1,7 @@
 """All links of one observer, and what did not come between two messages of a stream."""
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 from seqaudit.replay.contract.event import Event
@@ -207,6 +207,13 @@ class LinkTable:
         """Packets up to a stream's last message that came to this host, and not to its daemon."""
         link = self.pgm.get(stream.link)
         return 0 if link is None or stream.last_sqn is None else link.refused(stream.last_sqn)
+
+    def held_up(self, stream: Stream, times_ns: Iterable[int]) -> bool:
+        """Did messages of its link wait at one of these times for what was dropped inside?"""
+        link = self.pgm.get(stream.link)
+        if link is None or not link.window.inside:
+            return False
+        return any(link.window.held_up(at_ns) for at_ns in times_ns)
 
     def trailing(self, stream: Stream) -> None:
         """What may have been lost behind the stream's last message."""

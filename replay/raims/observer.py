@@ -14,6 +14,10 @@ from seqaudit.replay.sequence.gaps import Mark
 STARTED_NS: Final = 5_000_000_000
 
 
+#: Changes of subscriptions whose times are kept.
+MAX_CHANGES: Final = 10_000
+
+
 class Observer:
     """The observing daemon of one start: its subscriptions, window, peers and counters."""
 
@@ -33,11 +37,14 @@ class Observer:
         self.notices = Notices()  # that it must have sent
         self.outbound: list[Outbound] = []
         self.last_change: int | None = None  # number of its last change of subscriptions
+        self.changed_ns: list[int] = []  # when its subscriptions changed
         self.unseen: list[tuple[Mark, int, int]] = []  # where its numbers step: from, to
         self.start_told = False  # its heartbeats said when it started
 
     def counts_change(self, event: Event) -> None:
         """Its changes of subscriptions are numbered, one by one (raims.md 6)."""
+        if len(self.changed_ns) < MAX_CHANGES:
+            self.changed_ns.append(event.at_ns)
         if event.seqno is None:
             return
         last, self.last_change = self.last_change, max(event.seqno, self.last_change or 0)

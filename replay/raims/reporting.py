@@ -32,6 +32,9 @@ DROPPED_INSIDE: Final = (
     "packets that had arrived were asked for and did not come again (PG009): whether the daemon "
     "had what was in them cannot be told"
 )
+HELD_UP: Final = (
+    "messages waited for a packet that had been dropped inside (PG009) while subscriptions changed"
+)
 UNSEEN: Final = "changes of this daemon's subscriptions are not in this capture"
 NO_OBSERVER: Final = "it is not known at whose interface the capture was taken"
 
@@ -112,6 +115,8 @@ class RaimsReporter(Reporter):
             return SEEMED_SILENT
         if self.engine.links.refused(stream):
             return DROPPED_INSIDE
+        if self.engine.links.held_up(stream, observer.changed_ns):
+            return HELD_UP
         if stream.last is not None and not observer.knows_subscriptions(stream.last):
             return UNSEEN
         for loss in stream.truth.losses:

@@ -61,7 +61,8 @@ class Truth:
         lacked, given_up, inside: sqns by TSI: that it asked for, that never came to it, and of
             which a copy was dropped inside its host.
         lost: seqnos by publisher and subject that it wanted and never had; of numbers by path the
-            subject is ``#0``.
+            subject is ``#0``, and all that it never had.
+        inside_ns: when the last packet was dropped inside.
         delivered: how many it had.
         counted: by publisher, as its console says.
         again: a publisher started again.
@@ -74,6 +75,7 @@ class Truth:
     delivered: dict[tuple[str, str], int] = field(default_factory=lambda: defaultdict(int))
     counted: dict[str, int] = field(default_factory=lambda: defaultdict(int))
     again: bool = False
+    inside_ns: int = 0
 
 
 def total(of: bytes) -> int:
@@ -446,6 +448,7 @@ class World:
         receiver = self._receivers[sender.tsi]
         if inside and sort in (ODATA, RDATA):
             self.truth.inside[sender.tsi].add(number)
+            self.truth.inside_ns = at_ns
         elif sort == SPM:
             receiver.leads(at_ns, number)
         elif sort in (ODATA, RDATA):
@@ -481,7 +484,7 @@ class World:
     def gone(self, at_ns: int, messages: tuple[Message, ...]) -> None:
         """Messages of a packet that was given up."""
         for message in messages:
-            if message.subject in self.observer.wants:
+            if message.by_path or message.subject in self.observer.wants:
                 stream = "#0" if message.by_path else message.subject
                 self.truth.lost[message.bridge, stream].add(message.seqno)
 
@@ -521,8 +524,11 @@ def refuted(found: claims.Finding, truth: Truth) -> str | None:
     return None
 
 
-def figures(report: Mapping[str, Any], truth: Truth) -> Iterator[str]:
-    """What the report of a whole capture tells otherwise than it was."""
+def figures(report: Mapping[str, Any], truth: Truth, end_ns: int) -> Iterator[str]:
+    """What the report of a whole capture tells otherwise than it was; of what was dropped inside
+    right before its end nothing tells."""
+    if truth.inside_ns > end_ns - SECOND:
+        return
     for row in report.get("tables", {}).get("raims", {}).get("loss", ()):
         if row["msg_loss"] is not None and row["msg_loss"] != truth.counted[row["bridge"]]:
             yield f"msg loss {row['msg_loss']} of {truth.counted[row['bridge']]}"
@@ -553,7 +559,9 @@ def spoiled(seed: int, ways: tuple[Way, ...], sample: int) -> Iterator[tuple[str
                     yield way.name, text_of(choice), done.crash
                     continue
                 if way.name == "whole":
-                    for what in figures(done.report, world.truth):
+                    for what in figures(
+                        done.report, world.truth, subject.capture.records[-1].at_ns
+                    ):
                         yield way.name, text_of(choice), what
                 for found in claims.proven(claims.findings(done.report)):
                     why = refuted(found, world.truth)

@@ -855,19 +855,21 @@ def lossy_world(**parameters: Any) -> World:
 
 
 @pytest.mark.parametrize(
-    ("naks", "sure"),
+    ("late", "naks", "sure"),
     [
-        ([0.21], None),  # it was under way when the packet came
-        ([0.26], "likely"),
-        ([0.26, 0.27], "likely"),  # one round
-        ([0.26, 0.8], "proven"),
+        (True, [0.51], None),  # it was under way when the packet came
+        (True, [0.56], "likely"),
+        (False, [0.51], "likely"),  # nothing was known of it before it came
+        (False, [0.51, 0.52], "likely"),  # one round
+        (True, [0.56, 0.9], "proven"),
     ],
 )
-def test_what_is_asked_for_long_after_it_came_was_dropped_inside(
-    naks: list[float], sure: str | None
+def test_what_is_asked_for_after_it_came_was_dropped_inside(
+    late: bool, naks: list[float], sure: str | None
 ) -> None:
     engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
-    events = [packet("ODATA", sqn, sqn / 10) for sqn in (1, 2, 3)]
+    events = [packet("ODATA", 1, 0.1), packet("ODATA", 2, 0.5)]
+    events.append(packet("ODATA", 3, 0.49 if late else 0.505))
     events += [nak(2, at) for at in naks] + [packet("RDATA", 2, 1.0), packet("SPM", 3, 9.0)]
     for event in sorted(events, key=lambda event: event.at_ns):
         engine.feed(event)
@@ -877,6 +879,25 @@ def test_what_is_asked_for_long_after_it_came_was_dropped_inside(
     (stream,) = [r.detail for r in rows if r.kind == "STREAM"]
     assert stream["retransmissions"]["useful"] == (0 if sure is None else 1)
     assert (stream["lost"] is None) == (sure is not None)
+
+
+def test_what_waited_for_a_packet_dropped_inside_meets_other_subscriptions() -> None:
+    for joined in (0.1, 3.0):
+        world = World()
+        for sqn in (1, 2):
+            world.engine.feed(packet("ODATA", sqn, sqn / 10, stream=f"{LINK}|"))
+            world.data(F0 + sqn, sqn / 10, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+        for at in (0.4, 0.9):
+            world.engine.feed(nak_on_link(2, at))
+        events = [(packet("RDATA", 2, 1.0, stream=f"{LINK}|"), 1.0), (None, joined + 0.5)]
+        for event, _ in sorted(events, key=lambda pair: pair[1]):
+            if event is not None:
+                world.engine.feed(event)
+            else:
+                world.notice("JOIN", joined + 0.5, source=ME, kind=Kind.SUBSCRIBE, stream=None,
+                             seqno=2, subject="_1.B")  # fmt: skip
+        (stream,) = [r.detail for r in world.rows() if r.kind == "STREAM"]
+        assert (stream["delivered"] is None) == (joined < 1)
 
 
 @pytest.mark.parametrize("again", [True, False])
@@ -905,11 +926,13 @@ def test_at_the_end_a_nak_right_behind_a_packet_may_not_have_met_it(
 ) -> None:
     """Later it would have been sent again, or the packet been had."""
     world = World()
-    world.engine.feed(packet("ODATA", 1, 0.0, stream=f"{LINK}|"))
-    world.data(F0, 0.0, stream=f"{LINK}|{PEER}|_1.A", fresh_id=1)
-    world.engine.feed(nak_on_link(1, 0.04))
+    for place, sqn in enumerate((1, 3, 2)):
+        at = place / 1000
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    world.engine.feed(nak_on_link(2, 0.04))
     if then is not None:
-        world.engine.feed(packet(then, 1, 0.1 if then == "RDATA" else 5.0, stream=f"{LINK}|"))
+        world.engine.feed(packet(then, 2, 0.1 if then == "RDATA" else 5.0, stream=f"{LINK}|"))
     (stream,) = [r.detail for r in world.rows() if r.kind == "STREAM"]
     assert (stream["delivered"] is not None) == known
 
