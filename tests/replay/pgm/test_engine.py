@@ -1,0 +1,300 @@
+"""A TSI by itself: what the PGM engine says of it."""
+
+from dataclasses import replace
+
+import pytest
+
+from seqaudit.replay.contract.results import FINDING
+from seqaudit.replay.contract.settings import Vantage
+from seqaudit.replay.pgm import findings as pgm_findings
+from seqaudit.replay.pgm.engine import PARITY, PgmEngine
+from seqaudit.replay.pgm.window import PgmWindow, WindowSettings
+from seqaudit.replay.raims import bounds as raims_bounds
+from seqaudit.replay.raims.links import PgmLink
+from tests.replay.raims.builders import (
+    F0,
+    HERE,
+    LINK,
+    PEER,
+    SECOND,
+    T0,
+    THERE,
+    World,
+    accept,
+    lossy_world,
+    mark,
+    nak,
+    nak_on_link,
+    only,
+    packet,
+    received,
+    rules_of,
+    sureness_of,
+)
+
+
+def test_messages_of_a_run_of_packets_that_comes_in_parts_may_follow_the_last_part() -> None:
+    """Where a capture is cut into many files its runs are, and those of one sender go on."""
+    link = PgmLink(LINK, WindowSettings(), HERE)
+    for sqn in range(5, 9):
+        link.packet(packet("ODATA", sqn, stream=f"{LINK}|"))
+    messages = [packet("DATA", 1, fresh_id=sqn, last_fresh_id=sqn) for sqn in range(4, 10)]
+    assert [len(link.message(message)) for message in messages] == [0, 1, 1, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("rounds", "said", "sure"),
+    [(0, "CP007", "cannot be told"), (1, "CP007", "likely"), (9, "CP007", "likely"),
+     (10, "PG002", "proven"), (17, "PG002", "proven")],
+)  # fmt: skip
+def test_how_often_a_receiver_asked_says_whether_it_gave_up(
+    rounds: int, said: str, sure: str
+) -> None:
+    naks = [nak(2, 0.1 + turn / 2) for turn in range(rounds)]
+    rows = received(packet("ODATA", 1), packet("ODATA", 3), *naks, packet("SPM", 3, 60.0))
+    assert sureness_of(rows) == {said: [sure]}
+    hidden = rows[0].detail["unrecovered"] is None
+    assert hidden == (said == "CP007")
+
+
+def test_a_clock_that_steps_before_a_repair_changes_nothing() -> None:
+    story = [packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.1), packet("RDATA", 2, 6.2)]
+    assert sureness_of(received(*story)) == {"PG001": ["proven"]}
+    world = World()
+    for sqn, at, word in ((1, 0.0, "ODATA"), (3, 0.1, "ODATA"), (2, 6.2, "RDATA")):
+        if sqn == 2:
+            world.engine.feed(nak_on_link(2, 0.15))
+        world.engine.feed(packet(word, sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    assert "RA001" not in rules_of(world.rows())
+
+
+def test_a_silence_that_only_the_captures_clock_shows_drops_no_peer() -> None:
+    for stepped in (True, False):
+        world = World()
+        world.notice("HB", interval=4)
+        world.data(F0, 1.0, stamp=T0 + SECOND)
+        world.data(F0 + 1, 31.1, stamp=T0 + (1 if stepped else 31) * SECOND)
+        (stream,) = world.engine.observer.streams.values()
+        assert stream.ignored == (not stepped)
+
+
+def test_a_clock_that_steps_between_two_rounds_gives_nothing_up() -> None:
+    rows = received(packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.1), nak(2, 60.6))
+    assert sureness_of(rows) == {"CP007": ["likely"]}
+
+
+def test_a_repair_that_only_another_receiver_asked_for_shows_no_loss_here() -> None:
+    other = nak(2, 0.05, source="10.77.0.3")
+    rows = received(packet("ODATA", 1), packet("ODATA", 3), other, packet("RDATA", 2, 0.1))
+    found = only(rows, "CP007")
+    assert found["certainty"] == "cannot be told"
+    assert "another receiver asked for" in found["text"]
+    assert (rows[0].detail["recovered"], rows[0].detail["lost"]) == (None, None)
+
+
+def test_packets_asked_for_and_open_at_the_end_are_no_loss_yet() -> None:
+    rows = received(packet("ODATA", 1), packet("ODATA", 7), *(nak(n, 0.1) for n in range(2, 7)))
+    found = only(rows, "PG008")
+    assert (found["facts"]["count"], rules_of(rows)) == (5, ["PG008"])
+
+
+def test_a_nak_reveals_what_no_packet_has_shown() -> None:
+    window = PgmWindow()
+    accept(window, 1)
+    window.asked([2], mark(1))
+    assert [(hole.sqn, hole.naks) for hole in window.holes.values()] == [(2, 1)]
+
+
+def test_a_repair_after_a_give_up_refutes_it() -> None:
+    naks = [nak(2, 0.1 + turn / 2) for turn in range(10)]
+    story = [packet("ODATA", 1), packet("ODATA", 3), *naks, packet("SPM", 3, 30.0)]
+    assert sureness_of(received(*story)) == {"PG002": ["proven"]}
+    assert sureness_of(received(*story, packet("RDATA", 2, 30.1))) == {"CP007": ["likely"]}
+
+
+def test_a_nak_for_what_had_fallen_below_the_trail_refutes_that() -> None:
+    story = [packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.1), packet("SPM", 3, 0.3, stamp=3)]
+    assert sureness_of(received(*story)) == {"PG002": ["proven"]}
+    assert sureness_of(received(*story, nak(2, 0.7))) == {"CP007": ["likely"]}
+
+
+@pytest.mark.parametrize(("confirmed", "sure"), [(False, "proven"), (True, "likely")])
+def test_below_the_trail_a_packet_is_lost_surely_if_its_request_was_not_even_confirmed(
+    confirmed: bool, sure: str
+) -> None:
+    ncf = [packet("NCF", 2, 0.2, detail="[[2,3]]")] if confirmed else []
+    rows = received(
+        packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.1), *ncf, packet("SPM", 3, 0.3, stamp=3)
+    )
+    assert sureness_of(rows) == {"PG002": [sure]}
+
+
+def test_the_evidence_of_a_give_up_is_the_last_request() -> None:
+    naks = [packet("NAK", 2, 0.1 + turn / 2, number=10 + turn, source=HERE, detail="[[2,3]]")
+            for turn in range(10)]  # fmt: skip
+    rows = received(packet("ODATA", 1), packet("ODATA", 3), *naks, packet("SPM", 3, 60.0))
+    assert [e["frame"] for e in only(rows, "PG002")["evidence"]] == [1, 19]
+
+
+def test_a_receiver_that_asks_for_what_came_cannot_take_it() -> None:
+    big = {"size": 20_000}
+    rows = received(
+        packet("ODATA", 1, **big), nak(1, 0.1), packet("RDATA", 1, 0.2, **big), nak(1, 0.8)
+    )
+    assert sureness_of(rows)["PG006"] == ["proven"]
+
+
+@pytest.mark.parametrize(("mtu", "said"), [(9_000, ["likely"]), (20_000, []), (1_400, [])])
+def test_one_packet_that_is_too_large_in_a_run_of_small_ones(mtu: int, said: list[str]) -> None:
+    """Runs have the bytes of all their packets; below 1,500 these are not told one by one."""
+    engine = PgmEngine("pgm|0102.1", {"pgm.mtu": (mtu, "given")}, Vantage("member", HERE))
+    engine.feed(replace(packet("ODATA", 1, size=10_400), count=5, stop_seqno=6))
+    engine.feed(packet("LARGE", 3, count=0, size=10_000))
+    engine.close()
+    rows = pgm_findings.results(engine, 0, T0)
+    assert sureness_of(rows).get("PG006", []) == said
+    if said:
+        assert only(rows, "PG006")["seqnos"] == [[3, 3]]
+        assert only(rows, "PG006")["facts"]["count"] == 1
+
+
+def test_a_receiver_that_asks_twice_for_one_packet_refuses_one() -> None:
+    asked = [nak(1, 0.1 + n) for n in range(4)]
+    rows = received(packet("RDATA", 1, size=20_000), *asked)
+    assert only(rows, "PG006")["facts"]["count"] == 1
+
+
+def test_where_nobody_is_known_to_look_on_what_was_asked_for_is_said_by_who_asked() -> None:
+    engine = PgmEngine("pgm|0102.1", {}, Vantage())
+    for event in (packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.1), nak(2, 0.6),
+                  packet("SPM", 3, 60.0)):  # fmt: skip
+        engine.feed(event)
+    engine.close()
+    rows = pgm_findings.results(engine, 0, T0)
+    found = only(rows, "PG007")
+    assert (found["facts"]["count"], found["facts"]["times0"], found["facts"]["asker0_member"]) == (
+        1, 2, HERE,
+    )  # fmt: skip
+    assert sureness_of(rows) == {"PG007": ["cannot be told"]}
+
+
+def test_findings_of_a_receiver_of_pgm() -> None:
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
+    for event in (
+        packet("ODATA", 1), packet("ODATA", 3), nak(2, 0.05), packet("RDATA", 2, 0.1),
+        packet("ODATA", 3, 0.2), packet("ODATA", 5, 0.3),
+        packet("LARGE", 5, 0.3, size=20_000, count=0), packet("ODATA", 4, 0.4),
+        packet("ODATA", 7, 0.5), *(nak(6, 0.6 + n / 2) for n in range(10)), packet("SPM", 7, 19.0),
+    ):  # fmt: skip
+        engine.feed(event)
+    engine.close()
+    rows = pgm_findings.results(engine, 0, T0)
+    assert sureness_of(rows) == {
+        "PG001": ["proven"], "PG002": ["proven"], "PG003": ["likely"], "PG004": ["proven"],
+        "PG006": ["likely"],
+    }  # fmt: skip
+    summary = rows[0].detail
+    assert (summary["recovered"], summary["unrecovered"], summary["reordered"]) == (1, 1, 1)
+
+
+def test_a_packet_that_nobody_asked_for_may_have_been_missed_by_the_capture() -> None:
+    """A receiver sends a NAK within the back-off, and again (raims.md 2)."""
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
+    for event in (packet("ODATA", 1), packet("ODATA", 3), packet("SPM", 3, 9.0),
+                  packet("ODATA", 5, 9.1)):  # fmt: skip
+        engine.feed(event)
+    engine.close()
+    rows = pgm_findings.results(engine, 0, T0)
+    (found,) = [row.detail for row in rows if row.kind == FINDING]
+    assert (found["certainty"], found["seqnos"]) == ("cannot be told", [[2, 2]])
+    assert rules_of(rows) == ["CP007"]
+    summary = rows[0].detail
+    assert [summary[name] for name in ("lost", "unrecovered", "open", "gaps")] == [
+        None, None, 1, 2,
+    ]  # fmt: skip
+    outcomes = [row.detail["outcome"] for row in rows if row.kind == "GAP"]
+    assert outcomes == ["not asked for", "open at the end"]
+
+
+def test_messages_in_packets_that_nobody_asked_for_are_not_called_lost() -> None:
+    world = World()
+    for sqn, at in ((1, 0.0), (3, 0.1), (4, 9.0)):
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    rows = world.rows()
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM" and r.system == "raims"]
+    assert (stream["lost"], stream["unrecovered"]) == (None, None)
+    assert "not captured" in stream["unknown"]["lost"]
+    assert stream["delivered"] is None
+    found = only(rows, "RA001")
+    assert (found["certainty"], found["severity"]) == ("cannot be told", "info")
+    assert "lost, or not captured" in found["text"]
+    table = {"capture": 0, "observer": stream["receiver"], "bridge": stream["sender"]}
+    raims_bounds.tighten([stream | {"capture": 0, "system": "raims"}], {"loss": [table]})
+    assert (table["lost_lower"], table["lost_upper"]) == (None, None)
+
+
+def test_with_parity_packets_nothing_is_said_of_what_was_repaired() -> None:
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
+    for event in (packet("ODATA", 1), packet("ODATA", 3), packet("PARITY_RDATA", None, 0.1),
+                  packet("SPM", 3, 90.0)):  # fmt: skip
+        engine.feed(event)
+    engine.close()
+    rows = pgm_findings.results(engine, 0, T0)
+    assert rules_of(rows) == []
+    assert (rows[0].detail["lost"], rows[0].detail["unknown"]["lost"]) == (None, PARITY)
+    why = {r.rule: r.detail["why"] for r in rows if r.kind == "JUDGED"}
+    assert why["PG002"] == PARITY
+
+
+def test_a_sender_that_confirms_and_never_repairs() -> None:
+    asked = [nak(1), packet("NCF", 1, 0.01, detail="[[1,2]]")]
+    once = received(packet("ODATA", 1), *asked, packet("SPM", 1, 5.0), at=THERE)
+    assert sureness_of(once) == {"PG005": ["likely"]}
+    more = [nak(1, 0.6), nak(2, 0.0), packet("NCF", 2, 0.01, detail="[[2,3]]"), nak(2, 0.6)]
+    again = received(
+        packet("ODATA", 1), packet("ODATA", 2), *asked, *more, packet("SPM", 2, 5.0), at=THERE
+    )
+    assert sureness_of(again) == {"PG005": ["proven"]}
+    assert rules_of(received(packet("ODATA", 1), *asked, at=THERE)) == []  # it may come yet
+
+
+@pytest.mark.parametrize(
+    ("late", "naks", "sure"),
+    [
+        (True, [0.51], None),  # it was under way when the packet came
+        (True, [0.56], "likely"),
+        (False, [0.51], "likely"),  # nothing was known of it before it came
+        (False, [0.51, 0.52], "likely"),  # one round
+        (True, [0.56, 0.9], "proven"),
+    ],
+)
+def test_what_is_asked_for_after_it_came_was_dropped_inside(
+    late: bool, naks: list[float], sure: str | None
+) -> None:
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
+    events = [packet("ODATA", 1, 0.1), packet("ODATA", 2, 0.5)]
+    events.append(packet("ODATA", 3, 0.49 if late else 0.505))
+    events += [nak(2, at) for at in naks] + [packet("RDATA", 2, 1.0), packet("SPM", 3, 9.0)]
+    for event in sorted(events, key=lambda event: event.at_ns):
+        engine.feed(event)
+    engine.close()
+    rows = pgm_findings.results(engine, 0, engine.last.at_ns if engine.last else 0)
+    assert sureness_of(rows).get("PG009") == (None if sure is None else [sure])
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM"]
+    assert stream["retransmissions"]["useful"] == (0 if sure is None else 1)
+    assert (stream["lost"] is None) == (sure is not None)
+
+
+def test_a_damaged_packet_in_the_last_wait_may_be_the_repair() -> None:
+    """What PG002 and RA001 rest on is held against the holes of the capture."""
+    engine = PgmEngine("pgm|0102.1", {}, Vantage("member", HERE))
+    events = [packet("ODATA", 1, 0.0), packet("SPM", 2, 0.1)]
+    events += [nak(2, 0.2 + turn / 2) for turn in range(10)] + [packet("SPM", 2, 9.0)]
+    for number, event in enumerate(events, 1):
+        engine.feed(replace(event, frame=number))
+    engine.close()
+    found = only(pgm_findings.results(engine, 0, T0), "PG002")
+    assert (found["certainty"], found["rests"]["absent"]) == ("proven", [12, 13])
+    assert only(lossy_world().rows(), "RA001")["rests"]["absent"] is not None

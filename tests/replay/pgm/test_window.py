@@ -1,0 +1,115 @@
+"""The receive window of PGM (raims.md 2)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from seqaudit.replay.pgm.window import Fate, Hole, PgmWindow
+from tests.replay.raims.builders import (
+    SECOND,
+    T0,
+    accept,
+    mark,
+)
+
+
+def test_a_sqn_is_accepted_once_and_handed_on_in_order() -> None:
+    window = PgmWindow()
+    assert accept(window, 5, 6, 6, 8) == [[(5, 6)], [(6, 7)], [], [(8, 9)]]
+    assert (window.next, list(window.holes)) == (7, [7])
+    window.asked([7], mark(1))
+    accept(window, 7, repair=True)
+    assert (window.next, [h.fate for h in window.take_ended()]) == (9, [Fate.REPAIRED])
+
+
+def test_a_hole_is_given_up_after_ten_waits_for_data() -> None:
+    window = PgmWindow()
+    accept(window, 1, 3)
+    for turn in range(10):
+        window.asked([2], mark(2, turn * 0.52))
+        window.confirmed([2], mark(2, turn * 0.52))
+    assert window.next_due_ns() == T0 + round((9 * 0.52 + 0.5) * SECOND)
+    window.give_up(T0 + 5 * SECOND)
+    assert window.next == 2
+    window.give_up(T0 + 6 * SECOND)
+    assert (window.next, [h.fate for h in window.take_ended()]) == (4, [Fate.RETRIES])
+
+
+def test_a_hole_below_the_trail_is_given_up_at_once() -> None:
+    window = PgmWindow()
+    accept(window, 1, 4)
+    window.told_trail(3, mark(5))
+    assert ([h.sqn for h in window.take_ended()], window.next) == ([2], 3)
+
+
+def test_spm_reveals_what_no_packet_shows_and_begins_a_window_behind_its_lead() -> None:
+    window = PgmWindow()
+    window.told_lead(9, mark(1))
+    assert window.next == 10
+    window.told_lead(11, mark(2))
+    assert list(window.holes) == [10, 11]
+
+
+def test_sqns_wrap_at_32_bits() -> None:
+    window = PgmWindow()
+    top = (1 << 32) - 1
+    accept(window, top)
+    assert window.unwrap(0) == top + 1
+    accept(window, window.unwrap(0))
+    assert not window.holes
+
+
+def test_more_than_the_window_holds_is_lost_at_once() -> None:
+    window = PgmWindow()
+    accept(window, 1, 1 << 20)
+    assert len(window.holes) == window.settings.window_sqns - 1
+    lost = window.take_ended()
+    assert {h.fate for h in lost} == {Fate.FULL}
+    assert sum(h.count for h in lost) + len(window.holes) == (1 << 20) - 2
+
+
+@given(st.lists(st.integers(0, 12), min_size=1, max_size=40))
+def test_the_window_agrees_with_a_set_that_remembers_everything(sqns: list[int]) -> None:
+    window = PgmWindow()
+    seen: set[int] = set()
+    for sqn in sqns:
+        fresh = bool(accept(window, sqn)[0])
+        assert fresh == (sqn not in seen and sqn >= sqns[0])
+        seen.add(sqn)
+    wanted = set(range(sqns[0], max(seen) + 1))
+    assert set(window.holes) == wanted - seen
+    assert window.next == min(wanted - seen, default=max(seen) + 1)
+
+
+def leaky_window(*, leaky: bool, confirmed: int) -> Hole:
+    """A sqn that was asked for ten times; another that nobody asked for, if the capture leaks."""
+    window = PgmWindow()
+    accept(window, 1, 3)
+    for turn in range(10):
+        at = 0.1 + turn * 0.6
+        window.asked([2], mark(2, at))
+        if turn < confirmed:
+            window.confirmed([2], mark(2, at))
+    window.give_up(T0 + 12 * SECOND, 90)
+    (hole,) = window.take_ended()
+    if leaky:
+        accept(window, 5, at=13.0)
+        window.give_up(T0 + 20 * SECOND)
+    return hole
+
+
+@pytest.mark.parametrize(
+    ("leaky", "confirmed", "sure"),
+    [
+        (False, 10, "proven"),
+        (False, 0, "proven"),  # as many rounds without a confirmation
+        (False, 9, "likely"),  # one more may have been confirmed, and answered
+        (True, 10, "likely"),  # what the capture lacks may be the last repair
+    ],
+)
+def test_what_is_given_up_is_proven_where_a_last_repair_would_be_captured(
+    leaky: bool, confirmed: int, sure: str
+) -> None:
+    hole = leaky_window(leaky=leaky, confirmed=confirmed)
+    assert (str(hole.fate), str(hole.loss)) == ("gave up after its retries", sure)
+    assert hole.last_wait == (2, 90)

@@ -1,0 +1,450 @@
+"""What the observed daemon's own words and silence say, and what of a link did not come."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from seqaudit.decoders.contract.events import Flag, Kind
+from seqaudit.replay.contract.results import TABLE
+from seqaudit.replay.contract.settings import Vantage
+from seqaudit.replay.raims import findings as raims_findings
+from seqaudit.replay.raims.engine import RaimsEngine
+from seqaudit.replay.raims.learned import SUB_WINDOW as _SUB_WINDOW
+from seqaudit.replay.raims.seqno import first_seqno, seqno
+from tests.replay.raims.builders import (
+    F0,
+    FRAME,
+    HERE,
+    LINK,
+    ME,
+    PEER,
+    SECOND,
+    T0,
+    THERE,
+    World,
+    inbox_packet,
+    lossy_world,
+    nak_on_link,
+    only,
+    packet,
+    rules_of,
+    sureness_of,
+)
+
+
+def test_what_waited_for_a_packet_dropped_inside_meets_other_subscriptions() -> None:
+    for joined in (0.1, 3.0):
+        world = World()
+        for sqn in (1, 2):
+            world.engine.feed(packet("ODATA", sqn, sqn / 10, stream=f"{LINK}|"))
+            world.data(F0 + sqn, sqn / 10, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+        for at in (0.4, 0.9):
+            world.engine.feed(nak_on_link(2, at))
+        events = [(packet("RDATA", 2, 1.0, stream=f"{LINK}|"), 1.0), (None, joined + 0.5)]
+        for event, _ in sorted(events, key=lambda pair: pair[1]):
+            if event is not None:
+                world.engine.feed(event)
+            else:
+                world.notice("JOIN", joined + 0.5, source=ME, kind=Kind.SUBSCRIBE, stream=None,
+                             seqno=2, subject="_1.B")  # fmt: skip
+        (stream,) = [r.detail for r in world.rows() if r.kind == "STREAM"]
+        assert (stream["delivered"] is None) == (joined < 1)
+
+
+@pytest.mark.parametrize("again", [True, False])
+def test_a_daemon_lacks_messages_of_packets_that_were_dropped_inside_its_host(again: bool) -> None:
+    world = World()
+    for sqn in (1, 2, 3):
+        world.engine.feed(packet("ODATA", sqn, sqn / 10, stream=f"{LINK}|"))
+        world.data(F0 + sqn, sqn / 10, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    for turn in range(10):
+        world.engine.feed(nak_on_link(2, 0.5 + turn / 2))
+    if again:
+        world.engine.feed(packet("RDATA", 2, 6.0, stream=f"{LINK}|"))
+    world.notice("LOSS", 7.0, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=1,
+                 ref_seqno=F0 + 3, ms_tot=1)  # fmt: skip
+    rows = world.rows()
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM"]
+    assert stream["delivered"] == ([[F0 + 1, F0 + 3]] if again else None)
+    assert "RA012" not in rules_of(rows)
+    found = only(rows, "RA001")
+    assert (found["certainty"], "dropped inside" in found["text"]) == ("likely", True)
+
+
+@pytest.mark.parametrize(("then", "known"), [(None, False), ("RDATA", True), ("SPM", True)])
+def test_at_the_end_a_nak_right_behind_a_packet_may_not_have_met_it(
+    then: str | None, known: bool
+) -> None:
+    """Later it would have been sent again, or the packet been had."""
+    world = World()
+    for place, sqn in enumerate((1, 3, 2)):
+        at = place / 1000
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + sqn, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    world.engine.feed(nak_on_link(2, 0.04))
+    if then is not None:
+        world.engine.feed(packet(then, 2, 0.1 if then == "RDATA" else 5.0, stream=f"{LINK}|"))
+    (stream,) = [r.detail for r in world.rows() if r.kind == "STREAM"]
+    assert (stream["delivered"] is not None) == known
+
+
+def test_a_loss_is_proven_by_the_packets_that_were_given_up() -> None:
+    found = only(lossy_world().rows(), "RA001")
+    assert (found["certainty"], found["facts"]["lower"]) == ("proven", 1)
+
+
+@pytest.mark.parametrize(("tells", "rule"), [(True, "RA001"), (False, "RA003")])
+def test_a_loss_that_the_daemon_tells_of_it_has_counted(tells: bool, rule: str) -> None:
+    """Whatever the replay makes of it, by a clock that was set: here a message too old."""
+    world, old_ns = World(), T0 - 100 * SECOND
+    old = first_seqno(old_ns)
+    world.notice("HB", stamp=T0)  # the clocks agree
+    world.data(old, stamp=old_ns)
+    world.data(old + 11, 1.0, stamp=old_ns)
+    if tells:
+        world.notice("LOSS", 1.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=10,
+                     ref_seqno=old + 11, ms_tot=10)  # fmt: skip
+    rows = world.rows()
+    assert [r for r in rules_of(rows) if r in ("RA001", "RA003")] == [rule]
+    assert only(rows, rule)["facts"]["lower"] == 10
+
+
+def test_a_loss_that_only_its_own_daemon_tells_is_proven_and_as_large_as_it_says() -> None:
+    world = World()
+    for sqn, value, at in ((1, 0, 0.0), (4, 3, 0.1), (5, 4, 9.0)):
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + value, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    world.notice("LOSS", 9.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=1,
+                 ms_tot=1, ref_seqno=F0 + 3)  # fmt: skip
+    found = only(world.rows(), "RA001")
+    assert (found["certainty"], found["facts"]["lower"]) == ("proven", 1)
+    assert found["evidence"][-1]["shows"] == "the daemon tells the publisher of it"
+    (row,) = world.table("loss")
+    assert (row["lost_lower"], row["lost_upper"], row["told_loss"]) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("values", "chain", "count", "lost"),
+    [
+        # in one frame: the last ones before the number
+        ((F0, F0 + 6), None, 2, (F0 + 4, F0 + 5)),
+        # over a frame's border: the last ones up to the number that the chain names
+        ((F0, F0 + FRAME), F0 + 6, 2, (F0 + 5, F0 + 6)),
+        # the daemon was in the chain's frame, of which nothing is captured
+        ((F0, F0 + 2 * FRAME), F0 + FRAME + 6, 2, (F0 + FRAME + 5, F0 + FRAME + 6)),
+    ],
+)
+def test_of_what_is_missing_the_daemon_lost_the_last_ones_by_its_own_count(
+    values: tuple[int, int], chain: int | None, count: int, lost: tuple[int, int]
+) -> None:
+    world = World()
+    for sqn, value, at in ((1, values[0], 0.0), (9, values[1], 0.1)):
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(value, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn,
+                   conn_id=chain if sqn > 1 else None)  # fmt: skip
+    world.engine.feed(packet("ODATA", 10, 9.0, stream=f"{LINK}|"))
+    world.notice("LOSS", 9.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=count,
+                 ms_tot=count, ref_seqno=values[1])  # fmt: skip
+    rows = world.rows()
+    found = only(rows, "RA001")
+    assert (found["certainty"], found["facts"]["lower"]) == ("proven", count)
+    assert found["seqnos"] == [[*lost]]
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM"]
+    assert (stream["lost"], stream["lost_upper"], stream["delivered"]) == (count, count, None)
+    (row,) = [r.detail for r in rows if r.kind == TABLE and r.detail["table"] == "loss"]
+    assert row["msg_loss"] == count
+
+
+def test_a_count_that_is_all_that_fits_is_not_how_many_were_lost() -> None:
+    world = World()
+    for sqn, value, at in ((1, 0, 0.0), (9, 50_000, 0.1), (10, 50_001, 9.0)):
+        world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+        world.data(F0 + value, at, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    world.notice("LOSS", 9.1, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=32_767,
+                 ms_tot=32_767, ref_seqno=F0 + 50_000)  # fmt: skip
+    assert only(world.rows(), "RA001")["facts"]["lower"] == 49_999
+
+
+def test_packets_that_are_cut_take_messages_away_and_prove_no_loss() -> None:
+    world = World()
+    for sqn, value, flags in ((1, 0, 0), (2, None, Flag.CUT), (3, 2, 0)):
+        world.engine.feed(packet("ODATA", sqn, sqn / 10, stream=f"{LINK}|", flags=Flag(flags)))
+        if value is not None:
+            world.data(F0 + value, sqn / 10, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    found = only(world.rows(), "RA001")
+    assert found["certainty"] == "cannot be told"
+    assert "cut by the snap length" in found["text"]
+
+
+@pytest.mark.parametrize(
+    ("word", "kind"), [("UNREAD", Kind.NOTICE), ("DATA", Kind.NOTICE), ("PING", Kind.NOTICE)]
+)
+def test_what_cannot_be_read_may_be_a_message_of_any_stream(word: str, kind: Kind) -> None:
+    """A packet that came and holds something that is no message, or data without a number."""
+    world = World()
+    for sqn, value in ((1, 0), (2, None), (3, 2)):
+        world.engine.feed(packet("ODATA", sqn, sqn / 10, stream=f"{LINK}|"))
+        if value is None:
+            world.feed(sqn / 10, kind=kind, wire_kind=word, stream=f"{LINK}|", fresh_id=sqn)
+        else:
+            world.data(F0 + value, sqn / 10, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    found = only(world.rows(), "RA001")
+    assert found["certainty"] == "cannot be told"
+    assert ("could not be read to the end" in found["text"]) == (word != "PING")
+
+
+@pytest.mark.parametrize("link", ["tcp:x", f"inbox:{THERE}:2>{HERE}:1"])
+def test_what_cannot_be_read_of_other_links_hides_numbers(link: str) -> None:
+    for unread in (False, True):
+        world = World()
+        for number, word in enumerate(("PING", "UNREAD", "PING"), 1):
+            if link.startswith("inbox:"):
+                world.engine.feed(inbox_packet(number, number / 10, own=False))
+            if word != "UNREAD" or unread:
+                world.notice(word, number / 10, seqno=number, destination=ME,
+                             stream=f"{link}|{PEER}|.{word}", fresh_id=number)  # fmt: skip
+        (row,) = world.table("loss")
+        assert row["ibx_loss"] == (0 if unread else 1)
+
+
+@pytest.mark.parametrize(("hole", "sure"), [(False, "proven"), (True, "cannot be told")])
+def test_over_tcp_a_loss_is_proven_where_no_byte_is_missing(hole: bool, sure: str) -> None:
+    world = World()
+    world.data(F0)
+    if hole:
+        world.notice("HOLE", stream="tcp:x|", source=None)
+    world.data(F0 + 2, 1.0)
+    rows = world.rows()
+    assert sureness_of(rows)["RA001"] == [sure]
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM"]
+    assert stream["lost"] == (None if hole else 1)
+
+
+def test_from_an_unseen_change_of_subscriptions_on_nothing_is_called_lost() -> None:
+    world = World()
+    world.notice("JOIN", 0.1, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=4, subject="_1.B")
+    world.data(F0, 0.2)
+    world.notice("JOIN", 0.3, source=ME, kind=Kind.SUBSCRIBE, stream=None, seqno=6, subject="_1.C")
+    world.data(F0 + 5, 0.4)
+    rows = world.rows()
+    assert sureness_of(rows)["RA001"] == ["cannot be told"]
+    assert "4 → 6" in only(rows, "RA029")["facts"]["steps"]
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM"]
+    assert stream["delivered"] is None
+
+
+def glsno(world: World, number: int, sqn: int, at: float) -> None:
+    world.engine.feed(packet("ODATA", sqn, at, stream=f"{LINK}|"))
+    world.feed(
+        at, kind=Kind.DATA, wire_kind="GLSNO", source=PEER, destination="_nats.X", size=100,
+        seqno=number, stop_seqno=number + 1, stream=f"{LINK}|{PEER}|#0", fresh_id=sqn,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("sqns", "rounds", "sure"),
+    [((1, 2), 0, None), ((1, 3), 0, "cannot be told"), ((1, 3), 10, "proven")],
+)
+def test_numbers_without_a_missing_packet_were_never_sent_here(
+    sqns: tuple[int, int], rounds: int, sure: str | None
+) -> None:
+    world = World()
+    glsno(world, 7, sqns[0], 0.0)
+    if sqns[1] > 2:
+        world.engine.feed(packet("SPM", 2, 0.1, stream=f"{LINK}|"))
+    for turn in range(rounds):
+        world.engine.feed(nak_on_link(2, 0.2 + turn / 2))
+    glsno(world, 9, sqns[1], 60.0)
+    rows = world.rows()
+    assert sureness_of(rows).get("RA004") == (None if sure is None else [sure])
+    if sure is not None:
+        found = only(rows, "RA004")
+        assert (found["seqnos"], bool(found["evidence"])) == ([[8, 8]], True)
+
+
+def told_by_inbox(world: World, numbers: dict[int, float]) -> None:
+    """Point-to-point packets of the observer, each with a PING."""
+    for number, at in numbers.items():
+        world.engine.feed(inbox_packet(number, at))
+        world.notice("PING", at, source=ME, destination=PEER, seqno=number,
+                     stream=f"inbox:{HERE}:1>{THERE}:2|{ME}|.PING")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("numbers", "said"),
+    [({9: 59.0, 10: 62.0}, True), ({9: 59.0, 11: 62.0}, False), ({9: 59.0, 10: 60.5}, False)],
+)
+def test_a_missing_notice_needs_all_that_was_said_for_a_second(
+    numbers: dict[int, float], said: bool
+) -> None:
+    world = World()
+    first, last = numbers.items()
+    told_by_inbox(world, dict([first]))
+    lossy = lossy_world()
+    lossy.engine.feed(inbox_packet(*first))
+    told_by_inbox(lossy, dict([last]))
+    assert ("RA027" in rules_of(lossy.rows())) == said
+
+
+def test_late_copies_of_which_nobody_was_told_were_too_old_for_the_window() -> None:
+    for stated, learned in (({}, True), (dict.fromkeys(_SUB_WINDOW, 1 << 30), False)):
+        world = World(**stated)
+        old, new = seqno(1000, 3), seqno(1001, 1)
+        world.engine.feed(inbox_packet(9, -1.0))
+        for value in (seqno(1000, 2), old, new, old, new + 1):
+            world.data(value)
+        told_by_inbox(world, {10: 5.0})
+        (row,) = world.table("loss")
+        counted = (row["msg_loss"], row["repeat"], row["false_loss"])
+        assert counted == ((0, 1, 0) if learned else (2, 0, 2))
+        rows = raims_findings.results(world.engine, 0, world.engine.last_ns)
+        assert {"RA005", "RA027"} & set(rules_of(rows)) == (set() if learned else {"RA005"})
+        if learned:
+            found = only(rows, "RA008")
+            assert found["certainty"] == "likely"
+            assert "in numbers 9 to 10 is whole and holds no loss notice" in found["text"]
+
+
+def test_a_false_loss_by_a_default_window_is_likely_and_names_it() -> None:
+    world = World()
+    old, new = seqno(1000, 3), seqno(1001, 1)
+    for value in (seqno(1000, 2), old, new, old, new + 1):
+        world.data(value)
+    found = only(world.rows(), "RA005")
+    assert found["certainty"] == "likely"
+    assert "raims.sub_window_size is not given" in found["text"]
+
+
+def test_a_peer_whose_heartbeats_have_ended_is_gone_with_its_counters() -> None:
+    world = World()
+    world.notice("HB", interval=4)
+    world.data(F0)
+    world.feed(60.0, kind=Kind.NOTICE, wire_kind="HB", source=ME, stream="tcp:x|me|.HB")
+    (row,) = world.table("loss")
+    assert row["dropped_ns"] == T0 + 10 * SECOND
+    world = World()
+    world.notice("HB", interval=4)
+    world.data(F0, subject="_1.B")
+    world.data(F0 + 1, 20.0, subject="_1.B")  # ignored
+    world.notice("AUTH", 21.0, destination=ME, stream=f"tcp:y|{PEER}|.AUTH")
+    world.data(F0 + 2, 21.5, subject="_1.B", stream=f"tcp:y|{PEER}|_1.B")
+    (row,) = world.table("loss")
+    assert (row["null_rte"], row["dropped_ns"]) == (1, None)
+
+
+def test_a_peer_whose_heartbeats_the_capture_may_have_missed_is_still_there() -> None:
+    world = World()
+    world.notice("HB", interval=4)
+    world.data(F0)
+    world.notice("HOLE", 5.0, stream="tcp:x|", source=None)
+    world.data(F0 + 1, 20.0)
+    (stream,) = world.engine.observer.streams.values()
+    assert stream.ignored == 0
+
+
+def test_a_peer_that_is_asked_for_an_answer_was_not_dropped() -> None:
+    world = World()
+    world.notice("HB", interval=4)
+    world.data(F0)
+    world.data(F0 + 1, 20.0)
+    world.notice("PING", 20.1, source=ME, destination=PEER)
+    world.data(F0 + 2, 20.2)
+    (stream,) = world.engine.observer.streams.values()
+    assert (stream.ignored, stream.delivered) == (1, [[F0, F0 + 1], [F0 + 2, F0 + 3]])
+
+
+def test_an_inbox_packet_that_is_acknowledged_was_had_and_what_is_behind_it_goes_on() -> None:
+    world = World()
+    for number in (1, 3):  # the second is not in the capture
+        world.engine.feed(inbox_packet(number, number / 10, own=False))
+        world.notice("LOSS", number / 10, destination="cc" * 16, seqno=number, subject="_1.A",
+                     idl_msg_loss=1, ms_tot=number, ref_seqno=F0 + number,
+                     stream=f"inbox:{THERE}:2>{HERE}:1|{PEER}|.LOSS")  # fmt: skip
+    world.notice("PING", 0.35, seqno=1, destination=ME)
+    own = inbox_packet(1, 0.4)
+    world.engine.feed(replace(own, stamp=3, detail='{"dest_id":7}'))
+    link = world.engine.links.inboxes[f"inbox:{THERE}:2>{HERE}:1"]
+    assert link.uncaptured == 1
+
+
+def test_what_waits_in_an_inbox_before_the_observer_has_said_who_it_is_is_not_lost() -> None:
+    world = World()
+    engine = world.engine = RaimsEngine("raims", {}, Vantage("member", HERE))
+    member: dict[str, Any] = {"kind": Kind.MEMBER, "wire_kind": "MEMBER"}
+    peer = {"name": "A", "address": f"{THERE}:7239"}
+    world.feed(source=PEER, detail=json.dumps(peer), **member)
+
+    def came(number: int, at: float) -> None:
+        engine.feed(inbox_packet(number, at, own=False))
+        world.notice("RESUB", at, destination=ME, seqno=number, fresh_id=number,
+                     stream=f"inbox:{THERE}:2>{HERE}:1|{PEER}|.RESUB")  # fmt: skip
+
+    came(1, 0.1)
+    came(3, 0.2)
+    own = {"name": "B", "address": f"{HERE}:7239"}
+    world.feed(0.3, source=ME, detail=json.dumps(own), **member)
+    came(2, 0.4)  # the repair; the third goes on
+    came(4, 0.5)
+    assert "RA010" not in rules_of(world.rows())
+
+
+@pytest.mark.parametrize("ends", [None, "BYE", "HB"])
+def test_windows_rotate_no_more_when_their_daemon_has_ended(ends: str | None) -> None:
+    world = World(pub_window_size=1, pub_window_count=1)
+    world.notice("HB", start=T0)
+    for subject in ("_1.A", "_1.B"):
+        world.data(F0, stamp=T0 + SECOND, subject=subject)
+    if ends == "BYE":
+        world.notice("BYE", 5.0)
+    elif ends:  # the same daemon under another bridge, which started then
+        again = {"name": "A", "address": f"{THERE}:7239"}
+        world.feed(6.0, source="dd" * 16, detail=json.dumps(again), kind=Kind.MEMBER,
+                   wire_kind="MEMBER")  # fmt: skip
+        world.notice("HB", 6.0, source="dd" * 16, start=T0 + 5 * SECOND)
+    world.notice("HB", 60.0, source=ME, start=T0 - SECOND)
+    world.engine.close()
+    assert bool(world.engine.publishers[PEER].rotation.rotation_count) == (ends is None)
+
+
+def test_a_join_is_one_only_of_a_stream_that_was_seen_before_the_subscription() -> None:
+    for before, sure in ((True, "proven"), (False, "likely")):
+        world = World()
+        if before:
+            world.data(F0, subject="_1.J")
+        world.notice("JOIN", 0.5, source=ME, kind=Kind.SUBSCRIBE, stream=None, subject="_1.J")
+        world.data(F0 + 4, 1.0, subject="_1.J", stamp=T0)
+        world.data(F0 + 7, 1.1, subject="_1.J", stamp=T0)
+        found = only(world.rows(), "RA013")
+        assert (found["certainty"], len(found["evidence"])) == (sure, 2)
+
+
+@pytest.mark.parametrize(
+    ("given", "gap_s", "said"),
+    [({"pub_window_time_ms": 10_000}, 12, ["proven"]), ({}, 12, []), ({}, 30, ["likely"])],
+)
+def test_a_frame_that_goes_on_too_long_contradicts_the_limit_that_is_given(
+    given: dict[str, int], gap_s: int, said: list[str]
+) -> None:
+    """Where none is given, one that explains all frames may be the publisher's own."""
+    world = World(**given)
+    world.notice("HELO", start=T0, stream=f"tcp:x|{PEER}|.HELO")
+    world.data(F0, 0.0, stamp=T0)
+    world.data(F0 + 1, gap_s, stamp=T0 + gap_s * SECOND)
+    later = T0 + 50 * SECOND
+    world.data(first_seqno(later), 50.0, conn_id=F0 + 1, stamp=later)
+    soon = later + 20 * SECOND  # the frame before it has ended by then
+    world.data(first_seqno(soon), 70.0, conn_id=first_seqno(later), stamp=soon)
+    assert sureness_of(world.rows()).get("RA020", []) == said
+
+
+def test_notices_of_an_earlier_start_of_the_observer_are_no_peers() -> None:
+    world, again = World(), "c" * 32
+    world.notice("LOSS", 1.0, source=ME, destination=PEER, subject="_1.A", idl_msg_loss=2,
+                 ms_tot=2, ref_seqno=F0 + 3)  # fmt: skip
+    world.feed(
+        20.0, kind=Kind.MEMBER, wire_kind="MEMBER", source=again,
+        detail=json.dumps({"name": "B", "address": f"{HERE}:7239"}),
+    )  # fmt: skip
+    assert "RA011" not in rules_of(world.rows())
