@@ -17,6 +17,8 @@ from tests.decoders.zenoh import builders as z
 from tests.replay.zenoh.test_engine import SUFFIX, TOKEN, ZID, Session
 
 PASS, LOSE, LATE = "pass", "lose", "late"
+BEHIND = "behind"  # another put(), at the same time, which has a higher number
+DROP = "drop"  # for congestion: before the transport, which does not number it
 ANSWER, LOSE_QUERY, LOSE_REPLY, LOSE_FINAL = "answer", "lose query", "lose reply", "lose final"
 TIMEOUT_S: Final = 10.0
 assert zid_text(z.ZID) == ZID
@@ -108,9 +110,18 @@ class World:
     """A session and everything that happens in it; the capture is ``session``."""
 
     def __init__(
-        self, subscriber: Subscriber, depth: int, period: float | None, fates: list[str], rtt: int
+        self,
+        subscriber: Subscriber,
+        depth: int,
+        period: float | None,
+        fates: list[str],
+        rtt: int,
+        session: Session | None = None,
     ) -> None:
-        self.session = Session()
+        self.session = session or Session()
+        self.fate_of: list[str] = []  # of each sample as it was published
+        self.ran_out = 0  # queries
+        self.behind: list[int] = []
         self.subscriber = subscriber
         self.cache = PublicationCache(depth)
         self.newest = -1
@@ -136,8 +147,15 @@ class World:
     def put(self, fate: str) -> None:
         self.newest += 1
         self.cache.publish(Cached(self.newest))
-        sn = self.newest
+        sn, behind = self.newest, self.behind
+        self.fate_of += [LOSE] * (sn - len(self.fate_of)) + [fate]
+        if fate == BEHIND:
+            behind.append(sn)
+            return
+        self.behind = []
         self.sends(fate, z.push(z.put(sn)), lambda: self.live(sn))
+        for one in behind:
+            self.sends(PASS, z.push(z.put(one)), lambda one=one: self.live(one))
 
     def beat(self, fate: str) -> None:
         told = self.newest
@@ -148,6 +166,8 @@ class World:
 
     def sends(self, fate: str, message: bytes, arrives: object) -> None:
         """A datagram: a late one comes behind a newer one, so its transport throws it away."""
+        if fate == DROP:
+            return
         self.session.sns[False] += 1
         frame = z.frame(self.session.sns[False] - 1, message)
         if fate == PASS:
@@ -203,6 +223,7 @@ class World:
                 return
             if number:
                 self.subscriber.now = at
+                self.ran_out += 1
                 self.subscriber.ended(initial=self.open.pop(number).initial)
                 continue
             assert self.period is not None and self.subscriber.last is not None
