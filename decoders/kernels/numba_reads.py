@@ -116,6 +116,76 @@ _BLOCK: Final = 128
 _VECTOR: Final = 32
 
 
+class _Bits:
+    """What the compiled ``digest`` is written with: types, keys, and steps of its arithmetic."""
+
+    def __init__(self) -> None:
+        import hashlib
+
+        from llvmlite import ir
+
+        self.ir = ir
+        self.word = ir.IntType(64)
+        self.double = ir.IntType(128)
+        self.vector = ir.VectorType(self.word, 4)
+        self.lane = ir.IntType(32)
+        stream = hashlib.shake_256(b"seqaudit").digest(8 * 32)  # keys: any bits without a pattern
+        self.keys = [
+            int.from_bytes(stream[at : at + 8], "little") | 1 for at in range(0, len(stream), 8)
+        ]
+
+    def four(self, first: int) -> Any:
+        """Keys, as a vector."""
+        return self.ir.Constant(self.vector, self.keys[first : first + 4])
+
+    def all_of(self, value: int) -> Any:
+        return self.ir.Constant(self.vector, [value] * 4)
+
+    def folded(self, builder: Any, a: Any, b: Any) -> Any:
+        """Both halves of a product, xor."""
+        product = builder.mul(builder.zext(a, self.double), builder.zext(b, self.double))
+        upper = builder.trunc(builder.lshr(product, self.double(64)), self.word)
+        return builder.xor(upper, builder.trunc(product, self.word))
+
+    def ended(self, builder: Any, value: Any) -> Any:
+        word = self.word
+        value = builder.xor(value, builder.lshr(value, word(37)))
+        value = builder.mul(value, word(self.keys[28]))
+        return builder.lshr(builder.xor(value, builder.lshr(value, word(32))), word(2))
+
+    @staticmethod
+    def load(builder: Any, at: Any, kind: Any) -> Any:
+        value = builder.load(builder.inttoptr(at, kind.as_pointer()))
+        value.align = 1
+        return value
+
+    def added(self, builder: Any, total: Any, place: Any, number: int) -> Any:
+        """Four sums with the vector ``number`` of a block, which stands at a place."""
+        words = self.load(builder, place, self.vector)
+        keyed = builder.xor(words, self.four(number * 4))
+        lower = builder.and_(keyed, self.all_of(0xFFFFFFFF))
+        product = builder.mul(lower, builder.lshr(keyed, self.all_of(32)))
+        pairs = self.ir.Constant(self.ir.VectorType(self.lane, 4), [1, 0, 3, 2])
+        swapped = builder.shuffle_vector(words, words, pairs)
+        return builder.add(builder.add(total, product), swapped)
+
+    def stirred(self, builder: Any, total: Any) -> Any:
+        """Sums between two blocks."""
+        mixed = builder.xor(total, builder.lshr(total, self.all_of(47)))
+        return builder.mul(builder.xor(mixed, self.four(16)), self.all_of(0x9E3779B1))
+
+    def summed(self, builder: Any, total: Any) -> Any:
+        """The digest of four sums."""
+        a, b, c, d = (
+            builder.xor(
+                builder.extract_element(total, self.lane(number)), self.word(self.keys[20 + number])
+            )
+            for number in range(4)
+        )
+        folded = builder.add(self.folded(builder, a, b), self.folded(builder, c, d))
+        return self.ended(builder, folded)
+
+
 def digest() -> Any:
     """The compiled ``digest``: 62 bits of all bytes, in about as many cycles as there are vectors.
 
@@ -125,53 +195,41 @@ def digest() -> Any:
     halves (after xor with a key) to one of four sums, and itself to another: words of one sum that
     change in opposite directions meet other factors. At the end the sums are multiplied.
     """
-    import hashlib
-
     import numba
-    from llvmlite import ir
     from numba.extending import intrinsic
 
-    word = ir.IntType(64)
-    double = ir.IntType(128)
-    vector = ir.VectorType(word, 4)
-    lane = ir.IntType(32)
-    stream = hashlib.shake_256(b"seqaudit").digest(8 * 32)  # keys: any bits without a pattern
-    keys = [int.from_bytes(stream[at : at + 8], "little") | 1 for at in range(0, len(stream), 8)]
+    bits = _Bits()
     checked = bool(numba.config.BOUNDSCHECK)
-
-    def four(first: int) -> Any:
-        return ir.Constant(vector, keys[first : first + 4])
-
-    def all_of(value: int) -> Any:
-        return ir.Constant(vector, [value] * 4)
-
-    def folded(builder: Any, a: Any, b: Any) -> Any:
-        """Both halves of a product, xor."""
-        product = builder.mul(builder.zext(a, double), builder.zext(b, double))
-        upper = builder.trunc(builder.lshr(product, double(64)), word)
-        return builder.xor(upper, builder.trunc(product, word))
-
-    def ended(builder: Any, value: Any) -> Any:
-        value = builder.mul(builder.xor(value, builder.lshr(value, word(37))), word(keys[28]))
-        return builder.lshr(builder.xor(value, builder.lshr(value, word(32))), word(2))
-
-    def load(builder: Any, at: Any, kind: Any) -> Any:
-        value = builder.load(builder.inttoptr(at, kind.as_pointer()))
-        value.align = 1
-        return value
+    long, shorter = _digest_of_vectors(bits), _digest_of_words(bits)
 
     @intrinsic  # type: ignore[untyped-decorator]
     def address(_context: Any, data: Any, offset: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             array = context.make_array(signature.args[0])(context, builder, arguments[0])
-            return builder.ptrtoint(builder.gep(array.data, [arguments[1]]), word)
+            return builder.ptrtoint(builder.gep(array.data, [arguments[1]]), bits.word)
 
         return numba.int64(data, numba.int64), emit
 
+    def digesting(data: Any, start: Any, stop: Any) -> Any:
+        if checked and stop > start:
+            data[start]
+            data[stop - 1]
+        if stop - start >= _VECTOR:
+            return long(address(data, start), address(data, stop))
+        return shorter(address(data, start), address(data, stop))
+
+    return numba.njit(nogil=True, forceinline=True, _nrt=False)(digesting)
+
+
+def _digest_of_vectors(bits: _Bits) -> Any:
+    """Of 32 bytes or more, from one address to another."""
+    import numba
+    from numba.extending import intrinsic
+
+    word = bits.word
+
     @intrinsic  # type: ignore[untyped-decorator]
     def long(_context: Any, start: Any, stop: Any) -> Any:
-        """Of 32 bytes or more."""
-
         def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
             start, stop = arguments
             last = builder.sub(stop, word(_VECTOR))
@@ -183,44 +241,40 @@ def digest() -> Any:
 
             builder.position_at_end(block)
             at = builder.phi(word)
-            sums = builder.phi(vector)
+            sums = builder.phi(bits.vector)
             at.add_incoming(start, before)
-            sums.add_incoming(four(24), before)
+            sums.add_incoming(bits.four(24), before)
             total = sums
             for number in range(_BLOCK // _VECTOR):
                 place = builder.add(at, word(number * _VECTOR))
                 place = builder.select(builder.icmp_signed("<", place, last), place, last)
-                words = load(builder, place, vector)
-                keyed = builder.xor(words, four(number * 4))
-                product = builder.mul(
-                    builder.and_(keyed, all_of(0xFFFFFFFF)), builder.lshr(keyed, all_of(32))
-                )
-                pairs = ir.Constant(ir.VectorType(lane, 4), [1, 0, 3, 2])
-                swapped = builder.shuffle_vector(words, words, pairs)
-                total = builder.add(builder.add(total, product), swapped)
+                total = bits.added(builder, total, place, number)
             following = builder.add(at, word(_BLOCK))
             builder.cbranch(builder.icmp_signed("<", following, stop), more, done)
 
             builder.position_at_end(more)
-            stirred = builder.xor(builder.xor(total, builder.lshr(total, all_of(47))), four(16))
-            stirred = builder.mul(stirred, all_of(0x9E3779B1))
             at.add_incoming(following, more)
-            sums.add_incoming(stirred, more)
+            sums.add_incoming(bits.stirred(builder, total), more)
             builder.branch(block)
 
             builder.position_at_end(done)
-            a, b, c, d = (
-                builder.xor(builder.extract_element(total, lane(number)), word(keys[20 + number]))
-                for number in range(4)
-            )
-            return ended(builder, builder.add(folded(builder, a, b), folded(builder, c, d)))
+            return bits.summed(builder, total)
 
         return numba.int64(numba.int64, numba.int64), emit
+
+    return long
+
+
+def _digest_of_words(bits: _Bits) -> Any:
+    """Of less, from one address to another."""
+    import numba
+    from llvmlite import ir
+    from numba.extending import intrinsic
 
     @intrinsic  # type: ignore[untyped-decorator]
     def first(_context: Any, size: Any) -> Any:
         def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            return builder.xor(arguments[0], word(keys[29]))
+            return builder.xor(arguments[0], bits.word(bits.keys[29]))
 
         return numba.int64(numba.int64), emit
 
@@ -230,8 +284,9 @@ def digest() -> Any:
             """With the next ``size`` bytes."""
 
             def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-                value = builder.zext(load(builder, arguments[1], ir.IntType(8 * size)), word)
-                return folded(builder, builder.xor(arguments[0], value), word(keys[30]))
+                value = bits.load(builder, arguments[1], ir.IntType(8 * size))
+                value = builder.xor(arguments[0], builder.zext(value, bits.word))
+                return bits.folded(builder, value, bits.word(bits.keys[30]))
 
             return numba.int64(numba.int64, numba.int64), emit
 
@@ -240,7 +295,7 @@ def digest() -> Any:
     @intrinsic  # type: ignore[untyped-decorator]
     def end(_context: Any, value: Any) -> Any:
         def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            return ended(builder, arguments[0])
+            return bits.ended(builder, arguments[0])
 
         return numba.int64(numba.int64), emit
 
@@ -256,17 +311,7 @@ def digest() -> Any:
             start = start + 1
         return end(value)
 
-    shorter = numba.njit(nogil=True, _nrt=False)(short)
-
-    def digesting(data: Any, start: Any, stop: Any) -> Any:
-        if checked and stop > start:
-            data[start]
-            data[stop - 1]
-        if stop - start >= _VECTOR:
-            return long(address(data, start), address(data, stop))
-        return shorter(address(data, start), address(data, stop))
-
-    return numba.njit(nogil=True, forceinline=True, _nrt=False)(digesting)
+    return numba.njit(nogil=True, _nrt=False)(short)
 
 
 def total() -> Any:
