@@ -3,11 +3,12 @@
 
 ``decode`` takes the datagrams of one chunk in order. Of PGM it writes a row a packet, or one for a
 run of ODATA with consecutive sqns; of the raims messages ("CABA") in ODATA and RDATA a row for a
-run of consecutive seqnos of one publisher and subject on one link. Of other messages, inbox headers
-and NAKs it writes a row and the JSON of its ``detail`` into ``text``, where that is plain: fields
-as they should be, strings of printable ASCII. Everything else is only located, for Python to read,
-and so is all of it where there is no room for text. A link is what messages come in order on: a
-TSI, or the two ends of an inbox; runs of a TSI end where its packets are out of order.
+run of consecutive seqnos of one publisher and subject on one link; all runs end where a daemon
+subscribes or stops. Of other messages, inbox headers and NAKs it writes a row and the JSON of its
+``detail`` into ``text``, where that is plain: fields as they should be, strings of printable ASCII.
+Everything else is only located, for Python to read, and so is all of it where there is no room for
+text. A link is what messages come in order on: a TSI, or the two ends of an inbox; runs of a TSI
+end where its packets are out of order.
 
 All tables are parts of one int64 array ``m``. Links last for the whole piece, the rest for a call.
 ``text`` begins with the words of the JSON; NAMES says where each is.
@@ -72,6 +73,8 @@ def messages(data, at, stop, link, sqn, index, text, m):
         word = u8(data, cursor)
         fields = read_number(data, body, end, SEQNO_FIELD)
         if word & 0x60 != 0 or fields == 0:
+            if word & 0x60 == 0x40:  # who subscribes decides about what follows, whoever sent it
+                m[W_FLOOR] = m[W_ROWS]
             if control(data, cursor, end, link, sqn, index, text, m) == 0:
                 row = new_row(MESSAGE, link, index, m)
                 m[row + R_BODY_AT] = cursor

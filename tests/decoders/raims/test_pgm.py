@@ -265,6 +265,22 @@ def test_subscriptions_concern_every_stream() -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_runs_end_where_another_daemon_subscribes(compiled: bool) -> None:
+    """The messages behind it may be wanted, and those before were not."""
+    other = b"\7" * 6
+    join = caba("_S.JOIN._1.A", ("seqno", 1), ("subject", "_1.A"), sort=2, bridge=bytes(16))
+    beat = caba("_X.HB", ("seqno", 1), sort=3, options=16, path=2, bridge=bytes(16))
+    for said, rows in ((join, [(7, 9), (9, 11)]), (beat, [(7, 11)])):
+        found = decoded(
+            odata(0, data("_1.A", 7)), odata(1, data("_1.A", 8)),
+            pgm(4, struct.pack(">II", 0, 0), said, gsi=other),
+            odata(2, data("_1.A", 9)), odata(3, data("_1.A", 10)), compile_it=compiled,
+        )  # fmt: skip
+        runs = [r for r in found.messages() if r["wire_kind"] == "DATA"]
+        assert [(r["seqno"], r["stop_seqno"]) for r in runs] == rows
+
+
 def test_what_is_no_message_is_told_on_a_link_that_speaks_raims() -> None:
     found = decoded(odata(0, b"hello"), odata(1, data("_1.A", 7), b"junk"))
     assert [r["wire_kind"] for r in found.messages()] == ["DATA", "UNREAD"]
