@@ -78,7 +78,6 @@ class ZenohEngine:
         self.parameters = EngineParameters("zenoh", PARAMETERS, given)
         document = self.parameters.value("rules") == "document"
         self.recognised = False
-        self.messages: Counter[str] = Counter()
         self.doubted: dict[int, Counter[str]] = {}
         self.doubted_frames: Counter[int] = Counter()
         self.cut_frames: Counter[int] = Counter()
@@ -133,7 +132,6 @@ class ZenohEngine:
             self.doubted.setdefault(event.frame >> FRAME_BITS, Counter())[word] += event.count
         else:
             self.recognised = True
-        self.messages[word] += event.count
         assert event.source is not None and event.destination is not None
         if self.passing is not None:
             self._note_passing(self.passing, event, detail)
@@ -280,7 +278,6 @@ class ZenohEngine:
                 self.passing.put_together(kind, event, message.pieces, self.link.mask, sn)
         if accepted:
             self.whole.setdefault(event.frame >> FRAME_BITS, Counter())[word] += 1
-            self.messages[word] += 1
         if word == "push" and detail.get("source"):
             zid, eid, sn = detail["source"]
             source = self._source(event, f"{zid}/{eid}", detail["key"])
@@ -355,7 +352,6 @@ class ZenohEngine:
                 source.refused.setdefault(sn, event.first_mark())
             self.document.publish(source, first, stop)
             return
-        source.accepted.add(first, stop)
         arrival = event.arrival()
         arrival = Arrival(arrival.first, arrival.last, False, arrival.fresh_id, None)
         for subscriber in self.audience.of(source):

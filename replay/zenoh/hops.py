@@ -139,14 +139,12 @@ class HopCounter:
         initial: int | None,
         patch: int,
         *,
-        reliable: bool,
         read: Read,
         held: Held,
     ) -> None:
         self._read = read
         self._held = held
         self.mask = mask
-        self.reliable = reliable
         self.initial = initial
         self.known_start = initial is not None
         self.last: int | None = None if initial is None else initial - 1

@@ -119,14 +119,10 @@ class Link:
             pair = pairs[0] if len(pairs) == 1 else pairs[priority]
             for reliable in (1, 0):
                 key = (event.source, event.destination, priority * 2 + reliable)
-                self.counters[key] = HopCounter(
-                    self.mask,
-                    pair[1 - reliable],
-                    self._patch,
-                    reliable=bool(reliable),
-                    read=self._read,
-                    held=self.held,
-                )
+                self.counters[key] = self._new(pair[1 - reliable])
+
+    def _new(self, initial: int | None) -> HopCounter:
+        return HopCounter(self.mask, initial, self._patch, read=self._read, held=self.held)
 
     def counter(self, event: Event) -> HopCounter:
         """The counter of the frame of a message."""
@@ -135,14 +131,7 @@ class Link:
         key = (event.source, event.destination, code)
         counter = self.counters.get(key)
         if counter is None:
-            counter = HopCounter(
-                self.mask,
-                self._initial(event.source, event.destination),
-                self._patch,
-                reliable=bool(code & 1),
-                read=self._read,
-                held=self.held,
-            )
+            counter = self._new(self._initial(event.source, event.destination))
             if len(self.counters) < MAX_COUNTERS:  # a group may have any number of senders
                 self.counters[key] = counter
         return counter

@@ -48,7 +48,6 @@ class Source:
     near: int | None = None
     live: RangeSet = field(default_factory=RangeSet)
     replied: RangeSet = field(default_factory=RangeSet)
-    accepted: RangeSet = field(default_factory=RangeSet)
     discarded: Note = field(default_factory=Note)
     refused: dict[int, Mark] = field(default_factory=dict)  # each of these, and when first
     arrivals: int = 0
@@ -92,7 +91,6 @@ class Unnumbered:
     receiver: str
     key: str
     count: int = 0
-    discarded: int = 0
     stamped: int = 0
     out_of_order: int = 0  # timestamp not newer than the last one of its clock
     first: Mark | None = None

@@ -495,7 +495,7 @@ def test_document_cache() -> None:
 
 
 def counter(initial: int | None = 10, mask: int = 127, patch: int = 1) -> HopCounter:
-    return HopCounter(mask, initial, patch, reliable=True, read=read, held=Held())
+    return HopCounter(mask, initial, patch, read=read, held=Held())
 
 
 def came(hop: HopCounter, *sns: int) -> list[bool]:
@@ -644,9 +644,7 @@ def carried(raw: bytes, *, first: bool = False, more: bool = True) -> dict[str, 
 
 def test_bytes_of_unfinished_messages_are_bounded_over_all_counters() -> None:
     held = Held()
-    hops = [
-        HopCounter(0xFFFF, 0, 1, reliable=True, read=lambda raw: None, held=held) for _ in range(3)
-    ]
+    hops = [HopCounter(0xFFFF, 0, 1, read=lambda raw: None, held=held) for _ in range(3)]
     block = bytes(65_000)
     for sn in range(400):
         for hop in hops:
