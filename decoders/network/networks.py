@@ -41,7 +41,6 @@ MOST_APART: Final = 64
 #: Networks of a capture that are counted.
 MOST_NETWORKS: Final = 4096
 
-_TCP: Final = 6
 _PGM: Final = 113
 _PRIME: Final = (1 << 61) - 1
 
@@ -176,11 +175,14 @@ class NetworksSeen:
         self._hosts: list[str] | None = None
         self._digests = np.zeros(0, np.int64)
 
-    def note(self, packets: Packets, claimed: Int64s | int, times: Int64s) -> None:
+    def note(
+        self, packets: Packets, claimed: Int64s | int, segments: Int64s, times: Int64s
+    ) -> None:
         """Packets of which some are of a numbered network.
 
         Args:
             claimed: per row of ``packets.datagrams``, the number of its system or -1.
+            segments: rows of TCP that may be of a system.
             times: of all records.
         """
         networks = packets.column(k.NETWORK)
@@ -193,7 +195,7 @@ class NetworksSeen:
             frames[network] = frames.get(network, 0) + count
         known = np.zeros(len(networks), np.bool_)
         known[packets.rows] = np.asarray(claimed) >= 0
-        known |= (packets.column(k.PROTOCOL) == _TCP) & (networks > 0)
+        known[segments] = networks[segments] > 0
         rows = np.flatnonzero(known & ours & (packets.column(k.FRAGMENT) < 0))
         if len(rows):
             self._gather(packets, rows, networks[rows], times[rows])

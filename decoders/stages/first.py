@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
@@ -33,11 +33,12 @@ from seqaudit.decoders.stages.registry import DecodeSettings, Dispatcher, stream
 from seqaudit.decoders.stages.second import reassemble
 from seqaudit.decoders.stages.tcp import Sniffer, TcpAssembler
 from seqaudit.decoders.tcp.first_look import FirstLook
-from seqaudit.decoders.tcp.segments import SegmentFinder, Segments, segment_rows
+from seqaudit.decoders.tcp.segments import LEFT, SegmentFinder, Segments, segment_rows
 
 __all__ = ["decode_piece", "reassemble", "wants_compiled"]
 
 BYTES_PER_RECORD = 100  # a small packet with its record header
+_NO_ROWS: Final = np.zeros(0, np.int64)
 COMPRESSION = 4  # what a capture shrinks by, roughly
 
 
@@ -98,10 +99,10 @@ def decode_piece(
             yield from batches
             account.add(packets, claimed)
             checksums.note(packets, claimed)
-            if packets.networked:
-                seen.note(packets, claimed, packets.record_column("at_ns"))
             yield from carried.feed(packets)
             yield from streams.feed(packets)
+            if packets.networked:
+                seen.note(packets, claimed, streams.rows, packets.record_column("at_ns"))
             segments = segment_batch(packets)
             if segments is None:
                 continue
@@ -149,12 +150,17 @@ def _have_in_mind(packet_reader: PacketReader, primes: Records) -> None:
 
 
 class _Streams:
-    """The TCP segments of a piece: decoded here where it is the whole file, else shipped."""
+    """The TCP segments of a piece: decoded here where it is the whole file, else shipped.
+
+    Attributes:
+        rows: of the packets that came last, segments that are not plainly of others.
+    """
 
     def __init__(
         self, piece: Piece, settings: DecodeSettings, account: Account, *, compile_it: bool
     ) -> None:
         systems = stream_systems(settings)
+        self.rows = _NO_ROWS
         self._account = account
         self._finder = SegmentFinder()
         self._assembler: TcpAssembler | None = None
@@ -174,10 +180,13 @@ class _Streams:
             return
         if self._finder.forgets(packets):
             yield from self._follow(self._look.renumbered())
+        self.rows = _NO_ROWS
         found = self._finder.find(packets)
         if found is None:
             return
-        followed, refused = self._look.feed(packets, *found)
+        segments, rows = found
+        followed, refused = self._look.feed(packets, segments, rows)
+        self.rows = rows[self._finder.states[segments.flow] != LEFT]
         if self._sniffer is not None:
             self._sniffer.refused(refused)
         yield from self._follow(followed)

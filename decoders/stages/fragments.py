@@ -410,7 +410,8 @@ class Assembler:
                 checksums.note(packets, own)
                 if packets.networked and not chosen.networks:
                     times = np.array([whole.at_ns for whole in part], np.int64)
-                    self._seen.setdefault(key, NetworksSeen()).note(packets, own, times)
+                    seen = self._seen.setdefault(key, NetworksSeen())
+                    seen.note(packets, own, np.zeros(0, np.int64), times)
             claimed = np.broadcast_to(claimant, datagrams.count)
             batches += decoded
             at = 0
