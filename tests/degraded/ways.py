@@ -264,7 +264,7 @@ def _without_copies(subject: Subject, near: int) -> Spoiled:
 def _several(subject: Subject, seed: int) -> Spoiled:
     """Two or three ways, one after another, as captures of a bad day have them."""
     rng = _rng(subject, f"several {seed}")
-    ways = rng.sample(_PLAIN, rng.choice((2, 3)))
+    ways = [_PLAIN[way] for way in sorted(rng.sample(range(len(_PLAIN)), rng.choice((2, 3))))]
     spoiled = _same_place(subject, subject.capture.records)
     for spoil in ways:
         ((_, capture),) = spoiled.files
@@ -274,6 +274,7 @@ def _several(subject: Subject, seed: int) -> Spoiled:
     return replace(spoiled, at=rng.choice((subject.at, subject.at, None)))
 
 
+#: In their order: nothing sorts records by a clock that was set.
 _PLAIN: Final[tuple[Callable[[Subject, random.Random], Spoiled], ...]] = (
     lambda s, rng: _head(s, rng.randrange(2, s.frames + 1)),
     lambda s, rng: _tail(s, rng.randrange(1, s.frames)),
