@@ -66,6 +66,8 @@ class ZenohReporter(Reporter):
         ):
             self._by_way.setdefault((sender, receiver), []).append((code, counter))
         self._by_source: dict[str, list[Query]] | None = None
+        #: Senders and keys of samples that carry a number.
+        self.numbered = {(s.sender, s.key) for s in engine.sources.all.values() if s.live}
 
     def receiver_of(self, stream: Any) -> str | None:
         found: str | None = stream.receiver

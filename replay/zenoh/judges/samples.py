@@ -43,6 +43,9 @@ def without_numbers(report: ZenohReporter, stream: Stream, found: Unnumbered) ->
     if found.key.startswith(UNRESOLVED):
         why = "its key is not known: these may be heartbeats"
         claim = Claim(Certainty.UNDECIDABLE, why=why)
+    elif (found.sender, found.key) in report.numbered:
+        why = "others of this key carry one: of another publisher, or these are damaged"
+        claim = Claim(Certainty.LIKELY, ORDERED.rests, why=why)
     return report.make(
         stream, "ZN012", claim,
         "{count:sample} of {key} {count|carries|carry} no SourceInfo: a missing one "

@@ -413,3 +413,9 @@ def test_a_heartbeat_s_query_that_two_may_have_sent_proves_nothing_of_either() -
     assert rows["demo/sensor"]["delivered"] == [[0, 0]]
     for rule in ("ZN001", "CP007", "ZN002"):
         assert "proven" not in [certainty for certainty, _ in said(found, rule)]
+
+
+def test_beside_numbered_samples_of_its_key_one_without_a_number_may_be_damaged() -> None:
+    plain = WideSession().publisher(z.push(z.put(None), 0, "demo/sensor"))
+    assert said(plain.played()[1], "ZN012") == [("proven", [])]
+    assert said(plain.put(0, 1).played()[1], "ZN012") == [("likely", [])]
