@@ -48,9 +48,7 @@ def member(name: str) -> str:
 
 def capture(*story: Step | Sequence[Step]) -> bytes:
     """A capture of a story; steps may be given in lists as well."""
-    wire = Wire()
-    for name, address in ADDRESS.items():
-        wire.send(single(header(70, 62), by=member(name)), address, GROUP[0], (PORT, GROUP[1]))
+    wire = _begun(Wire())
     wire.wait(10_000)
     for step in _flat(story):
         if isinstance(step, int):
@@ -58,11 +56,36 @@ def capture(*story: Step | Sequence[Step]) -> bytes:
         elif is_repeat(step.flags):
             wire.again()
         else:
-            to = None if step.destination is None else ADDRESS[step.destination]
-            place, port = GROUP if to is None else (to, PORT)
-            frame = _frame(step)
-            wire.send(frame, ADDRESS[str(step.source)], place, (PORT, port), step.fresh_id)
+            _send(wire, step)
     return wire.end()
+
+
+def captured(events: Iterable[Event], begin_ns: int, end_ns: int) -> bytes:
+    """Events of a world as one member's capture, at their own times from ``begin_ns`` on.
+
+    Each is a datagram of its own; one that the network brought again has the same bytes.
+    """
+    wire = Wire()
+    wire.at(begin_ns - 10_000_000_000)
+    _begun(wire)
+    for event in events:
+        wire.at(begin_ns + event.at_ns)
+        _send(wire, event)
+    wire.at(begin_ns + end_ns)
+    return wire.end()
+
+
+def _begun(wire: Wire) -> Wire:
+    """Every member is heard once."""
+    for name, address in ADDRESS.items():
+        wire.send(single(header(70, 62), by=member(name)), address, GROUP[0], (PORT, GROUP[1]))
+    return wire
+
+
+def _send(wire: Wire, event: Event) -> None:
+    to = None if event.destination is None else ADDRESS[event.destination]
+    place, port = GROUP if to is None else (to, PORT)
+    wire.send(_frame(event), ADDRESS[str(event.source)], place, (PORT, port), event.fresh_id)
 
 
 def _flat(story: Iterable[Step | Sequence[Step]]) -> Iterable[Step]:

@@ -33,6 +33,10 @@ class Wire:
         self._frames.append(ethernet(packet))
         self._times.append(self._now)
 
+    def at(self, at_ns: int) -> None:
+        """What is sent next is captured at this time."""
+        self._now = at_ns - MS
+
     def again(self) -> None:
         """The network brings the last datagram once more."""
         self._now += MS

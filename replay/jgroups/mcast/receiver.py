@@ -43,6 +43,8 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet, total
 
 #: A request this soon after an arrival may have crossed it inside the receiver.
 CROSSING_NS: Final = 20_000_000
+#: Values of HIGHEST_SEQNO that are remembered, to know the requests that they cause.
+LAST_TOLD: Final = 16
 THRESHOLD_PATIENCE_NS: Final = 200_000_000
 
 
@@ -108,6 +110,7 @@ class ReceiverModel(Judged):
         self.highest_told: int | None = None
         self.lacked_highest = Note()  # asked for as soon as HIGHEST_SEQNO named it
         self._highest_at: Mark | None = None
+        self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
         self.own_level = low if known else 0
         self._level_at: Mark | None = None  # when it said so
         self._last_id: int | None = None  # the newest of the datagrams so far
@@ -175,6 +178,8 @@ class ReceiverModel(Judged):
     def highest(self, seqno: int, mark: Mark, fresh_id: int | None) -> None:
         """HIGHEST_SEQNO(h): everything up to it exists (R11, V6, D9); again is no news (N4)."""
         self.highest_told = max(seqno, self.highest_told or seqno)
+        if seqno not in self._told:
+            self._told.append(seqno)
         self._highest_at = mark
         self.tracker.reveal(seqno + 1, mark, BY_HIGHEST, fresh_id)
 
@@ -212,7 +217,11 @@ class ReceiverModel(Judged):
         limit = self.window.limit()
         if limit is not None and stop > limit:
             return False  # the window as we know it cannot ask for this
-        return stop - first > 1 or first < self.window.high
+        if stop - first > 1:
+            return True
+        # what is higher in our window the member may have dropped, so HIGHEST_SEQNO was news to it
+        by_stability = self._acks_due is None
+        return first < self.window.high and first not in self._told and not by_stability
 
     def level(self, seqno: int, mark: Mark) -> None:
         """This member has delivered everything up to ``seqno``, says its ACK or digest (V18, N5).

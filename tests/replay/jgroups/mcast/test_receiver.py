@@ -755,3 +755,14 @@ def test_what_was_never_asked_for_may_have_been_missed_by_the_capture() -> None:
         "delivered": None,
     }
     assert told.finding("CP007")["certainty"] == "cannot be told"
+
+
+def test_a_request_that_highest_seqno_caused_does_not_say_that_lower_ones_were_had() -> None:
+    """3 arrived and was dropped inside B, so 2 was news to it; 1 it never had."""
+    story: list[Step] = [
+        JOINED, msg(2), msg(3), 400, highest(2), xmit_req(2), 300, ack(0, of=A),
+    ]  # fmt: skip
+    told = heard("B", *story, 800, xmit_req(1, 3), msg(1), msg(3), 600, ack(3))
+    assert "CP007" not in {rule for rule, *_ in told.findings()}
+    by_tick = heard("B", JOINED, msg(2), msg(3), 1000, xmit_req(2), msg(2), 600, ack(3))
+    assert ("CP007", "proven", [[1, 1]]) in by_tick.findings()

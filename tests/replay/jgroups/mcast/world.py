@@ -6,7 +6,7 @@ capture at one member would hold; ``Truth`` is what really happened there.
 """
 
 import heapq
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from itertools import count
 from random import Random
@@ -46,6 +46,7 @@ class Truth:
     doubled: dict[Way, set[int]] = field(default_factory=lambda: defaultdict(set))
     discarded: dict[Way, set[int]] = field(default_factory=lambda: defaultdict(set))
     lacked: dict[Way, set[int]] = field(default_factory=lambda: defaultdict(set))  # when asked for
+    path: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # lost: what, from, to
     delivered: dict[Way, list[int]] = field(default_factory=lambda: defaultdict(list))
 
 
@@ -196,6 +197,7 @@ class World:
         """Send a datagram; whether it arrives."""
         plan, calm = self.plan, self.now >= self.calm
         if not calm and self.random.random() < plan.loss:
+            self.truth.path[event.wire_kind, str(event.source), to] += 1
             return False
         at = self.now + (2 if calm or not plan.spread else 2 + self.random.randrange(plan.spread))
         self._at(at, self._arrives, to, event, arrives)
