@@ -122,9 +122,11 @@ class Sniffer:
         direction, frame, _, seq, _, flags, _, facts, payload = segment
         tracked = self._table.flows.get(key)
         if tracked is None or (
-            tracked.state != OURS and self._table.is_new(tracked, direction, seq, flags)
+            tracked.state != OURS
+            and self._table.is_new(tracked, direction, seq, flags)
+            and not self._ended(key, tracked)
         ):
-            if tracked is not None and key in self._held:
+            if key in self._held:
                 self._withhold(key)
             if self._left and key in self._left:
                 self._left.remove(key)
@@ -157,14 +159,23 @@ class Sniffer:
         """The piece ends: what is likely, or has no payload yet, is shipped."""
         for key in list(self._held):
             tracked = self._table.flows[key]
-            tracked.judge(final=True)
-            if tracked.state == OURS or tracked.likely:
-                self._ship(key, proven=True)
-            elif tracked.state == UNDECIDED and not tracked.kept:
+            if self._ended(key, tracked):
+                continue
+            if tracked.state == UNDECIDED and not tracked.kept:
                 self._ship(key, proven=False)
             else:
                 self._withhold(key)
         return self._taken()
+
+    def _ended(self, key: Key, tracked: Tracked) -> bool:
+        """Ship a held connection of which nothing follows, if it is likely ours; was it?"""
+        if key in self._held:
+            tracked.judge(final=True)
+            if tracked.state == OURS or tracked.likely:
+                self._ship(key, proven=True)
+                tracked.state = OURS
+                return True
+        return False
 
     def facts(self) -> dict[str, Any]:
         """For the account of the piece: what was shipped with cause, and what was not."""
@@ -511,20 +522,11 @@ def _merged(tracked: Tracked, taken: list[list[Taken]], *, compile_it: bool) -> 
     columns: list[tuple[Int64s, ...]] = []
     for number, one in stretches:
         count = len(one.start)
-        columns.append(
-            (
-                one.start + base,
-                one.stop + base,
-                one.kind,
-                np.full(count, number, np.int64),
-                one.frame,
-                one.at_ns,
-                _places(tracked, number, one.frame),
-                one.lost,
-                one.refused,
-                one.release,
-            )
-        )
+        columns.append((
+            one.start + base, one.stop + base, one.kind, np.full(count, number, np.int64),
+            one.frame, one.at_ns, _places(tracked, number, one.frame), one.lost, one.refused,
+            one.release,
+        ))  # fmt: skip
         base += len(one.data)
     if not columns:
         columns.append((np.zeros(0, np.int64),) * 10)

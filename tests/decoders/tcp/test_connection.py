@@ -522,6 +522,15 @@ def test_a_flow_without_payload_is_shipped_without_cause() -> None:
     assert piece.facts == {"carriers": [], "withheld": [], "withheld_more": False}
 
 
+def test_a_flow_that_is_likely_one_is_shipped_though_another_begins_behind_it() -> None:
+    """As where its piece ends: one frame in the middle is no proof, and often all there is."""
+    assert Piece(segments([said(b"a")])).shipped == [1]
+    again = [Segment(1, CLIENT - 5000, flags=SYN), Segment(0, SERVER - 5000, flags=SYN | ACK)]
+    piece = Piece(segments([said(b"a"), *again]))
+    assert piece.shipped == [1, 2, 3]
+    assert piece.facts["carriers"] == [CARRIER]
+
+
 def test_a_named_carrier_is_shipped_whatever_it_holds() -> None:
     given = segments([*handshake(), Segment(1, CLIENT, b"GET"), Segment(0, SERVER, b"200")])
     piece = Piece(given, carriers=frozenset({(0, CARRIER)}))
