@@ -231,7 +231,6 @@ class Receiver:
         if ROUNDS in (one.confirmed, one.unconfirmed):
             del self.missing[sqn]
             self.world.truth.given_up[self.sender.tsi].add(sqn)
-            self.world.gone(at_ns, self.sender.sent[sqn][1])
             self._hand_on(at_ns)
             return
         self.world.truth.lacked[self.sender.tsi].add(sqn)
@@ -253,6 +252,8 @@ class Receiver:
             if self.next in self.have:
                 for message in self.sender.sent[self.next][1]:
                     self.world.observer.had(at_ns, message, self.sender)
+            else:  # what is behind it may be held up still, and be wanted then
+                self.world.gone(at_ns, self.sender.sent[self.next][1])
             self.next += 1
 
 
