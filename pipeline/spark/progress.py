@@ -83,6 +83,12 @@ FIRST_TASK_SECONDS: Final = 120.0
 
 POLL_SECONDS: Final = 0.1
 
+#: A job is given up when so many executors ended, and so many times as many as were ever there at
+#: once, without a task that was done meanwhile: a master starts new ones for ever.
+MOST_ENDED: Final = 10
+TIMES_ENDED: Final = 3
+LOOK_SECONDS: Final = 1.0
+
 #: How long Spark may take to cancel a job.
 CANCEL_SECONDS: Final = 10.0
 
@@ -205,10 +211,11 @@ def run_watched(
 
     Raises:
         CancelledError: Ctrl-C; the job is cancelled first.
-        JobError: the job failed, or no task began in two minutes.
+        JobError: the job failed, no task began in two minutes, or executors end and end.
     """
     counter = _counter(session.spark)
     context = _context(session.spark)
+    ends = _Ends(context)
     tag = f"seqaudit-{uuid.uuid4().hex}"  # others may have jobs in the same Spark
     outcome: list[T] = []
     failure: list[BaseException] = []
@@ -234,6 +241,9 @@ def run_watched(
             running, counts = counter()
             alive = alive or running or any(done for done, _ in counts)
             told.tell(counts)
+            if problem := ends.in_vain(sum(done for done, _ in counts)):
+                session.kill()
+                raise JobError(problem)
             if not alive and time.monotonic() - begun > FIRST_TASK_SECONDS:
                 session.kill()
                 raise JobError(f"Spark began no task in {FIRST_TASK_SECONDS:.0f} s")
@@ -254,6 +264,48 @@ def run_watched(
     except KeyboardInterrupt:
         raise CancelledError(total, total) from None
     return outcome[0]
+
+
+class _Ends:
+    """Executors that ended while a job does not go on."""
+
+    def __init__(self, context: Any) -> None:
+        self._context = context
+        self._looked = self._seen = time.monotonic()
+        self._done = -1
+        self._before = 0
+        self._most = 0
+
+    def in_vain(self, done: int) -> str | None:
+        """The line that ends the job, if it is time to give up: so many ended since a task was done
+        last, or all are gone, and none came that lived to tell of itself."""
+        now = time.monotonic()
+        if self._context is None or now - self._looked < LOOK_SECONDS:
+            return None
+        self._looked = now
+        try:
+            store = self._context._jsc.sc().statusStore()
+            there = store.executorList(True).size() - 1  # the driver is in it
+            ended = store.executorList(False).size() - 1 - there
+        except Exception:  # the session ends, or another release of Spark has it otherwise
+            return None
+        self._most = max(self._most, there)
+        if done != self._done:
+            self._done, self._before = done, ended
+        if there or not self._most:  # a local Spark has no executor
+            self._seen = now
+        if now - self._seen > FIRST_TASK_SECONDS:
+            return (
+                f"all executors ended, and none came for {FIRST_TASK_SECONDS:.0f} s: killed as "
+                f"they start, or {_MEMORY}"
+            )
+        number = ended - self._before
+        if number < max(MOST_ENDED, TIMES_ENDED * self._most):
+            return None
+        return (
+            f"{number:,} executors ended one after the other, and no task was done meanwhile: "
+            f"killed, or {_MEMORY}"
+        )
 
 
 def _counter(spark: "SparkSession") -> Callable[[], tuple[bool, Counts]]:

@@ -1,6 +1,8 @@
 """The failure of a job is told in a line, and one that does not begin is not waited for."""
 
 import threading
+from collections.abc import Callable
+from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -68,6 +70,47 @@ Caused by: org.apache.spark.SparkException: Python worker exited unexpectedly (c
         "a Python worker ended unexpectedly: killed, or out of memory; on a cluster give it more "
         "(--spark-conf spark.executor.memory=4g), or take --engine direct, which needs less"
     )
+
+
+def with_executors(there: Callable[[], int], ended: Callable[[], int]) -> Any:
+    """A context whose status store has the driver and so many executors."""
+
+    def executors(active: bool) -> Any:
+        return SimpleNamespace(size=lambda: 1 + there() + (0 if active else ended()))
+
+    store = SimpleNamespace(executorList=executors)
+    scala = SimpleNamespace(statusStore=lambda: store)
+    return SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: scala))
+
+
+def test_executors_that_end_and_end_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "FIRST_TASK_SECONDS", 60.0)
+    looks = count()
+    context = with_executors(lambda: 2, lambda: next(looks))  # one more ends before each look
+    ends = progress._Ends(context)
+    told = [ends.in_vain(done) for done in (0, 0, 0, *[1] * 11)]
+    assert told[:13] == [None] * 13  # a task that was done begins anew
+    assert str(told[13]).startswith("10 executors ended one after the other, and no task was done")
+    fake = without_tasks()
+    fake.spark.sparkContext._jsc = context._jsc
+    assert "executors ended one after the other" in run(fake)
+    assert fake.released.is_set()
+
+
+def test_executors_that_end_as_they_start_are_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(progress, "LOOK_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "FIRST_TASK_SECONDS", 0.0)
+    local = progress._Ends(with_executors(lambda: 0, lambda: 0))
+    assert [local.in_vain(0) for _ in range(3)] == [None] * 3  # it has none, and needs none
+    there = [1]
+    ends = progress._Ends(with_executors(lambda: there[0], lambda: 1))
+    assert ends.in_vain(0) is None
+    there[0] = 0
+    told = ends.in_vain(0)
+    assert told is not None and told.startswith("all executors ended, and none came for 0 s")
 
 
 class Heard:
