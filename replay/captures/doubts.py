@@ -32,8 +32,10 @@ from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
 
 Account = Mapping[str, Any]
 
-#: Rules that speak of the capture itself: doubts about it are what they say.
+#: Rules that speak of the capture itself, where doubts about it are what they say. What a
+#: conversation shows to be missing rests on its order and times as other findings do.
 _OF_CAPTURES: Final = "CP"
+_OF_CONVERSATIONS: Final = frozenset({"CP007"})
 
 #: So many datagrams stand in a capture twice at least, if it was captured twice.
 LEAST_TWICE: Final = 10
@@ -156,7 +158,8 @@ def twice(parts: Iterable[Mapping[str, int] | None]) -> Certainty | None:
 
 def weighed(finding: Mapping[str, Any], worth: Worth) -> dict[str, Any]:
     """What changes of a finding's row in a capture that is worth so much."""
-    if finding["rule"].startswith(_OF_CAPTURES):
+    rule = finding["rule"]
+    if rule.startswith(_OF_CAPTURES) and rule not in _OF_CONVERSATIONS:
         return {}
     known = Certainty(finding["certainty"])
     verdict = worth.capped(known, _rests(finding), finding.get("stream"))
@@ -171,7 +174,7 @@ def weighed(finding: Mapping[str, Any], worth: Worth) -> dict[str, Any]:
     if certainty is not known:
         because = "; ".join(dict.fromkeys(reasons))
         changed = {"certainty": str(certainty), "text": f"{finding['text']} ({because}.)"}
-    if verdict.in_hole:
+    if verdict.in_hole and rule not in _OF_CONVERSATIONS:
         changed["severity"] = str(Severity.INFO)
     return changed
 

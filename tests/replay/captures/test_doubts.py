@@ -8,7 +8,7 @@ from seqaudit.pipeline.report.accounts import merge_frames
 from seqaudit.replay.captures.doubts import spans_of, twice, weighed
 from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.settings import Vantage
-from seqaudit.replay.contract.worth import BEGINNING, END, HERE, SHOWN, Doubt, Worth, absence
+from seqaudit.replay.contract.worth import BEGINNING, END, HERE, SHOWN, Doubt, Span, Worth, absence
 
 
 def cut_spans(truncated: int, **told: Any) -> list[tuple[int, int]]:
@@ -124,3 +124,19 @@ def test_without_damage_a_missing_checksum_is_no_doubt() -> None:
     none: dict[str, Any] = {"named": [], "last": None, "count": 0, "first_ns": None}
     account = {"damaged_frames": none, "checksums": {"unclear": [], "untold": []}}
     assert not spans_of(account, Vantage())
+
+
+@pytest.mark.parametrize(("rule", "changes"), [("CP007", True), ("CP014", False)])
+def test_what_a_conversation_shows_to_be_missing_is_weighed_and_what_a_capture_is_not(
+    rule: str, changes: bool
+) -> None:
+    stepped = Worth([Span(Doubt.CLOCK_STEPPED, 4, 5, "the clock went back by 300 ms at frame 5")])
+    finding = {
+        "rule": rule,
+        "certainty": "proven",
+        "text": "1 message is missing.",
+        "evidence": [{"frame": 3}, {"frame": 9}],
+    }
+    changed = weighed(finding, stepped)
+    assert bool(changed) == changes
+    assert not changes or (changed["certainty"], "300 ms" in changed["text"]) == ("likely", True)
