@@ -91,7 +91,7 @@ main()
     [
         "seqaudit.cli.main", "click", "seqaudit.cli.output.text", "seqaudit.cli.commands.audit",
         "pyarrow", "numpy", "seqaudit.pipeline.audit", "seqaudit.replay.stages.systems",
-        "seqaudit.replay.jgroups.mcast.engine", "seqaudit.cli.output.table", "rich.table",
+        "seqaudit.cli.output.table", "rich.table",
     ],
 )  # fmt: skip
 def test_ctrl_c_while_something_is_imported_is_one_line(module: str, fixtures: Path) -> None:
@@ -102,6 +102,21 @@ def test_ctrl_c_while_something_is_imported_is_one_line(module: str, fixtures: P
     )  # fmt: skip
     assert (done.returncode, done.stderr.strip()) == (130, "interrupted"), done.stderr
     assert "Traceback" not in done.stdout
+
+
+def test_ctrl_c_while_an_engine_is_imported_does_not_throw_away_what_was_read(
+    fixtures: Path,
+) -> None:
+    capture = str(fixtures / "jgroups" / "n4-loss-1" / "C.pcap")
+    engine = "seqaudit.replay.jgroups.mcast.engine"
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT, engine, "audit", "--engine", "direct", capture],
+        capture_output=True, text=True,
+    )  # fmt: skip
+    *_, note, last = done.stderr.strip().splitlines()
+    assert (done.returncode, last) == (130, "interrupted; all had been read"), done.stderr
+    assert "Ctrl-C again ends at once" in note
+    assert "66 messages lost" in done.stdout
 
 
 def test_ctrl_c_that_is_switched_off_stays_off(fixtures: Path) -> None:

@@ -1,7 +1,7 @@
 """Whole audits: both engines, any cut, events files, files that fail while they are read."""
 
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -275,6 +275,15 @@ class Interrupts:
             signal.raise_signal(signal.SIGINT)
 
 
+@pytest.fixture
+def own_ctrl_c() -> Iterator[None]:
+    """Python's own handler: a Spark of another test has left its there."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("own_ctrl_c")
 def test_interrupted_when_all_was_read_a_run_still_tells_it(captures: list[CaptureInput]) -> None:
     watcher = Watcher()
     with pytest.raises(StoppedError, match="all had been read") as stopped:
