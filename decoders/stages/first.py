@@ -6,8 +6,9 @@ second. Neither knows Spark: they run in a worker and in the direct engine alike
 """
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from typing import Any, BinaryIO, Final
 
@@ -17,6 +18,7 @@ import pyarrow as pa
 from seqaudit.decoders.capture.pieces import Piece
 from seqaudit.decoders.capture.reader import STDIN, Reader, Records
 from seqaudit.decoders.contract.errors import CaptureError
+from seqaudit.decoders.contract.networks import Chosen
 from seqaudit.decoders.feeds.carriers import CarriedFeeds
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
@@ -70,23 +72,18 @@ def decode_piece(
     packet_reader = PacketReader(piece.capture, piece.split, compile_it=compile_it)
     dispatcher = Dispatcher(settings)
     account = Account(piece.capture, piece.split, dispatcher.systems)
-    assembler = None
     streams = _Streams(piece, settings, account, compile_it=compile_it)
-    if settings.finish_fragments and piece.whole:
-        assembler = Assembler(settings, compile_it=compile_it)
+    here = settings.finish_fragments and piece.whole
+    assembler = Assembler(settings, compile_it=compile_it) if here else None
     carried = CarriedFeeds(settings, account)
-    before = _neighbours(piece.before, -sum(p.size_bytes for p in piece.before), compile_it)
-    chunks: Iterable[Records] = reader
     seen, chosen = NetworksSeen(), None
-    networks = settings.chosen_of(piece.capture)
-    if networks.networks:
+    if (networks := settings.chosen_of(piece.capture)).networks:
         chosen = OfNetworks(networks, compile_it=compile_it)
-        chunks = chosen.of(reader)
-        before = OfNetworks(networks, compile_it=compile_it).of(before)
+    chunks = reader if chosen is None else chosen.of(reader)
+    near = partial(_neighbours, networks=networks, compile_it=compile_it)
+    before = near(piece.before, at=-sum(p.size_bytes for p in piece.before))
     if overlaps:
-        behind = _neighbours(piece.behind, piece.size_bytes, compile_it)
-        if networks.networks:
-            behind = OfNetworks(networks, compile_it=compile_it).of(behind)
+        behind = near(piece.behind, at=piece.size_bytes)
         ordered = in_order(chain(before, chunks, behind), order)
     else:
         for primes in before:
@@ -129,17 +126,21 @@ def decode_piece(
     yield account.row(facts, [*dispatcher.accounts(), *carried.accounts()])
 
 
-def _neighbours(pieces: Sequence[Piece], at: int, compile_it: bool) -> Iterator[Records]:
+def _neighbours(
+    pieces: Sequence[Piece], *, at: int, networks: Chosen, compile_it: bool
+) -> Iterator[Records]:
     """The packets of files before or behind a piece, the first of which begins ``at`` so many
     bytes from its own: a datagram that came twice may have come first there."""
+    of_networks = OfNetworks(networks, compile_it=compile_it) if networks.networks else None
     for piece in pieces:
         with contextlib.suppress(CaptureError):  # its own account says what is wrong with it
-            for records in Reader(piece, compile_it):
+            records = Reader(piece, compile_it)
+            for own in records if of_networks is None else of_networks.of(records):
                 yield replace(
-                    records,
+                    own,
                     section=0,
-                    frame=np.zeros(records.count, np.int64),
-                    offset=records.offset + at,
+                    frame=np.zeros(own.count, np.int64),
+                    offset=own.offset + at,
                 )
         at += piece.size_bytes
 

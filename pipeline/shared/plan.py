@@ -9,7 +9,7 @@ import contextlib
 import io
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO, Final, cast
@@ -414,16 +414,17 @@ def plan(
                 )
             )
         if own:
-            own = [
-                replace(piece, behind=_begins(own[after:]))
-                if after < len(own) and own[after].start == 0
-                else piece
-                for after, piece in enumerate(own, 1)
-            ]
             usable.append(given)
             files.append(tuple(own_files))
-            pieces += own
+            pieces += _with_next(own)
     return Plan(tuple(usable), tuple(files), tuple(pieces), shares, tuple(problems))
+
+
+def _with_next(pieces: Sequence[Piece]) -> Iterator[Piece]:
+    """The pieces of a capture; before another file each knows the first bytes of that."""
+    for after, piece in enumerate(pieces, 1):
+        at_end = after < len(pieces) and pieces[after].start == 0
+        yield replace(piece, behind=_begins(pieces[after:])) if at_end else piece
 
 
 def _ends(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
