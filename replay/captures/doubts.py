@@ -190,11 +190,14 @@ def drops(interfaces: Iterable[Mapping[str, Any]]) -> int:
 
 
 def shown(span_ns: int) -> str:
-    """``12.5 ms``, ``30 s``, ``5 min``."""
+    """``12.5 ms``, ``30 s``, ``5 min``, ``2.5 h``, ``388 days``."""
     if span_ns < SECOND:
         return f"{span_ns / MS:.3g} ms"
     seconds = span_ns / SECOND
-    return f"{seconds:.3g} s" if seconds < 100 else f"{seconds / 60:.3g} min"
+    for unit, size in (("s", 1), ("min", 60), ("h", 3_600)):
+        if seconds < 100 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 86_400:,.1f} days"
 
 
 def _counted(count: int, word: str) -> str:

@@ -20,6 +20,7 @@ from seqaudit.replay.feeds.rules import FEED as RULES
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.feeds.summaries import pair_summary, summary
 from seqaudit.replay.sequence.durations import shown as time_shown
+from seqaudit.replay.sequence.durations import slowest
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome, Part
 from seqaudit.replay.sequence.ranges import Range, RangeSet, inclusive
 
@@ -233,9 +234,9 @@ class FeedReporter(Reporter):
         yield from self._noted(
             "FD001", about, stream.recovered,
             "{count:message} of {sender_member} {count|was|were} lost on the way to this place and "
-            "repaired, the slowest {slowest} after the gap showed.",
+            "repaired{slowest}.",
             "a repair fills a gap",
-            slowest=time_shown(stream.recovery.percentiles()["max"]),
+            slowest=slowest(stream.recovery.percentiles()["max"]),
             evidence=_ended(stream.gaps.values(), Outcome.RECOVERED),
         )  # fmt: skip
         lost = stream.counts[Outcome.UNRECOVERED] - stream.open_count
@@ -305,12 +306,13 @@ class FeedReporter(Reporter):
             "an overtaken message", deepest=stream.deepest,
             longest_us=(late["max"] or 0) // 1000,
         )  # fmt: skip
+        longest = stream.recovery.percentiles()["max"]
         yield from self._noted(
             "FD004", about, stream.either,
             "{count:message} of {sender_member} came late, after {count|its|their} gap had been "
-            "open for up to {slowest}: sent again, or late.",
+            "open{slowest}: sent again, or late.",
             "what had been missing for long",
-            slowest=time_shown(stream.recovery.percentiles()["max"]),
+            slowest="" if longest is None else f" for up to {time_shown(longest)}",
             certainty=Certainty.UNDECIDABLE, default="late_ms",
         )  # fmt: skip
         yield from self._noted(
@@ -437,9 +439,9 @@ class FeedReporter(Reporter):
     ) -> Iterator[Finding]:
         yield from self._noted(
             "FD001", about, pair.recovered,
-            "{count:message} of {sender_member} {count|was|were} lost on both lines and repaired, "
-            "the slowest {slowest} after the gap showed.", "a repair fills a gap",
-            slowest=time_shown(pair.recovery.percentiles()["max"]),
+            "{count:message} of {sender_member} {count|was|were} lost on both lines and "
+            "repaired{slowest}.", "a repair fills a gap",
+            slowest=slowest(pair.recovery.percentiles()["max"]),
         )  # fmt: skip
         lost = "{count:message} of {sender_member} came neither on line A nor on line B."
         if pair.lost:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from seqaudit.pipeline.report.accounts import merge_frames
-from seqaudit.replay.captures.doubts import spans_of, twice, weighed
+from seqaudit.replay.captures.doubts import shown, spans_of, twice, weighed
 from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END, HERE, SHOWN, Doubt, Span, Worth, absence
@@ -140,3 +140,9 @@ def test_what_a_conversation_shows_to_be_missing_is_weighed_and_what_a_capture_i
     changed = weighed(finding, stepped)
     assert bool(changed) == changes
     assert not changes or (changed["certainty"], "300 ms" in changed["text"]) == ("likely", True)
+
+
+def test_a_span_of_time_is_told_in_a_unit_that_suits_it() -> None:
+    second = 1_000_000_000
+    spans = (12_500_000, 30 * second, 300 * second, 9_000 * second, 388 * 86_400 * second)
+    assert [shown(span) for span in spans] == ["12.5 ms", "30 s", "5 min", "2.5 h", "388.0 days"]
