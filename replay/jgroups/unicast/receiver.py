@@ -281,6 +281,8 @@ class ReceiverMachine(Replayed):
             if answer is not None and last <= answer and mark.at_ns - answer.at_ns < CROSSING_NS:
                 self.redundant_syncs.add(mark)
         self._last_sync = mark
+        if self.entry is None:  # none is known: a first message that waits has opened one
+            self._read_before_loss(mark, last)
         if not self._explains_sync(mark):
             self._read_before_loss(mark, last)
             self._lose_window(mark)

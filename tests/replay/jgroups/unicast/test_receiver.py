@@ -406,6 +406,16 @@ def test_what_only_a_rebuilt_window_asks_for_an_earlier_one_may_have_had(asked: 
     assert told.finding("UC001")["seqnos"] == [[7, 7]]
 
 
+def test_a_window_that_only_its_first_message_shows_is_lost_at_a_sync_as_well() -> None:
+    """Its own ACKs are not captured: nothing but the sync is heard of the receiver."""
+    story = [
+        data(1), data(2, 17), 1000, data(19), 1000, data(19), sync(4), data(11, first=True),
+        ack(11, 5), TICK, request(*range(12, 19)), data(12, 19), TICK, ack(19, 6),
+    ]  # fmt: skip
+    found = dict(heard(B, *story).findings())
+    assert ("UC015" in found, "UC032" in found) == (True, False)
+
+
 def test_only_a_request_between_frames_of_a_connection_shows_that_it_dropped_inside() -> None:
     story = [data(1), data(2), data(3), TICK, ack(1, 1), TICK, request(2)]
     assert ("UC034", "likely") in heard(B, *story).findings()  # it may be for the next connection
