@@ -41,8 +41,9 @@ class Peer:
     msg_loss: Counted = field(default_factory=Counted)
     inbox_loss: Counted = field(default_factory=Counted)
     inbox: dict[str, int] = field(default_factory=dict)  # word -> last seqno
-    inbox_ns: dict[str, int] = field(default_factory=dict)  # and when it came
-    inbox_steps: list[tuple[Mark, str, int, int]] = field(default_factory=list)  # word, from, to
+    inbox_marks: dict[str, Mark] = field(default_factory=dict)  # and where it came
+    #: before and behind a step: marks, the word, from and to
+    inbox_steps: list[tuple[Mark, Mark, str, int, int]] = field(default_factory=list)
     inbox_uncaptured: list[tuple[Mark, int]] = field(default_factory=list)
     dropped_ns: int | None = None  # since when it has been, with its counters
     learned: str | None = None  # what its publisher was not told shows of the observer's window

@@ -271,16 +271,16 @@ class Receiving:
         last = peer.inbox.get(word, 0)
         if event.seqno <= last:
             return
-        before_ns = peer.inbox_ns.get(word, 0)
-        peer.inbox[word], peer.inbox_ns[word] = event.seqno, mark.at_ns
+        before = peer.inbox_marks.get(word, mark)
+        peer.inbox[word], peer.inbox_marks[word] = event.seqno, mark
         if last and event.seqno != last + 1 and event.wire_kind not in UNCOUNTED:
             lost = event.seqno - last - 1
             name = link_of(event)
-            if self._state.links.inbox_lacks(name, before_ns):
+            if self._state.links.inbox_lacks(name, before.at_ns):
                 peer.inbox_uncaptured.append((mark, lost))
                 return
             peer.inbox_loss.add(lost, mark.at_ns)
-            peer.inbox_steps.append((mark, word, last, event.seqno))
+            peer.inbox_steps.append((before, mark, word, last, event.seqno))
 
     def _outbound(self, event: Event, peer: Peer, detail: Mapping[str, object]) -> None:
         """raims-11.5: a peer's clients lost messages of the observer."""

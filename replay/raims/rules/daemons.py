@@ -7,7 +7,7 @@ from typing import Final
 from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE
 from seqaudit.replay.contract.rule import Rule, error, info, warning
-from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim
+from seqaudit.replay.contract.worth import LIKELY, SHOWN, UNDECIDABLE, Claim, absence
 from seqaudit.replay.raims.observer import Observer
 from seqaudit.replay.raims.peers import Peer
 from seqaudit.replay.raims.reporting import CLOCKS, SECOND_NS, About, RaimsReporter
@@ -120,14 +120,15 @@ def _of_peer(report: RaimsReporter, observer: Observer, peer: Peer) -> Iterator[
     """What did not reach the observer of one daemon, or reached it in vain."""
     about = About("", peer.bridge)
     earlier = report.earlier(observer)
-    if peer.inbox_loss.count:
+    if peer.inbox_steps:
+        first, last = peer.inbox_steps[0], peer.inbox_steps[-1]
         yield report.say(
             about, "RA010",
             "{count:point-to-point message} of {sender_member} {count|was|were} lost.",
-            {"count": peer.inbox_loss.count},
-            peer.inbox_steps[0][0] if peer.inbox_steps else None,
-            evidence=[(mark, f"{word} number {to} after {last}")
-                      for mark, word, last, to in peer.inbox_steps[:MAX_EVIDENCE]],
+            {"count": peer.inbox_loss.count}, first[1],
+            absence(first[0].frame, last[1].frame, certified=True),
+            [(mark, f"{word} number {to} after {before}")
+             for _, mark, word, before, to in peer.inbox_steps[:MAX_EVIDENCE]],
         )  # fmt: skip
     if peer.null_route.count and earlier:
         yield report.say(

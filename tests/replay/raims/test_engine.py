@@ -53,6 +53,16 @@ def test_inbox_numbers_are_counted_per_peer_and_type() -> None:
     assert row["ibx_loss"] == 1
 
 
+def test_a_lost_inbox_message_rests_on_what_did_not_come_between_two_numbers() -> None:
+    world = World()
+    marks = []
+    for at, value in enumerate((3, 4, 6)):
+        world.notice("PING", at, seqno=value, destination=ME, stream=f"tcp:x|{PEER}|.PING")
+        marks.append(world.number)
+    found = only(world.rows(), "RA010")
+    assert found["rests"]["absent"] == marks[1:]
+
+
 @pytest.mark.rule("raims-14.1-inbox")
 def test_before_december_2024_inbox_numbers_are_counted_per_peer() -> None:
     for release, lost in (("current", 3), ("before-2024-12-22", 2)):
