@@ -76,6 +76,8 @@ class Arrangement:
         late, by_ns: records that stand behind a later one, and by how much.
         borders: records at which stretches begin within which records were put in order.
         steps: (record, what is said of the step before it).
+        guessed: late records, further than the horizon, of which nothing tells that they are not
+            behind a step.
     """
 
     order: Int64s
@@ -83,6 +85,11 @@ class Arrangement:
     by_ns: Int64s
     borders: list[int]
     steps: list[tuple[int, Step]]
+    guessed: list[int]
+
+    def place(self, row: int) -> int:
+        """Where a record stands now."""
+        return int(np.flatnonzero(self.order == row)[0])
 
 
 @dataclass(slots=True)
@@ -98,6 +105,8 @@ class Order:
         first_ns, high_ns: time of the first record, and the highest since the last step.
         low_ns: the lowest before the first step or the end of the first chunk.
         moved: (place in the order, number in the file) of records that stand elsewhere.
+        guessed: places from where a late record was put to where it stood, if the clock may have
+            been set back there as well.
         torn: numbers of records where a chunk begins too late, or all that is held: one of those
             behind belongs before it, or might if more were known.
         begins_unsure, ends_unsure: something is out of order so near to the first or last record
@@ -116,6 +125,7 @@ class Order:
     moved_more: int = 0
     steps: list[Step] = field(default_factory=list)
     steps_more: int = 0
+    guessed: list[tuple[int, int]] = field(default_factory=list)
     torn: list[int] = field(default_factory=list)
     begins_unsure: bool = False
     ends_unsure: bool = False
@@ -146,12 +156,13 @@ class Order:
         self.begins(int(times[0]), int(times[: whole[1]].min()))
         self.high_ns = int(times[whole[-2] :].max())
         if len(found.late) and not self.late:
-            place = np.flatnonzero(found.order == found.late[0])[0]
-            self.first_late = int(records.frame[place])
+            self.first_late = int(records.frame[found.place(found.late[0])])
             self.first_late_ns = int(times[found.late[0]])
         self.count(found.by_ns)
         for _, step in found.steps:
             self.stepped(step)
+        for late in found.guessed:
+            self.guess(int(records.frame[found.place(late)]), int(records.frame[late]))
         elsewhere = np.flatnonzero(found.order != np.arange(records.count))
         if not len(elsewhere):
             return records
@@ -173,6 +184,7 @@ class Order:
             "moved_more": self.moved_more,
             "steps": [[s.frame, s.at_ns, s.back_ns, s.agree, s.against] for s in self.steps],
             "steps_more": self.steps_more,
+            "guessed": [list(pair) for pair in self.guessed],
             "torn": self.torn,
             "unsure": [self.begins_unsure, self.ends_unsure],
             "overlapping": self.overlapping,
@@ -196,6 +208,13 @@ class Order:
         else:
             self.steps_more += 1
 
+    def guess(self, place: int, stood: int) -> None:
+        """A late record that may stand behind a step; the last that is named is open behind."""
+        if len(self.guessed) < NAMED_STEPS:
+            self.guessed.append((place, stood))
+        else:
+            self.guessed[-1] = (self.guessed[-1][0], stood)
+
     def tears(self, number: int) -> None:
         """A record behind which one stands that belongs before it, and was not put there."""
         if len(self.torn) < NAMED_STEPS:
@@ -216,13 +235,14 @@ def arrangement(records: Records, times: Int64s) -> Arrangement:
         times: see ``filled``.
     """
     borders, late, by_ns, steps = [0], [], [], []
+    guessed: list[int] = []
     looked: dict[int, int] = {}
     begin = 0
     while True:
         own = times[begin:]
         highs = np.maximum.accumulate(own)
         behind = np.flatnonzero(own < highs)
-        found = _step(records, times, highs, behind, begin, looked)
+        found = _step(records, times, highs, behind, begin, looked, guessed)
         kept = behind if found is None else behind[behind < found[0] - begin]
         late.append(kept + begin)
         by_ns.append(highs[kept] - own[kept])
@@ -236,7 +256,7 @@ def arrangement(records: Records, times: Int64s) -> Arrangement:
     parts = pairwise([*borders, records.count])
     order = [first + np.argsort(times[first:stop], kind="stable") for first, stop in parts]
     return Arrangement(
-        np.concatenate(order), np.concatenate(late), np.concatenate(by_ns), borders, steps
+        np.concatenate(order), np.concatenate(late), np.concatenate(by_ns), borders, steps, guessed
     )
 
 
@@ -247,6 +267,7 @@ def _step(
     late: Int64s,
     begin: int,
     looked: dict[int, int],
+    guessed: list[int],
 ) -> tuple[int, Step | None] | None:
     """The first record behind a step, and what is said of it; null if records are only out of
     order.
@@ -254,6 +275,7 @@ def _step(
     Args:
         looked: late stretches that were looked at, by bucket of the file, so that how many are does
             not depend on where a piece begins.
+        guessed: is given single records of which nothing tells on which side they belong.
     """
     if not len(late):
         return None
@@ -275,6 +297,8 @@ def _step(
         if against and not agree:
             continue
         if not agree and back <= (SINGLE_NS if len(stretch) == 1 else HORIZON_NS):
+            if back > HORIZON_NS:
+                guessed.append(begin + first)
             continue
         back = int(highs[first] - times[begin + first])
         row = begin + first

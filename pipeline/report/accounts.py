@@ -332,12 +332,14 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> dict[str,
         late, most_ns: records that were put in order; first_late, first_late_ns: the first of them.
         moved: job frame, a place in the order of times, to that of Wireshark's number.
         steps: (frame behind it, its time, how far back, flows that agree, flows that do not), with
-            ``steps_more``; torn: frames that belong before a border and are not there.
+            ``steps_more``; guessed: (where a late record was put, where it stood) if it may stand
+            behind a step; torn: frames that belong before a border and are not there.
     """
     told: dict[str, Any] = {"late": 0, "most_ns": 0, "first_late": None, "first_late_ns": None}
     told["steps_more"] = 0
     moved: dict[int, int] = {}
     steps: list[list[int]] = []
+    guessed: list[list[int]] = []
     torn: list[int] = []
     border = _Borders(files)
     frames = frames_of_splits(accounts)
@@ -366,8 +368,9 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> dict[str,
         told["steps_more"] += own["steps_more"]
         moved |= {base + place: _job_frame(piece, number, frames) for place, number in own["moved"]}
         steps += [[base + frame, *more] for frame, *more in own["steps"]]
+        guessed += [[_job_frame(piece, n, frames) for n in pair] for pair in own["guessed"]]
         torn += [base + frame for frame in own["torn"]]
-    return told | {"moved": moved, "steps": steps, "torn": torn}
+    return told | {"moved": moved, "steps": steps, "guessed": guessed, "torn": torn}
 
 
 def _job_frame(piece: int, number: int, frames: Mapping[int, int]) -> int:

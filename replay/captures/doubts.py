@@ -8,7 +8,8 @@ rest on, and are weighed once more here.
     CP004           each packet that was cut, by its frame; anywhere, if only the stage that puts
                     fragments and TCP together knows of one
     CP013           none, where the records were put in order; what belongs further back than is
-                    held, by its frame
+                    held, by its frame; a late record that nothing tells from one behind a step of
+                    the clock, from where it was put to where it stood, its times too
     CP014           between the frames before and behind the step
     CP017           everywhere; without IP ids everything is in doubt
     (the vantage)   everywhere, where it is inferred from whose unicasts the capture holds
@@ -79,6 +80,10 @@ def spans_of(account: Account, vantage: Vantage) -> list[Span]:
         spans.append(Span(Doubt.CLOCK_STEPPED, frame - 1, frame, what))
         if not agree or against:
             spans.append(Span(Doubt.OUT_OF_ORDER, frame - 1, frame, what))
+    for place, stood in order.get("guessed") or ():
+        what = "a record is late, or the clock was set back"
+        spans.append(Span(Doubt.OUT_OF_ORDER, place, stood, what))
+        spans.append(Span(Doubt.CLOCK_STEPPED, place, stood, what))
     for frame in order.get("torn") or ():
         spans.append(Span(Doubt.OUT_OF_ORDER, frame - 1, frame, "records are out of order"))
     return spans

@@ -200,14 +200,20 @@ def _order(order: Mapping[str, Any]) -> Iterator[Finding]:
     """Records that were put in order, and steps of the clock."""
     if order.get("late"):
         frame = order.get("first_late")
+        guessed = len(order.get("guessed") or ())
         yield Finding(
             "CP013", Certainty.PROVEN,
             "{count:record} {count|stands|stand} behind later ones, by at most {most}; all were "
-            "put in the order of their times.",
+            "put in the order of their times." + (
+                " Nothing tells {guessed:record} from {guessed|one|ones} behind a step of the "
+                "clock: what rests on {guessed|its|their} order or time is likely at most."
+                if guessed else ""
+            ),
             system=SYSTEM,
             frame=frame, at_ns=order.get("first_late_ns"),
             evidence=[] if frame is None else [Evidence(frame, "the first that is late")],
-            facts={"count": order["late"], "most": shown(order["most_ns"])},
+            facts={"count": order["late"], "most": shown(order["most_ns"])}
+            | ({"guessed": guessed} if guessed else {}),
         )  # fmt: skip
     for frame, at_ns, back_ns, agree, against in order.get("steps") or ():
         sure = agree and not against

@@ -10,6 +10,7 @@ from seqaudit.replay.contract.reporter import Reporter, Subject, parts_of
 from seqaudit.replay.contract.worth import (
     END,
     LIKELY,
+    ORDERED,
     PLACED_HERE,
     SHOWN,
     TIMED,
@@ -192,8 +193,8 @@ class WindowReporter(Reporter):
         until = self._lost_from(unasked) if unasked else 0
         for rule, some, claim, text, holds in (
             ("CP007", silent, LIKELY, _SILENT, None),
-            ("CP007", left_out, SHOWN, _LEFT_OUT, None),
-            ("CP007", ranges, SHOWN, _ACKNOWLEDGED, None),
+            ("CP007", left_out, ORDERED, _LEFT_OUT, None),
+            ("CP007", ranges, ORDERED, _ACKNOWLEDGED, None),
             ("CP007", RangeSet(parts_of(unasked, Outcome.UNASKED)), UNDECIDABLE, _NOT_ASKED_FOR,
              {"end_from_ns": until}),
         ):  # fmt: skip

@@ -116,6 +116,16 @@ def test_a_clock_that_is_set_back_is_said_and_the_order_of_records_is_kept(
         assert [s.get(key) for s in other["streams"]] == [s.get(key) for s in whole["streams"]]
 
 
+def test_one_late_record_that_may_stand_behind_a_step_is_said(spoiled: Any) -> None:
+    """Record 95 came after a pause, and none of its sender before it is late by so little."""
+    _, other = spoiled(
+        lambda found: [(at - 300_000 * (n >= 94), r) for n, (at, r) in enumerate(found)]
+    )
+    (found,) = of_captures(other)
+    assert found["rule"] == "CP013"
+    assert "Nothing tells 1 record from one behind a step of the clock" in found["text"]
+
+
 def test_a_loss_of_unknown_size_that_a_daemon_tells_of_is_not_sized_by_a_step(
     fixtures: Path, tmp_path: Path
 ) -> None:

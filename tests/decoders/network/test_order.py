@@ -98,6 +98,23 @@ def test_without_ids_a_single_record_is_late_by_a_second_at_most(late_ms: int, s
     assert len(order.steps) == steps
 
 
+@pytest.mark.parametrize(
+    ("late_ms", "guessed"), [(HORIZON_NS // MS, []), (HORIZON_NS // MS + 1, [(2, 4)])]
+)
+def test_a_single_late_record_that_no_id_tells_of_may_stand_behind_a_step(
+    late_ms: int, guessed: list[tuple[int, int]]
+) -> None:
+    late = (2_000 - late_ms, 3, 0)
+    times, order = told((0, 1, 0), (1_990, 2, 0), (2_000, 2, 0), late, (3_000, 2, 0))
+    assert times == sorted(times)
+    assert order.guessed == guessed
+
+
+def test_ids_leave_no_doubt_about_a_single_late_record() -> None:
+    _, order = told((0, 1, 1), (500, 1, 3), (100, 1, 2), (600, 1, 4))
+    assert (order.late, order.guessed) == (1, [])
+
+
 @pytest.mark.parametrize(("late_ms", "steps"), [(HORIZON_NS // MS, 0), (HORIZON_NS // MS + 1, 1)])
 def test_without_ids_several_are_late_by_the_horizon_at_most(late_ms: int, steps: int) -> None:
     _, order = told(

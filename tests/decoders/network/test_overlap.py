@@ -90,6 +90,7 @@ def test_pieces_and_chunks_of_any_size_hand_on_what_one_chunk_does(
     late = 0
     steps = []
     moved = []
+    guessed = []
     for first, stop in pairwise([0, *cuts, len(packets)]):
         emitted, order = piece(chunk(packets), first, stop, size)
         assert [place for place, *_ in emitted] == list(range(1, stop - first + 1))
@@ -97,11 +98,13 @@ def test_pieces_and_chunks_of_any_size_hand_on_what_one_chunk_does(
         late += order.late
         steps += [(step.frame + first, step.back_ns, step.agree) for step in order.steps]
         moved += [(place + first, number + first) for place, number in order.moved]
+        guessed += [(place + first, stood + first) for place, stood in order.guessed]
         assert order.torn == []
     assert found == expected
     assert late == whole.late
     assert steps == [(step.frame, step.back_ns, step.agree) for step in whole.steps]
     assert moved == whole.moved
+    assert guessed == whole.guessed
 
 
 def test_what_is_held_is_bounded_and_all_is_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:

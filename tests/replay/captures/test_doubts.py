@@ -8,7 +8,17 @@ from seqaudit.pipeline.report.accounts import merge_frames
 from seqaudit.replay.captures.doubts import shown, spans_of, twice, weighed
 from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.settings import Vantage
-from seqaudit.replay.contract.worth import BEGINNING, END, HERE, SHOWN, Doubt, Span, Worth, absence
+from seqaudit.replay.contract.worth import (
+    BEGINNING,
+    END,
+    HERE,
+    PLACED,
+    SHOWN,
+    Doubt,
+    Span,
+    Worth,
+    absence,
+)
 
 
 def cut_spans(truncated: int, **told: Any) -> list[tuple[int, int]]:
@@ -101,6 +111,14 @@ def test_a_datagram_that_could_not_be_decoded_is_a_hole_at_its_place() -> None:
     over, beside = absence(5, 9, certified=True), absence(8, 9, certified=True)
     assert worth.judge(over, None).certainty is Certainty.UNDECIDABLE
     assert worth.judge(beside, None).certainty is Certainty.PROVEN
+
+
+def test_a_late_record_that_may_stand_behind_a_step_leaves_order_and_times_in_doubt() -> None:
+    spans = spans_of({"order": {"guessed": [[5, 8]]}}, Vantage())
+    assert [(s.doubt, s.first, s.last) for s in spans] == [
+        (Doubt.OUT_OF_ORDER, 5, 8), (Doubt.CLOCK_STEPPED, 5, 8),
+    ]  # fmt: skip
+    assert Worth(spans).judge(PLACED, None).certainty is Certainty.LIKELY
 
 
 @pytest.mark.parametrize("who", ["unclear", "untold"])
