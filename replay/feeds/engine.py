@@ -372,7 +372,8 @@ class FeedEngine:
                 one = probation[word] = Probation(self.space)
             one.take(rows.picked(places), rows.datagrams(places))
             if self.stamp_bits is not None:
-                one.clock(rows.records(places, STAMPED), self.stamp_bits)
+                for hz, alike in rows.by_rate(places):
+                    one.clock(rows.records(alike, STAMPED), self.stamp_bits, hz)
 
     def _times(self, rows: FeedRows) -> None:
         """When each datagram came, of rows that say so: leads and jitter."""

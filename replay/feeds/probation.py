@@ -22,10 +22,12 @@ _SECOND_NS: Final = 1_000_000_000
 MAX_MISORDER: Final = 100
 MAX_DROPOUT: Final = 3_000
 PART: Final = 16
-#: Ticks a second of a sender's clock: text conversation has 1,000, sound at most 192,000.
+#: Ticks a second of a sender's clock, where nobody says them: text conversation has 1,000, sound at
+#: most 192,000. Of one that is known, twice as many at most.
 SLOWEST_HZ: Final = 500
 FASTEST_HZ: Final = 1_000_000
-#: A picture is worth so many ticks at once; what is beyond was set anew, as in a call held.
+#: A picture is worth so many ticks at once, and a second of a known clock is not far; what is
+#: beyond was set anew, as in a call held.
 AT_ONCE: Final = 90_000
 #: A clock is compared with that of the capture over this time at least.
 COMPARED_NS: Final = _SECOND_NS
@@ -54,6 +56,7 @@ class Probation:
         self._stamps = 0
         self._far = 0
         self._ticks = 0
+        self._fastest_hz = FASTEST_HZ
         self._began: int | None = None
         self._last_ns = 0
         self._stamp = 0
@@ -86,10 +89,16 @@ class Probation:
         self._near += within + int(np.count_nonzero((-back <= apart) & (apart < on)))
         self._steps += within + len(apart)
 
-    def clock(self, records: Any, bits: int) -> None:
-        """(n, 3) number, time and timestamp of the datagrams of a row."""
+    def clock(self, records: Any, bits: int, hz: int) -> None:
+        """(n, 3) number, time and timestamp of the datagrams of rows, of so many bits.
+
+        Args:
+            hz: ticks a second; -1: unknown.
+        """
         if not len(records):
             return
+        fastest, at_once = max(FASTEST_HZ, 2 * hz), max(AT_ONCE, hz)
+        self._fastest_hz = max(self._fastest_hz, fastest)
         times, stamps = records[:, 1], records[:, 2]
         if self._began is None:
             self._began = int(times[0])
@@ -101,7 +110,7 @@ class Probation:
             half = 1 << bits - 1
             ticks = (ticks + half & 2 * half - 1) - half
         passed_us = np.abs(np.diff(times)) // 1_000
-        far = (ticks < -AT_ONCE) | (ticks > passed_us * (FASTEST_HZ // 1_000_000) + AT_ONCE)
+        far = (ticks < -at_once) | (ticks > passed_us * (fastest // 1_000_000) + at_once)
         self._far += int(np.count_nonzero(far))
         self._ticks += int(np.sum(ticks[~far]))
         self._stamps += len(ticks)
@@ -119,4 +128,4 @@ class Probation:
         lasted = self._last_ns - self._began
         if lasted < COMPARED_NS:
             return True
-        return SLOWEST_HZ * lasted <= self._ticks * _SECOND_NS <= FASTEST_HZ * lasted
+        return SLOWEST_HZ * lasted <= self._ticks * _SECOND_NS <= self._fastest_hz * lasted

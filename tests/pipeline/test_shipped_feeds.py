@@ -67,10 +67,10 @@ def moldudp64() -> Case:
 
 def cme() -> Case:
     def packet(n: int) -> bytes:
-        header = struct.pack("<IQ", n + 1, SECONDS * 10**9 + n)
+        header = struct.pack("<IQ", n + 1, SECONDS * 10**9 + n * 5_000_000)
         return header + struct.pack("<HHHHH", 40, 11, 46, 1, 9) + bytes(30)
 
-    return sent(packet, 40)
+    return sent(packet, 400)  # two seconds: its clock is one of nanoseconds
 
 
 def pillar() -> Case:

@@ -40,13 +40,13 @@ def of(datagrams: int) -> Int64s:
     return np.array([datagrams])
 
 
-def judged(numbers: Sequence[int], stamps: Sequence[int] = (), bits: int = 16) -> bool:
+def judged(numbers: Sequence[int], stamps: Sequence[int] = (), hz: int = -1) -> bool:
     """Of a datagram every 20 ms."""
-    one = Probation(1 << bits)
+    one = Probation(1 << 16)
     for place, number in enumerate(numbers):
         one.take(row(number, number + 1), of(1))
         if stamps:
-            one.clock(np.array([[number, place * 20_000_000, stamps[place]]]), 32)
+            one.clock(np.array([[number, place * 20_000_000, stamps[place]]]), 32, hz)
     return one.passed()
 
 
@@ -92,6 +92,22 @@ def clock(hz: int) -> list[int]:
 )
 def test_timestamps_run_as_a_clock(stamps: list[int], is_one: bool) -> None:
     assert judged(range(200), stamps) is is_one
+
+
+@pytest.mark.parametrize(
+    ("stamps", "hz", "is_one"),
+    [
+        ([place * 20_000_000 for place in range(100)], 1_000_000_000, True),
+        ([place * 20_000_000 for place in range(100)], -1, False),
+        ([place * 60_000_000 for place in range(100)], 1_000_000_000, False),
+    ],
+    ids=["nanoseconds", "nobody says so", "three times as fast"],
+)
+def test_a_clock_of_a_known_rate_may_be_a_fast_one(
+    stamps: list[int], hz: int, is_one: bool
+) -> None:
+    """A feed's file says the rate, as CME MDP 3.0 has nanoseconds."""
+    assert judged(range(100), stamps, hz) is is_one
 
 
 def test_too_short_a_time_says_nothing_of_a_clock() -> None:
