@@ -93,7 +93,7 @@ def pitch() -> Case:
 
     return Case(
         [block(1, 1, 3), block(2, 1, 1), block(1, 6, 1) + block(2, 2, 2), block(1, 7, 0),
-         block(0, 0, 2), block(2, 0, 0)],
+         block(0, 0, 2), block(2, 0, 0), block(2, 0, 1)],
         7, 2, streams=2, rules={"FD002"},
     )  # fmt: skip
 
