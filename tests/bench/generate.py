@@ -86,6 +86,7 @@ class Shape:
     heartbeats: float = 0.05
     end: bool = True  # the capture ends with the ends of all sessions
     mean_gap_ns: int = 5_000  # between packets
+    alike: bool = False  # all messages say the same, so that the capture packs well
 
     def rate(self, value: float) -> float:
         return value if self.faults else 0.0
@@ -583,6 +584,7 @@ def _write(out: IO[bytes], shape: Shape, truth: Truth, rows: Arrivals, part: sli
     messages = records["messages"]
     messages[:, :, 0] = MESSAGE_BYTES - 2
     numbers = (first[:, None] + np.arange(MOST_MESSAGES)).astype(np.uint16)
+    numbers *= not shape.alike
     for word in range(1, MESSAGE_BYTES // 2):
         messages[:, :, word] = numbers * np.uint16(40_503 + 2 * word) + np.uint16(word)
     words = records.view("<u2").reshape(count, RECORD.itemsize // 2)

@@ -9,7 +9,7 @@ import argparse
 import json
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final
@@ -84,10 +84,21 @@ def starts_of(records: Any) -> Ints:
 
 def write_turns(body: Path, turns: int, out: IO[bytes]) -> None:
     """Write the capture; the body's truth lies beside it."""
+    out.write(pcap_header(body))
+    for records in each_turn(body, turns):
+        out.write(records)
+
+
+def pcap_header(body: Path) -> bytes:
+    """What every file of these records begins with."""
+    with body.open("rb") as file:
+        return file.read(PCAP_HEADER_BYTES)
+
+
+def each_turn(body: Path, turns: int) -> Iterator[memoryview]:
+    """The records of each turn, good until the next is asked for."""
     truth = json.loads(body.with_suffix(".truth.json").read_text(encoding="utf-8"))
-    content = np.fromfile(body, np.uint8)
-    out.write(content[:PCAP_HEADER_BYTES].tobytes())
-    records = content[PCAP_HEADER_BYTES:]
+    records = np.fromfile(body, np.uint8)[PCAP_HEADER_BYTES:]
     words = records.view("<u2")
     at = starts_of(records) // 2
     microseconds = _little(words, at) * 1_000_000 + _little(words, at + 2)
@@ -103,7 +114,7 @@ def write_turns(body: Path, turns: int, out: IO[bytes]) -> None:
         # RFC 1624: a sum follows the words that change under it, in either byte order
         sums = _sum(words, at + WORD["seqno"]) + 5 * 0xFFFF - old
         words[at + WORD["sum"]] = checksum(sums)
-        out.write(records.data)
+        yield records.data
 
 
 def _gaps(listed: Sequence[str], last: int, frames: int, turns: int) -> list[str]:

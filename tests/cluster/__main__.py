@@ -48,6 +48,7 @@ CASES: Final[dict[str, Callable[[Bench], str]]] = {
     "worker-added": good.worker_added,
     "hot-conversation": scale.hot_conversation,
     "size": scale.size,
+    "rotated": scale.rotated,
     "sparse": scale.sparse,
     "captures": scale.captures,
     "nothing-left": good.nothing_left,
@@ -60,6 +61,7 @@ def main() -> int:
     parser.add_argument("--captures", type=int, default=500, help="small ones of the long jobs")
     parser.add_argument("--packets", type=int, nargs="+", default=[250_000, 1_000_000])
     parser.add_argument("--gigabytes", type=float, nargs="+", default=[1, 2, 4])
+    parser.add_argument("--rotated", type=float, nargs="+", default=[10, 100])
     parser.add_argument("--sparse", type=float, nargs="+", default=[10, 100])
     parser.add_argument("--numbers", type=int, nargs="+", default=[500, 1_000, 2_000])
     parser.add_argument("--s3-server", default=f"{sys.executable} -m moto.server")
@@ -74,7 +76,7 @@ def main() -> int:
         stores = shlex.split(given.s3_server)
         bench = Bench(
             cluster, stores, given.hadoop, given.captures, given.packets, given.gigabytes,
-            given.sparse, given.numbers,
+            given.rotated, given.sparse, given.numbers,
         )  # fmt: skip
         for worker in ("one", "two"):
             cluster.worker(worker)

@@ -56,6 +56,7 @@ class Bench:
     captures: int
     packets: Sequence[int]
     gigabytes: Sequence[float]
+    rotated: Sequence[float]
     sparse: Sequence[float]
     numbers: Sequence[int]
     last: Result | None = None
@@ -97,7 +98,7 @@ class Bench:
 
         watching = threading.Thread(target=watch, daemon=True)
         watching.start()
-        out, err = process.communicate(timeout=900)
+        out, err = process.communicate(timeout=3600)
         watching.join()
         ended = self._spent()
         seconds, cpu = ended[0] - began[0], ended[1] - began[1]

@@ -3,12 +3,16 @@
 import json
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
+from zstandard import ZstdCompressor
+
 from tests.bench.generate import Shape, feed_yaml, generate
-from tests.bench.repeat import make_body, turns_of, write_turns
+from tests.bench.repeat import each_turn, make_body, pcap_header, turns_of, write_turns
 from tests.bench.sparse import write_sparse
-from tests.cluster.bench import FIXTURES, Bench, Result, put_all
+from tests.cluster.bench import FIXTURES, Bench, Result
 from tests.cluster.machines import put
 
 #: What is repeated; sessions of it go on in the next turn.
@@ -38,11 +42,13 @@ def each(b: Bench, words: Sequence[str], what: str) -> Iterator[str]:
         yield f"{what} on {executors}: {told(done)}"
 
 
-def seen_by_all(b: Bench, path: Path) -> None:
+def seen_by_all(b: Bench, path: Path, inside: str = "") -> None:
     """One file under one name on every machine, on the disk once."""
     for folder in (b.cluster.captures, *(worker.captures for worker in b.cluster.workers)):
-        (folder / path.name).unlink(missing_ok=True)
-        os.link(path, folder / path.name)
+        (folder / inside).mkdir(exist_ok=True)
+        seen = folder / inside / path.name
+        seen.unlink(missing_ok=True)
+        os.link(path, seen)
 
 
 def growth(peaks: Sequence[float], sizes: Sequence[float]) -> None:
@@ -71,6 +77,34 @@ def size(b: Bench) -> str:
     return "; ".join(rows)
 
 
+def rotated(b: Bench) -> str:
+    """one capture in ever more files of 1 GB of packets, as tcpdump -C names them, compressed"""
+    shape = replace(BODY, alike=True)
+    body = b.cluster.folder / "rotated-body.pcap"
+    make_body(shape, body).write(body.with_suffix(".truth.json"))
+    feed = b.cluster.folder / "rotated.yaml"
+    feed.write_text(feed_yaml(shape))
+    each_file = turns_of(body, 10**9)
+    turns = each_turn(body, round(max(b.rotated)) * each_file)
+    rows: list[str] = []
+    peaks = []
+    made = 0
+    for wanted in b.rotated:
+        while made < round(wanted):
+            path = b.cluster.folder / f"rotated.pcap{made:03}.zst"
+            with path.open("wb") as file, ZstdCompressor(level=1).stream_writer(file) as out:
+                out.write(pcap_header(body))
+                for records in islice(turns, each_file):
+                    out.write(records)
+            seen_by_all(b, path, "rotated")
+            path.unlink()
+            made += 1
+        rows += each(b, ["--feed", str(feed), "rotated"], f"{wanted:g} GB")
+        peaks.append(peak(b))
+    growth(peaks, b.rotated)
+    return "; ".join(rows)
+
+
 def sparse(b: Bench) -> str:
     """the same packets in an ever larger file with holes"""
     shape = Shape(1_000_000, duplicates=0.0)  # of which both come within a part of the file
@@ -94,9 +128,9 @@ def captures(b: Bench) -> str:
     for number in b.numbers:
         name = f"captures-{number}"
         for at in range(number):
-            put(FIXTURES / "C.pcap", f"{name}/{at:05}.pcap", b.cluster.captures)
-        for worker in b.cluster.workers:
-            put_all(b, name, worker.captures)
+            put(FIXTURES / "C.pcap", f"{at:05}.pcap", b.cluster.folder)
+            seen_by_all(b, b.cluster.folder / f"{at:05}.pcap", name)
+            (b.cluster.folder / f"{at:05}.pcap").unlink()
         rows += each(b, [name], f"{number:,} captures")
     return "; ".join(rows)
 
