@@ -84,10 +84,40 @@ def test_told_to_end_while_spark_starts_a_command_leaves_nothing(
     assert list(Path(hanging_java["TMPDIR"]).iterdir()) != []
     command.send_signal(number)
     out, err = command.communicate(timeout=30)
-    assert (command.returncode, out) == (130, "")
+    assert (command.returncode, out) == (130, ""), err
     assert err.strip() in ("interrupted", "interrupted while Spark was starting")
     assert list(Path(hanging_java["TMPDIR"]).iterdir()) == []
     assert marked(str(tmp_path)) == []
+
+
+INTERRUPTED_IN_A_TEXT = """
+import os, signal
+from seqaudit.cli.main import main
+from seqaudit.pipeline.spark import java
+
+def find_java():
+    exec("os.kill(os.getpid(), signal.SIGINT)\\nos.getpid()", globals())
+
+java.find_java = find_java
+main()
+"""
+
+
+def test_an_interrupt_in_the_text_of_an_exec_ends_a_command_as_any_other_does(
+    tmp_path: Path,
+) -> None:
+    """Dataclasses are made by one; Python would end a module by the signal."""
+    (tmp_path / "command.py").write_text(INTERRUPTED_IN_A_TEXT)
+    command = subprocess.run(
+        [sys.executable, "-m", "command", *AUDIT],
+        env=dict(os.environ) | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=ignoring(),
+    )
+    assert (command.returncode, command.stdout) == (130, ""), command.stderr
+    assert command.stderr == "interrupted while Spark was starting\n"
 
 
 def test_signals_that_whoever_started_it_switched_off_do_not_end_a_command(
