@@ -35,6 +35,24 @@ def sent_later(fresh_id: int | None, than: int | None) -> bool:
     return 0 < (fresh_id - than) % 65536 < 32768
 
 
+def in_order(elapsed: Elapsed, one: Mark, other: Mark) -> bool:
+    """Are two frames further apart than capturing machines exchange them?
+
+    A pause counts as it is: to make a wrong order of it the clock would have to be set forward just
+    where two frames were exchanged. Only of what is longer than members are quiet nothing is said.
+    """
+    return elapsed.at_least(one, other, trusted_ns=QUIET_NS) > HORIZON_NS
+
+
+def read_between(elapsed: Elapsed, came: Mark, sent: Mark) -> bool:
+    """Had a member time to read what came before it sent something?
+
+    A clock that was set forward in between makes a pause of no time at all, so one pause does not
+    tell.
+    """
+    return elapsed.at_least(came, sent) > HORIZON_NS
+
+
 class Hole(NamedTuple):
     """Own messages that are not in the capture: which, and the ones around them."""
 

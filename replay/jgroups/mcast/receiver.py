@@ -26,7 +26,13 @@ from typing import Final, NamedTuple
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Answered, Judged
-from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, Beginning, sent_later
+from seqaudit.replay.jgroups.evidence import (
+    HORIZON_NS,
+    Beginning,
+    in_order,
+    read_between,
+    sent_later,
+)
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import (
@@ -339,7 +345,7 @@ class ReceiverModel(Judged):
             and not event.arrival().repair  # its IP ids are of another count
             and part[1] - 1 <= self.own_level
             and sent_later(event.fresh_id, self._id_at_level)
-            and self._elapsed.at_least(since, mark, trusted_ns=QUIET_NS) > HORIZON_NS
+            and in_order(self._elapsed, since, mark)
         ):
             self.came_acked.add(*part, mark)
             self.came_acked_count += part[1] - part[0]
@@ -368,7 +374,7 @@ class ReceiverModel(Judged):
 
     def _asked_after(self, had: list[Range], came: Mark, mark: Mark) -> None:
         """Asked for after it came, and what told of it came later: that was read, this not."""
-        if self._elapsed.at_least(came, mark, trusted_ns=QUIET_NS) > HORIZON_NS:
+        if read_between(self._elapsed, came, mark):
             for part in had:
                 for piece in self._in_order.within(*part):
                     self._asked_late.add(*piece)

@@ -5,7 +5,7 @@ from typing import Final
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.arrivals import Arrivals
-from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, sent_later
+from seqaudit.replay.jgroups.evidence import in_order, read_between, sent_later
 from seqaudit.replay.jgroups.unicast.receiver_facts import Entry, Facts, Timing
 from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.sequence.elapsed import Elapsed
@@ -52,8 +52,7 @@ class Replayed:
         Shown, if it came before all that told of it: the member read what came later, and not this.
         """
         facts.inner_loss.add(*part, came)
-        passed_ns = self._elapsed.at_least(came, asked, trusted_ns=QUIET_NS)
-        if passed_ns > HORIZON_NS and part[0] > facts.highest_ack:
+        if part[0] > facts.highest_ack and read_between(self._elapsed, came, asked):
             for piece in facts.in_order.within(*part):
                 facts.inner_loss_shown.add(*piece, came)
                 facts.inner_loss_asked = asked
@@ -85,7 +84,7 @@ class Replayed:
             and not (event.flags & Flag.FIRST and part[0] > 1)  # a new window asked for it
             and since is not None
             and part[1] - 1 <= facts.highest_ack
-            and self._elapsed.at_least(since, mark, trusted_ns=QUIET_NS) > HORIZON_NS
+            and in_order(self._elapsed, since, mark)
             and entry.opened.frame < since.frame
             and not (self._last_sync is not None and self._last_sync.frame > since.frame)
         ):

@@ -31,7 +31,7 @@ from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.jgroups.evidence import HORIZON_NS, QUIET_NS, sent_later
+from seqaudit.replay.jgroups.evidence import in_order, sent_later
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.memory import Memory
@@ -550,10 +550,7 @@ class SenderMachine:
         facts.ignored_count += 1
         newest = entry.stamped
         again = event.stamp in entry.stamps  # the same message, captured twice
-        passed_ns = 0
-        if newest is not None:
-            passed_ns = self._elapsed.at_least(newest, mark, trusted_ns=QUIET_NS)
-        late = passed_ns > HORIZON_NS
+        late = newest is not None and in_order(self._elapsed, newest, mark)
         facts.ignored_surely |= late and not again
         if len(facts.ignored) < MAX_LISTED:
             facts.ignored.append(IgnoredAck(mark, event.seqno, event.stamp, entry.acked))
