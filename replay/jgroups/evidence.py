@@ -102,8 +102,12 @@ class Stamps:
                 return
 
     def none_missing(self, since: Mark, until: Mark) -> bool:
-        """Are all own messages between two moments in the capture?"""
-        if self.first_mark is None or (self.first != 1 and self.first_mark.frame > since.frame):
+        """Are all own messages between two moments in the capture? Those that it lacks the next
+        ones tell, so some have to be before and behind."""
+        first, last = self.first_mark, self._last_mark
+        if first is None or (self.first != 1 and first.frame > since.frame):
+            return False
+        if last is None or last.frame < until.frame:
             return False
         return not self.unlisted and not any(
             hole.before.frame < until.frame and since.frame < hole.after.frame

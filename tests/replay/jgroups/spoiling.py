@@ -62,6 +62,50 @@ def stepped(events: Events, of: Random) -> Events:
     return events[:first] + [moved(event, step_ns) for event in events[first:]]
 
 
+def middle(events: Events, of: Random) -> Events:
+    return head(tail(events, of), of)
+
+
+def sampled(events: Events, of: Random) -> Events:
+    return events[of.randrange(3) :: 3]
+
+
+def one_way(events: Events, of: Random) -> Events:
+    """Only what one of them sent."""
+    who = of.choice(sorted({str(event.source) for event in events}))
+    return [event for event in events if event.source == who]
+
+
+def without_a_kind(events: Events, of: Random) -> Events:
+    kind = of.choice(sorted({event.wire_kind for event in events}))
+    return [event for event in events if event.wire_kind != kind]
+
+
+def exchanged(events: Events, of: Random) -> Events:
+    """Neighbours that are as near as frames that a capturing machine exchanges, with each other's
+    times."""
+    found = list(events)
+    n = 0
+    while n < len(found) - 1:
+        one, other = found[n], found[n + 1]
+        apart_ns = other.at_ns - one.at_ns
+        if apart_ns <= 20 * MS and of.random() < 0.2:
+            found[n : n + 2] = [moved(other, -apart_ns), moved(one, apart_ns)]
+            n += 1  # no frame goes further than its neighbour
+        n += 1
+    return found
+
+
+def coarse(events: Events, of: Random) -> Events:
+    tick_ns = of.choice((1, 10, 100)) * MS
+    return [moved(event, -(event.at_ns % tick_ns)) for event in events]
+
+
+def drifting(events: Events, of: Random) -> Events:
+    share = of.choice((-500, 500))  # ppm, as much as NTP slews
+    return [moved(e, (e.at_ns - BEGIN_NS) * share // 1_000_000) for e in events]
+
+
 def twice(events: Events, of: Random) -> Events:
     lag_ns = of.choice((20_000, MS // 2, 2 * MS))
     again = [
@@ -71,6 +115,9 @@ def twice(events: Events, of: Random) -> Events:
     return sorted([*events, *again], key=lambda event: event.at_ns)
 
 
+#: Ways that leave so little that few findings are proven.
+SPARSE: Final = frozenset({"middle", "sampled", "one-way", "without-a-kind"})
+
 WAYS: Final[dict[str, Callable[[Events, Random], Events]]] = {
     "whole": lambda events, of: events,
     "drop-1": dropped(0.01),
@@ -79,6 +126,13 @@ WAYS: Final[dict[str, Callable[[Events, Random], Events]]] = {
     "head": head,
     "tail": tail,
     "burst": burst,
+    "middle": middle,
+    "sampled": sampled,
+    "one-way": one_way,
+    "without-a-kind": without_a_kind,
+    "exchanged": exchanged,
+    "coarse": coarse,
+    "drift": drifting,
     "step": stepped,
     "twice": twice,
 }

@@ -33,6 +33,7 @@ class Plan:
     duplication: float = 0.0
     spread: int = 0  # most that a datagram is delayed
     multicast_repairs: bool = True
+    pauses: tuple[tuple[str, int, int], ...] = ()  # member, from when to when it reads nothing
 
 
 @dataclass
@@ -100,6 +101,10 @@ class World:
     # -- the sender (5.3) --------------------------------------------------------------------------
 
     def _multicast(self, by: str) -> None:
+        awake = self._awake(by)
+        if awake > self.now:
+            self._at(awake, self._multicast, by)
+            return
         self.sent[by] += 1
         self.idle[by] = False
         self._to_all(by, self.sent[by], first=True)
@@ -127,9 +132,9 @@ class World:
 
     # -- the receiver (5.4) ------------------------------------------------------------------------
 
-    def _message(self, event: Event, to: str, by: str) -> None:
-        way, seqno, truth = (by, to), event.seqno or 0, self.truth
-        window = self.windows[way]
+    def _note(self, event: Event, to: str) -> None:
+        """A message came to a member's interface."""
+        way, seqno, truth = (str(event.source), to), event.seqno or 0, self.truth
         if event.flags & Flag.NETWORK_DUPLICATE:
             truth.doubled[way].add(seqno)
         elif seqno in truth.came[way]:
@@ -139,6 +144,10 @@ class World:
             if event.fresh_id < self.newest[way]:
                 truth.overtaken[way].add(seqno)
             self.newest[way] = max(self.newest[way], event.fresh_id)
+
+    def _message(self, event: Event, to: str, by: str) -> None:
+        way, seqno, truth = (by, to), event.seqno or 0, self.truth
+        window = self.windows[way]
         if self.now < self.calm and self.random.random() < self.plan.discard:
             truth.discarded[way].add(seqno)
             return
@@ -164,6 +173,8 @@ class World:
         self._travel(of, request, self._asked)
 
     def _tick(self, name: str) -> None:
+        if self._awake(name) > self.now:
+            return
         for (of, to), window in self.windows.items():
             if to != name:
                 continue
@@ -208,7 +219,20 @@ class World:
 
     def _arrives(self, to: str, event: Event, arrives: Any) -> None:
         self._tap(to, event)
-        arrives(event, to, event.source)
+        if arrives == self._message:
+            self._note(event, to)
+        awake = self._awake(to)
+        if awake > self.now:
+            self._at(awake, arrives, event, to, event.source)
+        else:
+            arrives(event, to, event.source)
+
+    def _awake(self, name: str) -> int:
+        """When a member reads next: now, or at the end of its pause."""
+        ends = [
+            end for of, begin, end in self.plan.pauses if of == name and begin <= self.now < end
+        ]
+        return max(ends, default=self.now)
 
     def _tap(self, at: str, event: Event) -> None:
         frame, at_ns = len(self.at[at]) + 1, self.now * MS

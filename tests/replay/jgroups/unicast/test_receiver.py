@@ -399,6 +399,12 @@ def test_an_own_sync_that_is_not_captured_may_have_been_for_another_window(
     assert ("UC034", certainty) in heard(B, *story, ack(3, stamp)).findings()
 
 
+def test_own_messages_that_are_not_captured_show_only_by_a_later_one() -> None:
+    """A window that was lost meanwhile, and built anew, asks for what the one before had."""
+    story = [data(1), data(2), data(3), TICK, ack(1, 1), TICK, request(2), data(2), TICK]
+    assert ("UC034", "likely") in heard(B, *story, data(4)).findings()
+
+
 @pytest.mark.parametrize("asked", [False, True])
 def test_what_only_a_rebuilt_window_asks_for_an_earlier_one_may_have_had(asked: bool) -> None:
     earlier = [request(7), TICK] if asked else [TICK]

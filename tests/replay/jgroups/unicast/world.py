@@ -32,6 +32,7 @@ class Plan:
     drops: tuple[int, ...] = ()  # when B loses its window
     closes: tuple[int, ...] = ()  # when A closes its connection, if all is acknowledged
     obeys_timestamps: bool = True
+    pauses: tuple[tuple[int, int], ...] = ()  # from when to when B reads nothing
 
 
 @dataclass
@@ -45,6 +46,7 @@ class Truth:
     windows_lost: int = 0  # with something delivered before
     reasons: Counter[str] = field(default_factory=Counter)
     purged: set[tuple[int, int]] = field(default_factory=set)  # by a stale ACK, not delivered again
+    lacked: set[tuple[int, int]] = field(default_factory=set)  # by its window, when it asked
     acks_lost: int = 0
     sent_after_arrival: Counter[int] = field(default_factory=Counter)  # copies, by conn_id
     quick_losses: int = 0  # of windows that were hardly open
@@ -190,6 +192,9 @@ class World:
             seqno=seqno, conn=conn, first=first, fresh_id=fresh_id, duplicate=duplicate,
         )  # fmt: skip
         self._note_arrival(seqno, conn, duplicate=duplicate)
+        self._when_awake(lambda: self._data_read(seqno, conn, first))
+
+    def _data_read(self, seqno: int, conn: int, first: bool) -> None:
         if (self.window is None or self.window != conn) and first:
             self.truth.silent_reopenings += conn in self.opened and not self.asked
             self.opened.add(conn)
@@ -201,6 +206,7 @@ class World:
             if self.last_sync is None or self.now - self.last_sync >= SYNC:
                 self.last_sync = self.now
                 self.asked = True
+                self.truth.lacked |= {(conn, n) for n in range(1, seqno + 1)}
                 self.stamp += 1
                 self._tap(self.at_b, "SEND_FIRST_SEQNO", B, A, stamp=self.stamp)
                 self.truth.happened["SEND_FIRST_SEQNO sent"] += 1
@@ -236,6 +242,8 @@ class World:
             self.truth.delivered.append((self.window or 0, self.hd))
 
     def _receiver_tick(self) -> None:
+        if self._awake() > self.now:
+            return
         self._send_pending_ack()
         missing = [
             n for n in range(self.hd + 1, max(self.stored, default=0)) if n not in self.stored
@@ -247,6 +255,7 @@ class World:
         else:
             wanted = tuple(n for n in missing if n <= (self.mark or 0))
             self.mark = max(self.mark, missing[-1])
+            self.truth.lacked |= {(self.window, n) for n in wanted}
             self._tap(self.at_b, "XMIT_REQ", B, A, seqnos=wanted)
             self._travel(self._request_arrives, B, {"seqnos": wanted})
 
@@ -261,7 +270,9 @@ class World:
             self.truth.acks_lost += 1
 
     def _lose_window(self) -> None:
-        if self.window is not None:
+        if self._awake() > self.now:
+            self._at(self._awake(), self._lose_window)
+        elif self.window is not None:
             self._send_pending_ack()  # as when it is reaped
             self.truth.windows_lost += 1
             self.truth.quick_losses += self.now - self.opened_at < 50
@@ -270,8 +281,22 @@ class World:
     def _close_arrives(self, conn: int) -> None:
         self._tap(self.at_b, "CLOSE", A, B, conn=conn)
         self.truth.happened["CLOSE came"] += 1
+        self._when_awake(lambda: self._close_read(conn))
+
+    def _close_read(self, conn: int) -> None:
         if self.window == conn:
             self.window, self.stored, self.mark = None, set(), None
+
+    def _awake(self) -> int:
+        """When B reads next: now, or at the end of its pause."""
+        ends = [end for begin, end in self.plan.pauses if begin <= self.now < end]
+        return max(ends, default=self.now)
+
+    def _when_awake(self, what: Any) -> None:
+        if self._awake() > self.now:
+            self._at(self._awake(), what)
+        else:
+            what()
 
     # -- the path and the taps ---------------------------------------------------------------------
 
