@@ -199,7 +199,8 @@ class ReceiverModel(Judged):
             return  # T4: it had become empty
         for_highest = event.count == 1 and ranges[0][0] == self.highest_told
         self.tracker.reveal(ranges[-1][1], mark, BY_REQUEST)
-        if self._at_a_tick(ranges):
+        at_tick = self._at_a_tick(ranges)
+        if at_tick:
             for had in self._had_others(ranges, mark):
                 accepted = self.window.accept(*had)
                 if accepted.delivered is not None:
@@ -214,7 +215,9 @@ class ReceiverModel(Judged):
             self._too_early(first, stop, mark, for_highest=for_highest)
             self.request(first, stop, mark)
             for had in self.tracker.seen.within(first, stop):
-                self._asked_for_what_had_arrived(had, mark, for_highest=for_highest)
+                self._asked_for_what_had_arrived(
+                    had, mark, for_highest=for_highest, at_tick=at_tick
+                )
 
     def _at_a_tick(self, ranges: list[Range]) -> bool:
         """Is it the tick's request for all that is missing, and not one for the last seqno only,
@@ -356,7 +359,9 @@ class ReceiverModel(Judged):
 
     # -- requests --------------------------------------------------------------------------------
 
-    def _asked_for_what_had_arrived(self, had: Range, mark: Mark, *, for_highest: bool) -> None:
+    def _asked_for_what_had_arrived(
+        self, had: Range, mark: Mark, *, for_highest: bool, at_tick: bool
+    ) -> None:
         rest = RangeSet([had])
         for first, stop in list(rest):
             if stop - 1 <= self.own_level:  # it had said itself that it has them
@@ -366,7 +371,7 @@ class ReceiverModel(Judged):
             if last.at_ns >= mark.at_ns - CROSSING_NS:
                 for part in rest.remove(first, stop):
                     self.spurious.add(*part, mark)  # the request had left before it was read
-            elif not for_highest:
+            elif at_tick and not for_highest:
                 self._asked_after(rest.within(first, stop), last, mark)
         target = self._asked_had_highest if for_highest else self._asked_had
         for part in rest:
