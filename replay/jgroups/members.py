@@ -55,7 +55,7 @@ class Members:
 
     Attributes:
         local: UUID of the member at whose interface the capture was taken; null: not known yet,
-            or no member's.
+            or no member's. One that begins anew has another.
         addresses: hosts each member was seen at.
         versions: release each member runs, as text.
     """
@@ -65,6 +65,8 @@ class Members:
         self.addresses: dict[str, set[str]] = {}
         self.versions: dict[str, str] = {}
         self._vantage = vantage
+        self._spoke = False  # the local one
+        self._begun = -1  # number of the view with which the last one began anew
         self._own_ids: dict[str, dict[int, Mark]] = {}  # destination -> IP id -> where it was seen
 
     def saw(self, event: Event) -> None:
@@ -81,11 +83,27 @@ class Members:
         if host in known:
             return  # each piece of a capture says it once: only the first time tells anything
         known.add(host)
-        if self.is_local(event.source):
+        if self.is_local(event.source) and not self._spoke:
             self.local = event.source
 
+    def heard(self, event: Event) -> None:
+        """Of several at this host the one that speaks first is the local one."""
+        if not self._spoke and self.is_local(event.source):
+            self.local, self._spoke = event.source, True
+
+    def begins_anew(self, view: View) -> str | None:
+        """Who takes the local member's place with a view: one at its host that is in the view, of
+        which the local member is not; null if none does."""
+        if self.local is None or self.local in view.members or view.number <= self._begun:
+            return None
+        return next((member for member in view.members if self.is_local(member)), None)
+
+    def begun_anew(self, member: str, view: View) -> None:
+        """It has taken the local member's place."""
+        self.local, self._begun = member, view.number
+
     def is_local(self, member: str | None) -> bool:
-        """Is it the member at this point?"""
+        """Is it the member at this point, or another one at its host?"""
         if self._vantage.kind != MEMBER or member is None:
             return False
         return member == self.local or self._vantage.address in self.addresses.get(member, ())

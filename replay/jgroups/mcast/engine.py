@@ -45,6 +45,8 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 SYSTEMS: Final = frozenset({"nakack4", "nakack3", "nakack2"})
 MAX_VIEWS: Final = 1_000
+#: Why windows end where the member is followed by another one at its host.
+ANEW: Final = "it began anew"
 LONGEST_DEFAULT_INTERVAL_MS: Final = 1_000  # NAKACK4's own default (5.1)
 
 
@@ -164,6 +166,7 @@ class McastEngine:
             self.members.saw(event)
             return
         self._elapsed.saw(event.first_mark())
+        self.members.heard(event)
         last = event.last_mark()
         if self._from_local(event):
             self.last_own = last
@@ -224,7 +227,7 @@ class McastEngine:
             self.ends.has_end(role, stream.key, event)
 
     def _from_local(self, event: Event) -> bool:
-        return self.members.is_local(event.source)
+        return event.source is not None and event.source == self.members.local
 
     # -- numbered messages -----------------------------------------------------------------------
 
@@ -300,6 +303,8 @@ class McastEngine:
         if event.destination is not None and self.members.local not in (None, event.destination):
             return  # a repair for somebody else
         if self.excluded is not None or (stream.receiver and stream.receiver.ended):
+            if not self.joined:
+                self._queue(event)
             stream.outside_membership += event.count
             self._note_view(event)
             return
@@ -369,11 +374,20 @@ class McastEngine:
             and view.number > self.view.number
             and self.excluded is None
         ):
-            self._exclude(event, view, mark)
+            why = "it had left" if self.leaving is not None else "a view without it"
+            self._exclude(event, mark, why)
+        successor = self.members.begins_anew(view)
+        if successor is not None:  # a process at the same host: its windows are its own
+            self._exclude(event, mark, ANEW)
+            self.members.begun_anew(successor, view)
+            self.excluded = self.leaving = self.view = None
+            self.joined = False
+            self._bases.clear()
+            self._queued.clear()
+            self._queued_messages = 0
         return view
 
-    def _exclude(self, event: Event, view: View, mark: Mark) -> None:
-        why = "it had left" if self.leaving is not None else "a view without it"
+    def _exclude(self, event: Event, mark: Mark, why: str) -> None:
         self.excluded = (mark, why)
         for stream in self.streams.values():
             receiver = stream.receiver
@@ -455,7 +469,7 @@ class McastEngine:
             m: int(levels[0]) for m, levels in digest.items() if m != self.members.local
         }
         for stream in self.streams.values():
-            if stream.receiver is not None:
+            if stream.receiver is not None and stream.receiver.ended is None:
                 stream.outside_membership += stream.arrivals
                 stream.receiver = None
                 stream.pending_views.clear()
@@ -490,16 +504,8 @@ class McastEngine:
             stream.passing.acked(event.source, event.seqno)
         if self._from_local(event) and self.excluded is None:
             self.joined = True
-            if stream.receiver is None and not self.members.is_local(stream.sender):
-                low = self._bases.get(stream.sender)
-                stream.receiver = self._receiver(
-                    event.seqno if low is None else low,
-                    known=low is not None,
-                    system=stream.system,
-                    based=low is not None,
-                )
-            if stream.receiver is not None:
-                stream.receiver.level(event.seqno, mark)
+            if not self.members.is_local(stream.sender):
+                self._window(stream, event.seqno).level(event.seqno, mark)
 
     def _request(self, event: Event) -> None:
         assert event.source is not None and event.stream is not None
@@ -516,16 +522,22 @@ class McastEngine:
             stream.passing.requested(event.source, event.ranges(), mark)
         if self._from_local(event) and not self.members.is_local(sender) and self.excluded is None:
             self.joined = True
-            if stream.receiver is None:
-                if not event.count:
-                    return
-                base = self._bases.get(sender)
-                assert event.seqno is not None
-                low = event.seqno - 1 if base is None else base
-                stream.receiver = self._receiver(
-                    low, known=base is not None, system=stream.system, based=base is not None
-                )
-            stream.receiver.own_request(event, self.parameters.value("max_xmit_req_size"))
+            if event.seqno is not None:
+                window = self._window(stream, event.seqno - 1)
+                window.own_request(event, self.parameters.value("max_xmit_req_size"))
+
+    def _window(self, stream: Stream, low: int) -> ReceiverModel:
+        """The window that this member's own message shows; a new one has delivered ``low``, if no
+        view or digest says what."""
+        base = self._bases.get(stream.sender)
+        known, window = base is not None, stream.receiver
+        begins = low if base is None else base
+        if window is None:
+            window = self._receiver(begins, known=known, system=stream.system, based=known)
+            stream.receiver = window
+        elif window.ended is not None and window.ended[1] == ANEW:
+            window.begin_again(begins)
+        return window
 
     def _highest(self, event: Event) -> None:
         assert event.source is not None and event.seqno is not None

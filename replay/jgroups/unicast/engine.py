@@ -80,9 +80,9 @@ class UnicastEngine:
         self.last: Mark | None = None
         self.left: Mark | None = None  # when this member was told that it may go
         self._known_views: dict[tuple[str, int], View] = {}
-        self._last_own: Mark | None = None
-        self.stamps = Stamps()  # of this member's own ACKs and SEND_FIRST_SEQNO
-        self.joined = False  # this member joined while it was captured
+        self._last_own: dict[str, Mark] = {}  # of members here
+        self.stamps: dict[str, Stamps] = {}  # of members here: their ACKs and SEND_FIRST_SEQNO
+        self._joined: set[str] = set()  # members here that joined while they were captured
         self._began: Mark | None = None
         self._elapsed = Elapsed()
 
@@ -92,6 +92,13 @@ class UnicastEngine:
             pair = self.pairs[key]
             for stream in pair.streams.values():
                 yield pair, stream
+
+    def stamps_of(self, member: str) -> Stamps:
+        """The numbers of a member's own messages."""
+        found = self.stamps.get(member)
+        if found is None:
+            found = self.stamps[member] = Stamps()
+        return found
 
     # -- events ----------------------------------------------------------------------------------
 
@@ -105,15 +112,15 @@ class UnicastEngine:
             self.members.saw(event)
             return
         self._elapsed.saw(event.first_mark())
+        self.members.heard(event)
         last = event.last_mark()
         if self.last is None or last.at_ns > self.last.at_ns:
             self.last = last
         if event.stream is None:
             if kind is Kind.VIEW:
                 self._view(event)
-                self.joined |= event.wire_kind == "JOIN_RSP" and (
-                    event.destination is not None and self.members.is_local(event.destination)
-                )
+                if event.wire_kind == "JOIN_RSP" and self.members.is_local(event.destination):
+                    self._joined.add(str(event.destination))
             elif event.wire_kind == "LEAVE_RSP" and self.members.local in (event.destination,):
                 self.left = event.first_mark()
             return
@@ -127,9 +134,9 @@ class UnicastEngine:
         if self.ends is not None:
             self.ends.saw(event)
         if self.members.is_local(event.source):
-            self._last_own = last
+            self._last_own[event.source] = last
             if event.stamp is not None:
-                self.stamps.saw(event.stamp, event.first_mark())
+                self.stamps_of(event.source).saw(event.stamp, event.first_mark())
         if kind is Kind.DATA:
             self._data(event)
         elif kind is Kind.ACK:
@@ -145,22 +152,21 @@ class UnicastEngine:
         """The capture is over."""
         if self.last is None:
             return
-        last_own_ns = self._last_own.at_ns if self._last_own is not None else 0
         for pair in self.pairs.values():
             if pair.nameless:  # no frame names a connection
                 self._flush(pair, self._stream(pair, pair.nameless[0]))
         for pair in self.pairs.values():
             if pair.receiving is not None:
-                pair.receiving.finish(self.last.at_ns, last_own_ns)
+                pair.receiving.finish(self.last.at_ns, self._last_own_ns(pair.receiver))
             if pair.sending is not None:
-                if self._last_own is not None:
-                    pair.sending.alive(self._last_own)
+                if pair.sender in self._last_own:
+                    pair.sending.alive(self._last_own[pair.sender])
                 pair.sending.finish(self.last)
         for pair, stream in self.streams():
             if stream.received is not None:
                 gone = pair.receiving is not None and pair.receiving.stopped is not None
                 if not gone:
-                    removed = stream.removed_at()
+                    removed, last_own_ns = stream.removed_at(), self._last_own_ns(pair.receiver)
                     until_ns = last_own_ns if removed is None else min(removed, last_own_ns)
                     stream.received.end_unasked(self.last.at_ns)
                     stream.received.end_no_longer_asked(until_ns)
@@ -174,6 +180,10 @@ class UnicastEngine:
                 if stream.received is not None and stream.received.left_out:
                     self.ends.hidden[stream.key] = stream.received.left_out
 
+    def _last_own_ns(self, member: str) -> int:
+        own = self._last_own.get(member)
+        return 0 if own is None else own.at_ns
+
     def _settle(self, stream: Stream, received: Arrivals) -> None:
         """A connection began in the capture if its first message came in it, to a member that
         began in it too or had been captured for longer than an unacknowledged message rests.
@@ -184,7 +194,8 @@ class UnicastEngine:
             tick_ns = self.parameters.value("xmit_interval_ms") * MS
             quiet_ns = tick_ns * 24 // 10 + 50_000_000
             long = self._elapsed.at_least(self._began, began) >= quiet_ns
-            if long or self.joined or self.stamps.first == 1:
+            to = stream.receiver
+            if long or to in self._joined or self.stamps_of(to).first == 1:
                 received.beginning.bound = 0
         received.settle()
 
@@ -419,6 +430,9 @@ class UnicastEngine:
         if view is None:
             return
         self._known_views[view.creator, view.number] = view
+        successor = self.members.begins_anew(view)
+        if successor is not None:
+            self.members.begun_anew(successor, view)
         local = self.members.local
         if local is None or local not in view.members:
             return

@@ -78,27 +78,26 @@ class _Reporter(ReceiverFindings, SenderFindings):
 
     def _own_not_captured(self) -> Iterator[Finding]:
         """Own ACKs and SEND_FIRST_SEQNO whose numbers are left out."""
-        holes = self.engine.stamps.holes
-        if not holes:
-            return
-        stamps = RangeSet(hole.stamps for hole in holes)
-        named = [f"{a}" if b - a == 1 else f"{a}-{b - 1}" for a, b in islice(stamps, MAX_NAMED)]
-        more = len(stamps) - len(named)
-        yield Finding(
-            "CP030", Certainty.PROVEN,
-            "{count:ACK} or SEND_FIRST_SEQNO of {member_member} {count|is|are} not in this "
-            "capture: timestamp {named}.",
-            system=self.default_system, frame=holes[0].after.frame, at_ns=holes[0].after.at_ns,
-            evidence=[
-                Evidence(hole.after.frame, f"follows timestamp {hole.stamps[0] - 1} too late")
-                for hole in holes[:MAX_EVIDENCE]
-            ],
-            facts={
-                "count": stamps.total(),
-                "member_member": self.engine.members.local,
-                "named": ", ".join(named) + (f" and {more} more" if more > 0 else ""),
-            },
-        )  # fmt: skip
+        for member, of_member in groupby(self.holes, key=lambda pair: pair[0]):
+            holes = [hole for _, hole in of_member]
+            stamps = RangeSet(hole.stamps for hole in holes)
+            named = [f"{a}" if b - a == 1 else f"{a}-{b - 1}" for a, b in islice(stamps, MAX_NAMED)]
+            more = len(stamps) - len(named)
+            yield Finding(
+                "CP030", Certainty.PROVEN,
+                "{count:ACK} or SEND_FIRST_SEQNO of {member_member} {count|is|are} not in this "
+                "capture: timestamp {named}.",
+                system=self.default_system, frame=holes[0].after.frame, at_ns=holes[0].after.at_ns,
+                evidence=[
+                    Evidence(hole.after.frame, f"follows timestamp {hole.stamps[0] - 1} too late")
+                    for hole in holes[:MAX_EVIDENCE]
+                ],
+                facts={
+                    "count": stamps.total(),
+                    "member_member": member,
+                    "named": ", ".join(named) + (f" and {more} more" if more > 0 else ""),
+                },
+            )  # fmt: skip
 
     # -- connections -----------------------------------------------------------------------------
 

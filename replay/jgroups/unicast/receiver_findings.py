@@ -71,7 +71,7 @@ class ReceiverFindings(UnicastReporter):
             came, sync = facts.first_missing
             first = (received.start, received.start + 1)
             known = received.start == 1 and not facts.acked_before(sync)
-            numbered = known and self.engine.stamps.none_missing(came, sync)
+            numbered = known and self.engine.stamps_of(stream.receiver).none_missing(came, sync)
             yield self.make(
                 stream, "UC003", SHOWN if numbered else LIKELY,
                 "The first message of connection {conn_id} of {sender_member} was lost, or late: "
@@ -88,7 +88,7 @@ class ReceiverFindings(UnicastReporter):
         received = stream.received
         assert received is not None
         # an own SEND_FIRST_SEQNO that is not captured may have asked for it
-        claim = LIKELY if self.engine.stamps.holes else PLACED
+        claim = LIKELY if self.holes else PLACED
         yield from self.came_though_had(stream, "UC005", received, claim)
         resent = received.useful + received.needless_count + received.undecidable
         if resent >= MANY_COPIES and received.needless_count * 2 > resent:
@@ -194,8 +194,9 @@ class ReceiverFindings(UnicastReporter):
                 facts={"conn_id": stream.conn_id},
             )  # fmt: skip
         yield from self._other_view(facts, stream)
+        shown_inside = facts.shown_dropped_inside(self.engine.stamps_of(stream.receiver))
         yield from self.dropped_inside(
-            stream, "UC034", facts.inner_loss, facts.shown_dropped_inside(self.engine.stamps),
+            stream, "UC034", facts.inner_loss, shown_inside,
             "arrived, and asked for later",
         )  # fmt: skip
         yield from self.note(

@@ -33,7 +33,12 @@ class UnicastReporter(WindowReporter):
         system = min(systems) if systems else "unicast3"
         super().__init__(capture, engine.conversation, engine.parameters, system)
         self.engine = engine
-        for hole in engine.stamps.holes:  # where own frames are missing, others may be as well
+        self.holes = [
+            (member, hole)
+            for member, stamps in sorted(engine.stamps.items())
+            for hole in stamps.holes
+        ]
+        for _, hole in self.holes:  # where own frames are missing, others may be as well
             lost = hole.stamps[1] - hole.stamps[0]
             why = f"{lost} ACK or SEND_FIRST_SEQNO of this member not captured here"
             self.worth.add(Span(Doubt.HOLE, hole.before.frame, hole.after.frame, why, count=lost))

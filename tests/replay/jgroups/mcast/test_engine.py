@@ -14,8 +14,10 @@ from tests.replay.builders import (
     C,
     D,
     Heard,
+    Step,
     ack,
     dated,
+    engine_at,
     heard,
     highest,
     join_rsp,
@@ -276,3 +278,33 @@ def test_messages_without_a_source_address_change_nothing(nameless: Event) -> No
     told = heard("B", *story, replace(nameless, source=None), ack(2))
     assert told.delivered() == heard("B", *story, ack(2)).delivered() == [[1, 2]]
     assert (told.gaps(), told.findings()) == ([], [])
+
+
+def _at_the_host_of_b(name: str) -> Event:
+    return replace(member("B"), source=name)
+
+
+def _restarted(*before: Step) -> Heard:
+    """B dies at message 6; E begins at its host, in view 4 behind message 20."""
+    engine = engine_at("B")
+    joined = join_rsp("ABC", 2, to="B", digest=dict.fromkeys("ABC", (0, 0)))
+    alive = (joined, msg(1, 5), 500, ack(5), msg(6), 500, ack(6), 3_000)
+    after = (msg(21), msg(23), 1_000, xmit_req(22, by="E"), msg(22), 500, ack(23, by="E"))
+    for event in [member(name) for name in "ABCD"] + dated((*alive, *before, *after)):
+        engine.feed(event)
+    engine.close()
+    return Heard(engine, 10**12)
+
+
+def test_a_member_that_begins_at_the_same_host_has_windows_of_its_own() -> None:
+    join = join_rsp("ACE", 4, to="E", digest={"A": (20, 20), "C": (0, 0), "E": (0, 0)})
+    told = _restarted(_at_the_host_of_b("E"), join)
+    assert told.stream()["delivered"] == [[1, 6], [21, 23]]
+    assert told.findings("MC023") == [("MC001", "proven", [[22, 22]])]
+
+
+def test_what_another_member_at_the_same_host_says_is_not_of_this_ones_windows() -> None:
+    """Nothing in the capture shows that B is gone: two members may be at one host."""
+    told = _restarted(_at_the_host_of_b("E"))
+    assert {certainty for _, certainty, _ in told.findings()} <= {"likely", "cannot be told"}
+    assert told.stream()["delivered"] is None

@@ -1,9 +1,20 @@
 """What a spoiled capture still proves of unicasts, and in which words: recorded kinds."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.replay.builders import B, Step
-from tests.replay.jgroups.unicast.builders import TICK, Heard, ack, data, heard, request, sync
+from tests.replay.jgroups.unicast.builders import (
+    TICK,
+    Heard,
+    ack,
+    data,
+    heard,
+    member,
+    request,
+    sync,
+)
 
 SECOND = 1000
 
@@ -149,3 +160,10 @@ def test_lateness_beyond_what_networks_do_may_be_a_clock_that_was_set(
     )
     found = [told for rule, told in story.findings() if rule == "UC030"]
     assert found == ([] if certainty is None else [certainty])
+
+
+def test_cp030_two_members_at_one_host_count_their_own_messages_each() -> None:
+    story: list[Step] = [replace(member(B), source="E")]
+    for n in (1, 2, 3):
+        story += [data(n), ack(n, 3 + n), replace(ack(n, 900 + n), source="E")]
+    assert "CP030" not in dict(heard(B, *story).findings())
