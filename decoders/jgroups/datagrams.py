@@ -10,7 +10,7 @@ A run ends with the chunk, so nothing is open between two calls of ``decode``.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Final
+from typing import Final, NotRequired, TypedDict
 
 import numpy as np
 import pyarrow as pa
@@ -51,6 +51,20 @@ ROWS: Final = 32_768
 #: Distinct names kept for the account and against repeated MEMBER rows.
 CLUSTERS_TOLD: Final = 64
 SEEN_LIMIT: Final = 100_000
+
+
+class Told(TypedDict):
+    """Messages by system and wire kind, what was left undecoded and why, frames by how sure we are
+    of them and by cluster, messages by release, frames by their form."""
+
+    messages_by: dict[str, dict[str, int]]
+    undecoded: dict[str, int]
+    sureness: dict[str, int]
+    clusters: dict[str, int]
+    clusters_more: int
+    versions: dict[str, int]
+    datagrams: dict[str, int]
+    tcp: NotRequired[dict[str, int]]
 
 
 class JGroupsDecoder:
@@ -119,7 +133,11 @@ class JGroupsDecoder:
         self._seen.clear()
 
     def account(self) -> dict[str, object]:
-        """Messages by system and wire kind, what was left undecoded, how sure we are."""
+        """As a row carries it."""
+        return dict(self.told())
+
+    def told(self) -> Told:
+        """What was decoded, and what was not."""
         counts = self._memory
         messages: dict[str, dict[str, int]] = {}
         for code, name in SYSTEMS.items():

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -114,7 +115,7 @@ class Names:
         return list(zip(used.tolist(), frames[used].tolist(), strict=True))
 
 
-def _texts(keys: Int64s, text: Any) -> pa.Array:
+def _texts(keys: Int64s, text: Callable[[int], str | None]) -> pa.Array:
     """``text(key)`` of every key, each distinct key turned into text once."""
     distinct, places = np.unique(keys, return_inverse=True)
     return text_column([text(key) for key in distinct.tolist()], places)

@@ -12,7 +12,7 @@ import ipaddress
 import re
 from collections import Counter
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -229,7 +229,7 @@ class JGroupsFraming:
 
     def __init__(self, began: bool, *, compile_it: bool) -> None:
         self._compile_it = compile_it
-        self._kernel: Any = kernel("jgroups.tcp_kernels", compile_it=compile_it)
+        self._kernel = kernel("jgroups.tcp_kernels", compile_it=compile_it)
         self._in_step = began
         self._strict = 0  # as the kernel has it
         self._version = 0  # of this stream, once known
@@ -320,7 +320,7 @@ class JGroupsStreamDecoder:
         return batches
 
     def account(self) -> dict[str, object]:
-        account: dict[str, Any] = self._decoder.account()
+        account = self._decoder.told()
         if self._preambles:
             account["messages_by"].setdefault("jgroups", {})["tcp-preamble"] = self._preambles
         account["undecoded"] = dict(sorted((Counter(account["undecoded"]) + self._unread).items()))
@@ -343,7 +343,7 @@ class JGroupsStreamDecoder:
         if "forced" in sureness:  # nobody has: the connection is known by more than the frame
             sureness["likely"] = sureness.get("likely", 0) + sureness.pop("forced")
         account["tcp"] = {"graceful_closes": self._closes}
-        return account
+        return dict(account)
 
     def _control(self, frames: StreamFrames, at: int) -> None:
         if frames.kind[at] == wire.CLOSE:
@@ -523,7 +523,7 @@ def _placed(
     return _with_columns(batch, columns), frames.direction[at]
 
 
-def _with_columns(batch: pa.RecordBatch, columns: dict[str, Any]) -> pa.RecordBatch:
+def _with_columns(batch: pa.RecordBatch, columns: dict[str, Int64s]) -> pa.RecordBatch:
     arrays = [
         as_column(columns[field.name], field.type)
         if field.name in columns

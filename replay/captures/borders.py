@@ -5,9 +5,11 @@ had begun no rule can tell, nor what became of messages that were missing when t
 the middle of their stream. Where nothing was missing then, the end costs no judgement.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
+
+from seqaudit.replay.contract.results import Row
 
 #: A stream goes on at the end of a capture if it was silent for no longer than so many of its
 #: messages were apart on average, and for no longer than this.
@@ -22,7 +24,6 @@ _FROM_ONE: Final = ("unicast", "nakack")
 #: Systems that carry others, and never end; and those whose rules say what is open at the end.
 _ENDLESS: Final = frozenset({"pgm", "inbox", "zenoh-hop", "feed"})
 
-Row = Mapping[str, Any]
 R = TypeVar("R", bound=Row)
 #: What streams say of messages that were missing to the end.
 _MISSING: Final = ("open", "unrecovered", "no_longer_asked_for", "not_asked_for")

@@ -28,9 +28,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests, Severity
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import MAY_BE_MIRROR, Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
 
+#: What a capture is known to hold or to lack, or a row of a finding about it: as JSON has it.
 Account = Mapping[str, Any]
 
 #: Rules that speak of the capture itself, where doubts about it are what they say. What a
@@ -161,7 +163,7 @@ def twice(parts: Iterable[Mapping[str, int] | None]) -> Certainty | None:
     return None
 
 
-def weighed(finding: Mapping[str, Any], worth: Worth) -> dict[str, Any]:
+def weighed(finding: Account, worth: Worth) -> Row:
     """What changes of a finding's row in a capture that is worth so much."""
     rule = finding["rule"]
     if rule.startswith(_OF_CAPTURES) and rule not in _OF_CONVERSATIONS:
@@ -175,7 +177,7 @@ def weighed(finding: Mapping[str, Any], worth: Worth) -> dict[str, Any]:
         if across:
             certainty = Certainty.LIKELY
             reasons = [span.why for span in across]
-    changed: dict[str, Any] = {}
+    changed: Row = {}
     if certainty is not known:
         because = "; ".join(dict.fromkeys(reasons))
         changed = {"certainty": str(certainty), "text": f"{finding['text']} ({because}.)"}
@@ -184,7 +186,7 @@ def weighed(finding: Mapping[str, Any], worth: Worth) -> dict[str, Any]:
     return changed
 
 
-def drops(interfaces: Iterable[Mapping[str, Any]]) -> int:
+def drops(interfaces: Iterable[Account]) -> int:
     """Packets that the capturing machine counted and did not write."""
     return sum(
         int(value)
@@ -209,7 +211,7 @@ def _counted(count: int, word: str) -> str:
     return f"{count} {word} was" if count == 1 else f"{count} {word}s were"
 
 
-def _rests(finding: Mapping[str, Any]) -> Rests:
+def _rests(finding: Account) -> Rests:
     told = finding.get("rests")
     if not told:
         return ON_NOTHING
@@ -217,7 +219,7 @@ def _rests(finding: Mapping[str, Any]) -> Rests:
     return Rests(absent, told["timed"], told["ordered"], told["here"])
 
 
-def _frames(finding: Mapping[str, Any]) -> set[int]:
+def _frames(finding: Account) -> set[int]:
     """The job frames that a finding names."""
     frames = {e["frame"] for e in finding.get("evidence") or () if e.get("frame") is not None}
     facts = finding.get("facts") or {}

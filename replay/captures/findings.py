@@ -2,11 +2,12 @@
 1)."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.captures.borders import Border
-from seqaudit.replay.captures.doubts import drops, shown, twice
+from seqaudit.replay.captures.doubts import Account, drops, shown, twice
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import UNKNOWN, Vantage
 
 SYSTEM: Final = "capture"
@@ -15,16 +16,14 @@ MAX_NAMED: Final = 3
 #: The reason under which frames of incomplete datagrams are counted (decoders.stages.fragments).
 INCOMPLETE: Final = "incomplete IP datagram"
 
-Account = Mapping[str, Any]
 
-
-def judge(capture: int, account: Account) -> Iterator[dict[str, Any]]:
+def judge(capture: int, account: Account) -> Iterator[Row]:
     """Finding details about a capture, by its merged account."""
     for finding in _judged(account):
         yield _detail(capture, finding)
 
 
-def judge_vantage(capture: int, vantage: Vantage, hidden: int) -> Iterator[dict[str, Any]]:
+def judge_vantage(capture: int, vantage: Vantage, hidden: int) -> Iterator[Row]:
     """Finding details about where a capture was taken.
 
     Args:
@@ -56,7 +55,7 @@ def judge_vantage(capture: int, vantage: Vantage, hidden: int) -> Iterator[dict[
         )  # fmt: skip
 
 
-def judge_borders(capture: int, border: Border) -> Iterator[dict[str, Any]]:
+def judge_borders(capture: int, border: Border) -> Iterator[Row]:
     """Finding details about what was under way when a capture began and when it ended."""
     if border.begun:
         yield _detail(
@@ -82,7 +81,7 @@ def judge_borders(capture: int, border: Border) -> Iterator[dict[str, Any]]:
         )
 
 
-def _detail(capture: int, finding: Finding) -> dict[str, Any]:
+def _detail(capture: int, finding: Finding) -> Row:
     return finding.detail() | {
         "capture": capture, "system": SYSTEM, "stream": None, "conversation": ""
     }  # fmt: skip
@@ -162,7 +161,7 @@ def _judged(account: Account) -> Iterator[Finding]:
                        problem=account["problem"])  # fmt: skip
 
 
-def _finding(rule: str, text: str, **facts: Any) -> Finding:
+def _finding(rule: str, text: str, **facts: object) -> Finding:
     return Finding(rule, Certainty.PROVEN, text, system=SYSTEM, facts=facts)
 
 
@@ -196,7 +195,7 @@ def _damaged(account: Account) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _order(order: Mapping[str, Any]) -> Iterator[Finding]:
+def _order(order: Account) -> Iterator[Finding]:
     """Records that were put in order, and steps of the clock."""
     if order.get("late"):
         frame = order.get("first_late")
@@ -253,7 +252,7 @@ def _twice(seen: Mapping[str, int]) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _is_the_cut(account: Account, stretch: Mapping[str, Any]) -> bool:
+def _is_the_cut(account: Account, stretch: Account) -> bool:
     return bool(account.get("cut")) and str(stretch.get("why")).startswith(CUT_REASON)
 
 

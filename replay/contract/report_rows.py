@@ -231,29 +231,43 @@ class StreamRow(StreamFigures, StreamPlace):
     unknown: NotRequired[Unknown]
 
 
-class ConnectionRow(TypedDict):
-    """One end of a connection."""
+class StateRow(TypedDict):
+    """A state that a connection entered."""
 
-    capture: int
-    system: str
+    state: str
+    frame: int
+    at_ns: int
+    why: str
+
+
+class ConnectionFigures(TypedDict):
+    """One end of a connection, as it was replayed."""
+
     id: str
     cluster: str
     sender: str
-    sender_name: str | None
     receiver: str
-    receiver_name: str | None
     conn_id: int | None
     end: Annotated[str, "whose end was captured: sender, receiver or between"]
     frame: int | None
     at_ns: int | None
     state: Annotated[str | None, "the last one; null if none is known"]
-    states: list[dict[str, Any]]
+    states: list[StateRow]
     highest_sent: int | None
     highest_acked: int | None
     highest_received: NotRequired[int | None]
     highest_delivered: NotRequired[int | None]
     last_stamp: Annotated[int | None, "timestamp of the last ACK; null if none had one"]
     unacked_seqnos: Ranges
+
+
+class ConnectionRow(ConnectionFigures):
+    """One end of a connection."""
+
+    capture: int
+    system: str
+    sender_name: str | None
+    receiver_name: str | None
 
 
 class EvidenceRow(TypedDict):

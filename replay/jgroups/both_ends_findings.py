@@ -1,7 +1,7 @@
 """What the report says of streams whose sender's and receiver's captures are both given."""
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.passage_rows import (
@@ -13,7 +13,7 @@ from seqaudit.replay.contract.passage_rows import (
     passage,
 )
 from seqaudit.replay.contract.reporter import listed
-from seqaudit.replay.contract.results import BOTH_ENDS, FINDING, Result
+from seqaudit.replay.contract.results import BOTH_ENDS, FINDING, Result, Row
 from seqaudit.replay.jgroups.both_ends import (
     BACK,
     Judged,
@@ -77,9 +77,7 @@ def results(meeting: Meeting) -> Iterator[Result]:
             yield from judged_at(ends.capture, judged, meeting.conversation, system, rules)
 
 
-def settled(
-    row: Mapping[str, Any], begins_ns: int | None, ends_ns: int | None
-) -> tuple[int | None, str | None]:
+def settled(row: Row, begins_ns: int | None, ends_ns: int | None) -> tuple[int | None, str | None]:
     """How many copies were sent after their message had arrived; null, and why nobody can tell.
 
     Args:
@@ -98,7 +96,7 @@ def settled(
     return (None, CROSSING.format(undecided)) if undecided else (row["after"], None)
 
 
-def _passage(met: Met, word: str, own: Passed) -> dict[str, Any]:
+def _passage(met: Met, word: str, own: Passed) -> Row:
     """Numbers of what went one way."""
     back = word in BACK.values()
     hidden = None if back else met.at_receiver.hidden.get(met.stream)
@@ -114,7 +112,7 @@ def _passage(met: Met, word: str, own: Passed) -> dict[str, Any]:
     )
 
 
-def _row(met: Met, told: Judged, clocks: Clocks, *, full: bool) -> dict[str, Any]:
+def _row(met: Met, told: Judged, clocks: Clocks, *, full: bool) -> Row:
     """Numbers of one stream; ``settled`` says what they come to."""
     matched = clocks.matched()
     why = None

@@ -2,7 +2,7 @@
 3)."""
 
 from collections.abc import Iterable, Iterator
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.parameters import EngineParameters
@@ -120,7 +120,7 @@ class WindowReporter(Reporter):
         *,
         holds: dict[str, int] | None = None,
         severity: Severity | None = None,
-        **facts: Any,
+        **facts: object,
     ) -> Iterator[Finding]:
         """A finding about some seqnos of ``gaps``; none if there are none."""
         if ranges:
@@ -316,7 +316,7 @@ class WindowReporter(Reporter):
         *,
         to: str = "",
         then: str = "",
-        **facts: Any,
+        **facts: object,
     ) -> Finding:
         """A send window that was full.
 

@@ -5,7 +5,7 @@ Shared by all engines of JGroups: each reads the same MEMBER and VIEW rows.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
@@ -30,11 +30,9 @@ class View:
     members: tuple[str, ...]
 
     @classmethod
-    def of(
-        cls, detail: Mapping[str, Any], known: Mapping[tuple[str, int], "View"]
-    ) -> "View | None":
-        """The view in an event's detail; null if it is a delta to a view that was not seen."""
-        stated = detail.get("view")
+    def of(cls, event: Event, known: Mapping[tuple[str, int], "View"]) -> "View | None":
+        """The view that an event tells; null if it is a delta to a view that was not seen."""
+        stated = event.details().get("view")
         if not stated:
             return None
         creator, number = stated["id"]

@@ -1,10 +1,11 @@
 """What the rows of UNICAST and MCAST streams have in common (replay/README.md 5)."""
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from seqaudit.replay.contract.parameters import LEARNED, EngineParameters
 from seqaudit.replay.contract.report_rows import Side
 from seqaudit.replay.contract.reporter import listed
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import MAY_BE_MIRROR, Vantage
 from seqaudit.replay.contract.story import by_outcome, placed
 from seqaudit.replay.jgroups.arrivals import Judged
@@ -12,7 +13,7 @@ from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.report_rows import CapacityRow, JGroupsStreamRow
 from seqaudit.replay.jgroups.stream import Counted
-from seqaudit.replay.sequence.gaps import Gap, Outcome
+from seqaudit.replay.sequence.gaps import Gap, GapFigures, Outcome
 from seqaudit.replay.sequence.ranges import inclusive
 
 #: Which end of a stream is here.
@@ -189,8 +190,8 @@ def gaps_of(window: Judged | None, passing: PassingModel | None) -> list[Gap]:
     return [] if known is None else sorted(known.gaps, key=lambda gap: gap.first)
 
 
-def gap(role: str, system: str, row: dict[str, Any]) -> dict[str, Any]:
+def gap(role: str, system: str, row: GapFigures) -> Row:
     """A gap's row, its outcome in the words of the end that is here."""
     names = _NAMES.get(role, {})
     told = {"outcome": names.get(row["outcome"], row["outcome"]), "system": system}
-    return row | told | placed(*by_outcome(row["outcome"], role, row["requests"]))
+    return {**row, **told, **placed(*by_outcome(row["outcome"], role, row["requests"]))}

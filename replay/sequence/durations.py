@@ -1,8 +1,9 @@
 """Durations in bounded memory, for percentiles that do not depend on how a capture was cut."""
 
-from typing import Annotated, Any, Final, TypedDict
+from typing import Annotated, Final, TypedDict
 
 import numpy
+import numpy.typing as npt
 
 #: Distinct values kept exactly; above it, values are rounded to three significant digits.
 EXACT_VALUES: Final = 65_536
@@ -71,7 +72,7 @@ class Durations:
         else:
             self._values.pop(place, None)
 
-    def add_many(self, durations_ns: Any) -> None:
+    def add_many(self, durations_ns: npt.NDArray[numpy.int64]) -> None:
         """Count an array of durations."""
         values, counts = numpy.unique(durations_ns, return_counts=True)
         for value, count in zip(values.tolist(), counts.tolist(), strict=True):

@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, NotRequired, TypedDict
 
 from seqaudit.replay.sequence.ranges import Range, RangeSet, inclusive
 
@@ -46,9 +46,41 @@ class Ask(NamedTuple):
     mark: Mark
     by: str | None
 
-    def step(self) -> dict[str, Any]:
+    def step(self) -> "Step":
         """As a step of the gap's story."""
         return {"step": "asked", "frame": self.mark.frame, "at_ns": self.mark.at_ns, "by": self.by}
+
+
+class Step(TypedDict):
+    """What was heard of a gap."""
+
+    step: str
+    frame: int
+    at_ns: int
+    by: NotRequired[str | None]
+
+
+class GapFigures(TypedDict):
+    """A part of a gap, as a row of the report has it (``contract.report_rows.GapRow``); frames are
+    job frames, ranges inclusive. What is heard is for its story, and left out where it is empty."""
+
+    seqnos: list[list[int]]
+    count: int
+    outcome: str
+    lost_after_frame: int | None
+    revealed_frame: int
+    revealed_at_ns: int
+    revealed_by: str
+    revealed_after_ns: int | None
+    requested_frame: int | None
+    requested_after_ns: int | None
+    requests: int
+    repaired_frame: int | None
+    repaired_after_ns: int | None
+    delivered_frame: int | None
+    delivered_after_ns: int | None
+    heard: NotRequired[list[Step]]
+    heard_more: NotRequired[int]
 
 
 class Arrival(NamedTuple):
@@ -126,18 +158,19 @@ class Gap:
             self.asks[-1] = Ask(mark, by)
             self.asks_more += 1
 
-    def heard(self, part: Part) -> dict[str, Any]:
-        """What its story needs beside the row's own figures; empty where there is nothing."""
+    def heard(self, part: Part) -> list[Step]:
+        """What its story needs beside the row's own figures."""
         steps = [ask.step() for ask in self.asks]
         if part.first is not None and part.first != part.last:
             first = part.first
             steps.append({"step": "first came", "frame": first.frame, "at_ns": first.at_ns})
-        return {"heard": steps, "heard_more": self.asks_more} if steps else {}
+        return steps
 
-    def rows(self) -> list[dict[str, Any]]:
-        """The report's gap rows, one an outcome; frames are job frames, ranges inclusive."""
-        return [
-            {
+    def rows(self) -> list[GapFigures]:
+        """The report's gap rows, one an outcome."""
+        found: list[GapFigures] = []
+        for outcome, part in sorted(self.parts.items()):
+            row: GapFigures = {
                 "seqnos": inclusive(part.ranges),
                 "count": part.ranges.total(),
                 "outcome": str(outcome),
@@ -154,9 +187,10 @@ class Gap:
                 "delivered_frame": part.delivered.frame if part.delivered else None,
                 "delivered_after_ns": between(self.revealed, part.delivered),
             }
-            | self.heard(part)
-            for outcome, part in sorted(self.parts.items())
-        ]
+            if steps := self.heard(part):
+                row["heard"], row["heard_more"] = steps, self.asks_more
+            found.append(row)
+        return found
 
     def texts(self) -> list[str]:
         """The same rows as ``results.compact`` writes them: a feed may have a thousand a stream."""
@@ -164,7 +198,7 @@ class Gap:
             f'{{"count":{part.ranges.total()},'
             f'"delivered_after_ns":{_json(between(self.revealed, part.delivered))},'
             f'"delivered_frame":{_frame(part.delivered)},'
-            f"{_json_heard(self.heard(part))}"
+            f"{self._json_heard(part)}"
             f'"lost_after_frame":{_frame(self.before)},'
             f'"outcome":"{outcome}",'
             f'"repaired_after_ns":{_json(between(self.requested or self.revealed, part.last))},'
@@ -182,17 +216,16 @@ class Gap:
             )
         ]
 
+    def _json_heard(self, part: Part) -> str:
+        steps = self.heard(part)
+        if not steps:
+            return ""
+        told = json.dumps(steps, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        return f'"heard":{told},"heard_more":{self.asks_more},'
+
 
 def _json(value: int | None) -> str:
     return "null" if value is None else str(value)
-
-
-def _json_heard(heard: dict[str, Any]) -> str:
-    """Its keys, each with a comma behind it."""
-    return "".join(
-        f'"{key}":{json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)},'
-        for key, value in sorted(heard.items())
-    )
 
 
 def _frame(mark: Mark | None) -> str:

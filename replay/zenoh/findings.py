@@ -109,9 +109,9 @@ def _source(report: ZenohReporter, source: Source) -> Iterator[Result]:
         for gap in sorted(subscriber.gaps, key=lambda gap: gap.first):
             where = report.place(source, subscriber, gap, counters)
             for row in gap.rows():
-                row = stream_rows.gap_row(subscriber, gap, row) | {"where": where}
-                story = stream_rows.story(report, source, subscriber, gap, row)
-                yield report.row(GAP, row | story, stream)
+                told = stream_rows.gap_row(subscriber, gap, row) | {"where": where}
+                story = stream_rows.story(report, source, subscriber, gap, told)
+                yield report.row(GAP, told | story, stream)
         for finding in _findings(report, stream, source, subscriber):
             yield report.finding(finding, stream)
 

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from seqaudit.replay.contract.reporter import listed
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.story import placed
-from seqaudit.replay.sequence.gaps import Gap, Outcome, between
+from seqaudit.replay.sequence.gaps import Gap, GapFigures, Outcome, between
 from seqaudit.replay.sequence.ranges import RangeSet, inclusive
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
@@ -262,7 +263,7 @@ def _in_document(report: ZenohReporter, row: dict[str, Any], subscriber: Subscri
     }
 
 
-def gap_row(subscriber: Subscriber, gap: Gap, row: dict[str, Any]) -> dict[str, Any]:
+def gap_row(subscriber: Subscriber, gap: Gap, row: GapFigures) -> Row:
     """A row of samples that were missing, with why they did not come back."""
     place = bisect_right(subscriber.misses, gap.first, key=lambda miss: miss.stop)
     causes = set()
@@ -270,12 +271,10 @@ def gap_row(subscriber: Subscriber, gap: Gap, row: dict[str, Any]) -> dict[str, 
         causes.add(str(subscriber.misses[place].cause))
         place += 1
     told = sorted(causes) if row["outcome"] == Outcome.UNRECOVERED else []
-    return row | {"system": SYSTEM, "causes": told}
+    return {**row, "system": SYSTEM, "causes": told}
 
 
-def story(
-    report: ZenohReporter, source: Source, subscriber: Subscriber, gap: Gap, row: dict[str, Any]
-) -> dict[str, Any]:
+def story(report: ZenohReporter, source: Source, subscriber: Subscriber, gap: Gap, row: Row) -> Row:
     """What became of the queries for a gap, and where it was lost."""
     role = report.engine.link.role(source.sender, source.receiver)
     told = placed(*lost_where(row["where"], row["outcome"], role, row["requests"]))

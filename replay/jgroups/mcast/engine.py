@@ -25,7 +25,7 @@ The rows are those of ``seqaudit.replay.jgroups.mcast.tables``.
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
@@ -355,7 +355,7 @@ class McastEngine:
 
     def _see_view(self, event: Event) -> View | None:
         """Note a view (V11); one without this member ends its windows, delivered or not (W5)."""
-        view = View.of(event.details(), self._known_views)
+        view = View.of(event, self._known_views)
         mark = event.first_mark()
         if view is None:
             if len(self.unknown_deltas) < MAX_VIEWS and mark not in self.unknown_deltas:
@@ -407,9 +407,9 @@ class McastEngine:
     def _install_from(self, event: Event) -> None:
         view = self._see_view(event)
         if view is not None and self.excluded is None:
-            self._install(view, event.details(), event.first_mark())
+            self._install(view, event)
 
-    def _install(self, view: View, detail: Mapping[str, Any], mark: Mark) -> None:
+    def _install(self, view: View, event: Event) -> None:
         """This member installs a view (5.4 "view", "digest"; 5.3 "view")."""
         if self.vantage.kind == MEMBER and self.members.local not in (None, *view.members):
             return
@@ -425,6 +425,7 @@ class McastEngine:
             (seen, at, here or (seen.creator, seen.number) == (view.creator, view.number))
             for seen, at, here in self.views
         ]
+        detail, mark = event.details(), event.first_mark()
         digest = detail.get("digest") or {}
         for stream in self.streams.values():
             if stream.sender_model is not None:
@@ -460,8 +461,7 @@ class McastEngine:
             return
         if self.joined or self.members.local not in view.members:
             return  # only the first one counts (2.6)
-        detail, mark = event.details(), event.first_mark()
-        digest = detail.get("digest") or {}
+        digest = event.details().get("digest") or {}
         self.joined = True
         self.view = None
         self._bases = {member: 0 for member in view.members if member != self.members.local}
@@ -473,7 +473,7 @@ class McastEngine:
                 stream.outside_membership += stream.arrivals
                 stream.receiver = None
                 stream.pending_views.clear()
-        self._install(view, detail, mark)
+        self._install(view, event)
         surplus = self._queued_messages - self.parameters.value("become_server_queue_size")
         waiting, self._queued = self._queued, deque()
         for queued in waiting:

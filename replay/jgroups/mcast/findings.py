@@ -1,7 +1,7 @@
 """What a replayed multicast cluster says (replay/README.md 3, 5)."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.parameters import DEFAULT
@@ -15,6 +15,7 @@ from seqaudit.replay.jgroups.findings import WindowReporter, longest_of, with_pa
 from seqaudit.replay.jgroups.mcast.engine import McastEngine, Stream
 from seqaudit.replay.jgroups.mcast.receiver import ReceiverModel
 from seqaudit.replay.jgroups.mcast.rules import MCAST
+from seqaudit.replay.jgroups.mcast.sender import LateAck
 from seqaudit.replay.jgroups.mcast.summary import capacity_of, gaps_of, outside, role_of, stream_row
 from seqaudit.replay.jgroups.repeats import ENDLESS_REQUESTS
 from seqaudit.replay.sequence.durations import shown
@@ -35,7 +36,7 @@ class _Reporter(WindowReporter):
         self.engine = engine
         self.end_ns = end_ns
 
-    def receiver_of(self, stream: Any) -> str | None:
+    def receiver_of(self, stream: Stream) -> str | None:
         return self.engine.members.local
 
     # -- rows ------------------------------------------------------------------------------------
@@ -249,7 +250,7 @@ class _Reporter(WindowReporter):
                 then=f"; {room} made room then", slow_member=longest.raised_by,
             )  # fmt: skip
         yield from self.overrun(stream, "MC007", model)
-        late: dict[str, list[Any]] = {}
+        late: dict[str, list[LateAck]] = {}
         for ack in model.late_acks:
             late.setdefault(ack.member, []).append(ack)
         for member, acks in sorted(late.items()):

@@ -426,7 +426,7 @@ class UnicastEngine:
     # -- views -------------------------------------------------------------------------------------
 
     def _view(self, event: Event) -> None:
-        view = View.of(event.details(), self._known_views)
+        view = View.of(event, self._known_views)
         if view is None:
             return
         self._known_views[view.creator, view.number] = view

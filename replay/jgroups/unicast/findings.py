@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import groupby, islice
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
 from seqaudit.replay.contract.passage_rows import ONE_END
@@ -56,8 +56,8 @@ class _Reporter(ReceiverFindings, SenderFindings):
                 )
             for gap in stream_rows.gaps_of(stream.received, stream.passing):
                 for row in gap.rows():
-                    row = stream_rows.gap(role_of(pair), stream.system, row)
-                    yield self.row(GAP, row, stream)
+                    told = stream_rows.gap(role_of(pair), stream.system, row)
+                    yield self.row(GAP, told, stream)
             for finding in self._findings(pair, stream):
                 yield self.finding(finding, stream)
         for finding in self._own_not_captured():
@@ -109,7 +109,7 @@ class _Reporter(ReceiverFindings, SenderFindings):
                 "{receiver_member} had no window for messages of {sender_member} and sent {times} "
                 "SEND_FIRST_SEQNO"
             )
-            facts: dict[str, Any] = {"times": syncs}
+            facts: dict[str, object] = {"times": syncs}
             if pair.receiving is not None:
                 text += "; with a minimum of {interval} ms ({origin}) between two" + WOULD
                 facts |= self.sync_interval() | would_have(pair.receiving.would.row())

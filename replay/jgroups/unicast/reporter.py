@@ -1,7 +1,7 @@
 """What makes findings of a cluster's unicasts: what all of them need (replay/README.md 3, 5)."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.finding import Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, listed
@@ -46,9 +46,8 @@ class UnicastReporter(WindowReporter):
         self._earlier: dict[str, Stream] = {}
         self.release = Release.of(engine.members.versions.get(engine.members.local or ""))
 
-    def receiver_of(self, stream: Any) -> str | None:
-        receiver: str = stream.receiver
-        return receiver
+    def receiver_of(self, stream: Stream) -> str | None:
+        return stream.receiver
 
     def storm(
         self, stream: Stream, close: list[tuple[Mark, Mark]], count: int, claim: Claim,
@@ -58,7 +57,7 @@ class UnicastReporter(WindowReporter):
             "{times} SEND_FIRST_SEQNO of {receiver_member} to {sender_member} came sooner than "
             "{interval} ms ({origin}) after the one before"
         )
-        facts: dict[str, Any] = {"times": count} | self.sync_interval()
+        facts: dict[str, object] = {"times": count} | self.sync_interval()
         if not self.release.throttled:
             text += "; this release has no minimum (JGRP-1874)"
         if would is not None:
@@ -80,7 +79,7 @@ class UnicastReporter(WindowReporter):
         """A claim that rests on a parameter: not proven by its default."""
         return claim if self.parameters.is_given(name) else LIKELY
 
-    def sync_interval(self) -> dict[str, Any]:
+    def sync_interval(self) -> dict[str, object]:
         return {
             "interval": self.parameters.value("sync_min_interval_ms"),
             "origin": self.parameters.origin("sync_min_interval_ms"),

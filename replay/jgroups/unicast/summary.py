@@ -1,15 +1,17 @@
 """The rows that describe unicast connections: streams, gaps, connections (replay/README.md 5)."""
 
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from seqaudit.replay.contract.parameters import EngineParameters
-from seqaudit.replay.contract.report_rows import directed
+from seqaudit.replay.contract.report_rows import StateRow, directed
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.jgroups import stream_rows
-from seqaudit.replay.jgroups.report_rows import CapacityRow, UnicastStreamRow
+from seqaudit.replay.jgroups.report_rows import CapacityRow, ConnectionEnd, UnicastStreamRow
 from seqaudit.replay.jgroups.unicast.engine import Pair
 from seqaudit.replay.jgroups.unicast.sender import HIGHEST_SENT, REQUESTED, SYNC_ANSWER, UNEXPLAINED
 from seqaudit.replay.jgroups.unicast.streams import Stream
+from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import inclusive
 
 _REASONS: Final = (HIGHEST_SENT, REQUESTED, SYNC_ANSWER, UNEXPLAINED)
@@ -110,12 +112,12 @@ def capacity_of(pair: Pair, stream: Stream, parameters: EngineParameters) -> Cap
     return None if model is None else stream_rows.capacity(model, parameters)
 
 
-def connection_row(pair: Pair, stream: Stream, cluster: str) -> dict[str, Any]:
+def connection_row(pair: Pair, stream: Stream, cluster: str) -> ConnectionEnd:
     """One connection as the end that was replayed here saw it.
 
     ``later`` are states that timeouts lead to unless the capture ends before: the report knows.
     """
-    row: dict[str, Any] = {
+    row: ConnectionEnd = {
         "id": stream.key,
         "cluster": cluster,
         "sender": stream.sender,
@@ -123,21 +125,15 @@ def connection_row(pair: Pair, stream: Stream, cluster: str) -> dict[str, Any]:
         "conn_id": stream.conn_id,
         "end": role_of(pair),
         "state": stream.state,
-        "states": [
-            {"state": state, "frame": mark.frame, "at_ns": mark.at_ns, "why": why}
-            for state, mark, why in stream.states
-        ],
+        "states": _entered(stream.states),
         "highest_sent": stream.last_seqno,
         "highest_acked": stream.highest_ack,
         "unacked_seqnos": [],
         "last_stamp": None,
         "frame": stream.first.frame if stream.first else None,
         "at_ns": stream.first.at_ns if stream.first else None,
+        "later": _entered(stream.later),
     }
-    row["later"] = [
-        {"state": state, "frame": mark.frame, "at_ns": mark.at_ns, "why": why}
-        for state, mark, why in stream.later
-    ]
     if pair.sending is not None:
         row["highest_sent"] = stream.highest_sent
         row["highest_acked"] = stream.highest_acked
@@ -155,3 +151,10 @@ def connection_row(pair: Pair, stream: Stream, cluster: str) -> dict[str, Any]:
         if stream.highest_acked is not None and stream.highest_acked > acked:
             row["unacked_seqnos"] = [[acked + 1, stream.highest_acked]]
     return row
+
+
+def _entered(states: Iterable[tuple[str, Mark, str]]) -> list[StateRow]:
+    return [
+        {"state": state, "frame": mark.frame, "at_ns": mark.at_ns, "why": why}
+        for state, mark, why in states
+    ]
