@@ -14,7 +14,6 @@ Which copies, ACKs and requests came over is ``replay.sequence.passages``. Nothi
 protocol: an engine says which streams it has an end of.
 """
 
-from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -24,23 +23,18 @@ from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.sequence.clocks import Clocks, Key, Sightings
 from seqaudit.replay.sequence.gaps import Mark
-from seqaudit.replay.sequence.passages import Passages, Passed
-from seqaudit.replay.sequence.passages import Row as Passing
-from seqaudit.replay.sequence.ranges import Range, RangeSet
+from seqaudit.replay.sequence.passages import Passages, Passed, Row
+from seqaudit.replay.sequence.ranges import RangeSet
 
 SENDER: Final = "sender"
 RECEIVER: Final = "receiver"
 
-#: Stretches of seqnos that all captures of a conversation may remember: 56 bytes each.
-MAX_STRETCHES: Final = 1_000_000
 #: Directions between two members whose datagrams one capture remembers.
 MAX_DIRECTIONS: Final = 128
 MAX_EXAMPLES: Final = 8
 #: IP ids that are given to the datagrams of one burst at most.
 MAX_BURST: Final = 4_096
 IP_IDS: Final = 1 << 16
-#: In place of an IP id: an end of a stretch lies inside a run, of which only the ends have moments.
-INSIDE: Final = -2
 #: Whom a multicast goes to, beside members.
 ALL: Final = ""
 
@@ -57,68 +51,9 @@ BACK: Final[Mapping[Kind, str]] = {
 }  # fmt: skip
 
 
-class Stretch(NamedTuple):
-    """Seqnos [first, stop) that were captured from ``from_ns`` to ``to_ns``, in this order."""
-
-    first: int
-    stop: int
-    frame: int
-    from_ns: int
-    to_ns: int
-    from_id: int  # IP id of the first datagram; -1: not known, INSIDE: the moment is another's
-    to_id: int  # of the last
-
-    def narrowed(self, first: int, stop: int) -> "Stretch":
-        """[first, stop) of it; only of a run's first and its last message the moment is known."""
-        frame, from_ns, to_ns, from_id, to_id = self[2:]
-        if first > self.first:
-            if first == self.stop - 1 and self.to_id != INSIDE:
-                from_ns, from_id = self.to_ns, self.to_id
-            else:
-                from_id = INSIDE
-        if stop < self.stop:
-            if stop == self.first + 1 and self.from_id != INSIDE:
-                to_ns, to_id = self.from_ns, self.from_id
-            else:
-                to_id = INSIDE
-        return Stretch(first, stop, frame, from_ns, to_ns, from_id, to_id)
-
-
-#: Numbers of a stretch.
-WIDTH: Final = len(Stretch._fields)
-
-
-class Stretches:
-    """Many of them, in the order of their capture."""
-
-    __slots__ = ("_columns",)
-
-    def __init__(self) -> None:
-        self._columns = array("q")
-
-    def __len__(self) -> int:
-        return len(self._columns) // WIDTH
-
-    def __iter__(self) -> Iterator[Stretch]:
-        values = iter(self._columns)
-        return (Stretch(*row) for row in zip(*[values] * WIDTH, strict=True))
-
-    def add(self, event: Event, part: Range) -> None:
-        """A part of a message or run, with the times that are known of it."""
-        assert event.seqno is not None and event.stop_seqno is not None
-        first, last = event.first_mark(), event.last_mark()
-        fresh = -1 if event.fresh_id is None else event.fresh_id
-        last_fresh = event.arrival().last_fresh_id
-        whole = Stretch(
-            event.seqno, event.stop_seqno, first.frame, first.at_ns, last.at_ns, fresh,
-            -1 if last_fresh is None else last_fresh,
-        )  # fmt: skip
-        self._columns.extend(whole.narrowed(*part))
-
-
 @dataclass(slots=True)
 class End:
-    """One stream at one of its ends: at its sender copies, at its receiver first arrivals."""
+    """One stream at one of its ends."""
 
     role: str
     system: str
@@ -126,7 +61,6 @@ class End:
     receiver: str | None  # null: all members
     conn_id: int | None
     first: Mark
-    stretches: Stretches = field(default_factory=Stretches)
 
 
 class Ends:
@@ -149,7 +83,6 @@ class Ends:
         self.seen: dict[tuple[str, str], Sightings] = {}
         self.first: Mark | None = None
         self.last: Mark | None = None
-        self.full = False
 
     def saw(self, event: Event) -> None:
         """Any event of the conversation: what tells its datagrams apart is kept for the clocks."""
@@ -186,7 +119,9 @@ class Ends:
             peer = event.destination or ALL
         else:
             word, peer = BACK[event.kind], event.source or ALL
-        first, last = event.first_mark(), event.last_mark()
+        arrival = event.arrival()
+        first, last = arrival.first, arrival.last
+        ids = arrival.fresh_id, arrival.last_fresh_id
         if word == "messages":
             assert event.seqno is not None and event.stop_seqno is not None
             numbers = event.seqno, event.stop_seqno
@@ -194,51 +129,25 @@ class Ends:
             told = hash((*_key(event, event.seqno, event.fresh_id), *_asked(event)))
             numbers = told, told + 1
         lane = stream, word, peer if several else ALL
-        self.passages.saw(lane, Passing(*numbers, first.frame, last.frame, first.at_ns, last.at_ns))
+        row = Row(
+            *numbers, first.frame, last.frame, first.at_ns, last.at_ns,
+            *(-1 if number is None else number for number in ids),
+        )  # fmt: skip
+        self.passages.saw(lane, row)
 
-    def has_end(self, role: str, stream: str, event: Event) -> None:
-        """An end of a multicast stream: at its sender, or at one that it is for."""
+    def has_end(
+        self, role: str, stream: str, event: Event, receiver: str | None, conn_id: int | None
+    ) -> None:
+        """An end of the stream of a message: at its sender, or at one that it is for.
+
+        Args:
+            receiver: null: all members.
+        """
         if stream not in self.streams:
             assert event.source is not None
             self.streams[stream] = End(
-                role, event.system, event.source, None, None, event.first_mark()
+                role, event.system, event.source, receiver, conn_id, event.first_mark()
             )
-
-    def sent_again(self, stream: str, system: str, conn_id: int | None, event: Event,
-                   fresh: list[Range]) -> None:  # fmt: skip
-        """At the sender: what is not ``fresh`` of a message or run has been sent before."""
-        assert event.seqno is not None and event.stop_seqno is not None
-        end = self._end(SENDER, stream, system, conn_id, event)
-        for part in RangeSet(fresh).missing(event.seqno, event.stop_seqno):
-            self._add(end, event, part)
-
-    def arrived(self, stream: str, system: str, conn_id: int | None, event: Event,
-                fresh: list[Range]) -> None:  # fmt: skip
-        """At the receiver: ``fresh`` of a message or run had not arrived before."""
-        end = self._end(RECEIVER, stream, system, conn_id, event)
-        for part in fresh:
-            self._add(end, event, part)
-
-    def size(self) -> int:
-        """Stretches that are remembered."""
-        return sum(len(end.stretches) for end in self.streams.values())
-
-    def _end(
-        self, role: str, stream: str, system: str, conn_id: int | None, event: Event
-    ) -> End:  # fmt: skip
-        end = self.streams.get(stream)
-        if end is None:
-            assert event.source is not None and event.destination is not None
-            end = self.streams[stream] = End(
-                role, system, event.source, event.destination, conn_id, event.first_mark()
-            )
-        return end
-
-    def _add(self, end: End, event: Event, part: Range) -> None:
-        if self.full or len(end.stretches) >= MAX_STRETCHES:
-            self.full = True
-            return
-        end.stretches.add(event, part)
 
 
 def _key(event: Event, seqno: int | None, fresh_id: int | None) -> Key:
@@ -274,21 +183,15 @@ class Meeting:
     def __init__(self, conversation: str) -> None:
         self.conversation = conversation
         self.captures: list[Ends] = []
-        self._size = 0
 
     def add(self, ends: Ends) -> None:
         """One capture is over."""
         self.captures.append(ends)
-        self._size += ends.size()
-        if self.full:
-            for one in self.captures:
-                for end in one.streams.values():
-                    end.stretches = Stretches()
 
     @property
     def full(self) -> bool:
         """Was there more than is remembered? Then nothing is compared, whatever the order."""
-        return self._size > MAX_STRETCHES or any(ends.full for ends in self.captures)
+        return any(ends.passages.full for ends in self.captures)
 
     def met(self) -> Iterator[Met]:
         """Every stream with a capture at its sender and one at its receiver, in a stable order."""
@@ -380,14 +283,15 @@ def passed(met: Met) -> dict[str, Passed]:
 
 
 def judge(met: Met, clocks: Clocks) -> Judged:
-    """Which copies were sent after their message had arrived."""
+    """Which copies were sent after their message had arrived; of multicasts none are judged."""
     told = Judged()
-    end = met.at_receiver.streams.get(met.stream)
-    arrivals = [] if end is None else sorted(end.stretches)
+    lane = met.stream, "messages", ALL
+    copies = met.at_sender.passages.again(lane) if met.end.receiver is not None else ()
+    arrivals = sorted(met.at_receiver.passages.firsts(lane))
     firsts = [arrival.first for arrival in arrivals]
     last = met.at_receiver.last
     assert last is not None
-    for copy in met.end.stretches:
+    for copy in copies:
         told.copies += copy.stop - copy.first
         came = RangeSet()
         low = max(bisect_right(firsts, copy.first) - 1, 0)
@@ -425,7 +329,7 @@ def judge(met: Met, clocks: Clocks) -> Judged:
     return told
 
 
-def _same_burst(copy: Stretch, arrival: Stretch) -> bool:
+def _same_burst(copy: Row, arrival: Row) -> bool:
     """Are the datagrams that arrived among those of the copies, by their IP ids?
 
     A sender counts them up (``replay.sequence.ip_ids``), so those of one burst lie between its

@@ -25,7 +25,7 @@ from typing import Final, NamedTuple
 from seqaudit.replay.sequence.clocks import Clocks
 from seqaudit.replay.sequence.ranges import RangeSet
 
-#: Rows that all lanes of a capture may have: 48 bytes each.
+#: Rows that all lanes of a capture may have: 64 bytes each.
 MAX_ROWS: Final = 1_000_000
 #: What is missing at the end of a capture may still have been on the way for so long.
 UNDER_WAY_NS: Final = 1_000_000_000
@@ -35,12 +35,17 @@ OVERTAKEN_NS: Final = 50_000_000
 #: Missing copies that are named.
 MAX_MARKS: Final = 8
 
+#: In place of an IP id: an end of a row lies inside a run, of which only the ends have moments.
+INSIDE: Final = -2
+
 LaneKey = tuple[Hashable, ...]
 
 
 class Row(NamedTuple):
     """Numbers [first, stop), captured once each, in this order, from ``frame`` to ``last_frame``
-    and ``from_ns`` to ``to_ns``; ``frame`` is below zero where nobody knows that of the first."""
+    and ``from_ns`` to ``to_ns``; ``frame`` is below zero where nobody knows that of the first.
+    The IP ids are of the first and the last datagram; -1: not known, INSIDE: the moment is
+    another's."""
 
     first: int
     stop: int
@@ -48,12 +53,29 @@ class Row(NamedTuple):
     last_frame: int
     from_ns: int
     to_ns: int
+    from_id: int = -1
+    to_id: int = -1
 
     def mark(self, number: int) -> tuple[int, int] | None:
         """Frame and time of a number; null inside, where nobody knows."""
         if number == self.first and self.frame >= 0:
             return self.frame, self.from_ns
         return (self.last_frame, self.to_ns) if number == self.stop - 1 else None
+
+    def narrowed(self, first: int, stop: int) -> "Row":
+        """[first, stop) of it; only of a run's first and its last message the moment is known."""
+        from_ns, to_ns, from_id, to_id = self.from_ns, self.to_ns, self.from_id, self.to_id
+        if first > self.first:
+            if first == self.stop - 1 and self.to_id != INSIDE:
+                from_ns, from_id = self.to_ns, self.to_id
+            else:
+                from_id = INSIDE
+        if stop < self.stop:
+            if stop == self.first + 1 and self.from_id != INSIDE:
+                to_ns, to_id = self.from_ns, self.from_id
+            else:
+                to_id = INSIDE
+        return Row(first, stop, self.frame, self.last_frame, from_ns, to_ns, from_id, to_id)
 
     def since(self, first: int) -> "Row | None":
         """What of it is from a number on; null: nothing."""
@@ -102,8 +124,25 @@ class Passages:
 
     def rows(self, lane: LaneKey) -> list[Row]:
         """Everything of a lane, by number."""
+        return sorted(self._captured(lane))
+
+    def firsts(self, lane: LaneKey) -> Iterator[Row]:
+        """What of a lane had not been captured before, in the order of the capture."""
+        seen = RangeSet()
+        for row in self._captured(lane):
+            for part in seen.add(row.first, row.stop):
+                yield row.narrowed(*part)
+
+    def again(self, lane: LaneKey) -> Iterator[Row]:
+        """What of a lane had been captured before, in the order of the capture."""
+        seen = RangeSet()
+        for row in self._captured(lane):
+            for part in RangeSet(seen.add(row.first, row.stop)).missing(row.first, row.stop):
+                yield row.narrowed(*part)
+
+    def _captured(self, lane: LaneKey) -> Iterator[Row]:
         values = iter(self._lanes.get(lane, ()))
-        return sorted(Row(*row) for row in zip(*[values] * WIDTH, strict=True))
+        return (Row(*row) for row in zip(*[values] * WIDTH, strict=True))
 
     def lanes(self) -> Iterator[LaneKey]:
         """All lanes of which anything was captured."""

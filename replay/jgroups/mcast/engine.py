@@ -224,7 +224,7 @@ class McastEngine:
         self.ends.passed(stream.key, event, several=True)
         if event.kind in (Kind.DATA, Kind.RETRANSMISSION, Kind.VIEW):
             role = SENDER if self.members.is_local(stream.sender) else RECEIVER
-            self.ends.has_end(role, stream.key, event)
+            self.ends.has_end(role, stream.key, event, None, None)
 
     def _from_local(self, event: Event) -> bool:
         return event.source is not None and event.source == self.members.local

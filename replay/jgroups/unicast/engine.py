@@ -21,7 +21,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.arrivals import Arrivals
-from seqaudit.replay.jgroups.both_ends import Ends
+from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, Ends
 from seqaudit.replay.jgroups.evidence import Beginning, Stamps
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.members import Members, View
@@ -209,11 +209,13 @@ class UnicastEngine:
         self._names(pair, stream, event)
         fresh = stream.count(event)
         self._passed(stream, event)
+        if self.ends is not None and not event.flags & Flag.NETWORK_DUPLICATE:
+            role = SENDER if pair.sending is not None else RECEIVER
+            if role == SENDER or pair.receiving is not None:
+                self.ends.has_end(role, stream.key, event, event.destination, stream.conn_id)
         if pair.receiving is not None:
             self._received(pair, stream, event.seqno, known=bool(event.flags & Flag.FIRST))
             pair.receiving.arrive(event, stream)
-            if self.ends is not None:
-                self.ends.arrived(stream.key, stream.system, stream.conn_id, event, fresh)
             return
         if event.flags & Flag.NETWORK_DUPLICATE:
             stream.network_duplicates += event.count
@@ -223,8 +225,6 @@ class UnicastEngine:
         stream.passing.passed(event)
         if pair.sending is not None:
             pair.sending.sent(event, stream, fresh)
-            if self.ends is not None and not event.flags & Flag.NETWORK_DUPLICATE:
-                self.ends.sent_again(stream.key, stream.system, stream.conn_id, event, fresh)
 
     def _ack(self, event: Event) -> None:
         assert event.source is not None and event.destination is not None

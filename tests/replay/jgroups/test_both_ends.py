@@ -15,15 +15,13 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.passage_rows import TOO_MUCH
 from seqaudit.replay.contract.results import BOTH_ENDS
 from seqaudit.replay.contract.settings import CaptureSettings, ReplaySettings, Vantage
-from seqaudit.replay.jgroups import both_ends
-from seqaudit.replay.jgroups.both_ends import Stretch
 from seqaudit.replay.jgroups.both_ends_findings import (
     BEGINS_LATE,
     CLOCK_SET,
     NO_MATCH,
     settled,
 )
-from seqaudit.replay.sequence import clocks
+from seqaudit.replay.sequence import clocks, passages
 from seqaudit.replay.sequence.clocks import DRIFT, Bound, Clocks, Offset, Sightings
 from seqaudit.replay.stages import replay as stage
 from tests.replay.builders import ADDRESS, MS, A, B, dated
@@ -104,11 +102,11 @@ def test_copies_sent_after_the_arrival_are_those_of_the_model(
 
 def test_a_part_of_a_part_of_a_run_has_no_moment_of_its_own() -> None:
     """2 to 4 of a run 1 to 5; of 2 alone neither the begin nor the end of the run is the moment."""
-    run = Stretch(1, 6, 10, 1_000, 9_000, 11, 15)
+    run = passages.Row(1, 6, 10, 12, 1_000, 9_000, 11, 15)
     inner = run.narrowed(2, 5)
-    assert inner.narrowed(2, 3)[3:5] == inner.narrowed(4, 5)[3:5] == (1_000, 9_000)
-    assert run.narrowed(1, 4).narrowed(1, 2)[3:] == (1_000, 1_000, 11, 11)
-    assert run.narrowed(3, 6).narrowed(5, 6)[3:] == (9_000, 9_000, 15, 15)
+    assert inner.narrowed(2, 3)[4:6] == inner.narrowed(4, 5)[4:6] == (1_000, 9_000)
+    assert run.narrowed(1, 4).narrowed(1, 2)[4:] == (1_000, 1_000, 11, 11)
+    assert run.narrowed(3, 6).narrowed(5, 6)[4:] == (9_000, 9_000, 15, 15)
 
 
 def test_few_are_left_open() -> None:
@@ -237,7 +235,7 @@ def test_a_clock_that_was_set_says_nothing() -> None:
 
 def test_too_much_is_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     sent, came = story()
-    monkeypatch.setattr(both_ends, "MAX_STRETCHES", 1)
+    monkeypatch.setattr(passages, "MAX_ROWS", 1)
     for swapped in (False, True):
         row = of_streams(together(sent, came, swapped=swapped))[1]
         assert settled(row, 0, 10**16) == (None, TOO_MUCH)
