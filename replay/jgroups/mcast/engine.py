@@ -19,7 +19,7 @@ Life of this member's windows (5.4):
     W4  MergeView with digest               a window behind the digest is replaced (R19)
     W5  VIEW without this member            all end: it is dead, has left or was excluded (V12)
 
-The rows are those of ``seqaudit.replay.jgroups.mcast.tables``.
+The rows are those of ``tests.replay.jgroups.mcast.rows``.
 """
 
 from collections import deque

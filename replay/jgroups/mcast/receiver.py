@@ -1,7 +1,7 @@
 """One receive window of a multicast stream, at the interface of the member that owns it.
 
 Replays jgroups.md 5.4, and 5.5 for NAKACK2, which has the same exchange (N1, N9); the rows are
-those of ``seqaudit.replay.jgroups.mcast.tables``. How the part of a gap that an arrival fills has
+those of ``tests.replay.jgroups.mcast.rows``. How the part of a gap that an arrival fills has
 ended (replay/README.md 5), first row that fits:
 
     #   arrival                                                         outcome

@@ -4,7 +4,7 @@ Replays jgroups.md 5.3 for one sender from the messages it sent and the ACKs tha
 of capture. The sender's own ACK is on no wire (5.3), so the minimum seen here is at or above the
 true one: a window that is full by it is full, one that is not may be.
 
-    event                     row of 5.3 (seqaudit.replay.jgroups.mcast.tables)                here
+    event                     row of 5.3 (tests.replay.jgroups.mcast.rows)                   here
     MSG, new seqno            S3 store, high = max; S1 blocks if there is no room   _send, _resume
                               S14 never more than capacity (D1: the document's)     limit, _measure
     ACK(n) from P             S4 not in the map: ignored; S5, S16 only a higher n   _ack

@@ -4,7 +4,7 @@ Comes in: the events of conversation ``unicast|<cluster>`` of one capture, in ca
 out: a summary of every connection in each direction, its states, gaps and findings. Replays
 jgroups.md 4.3 (``replay.jgroups.unicast.sender``) and 4.4 (``replay.jgroups.unicast.receiver``), or
 what the two design documents say where ``unicast.rules`` asks for it
-(``replay.jgroups.unicast.tables``).
+(``replay.jgroups.unicast.rule_sets``).
 
     where                        streams of this member          streams to this member
     at a member's interface      sender machine                  receiver machine
@@ -29,9 +29,9 @@ from seqaudit.replay.jgroups.unicast.acks import AtOnce
 from seqaudit.replay.jgroups.unicast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.unicast.receiver import ReceiverMachine
 from seqaudit.replay.jgroups.unicast.receiver_facts import Timing
+from seqaudit.replay.jgroups.unicast.rule_sets import CODE, Release
 from seqaudit.replay.jgroups.unicast.sender import SenderMachine
 from seqaudit.replay.jgroups.unicast.streams import Stream
-from seqaudit.replay.jgroups.unicast.tables import CODE, Release
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark, Outcome
 

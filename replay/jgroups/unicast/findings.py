@@ -15,6 +15,7 @@ from seqaudit.replay.jgroups.both_ends_findings import NEEDLESS
 from seqaudit.replay.jgroups.unicast.engine import Pair, UnicastEngine
 from seqaudit.replay.jgroups.unicast.receiver_findings import ReceiverFindings
 from seqaudit.replay.jgroups.unicast.reporter import WOULD, would_have
+from seqaudit.replay.jgroups.unicast.rule_sets import CODE
 from seqaudit.replay.jgroups.unicast.rules import UNICAST
 from seqaudit.replay.jgroups.unicast.sender_findings import SenderFindings
 from seqaudit.replay.jgroups.unicast.streams import Stream
@@ -23,7 +24,6 @@ from seqaudit.replay.jgroups.unicast.summary import (
     role_of,
     stream_row,
 )
-from seqaudit.replay.jgroups.unicast.tables import CODE
 from seqaudit.replay.sequence.ranges import RangeSet
 
 MANY_ACKS: Final = 50

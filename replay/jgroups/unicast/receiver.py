@@ -43,9 +43,9 @@ from seqaudit.replay.jgroups.evidence import sent_later
 from seqaudit.replay.jgroups.unicast.acks import AtOnce
 from seqaudit.replay.jgroups.unicast.receiver_copies import CROSSING_NS, Replayed
 from seqaudit.replay.jgroups.unicast.receiver_facts import Entry, Facts, Timing, WindowLoss
+from seqaudit.replay.jgroups.unicast.rule_sets import BEFORE_SYNC, CODE, DOCUMENT, Release, newer
 from seqaudit.replay.jgroups.unicast.sent_by_rule_set import WouldSend
 from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
-from seqaudit.replay.jgroups.unicast.tables import BEFORE_SYNC, CODE, DOCUMENT, Release, newer
 from seqaudit.replay.jgroups.windows import Window
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark

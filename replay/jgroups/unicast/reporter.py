@@ -19,8 +19,8 @@ from seqaudit.replay.jgroups.findings import WindowReporter
 from seqaudit.replay.jgroups.repeats import Repeat
 from seqaudit.replay.jgroups.report_rows import SentRow
 from seqaudit.replay.jgroups.unicast.engine import Pair, UnicastEngine
+from seqaudit.replay.jgroups.unicast.rule_sets import Release
 from seqaudit.replay.jgroups.unicast.streams import Stream
-from seqaudit.replay.jgroups.unicast.tables import Release
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.notes import Note, Times
 

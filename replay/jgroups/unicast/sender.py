@@ -35,8 +35,8 @@ from seqaudit.replay.jgroups.evidence import in_order, sent_later
 from seqaudit.replay.jgroups.mcast.sender import SenderModel
 from seqaudit.replay.jgroups.repeats import Repeats
 from seqaudit.replay.jgroups.unicast.memory import Memory
+from seqaudit.replay.jgroups.unicast.rule_sets import BEFORE_SYNC, DOCUMENT, newer
 from seqaudit.replay.jgroups.unicast.streams import CLOSED, CLOSING, OPEN, Stream
-from seqaudit.replay.jgroups.unicast.tables import BEFORE_SYNC, DOCUMENT, newer
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ip_ids import ID_SPAN_NS

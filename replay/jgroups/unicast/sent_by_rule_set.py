@@ -7,7 +7,7 @@ to the messages of this capture, not a simulation of the whole.
 
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.jgroups.report_rows import SentRow
-from seqaudit.replay.jgroups.unicast.tables import BEFORE_SYNC, CODE, DOCUMENT
+from seqaudit.replay.jgroups.unicast.rule_sets import BEFORE_SYNC, CODE, DOCUMENT
 
 
 class Paced:

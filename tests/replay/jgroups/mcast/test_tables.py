@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from seqaudit.replay.jgroups.mcast import tables
-from seqaudit.replay.jgroups.mcast.tables import ROWS
+from tests.replay.jgroups.mcast import rows
+from tests.replay.jgroups.mcast.rows import ROWS
 
 HERE = Path(__file__).parent
 REPLAY = HERE.parents[3] / "replay"
@@ -41,7 +41,7 @@ def test_every_mcast_mark_names_a_row() -> None:
 
 
 def test_every_row_is_cited_where_the_engine_implements_it() -> None:
-    own = [path for path in REPLAY.glob("jgroups/mcast/*.py") if path.name != "tables.py"]
+    own = list(REPLAY.glob("jgroups/mcast/*.py"))
     assert own
     sources = [*own, *map(REPLAY.joinpath, SHARED)]
     text = "\n".join(path.read_text(encoding="utf-8") for path in sources)
@@ -55,7 +55,7 @@ SHARED = ("jgroups/windows.py", "jgroups/arrivals.py", "sequence/gaps.py")
 
 
 def test_rows_are_numbered_once_and_say_something() -> None:
-    assert len(ROWS) == len(tables._TABLE)
+    assert len(ROWS) == len(rows._TABLE)
     for letter in "SRNTDAWV":
         numbers = [int(row[1:]) for row in ROWS if row[0] == letter]
         assert numbers == list(range(1, len(numbers) + 1))

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
+from seqaudit.replay.jgroups.unicast.rule_sets import Release, newer
 from seqaudit.replay.jgroups.unicast.sent_by_rule_set import Paced
-from seqaudit.replay.jgroups.unicast.tables import ROWS, Release, newer
 from tests.replay.builders import A, B
 from tests.replay.jgroups.mcast.test_tables import marked
 from tests.replay.jgroups.unicast.builders import TICK, ack, data, heard, request, sync
+from tests.replay.jgroups.unicast.rows import ROWS
 
 REPLAY = Path(__file__).parents[4] / "replay" / "jgroups" / "unicast"
 BEFORE = "document-before-sync"
@@ -164,11 +165,8 @@ def test_every_row_has_a_test_or_says_why_no_capture_can_show_it() -> None:
 
 
 def test_every_row_is_cited_where_the_engine_implements_it() -> None:
-    text = "\n".join(
-        path.read_text(encoding="utf-8") for path in REPLAY.glob("*.py") if path.name != "tables.py"
-    )
-    head = (REPLAY / "tables.py").read_text(encoding="utf-8").split('"""')[1]
-    cited = set(re.findall(r"\b([USABP]\d+)\b", text + head))
+    text = "\n".join(path.read_text(encoding="utf-8") for path in REPLAY.glob("*.py"))
+    cited = set(re.findall(r"\b([USABP]\d+)\b", text))
     for first, letter, last in re.findall(r"\b(([USABP])\d+) to [USABP](\d+)\b", text):
         cited |= {f"{letter}{n}" for n in range(int(first[1:]), int(last) + 1)}
     rows = [row.id.removeprefix("unicast ") for row in ROWS.values() if not row.not_visible]

@@ -9,10 +9,10 @@ from typing import Final
 
 import pytest
 
-from seqaudit.replay.jgroups.unicast.tables import ROWS
 from tests.replay.jgroups.unicast import test_documents as test_unicast_documents
 from tests.replay.jgroups.unicast import test_receiver as test_unicast_receiver
 from tests.replay.jgroups.unicast import test_sender as test_unicast_sender
+from tests.replay.jgroups.unicast.rows import ROWS
 from tests.replay.mutants import Mutant, failing, undo
 
 TESTS: Final = (test_unicast_sender, test_unicast_receiver, test_unicast_documents)
@@ -63,7 +63,7 @@ _NUMBERS: Final = Mutant(
     "return [(event.seqno, event.stop_seqno)]",
 )
 _STAMPS: Final = Mutant(
-    "jgroups.unicast.tables",
+    "jgroups.unicast.rule_sets",
     "return 0 < (stamp - last) % (1 << 32) < 1 << 31",
     "return stamp > last",
 )
