@@ -4,7 +4,7 @@ The truth has one entry a pair "S>R"; S's capture shows what it sent and what re
 arrived and what it sent back, a mirror everything that was sent.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from tests.agreement.report import ABSENT, CaptureReport, StreamReport, to_ranges
@@ -122,14 +122,7 @@ def compare_both_ends(audited: Audited) -> Iterator[Row]:
 
 def _after_arrival(audited: Audited, pair: str) -> object:
     """Ours, over all connections of which messages were sent and came."""
-    uuids = [audited.scenario.uuids[name] for name in pair.split(">")]
-    ends = [audited.reports[name] for name in pair.split(">")]
-    found = {
-        str(met["conn_id"]): met
-        for met in ends[0].report["both_ends"]
-        if [met["sender"], met["receiver"]] == uuids
-        and [met["sender_capture"], met["receiver_capture"]] == [end.capture for end in ends]
-    }
+    found = _met(audited, pair)
     total = 0
     for name, connection in audited.scenario.unicast[pair]["conns"].items():
         if not connection["data_arrived"] and name not in found:
@@ -139,6 +132,33 @@ def _after_arrival(audited: Audited, pair: str) -> object:
             return value
         total += value
     return total
+
+
+def _met(audited: Audited, pair: str) -> dict[str, Any]:
+    """What the captures of both members say together, by connection."""
+    uuids = [audited.scenario.uuids[name] for name in pair.split(">")]
+    ends = [audited.reports[name] for name in pair.split(">")]
+    numbers = [end.capture for end in ends]
+    return {
+        str(met["conn_id"]): met
+        for met in ends[0].report["both_ends"]
+        if [met["sender"], met["receiver"]] == uuids
+        and [met["sender_capture"], met["receiver_capture"]] == numbers
+    }
+
+
+def _lost_on_path(audited: Audited, pair: str) -> set[int] | None:
+    """Messages of which both captures show that the path lost a copy; null: one is not given."""
+    if any(audited.reports.get(name) is None for name in pair.split(">")):
+        return None
+    return {
+        seqno
+        for met in _met(audited, pair).values()
+        for path in met["path"]
+        if path["kind"] == "messages" and path["lost_on_path"]
+        for first, last in path["seqnos"]
+        for seqno in range(first, last + 1)
+    }
 
 
 def of_pair(report: CaptureReport, sender: str, receiver: str) -> Streams:
@@ -185,7 +205,8 @@ def _compare_pair(
     for figure, path in PAIR_AT[at].items():
         yield compared(figure, _added(streams, path), truth[figure])
     if at == "receiver" and with_data:
-        yield from _compare_lost(compared, scenario, pair, truth, by_id)
+        both = _lost_on_path(audited, pair)
+        yield from _compare_lost(compared, scenario, pair, truth, by_id, both)
     if at == "receiver" and scenario.delivered_pair(vantage, sender):
         yield from _compare_delivered(compared, scenario, pair, streams)
 
@@ -196,8 +217,14 @@ def _compare_lost(
     pair: str,
     truth: Mapping[str, Any],
     by_id: Mapping[str, StreamReport],
+    both: Collection[int] | None,
 ) -> Iterator[Row]:
-    """What was lost, less what no receiver can see: the last message's first copy (P9)."""
+    """What was lost; the last message's first copy, which no receiver can see to be (P9), as both
+    captures show it together.
+
+    Args:
+        both: what these show of messages; null: one of them is not given.
+    """
     hidden = hidden_at_receiver(scenario, pair)
     ours: set[int] = set()
     for name, stream in by_id.items():
@@ -216,8 +243,8 @@ def _compare_lost(
     true_lost = set(truth["exact"]["first_copy_lost"])
     unseen = {seqno for _, seqno in hidden}
     yield compared("lost", to_ranges(ours), to_ranges(true_lost - (unseen - ours)))
-    for seqno in sorted(true_lost & unseen - ours):
-        yield compared(f"lost {seqno}", None, seqno, entry=("lost last", "receiver"))
+    for seqno in sorted(true_lost & unseen - ours if both is not None else ()):
+        yield compared(f"lost {seqno}", seqno if seqno in (both or ()) else None, seqno)
 
 
 def hidden_at_receiver(scenario: Scenario, pair: str) -> set[tuple[int, int]]:

@@ -62,13 +62,6 @@ UNKNOWN: Final = (
         "jgroups.md 6, window-full block",
     ),
     Unknown(
-        "lost last",
-        "receiver",
-        lambda place: not (place.more and place.sender in place.scenario.captures),
-        "nothing later shows that the last message's first copy was lost",
-        "jgroups.md 6: lost last message needs S+R for proof",
-    ),
-    Unknown(
         "delivered",
         "receiver",
         _discarded,
