@@ -118,7 +118,7 @@ class Account:
         self._damaged = Named()
         self._unread = Named()
         self.senders: Senders = {}
-        self.fragments = {"frames": 0, "datagrams": 0, "incomplete": 0}
+        self.fragments = {"frames": 0, "datagrams": 0, "incomplete": 0, "missing": 0}
         self._systems = systems
         self._endpoints: dict[tuple[str, str, int, str], list[int]] = {}
         self._endpoints_more = 0

@@ -15,6 +15,7 @@ from seqaudit.decoders.contract.events import FRAME_BITS
 
 MISSING_RANGES: Final = 16  # told of an incomplete datagram
 MAX_IPV4_BYTES: Final = 65_535 - 20
+UDP: Final = 17
 FRAGMENT_WEIGHT: Final = 256  # bytes that Python needs around a fragment's own
 
 Span = tuple[int, int]
@@ -64,6 +65,7 @@ class Assembly:
     total: int | None = None  # bytes, once the last fragment is known
     spoiled: str = ""  # why it is no datagram
     covered: int = 0
+    longest: int = 0  # bytes of one fragment
     held_bytes: int = 0
     prints: set[int] = field(default_factory=set)
     _spans: list[Span] = field(default_factory=list)  # disjoint, ascending
@@ -101,6 +103,7 @@ class Assembly:
             self.head = fragment
         if not facts["more"]:
             self.total = fragment.stop
+        self.longest = max(self.longest, fragment.stop - fragment.start)
         self._insert(fragment)
 
     def contradiction(self, fragment: Fragment) -> str:
@@ -138,15 +141,25 @@ class Assembly:
 
     def missing(self) -> list[list[int]]:
         """Half-open ranges that did not come, the first few; an unknown end is left out."""
-        ranges: list[list[int]] = []
-        cursor = 0
-        for low, high in self._spans:
-            if low > cursor:
-                ranges.append([cursor, low])
-            cursor = high
-        if self.total is not None and cursor < self.total:
-            ranges.append([cursor, self.total])
-        return ranges[:MISSING_RANGES]
+        return [list(hole) for hole in self._holes(self.total)][:MISSING_RANGES]
+
+    def lacking(self) -> int:
+        """How many fragments did not come, at least: none is longer than the longest that did."""
+        total = self.total or self._claimed()
+        holes = [-(-(stop - start) // max(self.longest, 1)) for start, stop in self._holes(total)]
+        return max(sum(holes), 1)
+
+    def _holes(self, total: int | None) -> list[Span]:
+        reached = [0, *(high for _, high in self._spans)]
+        begun = [low for low, _ in self._spans] + ([] if total is None else [total])
+        return [(high, low) for high, low in zip(reached, begun, strict=False) if low > high]
+
+    def _claimed(self) -> int | None:
+        """How long it was going to be, says UDP where the first fragment came; null: nothing."""
+        if self.head is None or int(self.head.facts["protocol"]) != UDP:
+            return None
+        body = self.body()
+        return struct.unpack_from(">H", body, 4)[0] if len(body) >= 6 else None
 
     def packet(self) -> tuple[bytes, int]:
         """An IP packet without fragmentation, as far as its bytes are known, and its length.
@@ -159,8 +172,7 @@ class Assembly:
         body = self.body()
         total = self.total
         if total is None:
-            claimed = struct.unpack_from(">H", body, 4)[0] if len(body) >= 6 else 0
-            total = max(claimed, self._spans[-1][1])
+            total = max(self._claimed() or 0, self._spans[-1][1])
         ttl, protocol = int(facts["ttl"]), int(facts["protocol"])
         ends = b"".join(
             ipaddress.ip_address(facts[end]).packed for end in ("source", "destination")

@@ -259,7 +259,9 @@ class Assembler:
         for split, frames in assembly.frames.items():
             reason = "incomplete IP datagram" if system else ""
             self._count(capture, split, outcome, frames, reason)
-        self._account(capture, assembly.first.frame >> FRAME_BITS).fragments["incomplete"] += 1
+        counts = self._account(capture, assembly.first.frame >> FRAME_BITS).fragments
+        counts["incomplete"] += 1
+        counts["missing"] += assembly.lacking()
         self._problem(
             assembly,
             "incomplete IP datagram",

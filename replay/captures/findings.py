@@ -127,8 +127,10 @@ def _judged(account: Account) -> Iterator[Finding]:
     if incomplete:
         yield _finding(
             "CP005",
-            "{count:fragmented IP datagram} could not be put together again.",
+            "{count:fragmented IP datagram} could not be put together again: at least "
+            "{missing:fragment} {missing|is|are} not in this capture.",
             count=incomplete,
+            missing=account["fragments"]["missing"],
         )
     undecoded = dict(account.get("undecoded") or {})
     undecoded.pop(INCOMPLETE, None)  # CP005 says it

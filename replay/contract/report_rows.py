@@ -91,7 +91,7 @@ class CaptureRow(TypedDict):
     skipped: Annotated[list[SkippedRow], "at most 200 of them"]
     skipped_bytes: int
     skipped_more: Annotated[int, "further stretches, not listed"]
-    fragments: Annotated[dict[str, int], "IP fragments, and the datagrams made of them"]
+    fragments: Annotated[dict[str, int], "IP fragments (missing: at least), and the datagrams"]
     tcp: Annotated[dict[str, int], "what putting segments together came upon; empty without TCP"]
     interfaces: list[InterfaceRow]
     interfaces_more: Annotated[int, "further interfaces, not listed"]

@@ -119,6 +119,21 @@ def test_what_the_path_lost_is_what_the_recording_says(fixtures: Path, name: str
     assert lost
 
 
+def test_fragments_that_the_path_dropped_are_those_that_the_receivers_capture_lacks(
+    fixtures: Path,
+) -> None:
+    folder = fixtures / "jgroups" / "u3n2-ipfrag-loss-2"
+    truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
+    dropped = [
+        action for action in truth["path_actions"]
+        if action["action"] == "drop" and action.get("ip_frag_offset") is not None
+    ]  # fmt: skip
+    assert dropped and {action["to"] for action in dropped} == {"C"}
+    _, at_b, at_c = (capture["fragments"] for capture in given(folder)["captures"])
+    assert (at_b["missing"], at_c["missing"]) == (0, len(dropped))
+    assert at_b["frames"] - at_c["frames"] == len(dropped)
+
+
 def test_acks_that_the_path_lost_are_counted(fixtures: Path) -> None:
     folder = fixtures / "jgroups" / "n4-acks-lost-1"
     truth = json.loads((folder / "truth.json").read_text())

@@ -192,7 +192,7 @@ def test_fragments_become_the_datagram_at_the_frame_that_completes_it(tmp_path: 
     assert (event["destination"], event["fresh_id"], event["size"]) == (GROUP, 77, 3008)
     assert event["flags"] == Flag.MULTICAST
     done.share(decoded=3)
-    assert done.parts == {"frames": 3, "datagrams": 1, "incomplete": 0}
+    assert done.parts == {"frames": 3, "datagrams": 1, "incomplete": 0, "missing": 0}
 
 
 def test_order_does_not_matter(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_fragments_of_another_protocol_are_other_at_once(tmp_path: Path) -> None
     ]
     done = both(tmp_path, packets)
     done.share(other=2)
-    assert done.parts == {"frames": 0, "datagrams": 0, "incomplete": 0}
+    assert done.parts == {"frames": 0, "datagrams": 0, "incomplete": 0, "missing": 0}
 
 
 def in_vxlan(packet: bytes) -> bytes:
@@ -403,7 +403,19 @@ def test_an_incomplete_datagram_of_ours_is_undecodable_and_told(tmp_path: Path) 
             "last_frame": 2,
         }
     ]
-    assert done.parts == {"frames": 2, "datagrams": 0, "incomplete": 1}
+    assert done.parts == {"frames": 2, "datagrams": 0, "incomplete": 1, "missing": 1}
+
+
+@pytest.mark.parametrize(
+    ("left", "lacking"), [((1, 2, 3), 1), ((0, 3), 2), ((0, 1), 2), ((0,), 3), ((1, 2), 1)]
+)
+def test_fragments_that_are_missing_are_counted_as_far_as_the_others_tell(
+    tmp_path: Path, left: tuple[int, ...], lacking: int
+) -> None:
+    """A datagram of four: its length is in its last fragment, and in UDP's header in the first."""
+    parts = fragments4(message(5, 5000), [1480, 1480, 1480], 77)
+    assert len(parts) == 4
+    assert both(tmp_path, [parts[n] for n in left]).parts["missing"] == lacking
 
 
 @pytest.mark.parametrize("missing", [0, 2])

@@ -16,7 +16,7 @@ CLEAN: dict[str, Any] = {
     "skipped_bytes": 0,
     "cut": False,
     "interfaces": [{"name": "eth0", "ifdrop": 0, "osdrop": 0}],
-    "fragments": {"frames": 0, "datagrams": 0, "incomplete": 0},
+    "fragments": {"frames": 0, "datagrams": 0, "incomplete": 0, "missing": 0},
 }
 
 
@@ -79,8 +79,10 @@ def test_cp004_truncated_packets_are_counted() -> None:
 
 
 def test_cp005_incomplete_datagrams_are_said_once() -> None:
-    found = judged(fragments={"incomplete": 2}, undecoded={"incomplete IP datagram": 3})
-    assert found == [("CP005", "proven", {"count": 2})]
+    found = judged(
+        fragments={"incomplete": 2, "missing": 3}, undecoded={"incomplete IP datagram": 3}
+    )
+    assert found == [("CP005", "proven", {"count": 2, "missing": 3})]
 
 
 def test_cp006_the_three_most_frequent_reasons_are_named() -> None:
