@@ -148,9 +148,7 @@ class SenderFacts:
         self.unanswered = Repeats()  # asked for again and again, kept, and not resent
         self.not_answered = Note()
         self.syncs = Times()
-        self.syncs_ignored = Times()
-        self.syncs_stale = Times()  # of these: by their timestamps
-        self.syncs_empty = Times()
+        self.syncs_stale = Times()  # ignored, by their timestamps
         self.syncs_after_ack = Times()  # the peer had acknowledged messages before
         self.syncs_first = Times()  # nothing had been acknowledged: the first message is missing
         self.syncs_close: list[tuple[Mark, Mark]] = []
@@ -330,10 +328,8 @@ class SenderMachine:
             facts.syncs.add(mark)
         entry = self.entry
         if entry is None or entry.stream is not stream:
-            facts.syncs_ignored.add(mark)
             return
         if self._out_of_order(entry, event):  # A9
-            facts.syncs_ignored.add(mark)
             if not again:
                 facts.syncs_stale.add(mark)
             return
@@ -345,9 +341,7 @@ class SenderMachine:
             facts.syncs_after_ack.add(mark)
         else:
             facts.syncs_first.add(mark)
-        if entry.acked >= entry.sent:
-            facts.syncs_empty.add(mark)  # A11
-        else:
+        if entry.acked < entry.sent:  # else A11
             entry.syncs.append((mark, entry.acked + 1))
             entry.synced = mark if self._highest_too else None
 

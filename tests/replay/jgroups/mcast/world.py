@@ -34,6 +34,7 @@ class Plan:
     spread: int = 0  # most that a datagram is delayed
     multicast_repairs: bool = True
     pauses: tuple[tuple[str, int, int], ...] = ()  # member, from when to when it reads nothing
+    joins: int = 0  # when B joins; before that its interface is in the group already for a while
 
 
 @dataclass
@@ -49,6 +50,7 @@ class Truth:
     lacked: dict[Way, set[int]] = field(default_factory=lambda: defaultdict(set))  # when asked for
     path: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # lost: what, from, to
     delivered: dict[Way, list[int]] = field(default_factory=lambda: defaultdict(list))
+    base: dict[Way, int] = field(default_factory=lambda: defaultdict(int))  # where windows begin
 
 
 class Window:
@@ -78,6 +80,7 @@ class World:
         self.idle = dict.fromkeys(SENDERS, False)
         self.windows = {way: Window() for way in self.acked}
         self.newest = dict.fromkeys(self.acked, 0)  # IP id that came
+        self.waiting: list[Event] | None = None if plan.joins == 0 else []  # for B to join
         self._ids = dict.fromkeys(SENDERS, 0)
         self._queue: list[tuple[int, int, Any, tuple[Any, ...]]] = []
         self._ticket = count()
@@ -85,7 +88,9 @@ class World:
     def play(self) -> "World":
         """To the end, the last 10 s without trouble on the path."""
         for name in MEMBERS:
-            self._tap(name, join_rsp("ABC", 2, to=name, digest=dict.fromkeys("ABC", (0, 0))))
+            if name != B or self.waiting is None:
+                self._tap(name, join_rsp("ABC", 2, to=name, digest=dict.fromkeys("ABC", (0, 0))))
+        self._at(self.plan.joins, self._join)
         for number, at in enumerate(self.plan.sends):
             self._at(at + 10, self._multicast, SENDERS[number % 3 == 2])
         self.calm = max(self.plan.sends) + 1
@@ -97,6 +102,24 @@ class World:
             self.now, _, what, arguments = heapq.heappop(self._queue)
             what(*arguments)
         return self
+
+    def _join(self) -> None:
+        """B joins; the digest is what its coordinator, A, has sent and delivered."""
+        if self.waiting is None:
+            return
+        levels = {A: self.sent[A], B: 0, C: self.windows[C, A].hd}
+        digest = {name: (level, level) for name, level in levels.items()}
+        self._tap(B, join_rsp("ABC", 3, to=B, digest=digest))
+        for by in SENDERS:
+            window = self.windows[by, B]
+            window.hd = window.high = self.truth.base[by, B] = levels[by]
+            self.acked[by, B] = levels[by]
+        waiting, self.waiting = self.waiting, None
+        for event in waiting:
+            self._message(event, B, str(event.source))
+
+    def _is_in(self, name: str) -> bool:
+        return name != B or self.waiting is None
 
     # -- the sender (5.3) --------------------------------------------------------------------------
 
@@ -173,7 +196,7 @@ class World:
         self._travel(of, request, self._asked)
 
     def _tick(self, name: str) -> None:
-        if self._awake(name) > self.now:
+        if self._awake(name) > self.now or not self._is_in(name):
             return
         for (of, to), window in self.windows.items():
             if to != name:
@@ -190,7 +213,7 @@ class World:
                     self._ask(of, name, wanted)
             window.mark = max([*missing, window.mark or 0]) if missing else None
         if name in SENDERS and self.sent[name]:
-            low = min(self.acked[name, by] for by in MEMBERS if by != name)
+            low = min(self.acked[name, by] for by in MEMBERS if by != name and self._is_in(by))
             if self.idle[name] and low < self.sent[name]:
                 event = highest(self.sent[name], by=name)
                 self._tap(name, event)
@@ -218,6 +241,13 @@ class World:
         return True
 
     def _arrives(self, to: str, event: Event, arrives: Any) -> None:
+        if not self._is_in(to):
+            if self.now >= self.plan.joins - 400 and event.destination is None:
+                self._tap(to, event)
+                if arrives == self._message and self.waiting is not None:
+                    self._note(event, to)
+                    self.waiting.append(event)
+            return
         self._tap(to, event)
         if arrives == self._message:
             self._note(event, to)

@@ -115,8 +115,7 @@ MUTANTS: Final[Mapping[str, Mutant]] = {
     "A9": _sender("if self._out_of_order(entry, event):  # A9", "if False:"),
     "A10": _ANSWER,
     "A11": _sender(
-        "if entry.acked >= entry.sent:\n            facts.syncs_empty",
-        "if False:\n            facts.syncs_empty",
+        "if entry.acked < entry.sent:  # else A11", "if True:",
     ),
     "A12": _sender(_NOT_HERE + "return  # A12", "if False:\n            return"),
     "A13": _sender("kept.add(max(first, entry.acked + 1), min(stop, entry.sent + 1))"),
