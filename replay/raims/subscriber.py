@@ -1,7 +1,7 @@
 """The subscription window of the observing daemon: the decision table of raims.md 9, row by row.
 
-Messages come in the order of delivery. Rows are cited by the ids of ``replay.raims.tables``; with
-``document`` the rows D1 to D6 of the design document decide instead.
+Messages come in the order of delivery. Rows are cited by the ids of ``tests.replay.raims.rows``;
+with ``document`` the rows D1 to D6 of the design document decide instead.
 """
 
 from collections import Counter

@@ -2,8 +2,8 @@
 
 ``PublicationCache`` is the shipped AdvancedCache, of one publisher; ``ReliabilityCache`` is the
 design document's, one queue a key expression and source, in the publisher or anywhere. Rows C1 to
-C11 and D12 to D18 of ``replay.zenoh.tables``. sns are unwrapped, so comparing them is wrap-aware
-(C1).
+C11 and D12 to D18 of ``tests.replay.zenoh.rows``. sns are unwrapped, so comparing them is
+wrap-aware (C1).
 """
 
 from collections import deque

@@ -1,7 +1,7 @@
 """One transport counter as its receiver has it: what it accepts, ignores, throws away (zenoh.md 8).
 
 Counters wrap; ``unwrap`` makes their sns plain integers at the entrance. Rows H1 to H16 of
-``replay.zenoh.tables``.
+``tests.replay.zenoh.rows``.
 """
 
 import base64

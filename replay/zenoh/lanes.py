@@ -4,7 +4,7 @@ They get the same live samples, so one machine stands for all of them until they
 query of its own for the same gap. Where identical queries stand open side by side, each gets a
 *lane*: the same machine, which gets only the replies to its own query. A lane that does not ask
 when the others do is given up: nobody says that a subscriber ended. Row S28 of
-``replay.zenoh.tables``.
+``tests.replay.zenoh.rows``.
 
 Periodic queries of one subscriber pile up and look the same, so a source that is asked for
 periodically has no lanes, and side by side is at the same time.

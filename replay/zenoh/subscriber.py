@@ -2,8 +2,8 @@
 
 ``Subscriber`` replays the shipped AdvancedSubscriber; the ReliableSubscriber of the design document
 is one too (``replay.zenoh.document_subscriber``). Samples come as runs [first, stop) that its
-transport accepted; sns are unwrapped. Rows S3 to S29 of ``replay.zenoh.tables`` (D2 to D9 for the
-document's).
+transport accepted; sns are unwrapped. Rows S3 to S29 of ``tests.replay.zenoh.rows`` (D2 to D9 for
+the document's).
 
 What no capture shows is whether recovery is switched on: a gap opens a *wait for the query* that
 such a subscriber sends at once. It ends with that query, or when ``grace_ns`` has passed without

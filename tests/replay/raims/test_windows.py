@@ -52,9 +52,9 @@ from seqaudit.replay.raims.subscriber import (
     decide,
     matches,
 )
-from seqaudit.replay.raims.tables import ROWS
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.stages.parameters import load_parameters
+from tests.replay.raims.rows import ROWS
 
 SECOND = 1_000_000_000
 T0 = 1_659_131_646 * SECOND

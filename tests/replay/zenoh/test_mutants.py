@@ -8,10 +8,10 @@ from typing import Final
 
 import pytest
 
-from seqaudit.replay.zenoh.tables import ROWS
 from tests.replay.mutants import Mutant, failing, undo
 from tests.replay.zenoh import test_engine as test_zenoh_engine
 from tests.replay.zenoh import test_tables as test_zenoh_tables
+from tests.replay.zenoh.rows import ROWS
 
 TESTS: Final = (test_zenoh_tables, test_zenoh_engine)
 

@@ -13,7 +13,7 @@ capture cannot show says why and has no test.
 from collections.abc import Mapping
 from typing import Final
 
-from seqaudit.replay.contract.decision_row import Row
+from tests.replay.decision_row import Row
 
 _SENDER: Final = "jgroups.md 5.3"
 _RECEIVER: Final = "jgroups.md 5.4"

@@ -11,7 +11,7 @@ The id is cited where the engine implements the row and by the tests that show i
 from collections.abc import Mapping
 from typing import Final
 
-from seqaudit.replay.contract.decision_row import Row
+from tests.replay.decision_row import Row
 
 _UNICAST3: Final = "UNICAST3 document"
 _SYNC: Final = "UNICAST3-SYNC document"

@@ -10,7 +10,7 @@ it (``@pytest.mark.rule("zenoh S6")``). What a capture cannot show says why and 
 from collections.abc import Mapping
 from typing import Final
 
-from seqaudit.replay.contract.decision_row import Row
+from tests.replay.decision_row import Row
 
 _HOP: Final = "zenoh.md 8.3"
 _FRAGMENT: Final = "zenoh.md 8.5"

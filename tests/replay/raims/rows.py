@@ -8,7 +8,7 @@ The id is cited where the engine implements the row, and by the tests that show 
 from collections.abc import Mapping
 from typing import Final
 
-from seqaudit.replay.contract.decision_row import Row
+from tests.replay.decision_row import Row
 
 _SUBSCRIBER: Final = "raims.md 9"
 _DOCUMENT: Final = "raims.md 9.3; raims message loss document"
