@@ -100,6 +100,8 @@ class ReceiverMachine(Replayed):
         self._known = False  # whether there is an entry is known
         self._flag_since: Mark | None = None  # the oldest arrival that no ACK answers yet
         self._last_ack: Mark | None = None
+        self._last_acked: Stream | None = None
+        self._asked_again: Facts | None = None  # for what it had acknowledged, since then
         self._open_sync: Mark | None = None  # no first message came since
         self._answer: Mark | None = None  # the first message that came last
         self._view_without: Mark | None = None
@@ -164,6 +166,8 @@ class ReceiverMachine(Replayed):
         mark, level = event.first_mark(), event.seqno
         facts = self.facts_of(stream)
         facts.named = mark
+        facts.rebuilt_shown |= self._asked_again is facts  # as no other connection came between
+        self._asked_again, self._last_acked = None, stream
         self._read_up_to(level, stream)
         self._fell_back(event, stream, facts)
         facts.first_ack = facts.first_ack or mark
@@ -236,7 +240,8 @@ class ReceiverMachine(Replayed):
             self._adopt(stream, ranges[0][0] - 1, mark)
         received = stream.received
         assert received is not None
-        if ranges[0][0] <= facts.highest_ack and not facts.rebuilt_shown:
+        again = ranges[0][0] <= facts.highest_ack
+        if again and not (facts.rebuilt_shown or facts.asked_again):
             received.window_lost(mark)
         received.reveal_from(ranges[0][0], ranges[-1][1], mark)
         for part in received.had_others(ranges, mark):
@@ -251,10 +256,11 @@ class ReceiverMachine(Replayed):
             for part in had:
                 self._asked_for_what_it_had(part, stream, mark)
         facts.requests.requested(ranges, mark)
-        if ranges[0][0] <= facts.highest_ack and stream.received is not None:
-            facts.rebuilt_shown = True
-        again = [(a, min(b, facts.highest_ack + 1)) for a, b in ranges if a <= facts.highest_ack]
-        facts.after_ack.requested(again, mark)
+        if again:
+            facts.asked_again = True
+            self._asked_again = facts if self._last_acked is stream else None
+        acked = [(a, min(b, facts.highest_ack + 1)) for a, b in ranges if a <= facts.highest_ack]
+        facts.after_ack.requested(acked, mark)
 
     def _had(self, part: Range, stream: Stream, mark: Mark) -> None:
         """This member shows that it has what the capture does not hold."""

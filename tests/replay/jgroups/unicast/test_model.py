@@ -173,6 +173,7 @@ LIKELY: Final[Mapping[tuple[str, str], Callable[[World], bool]]] = {
 
 #: Findings that are *proven* at one end, and what makes them true. Any other is false.
 PROVEN: Final[Mapping[tuple[str, str], Callable[[Truth], bool]]] = {
+    (A, "UC005"): lambda truth: truth.sent_after_arrival.total() > 0,
     (A, "UC007"): lambda truth: truth.happened["ACK that is not newer"] > 0,
     (A, "UC008"): lambda truth: (
         truth.happened["ACK that is not newer"] > 0 and truth.windows_lost > 0

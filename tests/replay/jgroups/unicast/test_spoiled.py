@@ -167,3 +167,15 @@ def test_cp030_two_members_at_one_host_count_their_own_messages_each() -> None:
     for n in (1, 2, 3):
         story += [data(n), ack(n, 3 + n), replace(ack(n, 900 + n), source="E")]
     assert "CP030" not in dict(heard(B, *story).findings())
+
+
+@pytest.mark.parametrize(("behind", "certainty"), [(1, "proven"), (2, "likely")])
+def test_a_request_that_may_be_of_the_connection_behind_shows_no_lost_window(
+    behind: int, certainty: str
+) -> None:
+    """Only the member's own messages are captured, and requests name no connection."""
+    story: list[Step] = [
+        ack(1, 1), TICK, ack(7, 2), 3 * SECOND, sync(3), TICK, ack(2, 4, conn=behind), TICK,
+        request(6), TICK, ack(8, 5, conn=behind),
+    ]  # fmt: skip
+    assert said(heard(B, *story), "UC015")[0][0] == certainty
