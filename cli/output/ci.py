@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -13,6 +14,8 @@ _GITHUB: Final = {"error": "error", "warning": "warning", "info": "notice"}
 _GITLAB: Final = {"error": "critical", "warning": "minor", "info": "info"}
 #: Identities that a program makes anew each time it starts say nothing of the next recording.
 _HEX: Final = frozenset("0123456789abcdefABCDEF-/")
+#: An IPv4 address, or an IPv6 address in brackets, with a port.
+_PORT: Final = re.compile(r"^(\[[0-9a-f:.%]+\]|\d+(?:\.\d+){3}):\d+$")
 
 
 def github(report: Report) -> Iterator[str]:
@@ -87,11 +90,12 @@ def _digest(key: Sequence[Any]) -> str:
     return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]
 
 
-def lasting(name: Any) -> str | None:
-    """A name that somebody gave; null for an identity of random digits."""
-    if name is None or (len(str(name)) >= 8 and set(str(name)) <= _HEX):
+def lasting(name: str | None) -> str | None:
+    """A name that somebody gave, or an address, whose port is another one at each start; null for
+    an identity of random digits."""
+    if name is None or (len(name) >= 8 and set(name) <= _HEX):
         return None
-    return str(name)
+    return _PORT.sub(r"\1", name)
 
 
 def _data(text: str) -> str:

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 
 from seqaudit.cli.main import main
 from seqaudit.cli.output.baseline import baseline_of, new_in
-from seqaudit.cli.output.ci import fingerprints, github, gitlab
+from seqaudit.cli.output.ci import fingerprints, github, gitlab, lasting
 from seqaudit.cli.output.markdown import markdown
 from seqaudit.cli.output.rows import jsonl, table
 from seqaudit.cli.output.writers import BY_SUFFIX, outputs_of
@@ -184,14 +184,32 @@ def _of(findings: list[Any]) -> Any:
     return {"streams": [], "findings": [{**f, "text": "it"} for f in findings]}
 
 
-def test_a_fingerprint_survives_another_recording_of_the_same_test() -> None:
-    root = Path(__file__).parents[3] / "fixtures" / "jgroups"
-    one, other = (
-        json.loads(run("--format", "json", root / name / "C.pcap").stdout)
-        for name in ("n4-loss-1", "n2-loss-1")
+def test_findings_of_another_recording_of_the_same_test_are_known() -> None:
+    """Two recordings: other identities, times, counts and ports."""
+    folder = Path(__file__).parents[3] / "fixtures" / "zenoh"
+    first, again = (
+        json.loads(run("--format", "json", folder / name / "sub.pcap").stdout)
+        for name in ("udp-cache-too-small-1", "udp-cache-too-small-2")
     )
-    renamed = json.loads(json.dumps(one))
-    for finding in renamed["findings"]:
-        finding |= {"frame": 7, "at_ns": 1, "text": "another count", "seqnos": [[1, 2]]}
-    assert fingerprints(renamed) == fingerprints(one)
-    assert set(fingerprints(one)) != set(fingerprints(other))
+    known = frozenset(json.loads(baseline_of(first))["findings"])
+    assert len(known) >= 5
+    assert new_in(again, known) == []
+    other = json.loads(run("--format", "json", FIXTURES / "jgroups" / "n4-loss-1" / "C.pcap").stdout)
+    assert len(new_in(other, known)) == len(other["findings"])
+
+
+@pytest.mark.parametrize(
+    "name, lasts",
+    [
+        ("B", "B"),
+        ("10.77.0.1:42880", "10.77.0.1"),
+        ("[fd00::1]:42880", "[fd00::1]"),
+        ("fd00::1", "fd00::1"),
+        ("196ca6f3b41283f233541fea36530770", None),
+        ("host:7800", "host:7800"),
+    ],
+)
+def test_a_fingerprint_has_of_a_name_what_is_the_same_at_each_start(
+    name: str, lasts: str | None
+) -> None:
+    assert lasting(name) == lasts
