@@ -227,7 +227,7 @@ def _run(
 ) -> int:
     try:
         if alone:
-            interrupts.ask_alike()
+            interrupts.ask_alike(note)
         code = command(args, prog_name, standalone_mode=False, **extra)
         if sys.stdout is not None:
             with writing():

@@ -154,7 +154,7 @@ class _Job:
     def __init__(
         self, inputs: Sequence[CaptureInput], options: Options, progress: Progress
     ) -> None:
-        self._planning = Planning(inputs, options)
+        self._planning = Planning(inputs, options, progress)
         self._options = options
         self._progress = progress
         self._vantages = Vantages(options.at, options.names)
@@ -180,13 +180,33 @@ class _Job:
         try:
             guess, events = self._settled(self._guessed(), self._decode_direct)
         except direct.DecodeStoppedError as stopped:
-            known = self._replay_direct(self._files, stopped.events)
-            raise StoppedError("interrupted; this is what is known so far", known) from None
+            raise self._stopped(stopped.events) from None
         with self._all_was_read() as ended:
             replayed = self._replayed_direct(guess.planned.files, events)
             del events  # the report takes the room
             pa.default_memory_pool().release_unused()
             return ended(self._report(guess.planned.files, *replayed))
+
+    def _stopped(self, events: pa.Table) -> StoppedError:
+        """What an interrupted decoding knows; of captures that it had not read to their end, that
+        they were not."""
+        report = self._replay_direct(self._files, events)
+        read = {account["piece"] for account in accounts_of(events, OF_BORDERS)}
+        cut = {
+            number: report["captures"][number]["path"]
+            for number, files in enumerate(self._files)
+            if not read.issuperset(range(files[0].first_split, files[-1].stop_split))
+        }
+        problem = "not read to its end before the interruption"
+        report["unjudged"] = [
+            *(entry for entry in report["unjudged"] if entry["capture"] not in cut),
+            *(
+                {"capture": number, "path": path, "problem": f"{path}: {problem}"}
+                for number, path in cut.items()
+            ),
+        ]
+        done = f"{len(self._files) - len(cut)} of {len(self._files)} captures had been read"
+        return StoppedError(f"interrupted; {done}, and this is what is known so far", report)
 
     @contextlib.contextmanager
     def _all_was_read(self) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
@@ -415,6 +435,7 @@ class _Job:
     ) -> tuple[HeldResults, Sequence[Vantage], ReplaySettings]:
         if self._options.look is not None:
             self._options.look.keep(events)
+        self._progress.begin(REPLAYING, 0)
         vantages = self._vantages_in(files, events)
         settings = self._settings_of(vantages, files)
         counted = self._options.measured

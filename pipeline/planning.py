@@ -30,6 +30,7 @@ from seqaudit.pipeline.shared.plan import (
     plan,
     stored_bytes,
 )
+from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.pipeline.vantages import Member, members_of
 
 #: Of each capture so much is decoded in the driver to guess its vantage.
@@ -68,8 +69,11 @@ class Planning:
         cores: to plan for; of a cluster known when its executors came.
     """
 
-    def __init__(self, inputs: Sequence[CaptureInput], options: Options) -> None:
+    def __init__(
+        self, inputs: Sequence[CaptureInput], options: Options, progress: Progress
+    ) -> None:
         self._options = options
+        self._progress = progress
         self.inputs = list(inputs)
         self.problems: list[tuple[str, str]] = []
         self.stdin = StandardInput(streamed=options.engine == "direct")
@@ -217,7 +221,8 @@ class Planning:
         """Compile kernels here, before workers would each wait for it."""
         settings = self.decode_settings(planned)
         if settings.compile_it:
-            compile_for([planned.pieces[files[0].first_split] for files in planned.files], settings)
+            firsts = [planned.pieces[files[0].first_split] for files in planned.files]
+            compile_for(firsts, settings, self._progress)
 
     def compile_it(self, planned: Plan) -> bool:
         """Whether all pieces together are worth compiled kernels; one piece could not tell."""

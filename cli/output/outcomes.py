@@ -31,6 +31,7 @@ def unjudged(report: Report) -> Iterator[tuple[str, str]]:
         yield entry["path"], entry["problem"]
     for entry in report["unjudged"]:
         yield entry["path"], entry["problem"]
+    told = {entry.get("capture") for entry in report["unjudged"]}
     spoken = {tuple(c["files"]) for c in report["captures"] if c["frames_by"]["decoded"]}
     for capture in report["captures"]:
         path = capture["path"]
@@ -41,6 +42,8 @@ def unjudged(report: Report) -> Iterator[tuple[str, str]]:
                 f"{path}: a fault of seqaudit kept it from judging {failed} of its parts, all"
                 f" else was judged; please report what {FAILED} says",
             )
+        if capture["capture"] in told:
+            continue
         if capture["frames"] == 0:
             yield path, f"{path}: has no frames; nothing to judge"
         elif tuple(capture["files"]) not in spoken:  # nor in another network of the same files

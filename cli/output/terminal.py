@@ -162,7 +162,7 @@ class ShownProgress:
     def _shown(self, steps: int) -> str:
         """How far it is; of bytes how fast as well, and how long the rest takes at that rate."""
         if not self._bytes:
-            return f"{steps}/{self._total or '?'}"
+            return f"{steps}/{self._total}" if self._total else ""
         from rich.filesize import decimal as amount
 
         told = f"{amount(steps)}/{amount(self._total) if self._total else '?'}"

@@ -117,7 +117,8 @@ class Compiled:
             with (
                 _COMPILING,
                 _one_process(self._name),
-                interrupts.held_back(),  # inside the compiler one is some other error, or none
+                # inside the compiler an interrupt is some other error, or none
+                interrupts.held_back("the compiler, some seconds"),
             ):
                 dispatcher = _wrapped(self._name)[entry]
                 if anew:

@@ -17,10 +17,18 @@ ENDINGS: Final = tuple(
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
 
+#: Who shows lines; nobody in a process that is no command.
+_tell: list[Callable[[str], None]] = []
 
-def ask_alike() -> None:
+
+def ask_alike(tell: Callable[[str], None]) -> None:
     """Every signal that asks to end raises KeyboardInterrupt from here on: those that nobody has
-    switched off, whatever they did while the command was starting."""
+    switched off, whatever they did while the command was starting.
+
+    Args:
+        tell: shows a line, where a signal is held back for longer than people wait for nothing.
+    """
+    _tell.append(tell)
     for number in ENDINGS:
         if signal.getsignal(number) not in (signal.SIG_IGN, None):
             signal.signal(number, signal.default_int_handler)
@@ -39,10 +47,13 @@ def no_more() -> None:
 
 
 @contextlib.contextmanager
-def held_back() -> Iterator[None]:
+def held_back(waits_for: str = "") -> Iterator[None]:
     """Raise the KeyboardInterrupt of a signal after this, not inside.
 
     What ends this process without Python, or is switched off, does so inside as well.
+
+    Args:
+        waits_for: what is said at the first signal, of something that takes seconds.
     """
     if threading.current_thread() is not threading.main_thread():  # signals come to the first only
         yield
@@ -50,6 +61,9 @@ def held_back() -> Iterator[None]:
     interrupted: list[int] = []
 
     def keep(number: int, frame: FrameType | None) -> None:
+        if waits_for and not interrupted:
+            for tell in _tell:
+                tell(f"interrupted; waiting for {waits_for}")
         interrupted.append(number)
 
     before = {number: signal.getsignal(number) for number in ENDINGS}

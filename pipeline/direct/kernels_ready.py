@@ -2,7 +2,7 @@
 
 Compiling all of them takes half a minute, and most captures hold one system. So the first bytes of
 each capture are decoded with interpreted kernels to see what is in it, and what it needs is
-compiled before the run, in two processes: in the driver, before workers could all do it at once.
+compiled before the run, by two processes of the driver, before workers could all do it at once.
 What only shows later is compiled where it shows.
 
 A part is what is compiled together: a capture format with the packets in it (``pcap``, ``pcapng``)
@@ -17,7 +17,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -30,12 +30,14 @@ from seqaudit.decoders.capture.reader import Reader
 from seqaudit.decoders.capture.sources import InOrder, open_source
 from seqaudit.decoders.contract.errors import CaptureError
 from seqaudit.decoders.contract.events import EVENTS
+from seqaudit.decoders.kernels.cache_folders import can_write
 from seqaudit.decoders.kernels.loader import LOCK_SECONDS, prepare
 from seqaudit.decoders.network.packets import Datagrams, PacketReader
 from seqaudit.decoders.stages.first import decode_piece
 from seqaudit.decoders.stages.registry import DECODERS, STREAMS, DecodeSettings
 from seqaudit.pipeline.report.accounts import Account, accounts_of
 from seqaudit.pipeline.shared.processes import environment
+from seqaudit.pipeline.shared.progress import Progress
 
 #: What a look at a capture reads, and how many captures are looked at.
 LOOK_BYTES: Final = 128 << 10
@@ -54,7 +56,7 @@ PARTS: Final = (
 )
 
 
-def compile_for(pieces: Sequence[Piece], settings: DecodeSettings) -> None:
+def compile_for(pieces: Sequence[Piece], settings: DecodeSettings, progress: Progress) -> None:
     """Have compiled what captures need, as far as their first bytes show it.
 
     Args:
@@ -65,7 +67,9 @@ def compile_for(pieces: Sequence[Piece], settings: DecodeSettings) -> None:
     needed: set[str] = set()
     for piece in _some(pieces):
         needed |= _needed_by(piece, settings)
-    compile_parts(sorted(needed))
+    if missing := _missing(sorted(needed)):
+        progress.begin("compiling decoders, once on this machine", 0)
+        compile_parts(missing)
 
 
 def load_for(pieces: Sequence[Piece], settings: DecodeSettings) -> list[Account]:
@@ -87,16 +91,17 @@ def load_for(pieces: Sequence[Piece], settings: DecodeSettings) -> list[Account]
     return accounts
 
 
-def compile_parts(parts: Iterable[str]) -> None:
-    """Compile what is not compiled yet; formats in another process, systems in this one."""
-    missing = _missing(parts)
-    systems = [part for part in missing if part not in (PCAP, PCAPNG)]
-    formats = [part for part in missing if part in (PCAP, PCAPNG)]
-    if not formats or not systems:
-        _load(missing)
+def compile_parts(parts: Collection[str]) -> None:
+    """Compile parts in two processes, formats and systems, so that Ctrl-C ends it at once: the
+    compiler itself cannot be stopped. Where nothing can be kept it is for this process alone."""
+    if not can_write(Path(prepare())):
+        _load(parts)
         return
-    with _another_process(formats):
-        _load(systems)
+    systems = [part for part in parts if part not in (PCAP, PCAPNG)]
+    formats = [part for part in parts if part in (PCAP, PCAPNG)]
+    with contextlib.ExitStack() as both:
+        for some in filter(None, (formats, systems)):
+            both.enter_context(_another_process(some))
 
 
 def _load(parts: Iterable[str]) -> None:
@@ -153,7 +158,7 @@ def _first_bytes(piece: Piece, size: int = LOOK_BYTES) -> bytes:
 
 @contextlib.contextmanager
 def _another_process(parts: Sequence[str]) -> Iterator[None]:
-    """Compile parts beside what is done meanwhile."""
+    """Compile parts beside what is done meanwhile, and wait for it."""
     process = subprocess.Popen(
         [sys.executable, "-m", __spec__.name, *parts],
         stdin=subprocess.PIPE,  # its end says that we have ended

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from seqaudit.cli.output.outcomes import unjudged
 from seqaudit.decoders.capture.reader import Piece
 from seqaudit.decoders.contract.errors import SeqauditError
 from seqaudit.decoders.stages.registry import DecodeSettings
@@ -254,11 +255,13 @@ def test_several_files_of_one_vantage_are_one_capture(fixtures: Path, tmp_path: 
 def test_interrupted_the_direct_engine_says_what_is_known_so_far(
     captures: list[CaptureInput],
 ) -> None:
-    with pytest.raises(StoppedError) as stopped:
+    with pytest.raises(StoppedError, match="1 of 4 captures had been read") as stopped:
         audit(captures, DIRECT, Watcher(stop_after=1))
     report = stopped.value.report
     assert report is not None
     assert [capture["frames"] for capture in report["captures"]] == [117, 0, 0, 0]
+    unread = [f"{c.path}: not read to its end before the interruption" for c in captures[1:]]
+    assert [problem for _, problem in unjudged(report)] == unread
 
 
 class Interrupts:

@@ -150,7 +150,7 @@ def test_what_would_have_to_be_kept_until_all_is_decoded_is_not_cut(
     monkeypatch.setattr(direct, "SMALLEST_BYTES", 2_000)
     inputs = [CaptureInput(f"fixtures/{capture}")]
     options = Options(engine="direct", compile_it=True)
-    assert (len(Planning(inputs, options).plan().pieces) > 1) is several
+    assert (len(Planning(inputs, options, Silent()).plan().pieces) > 1) is several
     shared = to_json(audit(inputs, options))
     monkeypatch.setattr(forked, "can_fork", lambda cores: False)
     assert to_json(audit(inputs, options)) == shared
