@@ -67,7 +67,7 @@ def command(
     \b
     Examples:
       seqaudit check --budget budget.yaml recordings/
-      seqaudit check --budget budget.yaml -o check.xml -o check.md -o check.sarif recordings/
+      seqaudit check --budget budget.yaml -o check.xml -o check.md recordings/
 
     \b
     Exit codes: 0 kept, 1 exceeded, 2 too little to judge, or nothing could be judged.

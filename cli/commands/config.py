@@ -59,7 +59,10 @@ def command(ctx: click.Context, everything: bool, shape: str) -> int:
         return ExitCode.CLEAN
     if not rows:
         where = f"{found.file} says nothing" if found.file else "there is no configuration file"
-        emit(f"Every option has its default: {where}. seqaudit config --all lists them.")
+        from rich.text import Text
+
+        advice = "seqaudit config --all lists them"
+        render([Text(f"Every option has its default: {safe(where)}. {advice}.")])
         return ExitCode.CLEAN
     from seqaudit.cli.output.listing import Column, Listing
 

@@ -56,8 +56,9 @@ def command(
       seqaudit diff good.json bad.json -o changes.md -o changes.json
 
     \b
-    Exit codes: 0 nothing that matters is worse; 1 more messages lost or unrecovered, more errors or
-    warnings, or a budget line exceeded that was kept; 2 one of them could not be judged.
+    Exit codes: 0 nothing that matters is worse; 1 more messages lost or
+    unrecovered, more errors or warnings, or a budget line exceeded that was
+    kept; 2 one of them could not be judged.
     """
     from seqaudit.cli.commands.audit import tell_unjudged
 

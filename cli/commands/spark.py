@@ -36,8 +36,10 @@ def environment(output: str) -> int:
     \b
     Example:
       seqaudit spark environment -o env.tar.gz
-      seqaudit audit --master spark://head:7077 --spark-conf spark.archives=env.tar.gz#environment
-        --spark-conf spark.pyspark.python=./environment/bin/python /shared/captures/*.pcap
+      seqaudit audit --master spark://head:7077 \\
+        --spark-conf spark.archives=env.tar.gz#environment \\
+        --spark-conf spark.pyspark.python=./environment/bin/python \\
+        /shared/captures/*.pcap
     """
     from seqaudit.pipeline.spark.environment import pack
 

@@ -20,7 +20,7 @@ RULES: Final[tuple[Rule, ...]] = (
     info(
         "RA009", "not-subscribed",
         "Messages came that no subscription matches although routing said so.",
-        "Decision table rows 1 and 3.",
+        "No subscription of the daemon matches the subject, or none does any more.",
         "Nothing: it is ordinary with wildcards and just after an unsubscribe, and the messages "
         "are dropped.",
         "raims.md 9, 10.1"),

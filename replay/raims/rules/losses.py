@@ -25,7 +25,7 @@ RULES: Final[tuple[Rule, ...]] = (
     error(
         "RA001", "message-loss",
         "Messages of a publisher were lost on the way to this daemon, and raims counts them.",
-        "Decision table rows 7 and 10: the numbers or chain_seqno say how many. Proven where the "
+        "The numbers of one frame, or chain_seqno, say how many. Proven where the "
         "daemon's own notice tells the publisher of it, where every PGM packet in between was "
         "given up, or where no byte of the TCP connection is missing in between. Else the messages "
         "are lost, or not captured.",
@@ -34,14 +34,15 @@ RULES: Final[tuple[Rule, ...]] = (
     error(
         "RA002", "loss-of-unknown-size",
         "Messages were lost and raims counts 1, whatever the number.",
-        "Decision table row 12: a new frame whose first message did not come. Lower and upper "
+        "A new frame of which the first message did not come. Lower and upper "
         "bound are told; proven as RA001 is.",
         "Compare with a capture at the publisher: audited together, the bounds meet.",
         "raims.md 9"),
     error(
         "RA003", "loss-not-counted",
         "Messages were lost and raims counts nothing.",
-        "Decision table row 11 with a chain number that is not the last number seen; proven by "
+        "A new frame begins with its first message, and its chain number is not the last number "
+        "seen; proven by "
         "packets that were given up or by bytes, never by a notice, as none is sent.",
         "Do not rely on show loss; lower and upper bound are told.",
         "raims.md 9, note on row 11"),
@@ -55,7 +56,8 @@ RULES: Final[tuple[Rule, ...]] = (
     warning(
         "RA005", "false-loss",
         "raims counts a loss that was none: a late copy of a message set its number back.",
-        "Decision table rows 13 and 14 for a number that had come, and row 12 after it. Proven by "
+        "A late copy from an older frame is counted as a loss, or sets the number back so that the "
+        "next message is. Proven by "
         "the daemon's own notice; else it rests on when its window rotates, which parameters say. "
         "Where all that it told the publisher is captured and holds no notice, it counted none.",
         "Remove the path that delivers late copies; the messages were delivered twice.",
@@ -63,14 +65,16 @@ RULES: Final[tuple[Rule, ...]] = (
     info(
         "RA007", "numbering-restarted",
         "A stream began anew without a chain number: the publisher had forgotten the subject.",
-        "Decision table row 11 without chain. Whether anything was lost only PGM sqns can tell.",
+        "A new frame begins with its first message and has no chain number. Whether anything was "
+        "lost only PGM sqns can tell.",
         "Nothing, if a new start is no harm to the subscribers. A larger pub-window-size lets the "
         "publisher remember more subjects.",
         "raims.md 9, note on row 11"),
     info(
         "RA008", "repeated",
         "Messages came again and were dropped.",
-        "Decision table rows 0 and 8, and repeated GLSNO numbers.",
+        "A number at or below the last one of its frame, a message older than the subscription "
+        "window, or a GLSNO number that came before.",
         "Look for a redundant path that carries the messages twice.",
         "raims.md 9, 10.1"),
 )  # fmt: skip
@@ -256,4 +260,4 @@ def _step_text(step: Step) -> str:
         lower, upper = step.loss.lower, step.loss.upper
         most = "" if lower == upper else f" to {'an unknown number' if upper is None else upper}"
         text += f": {lower}{most} lost, by {step.loss.known_by}"
-    return f"{text} ({step.verdict.row.removeprefix('raims-')})"
+    return text

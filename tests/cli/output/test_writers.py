@@ -194,7 +194,9 @@ def test_findings_of_another_recording_of_the_same_test_are_known() -> None:
     known = frozenset(json.loads(baseline_of(first))["findings"])
     assert len(known) >= 5
     assert new_in(again, known) == []
-    other = json.loads(run("--format", "json", FIXTURES / "jgroups" / "n4-loss-1" / "C.pcap").stdout)
+    other = json.loads(
+        run("--format", "json", FIXTURES / "jgroups" / "n4-loss-1" / "C.pcap").stdout
+    )
     assert len(new_in(other, known)) == len(other["findings"])
 
 
