@@ -2,10 +2,13 @@
 
 import io
 import textwrap
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from rich.console import Console, Group
 
+from seqaudit.cli.main import main
 from seqaudit.cli.output.cells import seqno_ranges
 from seqaudit.cli.output.listing import Column, Lines, Listing, sharing
 from seqaudit.cli.output.short_names import short_names
@@ -160,7 +163,7 @@ def test_frames_that_show_the_same_are_one_line() -> None:
     evidence = [{"frame": n, "shows": "in this capture only"} for n in (7, 8, 9, 12)]
     finding = {
         "capture": 0, "severity": "info", "rule": "CP031", "name": "n", "certainty": "proven",
-        "frame": None, "text": "t", "filter": "f", "evidence": evidence,
+        "frame": None, "stream": None, "text": "t", "filter": "f", "evidence": evidence,
     }  # fmt: skip
     capture = {"capture": 0, "path": "a.pcap", "files": ["a.pcap"], "first_ns": 0}
     report = {"findings": [finding], "streams": [], "captures": [capture]}
@@ -169,3 +172,9 @@ def test_frames_that_show_the_same_are_one_line() -> None:
     assert isinstance(console.file, io.StringIO)
     lines = [line.rstrip() for line in console.file.getvalue().splitlines()]
     assert "    frames 7-9, 12: in this capture only" in lines
+
+
+def test_findings_that_say_the_same_of_two_streams_are_told_apart(fixtures: Path) -> None:
+    capture = fixtures / "raims" / "frame-chain-loss-1" / "B.pcap"
+    told = CliRunner().invoke(main, ["audit", "--engine", "direct", str(capture)]).stdout
+    assert "frame 343 at 2026-11-20 22:53:38.827613Z, on _7500.TICK.A\n" in told
