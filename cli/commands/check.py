@@ -70,7 +70,7 @@ def command(
       seqaudit check --budget budget.yaml -o check.xml -o check.md recordings/
 
     \b
-    Exit codes: 0 kept, 1 exceeded, 2 too little to judge, or nothing could be judged.
+    Exit codes: 0 kept, 1 exceeded, 2 too little, or nothing, to judge.
     """
     budget = read_budget(budget_file)
     outputs = outputs_of(formats, files)

@@ -17,12 +17,12 @@ _NS: Final = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": 1_000_000_000, "min": 
 _TOP: Final = ("streams", "rules", "fail_on")
 
 EXAMPLE: Final = """\
-# What seqaudit check puts up with. Each limit is the largest value that is fine.
+# What is put up with: each limit is the largest value that is fine.
 lost: 100
 unrecovered: 0
 loss_share: 0.1 %
 recovery_p99: 500 ms
-streams:                     # narrower; of several that fit the last one decides
+streams:                  # narrower; of several that fit the last decides
   - match: {system: nakack*, member: B}
     lost: 1000
 rules:

@@ -7,11 +7,13 @@ from typing import Final
 import pytest
 from click.testing import CliRunner
 
-from seqaudit.cli.main import main
+from seqaudit.cli.main import all_commands, main
 from seqaudit.replay.stages.systems import PARAMETERS, RULES
 
 FIXTURES: Final = Path(__file__).parents[2] / "fixtures"
-CITATION: Final = re.compile(r"\b[\w/-]+\.(?:md|txt)\b|\bdesign \d|\bPIPELINE \d|\(table [A-Z]\d")
+CITATION: Final = re.compile(
+    r"\b[\w/-]+\.(?:md|txt)\b|\bdesign \d|\bPIPELINE \d|\(table [A-Z]\d|[Dd]ecision table"
+)
 
 
 def test_no_rule_or_parameter_is_explained_by_a_citation() -> None:
@@ -46,3 +48,10 @@ def test_every_rule_says_what_to_do_or_why_nothing() -> None:
         rule.code for rule in RULES.values() if re.match(r"(None|Nothing)\b[^:,]*\.", rule.action)
     ]
     assert bare == []
+
+
+def test_every_help_fits_a_narrow_terminal() -> None:
+    for words in ["", *all_commands()]:
+        told = CliRunner().invoke(main, [*words.split(), "--help"], terminal_width=80)
+        assert told.exit_code == 0
+        assert [line for line in told.stdout.splitlines() if len(line) > 80] == [], words
