@@ -76,17 +76,19 @@ class Probation:
         begins, ends = np.where(data, rows.first, rows.stop)[new], rows.stop[new]
         if not len(ends):
             return
-        apart = begins[1:] - ends[:-1]
-        if self._next is not None:
-            apart = np.concatenate(([begins[0] - self._next], apart))
+        within = int(datagrams[new].sum()) - len(ends)
+        known = [] if self._next is None else [self._next]
         self._next = int(ends[-1])
+        before = np.concatenate((np.array(known, np.int64), ends[:-1]))
+        begins, ends = begins[len(begins) - len(before) :], ends[len(ends) - len(before) :]
+        apart, again = begins - before, (begins < ends) & (ends == before)
         back, on = MAX_MISORDER, MAX_DROPOUT
         if self._space:
             apart = (apart + self._space // 2) % self._space - self._space // 2
             back, on = min(back, self._space // PART), min(on, self._space // PART)
-        within = int(datagrams[new].sum()) - len(ends)
+        near = (-back <= apart) & (apart < on) & ~again  # what has the same number goes nowhere
         self._followed += within + int(np.count_nonzero(apart == 0))
-        self._near += within + int(np.count_nonzero((-back <= apart) & (apart < on)))
+        self._near += within + int(np.count_nonzero(near))
         self._steps += within + len(apart)
 
     def clock(self, records: Any, bits: int, hz: int) -> None:

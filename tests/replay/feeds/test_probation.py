@@ -62,6 +62,7 @@ CHANCE = random.Random(4)
         ([65535, 0], True),
         ([5, 6, 9_000, 9_001, 9_002, 300, 301], True),
         ([5, 6, 9_000, 18_000, 27_000], False),
+        ([463, 464, 464, 288], False),  # lengths, not numbers
         ([n // 2 if n % 2 else 2 * n for n in range(100)], False),
         ([n ^ 3 if n % 4 in (1, 2) else n for n in range(200)] * 2, True),
         ([CHANCE.randrange(65536) for _ in range(500)], False),
