@@ -8,7 +8,7 @@ from seqaudit.cli.exit_codes import ExitCode
 from seqaudit.cli.output.terminal import emit, render
 
 if TYPE_CHECKING:
-    from seqaudit.decoders.contract.feed_layout import Feed, Field
+    from seqaudit.decoders.contract.feed_layout import Feed, Field, Framing
 
 
 @click.group("feeds", invoke_without_command=True)
@@ -106,8 +106,20 @@ def _units(feed: "Feed") -> str:
     return f"from byte {repeat.first} on, {size}{count}"
 
 
+def _frames(framing: "Framing") -> str:
+    """How frames follow each other on a connection."""
+    order = "" if framing.width == 1 else "big-endian " if framing.big_endian else "little-endian "
+    adds = f" and {framing.adds}" if framing.adds else ""
+    begins = f", first byte {framing.begins:#04x}" if framing.begins >= 0 else ""
+    text = "; between them messages of text" if framing.text else ""
+    place = f"bytes {framing.offset}-{framing.offset + framing.width - 1}"
+    return f"frames of as many bytes as their {order}{place} say{adds}{begins}{text}"
+
+
 def _from(field: "Field") -> str:
     """What a field's bytes count from, if not from its unit's first."""
+    if field.of_connection:
+        return " of the login"
     if field.of_datagram:
         return " of the datagram"
     if field.after is not None:
@@ -140,6 +152,11 @@ def _meaning(feed: "Feed") -> list[str]:
         lines.append(f"carried by IP protocol {feed.protocol}")
     if feed.ethertype:
         lines.append(f"carried by Ethernet type {feed.ethertype:#06x}")
+    if feed.framing is not None:
+        lines.append(f"carried by TCP: {_frames(feed.framing)}")
+    if feed.login:
+        told = ", ".join(field.name for field in feed.fields if field.of_connection)
+        lines.append(f"a login tells {told}; each message of data takes the next number")
     lines.append(f"place: {_places(feed)}")
     if not feed.confirmed:
         lines.append(

@@ -92,9 +92,10 @@ def _settled(feed: Feed) -> Feed:
     """A feed of which nobody says the place is wherever it is recognised."""
     if feed.own_places or feed.lines:
         return feed
-    if feed.group and not feed.recognise:
+    if (feed.group or feed.framing) and not feed.recognise:
+        what = "connections" if feed.framing else "datagrams"
         raise click.UsageError(
-            f"--feed {safe(feed.name)}: nothing in its datagrams tells them from others; "
+            f"--feed {safe(feed.name)}: nothing in its {what} tells them from others; "
             f"give its place, such as {safe(feed.name)}@239.1.1.0/24:5000-5099"
         )
     return replace(feed, match=(Place(),))

@@ -1,5 +1,4 @@
-"""Feeds: any datagram protocol with a number in a fixed place (decoders/README.md 5), in parsed
-form.
+"""Feeds: any protocol with a number in a fixed place (decoders/README.md 5), in parsed form.
 
 ``decoders.feeds.files`` reads these from YAML, ``decoders.feeds.tables`` lays them out for the
 kernel. Everything here is frozen and picklable: ``DecodeSettings`` carries it to workers. Places,
@@ -28,6 +27,9 @@ UNWRAPPED_BITS: Final = 63
 
 PORTS: Final = (0, 65535)
 
+#: Of a connection: address and port of each.
+Ends = tuple[tuple[str, int], tuple[str, int]]
+
 
 class Is(StrEnum):
     """What a datagram of a feed is."""
@@ -55,6 +57,11 @@ class Type(StrEnum):
     NUMBER = "number"
     TEXT = "text"
     BYTES = "bytes"
+    DECIMAL = "decimal"  # a number in ASCII digits, with spaces before or behind it
+
+
+#: Bits of a number written in digits: the largest that is read.
+DECIMAL_BITS: Final = 63
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +89,7 @@ class Field:
         mask, shift: a number is (value & mask) >> shift.
         after: what of variable size comes before it; None: it is at a fixed place.
         of_datagram: its offset counts from the payload's first byte, whatever unit it is read for.
+        of_connection: it stands in the message ``Feed.login`` only, and holds for what follows.
     """
 
     name: str
@@ -93,6 +101,7 @@ class Field:
     type: Type = Type.NUMBER
     after: After | None = None
     of_datagram: bool = False
+    of_connection: bool = False
 
     @property
     def is_loose(self) -> bool:
@@ -108,6 +117,8 @@ class Field:
     @property
     def bits(self) -> int:
         """Bits of the value after mask and shift."""
+        if self.type == Type.DECIMAL:
+            return DECIMAL_BITS
         return (self.full_mask >> self.shift).bit_length()
 
 
@@ -123,6 +134,13 @@ class Place:
     @property
     def anywhere(self) -> bool:
         return self == Place()
+
+    def joins(self, ends: Ends) -> bool:
+        """Whether one of two ends is this place and the other one its source."""
+        return any(
+            self.overlaps(Place(to[0], (to[1], to[1]), by[0], (by[1], by[1])))
+            for by, to in (ends, ends[::-1])
+        )
 
     def overlaps(self, other: Place) -> bool:
         """Whether a datagram can be at both places."""
@@ -250,6 +268,25 @@ class Repeat:
 
 
 @dataclass(frozen=True, slots=True)
+class Framing:
+    """How frames follow each other on a TCP connection: what a datagram is elsewhere.
+
+    Attributes:
+        offset, width, big_endian: the length that every frame says.
+        adds: bytes of a frame that the length does not count.
+        begins: the first byte of a frame; -1: any.
+        text: between frames there may be messages of lines of text as RTSP has them.
+    """
+
+    offset: int
+    width: int
+    big_endian: bool = True
+    adds: int = 0
+    begins: int = -1
+    text: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Feed:
     """One feed: where it is, how a datagram is read, what makes a stream.
 
@@ -265,6 +302,8 @@ class Feed:
         source: the specification that it is from.
         protocol: number of the IP protocol that carries it; 0: UDP does, or
         ethertype: Ethernet itself, with this type; 0: it does not.
+        framing: TCP carries it, and a frame is what a datagram is elsewhere; None: it does not.
+        login: what the message has that tells the fields of a connection.
         tried: nobody has named it: it is asked last, behind all systems.
         wrap: bits of the number space; from UNWRAPPED_BITS on it does not wrap.
         modulus: how many numbers there are where they are not all of those bits; else 0.
@@ -302,6 +341,8 @@ class Feed:
     source: str = field(default="", compare=False)
     protocol: int = 0
     ethertype: int = 0
+    framing: Framing | None = None
+    login: tuple[Condition, ...] = ()
     tried: bool = False
     where: str = field(default="", compare=False)
 
@@ -346,6 +387,16 @@ class Feed:
     def carrier(self) -> int:
         """Number of the IP protocol, or the type of Ethernet, that carries it; 0: UDP does."""
         return self.protocol or self.ethertype
+
+    @property
+    def over_udp(self) -> bool:
+        """Whether UDP carries it."""
+        return not self.carrier and self.framing is None
+
+    @property
+    def over_tcp(self) -> str:
+        """Its name among the systems that TCP carries."""
+        return f"feed {self.name}"
 
     @property
     def space(self) -> int:
@@ -395,7 +446,7 @@ def first_overlap(feeds: tuple[Feed, ...]) -> tuple[Feed, str, Feed] | None:
     """
     for number, one in enumerate(feeds):
         for other in feeds[:number]:
-            if one.carrier != other.carrier:
+            if (one.carrier, one.over_udp) != (other.carrier, other.over_udp):
                 continue
             for place in one.own_places:
                 for taken in other.own_places:

@@ -360,9 +360,13 @@ def facts_of(feed: Feed) -> str:
     said = {
         "bits": feed.wrap,
         **({} if feed.confirmed else {"confirmed": False}),
-        "declares": sorted({str(message.sort) for message in feed.told_messages}),
+        "declares": sorted(
+            {str(message.sort) for message in feed.told_messages}
+            | ({"login"} if feed.login else set())
+        ),
         "first": feed.first,
         "hz": None if stamp is None else stamp.hz,
+        **({} if feed.framing is None else {"in_order": True}),
         **({"modulus": feed.modulus} if feed.modulus else {}),
         **({"probation": True} if feed.on_probation else {}),
         **({"recognised": True} if feed.is_anywhere else {}),

@@ -18,7 +18,6 @@ import yaml
 from seqaudit.decoders.contract.feed_layout import (
     LINE_NAMES,
     PLACE_PARTS,
-    PORTS,
     UNWRAPPED_BITS,
     After,
     Blocks,
@@ -36,6 +35,7 @@ from seqaudit.decoders.contract.feed_layout import (
     Timestamp,
     Type,
 )
+from seqaudit.decoders.feeds import carriage
 from seqaudit.decoders.feeds.ends import END_ADVICE, parse_end, parse_network, parse_ports
 from seqaudit.decoders.feeds.nodes import NUMBER, FeedError, Node
 
@@ -48,10 +48,6 @@ MOST_KEY_BYTES: Final = 64
 MOST_OFFSET: Final = 65535
 MOST_SIZES: Final = 256
 
-#: What carries feeds in other ways.
-UDP: Final = 17
-IP_TYPES: Final = (0x0800, 0x86DD)
-
 NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,39}")
 FIELD_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,39}")
 MESSAGE_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
@@ -59,9 +55,10 @@ _NUMBER_LIMIT: Final = (1 << 63) - 1
 _MOST_STEP: Final = 1 << 32
 
 KEYS: Final = (
-    "feed", "about", "protocol", "ethertype", "match", "require", "recognise", "byte_order",
-    "fields", "stream", "seqno", "count", "step", "repeat", "wrap", "modulus", "first", "group",
-    "source", "timestamp", "blocks", "messages", "lines", "servers", "confidence", "confirmed",
+    "feed", "about", "protocol", "ethertype", "framing", "login", "match", "require",
+    "recognise", "byte_order", "fields", "stream", "seqno", "count", "step", "repeat", "wrap",
+    "modulus", "first", "group", "source", "timestamp", "blocks", "messages", "lines", "servers",
+    "confidence", "confirmed",
 )  # fmt: skip
 
 
@@ -150,7 +147,10 @@ def _about(entries: dict[str, Node]) -> str:
 
 def _rest(entries: dict[str, Node], fields: dict[str, Field], big: bool) -> dict[str, Any]:
     """What is said beside name and fields."""
-    said: dict[str, Any] = {"seqno": _number_field(entries["seqno"], fields).name}
+    seqno = fields[_known(entries["seqno"], fields)]
+    if seqno.type != Type.DECIMAL:
+        seqno = _number_field(entries["seqno"], fields)
+    said: dict[str, Any] = {"seqno": seqno.name}
     readers: dict[str, Callable[[Node], Any]] = {
         "match": _places,
         "require": lambda node: _conditions(node, fields, texts=True),
@@ -162,6 +162,8 @@ def _rest(entries: dict[str, Node], fields: dict[str, Field], big: bool) -> dict
         "ethertype": lambda node: node.number(
             0x0600, 0xFFFF, "write a type of Ethernet, as 0x88f7"
         ),
+        "framing": lambda node: carriage.framing(node, big),
+        "login": lambda node: _conditions(node, fields),
         "source": lambda node: node.text("write the specification that it is from"),
         "step": lambda node: node.number(1, _MOST_STEP, "write by how much the numbers grow"),
         "timestamp": lambda node: _timestamp(node, fields),
@@ -184,7 +186,6 @@ def _rest(entries: dict[str, Node], fields: dict[str, Field], big: bool) -> dict
         said |= _count(entries["count"], fields)
         if said.get("counted") == Counted(Counting.BLOCKS) and "blocks" not in said:
             entries["count"].fail("counts blocks that the file does not describe", "add blocks")
-    seqno = fields[said["seqno"]]
     bits = seqno.bits
     if (step := said.get("step", 1)) > 1:
         if bits < UNWRAPPED_BITS and step & (step - 1):
@@ -218,8 +219,7 @@ def _checked(feed: Feed, entries: dict[str, Node]) -> Feed:
         )
     if any(place.anywhere for place in feed.match) and len(feed.match) > 1:
         entries["match"].fail("has an entry that is anywhere beside others", "leave one out")
-    if feed.carrier:
-        feed = _carried(feed, entries)
+    feed = carriage.checked(feed, entries)
     for number, message in enumerate(feed.messages):
         asks = message.sort == Is.REQUEST
         if asks and not (message.when or message.match or message.to_server):
@@ -230,31 +230,6 @@ def _checked(feed: Feed, entries: dict[str, Node]) -> Feed:
             Node(entries["messages"].path, f"messages[{number}]", entries["messages"].node).fail(
                 "has match and a server", "leave one out"
             )
-    return feed
-
-
-def _carried(feed: Feed, entries: dict[str, Node]) -> Feed:
-    """A feed that UDP does not carry has no ports, and on Ethernet no addresses of IP."""
-    carrier = f"IP protocol {feed.protocol}" if feed.protocol else "Ethernet"
-    if feed.protocol and feed.ethertype:
-        entries["ethertype"].fail("is beside a protocol of IP", "leave one out")
-    if "stream" not in entries:
-        feed = replace(feed, stream=("source", "destination"))
-    said = [*feed.stream, *(key for key in ("lines", "servers") if key in entries)]
-    for word in ("port", "source_port", "lines", "servers"):
-        if word in said:
-            entries["stream" if word in feed.stream else word].fail(
-                f"needs a port, which {carrier} has not", "leave it out"
-            )
-    if feed.protocol == UDP:
-        entries["protocol"].fail(f"is {UDP}, which is UDP", "leave it out")
-    if feed.ethertype in IP_TYPES:
-        entries["ethertype"].fail("is that of IP", "leave it out, or write a protocol of IP")
-    for place in feed.match:
-        if place != replace(place, port=PORTS, source_port=PORTS):
-            entries["match"].fail(f"names a port, which {carrier} has not", "leave it out")
-        if feed.ethertype and not place.anywhere:
-            entries["match"].fail("names an address of IP, which Ethernet has not", "leave it out")
     return feed
 
 
@@ -320,10 +295,15 @@ def _field(name: str, node: Node, big_endian: bool) -> Field:
     after = _after(entries["after"]) if "after" in entries else None
     if after is not None and offset < 0:
         entries["after"].fail("makes no sense where the offset is from the end", "leave one out")
-    of_datagram = "of" in entries and entries["of"].word(("datagram", "unit")) == "datagram"
-    if of_datagram and (after is not None or offset < 0):
+    of = entries["of"].word(("datagram", "unit", "connection")) if "of" in entries else "unit"
+    if of != "unit" and (after is not None or offset < 0):
         entries["of"].fail("makes no sense with after or an offset from the end", "leave one out")
-    field = Field(name, offset, width, big_endian, mask, shift, kind, after, of_datagram)
+    if kind == Type.DECIMAL and of != "connection":
+        entries["type"].fail("is read of: connection only", "write number, or of: connection")
+    field = Field(
+        name, offset, width, big_endian, mask, shift, kind, after, of == "datagram",
+        of == "connection",
+    )  # fmt: skip
     if field.is_loose and kind != Type.NUMBER:
         node.fail(f"is {kind} at no fixed place", "only numbers can be there")
     if kind == Type.NUMBER and field.bits == 0:

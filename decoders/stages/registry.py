@@ -20,6 +20,7 @@ from seqaudit.decoders.contract.events import Flag
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.feeds.datagrams import SYSTEM as FEED
 from seqaudit.decoders.feeds.datagrams import FeedDecoder
+from seqaudit.decoders.feeds.streams import FeedStreams
 from seqaudit.decoders.jgroups.datagrams import JGroupsDecoder
 from seqaudit.decoders.jgroups.tcp import JGroupsStreams
 from seqaudit.decoders.kernels.loader import Int64s, is_kept
@@ -121,7 +122,7 @@ class Dispatcher:
         decoders: Mapping[str, Callable[[DecodeSettings], DatagramDecoder]] | None = None,
     ) -> None:
         table = DECODERS if decoders is None else decoders
-        over_udp = [feed for feed in settings.feeds if not feed.carrier]
+        over_udp = [feed for feed in settings.feeds if feed.over_udp]
         named = tuple(feed for feed in over_udp if not feed.tried)
         tried = tuple(feed for feed in over_udp if feed.tried)
         parts = [
@@ -221,8 +222,11 @@ class Dispatcher:
 
 
 def stream_systems(settings: DecodeSettings) -> dict[str, StreamSystem]:
-    """The systems over TCP, by name."""
-    return {name: make(settings) for name, make in STREAMS.items()}
+    """The systems over TCP, by name, and feeds."""
+    feeds = () if FEED in settings.no_decode else settings.feeds
+    return {name: make(settings) for name, make in STREAMS.items()} | {
+        feed.over_tcp: FeedStreams(feed, settings) for feed in feeds if feed.framing is not None
+    }
 
 
 class _Worth:

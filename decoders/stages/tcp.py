@@ -253,7 +253,7 @@ class TcpAssembler:
         self._seen_bytes = 0
         self._undecided: dict[Key, Tracked] = {}  # oldest first
         self._undecided_bytes = 0
-        self._decoders: dict[tuple[int, str], tuple[StreamDecoder, int]] = {}  # and its first split
+        self._decoders: dict[tuple[int, StreamSystem], tuple[StreamDecoder, int]] = {}
         self._accounts: dict[tuple[int, int], Account] = {}
         self._counts: dict[tuple[int, int], dict[str, int]] = {}
         self._problems: list[dict[str, Any]] = []
@@ -471,14 +471,14 @@ class TcpAssembler:
 
     def _decoder(self, tracked: Tracked) -> StreamDecoder:
         assert tracked.system is not None
-        key = tracked.connection.capture, tracked.system.system
+        key = tracked.connection.capture, tracked.system
         if key not in self._decoders:
             self._decoders[key] = tracked.system.decoder(), tracked.split
         return self._decoders[key][0]
 
     def _end_decoders(self) -> None:
         for (capture, _), (decoder, split) in sorted(
-            self._decoders.items(), key=lambda item: item[0]
+            self._decoders.items(), key=lambda item: (item[0][0], item[0][1].system)
         ):
             self._batches.append(Account(capture, split, []).row({}, [decoder.account()]))
         self._decoders = {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from seqaudit.decoders.contract.feed_layout import Feed
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network.account import Account
@@ -201,6 +202,13 @@ class Tracked:
             account.count(Outcome.OTHER, self.frames)
 
 
+def placed(
+    settings: DecodeSettings, systems: Mapping[str, StreamSystem]
+) -> list[tuple[Feed, StreamSystem]]:
+    """The feeds over TCP, whose connections are known by where they are."""
+    return [(feed, systems[feed.over_tcp]) for feed in settings.feeds if feed.over_tcp in systems]
+
+
 class FlowTable:
     """Open flows by capture and carrier.
 
@@ -216,6 +224,7 @@ class FlowTable:
             for transport, port, name in settings.decode_as
             if transport == "tcp"
         }
+        self._placed = placed(settings, systems)
         self.flows: dict[Key, Tracked] = {}
 
     @property
@@ -235,7 +244,11 @@ class FlowTable:
                         tracked.state = NOBODY
                     else:
                         tracked.claim(system)
-                    break
+                    return tracked
+        for feed, system in self._placed:
+            if any(place.joins(tracked.connection.ends) for place in feed.match):
+                tracked.claim(system)
+                break
         return tracked
 
     def is_new(self, tracked: Tracked, direction: int, seq: int, flags: int) -> bool:

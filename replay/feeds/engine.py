@@ -80,6 +80,7 @@ class FeedEngine:
         self.declares: frozenset[str] = frozenset()
         self.confirmed = True  # whether a person stands for the layout
         self.recognised = False  # nobody said where the feed is
+        self.in_order = False  # TCP carries it: nothing is lost on the way
         self.probation: dict[str, Probation] | None = None  # of its streams; null: they are known
         self.stamp_bits: int | None = None
         self.blocks = False  # the layout tells where the messages are
@@ -427,6 +428,7 @@ class FeedEngine:
         self.declares = frozenset(facts.get("declares") or ())
         self.confirmed = facts.get("confirmed", True)
         self.recognised = facts.get("recognised", False)
+        self.in_order = facts.get("in_order", False)
         if self.probation is None and facts.get("probation", False):
             self.probation = {}
         self.stamp_bits = facts.get("stamp_bits")

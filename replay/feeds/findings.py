@@ -8,10 +8,15 @@ from typing import Any, Final
 
 from seqaudit.decoders.contract.events import NO_CONVERSATION
 from seqaudit.replay.contract.finding import Certainty, Finding
-from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter, Subject, are
+from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter, Subject
 from seqaudit.replay.contract.results import ACCOUNT, GAP, STREAM, TABLE, Result
 from seqaudit.replay.feeds.engine import FeedEngine
-from seqaudit.replay.feeds.holes import Hole
+from seqaudit.replay.feeds.evidence import (
+    gaps_ended,
+    gaps_missing,
+    hole_shown,
+    lost_of_line,
+)
 from seqaudit.replay.feeds.lines import LINES, LinePair
 from seqaudit.replay.feeds.notes import Noted, Outage, Pause
 from seqaudit.replay.feeds.numbering import BY
@@ -22,7 +27,7 @@ from seqaudit.replay.feeds.summaries import pair_summary, summary
 from seqaudit.replay.sequence.durations import shown as time_shown
 from seqaudit.replay.sequence.durations import slowest
 from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome, Part
-from seqaudit.replay.sequence.ranges import Range, RangeSet, inclusive
+from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 SYSTEM: Final = "feed"
 #: Ranges listed in one finding; the counts are complete.
@@ -199,6 +204,7 @@ class FeedReporter(Reporter):
             ("reset", ("FD009",)),
             ("end", ("FD012", "FD013")),
             ("heartbeat", ("FD019",)),
+            ("login", ("FD029",)),
         ):
             if code in codes and word not in declares:
                 return _UNDECLARED.format(word)
@@ -237,20 +243,20 @@ class FeedReporter(Reporter):
             "repaired{slowest}.",
             "a repair fills a gap",
             slowest=slowest(stream.recovery.percentiles()["max"]),
-            evidence=_ended(stream.gaps.values(), Outcome.RECOVERED),
+            evidence=gaps_ended(stream.gaps.values(), Outcome.RECOVERED),
         )  # fmt: skip
         lost = stream.counts[Outcome.UNRECOVERED] - stream.open_count
         open_ = RangeSet((hole.first, hole.stop) for hole in stream.open_at_end)
         ranges = [
             part for a, b in stream.unrecovered for part in open_.missing(a, b)
         ]  # fmt: skip
-        missing = list(_missing(stream.gaps.values(), open_))
+        missing = list(gaps_missing(stream.gaps.values(), open_))
         if lost:
             yield self._never_came(about, lost, ranges, missing)
         if stream.open_at_end:
             holes = stream.open_at_end
             until = max(hole.revealed_ns for hole in holes) + stream.settings.late_ns
-            evidence = [_shown(hole) for hole in holes]
+            evidence = [hole_shown(hole) for hole in holes]
             yield self.make(
                 about, "FD017", Certainty.UNDECIDABLE,
                 "{count:message} of {sender_member} {count|was|were} still missing when the "
@@ -288,9 +294,15 @@ class FeedReporter(Reporter):
         evidence: list[tuple[Mark, str]],
         holds: dict[str, int] | None = None,
     ) -> Finding:
+        text = (
+            "{count:message} of {sender_member} {count|is|are} not among what TCP brought: left "
+            "out by the sender, or in bytes that were not captured."
+            if self.engine.in_order
+            else "{count:message} of {sender_member} did not come to this place: lost, or not "
+            "captured."
+        )
         return self.make(
-            about, "FD002", FROM_ONE_PLACE,
-            "{count:message} of {sender_member} did not come to this place: lost, or not captured.",
+            about, "FD002", FROM_ONE_PLACE, text,
             seqnos=ranges[:MAX_SEQNOS],
             mark=evidence[0][0] if evidence else None,
             evidence=evidence[:MAX_EVIDENCE],
@@ -449,13 +461,13 @@ class FeedReporter(Reporter):
                 about, "FD022", FROM_ONE_PLACE, lost,
                 seqnos=list(pair.lost_ranges)[:MAX_SEQNOS],
                 mark=pair.lost_holes[0].revealed() if pair.lost_holes else None,
-                evidence=[_shown(hole) for hole in pair.lost_holes[:MAX_EVIDENCE]],
+                evidence=[hole_shown(hole) for hole in pair.lost_holes[:MAX_EVIDENCE]],
                 facts={"count": pair.lost},
             )  # fmt: skip
         if pair.young:
             until = max(h.revealed_ns for h in pair.young) + self.engine.settings.late_ns
             ranges = [(hole.first, hole.stop) for hole in pair.young][:MAX_SEQNOS]
-            evidence = [_shown(hole) for hole in pair.young[:MAX_EVIDENCE]]
+            evidence = [hole_shown(hole) for hole in pair.young[:MAX_EVIDENCE]]
             for rule, sure, text, holds in (
                 ("FD017", Certainty.UNDECIDABLE, "{count:message} of {sender_member} "
                  "{count|was|were} still missing on both lines when the capture ended.",
@@ -469,7 +481,7 @@ class FeedReporter(Reporter):
         for line, other in zip(LINES, reversed(LINES), strict=True):
             own = pair.lost_only[line]
             if own.count:
-                shown = list(_lost_of_line(pair.streams[line], own.ranges))
+                shown = list(lost_of_line(pair.streams[line], own.ranges))
                 yield self.make(
                     about, "FD023", FROM_ONE_PLACE,
                     "{count:message} of {sender_member} {count|was|were} lost on line {line} and "
@@ -564,39 +576,3 @@ def _silence(stream: FeedStream) -> Pause | None:
     # Shorter pauses are in no row: any may have been as long as that.
     usual = pauses[-2].length() if len(pauses) > 1 else stream.settings.silence_ns
     return pauses[-1] if others >= 3 * longest and usual * 5 <= longest else None
-
-
-def _shown(hole: Hole) -> tuple[Mark, str]:
-    last = hole.stop - 1
-    span = f"{hole.first}" if hole.first == last else f"{hole.first}-{last}"
-    return hole.revealed(), f"shows that {are(span)} missing"
-
-
-def _ended(gaps: Iterable[Gap], outcome: Outcome) -> Iterator[tuple[Mark, str]]:
-    for gap in gaps:
-        part = gap.parts.get(outcome)
-        if part is not None and part.last is not None:
-            span = f"{gap.first}" if gap.first == gap.stop - 1 else f"{gap.first}-{gap.stop - 1}"
-            yield gap.revealed, f"{gap.revealed_by} shows that {are(span)} missing"
-            yield part.last, f"a repair in {span}"
-
-
-def _lost_of_line(line: FeedStream, ranges: RangeSet) -> Iterator[tuple[Mark, str]]:
-    for _, gap in sorted(line.gaps.items()):
-        part = gap.parts.get(Outcome.UNRECOVERED)
-        lost = RangeSet() if part is None else part.ranges
-        here = [r for a, b in lost for r in ranges.within(a, b)]
-        if here:
-            first, last = here[0][0], here[-1][1] - 1
-            span = f"{first}" if first == last else f"{first}-{last}"
-            yield gap.revealed, f"{gap.revealed_by} shows that {are(span)} missing on this line"
-
-
-def _missing(gaps: Iterable[Gap], open_: RangeSet) -> Iterator[tuple[Mark, str]]:
-    for gap in gaps:
-        part = gap.parts.get(Outcome.UNRECOVERED)
-        if part is not None and any(open_.missing(a, b) for a, b in part.ranges):
-            span = ", ".join(
-                f"{a}" if a == b else f"{a}-{b}" for a, b in inclusive(part.ranges)[:3]
-            )
-            yield gap.revealed, f"{gap.revealed_by} shows that {are(span)} missing"

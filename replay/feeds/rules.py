@@ -203,4 +203,13 @@ FEED: Final[tuple[Rule, ...]] = (
         "No stream, or not exactly one, with the same key fields misses the numbers.",
         "Give the session of each group a name of its own, or put the group into the messages.",
         "decoders/README.md 5"),
+    warning(
+        "FD029", "feed-left-out-between-connections",
+        "A client came back to a session behind what it had been sent: what lies between came on "
+        "none of its connections in the capture.",
+        "Of a feed whose numbers a login tells: the first number of a connection against the "
+        "highest of those of the same client and session that had ended before.",
+        "Look at which number the client asks for when it logs in again; or capture all of its "
+        "connections.",
+        "decoders/README.md 5"),
 )  # fmt: skip

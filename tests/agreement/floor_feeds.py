@@ -39,6 +39,7 @@ NEVER: Final[Mapping[str, str]] = {
     "FD025": _CLOCK,
     "FD026": _CLOCK,
     "FD028": "whose it is cannot be told",
+    "FD029": _LOST,
 }
 
 #: rule -> capture -> seqnos that are proven at least; of a finding without seqnos 1.

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from tests.decoders.feeds.builders import mold, rtp
+from tests.decoders.feeds.connections import soup_connection
 from tests.decoders.network.builders import ethernet, ipv4, pcap, udp
 from tests.rules.wire import Made, Wire
 
@@ -95,6 +96,12 @@ def many_gaps() -> bytes:
     return b"".join(parts)
 
 
+def came_back() -> bytes:
+    """A client of SoupBinTCP is sent 1 to 9, and logs in again at 15."""
+    talks = soup_connection("S1", 1, 9), soup_connection("S1", 15, 3, 40_002)
+    return pcap([frame for talk in talks for frame in talk.frames])
+
+
 def _with(story: Story, *options: str) -> Made:
     return partial(capture, list(story)), options or MOLD
 
@@ -146,4 +153,5 @@ def feeds() -> dict[str, Made]:
         "FD028": _with(
             [*(data(n, to=to) for n in (1, 3) for to in (A, OTHER)), repair(2), 2000, data(4)]
         ),
+        "FD029": (came_back, ("--feed", "soupbintcp@:9000")),
     }

@@ -37,7 +37,7 @@ def test_a_small_feed_takes_the_defaults() -> None:
 def test_the_shipped_feeds_are_feeds_of_the_name_of_their_file() -> None:
     feeds = {name: load_feed(path) for name, path in shipped().items()}
     assert {name: feed.name for name, feed in feeds.items()} == {name: name for name in feeds}
-    assert len(feeds) == 27
+    assert len(feeds) == 29
     assert [name for name, feed in feeds.items() if not (feed.group and feed.about)] == []
     # What is to be copied is from no specification.
     assert [name for name, feed in feeds.items() if not feed.source] == ["example"]
@@ -88,6 +88,15 @@ def test_places_are_kept_in_canonical_form() -> None:
     )
 
 
+#: A feed on TCP whose numbers a login tells.
+TOLD = """feed: told
+fields: {t: {offset: 2, width: 1}, n: {offset: 3, width: 4, of: connection}}
+framing: {offset: 0, width: 2}
+login: {t: 1}
+match: [{port: 9}]
+seqno: n
+"""
+
 ERRORS = [
     ("", 1, "", "is empty"),
     ("- feed: x\n", 1, "", "is a list, not a map"),
@@ -136,7 +145,30 @@ ERRORS = [
     (SMALL + "ethertype: 0x86dd\n", 5, "ethertype", "is that of IP"),
     (SMALL + "ethertype: 5\n", 5, "ethertype", "is 5, not 1536 to 65535"),
     (SMALL + "protocol: 50\nethertype: 0x88f7\n", 6, "ethertype", "is beside a protocol of IP"),
-    (SMALL + "protocol: 17\n", 5, "protocol", "is 17, which is UDP"),
+    (SMALL + "protocol: 17\n", 5, "protocol", "is 17, which has ports"),
+    (SMALL + "protocol: 6\n", 5, "protocol", "is 6, which has ports"),
+    (SMALL + "framing: {offset: 0}\n", 5, "framing", "has no width"),
+    (SMALL + "framing: {offset: 0, width: 5}\n", 5, "framing.width", "is 5, not 1 to 4"),
+    (SMALL + "framing: {offset: 0, width: 2, text: yes}\n", 5, "framing.text",
+     "is not told from frames"),
+    (SMALL + "framing: {offset: 0, width: 2}\nmatch: any\n", 6, "match",
+     "is every connection"),
+    (SMALL + "framing: {offset: 0, width: 2}\nprotocol: 50\n", 6, "protocol",
+     "is beside framing, which is of TCP"),
+    (SMALL + "framing: {offset: 0, width: 2}\nservers: ['10.0.0.1:9']\n", 6, "servers",
+     "makes no sense on TCP"),
+    (SMALL + "framing: {offset: 0, width: 2}\nmessages:\n- {name: A, is: data, unicast: yes}\n",
+     7, "messages[0]", "has a place of its own, on TCP"),
+    (SMALL + "login: {seqno: 1}\n", 5, "login", "needs a connection, which TCP has"),
+    (SMALL + "framing: {offset: 0, width: 2}\nlogin: {seqno: 1}\n", 6, "login",
+     "has one of login and fields of: connection"),
+    (TOLD + "count: 2\n", 4, "login", "tells numbers that are not counted one a message"),
+    (TOLD + "require: {n: 1}\n", 2, "fields",
+     "has n, which is asked for, and not at a fixed place of every message"),
+    (TOLD + "messages: [{name: A, is: request, when: {t: 1}}]\n", 7, "messages",
+     "has requests or repairs, on TCP with a login"),
+    (SMALL.replace("width: 4", "width: 4, type: decimal"), 3, "fields.seqno.type",
+     "is read of: connection only"),
     (SMALL + "protocol: 50\nstream: [port]\n", 6, "stream",
      "needs a port, which IP protocol 50 has not"),
     (SMALL + "protocol: 50\nservers: 10.0.0.1:5\n", 6, "servers",

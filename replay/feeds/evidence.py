@@ -1,0 +1,49 @@
+"""What the findings of a feed show: frames, and what is missing there."""
+
+from collections.abc import Iterable, Iterator
+
+from seqaudit.replay.contract.reporter import are
+from seqaudit.replay.feeds.holes import Hole
+from seqaudit.replay.feeds.stream import FeedStream
+from seqaudit.replay.sequence.gaps import Gap, Mark, Outcome
+from seqaudit.replay.sequence.ranges import RangeSet, inclusive
+
+
+def hole_shown(hole: Hole) -> tuple[Mark, str]:
+    """When a hole showed, and what was missing."""
+    last = hole.stop - 1
+    span = f"{hole.first}" if hole.first == last else f"{hole.first}-{last}"
+    return hole.revealed(), f"shows that {are(span)} missing"
+
+
+def gaps_ended(gaps: Iterable[Gap], outcome: Outcome) -> Iterator[tuple[Mark, str]]:
+    """Of gaps that have ended so: what showed them, and what filled the last of each."""
+    for gap in gaps:
+        part = gap.parts.get(outcome)
+        if part is not None and part.last is not None:
+            span = f"{gap.first}" if gap.first == gap.stop - 1 else f"{gap.first}-{gap.stop - 1}"
+            yield gap.revealed, f"{gap.revealed_by} shows that {are(span)} missing"
+            yield part.last, f"a repair in {span}"
+
+
+def lost_of_line(line: FeedStream, ranges: RangeSet) -> Iterator[tuple[Mark, str]]:
+    """What shows that numbers of ``ranges`` are missing on a line."""
+    for _, gap in sorted(line.gaps.items()):
+        part = gap.parts.get(Outcome.UNRECOVERED)
+        lost = RangeSet() if part is None else part.ranges
+        here = [r for a, b in lost for r in ranges.within(a, b)]
+        if here:
+            first, last = here[0][0], here[-1][1] - 1
+            span = f"{first}" if first == last else f"{first}-{last}"
+            yield gap.revealed, f"{gap.revealed_by} shows that {are(span)} missing on this line"
+
+
+def gaps_missing(gaps: Iterable[Gap], open_: RangeSet) -> Iterator[tuple[Mark, str]]:
+    """What shows that numbers are missing which are not in ``open_``."""
+    for gap in gaps:
+        part = gap.parts.get(Outcome.UNRECOVERED)
+        if part is not None and any(open_.missing(a, b) for a, b in part.ranges):
+            span = ", ".join(
+                f"{a}" if a == b else f"{a}-{b}" for a, b in inclusive(part.ranges)[:3]
+            )
+            yield gap.revealed, f"{gap.revealed_by} shows that {are(span)} missing"
