@@ -18,7 +18,6 @@ LIKELY: Final = "likely"
 #: What the wire's own frames show wherever the rule fires at a member's whole capture.
 ALWAYS: Final[Mapping[str, str]] = {
     "MC001": "its own request names it: its window lacked it, and then it came",
-    "MC005": "it came before all that told of it, and is asked for",
     "MC009": "the VIEW",
     "MC010": "the same datagram twice",
     "UC008": "the stale ACK, and the copy sent afterwards of what it covers",

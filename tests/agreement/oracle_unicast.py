@@ -49,6 +49,7 @@ def both_ends(scenario: Scenario) -> list[dict[str, Any]]:
                     "sender_capture": captures.index(ends[0]),
                     "receiver_capture": captures.index(ends[1]),
                     "copies_sent_after_arrival": left,  # the truth has the pair's: on the first
+                    "path": [],  # it has no ranges of what the path lost
                 }
             )
             left = 0
