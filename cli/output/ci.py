@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from seqaudit.cli.output.outcomes import Report, unjudged
-from seqaudit.cli.output.text import frame_at, safe
+from seqaudit.cli.output.text import finding_text, frame_at, safe
 
 _GITHUB: Final = {"error": "error", "warning": "warning", "info": "notice"}
 _GITLAB: Final = {"error": "critical", "warning": "minor", "info": "info"}
@@ -26,7 +26,7 @@ def github(report: Report) -> Iterator[str]:
     for finding in report["findings"]:
         title = f"{finding['rule']} {finding['name']} ({finding['certainty']})"
         where = "" if finding["frame"] is None else f" (frame {frame_at(finding)})"
-        text = f"{safe(finding['text'])}{where}"
+        text = f"{finding_text(finding)}{where}"
         properties = f"file={_property(paths[finding['capture']])},title={_property(title)}"
         yield f"::{_GITHUB[finding['severity']]} {properties}::{_data(text)}\n"
 
@@ -37,7 +37,7 @@ def gitlab(report: Report) -> Iterator[str]:
     prints = fingerprints(report)
     entries = [
         {
-            "description": f"{finding['rule']} {safe(finding['text'])}",
+            "description": f"{finding['rule']} {finding_text(finding)}",
             "check_name": finding["name"],
             "fingerprint": prints[place],
             "severity": _GITLAB[finding["severity"]],
@@ -80,7 +80,7 @@ def kinds(report: Report) -> list[str]:
                 finding["system"],
                 lasting(stream.get("sender_name")),
                 lasting(stream.get("receiver_name")),
-                stream.get("subject") or stream.get("key") or stream.get("feed"),
+                finding.get("subject") or stream.get("feed"),
             ])
         )  # fmt: skip
     return found

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from seqaudit.cli.output.budget import Line
 from seqaudit.cli.output.outcomes import SEVERITIES, Report
-from seqaudit.cli.output.text import frame_at, safe
+from seqaudit.cli.output.text import finding_text, frame_at, safe
 from seqaudit.cli.output.verdict import verdict
 
 #: A comment has a limit, and nobody reads more.
@@ -36,7 +36,7 @@ def markdown(report: Report, limit: int) -> Iterator[str]:
                 finding["certainty"],
                 paths[finding["capture"]],
                 "" if finding["frame"] is None else frame_at(finding),
-                finding["text"],
+                finding_text(finding),
             )
             for finding in findings[:most]
         )

@@ -23,7 +23,7 @@ from urllib.parse import quote
 from seqaudit.cli.output.budget import FIGURE_RULES
 from seqaudit.cli.output.ci import fingerprints
 from seqaudit.cli.output.outcomes import Judged, Report, unjudged
-from seqaudit.cli.output.text import filter_of, frame_at, safe
+from seqaudit.cli.output.text import filter_of, finding_text, frame_at, safe
 from seqaudit.replay.stages.systems import RULES
 
 SCHEMA: Final = (
@@ -139,7 +139,7 @@ def _result(
         "ruleId": finding["rule"],
         "ruleIndex": places[finding["rule"]],
         "level": _LEVELS[finding["severity"]],
-        "message": {"text": safe(finding["text"])},
+        "message": {"text": finding_text(finding)},
         "locations": [_location(file, finding, finding["stream"])],
         **({"relatedLocations": related} if related else {}),
         "partialFingerprints": {FINGERPRINT: print_},

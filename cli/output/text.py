@@ -19,6 +19,12 @@ def frame_at(entry: Mapping[str, Any]) -> str:
     return f"{entry['frame']}" + (f" of {safe(file)}" if file is not None else "")
 
 
+def finding_text(finding: Mapping[str, Any]) -> str:
+    """What a finding says, and of which subject or key."""
+    subject = finding.get("subject")
+    return safe(finding["text"] if subject is None else f"On {subject}: {finding['text']}")
+
+
 def filter_of(finding: Mapping[str, Any]) -> str:
     """A finding's display filter, and for which file of a capture of several it is."""
     file = finding.get("filter_file")

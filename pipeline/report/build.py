@@ -227,9 +227,7 @@ class _Sections:
 
         def put(detail: Row) -> Row:
             detail = self._together.restated(detail)
-            return finding_row(
-                detail, self._frames, self.called, self._noted.spans, self._accounts.worth
-            )
+            return finding_row(detail, self._frames, self.called, self._noted, self._accounts.worth)
 
         return self.wall.rows("a finding", put, details)
 
@@ -296,6 +294,7 @@ class _Noted:
 
     Attributes:
         spans: (capture, stream) to first and last job frame, of those with findings without any.
+        subjects: (capture, stream) to its subject or key, of those that have one.
     """
 
     def __init__(self, rows: HeldResults, together: Comparisons) -> None:
@@ -303,12 +302,15 @@ class _Noted:
         self._together = together
         self._wanted: Collection[tuple[int, str | None]] = rows.without_frame(rows_of.FINDING)
         self.spans: dict[tuple[int, str | None], tuple[int, int]] = {}
+        self.subjects: dict[tuple[int, str | None], str] = {}
 
     def __iter__(self) -> Iterator[Row]:
         for row in self._rows.of(rows_of.STREAM):
             place, detail = (row["capture"], row["stream"]), row["detail"]
             if place in self._wanted and detail.get("first_frame") is not None:
                 self.spans[place] = detail["first_frame"], detail["last_frame"]
+            if subject := detail.get("subject") or detail.get("key"):
+                self.subjects[place] = subject
             self._together.note(row)
             yield row
 

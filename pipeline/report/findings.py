@@ -4,7 +4,7 @@ import heapq
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from seqaudit.pipeline.report.frames import FrameNumbers
 from seqaudit.pipeline.report.names import Names
@@ -15,8 +15,14 @@ from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.worth import Worth
 from seqaudit.replay.stages.systems import RULES
 
-#: (capture, stream) to the job frames of its first and last message.
-Spans = Mapping[tuple[int, str | None], tuple[int, int]]
+
+class Streams(Protocol):
+    """What findings need of streams, by (capture, stream): job frames of the first and the last
+    message, and the subject or key."""
+
+    spans: dict[tuple[int, str | None], tuple[int, int]]
+    subjects: dict[tuple[int, str | None], str]
+
 
 #: The rule that incomplete IP datagrams show for, and how many of them it names.
 INCOMPLETE: Final = "CP005"
@@ -40,7 +46,7 @@ def with_fragments(details: Iterable[Row], problems: Iterable[Row]) -> Iterator[
 
 
 def finding_row(
-    detail: Row, frames: FrameNumbers, called: Names, spans: Spans, worth: Mapping[int, Worth]
+    detail: Row, frames: FrameNumbers, called: Names, streams: Streams, worth: Mapping[int, Worth]
 ) -> Row:
     """A finding as the report prints it; ``detail`` still has job frames and an unfilled text."""
     finding = dict(detail)
@@ -54,11 +60,12 @@ def finding_row(
     shown = [e["frame"] for e in finding.get("evidence") or [] if e.get("frame") is not None]
     if finding.get("frame") is not None:
         shown.insert(0, finding["frame"])
+    place = finding["capture"], finding.get("stream")
     finding["filter"] = (
-        frames.display_filter(shown)
-        if shown
-        else frames.span_filter(spans.get((finding["capture"], finding.get("stream"))))
+        frames.display_filter(shown) if shown else frames.span_filter(streams.spans.get(place))
     )
+    if place in streams.subjects:
+        finding["subject"] = streams.subjects[place]
     finding["name"] = rule.name
     finding["severity"] = str(finding.get("severity") or rule.severity)
     for key in ("system", "stream", "frame", "at_ns"):

@@ -326,6 +326,7 @@ class FindingRow(TypedDict):
     certainty: Certainty
     system: str | None
     stream: Annotated[str | None, "null: about a whole conversation or capture"]
+    subject: NotRequired[Annotated[str, "the subject or key of its stream, which has one"]]
     text: str
     seqnos: Ranges
     frame: Annotated[int | None, "null: about no one moment"]

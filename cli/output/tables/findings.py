@@ -28,10 +28,6 @@ def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableT
         )
     starts = {capture["capture"]: capture["first_ns"] for capture in report["captures"]}
     names = {capture["capture"]: capture_name(capture) for capture in report["captures"]}
-    topics = {
-        (stream["capture"], stream["id"]): stream.get("subject") or stream.get("key")
-        for stream in report["streams"]
-    }
     shown, more = limited(gravest_first(findings), limit)
     lines: list[tuple[Text | str, int]] = [(Text("Findings", style="bold"), 0)]
     for finding in shown:
@@ -45,8 +41,8 @@ def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableT
         if finding["frame"] is not None:
             at = frame_at(finding)
             where += f", frame {at} at {show_time(finding['at_ns'])}"
-        if topic := topics.get((finding["capture"], finding["stream"])):
-            where += f", on {safe(topic)}"
+        if "subject" in finding:
+            where += f", on {safe(finding['subject'])}"
         lines.append((Text(where), 2))
         lines.append((finding["text"], 2))
         lines += [(line, 4) for line in _shown(finding["evidence"])]

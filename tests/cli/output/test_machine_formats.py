@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from seqaudit.cli.main import main
-from seqaudit.cli.output.ci import fingerprints
+from seqaudit.cli.output.ci import fingerprints, github, gitlab
 from seqaudit.cli.output.junit import junit
 from seqaudit.cli.output.sarif import sarif, uri
 from seqaudit.cli.output.table import vantage_text
@@ -45,7 +45,7 @@ def hostile(report: Report) -> Report:
     """The report with hostile text wherever text can come from a wire or a file name."""
     changed = copy.deepcopy(report)
     for finding in changed["findings"]:
-        finding |= {"text": HOSTILE, "filter": HOSTILE, "stream": HOSTILE}
+        finding |= dict.fromkeys(("text", "filter", "stream", "subject"), HOSTILE)
         for evidence in finding["evidence"]:
             evidence["shows"] = HOSTILE
     for stream in changed["streams"]:
@@ -202,6 +202,21 @@ def test_results_are_the_findings_with_their_frames(report: Report) -> None:
         shown = [related["message"]["text"] for related in result.get("relatedLocations", [])]
         assert shown == [evidence["shows"] for evidence in finding["evidence"]]
         assert result["properties"]["filter"] == finding["filter"]
+
+
+def test_texts_for_ci_say_of_which_subject_or_key_they_are() -> None:
+    capture = Path(__file__).parents[3] / "fixtures" / "zenoh" / "udp-no-cache-1" / "sub.pcap"
+    shown = json.loads(run("--format", "json", "--select", "ZN002,ZN005", capture).stdout)
+    of_samples, of_frames = shown["findings"]
+    assert (of_samples["subject"], "subject" in of_frames) == ("demo/sensor", False)
+    texts = [f"On demo/sensor: {of_samples['text']}", of_frames["text"]]
+    (only,) = json.loads(sarif(shown))["runs"]
+    assert [result["message"]["text"] for result in only["results"]] == texts
+    _, *lines = github(shown)  # the first says that no loss could be judged
+    annotations = [line.partition("::")[2].partition("::")[2] for line in lines]
+    assert [line.partition(" (frame ")[0].strip() for line in annotations] == texts
+    told = [entry["description"] for entry in json.loads("".join(gitlab(shown)))]
+    assert told == [f"ZN002 {texts[0]}", f"ZN005 {texts[1]}"]
 
 
 def test_fingerprints_are_those_of_baselines_and_of_gitlab(report: Report) -> None:
