@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seqaudit.decoders.contract.arrow import as_column, distinct, text_column
+from seqaudit.decoders.contract.arrow import Values, as_column, distinct, text_column
 from seqaudit.decoders.contract.events import EVENTS
 from seqaudit.decoders.kernels.loader import Int64s
 
@@ -20,7 +20,7 @@ TABLE_KEYS: Final = 1 << 18
 KEPT_ROWS: Final = 1 << 15
 
 
-def event_batch(count: int, columns: Mapping[str, Any]) -> pa.RecordBatch:
+def event_batch(count: int, columns: Mapping[str, Values]) -> pa.RecordBatch:
     """Rows of EVENTS; columns are arrays of numpy (without nulls) or of Arrow, others are null."""
     return pa.RecordBatch.from_arrays(
         [

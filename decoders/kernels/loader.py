@@ -33,7 +33,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,6 +48,10 @@ from seqaudit.decoders.kernels.cache_folders import (
     made_ours,
     temporary_folder,
 )
+from seqaudit.decoders.kernels.native import Dispatcher, Entry
+
+if TYPE_CHECKING:
+    from seqaudit.decoders.kernels.native import Argument
 
 #: Below this many expected records a capture is decoded by the interpreted kernels: loading numba
 #: and its cached code costs about as much as Python needs for them (pipeline/README.md 3).
@@ -66,6 +70,10 @@ DECODERS: Final = Path(__file__).parents[1]
 _NUMBAS_CACHE: Final = "numba/core/caching.py"
 
 Int64s = npt.NDArray[np.int64]
+Array = npt.NDArray[np.integer]
+Buffer = bytes | bytearray | memoryview
+
+T = TypeVar("T")
 
 
 def interpreted(name: str) -> ModuleType:
@@ -86,8 +94,8 @@ class Compiled:
         for entry in entries:
             setattr(self, entry, self._first_call(entry))
 
-    def _first_call(self, entry: str) -> Callable[..., Any]:
-        def first(*arguments: Any) -> Any:
+    def _first_call(self, entry: str) -> Entry:
+        def first(*arguments: "Argument") -> tuple[int, ...]:
             with _COMPILING:
                 kept = self._kept(entry)
                 found = native.load(kept, self._by_numba(entry)) if kept is not None else None
@@ -112,8 +120,8 @@ class Compiled:
             return native.path_of(Path(prepare()), self._source, entry)
         return None
 
-    def _by_numba(self, entry: str, *, anew: bool = False) -> Callable[..., Any]:
-        def first(*arguments: Any) -> Any:
+    def _by_numba(self, entry: str, *, anew: bool = False) -> Entry:
+        def first(*arguments: "Argument") -> tuple[int, ...]:
             with (
                 _COMPILING,
                 _one_process(self._name),
@@ -133,11 +141,11 @@ class Compiled:
 
         return first
 
-    def __getattr__(self, name: str) -> Any:  # only for mypy: all there is are entry points
+    def __getattr__(self, name: str) -> Entry:  # only for mypy: all there is are entry points
         raise AttributeError(f"{self._name} has no entry point {name}")
 
 
-def _with_any_cache(dispatcher: Any, arguments: Sequence[Any]) -> Any:
+def _with_any_cache(dispatcher: Dispatcher, arguments: Sequence["Argument"]) -> tuple[int, ...]:
     """Call a kernel for the first time; a cache that is damaged, or has no room, is no obstacle."""
     try:
         return dispatcher(*arguments)
@@ -152,7 +160,7 @@ def _with_any_cache(dispatcher: Any, arguments: Sequence[Any]) -> Any:
     return dispatcher(*arguments)
 
 
-def _forget(dispatcher: Any) -> None:
+def _forget(dispatcher: Dispatcher) -> None:
     """Have numba compile again what it has in its cache."""
     with contextlib.suppress(OSError, AttributeError):
         Path(dispatcher._cache._cache_file._index_path).unlink()
@@ -179,7 +187,7 @@ def _functions_of(module: ModuleType) -> dict[str, FunctionType]:
 
 
 @cache
-def _wrapped(name: str) -> dict[str, Any]:
+def _wrapped(name: str) -> dict[str, Dispatcher]:
     """The entry points of the kernel file ``name`` as numba has them, by name."""
     keep = can_write(Path(prepare()))
     import numba
@@ -234,9 +242,9 @@ def _wrapped(name: str) -> dict[str, Any]:
     return {entry: vars(module)[entry] for entry in entries}
 
 
-def _without_literals(template: Callable[..., Any]) -> Callable[..., Any]:
+def _without_literals(template: Callable[..., T]) -> Callable[..., T]:
     """``f(3, x)`` and ``f(4, x)`` are one signature: numba would compile one for each constant."""
-    unliteral: Any = importlib.import_module("numba.core.types").unliteral
+    unliteral = importlib.import_module("numba.core.types").unliteral
     return lambda args, kws: template(tuple(unliteral(arg) for arg in args), kws)
 
 
@@ -285,12 +293,12 @@ def memory(size: int) -> Int64s:
     return np.frombuffer(mmap.mmap(-1, 8 * size, **private), np.int64)
 
 
-def argument(array: npt.NDArray[Any], *, compile_it: bool) -> Any:
+def argument(array: Array, *, compile_it: bool) -> Array | memoryview:
     """An array as a kernel of that mode wants it: itself, or a view whose items are ints."""
     return array if compile_it else array.data
 
 
-def data_argument(data: bytes | bytearray | memoryview, *, compile_it: bool) -> Any:
+def data_argument(data: Buffer, *, compile_it: bool) -> npt.NDArray[np.uint8] | Buffer:
     """Bytes as a kernel of that mode wants them: a uint8 array, or as they are."""
     return np.frombuffer(data, np.uint8) if compile_it else data
 

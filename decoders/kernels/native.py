@@ -15,10 +15,33 @@ import importlib
 import json
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, Protocol, TypedDict
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from llvmlite.binding import ExecutionEngine
+    from numba.core.caching import FunctionCache
+    from numba.core.compiler import CompileResult
+    from numba.core.types import Type
+
+    Argument = np.int64 | npt.NDArray[np.int64 | np.uint8]
+
+#: An entry point of a kernel file: takes numbers and arrays, gives numbers.
+Entry = Callable[..., tuple[int, ...]]
+
+
+class Dispatcher(Protocol):
+    """An entry point as numba has it, as far as it is known here."""
+
+    _cache: "FunctionCache"
+    overloads: "Mapping[object, CompileResult]"
+
+    def __call__(self, *arguments: "Argument") -> tuple[int, ...]: ...
+
 
 #: Arguments by kind: a number, or an array by what numpy calls its items.
 NUMBER: Final = "number"
@@ -29,6 +52,15 @@ DECODERS: Final = Path(__file__).parents[1]
 _IMPORTED: Final = re.compile(rb"^from seqaudit\.decoders\.([\w.]+) import \*$", re.MULTILINE)
 #: What a kernel may need of others: functions of C that LLVM has loops become.
 _KNOWN: Final = frozenset({"memset", "memcpy", "memmove"})
+
+
+class _Head(TypedDict):
+    """What a caller has to know of an object file: its function, the kinds of its arguments, and
+    how many numbers it gives."""
+
+    entry: str
+    kinds: list[str]
+    results: int
 
 
 def path_of(folder: Path, source: Path, entry: str) -> Path:
@@ -49,7 +81,7 @@ def code_of(source: Path, of: str = "") -> str:
     return code.hexdigest()[:16]
 
 
-def load(path: Path, otherwise: Callable[..., Any]) -> Callable[..., Any] | None:
+def load(path: Path, otherwise: Entry) -> Entry | None:
     """The kernel in an object file; null: there is none, or it is damaged.
 
     Args:
@@ -60,8 +92,10 @@ def load(path: Path, otherwise: Callable[..., Any]) -> Callable[..., Any] | None
         told = json.loads(head)
         if told["digest"] != hashlib.sha256(code).hexdigest():
             return None
-        llvm, engine = _engine()
-        engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+        from llvmlite.binding import ObjectFileRef
+
+        engine = _engine()
+        engine.add_object_file(ObjectFileRef.from_data(code))
         engine.finalize_object()
         address = engine.get_function_address(told["entry"])
     except (OSError, ValueError, KeyError, TypeError, RuntimeError, ImportError):
@@ -69,7 +103,7 @@ def load(path: Path, otherwise: Callable[..., Any]) -> Callable[..., Any] | None
     return _caller(address, told["kinds"], told["results"], otherwise) if address else None
 
 
-def save(path: Path, dispatcher: Any) -> None:
+def save(path: Path, dispatcher: Dispatcher) -> None:
     """Keep what a dispatcher has compiled; nothing, where it is not of the usual kind."""
     with contextlib.suppress(Exception):  # whatever a version of numba or LLVM does otherwise
         name = f"{_ENTRY}_{hashlib.sha256(path.name.encode()).hexdigest()[:16]}"
@@ -83,16 +117,14 @@ def save(path: Path, dispatcher: Any) -> None:
             part.unlink(missing_ok=True)
 
 
-def _caller(
-    address: int, kinds: Sequence[str], results: int, otherwise: Callable[..., Any]
-) -> Callable[..., Any]:
+def _caller(address: int, kinds: Sequence[str], results: int, otherwise: Entry) -> Entry:
     import ctypes
 
     function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(address)
     block_of = ctypes.c_int64 * (results + sum(1 if kind == NUMBER else 2 for kind in kinds))
     nothing = [0] * results
 
-    def call(*arguments: Any) -> Any:
+    def call(*arguments: "Argument") -> tuple[int, ...]:
         words = nothing.copy()
         for kind, argument in zip(kinds, arguments, strict=True):
             if kind == NUMBER:
@@ -112,33 +144,37 @@ def _caller(
 
 
 @cache
-def _engine() -> tuple[Any, Any]:
-    """LLVM, and the engine that all object files are loaded into, for as long as we run."""
-    llvm: Any = importlib.import_module("llvmlite.binding")
+def _engine() -> "ExecutionEngine":
+    """The engine that all object files are loaded into, for as long as we run."""
+    from llvmlite import binding as llvm
+
     for part in ("initialize_native_target", "initialize_native_asmprinter"):
         with contextlib.suppress(RuntimeError):  # newer ones do it by themselves
             getattr(llvm, part)()
     target = llvm.Target.from_triple(llvm.get_process_triple())
     machine = target.create_target_machine(codemodel="jitdefault", jit=True)
-    return llvm, llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
 
 
 @cache
 def _machine() -> str:
     """The processor and the version of LLVM."""
-    llvm: Any = importlib.import_module("llvmlite.binding")
-    versions = importlib.import_module("llvmlite").__version__, llvm.llvm_version_info
+    import llvmlite
+    from llvmlite import binding as llvm
+
+    versions = llvmlite.__version__, llvm.llvm_version_info
     features = llvm.get_host_cpu_features().flatten()
     return f"{versions} {llvm.get_process_triple()} {llvm.get_host_cpu_name()} {features}"
 
 
-def _object_of(dispatcher: Any, name: str) -> tuple[dict[str, Any], bytes]:
+def _object_of(dispatcher: Dispatcher, name: str) -> tuple[_Head, bytes]:
     """What a caller has to know, and the object file."""
-    llvm: Any = importlib.import_module("llvmlite.binding")
-    types: Any = importlib.import_module("numba.core.types")
+    from llvmlite import binding as llvm
+
+    types = importlib.import_module("numba.core.types")
     (compiled,) = dispatcher.overloads.values()
     signature, described = compiled.signature, compiled.fndesc
-    kinds = [_kind_of(types, one) for one in signature.args]
+    kinds = [_kind_of(one) for one in signature.args]
     results = signature.return_type.types
     assert all(types.unliteral(one) == types.int64 for one in results)
     library = compiled.library
@@ -158,7 +194,9 @@ def _object_of(dispatcher: Any, name: str) -> tuple[dict[str, Any], bytes]:
     return {"entry": name, "kinds": kinds, "results": len(results)}, code
 
 
-def _kind_of(types: Any, one: Any) -> str:
+def _kind_of(one: "Type") -> str:
+    from numba.core import types
+
     if one == types.int64:
         return NUMBER
     assert isinstance(one, types.Array) and one.ndim == 1 and one.layout == "C"

@@ -14,9 +14,17 @@ Nothing here changes what a kernel computes. With ``NUMBA_BOUNDSCHECK=1`` numba 
 import contextlib
 import importlib
 import pkgutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypedDict
+
+if TYPE_CHECKING:
+    from llvmlite.binding import ModuleRef
+    from numba.core.compiler import CompilerBase, PassManager, StateDict
+    from numba.core.types import Type
+    from numba.core.types.functions import BaseFunction
+    from numba.core.typing.context import BaseContext
+    from numba.core.typing.templates import Signature
 
 #: What is built upon; where a version of numba lacks one of these, it is used as it is.
 _PARTS: Final = {
@@ -51,7 +59,13 @@ def fits() -> bool:
     return all(hasattr(owners[name], part) for name, parts in _PARTS.items() for part in parts)
 
 
-def options() -> dict[str, Any]:
+class Options(TypedDict, total=False):
+    """What ``numba.njit`` is told beside the rest."""
+
+    pipeline_class: "type[CompilerBase]"
+
+
+def options() -> Options:
     """What ``numba.njit`` is told beside the rest."""
     return {"pipeline_class": _pipeline()} if fits() else {}
 
@@ -62,13 +76,18 @@ def remembered_operators() -> Iterator[None]:
     if not fits():
         yield
         return
-    types: Any = importlib.import_module("numba.core.types")
-    owner: Any = types.functions.BaseFunction
+    types = importlib.import_module("numba.core.types")
+    owner = types.functions.BaseFunction
     usual = owner.get_call_type
-    known: dict[tuple[Any, ...], Any] = {}
+    known: dict[tuple[BaseFunction, tuple[Type, ...]], Signature | None] = {}
     plain = (types.Integer, types.Boolean, types.Array)
 
-    def get_call_type(self: Any, context: Any, args: Any, kws: Any) -> Any:
+    def get_call_type(
+        self: "BaseFunction",
+        context: "BaseContext",
+        args: "Sequence[Type]",
+        kws: "Mapping[str, Type]",
+    ) -> "Signature | None":
         given = tuple(types.unliteral(arg) for arg in args)
         if (
             kws
@@ -89,7 +108,7 @@ def remembered_operators() -> Iterator[None]:
 
 
 @cache
-def _pipeline() -> Any:
+def _pipeline() -> "type[CompilerBase]":
     from numba import _dynfunc
     from numba.core import codegen, typed_passes, untyped_passes
     from numba.core.compiler import CompilerBase, PassManager, _LowerResult
@@ -98,7 +117,7 @@ def _pipeline() -> Any:
     class Part(codegen.JITCodeLibrary):  # type: ignore[misc]
         """A helper: optimized and made machine code where it is linked in, not by itself."""
 
-        def _optimize_functions(self, module: Any) -> None:
+        def _optimize_functions(self, module: "ModuleRef") -> None:
             module.data_layout = self._codegen._data_layout
 
         def finalize(self) -> None:
@@ -109,7 +128,7 @@ def _pipeline() -> Any:
     class Whole(codegen.JITCodeLibrary):  # type: ignore[misc]
         """An entry point with all its helpers."""
 
-        def _optimize_functions(self, module: Any) -> None:
+        def _optimize_functions(self, module: "ModuleRef") -> None:
             module.data_layout = self._codegen._data_layout
 
         def _optimize_final_module(self) -> None:
@@ -120,7 +139,7 @@ def _pipeline() -> Any:
     class KernelLowering(typed_passes.NativeLowering):  # type: ignore[misc]
         _name = "kernel_lowering"
 
-        def run_pass(self, state: Any) -> bool:
+        def run_pass(self, state: "StateDict") -> bool:
             generator = state.targetctx.codegen()
             helper = state.flags.no_cpython_wrapper
             state.library = (Part if helper else Whole)(generator, state.func_id.func_qualname)
@@ -132,7 +151,7 @@ def _pipeline() -> Any:
             return True
 
         @staticmethod
-        def _let_kernels_call(state: Any) -> None:
+        def _let_kernels_call(state: "StateDict") -> None:
             lowered = state["cr"]
             described, library = lowered.fndesc, state.library
             nobody = _dynfunc.make_function(  # stands for machine code that Python could call
@@ -144,7 +163,7 @@ def _pipeline() -> Any:
             )
 
     class KernelCompiler(CompilerBase):  # type: ignore[misc]
-        def define_pipelines(self) -> list[Any]:
+        def define_pipelines(self) -> "list[PassManager]":
             manager = PassManager("kernel")
             for step in (
                 untyped_passes.TranslateByteCode,

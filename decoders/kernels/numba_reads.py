@@ -10,9 +10,27 @@ packet):
 With ``NUMBA_BOUNDSCHECK=1`` every read and write is to be checked, so both are left alone.
 """
 
+from __future__ import annotations
+
 import contextlib
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from llvmlite.ir import IRBuilder as Builder
+    from llvmlite.ir import Type as Kind
+    from llvmlite.ir import Value
+    from numba.core.base import BaseContext as Context
+    from numba.core.types import Type
+    from numba.core.typing.templates import Signature
+
+    Bytes = npt.NDArray[np.uint8]
+    Compiled = Callable[..., int]
+    Values = Sequence[Value]
+    #: An intrinsic for arguments of some types: its signature, and what writes its code.
+    Intrinsic = tuple[Signature, Callable[[Context, Builder, Signature, Values], Value]]
 
 #: Helper ``name(array, index)`` of kernel files that does nothing, and in compiled ones prefetches.
 TOUCH: Final = "touch"
@@ -47,7 +65,7 @@ def plain_indices() -> Iterator[None]:
         yield
         return
 
-    def plain(context: Any, builder: Any, kind: Any, index: Any, _size: Any) -> Any:
+    def plain(context: Context, builder: Builder, kind: Type, index: Value, _size: Value) -> Value:
         return context.cast(builder, index, kind, types.intp)
 
     arrayobj.fix_integer_index = plain
@@ -57,21 +75,48 @@ def plain_indices() -> Iterator[None]:
         arrayobj.fix_integer_index = usual
 
 
-def read(name: str) -> Any:
+def _intrinsic(typed: Callable[..., Intrinsic]) -> Compiled:
+    """Called in compiled code, what ``typed`` writes stands in the place of the call."""
+    from numba.extending import intrinsic
+
+    called: Compiled = intrinsic(typed)
+    return called
+
+
+def _place(context: Context, builder: Builder, signature: Signature, arguments: Values) -> Value:
+    """Where in memory the item of an array is: the arguments are the array, and its index."""
+    array = context.make_array(signature.args[0])(context, builder, arguments[0])
+    return builder.gep(array.data, [arguments[1]])
+
+
+def _address(context: Context, builder: Builder, signature: Signature, arguments: Values) -> Value:
+    """The same as a number."""
+    place = _place(context, builder, signature, arguments)
+    return builder.ptrtoint(place, context.get_value_type(signature.return_type))
+
+
+def _helper(function: Compiled, *, inlined: bool = False) -> Compiled:
+    """A function that only kernels call."""
+    import numba
+
+    compiled: Compiled = numba.njit(nogil=True, forceinline=inlined, _nrt=False)(function)
+    return compiled
+
+
+def read(name: str) -> Compiled:
     """The compiled helper of that name: reads its bytes at an offset as one int64."""
     import numba
     from llvmlite import ir
-    from numba.extending import intrinsic
 
     size, big_endian = READS[name]
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def load(_context: Any, data: Any, offset: Any) -> Any:
-        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array = context.make_array(signature.args[0])(context, builder, arguments[0])
-            place = builder.gep(array.data, [arguments[1]])
-            word = ir.IntType(8 * size)
-            value = builder.load(builder.bitcast(place, word.as_pointer()))
+    @_intrinsic
+    def load(_: Context, data: Type, offset: Type) -> Intrinsic:
+        def emit(
+            context: Context, builder: Builder, signature: Signature, arguments: Values
+        ) -> Value:
+            place = _place(context, builder, signature, arguments)
+            value = builder.load(builder.bitcast(place, ir.IntType(8 * size).as_pointer()))
             value.align = 1
             if big_endian and size > 1:
                 value = builder.bswap(value)
@@ -79,24 +124,24 @@ def read(name: str) -> Any:
 
         return numba.int64(data, numba.int64), emit
 
-    def reading(data: Any, offset: Any) -> Any:
+    def reading(data: Bytes, offset: int) -> int:
         return load(data, offset)
 
-    return numba.njit(nogil=True, _nrt=False)(reading)
+    return _helper(reading)
 
 
-def touch() -> Any:
+def touch() -> Compiled:
     """The compiled ``touch``: the processor goes on while its memory brings the place."""
     import numba
     from llvmlite import ir
-    from numba.extending import intrinsic
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def prefetch(_context: Any, array: Any, index: Any) -> Any:
-        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            target = context.make_array(signature.args[0])(context, builder, arguments[0])
+    @_intrinsic
+    def prefetch(_: Context, array: Type, index: Type) -> Intrinsic:
+        def emit(
+            context: Context, builder: Builder, signature: Signature, arguments: Values
+        ) -> Value:
             flag, byte = ir.IntType(32), ir.IntType(8).as_pointer()
-            place = builder.bitcast(builder.gep(target.data, [arguments[1]]), byte)
+            place = builder.bitcast(_place(context, builder, signature, arguments), byte)
             kind = ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
             function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
             # to be read and written, to be kept, data
@@ -105,10 +150,10 @@ def touch() -> Any:
 
         return numba.int64(array, numba.int64), emit
 
-    def touching(array: Any, index: Any) -> Any:
+    def touching(array: Bytes, index: int) -> int:
         return prefetch(array, index)
 
-    return numba.njit(nogil=True, _nrt=False)(touching)
+    return _helper(touching)
 
 
 #: ``digest`` takes so many bytes at a time, as vectors of four words of eight bytes.
@@ -134,32 +179,32 @@ class _Bits:
             int.from_bytes(stream[at : at + 8], "little") | 1 for at in range(0, len(stream), 8)
         ]
 
-    def four(self, first: int) -> Any:
+    def four(self, first: int) -> Value:
         """Keys, as a vector."""
         return self.ir.Constant(self.vector, self.keys[first : first + 4])
 
-    def all_of(self, value: int) -> Any:
+    def all_of(self, value: int) -> Value:
         return self.ir.Constant(self.vector, [value] * 4)
 
-    def folded(self, builder: Any, a: Any, b: Any) -> Any:
+    def folded(self, builder: Builder, a: Value, b: Value) -> Value:
         """Both halves of a product, xor."""
         product = builder.mul(builder.zext(a, self.double), builder.zext(b, self.double))
         upper = builder.trunc(builder.lshr(product, self.double(64)), self.word)
         return builder.xor(upper, builder.trunc(product, self.word))
 
-    def ended(self, builder: Any, value: Any) -> Any:
+    def ended(self, builder: Builder, value: Value) -> Value:
         word = self.word
         value = builder.xor(value, builder.lshr(value, word(37)))
         value = builder.mul(value, word(self.keys[28]))
         return builder.lshr(builder.xor(value, builder.lshr(value, word(32))), word(2))
 
     @staticmethod
-    def load(builder: Any, at: Any, kind: Any) -> Any:
+    def load(builder: Builder, at: Value, kind: Kind) -> Value:
         value = builder.load(builder.inttoptr(at, kind.as_pointer()))
         value.align = 1
         return value
 
-    def added(self, builder: Any, total: Any, place: Any, number: int) -> Any:
+    def added(self, builder: Builder, total: Value, place: Value, number: int) -> Value:
         """Four sums with the vector ``number`` of a block, which stands at a place."""
         words = self.load(builder, place, self.vector)
         keyed = builder.xor(words, self.four(number * 4))
@@ -169,12 +214,12 @@ class _Bits:
         swapped = builder.shuffle_vector(words, words, pairs)
         return builder.add(builder.add(total, product), swapped)
 
-    def stirred(self, builder: Any, total: Any) -> Any:
+    def stirred(self, builder: Builder, total: Value) -> Value:
         """Sums between two blocks."""
         mixed = builder.xor(total, builder.lshr(total, self.all_of(47)))
         return builder.mul(builder.xor(mixed, self.four(16)), self.all_of(0x9E3779B1))
 
-    def summed(self, builder: Any, total: Any) -> Any:
+    def summed(self, builder: Builder, total: Value) -> Value:
         """The digest of four sums."""
         a, b, c, d = (
             builder.xor(
@@ -186,7 +231,7 @@ class _Bits:
         return self.ended(builder, folded)
 
 
-def digest() -> Any:
+def digest() -> Compiled:
     """The compiled ``digest``: 62 bits of all bytes, in about as many cycles as there are vectors.
 
     A payload within one block costs no branch that depends on its length: those would be guessed
@@ -196,21 +241,16 @@ def digest() -> Any:
     change in opposite directions meet other factors. At the end the sums are multiplied.
     """
     import numba
-    from numba.extending import intrinsic
 
     bits = _Bits()
     checked = bool(numba.config.BOUNDSCHECK)
     long, shorter = _digest_of_vectors(bits), _digest_of_words(bits)
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def address(_context: Any, data: Any, offset: Any) -> Any:
-        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array = context.make_array(signature.args[0])(context, builder, arguments[0])
-            return builder.ptrtoint(builder.gep(array.data, [arguments[1]]), bits.word)
+    @_intrinsic
+    def address(_: Context, data: Type, offset: Type) -> Intrinsic:
+        return numba.int64(data, numba.int64), _address
 
-        return numba.int64(data, numba.int64), emit
-
-    def digesting(data: Any, start: Any, stop: Any) -> Any:
+    def digesting(data: Bytes, start: int, stop: int) -> int:
         if checked and stop > start:
             data[start]
             data[stop - 1]
@@ -218,19 +258,18 @@ def digest() -> Any:
             return long(address(data, start), address(data, stop))
         return shorter(address(data, start), address(data, stop))
 
-    return numba.njit(nogil=True, forceinline=True, _nrt=False)(digesting)
+    return _helper(digesting, inlined=True)
 
 
-def _digest_of_vectors(bits: _Bits) -> Any:
+def _digest_of_vectors(bits: _Bits) -> Compiled:
     """Of 32 bytes or more, from one address to another."""
     import numba
-    from numba.extending import intrinsic
 
     word = bits.word
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def long(_context: Any, start: Any, stop: Any) -> Any:
-        def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+    @_intrinsic
+    def long(_: Context, start: Type, stop: Type) -> Intrinsic:
+        def emit(_: Context, builder: Builder, _signature: Signature, arguments: Values) -> Value:
             start, stop = arguments
             last = builder.sub(stop, word(_VECTOR))
             before = builder.block
@@ -265,25 +304,25 @@ def _digest_of_vectors(bits: _Bits) -> Any:
     return long
 
 
-def _digest_of_words(bits: _Bits) -> Any:
+def _digest_of_words(bits: _Bits) -> Compiled:
     """Of less, from one address to another."""
     import numba
     from llvmlite import ir
-    from numba.extending import intrinsic
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def first(_context: Any, size: Any) -> Any:
-        def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            return builder.xor(arguments[0], bits.word(bits.keys[29]))
+    @_intrinsic
+    def first(_: Context, size: Type) -> Intrinsic:
+        return numba.int64(numba.int64), lambda _, builder, __, arguments: builder.xor(
+            arguments[0], bits.word(bits.keys[29])
+        )
 
-        return numba.int64(numba.int64), emit
-
-    def step(size: int) -> Any:
-        @intrinsic  # type: ignore[untyped-decorator]
-        def taking(_context: Any, before: Any, at: Any) -> Any:
+    def step(size: int) -> Compiled:
+        @_intrinsic
+        def taking(_: Context, before: Type, at: Type) -> Intrinsic:
             """With the next ``size`` bytes."""
 
-            def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+            def emit(
+                _: Context, builder: Builder, _signature: Signature, arguments: Values
+            ) -> Value:
                 value = bits.load(builder, arguments[1], ir.IntType(8 * size))
                 value = builder.xor(arguments[0], builder.zext(value, bits.word))
                 return bits.folded(builder, value, bits.word(bits.keys[30]))
@@ -292,16 +331,15 @@ def _digest_of_words(bits: _Bits) -> Any:
 
         return taking
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def end(_context: Any, value: Any) -> Any:
-        def emit(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
-            return bits.ended(builder, arguments[0])
-
-        return numba.int64(numba.int64), emit
+    @_intrinsic
+    def end(_: Context, value: Type) -> Intrinsic:
+        return numba.int64(numba.int64), lambda _, builder, __, arguments: bits.ended(
+            builder, arguments[0]
+        )
 
     eight, one = step(8), step(1)
 
-    def short(start: Any, stop: Any) -> Any:
+    def short(start: int, stop: int) -> int:
         value = first(stop - start)
         while start + 8 <= stop:
             value = eight(value, start)
@@ -311,10 +349,10 @@ def _digest_of_words(bits: _Bits) -> Any:
             start = start + 1
         return end(value)
 
-    return numba.njit(nogil=True, _nrt=False)(short)
+    return _helper(short)
 
 
-def total() -> Any:
+def total() -> Compiled:
     """The compiled ``total``.
 
     A sum of 16-bit numbers may be made of wider ones, and of numbers whose bytes are swapped if its
@@ -322,25 +360,25 @@ def total() -> Any:
     """
     import numba
     from llvmlite import ir
-    from numba.extending import intrinsic
 
     word = ir.IntType(64)
     vector = ir.VectorType(word, 4)
     checked = bool(numba.config.BOUNDSCHECK)
 
-    def all_of(value: int) -> Any:
+    def all_of(value: int) -> Value:
         return ir.Constant(vector, [value] * 4)
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def vectors(_context: Any, data: Any, start: Any, count: Any) -> Any:
+    @_intrinsic
+    def vectors(_: Context, data: Type, start: Type, count: Type) -> Intrinsic:
         """The sum of so many vectors, at least one."""
 
-        def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            array = context.make_array(signature.args[0])(context, builder, arguments[0])
+        def emit(
+            context: Context, builder: Builder, signature: Signature, arguments: Values
+        ) -> Value:
             before = builder.block
             block = builder.append_basic_block("vector")
             done = builder.append_basic_block("summed")
-            first = builder.ptrtoint(builder.gep(array.data, [arguments[1]]), word)
+            first = _address(context, builder, signature, arguments)
             stop = builder.add(first, builder.shl(arguments[2], word(5)))
             builder.branch(block)
 
@@ -366,7 +404,7 @@ def total() -> Any:
 
     u32le, u16le, u8 = read("u32le"), read("u16le"), read("u8")
 
-    def totalling(data: Any, start: Any, stop: Any) -> Any:
+    def totalling(data: Bytes, start: int, stop: int) -> int:
         if checked and stop > start:
             data[start]
             data[stop - 1]
@@ -386,4 +424,4 @@ def total() -> Any:
         found = found % 65535
         return (found & 255) << 8 | found >> 8
 
-    return numba.njit(nogil=True, _nrt=False)(totalling)
+    return _helper(totalling)

@@ -243,7 +243,7 @@ def verified(packets: Packets, rows: Int64s, protocol: int, counts: Int64s) -> I
     compile_it = packets.datagrams.compile_it
     marks = np.empty(len(rows), np.int64)
     arrays = packets.out, packets.flows.table_of_hosts(), counts, marks
-    out, hosts, counts, found = (kernels.argument(a, compile_it=compile_it) for a in arrays)
+    out, hosts, totals, found = (kernels.argument(a, compile_it=compile_it) for a in arrays)
     kernels.kernel("network.checksum_kernels", compile_it=compile_it).verify(
         kernels.data_argument(packets.records.data, compile_it=compile_it),
         kernels.argument(rows, compile_it=compile_it),
@@ -252,7 +252,7 @@ def verified(packets: Packets, rows: Int64s, protocol: int, counts: Int64s) -> I
         out,
         packets.room,
         hosts,
-        counts,
+        totals,
         found,
     )
     return marks

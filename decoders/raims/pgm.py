@@ -32,7 +32,14 @@ from seqaudit.decoders.contract.event_columns import (
 )
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Kind
 from seqaudit.decoders.contract.settings import DecodeSettings
-from seqaudit.decoders.kernels.loader import Int64s, argument, data_argument, kernel, memory
+from seqaudit.decoders.kernels.loader import (
+    Int64s,
+    argument,
+    data_argument,
+    interpreted,
+    kernel,
+    memory,
+)
 from seqaudit.decoders.network.packets import Datagrams, Outcome
 from seqaudit.decoders.raims import pgm_kernels as wire
 from seqaudit.decoders.raims.messages import FIELDS, SUBJECTS
@@ -211,7 +218,7 @@ class Walk:
             memory[wire.W_LINKS] = 0
             memory[wire.LINK_SLOTS : wire.LINKS] = 0
         if not memory[wire.W_LINKS]:
-            find_link = kernel("raims.pgm_kernels", compile_it=False).find_link
+            find_link = interpreted("raims.pgm_kernels").find_link
             for link in self.carrying[: wire.LINK_LIMIT // 2]:
                 gsi, _, port = link.partition(".")
                 number = find_link(int(gsi, 16), int(port), memory)
