@@ -5,11 +5,13 @@ such object. Sources: jgroups.md 1.2 (addresses), 2.5 to 2.7, 3 (releases).
 """
 
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
-from typing import Final
+from typing import Final, TypeVar
 
 Range = tuple[int, int]  # half-open
+T = TypeVar("T")
 
 #: No sender reaches it; the kernel refuses it as well.
 SEQNO_LIMIT: Final = 1 << 62
@@ -228,40 +230,50 @@ def _digest(source: _Input, members: list[str | None]) -> dict[str, list[int]]:
     return {member: pair for member, pair in zip(members, pairs, strict=True) if member}
 
 
-def view_message(raw: bytes) -> dict[str, object] | None:
-    """Payload of VIEW, MERGE_RSP, INSTALL_MERGE_VIEW, GET_DIGEST_RSP (jgroups.md 2.6)."""
+def _whole(raw: bytes, read: Callable[[_Input], T]) -> T | None:
+    """What is read of an object that ends with its bytes: what leaves some over was misread."""
     source = _Input(raw)
     try:
-        bits = source.u16()
-        found: dict[str, object] = {"merge": bool(bits & 4)}
-        members: list[str | None] = []
-        if bits & 1:
-            found["view"], members = _view(source, merge=bool(bits & 4), delta=bool(bits & 8))
-        if bits & 2:
-            found["digest"] = _read_digest(source, members, own=bool(bits & 16))
-        return found
+        found = read(source)
     except _EndError:
         return None
+    return found if source.at == len(raw) else None
+
+
+def view_message(raw: bytes) -> dict[str, object] | None:
+    """Payload of VIEW, MERGE_RSP, INSTALL_MERGE_VIEW, GET_DIGEST_RSP (jgroups.md 2.6)."""
+    return _whole(raw, _view_message)
+
+
+def _view_message(source: _Input) -> dict[str, object]:
+    bits = source.u16()
+    found: dict[str, object] = {"merge": bool(bits & 4)}
+    members: list[str | None] = []
+    if bits & 1:
+        found["view"], members = _view(source, merge=bool(bits & 4), delta=bool(bits & 8))
+    if bits & 2:
+        found["digest"] = _read_digest(source, members, own=bool(bits & 16))
+    return found
 
 
 def join_response(raw: bytes) -> dict[str, object] | None:
     """Payload of JOIN_RSP (jgroups.md 2.6)."""
-    source = _Input(raw)
-    try:
-        if source.u8() == 0:
-            return None
-        bits = source.u8()
-        found: dict[str, object] = {"merge": bool(bits & 8)}
-        members: list[str | None] = []
-        if bits & 1:
-            found["view"], members = _view(source, merge=bool(bits & 8), delta=False)
-        if bits & 2:
-            found["digest"] = _read_digest(source, members, own=False)
-        if bits & 4:
-            found["refused"] = source.take(source.u16()).decode("utf-8", "replace")
-        return found
-    except _EndError:
-        return None
+    return _whole(raw, _join_response)
+
+
+def _join_response(source: _Input) -> dict[str, object]:
+    if source.u8() == 0:
+        raise _EndError
+    bits = source.u8()
+    found: dict[str, object] = {"merge": bool(bits & 8)}
+    members: list[str | None] = []
+    if bits & 1:
+        found["view"], members = _view(source, merge=bool(bits & 8), delta=False)
+    if bits & 2:
+        found["digest"] = _read_digest(source, members, own=False)
+    if bits & 4:
+        found["refused"] = source.take(source.u16()).decode("utf-8", "replace")
+    return found
 
 
 def _read_digest(source: _Input, members: list[str | None], *, own: bool) -> dict[str, list[int]]:
@@ -323,9 +335,8 @@ def ping_names(raw: bytes, version: int) -> list[Named] | None:
 
 
 def _names(raw: bytes, *, listed: bool) -> list[Named] | None:
-    source = _Input(raw)
-    found: list[Named] = []
-    try:
+    def read(source: _Input) -> list[Named]:
+        found: list[Named] = []
         for _ in range(source.i32() if listed else min(source.u8(), 1)):
             member = source.address()
             source.u8()  # 1 server, 2 coordinator
@@ -333,9 +344,9 @@ def _names(raw: bytes, *, listed: bool) -> list[Named] | None:
             source.addresses()
             if member:
                 found.append(Named(member, name, address))
-    except _EndError:
-        return None
-    return found if source.at == len(raw) else None
+        return found
+
+    return _whole(raw, read)
 
 
 def merge_name(raw: bytes, sender: str) -> Named | None:

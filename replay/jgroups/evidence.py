@@ -3,11 +3,14 @@
 ``Stamps``: a member numbers its own ACKs and SEND_FIRST_SEQNO 1, 2, 3 ... over all its peers, so
 those that its own interface's capture lacks are counted.
 
+``Life``: a member that sends has not stopped, so it has read what came to it before.
+
 ``Beginning``: what was sent before the capture began, and delivered, may be asked for once more by
 a window that was lost and built again. So of a stream only what is certain to have been sent first
 within the capture can be called lost.
 """
 
+from collections import deque
 from typing import Final, NamedTuple
 
 from seqaudit.decoders.contract.events import Flag, Kind
@@ -24,6 +27,8 @@ SECOND_NS: Final = 1_000_000_000
 #: Members that have nothing to say are this quiet between their heartbeats and ticks.
 QUIET_NS: Final = 5_000_000_000
 MAX_HOLES: Final = 1_000
+#: Own frames of a member that are remembered.
+LAST_OWN: Final = 8
 
 _WRAP: Final = 1 << 32
 
@@ -51,6 +56,33 @@ def read_between(elapsed: Elapsed, came: Mark, sent: Mark) -> bool:
     tell.
     """
     return elapsed.at_least(came, sent) > HORIZON_NS
+
+
+class Life:
+    """When a member showed that it runs: by its own frames."""
+
+    __slots__ = ("_elapsed", "_marks")
+
+    def __init__(self, elapsed: Elapsed) -> None:
+        self._elapsed = elapsed
+        self._marks: deque[Mark] = deque(maxlen=LAST_OWN)
+
+    def spoke(self, mark: Mark) -> None:
+        """It sent something."""
+        self._marks.append(mark)
+
+    @property
+    def last(self) -> Mark | None:
+        """Its last own frame; null: none was captured."""
+        return self._marks[-1] if self._marks else None
+
+    def read(self, came: Mark, until: Mark) -> bool:
+        """Has it read what came, and had time to answer? One that is paused sends nothing, and
+        reads all that came meanwhile when it goes on."""
+        return any(
+            came.frame < own.frame and read_between(self._elapsed, own, until)
+            for own in self._marks
+        )
 
 
 class Hole(NamedTuple):

@@ -155,20 +155,32 @@ def _membership(event: Event, by: str, to: str | None) -> bytes:
     """A view by multicast, one that a joiner gets, or that a member may leave."""
     if event.kind == Kind.NOTICE:
         return single(_gms(4), by=by, to=to, payload=sized(None), flags=ON_DEMAND)
-    view = _view(json.loads(str(event.detail)))
+    detail = json.loads(str(event.detail))
     if event.wire_kind == "JOIN_RSP":
-        return single(_gms(2), by=by, to=to, payload=sized(b"\1" + view[1:]), flags=ON_DEMAND)
+        return single(_gms(2), by=by, to=to, payload=sized(_joined(detail)), flags=ON_DEMAND)
     numbered = header(*HEADERS[event.system], b"\1" + vlong(event.seqno or 1))
-    return single(_gms(5), numbered, by=by, payload=sized(view))
+    return single(_gms(5), numbered, by=by, payload=sized(_view(detail)))
 
 
 def _gms(kind: int) -> bytes:
     return header(12, 55, bytes([kind]) + i16(0) + who(None))
 
 
-def _view(detail: Mapping[str, Any]) -> bytes:
+def _joined(detail: Mapping[str, Any]) -> bytes:
+    """Its digest goes by the view's order, without addresses."""
+    names, digest = detail["view"]["members"], detail.get("digest")
+    levels = b"" if digest is None else i16(len(names)) + _levels(digest[name] for name in names)
+    return bytes([1, 1 if digest is None else 3]) + _of_view(detail) + levels
+
+
+def _of_view(detail: Mapping[str, Any]) -> bytes:
     (by, number), names = detail["view"]["id"], detail["view"]["members"]
-    body = who(member(by)) + vlong(number) + whos(*map(member, names))
+    return who(member(by)) + vlong(number) + whos(*map(member, names))
+
+
+def _view(detail: Mapping[str, Any]) -> bytes:
+    number, names = detail["view"]["id"][1], detail["view"]["members"]
+    body = _of_view(detail)
     flags = 1
     if detail["merge"]:
         flags |= 4
@@ -178,9 +190,9 @@ def _view(detail: Mapping[str, Any]) -> bytes:
             body += i16(len(part)) + b"".join(i16(names.index(name)) for name in part)
     if "digest" in detail:
         flags |= 0x12
-        body += _digest(detail["digest"])
+        body += whos(*map(member, detail["digest"])) + _levels(detail["digest"].values())
     return i16(flags) + body
 
 
-def _digest(levels: Mapping[str, Sequence[int]]) -> bytes:
-    return whos(*map(member, levels)) + b"".join(vpair(*level) for level in levels.values())
+def _levels(levels: Iterable[Sequence[int]]) -> bytes:
+    return b"".join(vpair(*level) for level in levels)

@@ -32,6 +32,7 @@ from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import DEFAULT, EngineParameters, Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
 from seqaudit.replay.jgroups.both_ends import RECEIVER, SENDER, Ends
+from seqaudit.replay.jgroups.evidence import Life
 from seqaudit.replay.jgroups.mcast.parameters import PARAMETERS
 from seqaudit.replay.jgroups.mcast.passing import PassingModel
 from seqaudit.replay.jgroups.mcast.receiver import AckSchedule, ReceiverModel
@@ -145,9 +146,9 @@ class McastEngine:
         self.excluded: tuple[Mark, str] | None = None
         self.leaving: Mark | None = None
         self.last: Mark | None = None  # of all events
-        self.last_own: Mark | None = None  # of this member's
         self._began: Mark | None = None
         self._elapsed = Elapsed()
+        self._life = Life(self._elapsed)  # of this member
         self.reports_interval: dict[str, tuple[int, int]] = {}
         self._known_views: dict[tuple[str, int], View] = {}
         self._bases: dict[str, int] = {}  # where a window begins that has not been opened yet
@@ -169,7 +170,7 @@ class McastEngine:
         self.members.heard(event)
         last = event.last_mark()
         if self._from_local(event):
-            self.last_own = last
+            self._life.spoke(last)
         if self.last is None or last.frame >= self.last.frame:
             self.last = last
         self.members.learn(event)
@@ -204,7 +205,7 @@ class McastEngine:
         for stream in self.streams.values():
             if stream.receiver is not None:
                 assert self.last is not None, "a stream has events"
-                own = self.last_own
+                own = self._life.last
                 stream.receiver.finish(self.last.at_ns, own_ns=None if own is None else own.at_ns)
                 stream.receiver.settle()
             if stream.passing is not None:
@@ -263,6 +264,7 @@ class McastEngine:
             acks=self._ack_schedule() if system == "nakack4" else None,  # N3
             began=self._began,
             elapsed=self._elapsed,
+            life=self._life,
             based=based,
         )
 
@@ -461,13 +463,13 @@ class McastEngine:
             return
         if self.joined or self.members.local not in view.members:
             return  # only the first one counts (2.6)
-        digest = event.details().get("digest") or {}
+        digest = event.details().get("digest")
         self.joined = True
         self.view = None
-        self._bases = {member: 0 for member in view.members if member != self.members.local}
-        self._bases |= {
-            m: int(levels[0]) for m, levels in digest.items() if m != self.members.local
-        }
+        self._bases.clear()
+        if digest is not None:  # else it was not read, and its own messages show where they begin
+            self._bases |= dict.fromkeys(view.members, 0)
+            self._bases |= {member: int(levels[0]) for member, levels in digest.items()}
         for stream in self.streams.values():
             if stream.receiver is not None and stream.receiver.ended is None:
                 stream.outside_membership += stream.arrivals

@@ -29,6 +29,7 @@ from seqaudit.replay.jgroups.arrivals import Answered, Judged
 from seqaudit.replay.jgroups.evidence import (
     HORIZON_NS,
     Beginning,
+    Life,
     in_order,
     read_between,
     sent_later,
@@ -78,6 +79,7 @@ class ReceiverModel(Judged):
         acks: when this member owes an ACK (NAKACK4); null: it sends none.
         began: when the conversation's capture did; where the window begins, ``based`` knows.
         elapsed: of the conversation.
+        life: of this member.
         based: a view or digest says where the window begins.
     """
 
@@ -93,6 +95,7 @@ class ReceiverModel(Judged):
         acks: AckSchedule | None,
         began: Mark,
         elapsed: Elapsed,
+        life: Life,
         based: bool = True,
     ) -> None:
         super().__init__(
@@ -116,6 +119,8 @@ class ReceiverModel(Judged):
         self.highest_told: int | None = None
         self.lacked_highest = Note()  # asked for as soon as HIGHEST_SEQNO named it
         self._highest_at: Mark | None = None
+        self._highest_first: Mark | None = None  # the first that named it
+        self._life = life
         self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
         self.own_level = low if known else 0
         self._level_at: Mark | None = None  # when it said so
@@ -183,7 +188,8 @@ class ReceiverModel(Judged):
 
     def highest(self, seqno: int, mark: Mark, fresh_id: int | None) -> None:
         """HIGHEST_SEQNO(h): everything up to it exists (R11, V6, D9); again is no news (N4)."""
-        self.highest_told = max(seqno, self.highest_told or seqno)
+        if self.highest_told is None or seqno > self.highest_told:
+            self.highest_told, self._highest_first = seqno, mark
         if seqno not in self._told:
             self._told.append(seqno)
         self._highest_at = mark
@@ -409,6 +415,8 @@ class ReceiverModel(Judged):
             and told is not None
             and piece == (told, told + 1)
             and not self.asked.within(*piece)
+            and self._highest_first is not None
+            and self._life.read(self._highest_first, arrival.first)
         ):
             self.silent.add(*piece)  # asked for at once, had it been missing [n2-last-lost-1]
             return Outcome.UNCAPTURED

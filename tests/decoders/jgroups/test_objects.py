@@ -102,6 +102,15 @@ def test_a_digest_without_addresses_has_as_many_pairs_as_the_view_members() -> N
     }
 
 
+@pytest.mark.rule("jgroups.md 2.6")
+def test_a_digest_that_leaves_bytes_over_was_misread() -> None:
+    view = who(A) + vlong(1) + whos(A, B)
+    addressed = whos(A, B) + vpair(6, 6) + vpair(2, 2)  # as VIEW has it, not JOIN_RSP
+    assert objects.join_response(b"\1\3" + view + addressed) is None
+    assert objects.view_message(i16(19) + view + addressed) is not None
+    assert objects.view_message(i16(19) + view + addressed + b"\0") is None
+
+
 @pytest.mark.rule("jgroups.md 2.7")
 def test_discovery_data_has_nothing_after_it() -> None:
     one = who(A) + b"\1" + text("A") + ip4("10.80.0.1", 7800) + whos(A, B)

@@ -3,6 +3,8 @@
 Nothing here knows runs, ranges or bisection, and nothing comes from the engine.
 """
 
+from itertools import pairwise
+
 
 class NaiveReceiver:
     """A member's window for one sender (5.4), and what is known of each missing seqno.
@@ -31,8 +33,25 @@ class NaiveReceiver:
         self.for_highest: set[int] = set()  # asked for because HIGHEST_SEQNO named it
         self.own_ms = 0  # this member's last own message
         self.highest_told = 0
+        self.told_at = 0  # the event that told it first
+        self.times: list[int] = []  # of all events
+        self.own: list[int] = []  # the events that are this member's own
         self.last_ms: int | None = None
         self.outcome: dict[int, str] = {}
+
+    def event(self, now_ms: int) -> None:
+        """Anything was captured."""
+        self.times.append(now_ms)
+
+    def has_read(self, told: int) -> bool:
+        """It sent something after an event, and more than 20 ms passed since, a clock that may
+        have been set forward in the longest pause not counted."""
+        for own in self.own[-8:]:
+            since = self.times[own:]
+            longest = max((b - a for a, b in pairwise(since)), default=0)
+            if told < own and since[-1] - since[0] - longest > 20:
+                return True
+        return False
 
     def exists(self, seqno: int, now_ms: int) -> None:
         """Everything up to ``seqno`` exists."""
@@ -69,7 +88,8 @@ class NaiveReceiver:
         """How the gap at this seqno ended."""
         if repair:
             return "recovered"
-        if seqno in self.by_highest and seqno == self.highest_told and seqno not in self.asked:
+        told = seqno in self.by_highest and seqno == self.highest_told
+        if told and seqno not in self.asked and self.has_read(self.told_at):
             return "not captured"  # it would have asked at once
         early = now_ms - since_ms < self.interval_ms and seqno != self.highest_told
         if seqno not in self.asked and early:
@@ -86,7 +106,8 @@ class NaiveReceiver:
 
     def highest(self, seqno: int, now_ms: int) -> None:
         """HIGHEST_SEQNO(h)."""
-        self.highest_told = max(self.highest_told, seqno)
+        if seqno > self.highest_told:
+            self.highest_told, self.told_at = seqno, len(self.times) - 1
         before = set(self.missing)
         self.exists(seqno, now_ms)
         self.by_highest |= self.missing.keys() - before
@@ -95,6 +116,7 @@ class NaiveReceiver:
         """XMIT_REQ sent by this member."""
         wanted = {seqno for seqno in seqnos if seqno > self.start}
         self.own_ms = now_ms
+        self.own.append(len(self.times) - 1)
         self.named_ms |= dict.fromkeys(wanted, now_ms)
         if seqnos == {self.highest_told}:
             self.for_highest |= wanted
@@ -109,6 +131,7 @@ class NaiveReceiver:
     def ack(self, seqno: int, now_ms: int) -> None:
         """ACK sent by this member: it has delivered everything up to it, whatever was captured."""
         self.own_ms = now_ms
+        self.own.append(len(self.times) - 1)
         self.had(range(self.start + 1, seqno + 1), set())
         for stale in range(self.known + 1, seqno + 1):
             self.known = stale

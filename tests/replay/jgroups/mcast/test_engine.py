@@ -44,6 +44,14 @@ def test_a_joiners_windows_begin_at_the_digest() -> None:
 
 
 @pytest.mark.rule("W1")
+def test_where_no_digest_was_read_a_joiners_own_ack_shows_where_its_window_begins() -> None:
+    told = heard("B", join_rsp("ABC", 2), ack(6), msg(7), 500, ack(7))
+    assert told.delivered() == [[7, 7]]
+    assert told.told("start_known", "not_captured") == {"start_known": False, "not_captured": 0}
+    assert told.findings() == []
+
+
+@pytest.mark.rule("W1")
 def test_only_the_first_join_rsp_counts() -> None:
     again = join_rsp("ABC", 3, digest={"A": (10, 10)})
     assert heard("B", JOINED, msg(1, 2), again, msg(3)).delivered() == [[1, 3]]

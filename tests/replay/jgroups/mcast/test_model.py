@@ -12,7 +12,7 @@ from tests.replay.builders import ADDRESS, Heard, engine_at, member
 from tests.replay.jgroups.mcast.world import MEMBERS, Plan, Truth, Way, World
 from tests.replay.jgroups.spoiling import BEGIN_NS, SPARSE, WAYS, Events, spoiled, standing
 
-WORLDS: Final = 50
+WORLDS: Final = 120
 #: What each proven finding says of its seqnos.
 TRUE: Final[Mapping[str, str]] = {
     "MC001": "lacked",
@@ -71,8 +71,8 @@ def test_the_world_delivers_everything_in_order_and_the_auditor_says_so(seed: in
     truth = world.truth
     for point in MEMBERS:
         for row in audited(point, spoiled(world.at[point], "whole", seed)).results:
-            if row.rule == "CP007" and row.kind == FINDING:  # the capture holds everything
-                assert world.plan.pauses and row.detail["certainty"] == "likely"
+            if row.kind == FINDING:
+                assert row.rule != "CP007", "the capture holds everything"
             way: Way = (str(row.stream).rpartition("|")[2], point)
             if row.kind != STREAM or way[0] == point:
                 continue

@@ -66,6 +66,7 @@ def test_the_receiver_agrees_with_the_naive_one(
             now_ms += seqno
             continue
         now_ms += 1
+        naive.event(now_ms)
         if what == "msg":
             steps.append(msg(seqno, seqno + more - 1, oob=flag))
             for one in range(seqno, seqno + more):

@@ -340,9 +340,11 @@ def test_a_gap_filled_before_anybody_can_have_asked_was_reordered() -> None:
 
 @pytest.mark.rule("A2")
 def test_after_highest_seqno_who_does_not_ask_at_once_had_the_message() -> None:
-    told = heard("B", JOINED, msg(1), highest(2), msg(2))
+    told = heard("B", JOINED, msg(1), highest(2), ack(1), 30, msg(1, by=C), 30, msg(2))
     assert told.gaps() == [("not captured", [[2, 2]])]
     assert told.findings() == [("CP007", "likely", [[2, 2]])]
+    paused = heard("B", JOINED, msg(1), ack(1), highest(2), 30, msg(1, by=C), 30, msg(2))
+    assert paused.gaps() == [("recovered or late", [[2, 2]])], "it has not shown that it runs"
     asked = heard("B", JOINED, msg(1), highest(2), xmit_req(2), msg(2))
     assert asked.gaps() == [("recovered", [[2, 2]])]
 
