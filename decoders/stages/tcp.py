@@ -36,6 +36,8 @@ from seqaudit.decoders.tcp.flows import NOBODY, OURS, UNDECIDED, FlowTable, Trac
 from seqaudit.decoders.tcp.framing import StreamDecoder, StreamFrames, StreamSystem
 from seqaudit.decoders.tcp.runs import FEW, Runs
 from seqaudit.decoders.tcp.segments import (
+    LEFT,
+    WANTED,
     WIRE_KIND,
     Key,
     Segment,
@@ -128,8 +130,9 @@ class Sniffer:
         ):
             if key in self._held:
                 self._withhold(key)
-            if self._left and key in self._left:
+            if self._left and key in self._left:  # the finder is to leave out the one before
                 self._left.remove(key)
+                self._finder.mark(key[1], WANTED)
             tracked = self._table.open(key, frame >> FRAME_BITS)
             self._held[key] = []
             if key in self._carriers:
@@ -204,7 +207,7 @@ class Sniffer:
             self._held_bytes -= len(segment[-1])
         self._give_back(tracked)
         tracked.flow = _NO_FLOW
-        self._finder.ignore(key[1])
+        self._finder.mark(key[1], LEFT)
         self._left.append(key)
         self.refused([key])
 
@@ -330,6 +333,8 @@ class TcpAssembler:
     def _open(self, key: Key, split: int) -> Tracked:
         if key in self._table.flows:
             self._close(key)
+            if self._finder is not None:  # it is to leave out the one before
+                self._finder.mark(key[1], WANTED)
         elif self._by_carrier:
             self._close_all()
             if self._decoders and key[0] not in {capture for capture, _ in self._decoders}:
@@ -360,7 +365,7 @@ class TcpAssembler:
             return
         tracked.flow = _NO_FLOW  # its bytes
         if self._finder is not None:
-            self._finder.ignore(key[1])
+            self._finder.mark(key[1], LEFT)
             self._gone.append(key)
 
     def _close_all(self) -> None:

@@ -175,13 +175,13 @@ class SegmentFinder:
         self.states: npt.NDArray[np.uint8] = np.zeros(0, np.uint8)
         self._marked = memory(k.HOSTS)  # counted by connection, when they are over
 
-    def ignore(self, carrier: str) -> None:
-        """The connection is nobody's. Its segments are left out until another one begins there."""
+    def mark(self, carrier: str, state: int) -> None:
+        """What is known of the connection that is the carrier's now."""
         number = self._keys.number(carrier)
         if number is not None:
-            self.states[number] = LEFT
+            self.states[number] = state
         else:
-            self._before[carrier] = LEFT
+            self._before[carrier] = state
 
     @property
     def keys(self) -> Sequence[Key]:

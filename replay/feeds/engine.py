@@ -32,6 +32,7 @@ from seqaudit.replay.feeds.requests import Requests
 from seqaudit.replay.feeds.rows import CHUNK, STAMPED, UNSTAMPED, FeedRows, Row
 from seqaudit.replay.feeds.stream import FeedStream
 from seqaudit.replay.feeds.times import Jitter, Sample
+from seqaudit.replay.sequence.gaps import Mark
 
 if TYPE_CHECKING:
     from seqaudit.replay.feeds.both_ends import Ends
@@ -89,9 +90,14 @@ class FeedEngine:
         self._about: dict[str, list[Target]] = {}  # word -> targets, while no stream is new
         self._known = 0  # streams at that time
         self._told = ""  # facts of the feed, as they came last
-        self.end_ns = 0
+        self._end = Mark(-1, 0)
         self._keys: list[str] = []  # of the streams, sorted
         self.homeless = 0  # numbers of repairs and requests whose stream cannot be told
+
+    @property
+    def end_ns(self) -> int:
+        """When the last frame came."""
+        return self._end.at_ns
 
     def feed(self, event: Event) -> None:
         """One row (replay/README.md 2); ``take`` is the same for many."""
@@ -108,7 +114,7 @@ class FeedEngine:
 
     def take_rows(self, rows: FeedRows) -> None:
         """The same, read already."""
-        self.end_ns = max(self.end_ns, rows.latest_ns())
+        self._end = max(self._end, rows.last())
         # Unicast data may be a repair, though nothing in it says so: of a server that was asked, or
         # of numbers that a group has brought.
         aside = self._asked or self._groups or rows.requests() or rows.of_groups()

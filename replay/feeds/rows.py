@@ -276,11 +276,14 @@ class FeedRows:
         columns = self._all.columns
         return int(columns.frame[self._start]), int(columns.at_ns[self._start])
 
-    def latest_ns(self) -> int:
-        """The last moment of any row."""
+    def last(self) -> Mark:
+        """The last frame of any row, and its time: clocks may be set back, and what a run does not
+        end with is not told."""
         if len(self) <= FEW:
-            return max(row.last_ns for row in self.rows(0, len(self)))
-        return int(np.max(self._all.columns.last_ns[self._start : self._stop]))
+            return max(row.last() for row in self.rows(0, len(self)))
+        columns = self._all.columns
+        place = self._start + int(np.argmax(columns.last_frame[self._start : self._stop]))
+        return Mark(int(columns.last_frame[place]), int(columns.last_ns[place]))
 
     def shared(self, aside: bool) -> list[int]:
         """Places of rows that are ordered against several streams; with data that may answer

@@ -10,10 +10,11 @@ from typing import Final
 
 from seqaudit.cli.options.feeds import feeds_of
 from seqaudit.decoders.contract.feed_layout import Feed
+from tests.decoders.feeds.connections import soup_connection
 from tests.decoders.network.builders import pcap
 from tests.degraded.captures import Capture, read
 from tests.hostile.mutate import Mutant, Setting, mutant
-from tests.pipeline import test_feed_cuts, test_shipped_feeds
+from tests.pipeline import test_feed_cuts, test_feeds_over_tcp, test_shipped_feeds
 
 FIXTURES: Final = Path(__file__).parents[2] / "fixtures"
 
@@ -52,6 +53,9 @@ def subjects() -> Mapping[str, Sequence[Subject]]:
 
 def _feed_files() -> list[tuple[str, bytes]]:
     made = [(f"feed {name}", pcap(frames)) for name, (frames, _) in test_feed_cuts.CASES.items()]
+    clients = soup_connection("S1", 1, 30), soup_connection("S1", 41, 9, 40_002, ends=True)
+    made.append(("feed logins", pcap([frame for talk in clients for frame in talk.frames])))
+    made.append(("feed camera", pcap(test_feeds_over_tcp.camera(frozenset({7}), count=20).frames)))
     return made + [
         (f"feed {name}", pcap(_frames(case().datagrams)))
         for name, case in test_shipped_feeds.CASES.items()
@@ -64,9 +68,9 @@ def _frames(datagrams: Sequence[bytes]) -> list[bytes]:
 
 @lru_cache(maxsize=1)
 def feed_choices() -> tuple[tuple[Feed, ...], ...]:
-    """What audits are told of feeds: nothing, all that can be recognised, a few without a place,
-    a pair of lines."""
-    few = feeds_of(("rtp", "moldudp64@:26400", "netflow5"), ())
+    """What audits are told of feeds: nothing, all that can be recognised, a few of which some
+    have a place, a pair of lines."""
+    few = feeds_of(("rtp", "moldudp64@:26400", "netflow5", "soupbintcp@:9000", "rtsp"), ())
     tried = feeds_of((), (), tried=True)
     lines = (test_feed_cuts.CASES["lines"][1],)
     return ((), few, (), lines, (), tried, (), few)

@@ -100,6 +100,20 @@ def test_a_report_does_not_depend_on_cuts(case: str, tmp_path: Path) -> None:
         assert to_json(audit(given, replace(options, cuts={str(path): cuts}))) == to_json(whole)
 
 
+@pytest.mark.parametrize("far_s", [3600, 1_000_000_000])
+def test_a_time_that_no_run_ends_with_says_nothing_of_the_end(far_s: int, tmp_path: Path) -> None:
+    frames = [packet(mold("X", number, [b"a"]), "239.1.0.1", 26400) for number in (1, 9, 10, 11)]
+    times_ns = [0, 10**6, far_s * 10**9, 2 * 10**6]
+    path = tmp_path / "a.pcap"
+    path.write_bytes(p.pcap(frames, times_ns=times_ns))
+    options = Options(engine="direct", feeds=(MOLD.at((Place(port=(26400, 26400)),)),))
+    whole = audit([CaptureInput(str(path))], options)
+    assert whole["streams"][0]["open_at_end"] == 7
+    for cut in p.record_offsets(path.read_bytes())[1:3]:
+        cuts = replace(options, cuts={str(path): (cut,)})
+        assert to_json(audit([CaptureInput(str(path))], cuts)) == to_json(whole)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_events_that_were_kept_give_the_same_report(case: str, tmp_path: Path) -> None:
     frames, feed = CASES[case]

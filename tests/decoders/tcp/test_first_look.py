@@ -181,6 +181,7 @@ def compare(capture: Capture, step: int) -> None:
 @given(steps, opening, st.integers(1, 20), st.integers(0, 40))
 @example([(0, 0, "rst", b"x")], [], 1, 0)
 @example([(0, 0, "data", PREAMBLE), (0, 1, "data", b"x")], ["syn", "syn+ack"], 1, 0)
+@example([(0, 0, "data", bytes(7) + b"\x04" + bytes(7) + b"\x03")], ["syn"] * 3, 1, 0)
 def test_a_first_look_changes_nothing(
     story: list[tuple[int, int, str, bytes]], begin: list[str], step: int, cut: int
 ) -> None:
