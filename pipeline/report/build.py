@@ -234,12 +234,14 @@ class _Sections:
     def gaps(self) -> Iterator[Row]:
         """By capture, stream and seqnos, each with its story."""
         worth, called, together = self._accounts.worth, self.called.of, self._together
+        ends = self._accounts.extents
         told = (
             self._frames.resolved(
                 with_story(
                     together.restated_gap(_place(row) | row["detail"]),
                     worth.get(row["capture"]),
                     called,
+                    ends[row["capture"]][1],
                 ),
                 row["capture"],
             )

@@ -6,7 +6,7 @@ the row's own figures. What a capture does not show is never proven by what is n
 is likely at best, and cannot be told where the capture has holes of its own.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
@@ -114,19 +114,22 @@ def doubts_over(row: Mapping[str, Any], worth: Worth, stream: str | None) -> lis
     return list(dict.fromkeys(span.why for span in spans))
 
 
-def with_story(row: Row, worth: Worth | None, called: Callable[[str | None], str | None]) -> Row:
+def with_story(
+    row: Row, worth: Worth | None, called: Callable[[str | None], str | None], end_ns: int | None
+) -> Row:
     """A row of ``gaps`` with its story; frames are job frames, and stay so.
 
     Args:
         worth: of the capture; null: nothing was noticed.
         called: the name of an identity.
+        end_ns: when the capture ended; null: not known.
     """
     handed = {key: row.pop(key, None) for key in _HANDED_ON}
     receiver = handed["receiver"]
     thrown_away = (handed["placed"] or {}).get("where") == Where.AFTER
     steps = _steps(
         row, handed["heard"] or [], receiver, handed["handed_on"] or "handed on in order",
-        thrown_away=thrown_away,
+        thrown_away=thrown_away, end_ns=end_ns,
     )  # fmt: skip
     if handed["heard"]:
         steps = _in_order(steps)
@@ -134,7 +137,8 @@ def with_story(row: Row, worth: Worth | None, called: Callable[[str | None], str
         step["by_name"] = None if step["by"] is None else called(step["by"])
     waited = row["delivered_after_ns"] if handed["waited_ns"] is None else handed["waited_ns"]
     unknown: dict[str, str] = {}
-    if row["requests"] == 0:
+    verdict = _verdict(row, handed, worth)
+    if row["requests"] == 0 and verdict["where"] != Where.NOWHERE:
         unknown["asked"] = handed["never_asked"] or "no request for it is in this capture"
     elif any(step["step"] == "asked" and step["by"] is None for step in steps):
         unknown["asked_by"] = "several receivers, or one that nothing names"
@@ -147,7 +151,7 @@ def with_story(row: Row, worth: Worth | None, called: Callable[[str | None], str
             "waited_by": None if waited is None else receiver,
             "waited_by_name": None if waited is None else called(receiver),
             "waited_ns": waited,
-            **_verdict(row, handed, worth),
+            **verdict,
             "unknown": unknown,
         }
     }
@@ -184,8 +188,9 @@ def _verdict(row: Row, handed: Row, worth: Worth | None) -> Row:
 
 
 def _steps(
-    row: Row, heard: Iterable[Row], receiver: str | None, handed_on: str, *, thrown_away: bool
-) -> list[Row]:
+    row: Row, heard: Iterable[Row], receiver: str | None, handed_on: str, *, thrown_away: bool,
+    end_ns: int | None,
+) -> list[Row]:  # fmt: skip
     revealed_ns = row["revealed_at_ns"]
     asked_ns = _later(revealed_ns, row["requested_after_ns"])
     steps: list[Row] = []
@@ -205,9 +210,12 @@ def _steps(
         by = row["revealed_by"] or "nothing known"
         add("revealed", row["revealed_frame"], revealed_ns, None, f"{by} shows that it is missing")
     asked = False
+    heard = list(heard)
+    first = next((step["frame"] for step in heard if step["step"] == "first came"), None)
     for step in heard:
         if step["step"] == "asked":
-            says = "asked for again: nothing had come" if asked else "asked for"
+            some_came = first is not None and first < step["frame"]
+            says = _asked(step.get("some"), again=asked, some_came=some_came)
             asked = True
             by_whom = step.get("by") or receiver
         else:
@@ -218,17 +226,21 @@ def _steps(
         add("asked", row["requested_frame"], asked_ns, receiver, "asked for")
     came_ns = _later(asked_ns if asked_ns is not None else revealed_ns, row["repaired_after_ns"])
     if row["repaired_frame"] is None:
-        why = row.get("why")
+        why, ended_ns = row.get("why"), row.get("ended_at_ns")
         says = f"never came here: {why}" if why else "never came here"
         if thrown_away:
             says = "came too late, and was thrown away"
-        add("never came", None, row.get("ended_at_ns"), None, says)
+        elif not why and ended_ns is None:
+            says, ended_ns = "never came here, to the end of the capture", end_ns
+        add("never came", None, ended_ns, None, says)
     elif row["outcome"] in (Outcome.UNCAPTURED, Outcome.REPAIRED):
         add("had", row["repaired_frame"], came_ns, receiver, "the receiver shows that it has it")
     else:
         ended_ns = row.get("ended_at_ns")
         came_ns = ended_ns if ended_ns is not None else came_ns
-        add("came", row["repaired_frame"], came_ns, None, "all of it had come")
+        how = _CAME.get(row["outcome"], "")
+        says = f"it came{how}" if row["count"] == 1 else f"all of it had come{how}"
+        add("came", row["repaired_frame"], came_ns, None, says)
     if row["delivered_frame"] is not None:
         at_ns = _later(revealed_ns, row["delivered_after_ns"])
         add("handed on", row["delivered_frame"], at_ns, receiver, handed_on)
@@ -237,6 +249,19 @@ def _steps(
 
 #: What steps say that engines hand on without words.
 _SAYS: Final = {"first came": "the first of it came"}
+
+
+#: How it came, by outcome.
+_CAME: Final[Mapping[str, str]] = {Outcome.RECOVERED: " as a repair", Outcome.REORDERED: " late"}
+
+
+def _asked(some: Sequence[int] | None, *, again: bool, some_came: bool) -> str:
+    """What a request was for; ``some``: how many of how many."""
+    if some:
+        return f"asked for {some[0]:,} of {some[1]:,}"
+    if not again:
+        return "asked for"
+    return f"asked for again: {'not all' if some_came else 'nothing'} had come"
 
 
 def _in_order(steps: list[Row]) -> list[Row]:

@@ -41,10 +41,16 @@ class Mark(NamedTuple):
 
 
 class Ask(NamedTuple):
-    """One request for seqnos of a gap; ``by`` is null for the receiver of the stream."""
+    """One request for seqnos of a gap.
+
+    Attributes:
+        by: null: the receiver of the stream.
+        number: how many of it were asked for; null: not known.
+    """
 
     mark: Mark
     by: str | None
+    number: int | None = None
 
     def step(self) -> "Step":
         """As a step of the gap's story."""
@@ -58,6 +64,7 @@ class Step(TypedDict):
     frame: int
     at_ns: int
     by: NotRequired[str | None]
+    some: NotRequired[list[int]]  # how many of how many were asked for, where it is not all
 
 
 class GapFigures(TypedDict):
@@ -145,22 +152,28 @@ class Gap:
     asks: list[Ask] = field(default_factory=list)
     asks_more: int = 0  # between the last two of them
 
-    def asked(self, mark: Mark, by: str | None = None) -> None:
-        """Somebody asked for seqnos of it."""
+    def asked(self, mark: Mark, by: str | None = None, count: int = 1) -> None:
+        """Somebody asked for so many seqnos of it."""
         self.requests += 1
         if self.requested is None:
             self.requested = mark
-        if self.asks and self.asks[-1].mark == mark:
-            return  # one message may ask for several ranges
-        if len(self.asks) < MAX_ASKS:
-            self.asks.append(Ask(mark, by))
+        if self.asks and self.asks[-1].mark == mark:  # one message may ask for several ranges
+            self.asks[-1] = Ask(mark, by, (self.asks[-1].number or 0) + count)
+        elif len(self.asks) < MAX_ASKS:
+            self.asks.append(Ask(mark, by, count))
         else:
-            self.asks[-1] = Ask(mark, by)
+            self.asks[-1] = Ask(mark, by, count)
             self.asks_more += 1
 
     def heard(self, part: Part) -> list[Step]:
-        """What its story needs beside the row's own figures."""
-        steps = [ask.step() for ask in self.asks]
+        """What its story needs beside the row's own figures: of this part no request behind it."""
+        steps: list[Step] = []
+        for ask in self.asks:
+            if part.last is not None and ask.mark.frame > part.last.frame:
+                break
+            steps.append(ask.step())
+            if len(self.parts) == 1 and ask.number and ask.number < self.stop - self.first:
+                steps[-1]["some"] = [ask.number, self.stop - self.first]
         if part.first is not None and part.first != part.last:
             first = part.first
             steps.append({"step": "first came", "frame": first.frame, "at_ns": first.at_ns})
@@ -336,7 +349,7 @@ class GapTracker:
             by: null: the receiver of the stream.
         """
         for gap in self._touching(first, stop):
-            gap.asked(mark, by)
+            gap.asked(mark, by, sum(b - a for a, b in gap.open.within(first, stop)))
 
     def open_within(self, first: int, stop: int) -> list[Range]:
         """Missing seqnos of [first, stop), in order."""

@@ -288,7 +288,7 @@ def story(report: ZenohReporter, source: Source, subscriber: Subscriber, gap: Ga
     ]
     known = [
         step | {"by": report.engine.link.zid(step["by"]) or step["by"]} if step.get("by") else step
-        for step in row["heard"]
+        for step in row.get("heard", ())
     ]
     return told | {"heard": known + ends}
 

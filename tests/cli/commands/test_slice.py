@@ -62,7 +62,7 @@ def test_a_gaps_frames_are_those_of_its_story_with_their_own_times_and_bytes(
         "gap 2 (nakack2 14): the last that came before it",
         "gap 2 (nakack2 14): a higher seqno shows that it is missing",
         "gap 2 (nakack2 14): asked for, by A",
-        "gap 2 (nakack2 14): all of it had come",
+        "gap 2 (nakack2 14): it came as a repair",
     ]
     assert "A.pcap they are frame.number in {40, 41, 178, 179}" in result.stderr
 

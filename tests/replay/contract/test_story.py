@@ -41,7 +41,7 @@ def story_of(gap: Gap, role: str = RECEIVER, worth: Worth | None = None, **more:
     (row,) = gap.rows()
     place = placed(*by_outcome(row["outcome"], role, row["requests"]))
     about = {"capture": 0, "system": "toy", "stream": "a>b", "receiver": "b"}
-    told = with_story(about | row | place | more, worth, _called)
+    told = with_story(about | row | place | more, worth, _called, 90 * S)
     assert list(_check(GapRow)(told, "gap")) == []
     return told["story"]
 
@@ -62,8 +62,35 @@ def test_a_story_tells_its_steps_in_the_order_of_frames() -> None:
 
 def test_what_never_came_ends_without_a_frame() -> None:
     told = story_of(gap_of(30, outcome=Outcome.UNRECOVERED))
-    assert (told["steps"][-1]["step"], told["steps"][-1]["frame"]) == ("never came", None)
+    last = told["steps"][-1]
+    assert (last["step"], last["frame"], last["at_ns"]) == ("never came", None, 90 * S)
+    assert last["says"] == "never came here, to the end of the capture"
     assert told["waited_ns"] is None and "handed on" in told["unknown"]["waited"]
+
+
+def test_a_request_for_some_of_a_gap_says_for_how_many() -> None:
+    gap = Gap(5, 25, Mark(10, 10 * S), Mark(20, 20 * S), "a higher seqno", None, 0)
+    for frame, number in ((30, 20), (40, 1), (40, 2), (50, 17)):
+        gap.asked(Mark(frame, frame * S), count=number)
+    gap.parts[Outcome.RECOVERED] = Part(
+        RangeSet([(5, 25)]), Mark(41, 41 * S), Mark(51, 51 * S), Mark(51, 51 * S)
+    )
+    says = [step["says"] for step in story_of(gap)["steps"] if step["frame"] in (30, 40, 50, 51)]
+    assert says == [
+        "asked for", "asked for 3 of 20", "asked for 17 of 20", "all of it had come as a repair",
+        "handed on in order",
+    ]  # fmt: skip
+
+
+def test_requests_behind_the_last_arrival_of_a_part_are_for_the_rest_of_the_gap() -> None:
+    gap = Gap(5, 7, Mark(10, 10 * S), Mark(20, 20 * S), "a higher seqno", None, 0)
+    for frame in (30, 40):
+        gap.asked(Mark(frame, frame * S))
+    came = Mark(31, 31 * S)
+    gap.parts[Outcome.RECOVERED] = Part(RangeSet([(5, 6)]), came, came, came)
+    gap.parts[Outcome.UNRECOVERED] = Part(RangeSet([(6, 7)]))
+    asked = [[s["frame"] for s in row["heard"]] for row in gap.rows()]
+    assert asked == [[30], [30, 40]]
 
 
 def test_many_requests_are_told_by_the_first_ones_and_the_last() -> None:
