@@ -120,12 +120,11 @@ class ToyEngine:
         """Nothing is open."""
 
 
-class ToyReporter(Reporter):
+class ToyReporter(Reporter[Toy]):
     """Results of one conversation."""
 
-    def receiver_of(self, stream: Any) -> str | None:
-        found: str | None = stream.receiver
-        return found
+    def receiver_of(self, stream: Toy) -> str | None:
+        return stream.receiver
 
     def rows(self, engine: ToyEngine) -> Iterator[Result]:
         for _, stream in sorted(engine.streams.items()):

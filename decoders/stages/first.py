@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import numpy as np
 import pyarrow as pa
@@ -207,7 +207,7 @@ class _Streams:
             elif self._sniffer is not None:
                 yield from map(segment_rows, self._sniffer.feed(segments))
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         return {} if self._sniffer is None else {"shipped": self._sniffer.facts()}
 
 
@@ -221,7 +221,7 @@ def wants_compiled(piece: Piece, settings: DecodeSettings) -> bool:
     return size // BYTES_PER_RECORD >= COMPILE_FROM_RECORDS
 
 
-def _reader_account(piece: Piece, reader: Reader) -> dict[str, Any]:
+def _reader_account(piece: Piece, reader: Reader) -> dict[str, object]:
     return {
         "path": piece.path,
         "begin": reader.begin,

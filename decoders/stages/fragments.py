@@ -15,7 +15,7 @@ import ipaddress
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -133,7 +133,7 @@ class Assembler:
         self._seen_bytes = 0
         self._accounts: dict[tuple[int, int], Account] = {}
         self._seen: dict[tuple[int, int], NetworksSeen] = {}
-        self._problems: list[dict[str, Any]] = []
+        self._problems: list[dict[str, object]] = []
 
     def feed(self, segments: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take SEGMENT rows in; yields the events of what they complete."""
@@ -273,7 +273,7 @@ class Assembler:
             },
         )
 
-    def _problem(self, assembly: Assembly, what: str, more: Mapping[str, Any]) -> None:
+    def _problem(self, assembly: Assembly, what: str, more: Mapping[str, object]) -> None:
         first = assembly.first
         facts = first.facts
         detail = {

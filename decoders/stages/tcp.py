@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -180,7 +180,7 @@ class Sniffer:
                 return True
         return False
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """For the account of the piece: what was shipped with cause, and what was not."""
         return {
             "carriers": sorted(self._shipped),
@@ -259,7 +259,7 @@ class TcpAssembler:
         self._decoders: dict[tuple[int, StreamSystem], tuple[StreamDecoder, int]] = {}
         self._accounts: dict[tuple[int, int], Account] = {}
         self._counts: dict[tuple[int, int], dict[str, int]] = {}
-        self._problems: list[dict[str, Any]] = []
+        self._problems: list[dict[str, object]] = []
         self._batches: list[pa.RecordBatch] = []
         self._gone: list[Key] = []  # nobody's, found out in this call of ``feed``
         self._runs: Runs | None = None  # of this call, and the row that it is at
@@ -572,7 +572,7 @@ def _places(tracked: Tracked, number: int, frames: Int64s) -> Int64s:
     return places
 
 
-def _problem(tracked: Tracked, hole: Hole) -> dict[str, Any]:
+def _problem(tracked: Tracked, hole: Hole) -> dict[str, object]:
     """The PROBLEM row of a hole."""
     ends = tracked.connection.ends
     assert tracked.system is not None

@@ -7,10 +7,11 @@ A system is described once, by a ``System`` in its folder, and registered by one
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple, Protocol, Self
+from typing import Final, NamedTuple, Protocol, Self
 
 import pyarrow as pa
 
+from seqaudit.replay.contract import results
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import Given, Parameter, Value
 from seqaudit.replay.contract.results import Result
@@ -18,7 +19,7 @@ from seqaudit.replay.contract.rule import Rule
 from seqaudit.replay.contract.settings import Read, Vantage
 
 #: A detail of a result, or a row of the report.
-Detail = dict[str, Any]
+Detail = results.Row
 
 #: First and last time of a capture; null without frames.
 Extent = tuple[int | None, int | None]
@@ -277,6 +278,6 @@ class System:
     comparison: Callable[[], Comparison] | None = None
     streams: Mapping[str, Sequence[type]] = field(default_factory=dict)
     pairs: str | None = None
-    config: Mapping[str, Callable[[Mapping[Any, Any], str], dict[str, Value]]] = field(
+    config: Mapping[str, Callable[[Mapping[object, object], str], dict[str, Value]]] = field(
         default_factory=dict
     )

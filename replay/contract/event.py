@@ -9,6 +9,9 @@ from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.sequence.ranges import Range
 
+#: What a decoder says of a message beside the columns, by names of its own.
+Details = Mapping[str, Any]
+
 NO_FLAGS: Final = Flag(0)
 
 
@@ -59,7 +62,7 @@ class Event:
             last_id,
         )
 
-    def details(self) -> Mapping[str, Any]:
+    def details(self) -> Details:
         """The row's JSON, parsed; empty if it has none."""
         return json.loads(self.detail) if self.detail else {}
 

@@ -1,7 +1,8 @@
 """A row of ``windows``: how full a window was over time, as its engine saw it."""
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.fills import Fill
 
 What = Literal[
@@ -17,7 +18,7 @@ _LEAST: Final = 2
 
 def fill_row(
     what: What, member: str | None, limit: int | None, fill: Fill, begin_ns: int | None = None
-) -> dict[str, Any] | None:
+) -> Row | None:
     """The detail of a WINDOW row; null where it was never worth one.
 
     Args:

@@ -4,7 +4,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.sequence.ranges import Range, inclusive
 
@@ -50,7 +50,7 @@ class Rests:
     ordered: bool = False
     here: bool = False
 
-    def detail(self) -> dict[str, Any]:
+    def detail(self) -> dict[str, object]:
         """As a row carries it."""
         absent = None if self.absent is None else list(self.absent)
         return {"absent": absent, "timed": self.timed, "ordered": self.ordered, "here": self.here}
@@ -87,14 +87,14 @@ class Finding:
     at_ns: int | None = None
     seqnos: Sequence[Range] = ()
     evidence: Sequence[Evidence] = ()
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    facts: Mapping[str, object] = field(default_factory=dict)
     severity: Severity | None = None  # null: the rule's own
     holds: Mapping[str, int] = field(default_factory=dict)
     rests: Rests = ON_NOTHING
 
-    def detail(self) -> dict[str, Any]:
+    def detail(self) -> dict[str, object]:
         """The finding as a row's JSON; ranges become inclusive here (replay/README.md 5)."""
-        return {
+        row: dict[str, object] = {
             "rule": self.rule,
             "certainty": str(self.certainty),
             "severity": None if self.severity is None else str(self.severity),
@@ -105,4 +105,7 @@ class Finding:
             "frame": self.frame,
             "at_ns": self.at_ns,
             "holds": dict(self.holds),
-        } | ({} if self.rests == ON_NOTHING else {"rests": self.rests.detail()})
+        }
+        if self.rests != ON_NOTHING:
+            row["rests"] = self.rests.detail()
+        return row

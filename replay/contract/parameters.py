@@ -71,7 +71,7 @@ class EngineParameters:
         """Did anybody say so, or is it only the default?"""
         return self.origin(name) != DEFAULT
 
-    def _resolved(self, name: str) -> tuple[Any, str]:
+    def _resolved(self, name: str) -> tuple[Value | None, str]:
         full = f"{self.system}.{name}"
         if full in self.given:
             return self.given[full]

@@ -7,11 +7,12 @@ and whether they are known to lack something. No row says which system it is of.
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final, TypedDict
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
+from seqaudit.replay.contract.report_rows import Ranges
 from seqaudit.replay.contract.reporter import listed
-from seqaudit.replay.contract.results import JUDGED, Result
+from seqaudit.replay.contract.results import JUDGED, Result, Row
 from seqaudit.replay.sequence.clocks import Offset
 from seqaudit.replay.sequence.passages import Lack, Passed
 from seqaudit.replay.sequence.ranges import inclusive
@@ -39,6 +40,33 @@ THERE_AND_BACK: Final = ("receiver", "sender")
 OTHER: Final = {"receiver": "sender", "sender": "receiver"}
 
 
+class LackRow(TypedDict):
+    """Copies that the capture at one end lacks, as ``sequence.passages.Lack`` has them."""
+
+    missing: int
+    outside: int
+    from_ns: int
+    to_ns: int
+    untimed: int
+    seqnos: Ranges
+    marks: list[tuple[int, int]]
+
+
+class PathRow(TypedDict):
+    """Numbers of what went one way; ``passage`` says what they are."""
+
+    kind: str
+    word: str
+    end: str
+    sent: int
+    arrived: int
+    lost: LackRow
+    unsent: LackRow
+    hidden: int
+    hides: str
+    why: str | None
+
+
 def passage(
     kind: str,
     word: str,
@@ -49,7 +77,7 @@ def passage(
     hidden: int = 0,
     hides: str = HOLE_HAD,
     why: str | None = None,
-) -> dict[str, Any]:
+) -> PathRow:
     """Numbers of what went one way; ``settled_path`` says what they come to.
 
     Args:
@@ -77,10 +105,10 @@ def ends_row(
     sender: str | None,
     receiver: str | None,
     captures: tuple[int, int],
-    path: list[dict[str, Any]],
+    path: list[PathRow],
     offset: Offset | None,
     matched: Mapping[str, int],
-) -> dict[str, Any]:
+) -> Row:
     """The detail of a BOTH_ENDS row: numbers, of which ``both_ends.BothEnds`` says what they come
     to. Copies sent after their message had arrived are not judged.
 
@@ -119,10 +147,10 @@ def judged_at(
 
 
 def settled_path(
-    row: Mapping[str, Any],
+    row: Row,
     spans: Sequence[tuple[int | None, int | None]],
     holes: Mapping[int, str],
-) -> list[dict[str, Any]]:
+) -> list[dict[str, object]]:
     """What became of everything that went either way, each as the report has it.
 
     Args:
@@ -130,8 +158,9 @@ def settled_path(
         spans: first and last time of each capture.
         holes: captures that are known to lack something, and what tells it.
     """
-    rows = []
-    for told in row["path"]:
+    rows: list[dict[str, object]] = []
+    path: list[PathRow] = row["path"]
+    for told in path:
         end = told["end"]
         to, back = row[f"{end}_capture"], OTHER[end]
         lost, not_captured = told["lost"], _certain(told["unsent"], spans[row[f"{back}_capture"]])
@@ -162,7 +191,7 @@ def settled_path(
 
 
 def holes_in(
-    rows: Sequence[Mapping[str, Any]], spans: Iterable[Sequence[tuple[int | None, int | None]]]
+    rows: Sequence[Row], spans: Iterable[Sequence[tuple[int | None, int | None]]]
 ) -> dict[int, str]:
     """Captures that lack what their members sent or had, and what tells it.
 
@@ -173,7 +202,8 @@ def holes_in(
     unsent: dict[int, dict[tuple[str, str], list[int]]] = {}
     hidden: dict[tuple[str, str], Counter[int]] = {}
     for row, own in zip(rows, spans, strict=True):
-        for told in row["path"]:
+        path: list[PathRow] = row["path"]
+        for told in path:
             lacking = row[f"{OTHER[told['end']]}_capture"]
             if count := _certain(told["unsent"], own[lacking]):
                 ways = unsent.setdefault(lacking, {})
@@ -198,10 +228,10 @@ def _least(ways: Iterable[Sequence[int]]) -> str:
 
 
 def of_path(
-    row: Mapping[str, Any],
+    row: Row,
     spans: Sequence[tuple[int | None, int | None]],
     unread: Mapping[int, str],
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[Row]:
     """Details of findings about what one capture has and the other lacks though it spans its time.
 
     Args:
@@ -243,7 +273,7 @@ def of_path(
             }  # fmt: skip
 
 
-def _certain(lack: Mapping[str, Any], span: tuple[int | None, int | None]) -> int:
+def _certain(lack: LackRow, span: tuple[int | None, int | None]) -> int:
     """Copies that a capture lacks, though it went on from ``span[0]`` to ``span[1]``."""
     begins, ends = span
     spans_all = (
@@ -253,11 +283,10 @@ def _certain(lack: Mapping[str, Any], span: tuple[int | None, int | None]) -> in
         and begins <= lack["from_ns"]
         and lack["to_ns"] <= ends
     )
-    missing: int = lack["missing"]
-    return missing if spans_all or not lack["outside"] else missing - lack["outside"]
+    return lack["missing"] if spans_all else lack["missing"] - lack["outside"]
 
 
-def _lack(lack: Lack, *, numbered: bool) -> dict[str, Any]:
+def _lack(lack: Lack, *, numbered: bool) -> LackRow:
     return {
         "missing": lack.missing,
         "outside": lack.outside,
@@ -265,7 +294,7 @@ def _lack(lack: Lack, *, numbered: bool) -> dict[str, Any]:
         "to_ns": lack.to_ns,
         "untimed": lack.untimed,
         "seqnos": inclusive(listed(lack.numbers)) if numbered else [],
-        "marks": [list(mark) for mark in lack.marks],
+        "marks": list(lack.marks),
     }
 
 

@@ -3,12 +3,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Final, Protocol
+from typing import Final, Generic, Protocol, TypeVar
 
 from seqaudit.replay.contract.fill_row import What, fill_row
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Severity
-from seqaudit.replay.contract.parameters import EngineParameters
-from seqaudit.replay.contract.results import FINDING, GAP, JUDGED, PARAMETER, WINDOW, Result
+from seqaudit.replay.contract.parameters import EngineParameters, Value
+from seqaudit.replay.contract.results import FINDING, GAP, JUDGED, PARAMETER, WINDOW, Result, Row
 from seqaudit.replay.contract.story import doubts_over
 from seqaudit.replay.contract.worth import Claim, Worth
 from seqaudit.replay.sequence.fills import Fill
@@ -29,7 +29,10 @@ class Subject(Protocol):
     sender: str
 
 
-class Reporter:
+S = TypeVar("S", bound=Subject)
+
+
+class Reporter(Generic[S]):
     """Makes the results of one conversation in one capture.
 
     Args:
@@ -52,15 +55,15 @@ class Reporter:
         self.fired: set[str] = set()
         self.worth = Worth() if worth is None else worth
 
-    def receiver_of(self, stream: Any) -> str | None:
+    def receiver_of(self, stream: S) -> str | None:
         """The member that a stream's findings call the receiver; null if there is no one."""
         raise NotImplementedError
 
     # -- rows ------------------------------------------------------------------------------------
 
-    def row(self, kind: str, row: Mapping[str, Any], stream: Subject | None = None) -> Result:
+    def row(self, kind: str, row: Mapping[str, object], stream: S | None = None) -> Result:
         """A row that is no finding."""
-        detail = dict(row)
+        detail: Row = dict(row)
         if kind == GAP:
             detail |= self._for_the_story(detail, stream)
         return Result(
@@ -76,20 +79,20 @@ class Reporter:
 
     def filled(
         self, what: What, member: str | None, limit: int | None, fill: Fill,
-        stream: Subject | None = None, begin_ns: int | None = None,
+        stream: S | None = None, begin_ns: int | None = None,
     ) -> Iterator[Result]:  # fmt: skip
         """How full something was over time; nothing where it hardly held anything."""
         detail = fill_row(what, member, limit, fill, begin_ns)
         if detail is not None:
             yield self.row(WINDOW, detail, stream)
 
-    def _for_the_story(self, gap: dict[str, Any], stream: Subject | None) -> dict[str, Any]:
+    def _for_the_story(self, gap: Row, stream: S | None) -> Row:
         """What a gap's story needs and its row does not say (``contract.story``)."""
         receiver = None if stream is None else self.receiver_of(stream)
         doubts = doubts_over(gap, self.worth, None if stream is None else stream.key)
         return {"receiver": receiver} | ({"doubts": doubts} if doubts else {})
 
-    def finding(self, finding: Finding, stream: Subject | None) -> Result:
+    def finding(self, finding: Finding, stream: S | None) -> Result:
         """A finding's row."""
         self.fired.add(finding.rule)
         return Result(
@@ -115,7 +118,7 @@ class Reporter:
             rule=code,
         )
 
-    def parameter(self, name: str, value: Any, origin: str) -> Result:
+    def parameter(self, name: str, value: Value | None, origin: str) -> Result:
         """A parameter that was used, and who said so."""
         return Result(
             self.capture,
@@ -134,7 +137,7 @@ class Reporter:
 
     def make(
         self,
-        stream: Subject,
+        stream: S,
         rule: str,
         claim: Claim | Certainty,
         text: str,
@@ -142,7 +145,7 @@ class Reporter:
         seqnos: Iterable[Range] = (),
         mark: Mark | None = None,
         evidence: Iterable[tuple[Mark, str]] = (),
-        facts: dict[str, Any] | None = None,
+        facts: Mapping[str, object] | None = None,
         default: str | None = None,
         holds: dict[str, int] | None = None,
         severity: Severity | None = None,
@@ -174,21 +177,24 @@ class Reporter:
             at_ns=None if mark is None else mark.at_ns,
             seqnos=list(seqnos),
             evidence=[Evidence(at.frame, shows) for at, shows in evidence],
-            facts={"sender_member": stream.sender, "receiver_member": self.receiver_of(stream)}
-            | (facts or {}),
+            facts={
+                "sender_member": stream.sender,
+                "receiver_member": self.receiver_of(stream),
+                **(facts or {}),
+            },
             holds=holds or {},
             severity=severity,
         )
 
     def note(
         self,
-        stream: Subject,
+        stream: S,
         rule: str,
         note: Note,
         claim: Claim | Certainty,
         text: str,
         shows: str,
-        **facts: Any,
+        **facts: object,
     ) -> Iterator[Finding]:
         """A finding about noticed seqnos; none if there are none."""
         if note:
@@ -205,13 +211,13 @@ class Reporter:
 
     def times(
         self,
-        stream: Subject,
+        stream: S,
         rule: str,
         times: Times,
         claim: Claim | Certainty,
         text: str,
         shows: str,
-        **facts: Any,
+        **facts: object,
     ) -> Iterator[Finding]:
         """A finding about something that happened; none if it did not."""
         if times:
@@ -227,7 +233,7 @@ class Reporter:
 
     def gap_finding(
         self,
-        stream: Subject,
+        stream: S,
         rule: str,
         gaps: list[Gap],
         ranges: Iterable[Range],
@@ -236,7 +242,7 @@ class Reporter:
         claim: Claim | Certainty = Certainty.PROVEN,
         holds: dict[str, int] | None = None,
         severity: Severity | None = None,
-        **facts: Any,
+        **facts: object,
     ) -> Finding:
         """A finding about gaps, with what revealed them, the request and the repair as evidence."""
         seqnos = RangeSet(ranges)

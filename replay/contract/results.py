@@ -54,7 +54,7 @@ class Result:
     kind: str
     conversation: str
     system: str
-    detail: dict[str, Any]
+    detail: Row
     stream: str | None = None
     frame: int | None = None
     at_ns: int | None = None

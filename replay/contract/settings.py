@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Final, Literal
+
+from seqaudit.replay.contract.results import Row
 
 MEMBER = "member"
 BETWEEN = "between"
@@ -15,7 +17,7 @@ MAY_BE_MIRROR: Final = (
 )
 
 #: Reads the beginning of a message: its word and its detail; null where it is not enough.
-Read = Callable[[bytes], tuple[str, dict[str, Any]] | None]
+Read = Callable[[bytes], tuple[str, Row] | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ is likely at best, and cannot be told where the capture has holes of its own.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty
 from seqaudit.replay.contract.results import Row
@@ -103,7 +103,7 @@ def by_outcome(outcome: str, role: str, requests: int) -> tuple[Where, str]:
     return _AT_RECEIVER.get(outcome, _NOBODY_ASKED)
 
 
-def doubts_over(row: Mapping[str, Any], worth: Worth, stream: str | None) -> list[str]:
+def doubts_over(row: Row, worth: Worth, stream: str | None) -> list[str]:
     """Why the capture may have missed what was there from the last frame before a gap until it was
     asked for, or had come. Frames are job frames."""
     first = row["lost_after_frame"]

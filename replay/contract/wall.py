@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import PurePath
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.results import Row
@@ -77,7 +77,7 @@ class Wall:
         self._up = up
         self.failures: list[Row] = []
 
-    def part(self, part: str, do: Callable[..., T], *given: Any, capture: int = 0) -> T | None:
+    def part(self, part: str, do: Callable[..., T], *given: object, capture: int = 0) -> T | None:
         """What ``do`` gives for what is given; null where it fails."""
         try:
             return do(*given)

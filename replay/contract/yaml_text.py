@@ -1,7 +1,5 @@
 """YAML that a person wrote, of any shape."""
 
-from typing import Any
-
 __all__ = ["NotYamlError", "yaml_values"]
 
 
@@ -22,7 +20,7 @@ class NotYamlError(ValueError):
         return f" line {self.line}" if self.line else ""
 
 
-def yaml_values(text: str) -> Any:
+def yaml_values(text: str) -> object:
     """The values in a text; null: it is empty.
 
     Raises:

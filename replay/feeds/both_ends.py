@@ -11,8 +11,9 @@ not be known where numbers grow: the receiver's capture went on where it has low
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
+from seqaudit.replay.contract.engine import Detail
 from seqaudit.replay.contract.passage_rows import TOO_MUCH, ends_row, judged_at, passage
 from seqaudit.replay.contract.results import BOTH_ENDS, Result
 from seqaudit.replay.feeds.rows import Columns, FeedRows
@@ -156,7 +157,7 @@ class Meeting:
             yield from judged_at(ends.capture, judged, self.conversation, "feed")
 
 
-def _row(key: str, here: tuple[Ends, _Came], there: tuple[Ends, _Came]) -> dict[str, Any]:
+def _row(key: str, here: tuple[Ends, _Came], there: tuple[Ends, _Came]) -> Detail:
     (sender, sent), (receiver, came) = here, there
     clocks = Clocks(sent.seen.common(came.seen), ())
     offset = None if sent.first is None else clocks.at(sent.first.at_ns)

@@ -2,9 +2,9 @@
 decoders/README.md 5)."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.decoders.contract.events import NO_CONVERSATION
 from seqaudit.replay.contract.finding import Certainty, Finding
@@ -52,7 +52,7 @@ _NO_LIMIT: Final = "feed.{} is not given"
 _UNDECLARED: Final = "the feed's layout describes no {} message"
 
 
-def results(engine: FeedEngine, capture: int, told: set[Any]) -> list[Result]:
+def results(engine: FeedEngine, capture: int, told: set[Hashable]) -> list[Result]:
     """Everything there is to say about one conversation of a feed in one capture.
 
     Args:
@@ -80,14 +80,14 @@ class _Pair:
         self.system = SYSTEM
 
 
-class FeedReporter(Reporter):
+class FeedReporter(Reporter[Subject]):
     """Results of one conversation."""
 
     def __init__(self, engine: FeedEngine, capture: int) -> None:
         super().__init__(capture, engine.conversation, engine.parameters, SYSTEM)
         self.engine = engine
 
-    def receiver_of(self, stream: Any) -> str | None:
+    def receiver_of(self, stream: Subject) -> str | None:
         return None
 
     def finding(self, finding: Finding, stream: Subject | None) -> Result:
@@ -101,7 +101,7 @@ class FeedReporter(Reporter):
             finding = replace(finding, certainty=Certainty.LIKELY, text=text)
         return super().finding(finding, stream)
 
-    def rows(self, told: set[Any]) -> Iterator[Result]:
+    def rows(self, told: set[Hashable]) -> Iterator[Result]:
         streams = self.engine.passed()
         if len(streams) < len(self.engine.streams):
             yield from self._refused(streams)
@@ -545,7 +545,7 @@ class FeedReporter(Reporter):
         certainty: Certainty = FROM_ONE_PLACE,
         evidence: Iterable[tuple[Mark, str]] = (),
         default: str | None = None,
-        **facts: Any,
+        **facts: object,
     ) -> Iterator[Finding]:
         if noted:
             shown = [*evidence] or [(mark, shows) for mark in noted.marks]

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -68,7 +68,7 @@ class Row(NamedTuple):
 
 
 #: ``Row._make`` without a call in Python: a capture of losses is mostly rows.
-_row: Final[Callable[[Iterable[Any]], Row]] = cast(Any, partial(tuple.__new__, Row))
+_row: Final[Callable[[Iterable[object]], Row]] = partial(tuple.__new__, Row)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from seqaudit.replay.contract.passage_rows import (
     MISSING,
     TOO_MUCH,
     UNSENT,
+    PathRow,
     ends_row,
     judged_at,
     passage,
@@ -96,7 +97,7 @@ def settled(row: Row, begins_ns: int | None, ends_ns: int | None) -> tuple[int |
     return (None, CROSSING.format(undecided)) if undecided else (row["after"], None)
 
 
-def _passage(met: Met, word: str, own: Passed) -> Row:
+def _passage(met: Met, word: str, own: Passed) -> PathRow:
     """Numbers of what went one way."""
     back = word in BACK.values()
     hidden = None if back else met.at_receiver.hidden.get(met.stream)

@@ -6,7 +6,7 @@ from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Severity
 from seqaudit.replay.contract.parameters import EngineParameters
-from seqaudit.replay.contract.reporter import Reporter, Subject, parts_of
+from seqaudit.replay.contract.reporter import Reporter, S, parts_of
 from seqaudit.replay.contract.worth import (
     END,
     LIKELY,
@@ -61,7 +61,7 @@ _SENT_BEFORE: Final = (
 )
 
 
-class WindowReporter(Reporter):
+class WindowReporter(Reporter[S]):
     """Makes the results of one cluster's windows in one capture."""
 
     def __init__(
@@ -72,7 +72,7 @@ class WindowReporter(Reporter):
 
     # -- gaps ------------------------------------------------------------------------------------
 
-    def repaired(self, stream: Subject, rule: str, window: Judged) -> Iterator[Finding]:
+    def repaired(self, stream: S, rule: str, window: Judged) -> Iterator[Finding]:
         """Messages that the receiver missed and then got."""
         every = window.gaps_by_seqno()
         gaps = [gap for gap in every if gap.parts.keys() & {Outcome.RECOVERED, Outcome.REPAIRED}]
@@ -111,7 +111,7 @@ class WindowReporter(Reporter):
 
     def _of_gaps(
         self,
-        stream: Subject,
+        stream: S,
         rule: str,
         gaps: list[Gap],
         ranges: RangeSet,
@@ -131,7 +131,7 @@ class WindowReporter(Reporter):
 
     def never_came(
         self,
-        stream: Subject,
+        stream: S,
         rule: str,
         gaps: list[Gap],
         requests: int,
@@ -146,7 +146,7 @@ class WindowReporter(Reporter):
         )  # fmt: skip
 
     def lost_or_open(
-        self, stream: Subject, lost: str, still_open: str, gaps: list[Gap], requests: int
+        self, stream: S, lost: str, still_open: str, gaps: list[Gap], requests: int
     ) -> Iterator[Finding]:
         """The one or the other: whether three ticks passed before the capture ended, the report
         knows, as this conversation may have been silent long before.
@@ -166,7 +166,7 @@ class WindowReporter(Reporter):
             yield self.open_yet(stream, still_open, others, Outcome.UNRECOVERED, until)
 
     def open_yet(
-        self, stream: Subject, rule: str, gaps: list[Gap], outcome: Outcome, until: int
+        self, stream: S, rule: str, gaps: list[Gap], outcome: Outcome, until: int
     ) -> Finding:
         """``gaps`` in which messages were missing when the capture ended, if before ``until``."""
         return self.gap_finding(
@@ -177,9 +177,7 @@ class WindowReporter(Reporter):
             holds={"end_before_ns": until},
         )  # fmt: skip
 
-    def missed_by_capture(
-        self, stream: Subject, window: Judged, still_open: str
-    ) -> Iterator[Finding]:
+    def missed_by_capture(self, stream: S, window: Judged, still_open: str) -> Iterator[Finding]:
         """What the receiver had, or may have had, and the capture does not hold.
 
         Args:
@@ -211,7 +209,7 @@ class WindowReporter(Reporter):
         return max(gap.revealed.at_ns for gap in gaps) + TICKS_TO_LOSE * self.interval_ns
 
     def dropped_inside(
-        self, stream: Subject, rule: str, found: Note, shown: Note, shows: str
+        self, stream: S, rule: str, found: Note, shown: Note, shows: str
     ) -> Iterator[Finding]:
         """What had arrived at the receiver's interface and was missing in it.
 
@@ -230,7 +228,7 @@ class WindowReporter(Reporter):
     # -- copies and order ------------------------------------------------------------------------
 
     def came_though_had(
-        self, stream: Subject, rule: str, window: Judged, claim: Claim
+        self, stream: S, rule: str, window: Judged, claim: Claim
     ) -> Iterator[Finding]:
         """Copies of what the receiver had: ``claim`` is of those, in another datagram, that came
         long after its own ACK."""
@@ -251,7 +249,7 @@ class WindowReporter(Reporter):
             copies=max(copies, unsure.ranges.total()),
         )  # fmt: skip
 
-    def asked_early(self, stream: Subject, rule: str, early: Note) -> Iterator[Finding]:
+    def asked_early(self, stream: S, rule: str, early: Note) -> Iterator[Finding]:
         """Requests of the receiver that its own rules do not allow yet."""
         yield from self.note(
             stream, rule, early, LIKELY,
@@ -260,7 +258,7 @@ class WindowReporter(Reporter):
             "the request",
         )  # fmt: skip
 
-    def came_twice(self, stream: Subject, rule: str, window: Judged) -> Iterator[Finding]:
+    def came_twice(self, stream: S, rule: str, window: Judged) -> Iterator[Finding]:
         """Network duplicates, at their receiver."""
         yield from self.note(
             stream, rule, window.duplicated, Certainty.PROVEN,
@@ -270,7 +268,7 @@ class WindowReporter(Reporter):
             copies=window.network_duplicates,
         )  # fmt: skip
 
-    def came_late(self, stream: Subject, rule: str, window: Judged) -> Iterator[Finding]:
+    def came_late(self, stream: S, rule: str, window: Judged) -> Iterator[Finding]:
         """Reordering, at the receiver: proven by IP ids, beyond what a capture may exchange."""
         for note, claim in parted(window.reordered, window.overtaken, PLACED_HERE):
             yield from self.note(
@@ -279,7 +277,7 @@ class WindowReporter(Reporter):
                 "the original, later than a higher seqno",
             )  # fmt: skip
 
-    def passed_twice(self, stream: Subject, rule: str, passing: PassingModel) -> Iterator[Finding]:
+    def passed_twice(self, stream: S, rule: str, passing: PassingModel) -> Iterator[Finding]:
         """Network duplicates, wherever no receive window is."""
         yield from self.note(
             stream, rule, passing.duplicated, Certainty.PROVEN,
@@ -288,7 +286,7 @@ class WindowReporter(Reporter):
             copies=passing.network_duplicates,
         )  # fmt: skip
 
-    def sent_late(self, stream: Subject, rule: str, passing: PassingModel) -> Iterator[Finding]:
+    def sent_late(self, stream: S, rule: str, passing: PassingModel) -> Iterator[Finding]:
         """First sends out of order, at their sender."""
         yield from self.note(
             stream, rule, passing.out_of_order, Certainty.LIKELY,
@@ -296,7 +294,7 @@ class WindowReporter(Reporter):
             "first sent after a higher seqno",
         )  # fmt: skip
 
-    def passed_late(self, stream: Subject, rule: str, passing: PassingModel) -> Iterator[Finding]:
+    def passed_late(self, stream: S, rule: str, passing: PassingModel) -> Iterator[Finding]:
         """The same between members, where it may be the network's doing."""
         yield from self.note(
             stream, rule, passing.out_of_order, Certainty.LIKELY,
@@ -308,7 +306,7 @@ class WindowReporter(Reporter):
 
     def blocked(
         self,
-        stream: Subject,
+        stream: S,
         rule: str,
         stalls: list[Stall],
         capacity: CapacityRow,
@@ -345,7 +343,7 @@ class WindowReporter(Reporter):
             } | facts,
         )  # fmt: skip
 
-    def overrun(self, stream: Subject, rule: str, model: SenderModel) -> Iterator[Finding]:
+    def overrun(self, stream: S, rule: str, model: SenderModel) -> Iterator[Finding]:
         """More was unacknowledged than a window holds."""
         if model.overrun is not None:
             mark, outstanding = model.overrun
@@ -356,7 +354,7 @@ class WindowReporter(Reporter):
                 mark=mark, facts={"outstanding": outstanding, "capacity": model.capacity},
             )  # fmt: skip
 
-    def unanswered(self, stream: Subject, rule: str, pending: Unanswered, came: str) -> Finding:
+    def unanswered(self, stream: S, rule: str, pending: Unanswered, came: str) -> Finding:
         """A request that was repeated, and no copy ``came``."""
         return self.make(
             stream, rule, LIKELY,

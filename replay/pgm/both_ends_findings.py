@@ -1,10 +1,10 @@
 """What the report says of a TSI whose sender's and a receiver's captures are both given."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
-from seqaudit.replay.contract.passage_rows import TOO_MUCH, ends_row, judged_at, passage
-from seqaudit.replay.contract.results import BOTH_ENDS, Result
+from seqaudit.replay.contract.passage_rows import TOO_MUCH, PathRow, ends_row, judged_at, passage
+from seqaudit.replay.contract.results import BOTH_ENDS, Result, Row
 from seqaudit.replay.pgm.both_ends import (
     DATA,
     NAKS,
@@ -42,7 +42,7 @@ def results(meeting: Meeting) -> Iterator[Result]:
         yield from judged_at(ends.capture, judged, meeting.conversation, "pgm")
 
 
-def _row(here: Ends, there: Ends) -> dict[str, Any]:
+def _row(here: Ends, there: Ends) -> Row:
     clocks = here.clocks_to(there)
     offset = None if here.first is None else clocks.at(here.first.at_ns)
     path = [_passage(here, there, word, own) for word, own in passed(here, there).items()]
@@ -51,7 +51,7 @@ def _row(here: Ends, there: Ends) -> dict[str, Any]:
     return row | {"why": OF_MULTICASTS}
 
 
-def _passage(here: Ends, there: Ends, word: str, own: Passed) -> dict[str, Any]:
+def _passage(here: Ends, there: Ends, word: str, own: Passed) -> PathRow:
     full = here.passages.full or there.passages.full
     return passage(
         word, WORDS[word], own,

@@ -3,7 +3,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_NAMED, Reporter
@@ -56,13 +56,13 @@ class _Subject:
     system: str = "pgm"
 
 
-class _Reporter(Reporter):
+class _Reporter(Reporter[_Subject]):
     def __init__(self, engine: PgmEngine, capture: int) -> None:
         super().__init__(capture, engine.conversation, engine.parameters, "pgm")
         self.engine = engine
         self.about = _Subject(engine.tsi, engine.sender or "")
 
-    def receiver_of(self, stream: Any) -> str | None:
+    def receiver_of(self, stream: _Subject) -> str | None:
         return self.engine.vantage.address if self.engine.receiving else None
 
     def rows(self) -> Iterator[Result]:
@@ -96,7 +96,7 @@ class _Reporter(Reporter):
             yield self.judged("CP007", None)
         yield from self.parameters_used(_PARAMETERS)
 
-    def _gap(self, hole: Hole) -> dict[str, Any]:
+    def _gap(self, hole: Hole) -> dict[str, object]:
         """One hole as a row of ``gaps``, with what its story needs."""
         role = RECEIVER if self.engine.receiving else BETWEEN
         asks = [ask.step() for ask in hole.asks]
@@ -218,7 +218,7 @@ class _Reporter(Reporter):
             return
         missing = RangeSet((h.sqn, h.sqn + h.count) for h in holes)
         text = "{count:packet} of {sender_member} {count|is|are} missing here"
-        facts: dict[str, Any] = {"count": missing.total()}
+        facts: dict[str, object] = {"count": missing.total()}
         evidence = [(h.revealed, f"{h.revealed_by} shows that {h.sqn} is missing")
                     for h in holes[: MAX_EVIDENCE // 2]]  # fmt: skip
         asked = 0
@@ -318,7 +318,7 @@ def _lost_where(hole: Hole, role: str) -> tuple[Where, str]:
     return by_outcome(asked, RECEIVER, hole.naks)
 
 
-def _gap(hole: Hole) -> dict[str, Any]:
+def _gap(hole: Hole) -> dict[str, object]:
     """One hole as a row of ``gaps``."""
     outcome = "unrecovered" if hole.fate in GIVEN_UP else str(hole.fate)
     came = hole.fate in (Fate.LATE, Fate.REPAIRED)

@@ -1,7 +1,7 @@
 """A raims ``param.yaml`` as parameters of the engine (raims.md 12)."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.parameters import Value, parse_value
 from seqaudit.replay.raims.parameters import PARAMETERS
@@ -23,7 +23,9 @@ SECRET: Final = frozenset({"pass", "salt"})
 NOT_SHOWN: Final = "(not shown)"
 
 
-def from_raims_config(stated: Mapping[Any, Any], where: str = "param.yaml") -> dict[str, Value]:
+def from_raims_config(
+    stated: Mapping[object, object], where: str = "param.yaml"
+) -> dict[str, Value]:
     """What the ``parameters:`` of a raims ``param.yaml`` say.
 
     Names have hyphens or underscores; a time without a unit is in seconds. Names that no engine

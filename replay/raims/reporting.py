@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty, Finding, Rests, Severity
-from seqaudit.replay.contract.reporter import Reporter
+from seqaudit.replay.contract.reporter import Reporter, Subject
 from seqaudit.replay.contract.results import TABLE, Result
 from seqaudit.replay.contract.worth import SHOWN, Claim, Doubt, Span
 from seqaudit.replay.raims import own_words
@@ -48,7 +48,7 @@ class About:
     system: str = "raims"
 
 
-class RaimsReporter(Reporter):
+class RaimsReporter(Reporter[Subject]):
     """Makes the results of the raims conversation of one capture.
 
     Attributes:
@@ -73,11 +73,11 @@ class RaimsReporter(Reporter):
             what = f"the capture's clock was set forward by {shown(step.by_ns)}"
             self.worth.add(Span(Doubt.CLOCK_STEPPED, step.before, step.mark.frame, what))
 
-    def receiver_of(self, stream: Any) -> str | None:
+    def receiver_of(self, stream: Subject) -> str | None:
         return self.observer.bridge
 
     def say(
-        self, about: About, rule: str, text: str, facts: dict[str, Any],
+        self, about: About, rule: str, text: str, facts: dict[str, object],
         mark: Mark | None = None, claim: Claim = SHOWN,
         evidence: Iterable[tuple[Mark, str]] = (), severity: Severity | None = None,
     ) -> Finding:  # fmt: skip

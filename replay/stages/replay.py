@@ -21,7 +21,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Seq
 from functools import partial
 from itertools import pairwise
 from operator import attrgetter
-from typing import Any, Final, cast
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -64,7 +64,7 @@ _RUNS: Final = frozenset({Kind.DATA, Kind.RETRANSMISSION})
 _PLAIN: Final = Joining()
 _POSITION: Final = attrgetter("frame", "place")
 #: ``Row._make`` without a call in Python.
-_row: Final[Callable[[Iterable[Any]], Row]] = cast(Any, partial(tuple.__new__, Row))
+_row: Final[Callable[[Iterable[object]], Row]] = partial(tuple.__new__, Row)
 
 
 def replay(batches: Iterable[pa.RecordBatch], settings: ReplaySettings) -> Iterator[pa.RecordBatch]:
@@ -272,12 +272,12 @@ def _rows(batch: pa.RecordBatch) -> Iterator[Row]:
         yield from map(_row, zip(*columns, strict=True))
 
 
-def _values(column: pa.Array) -> Iterable[Any]:
+def _values(column: pa.Array) -> Iterable[object]:
     if pa.types.is_string(column.type):
         coded = encoded(column)
         texts = [*coded.dictionary.to_pylist(), None]
         return map(texts.__getitem__, filled(coded.indices, -1).to_numpy().tolist())
-    values: list[Any] = column.to_pylist() if column.null_count else column.to_numpy().tolist()
+    values: list[object] = column.to_pylist() if column.null_count else column.to_numpy().tolist()
     return values
 
 
@@ -321,7 +321,7 @@ class _Conversation:
         self._began: dict[str, dict[str, None]] = {}
         self._links: dict[str, Row | None] = {}  # stream of a link -> its last row, if it may go on
         self._latest: dict[str, str] = {}  # what streams have in common -> the one used last
-        self._members: set[tuple[Any, ...]] = set()
+        self._members: set[tuple[object, ...]] = set()
         self._last_ns = 0
 
     def _open_engine(self) -> None:

@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from seqaudit.replay.contract.both_ends import EndsMeeting, two_ends
 from seqaudit.replay.contract.engine import Opening
-from seqaudit.replay.contract.passage_rows import TOO_MUCH, ends_row, judged_at, passage
+from seqaudit.replay.contract.passage_rows import TOO_MUCH, PathRow, ends_row, judged_at, passage
 from seqaudit.replay.contract.results import BOTH_ENDS, Result
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _hidden(engine: "ZenohEngine") -> Counter[str]:
     return found
 
 
-def _path(met: "Met", came: "Came", conversation: str) -> Iterator[dict[str, Any]]:
+def _path(met: "Met", came: "Came", conversation: str) -> Iterator[PathRow]:
     from seqaudit.replay.zenoh.both_ends import SAMPLES, WORDS
 
     ends = met.at_sender, met.at_receiver

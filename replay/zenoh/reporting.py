@@ -3,7 +3,7 @@ where samples of a gap were lost."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.finding import Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter
@@ -50,7 +50,7 @@ class Stream:
     receiver: str | None
 
 
-class ZenohReporter(Reporter):
+class ZenohReporter(Reporter[Stream]):
     """Makes the results of one session in one capture."""
 
     def __init__(self, engine: ZenohEngine, capture: int) -> None:
@@ -69,9 +69,8 @@ class ZenohReporter(Reporter):
         #: Senders and keys of samples that carry a number.
         self.numbered = {(s.sender, s.key) for s in engine.sources.all.values() if s.live}
 
-    def receiver_of(self, stream: Any) -> str | None:
-        found: str | None = stream.receiver
-        return found
+    def receiver_of(self, stream: Stream) -> str | None:
+        return stream.receiver
 
     def stream(self, sender: str, receiver: str, source: str, subject: str | None) -> Stream:
         """The stream of a source, or of samples without one, to a subscriber."""
@@ -173,7 +172,7 @@ class ZenohReporter(Reporter):
         text: str,
         *,
         claim: Claim = LIKELY,
-        **facts: Any,
+        **facts: object,
     ) -> Finding:
         """A finding about queries."""
         return self.make(

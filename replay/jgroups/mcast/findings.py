@@ -28,7 +28,7 @@ def results(engine: McastEngine, capture: int, end_ns: int) -> list[Result]:
     return list(_Reporter(engine, capture, end_ns).rows())
 
 
-class _Reporter(WindowReporter):
+class _Reporter(WindowReporter[Stream]):
     def __init__(self, engine: McastEngine, capture: int, end_ns: int) -> None:
         systems = {stream.system for stream in engine.streams.values()}
         system = min(systems) if systems else "nakack4"

@@ -25,7 +25,7 @@ from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.notes import Note, Times
 
 
-class UnicastReporter(WindowReporter):
+class UnicastReporter(WindowReporter[Stream]):
     """Makes the results of one cluster's unicasts in one capture."""
 
     def __init__(self, engine: UnicastEngine, capture: int) -> None:
