@@ -151,7 +151,7 @@ class _Sections:
         others: Mapping[tuple[int, str], Row] = {}
         if self._together.reads_first():
             deque(self._noted, maxlen=0)
-            others = self._together.figures()
+            others = self._together.figures(self._rows.of)
             rows = self._rows.of(rows_of.STREAM)
         resolved = self.losses.each(
             self.wall.rows(

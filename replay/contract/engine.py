@@ -155,6 +155,11 @@ class Joining:
     pause_ns: int = NO_PAUSE
 
 
+#: Rows of a comparison's systems, of a kind of results: ``capture``, ``system``, ``stream``,
+#: ``detail`` and the others; frames are still of the job.
+Rows = Callable[[str], Iterator[Detail]]
+
+
 class Replayed(NamedTuple):
     """A whole replay, as a comparison may ask it.
 
@@ -163,14 +168,12 @@ class Replayed(NamedTuple):
         holes: captures that are known to lack something, and what tells it.
         unread: captures with packets that were not read to their end, and what tells it: what seems
             to be missing may be in these.
-        rows: of the comparison's systems, of a kind of results: ``capture``, ``system``,
-            ``stream``, ``detail`` and the others; frames are still of the job.
     """
 
     extents: Sequence[Extent]
     holes: Mapping[int, str]
     unread: Mapping[int, str]
-    rows: Callable[[str], Iterator[Detail]]
+    rows: Rows
 
 
 class Compared(NamedTuple):
@@ -206,7 +209,7 @@ class Comparison(Protocol):
     def note(self, capture: int, stream: str, row: Detail) -> None:
         """The detail of a STREAM row, as its engine gave it."""
 
-    def figures(self) -> Mapping[tuple[int, str], Detail]:
+    def figures(self, rows: Rows) -> Mapping[tuple[int, str], Detail]:
         """(capture, stream) to figures that rest on other streams."""
         return {}
 

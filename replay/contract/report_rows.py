@@ -286,9 +286,13 @@ class QueryRow(TypedDict):
     source: Annotated[str | None, "null: all sources"]
     key: str
     parameters: Annotated[str, "as on the wire"]
+    request_id: Annotated[int | None, "on the wire, of this session; null: never sent"]
+    requester_endpoint: str
     sort: Annotated[str, "recovery, periodic, heartbeat or history"]
     first_seqno: int | None
     last_seqno: Annotated[int | None, "null: open"]
+    newest_seqno: Annotated[int | None, "that had passed live when it was asked; null: none had"]
+    whole: Annotated[bool, "request and end were captured, and all frames of the answer between"]
     replies: int
     reply_bytes: int
     reply_seqnos: Ranges

@@ -6,7 +6,7 @@ of these.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 Range = tuple[int, int]  # half-open: [first, stop)
 
@@ -54,6 +54,24 @@ class RangeSet:
 
     def __repr__(self) -> str:
         return f"RangeSet({list(self)})"
+
+    def __or__(self, other: Iterable[Range]) -> "RangeSet":
+        """What is in either."""
+        both = RangeSet.of_sorted(self._firsts, self._stops)
+        for first, stop in other:
+            both.add(first, stop)
+        return both
+
+    def __and__(self, other: Iterable[Range]) -> "RangeSet":
+        """What is in both."""
+        return RangeSet(part for first, stop in other for part in self.within(first, stop))
+
+    def __sub__(self, other: Iterable[Range]) -> "RangeSet":
+        """What is in this one only."""
+        left = RangeSet.of_sorted(self._firsts, self._stops)
+        for first, stop in other:
+            left.remove(first, stop)
+        return left
 
     def __contains__(self, seqno: int) -> bool:
         place = bisect_right(self._firsts, seqno) - 1
@@ -151,6 +169,11 @@ class RangeSet:
         if place >= 0 and seqno < self._stops[place]:
             return self._stops[place]
         return seqno
+
+
+def half_open(spans: Iterable[Sequence[int]]) -> RangeSet:
+    """Ranges that were printed as ``[first, last]``."""
+    return RangeSet((first, last + 1) for first, last in spans)
 
 
 def total(ranges: Iterable[Range]) -> int:

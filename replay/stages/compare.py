@@ -1,13 +1,10 @@
 """What several streams and captures say together, of all systems: for one report."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from seqaudit.replay.contract.engine import Compared, Comparison, Detail, Extent, Replayed
+from seqaudit.replay.contract.engine import Compared, Comparison, Detail, Extent, Replayed, Rows
 from seqaudit.replay.contract.wall import Wall
 from seqaudit.replay.stages.systems import SYSTEMS
-
-#: Rows of results, of a kind.
-Rows = Callable[[str], Iterator[Detail]]
 
 
 class Comparisons:
@@ -33,9 +30,13 @@ class Comparisons:
         """Do figures rest on all streams?"""
         return any(own.reads_first() for own in self._of.values())
 
-    def figures(self) -> dict[tuple[int, str], Detail]:
-        """(capture, stream) to figures that rest on other streams."""
-        return {place: row for own in self._of.values() for place, row in own.figures().items()}
+    def figures(self, rows: Rows) -> dict[tuple[int, str], Detail]:
+        """(capture, stream) to figures that rest on other streams; ``rows`` of all systems."""
+        return {
+            place: row
+            for own in self._of.values()
+            for place, row in own.figures(self._rows_by_kind(own, rows)).items()
+        }
 
     def settle(
         self, streams: Sequence[Detail], tables: Mapping[str, Mapping[str, Sequence[Detail]]]
@@ -121,11 +122,12 @@ class _Comparisons:
         """Do figures rest on all streams?"""
         return any(self._all[name].reads_first for name in self._present & self._all.keys())
 
-    def figures(self) -> dict[tuple[int, str], Detail]:
+    def figures(self, rows: Rows) -> dict[tuple[int, str], Detail]:
         """(capture, stream) to figures that rest on other streams."""
         found: dict[tuple[int, str], Detail] = {}
         for own, names in self._each.items():
-            found.update(self._wall.part(_together(names), own.figures) or {})
+            part = self._wall.part(_together(names), own.figures, _of(names, rows))
+            found.update(part or {})
         return found
 
     def settle(
@@ -139,14 +141,14 @@ class _Comparisons:
 
     def restated(self, finding: Detail) -> Detail:
         """A finding by what was settled."""
-        for name in self.changed:
-            finding = self._all[name].restated(finding)
+        for own in self._each:
+            finding = own.restated(finding)
         return finding
 
     def restated_gap(self, gap: Detail) -> Detail:
         """A gap by what was settled."""
-        for name in self.changed:
-            gap = self._all[name].restated_gap(gap)
+        for own in self._each:
+            gap = own.restated_gap(gap)
         return gap
 
     def judge(

@@ -1,21 +1,44 @@
 """Who gets the samples of one leg, and who asks for those that are missing (zenoh.md 9.4, 9.5)."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from seqaudit.replay.sequence.gaps import Mark
+from seqaudit.replay.zenoh.causes import Why
 from seqaudit.replay.zenoh.declarations import Declarations
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.keys import UNRESOLVED, Advanced, Parameters, matches, parameters
 from seqaudit.replay.zenoh.lanes import Lanes
 from seqaudit.replay.zenoh.link import Link
-from seqaudit.replay.zenoh.query import Cause, Query
+from seqaudit.replay.zenoh.query import Miss, Query
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, Source, Sources, placed
 from seqaudit.replay.zenoh.subscriber import Subscriber
 
 #: Receiver, key expression, and what the machine knows a source by.
 Identity = tuple[str, str | None, str]
-#: Says why [first, stop) of a source stays missing; the rest as for ``Subscriber``.
-Why = Callable[[Subscriber, Source, int, int, Query | None, int], Cause]
+#: Says why samples of a source did not come back.
+Explains = Callable[[Subscriber, Source, Miss], list[Why]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Around:
+    """``Around`` of a subscriber and a source."""
+
+    audience: "Audience"
+    source: Source
+    subject: str | None
+
+    def kept(self) -> bool:
+        return self.audience.declared.kept(self.source)
+
+    def has_cache(self) -> bool:
+        return self.audience.declared.has_cache(self.source)
+
+    def recovers(self) -> bool:
+        return self.audience.recovers(self.source.receiver, self.subject)
+
+    def why(self, who: Subscriber, miss: Miss) -> list[Why]:
+        return self.audience.why(who, self.source, miss)
 
 
 class Audience:
@@ -23,7 +46,7 @@ class Audience:
 
     Args:
         document: the design document's subscribers are replayed.
-        why: says why samples stay missing.
+        why: says why samples did not come back.
 
     Attributes:
         ended: those that were undeclared, or whose node is gone.
@@ -39,7 +62,7 @@ class Audience:
         grace_ns: int,
         retention_ns: int,
         document: bool,
-        why: Why,
+        why: Explains,
     ) -> None:
         self.subscribers: dict[Identity, Subscriber] = {}
         self.ended: list[tuple[Identity, Subscriber]] = []
@@ -47,12 +70,12 @@ class Audience:
         #: Endpoint and key expression -> open query for historical samples.
         self.histories: dict[tuple[str, str], Query] = {}
         self._link = link
-        self._declared = declared
+        self.declared = declared
         self._sources = sources
         self._grace_ns = grace_ns
         self._retention_ns = retention_ns
-        self._document = document
-        self._why = why
+        self.document = document
+        self.why = why
         self._matched: dict[tuple[str, str, str, str | None], list[Subscriber]] = {}
 
     def changed(self) -> None:
@@ -71,7 +94,7 @@ class Audience:
             return matched
         told = [
             subject
-            for endpoint, declared in self._declared.subscriptions.items()
+            for endpoint, declared in self.declared.subscriptions.items()
             if endpoint != source.sender
             and (
                 self._link.listens_here(endpoint)
@@ -92,7 +115,7 @@ class Audience:
         names: list[str | None] = list(subjects)
         unknown = (source.receiver, None, self.machine(source))
         if unknown in self.subscribers or not (names or (told and self._link.multicast)):
-            names = [] if not names and self._declared.left(source) else [None]
+            names = [] if not names and self.declared.left(source) else [None]
         if len(self._matched) >= MAX_SOURCES:
             self._matched.clear()
         found = self._matched[identity] = [self._subscriber(source, name) for name in names]
@@ -107,32 +130,36 @@ class Audience:
 
     def machine(self, source: Source) -> str:
         """What a subscriber knows a source by; the document's by its session alone (D11)."""
-        return source.source.partition("/")[0] if self._document else source.source
+        return source.source.partition("/")[0] if self.document else source.source
+
+    def source(self, sender: str, receiver: str, name: str) -> Source | None:
+        """What a publisher sent over this leg; null: nothing yet."""
+        return self._sources.all.get((sender, receiver, name))
 
     def _subscriber(self, source: Source, subject: str | None) -> Subscriber:
         identity = (source.receiver, subject, self.machine(source))
         found = self.subscribers.get(identity)
         if found is None:
-            sort = DocumentSubscriber if self._document else Subscriber
+            sort = DocumentSubscriber if self.document else Subscriber
             history = self.histories.get((source.receiver, subject or ""))
             limit = None if history is None else parameters(history.text).newest
             found = self.subscribers[identity] = sort(
                 subject,
                 self.machine(source),
                 self._grace_ns,
-                lambda who, a, b, query, since: self._why(who, source, a, b, query, since),
+                _Around(self, source, subject),
                 history=history is not None,
                 history_max=limit,
                 retention_ns=self._retention_ns,
-                kept=lambda: self._declared.kept(source),
-            )
-            found.recovers = lambda: (
-                not self._link.multicast and (source.receiver, subject) in self._declared.recovering
             )
             before = [one.until for known, one in self.ended if known == identity]
             if before:
                 found.life, found.since = len(before) + 1, max(before)
         return found
+
+    def recovers(self, endpoint: str, subject: str | None) -> bool:
+        """Whether declarations say that an endpoint's subscriber asks for what it misses."""
+        return not self._link.multicast and (endpoint, subject) in self.declared.recovering
 
     def subscribes_now(self, subject: str) -> None:
         """A member of the group subscribes: what came before was for nobody that is known."""
@@ -165,7 +192,7 @@ class Audience:
             for source in self._sources.named(name)
             if source.sender != requester
             and (source.receiver == requester or self._link.multicast)
-            and (source.source == name or self._document)
+            and (source.source == name or self.document)
         ]
 
     def asking(
@@ -197,7 +224,7 @@ class Audience:
 
 def hear_heartbeats(mine: list[Subscriber]) -> list[Subscriber]:
     """Those that subscribe to heartbeats; all, where no declaration says it of any."""
-    return [one for one in mine if one.recovers()] or mine
+    return [one for one in mine if one.around.recovers()] or mine
 
 
 def _told_by_heartbeat(mine: list[Subscriber], first: int | None) -> list[Subscriber]:

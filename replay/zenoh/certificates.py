@@ -14,7 +14,6 @@ from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.hops import HopCounter, Stretch
 from seqaudit.replay.zenoh.query import Had, Miss, Query, Sort
 from seqaudit.replay.zenoh.sources import Jump, Source
-from seqaudit.replay.zenoh.subscriber import Subscriber
 
 
 def asked_for(queries: Iterable[Query]) -> dict[int, Query]:
@@ -29,11 +28,12 @@ def asked_for(queries: Iterable[Query]) -> dict[int, Query]:
 
 
 def recovered(
-    source: Source, subscriber: Subscriber, queries: Iterable[Query], *, in_order: bool
+    source: Source, came_back: RangeSet, queries: Iterable[Query], *, in_order: bool
 ) -> RangeSet:
     """Samples that were lacked, as requests say, and came by a reply, no live copy between.
 
     Args:
+        came_back: what only replies brought.
         in_order: the transport keeps order (TCP).
     """
     found = RangeSet()
@@ -52,7 +52,7 @@ def recovered(
         if query.sort is Sort.HEARTBEAT and query.last is not None and _alone(query, queries):
             stop = query.last + 1
         for a, b in query.replied.within(query.first, stop):
-            for part in subscriber.recovered.within(a, b):
+            for part in came_back.within(a, b):
                 found.add(*part)
     return found
 
@@ -101,14 +101,14 @@ def answered_whole(query: Query) -> Stretch | None:
 
 def missed(source: Source, misses: Iterable[Miss], queries: Iterable[Query]) -> RangeSet:
     """Samples that were lacked, were not among the whole answer, and did not come live either."""
-    by_number = {query.number: query for query in queries}
+    every = list(queries)
     jumps = {(jump.first, jump.stop) for jump in dropped_jumps(source)}
     found = RangeSet()
     for miss in misses:
-        query = None if miss.query is None else by_number.get(miss.query)
+        query = miss.asked[-1] if miss.asked else None
         if query is None or query.first != miss.first or query.ended is None or query.shared:
             continue
-        if answered_whole(query) is None or not _alone(query, by_number.values()):
+        if answered_whole(query) is None or not _alone(query, every):
             continue
         if not _nothing_live_between(source, query.asked.frame, query.ended.frame):
             continue

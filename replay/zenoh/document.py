@@ -18,9 +18,10 @@ from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 from seqaudit.replay.zenoh.cache import ReliabilityCache
+from seqaudit.replay.zenoh.causes import Cause
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.keys import ALL_SOURCES, Parameters, parameters
-from seqaudit.replay.zenoh.query import Cause, Query, Sort
+from seqaudit.replay.zenoh.query import Query, Sort
 
 #: Queries of one subscriber that are kept; the rest is counted.
 MAX_KEPT: Final = 10_000
@@ -151,10 +152,7 @@ class DocumentWorld:
         self._subscribers.setdefault(id(subscriber), (subscriber, requester, key))
         asked.entities.add(entity)
         if len(asked.entities) > 1 and last is not None and first <= last:  # D11
-            taken = RangeSet([(first, min(stop, last + 1))])
-            for a, b in subscriber.recovered.within(first, stop):
-                taken.remove(a, b)
-            for a, b in taken:
+            for a, b in subscriber.recovered.missing(first, min(stop, last + 1)):
                 asked.collided.add(a, b, came.first)
         if last is None:
             self._past(subscriber, requester, key, first, came.first)

@@ -1,11 +1,9 @@
 """The ReliableSubscriber of the design document (zenoh.md 10)."""
 
-from collections.abc import Callable
-
 from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.sequence.ranges import DeliveryOrder, Range
-from seqaudit.replay.zenoh.query import Cause, Query
-from seqaudit.replay.zenoh.subscriber import RETENTION_NS, Subscriber
+from seqaudit.replay.zenoh.query import Query
+from seqaudit.replay.zenoh.subscriber import Subscriber
 
 
 class DocumentSubscriber(Subscriber):
@@ -17,23 +15,8 @@ class DocumentSubscriber(Subscriber):
     Periodic queries and history as in the shipped one (D8, D9).
     """
 
-    def __init__(
-        self,
-        subject: str | None,
-        source: str,
-        grace_ns: int,
-        cause: Callable[[Subscriber, int, int, Query | None, int], Cause],
-        *,
-        history: bool = False,
-        history_max: int | None = None,
-        retention_ns: int = RETENTION_NS,
-        kept: Callable[[], bool] = lambda: True,
-    ) -> None:
-        super().__init__(
-            subject, source, grace_ns, cause, history=history, history_max=None, kept=lambda: True
-        )
-        self.learns = False
-        self.last_frame = 0  # of the last sample that came
+    shipped = learns = False
+    last_frame = 0  # of the last sample that came
 
     def before(self, older: list[Range]) -> None:
         """Historical samples, handed on before what came live (D9)."""

@@ -33,8 +33,10 @@ from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import Read, Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span
 from seqaudit.replay.sequence.gaps import Arrival
+from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.audience import Audience
 from seqaudit.replay.zenoh.both_ends import SAMPLES, Ends, kind_of
+from seqaudit.replay.zenoh.causes import Cause, Why, answered, furthest
 from seqaudit.replay.zenoh.declarations import Declarations
 from seqaudit.replay.zenoh.document import DocumentSettings, DocumentWorld, passed_on
 from seqaudit.replay.zenoh.hops import Message, Taken
@@ -44,7 +46,7 @@ from seqaudit.replay.zenoh.link import Link, first_hop, last_hop
 from seqaudit.replay.zenoh.moments import Moments
 from seqaudit.replay.zenoh.parameters import PARAMETERS
 from seqaudit.replay.zenoh.queries import Queries
-from seqaudit.replay.zenoh.query import Cause, Query
+from seqaudit.replay.zenoh.query import Miss
 from seqaudit.replay.zenoh.sources import MAX_SOURCES, ROS, Jump, Source, Sources, Unnumbered
 from seqaudit.replay.zenoh.subscriber import Subscriber
 from seqaudit.replay.zenoh.timers import SETTLED_NS, Timers
@@ -100,7 +102,7 @@ class ZenohEngine:
             grace_ns=self._grace_ns,
             retention_ns=self.parameters.value("retention_ms") * 1_000_000,
             document=document,
-            why=self._cause,
+            why=self._why,
         )
         self.queries = Queries(
             self.link, self.moments, self.declared, self.audience, self.timers, self.parameters
@@ -378,51 +380,44 @@ class ZenohEngine:
                 )
             )  # fmt: skip
 
-    def _cause(
-        self,
-        who: Subscriber,
-        source: Source,
-        first: int,
-        stop: int,
-        query: Query | None,
-        since_ns: int,
-    ) -> Cause:
-        """Why [first, stop) did not come back (zenoh.md 11)."""
+    def _why(self, who: Subscriber, source: Source, miss: Miss) -> list[Why]:
+        """Why the samples of a miss did not come back, each (zenoh.md 11)."""
+        first, stop = miss.first, miss.stop
         told = self.document.cause(who, first, stop)
         if told is not None:
-            return told
+            return [Why(first, stop, told)]
         if source.source.endswith(ROS):
-            return Cause.NOBODY
-        if query is None:
-            if source.live.within(first, stop) == [(first, stop)]:
-                return Cause.LATE
-            if self.moments.cut_between(since_ns, since_ns + self._grace_ns):
-                return Cause.CUT  # a query may have been among it
-            if (
-                not self.link.multicast
-                and self.link.session_starts
-                and not self.declared.has_cache(source)
-            ):
-                return Cause.NO_CACHE
-            return Cause.NOT_ASKED
-        until = query.deadline_ns if query.ended is None else query.ended.at_ns
-        if self.moments.cut_between(query.asked.at_ns, until):
-            return Cause.CUT
-        if query.gone:
-            return Cause.GONE
-        answered = query.replied.stop() if query.replied else 0
-        if query.newest is not None and first > max(query.newest, answered - 1):
-            return Cause.LATER  # published when it had been asked, and it stayed open
-        if query.timed_out:
-            return Cause.REPLY_LOST if query.reply_gap or query.replies else Cause.QUERY_LOST
-        if query.replied and stop <= query.replied.first():
-            return Cause.REPLY_OR_EVICTED if query.reply_gap else Cause.EVICTED
-        if query.reply_gap:  # what is newer than a reply was in the cache with it
-            held = bool(query.replied) and first >= query.replied.first()
-            return Cause.REPLY_LOST if held else Cause.REPLY_OR_EVICTED
-        if not query.replies and not self.declared.has_cache(source):
-            return Cause.NO_CACHE
-        return Cause.EMPTY
+            return [Why(first, stop, Cause.NOBODY)]
+        if not miss.asked:
+            return self._not_asked(source, miss)
+        return furthest(
+            part
+            for query in miss.asked
+            for part in answered(
+                query, first, stop, cached=miss.cached,
+                finals=self.link.finals(source.sender, source.receiver),
+                cut=self.moments.cut_between(
+                    query.asked.at_ns,
+                    query.deadline_ns if query.ended is None else query.ended.at_ns,
+                ),
+            )
+        )  # fmt: skip
+
+    def _not_asked(self, source: Source, miss: Miss) -> list[Why]:
+        """Of samples that no query followed, some came after all."""
+        if self.moments.cut_between(miss.since_ns, miss.since_ns + self._grace_ns):
+            cause = Cause.CUT  # a query may have been among it
+        elif not self.link.multicast and self.link.session_starts and not miss.cached:
+            cause = Cause.NO_CACHE
+        else:
+            cause = Cause.NOT_ASKED
+        live = RangeSet(source.live.within(miss.first, miss.stop))
+        refused = live & source.discarded.ranges
+        return furthest(
+            [Why(miss.first, miss.stop, cause)]
+            + [Why(a, b, Cause.REFUSED) for a, b in refused]
+            + [Why(a, b, Cause.LATE) for a, b in live - refused]
+        )
 
     # -- everything else -----------------------------------------------------------------------
 
@@ -431,9 +426,7 @@ class ZenohEngine:
             self._transport(word, detail, event)
         elif not accepted:
             if word == "response" and detail.get("source") and event.destination is not None:
-                query = self.queries.get((event.destination, detail["id"]))
-                if query is not None:
-                    query.refused += 1
+                self.queries.thrown_away(detail, event)
         elif word == "push":
             self._push(detail, event)
         elif word == "request":

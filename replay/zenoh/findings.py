@@ -109,7 +109,7 @@ def _source(report: ZenohReporter, source: Source) -> Iterator[Result]:
         for gap in sorted(subscriber.gaps, key=lambda gap: gap.first):
             where = report.place(source, subscriber, gap, counters)
             for row in gap.rows():
-                told = stream_rows.gap_row(subscriber, gap, row) | {"where": where}
+                told = stream_rows.gap_row(report, subscriber, gap, row) | {"where": where}
                 story = stream_rows.story(report, source, subscriber, gap, told)
                 yield report.row(GAP, told | story, stream)
         for finding in _findings(report, stream, source, subscriber):

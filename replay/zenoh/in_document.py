@@ -3,10 +3,10 @@
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.sequence.gaps import Arrival, Mark
 from seqaudit.replay.sequence.ranges import Range
+from seqaudit.replay.zenoh.causes import Cause
 from seqaudit.replay.zenoh.document import DocumentWorld
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.link import Link
-from seqaudit.replay.zenoh.query import Cause
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.subscriber import Subscriber
 

@@ -31,7 +31,7 @@ class Lane(Subscriber):
     @classmethod
     def like(cls, one: Subscriber, queries: Iterable[Query]) -> "Lane":
         """A lane that has what ``one`` has, with these queries open."""
-        lane = cls(one.subject, one.source, one._grace_ns, one._cause, retention_ns=2**62)
+        lane = cls(one.subject, one.source, one._grace_ns, one.around, retention_ns=2**62)
         lane.last, lane.start = one.last, one.start
         lane.pending = RangeSet(one.pending)
         lane.queries = list(queries)

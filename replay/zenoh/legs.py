@@ -19,7 +19,8 @@ from itertools import permutations
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
-from seqaudit.replay.sequence.ranges import RangeSet, inclusive
+from seqaudit.replay.sequence.ranges import RangeSet, half_open, inclusive
+from seqaudit.replay.zenoh.report_rows import CauseRow, MissRow
 
 SYSTEM: Final = "zenoh"
 #: Pairs of legs that are compared for one source.
@@ -131,14 +132,23 @@ def _same_subscriber(near: Row, far: Row) -> bool:
 
 
 def _missed_between(last: int, row: Row) -> dict[str, Any]:
-    between = RangeSet([(last + 1, max(row["delivered"][0][0], last + 1))])
-    for a, b in row["unrecovered_seqnos"] or ():
-        between.remove(a, b + 1)
+    known = half_open(row["unrecovered_seqnos"] or ())
+    between = RangeSet(known.missing(last + 1, row["delivered"][0][0]))
     if not between:
         return {}
     lost = inclusive(list(between))
-    due = {"cause": BETWEEN_SESSIONS, "frame": row["first_frame"], "at_ns": row["first_ns"]}
-    told = [{"seqnos": [span], "nb": span[1] - span[0] + 1} | due for span in lost]
+    told = [
+        MissRow(
+            seqnos=[span],
+            nb=span[1] - span[0] + 1,
+            cause=BETWEEN_SESSIONS,
+            causes=[CauseRow(seqnos=[span], cause=BETWEEN_SESSIONS, shown_by=None)],
+            request_ids=[],
+            frame=row["first_frame"],
+            at_ns=row["first_ns"],
+        )
+        for span in lost
+    ]
     figures: dict[str, Any] = {
         "unrecovered_seqnos": lost,
         "lost_seqnos": lost,
@@ -175,7 +185,7 @@ def _began_again(far: Place, chosen: Sequence[Place]) -> Iterator[Finding]:
         for other, _, near in chosen
         if other == capture and near["live"] and near["first_ns"] and _before(row, near)
     ]
-    again = RangeSet((a, b + 1) for a, b in row["live"]).within(0, max(known, default=-1) + 1)
+    again = half_open(row["live"]).within(0, max(known, default=-1) + 1)
     if again:
         yield _finding(
             "ZN026", Certainty.LIKELY, stream, row, again,
@@ -272,8 +282,7 @@ def _compared(
         between = RangeSet([(_highest(near) + 1, far["first_seqno"])])
         for _, _, row in chosen:
             if row["receiver"] == far["receiver"]:  # its subscriber knew, and asked
-                for a, b in row["unrecovered_seqnos"] or ():
-                    between.remove(a, b + 1)
+                between -= half_open(row["unrecovered_seqnos"] or ())
         if between:
             yield _finding(
                 "ZN022", Certainty.LIKELY, stream, far, list(between),
@@ -338,7 +347,7 @@ def _older(near: Row, far: Row) -> list[tuple[int, int]]:
     """Live sns of one end below all that came to the other, live or by a reply."""
     if far["first_seqno"] is None:
         return []
-    return RangeSet((a, b + 1) for a, b in near["live"]).within(0, far["first_seqno"])
+    return half_open(near["live"]).within(0, far["first_seqno"])
 
 
 def _finding(
@@ -376,7 +385,4 @@ def _link(row: Row) -> tuple[str, str, str]:
 
 def _less(near: Row, far: Row) -> RangeSet:
     """Live sns of the one that the other does not have live."""
-    lost = RangeSet((a, b + 1) for a, b in near["live"])
-    for a, b in far["live"]:
-        lost.remove(a, b + 1)
-    return lost
+    return half_open(near["live"]) - half_open(far["live"])

@@ -1,6 +1,6 @@
 """The transport of one leg: who its ends are, and their counters (zenoh.md 2.4, 8)."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ MAX_NAMED: Final = 8
 NEAR: Final = 1 << 17
 WIDE: Final = 0x0FFF_FFFF
 ROUTER: Final = "router"
+#: Priority and channel of the replies of a cache (zenoh.md 9.2): Data, reliable.
+FINALS: Final = 5 * 2 + 1
 
 #: Sender, receiver, priority and channel.
 Direction = tuple[str, str, int]
@@ -190,6 +192,13 @@ class Link:
         counter = self.counter(event)
         assert counter.taken is not None
         return counter.taken.first + (raw - counter.taken.first & counter.mask)
+
+    def finals(self, sender: str, receiver: str) -> Iterator[HopCounter]:
+        """Counters in which finals of the caches at one end come to the other."""
+        way = sender, receiver, FINALS
+        yield from (counter for direction, counter in self.retired if direction == way)
+        if way in self.counters:
+            yield self.counters[way]
 
     def gap_towards(self, receiver: str, start_ns: int, stop_ns: int) -> bool:
         """Transport sns are missing on the way to an endpoint, between two times."""

@@ -90,6 +90,7 @@ class Queries:
             number, requester, key, detail["parameters"], sort, told.source,
             placed(place, asked.first), placed(place, asked.last), event.first_mark(),
             event.at_ns + timeout_ns,
+            request_id=detail["id"],
             lasted=self._moments.elapsed.watch(event.first_mark(), timeout_ns),
             newest=place.live.stop() - 1 if place is not None and place.live else None,
             asked_by=hop,
@@ -164,6 +165,19 @@ class Queries:
             if "responder" in detail:
                 query.responders.add("{}/{}".format(*detail["responder"]))
         return query
+
+    def thrown_away(self, detail: Mapping[str, Any], event: Event) -> None:
+        """A Response in a frame that the transport does not take."""
+        told = detail.get("source")
+        if told is None or event.source is None or event.destination is None:
+            return
+        query = self._open.get((event.destination, detail["id"]))
+        source = self._audience.source(event.source, event.destination, f"{told[0]}/{told[1]}")
+        if query is not None:
+            query.refused += 1
+            sn = placed(source, told[2])
+            assert sn is not None, "as it was given"
+            query.thrown.add(sn, sn + 1)
 
     def brought(self, source: Source, sn: int, query: Query | None, event: Event) -> None:
         """A Response brought this sample, of a query that is open or of none that is."""

@@ -1,30 +1,13 @@
-"""Queries of missed-samples recovery, and what is left when they end (zenoh.md 9.1, 9.4)."""
+"""Queries of missed-samples recovery, and what they leave missing (zenoh.md 9.1, 9.4)."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from seqaudit.replay.sequence.elapsed import Watch
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh.hops import Hop
-
-
-class Cause(StrEnum):
-    """Why missed samples did not come back (zenoh.md 9.4 consequences, 11)."""
-
-    EVICTED = "evicted: the cache is too small"
-    NO_CACHE = "no cache"
-    EMPTY = "no cache had them"
-    QUERY_LOST = "query lost or not answered in time"
-    REPLY_LOST = "reply lost"
-    REPLY_OR_EVICTED = "reply lost, or evicted"
-    NOT_ASKED = "not asked"
-    LATE = "they came too late for a subscriber without recovery"
-    LATER = "not asked: an earlier query stayed open"
-    GONE = "publisher gone"
-    NOBODY = "numbered by ROS 2: nothing asks for them"  # S29
-    CUT = "not known: what was asked or answered is cut off or could not be read"
 
 
 class Sort(StrEnum):
@@ -55,6 +38,7 @@ class Query:
     last: int | None
     asked: Mark
     deadline_ns: int
+    request_id: int | None = None  # null: not on the wire
     lasted: Watch | None = None  # its timeout, as far as it certainly passed; null: not on the wire
     newest: int | None = None  # highest sn of its source that had come live when it was asked
     asked_by: Hop | None = None  # the frame of the Request, where it travelled
@@ -67,6 +51,7 @@ class Query:
     replies: int = 0
     replied: RangeSet = field(default_factory=RangeSet)
     refused: int = 0  # replies that the transport threw away
+    thrown: RangeSet = field(default_factory=RangeSet)  # samples of these
     responders: set[str] = field(default_factory=set)
     reply_bytes: int = 0
     reply_gap: bool = False  # transport sns are missing on the way of the replies
@@ -99,15 +84,22 @@ class Query:
         return self.quiet and not self.filled
 
 
-@dataclass(frozen=True, slots=True)
-class Miss:
-    """A miss callback that was due: [first, stop) of the source."""
+class Miss(NamedTuple):
+    """A miss callback that was due: [first, stop) of the source.
+
+    Attributes:
+        since_ns: since when they were known to be missing.
+        asked: queries that ended while they were, the last of them with the callback; none: no
+            query followed the gap.
+        cached: a cache of the source was known then.
+    """
 
     first: int
     stop: int
     due: Mark
-    cause: Cause
-    query: int | None
+    since_ns: int
+    asked: tuple[Query, ...]
+    cached: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,12 +30,31 @@ class LegStreamRow(StreamFigures):
     unknown: Unknown
 
 
+#: What shows a cause.
+ShownBy = Literal["this capture", "the capture at the other end"]
+THIS: Final = "this capture"
+OTHER_END: Final = "the capture at the other end"
+
+
+class CauseRow(TypedDict):
+    """Why some of the samples of a miss did not come back."""
+
+    seqnos: Ranges
+    cause: str
+    shown_by: Annotated[
+        ShownBy | None,
+        "which has the whole answer, or the reply that left; null: it is the likeliest",
+    ]
+
+
 class MissRow(TypedDict):
     """Samples that a subscriber's application is told it missed."""
 
     seqnos: Ranges
     nb: Annotated[int, "how many"]
-    cause: str
+    cause: Annotated[str, "in words, where they differ all of them"]
+    causes: Annotated[list[CauseRow], "sample by sample"]
+    request_ids: Annotated[list[int], "of the queries that ended while they were missing"]
     frame: int
     at_ns: int
 

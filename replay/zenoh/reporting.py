@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from seqaudit.replay.contract.finding import Finding, Rests
+from seqaudit.replay.contract.finding import Certainty, Finding, Rests
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter
 from seqaudit.replay.contract.worth import (
     BEGINNING,
@@ -14,12 +14,13 @@ from seqaudit.replay.contract.worth import (
     Claim,
 )
 from seqaudit.replay.sequence.gaps import Gap, Outcome
-from seqaudit.replay.sequence.ranges import Range, RangeSet
+from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
+from seqaudit.replay.zenoh.causes import Why
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.engine import ZenohEngine
 from seqaudit.replay.zenoh.hops import HopCounter
-from seqaudit.replay.zenoh.query import Query, Sort
+from seqaudit.replay.zenoh.query import Miss, Query, Sort
 from seqaudit.replay.zenoh.sources import Source
 from seqaudit.replay.zenoh.story import (
     BEFORE,
@@ -32,8 +33,6 @@ from seqaudit.replay.zenoh.subscriber import BY_SAMPLE, Subscriber
 
 SYSTEM: Final = "zenoh"
 HOP_SYSTEM: Final = "zenoh-hop"
-#: Priority and channel of the replies of a cache (zenoh.md 9.2): Data, reliable.
-FINALS: Final = 5 * 2 + 1
 #: Why nothing is proven of what is missing.
 OR_NOT_CAPTURED: Final = "lost, or not captured: no frame here shows which"
 #: Outcomes that are no loss.
@@ -59,12 +58,13 @@ class ZenohReporter(Reporter[Stream]):
         )
         self.engine = engine
         self._by_machine: dict[tuple[str, str], list[Subscriber]] | None = None
-        self._by_way: dict[tuple[str, str], list[tuple[int, HopCounter]]] = {}
-        for (sender, receiver, code), counter in (
+        self._by_way: dict[tuple[str, str], list[HopCounter]] = {}
+        for (sender, receiver, _), counter in (
             *engine.link.counters.items(),
             *engine.link.retired,
         ):
-            self._by_way.setdefault((sender, receiver), []).append((code, counter))
+            self._by_way.setdefault((sender, receiver), []).append(counter)
+        self._causes: dict[int, list[tuple[Miss, list[Why]]]] = {}
         self._by_source: dict[str, list[Query]] | None = None
         #: Senders and keys of samples that carry a number.
         self.numbered = {(s.sender, s.key) for s in engine.sources.all.values() if s.live}
@@ -156,13 +156,25 @@ class ZenohReporter(Reporter[Stream]):
 
     def counters(self, source: Source) -> list[HopCounter]:
         """Transport counters of the way of a source."""
-        ways = self._by_way.get((source.sender, source.receiver), [])
-        return [counter for _, counter in ways]
+        return self._by_way.get((source.sender, source.receiver), [])
 
-    def finals(self, source: Source) -> list[HopCounter]:
-        """Counters in which finals of a source's cache come: priority Data, reliable."""
-        ways = self._by_way.get((source.sender, source.receiver), [])
-        return [counter for code, counter in ways if code == FINALS]
+    def causes(self, subscriber: Subscriber) -> list[tuple[Miss, list[Why]]]:
+        """Its misses, and why their samples did not come back, each."""
+        found = self._causes.get(id(subscriber))
+        if found is None:
+            found = self._causes[id(subscriber)] = [
+                (miss, self._shown(miss, subscriber.around.why(subscriber, miss)))
+                for miss in subscriber.misses
+            ]
+        return found
+
+    def _shown(self, miss: Miss, parts: list[Why]) -> list[Why]:
+        """Causes that only frames in doubt show are the likeliest only."""
+        begin = min((query.asked.frame for query in miss.asked), default=BEGINNING)
+        rests = Rests((begin, miss.due.frame), ordered=True)
+        if self.worth.capped(Certainty.PROVEN, rests, None).certainty is Certainty.PROVEN:
+            return parts
+        return [part._replace(shown_by=None) for part in parts]
 
     def about(
         self,
@@ -242,10 +254,3 @@ def rests(gaps: Iterable[Gap]) -> Rests:
 
 def touches(gap: Gap, outcome: Outcome, ranges: RangeSet) -> bool:
     return any(ranges.within(a, b) for a, b in gap.parts[outcome].ranges)
-
-
-def difference(ranges: Iterable[Range], less: Iterable[Range]) -> RangeSet:
-    left = RangeSet(ranges)
-    for first, stop in less:
-        left.remove(first, stop)
-    return left

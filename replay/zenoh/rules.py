@@ -22,8 +22,9 @@ RULES: Final[tuple[Rule, ...]] = (
         "miss callback was due.",
         "Replay of the subscriber: holes left when the last open query of a source ended, or when "
         "no query followed the gap; at once where a subscriber lets several gaps pass without one. "
-        "Proven only by a query whose whole answer was captured. The text names the cause: cache "
-        "too small, no cache, query lost, reply lost, not asked, too late, publisher gone.",
+        "Proven only by a query whose whole answer was captured. The text names the cause of each: "
+        "cache too small, no cache, query lost, reply lost, not asked, too late, publisher gone; "
+        "what one capture leaves open, one at the cache's end may tell.",
         "Give the cache more depth, or the subscriber recovery; see seqaudit show recovery.",
         "zenoh.md 9.4 \"query ends\", 11"),
     error(

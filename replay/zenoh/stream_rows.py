@@ -1,17 +1,19 @@
 """Rows of zenoh streams, gaps and queries (replay/README.md 5)."""
 
 from bisect import bisect_right
-from collections.abc import Iterable
 from typing import Any, Final
 
 from seqaudit.replay.contract.reporter import listed
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.story import placed
 from seqaudit.replay.sequence.gaps import Gap, GapFigures, Outcome, between
-from seqaudit.replay.sequence.ranges import RangeSet, inclusive
+from seqaudit.replay.sequence.ranges import half_open, inclusive
+from seqaudit.replay.zenoh import certificates
+from seqaudit.replay.zenoh.causes import Why, by_cause, cause_rows, in_words, within
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.hops import HopCounter, HopGap
 from seqaudit.replay.zenoh.query import Query
+from seqaudit.replay.zenoh.report_rows import MissRow
 from seqaudit.replay.zenoh.reporting import (
     SYSTEM,
     Stream,
@@ -98,9 +100,7 @@ def _that_passed(
     """What frames show of a source, whoever they are for; the rest is null."""
     engine = report.engine
     role = engine.link.role(source.sender, source.receiver)
-    everything = RangeSet(source.live)
-    for first, stop in source.replied:
-        everything.add(first, stop)
+    everything = source.live | source.replied
     arrivals = source.arrivals + source.replies
     side = {"receiver": "sent", "sender": "arrived"}.get(role, "passed")
     zid = source.source.partition("/")[0]
@@ -181,7 +181,7 @@ def _outcomes(source: Source, subscriber: Subscriber) -> dict[str, Any]:
         "open": counts[Outcome.GONE],
         "not_captured": counts[Outcome.UNCAPTURED],
         "lost": counts[Outcome.RECOVERED] + counts[Outcome.UNRECOVERED],
-        "lost_seqnos": inclusive(listed(_union(subscriber.recovered, subscriber.unrecovered))),
+        "lost_seqnos": inclusive(listed(subscriber.recovered | subscriber.unrecovered)),
         "unrecovered_seqnos": inclusive(listed(subscriber.unrecovered)),
         "recovery_ns": subscriber.recovery.percentiles(),
         "repeats": subscriber.repeat_count,
@@ -200,7 +200,7 @@ def _outcomes(source: Source, subscriber: Subscriber) -> dict[str, Any]:
 def _handed_on(report: ZenohReporter, row: dict[str, Any], subscriber: Subscriber) -> None:
     """What its application was handed and told, and what had to wait."""
     row["delivered"] = inclusive(subscriber.delivery.ranges)
-    row["misses"] = _misses(subscriber)
+    row["misses"] = _misses(report, subscriber)
     row["waits"] = [
         {
             "seqnos": [[wait.first, wait.stop - 1]],
@@ -214,7 +214,8 @@ def _handed_on(report: ZenohReporter, row: dict[str, Any], subscriber: Subscribe
     ]
     lanes = report.engine.audience.lanes_of(subscriber).all
     row["subscribers"] = [
-        {"delivered": inclusive(lane.delivery.ranges), "misses": _misses(lane)} for lane in lanes
+        {"delivered": inclusive(lane.delivery.ranges), "misses": _misses(report, lane)}
+        for lane in lanes
     ]
     if not lanes and subscriber.counts[Outcome.RECOVERED]:
         row["subscribers"] = None
@@ -263,14 +264,17 @@ def _in_document(report: ZenohReporter, row: dict[str, Any], subscriber: Subscri
     }
 
 
-def gap_row(subscriber: Subscriber, gap: Gap, row: GapFigures) -> Row:
+def gap_row(report: ZenohReporter, subscriber: Subscriber, gap: Gap, row: GapFigures) -> Row:
     """A row of samples that were missing, with why they did not come back."""
-    place = bisect_right(subscriber.misses, gap.first, key=lambda miss: miss.stop)
-    causes = set()
-    while place < len(subscriber.misses) and subscriber.misses[place].first < gap.stop:
-        causes.add(str(subscriber.misses[place].cause))
+    causes = report.causes(subscriber)
+    place = bisect_right(causes, gap.first, key=lambda told: told[0].stop)
+    parts: list[Why] = []
+    while place < len(causes) and causes[place][0].first < gap.stop:
+        parts += causes[place][1]
         place += 1
-    told = sorted(causes) if row["outcome"] == Outcome.UNRECOVERED else []
+    told = []
+    if row["outcome"] == Outcome.UNRECOVERED:
+        told = [str(cause) for cause in by_cause(within(parts, half_open(row["seqnos"])))]
     return {**row, "system": SYSTEM, "causes": told}
 
 
@@ -312,6 +316,10 @@ def query_row(report: ZenohReporter, query: Query) -> dict[str, Any]:
         "last_seqno": query.last,
         "frame": query.asked.frame,
         "at_ns": query.asked.at_ns,
+        "request_id": query.request_id,
+        "requester_endpoint": query.requester,
+        "newest_seqno": query.newest,
+        "whole": certificates.answered_whole(query) is not None,
         "ended_frame": None if query.ended is None or query.timed_out else query.ended.frame,
         "duration_ns": None if query.ended is None else query.ended.at_ns - query.asked.at_ns,
         "replies": query.replies,
@@ -408,7 +416,7 @@ def hop(
 
 def hop_gap(gap: HopGap, counter: HopCounter) -> dict[str, Any]:
     """A row of frames that are missing."""
-    late = RangeSet(counter.late.ranges).within(gap.first, gap.stop)
+    late = counter.late.ranges.within(gap.first, gap.stop)
     missing = gap.stop - gap.first
     came = sum(b - a for a, b in late)
     outcome = "lost" if not came else "late and thrown away" if came == missing else "lost or late"
@@ -431,22 +439,16 @@ def hop_gap(gap: HopGap, counter: HopCounter) -> dict[str, Any]:
     } | hop_place(outcome)
 
 
-def _misses(subscriber: Subscriber) -> list[dict[str, Any]]:
+def _misses(report: ZenohReporter, subscriber: Subscriber) -> list[MissRow]:
     return [
-        {
-            "seqnos": [[miss.first, miss.stop - 1]],
-            "nb": miss.stop - miss.first,
-            "cause": str(miss.cause),
-            "frame": miss.due.frame,
-            "at_ns": miss.due.at_ns,
-        }
-        for miss in subscriber.misses
+        MissRow(
+            seqnos=[[miss.first, miss.stop - 1]],
+            nb=miss.stop - miss.first,
+            cause=in_words(causes := cause_rows(parts)),
+            causes=causes,
+            request_ids=[q.request_id for q in miss.asked if q.request_id is not None],
+            frame=miss.due.frame,
+            at_ns=miss.due.at_ns,
+        )
+        for miss, parts in report.causes(subscriber)
     ]
-
-
-def _union(*sets: Iterable[tuple[int, int]]) -> RangeSet:
-    union = RangeSet()
-    for ranges in sets:
-        for first, stop in ranges:
-            union.add(first, stop)
-    return union

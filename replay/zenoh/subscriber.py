@@ -11,18 +11,22 @@ one: then the misses were due when the gap showed (no recovery, no cache known, 
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
-from typing import Final
+from collections import deque
+from collections.abc import Iterable
+from typing import ClassVar, Final, Protocol
 
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
 from seqaudit.replay.sequence.notes import Note
 from seqaudit.replay.sequence.ranges import DeliveryOrder, Range, RangeSet
 from seqaudit.replay.zenoh.at_once import MANY_GAPS, AtOnce
-from seqaudit.replay.zenoh.query import FOR_MISSING, Cause, Had, Miss, Query, Sort, Wait
+from seqaudit.replay.zenoh.causes import Cause, Why
+from seqaudit.replay.zenoh.query import FOR_MISSING, Had, Miss, Query, Sort, Wait
 
 MAX_KEPT_GAPS: Final = 10_000
 MAX_KEPT_MISSES: Final = 10_000
+#: Queries of one flush; periodic ones may never all be over.
+MAX_TRIED: Final = 100
 
 #: Of the state of an idle source (zenoh.md 9.4).
 RETENTION_NS: Final = 3_600_000_000_000
@@ -33,31 +37,51 @@ BY_QUERY: Final = "this subscriber's own query"
 BY_REPLY: Final = "a reply that brought it"
 
 
+class Around(Protocol):
+    """What the session says of one subscriber and source."""
+
+    def kept(self) -> bool:
+        """A token keeps what is known of the idle source."""
+
+    def has_cache(self) -> bool:
+        """A cache of the source is declared, or has answered."""
+
+    def recovers(self) -> bool:
+        """Its declarations say that it asks for what it misses."""
+
+    def why(self, who: "Subscriber", miss: Miss) -> list[Why]:
+        """Why samples did not come back, each, in order."""
+
+
 class Subscriber:
     """See the module.
 
     Args:
         grace_ns: how long a query may take to appear after the gap.
         history_max: of the initial history query; null: no limit or no history.
-        retention_ns: an idle source is forgotten after that, unless ``kept`` (a token) says no.
-        cause: says why [first, stop) stays missing after a query (null: none was sent), and since
-            when it is known to be missing (ns).
+        retention_ns: an idle source is forgotten after that, unless it is ``kept``.
+
+    Attributes:
+        shipped: it forgets idle sources and keeps to the limit of its history.
+        learns: what never asks, and lets many gaps pass, has no recovery.
     """
+
+    shipped: ClassVar = True
+    learns = True
 
     def __init__(
         self,
         subject: str | None,
         source: str,
         grace_ns: int,
-        cause: Callable[["Subscriber", int, int, Query | None, int], Cause],
+        around: Around,
         *,
         history: bool = False,
         history_max: int | None = None,
         retention_ns: int = RETENTION_NS,
-        kept: Callable[[], bool] = lambda: False,
     ) -> None:
+        self.around = around
         self._retention_ns = retention_ns
-        self._kept = kept
         self._touched_ns: int | None = None
         self.forgotten = 0  # times that an idle source was forgotten
         self.subject = subject
@@ -73,7 +97,7 @@ class Subscriber:
         self.queries: list[Query] = []  # open ones (pending_q)
         self.history = history  # an initial history query is open (global_q)
         self.history_asked = history
-        self.history_max = history_max
+        self.history_max = history_max if self.shipped else None
         self.delivery = DeliveryOrder()
         self.misses: list[Miss] = []
         self.had: list[Had] = []  # what its queries show that it had, and is not here
@@ -93,9 +117,6 @@ class Subscriber:
         self.heard_at: Mark | None = None
         self.asked_at_all = False
         self.queries_max = 0  # most of them open at a time
-        #: Whether its declarations say that it asks for what it misses.
-        self.recovers: Callable[[], bool] = lambda: False
-        self.learns = True  # what never asks, and lets many gaps pass, has no recovery
         self.at_once = AtOnce()
         self.first_at: Mark | None = None
         self.quiet_samples = 0  # live ones that came in order while nothing was missing
@@ -109,14 +130,14 @@ class Subscriber:
         self._waited = RangeSet()  # live samples held back since then
         self._asking_until: Mark | None = None  # when it last asked, or a query of it ended
         self._lapsed: list[Query] = []  # queries that were not seen to end
+        self._tried: deque[Query] = deque(maxlen=MAX_TRIED)  # ended since the last flush
         self._grace_ns = grace_ns
-        self._cause = cause
         self._delivered_at: Mark | None = None
         self._filling: Query | None = None
 
     def recovery_shown(self) -> bool | None:
         """Whether it asks for what it misses; null if nothing shows that it does, or does not."""
-        if self.asked_at_all or self.recovers():
+        if self.asked_at_all or self.around.recovers():
             return True
         return False if self.learns and self.at_once.count >= MANY_GAPS else None
 
@@ -151,9 +172,13 @@ class Subscriber:
     def _forget_if_idle(self, arrival: Arrival) -> None:
         """What is known of a source goes after an hour without it (S26)."""
         touched, self._touched_ns = self._touched_ns, arrival.last.at_ns
-        if touched is None or arrival.first.at_ns - touched <= self._retention_ns:
+        if (
+            touched is None
+            or not self.shipped
+            or arrival.first.at_ns - touched <= self._retention_ns
+        ):
             return
-        if self.last is None or self.queries or self.history or self.pending or self._kept():
+        if self.last is None or self.queries or self.history or self.pending or self.around.kept():
             return
         self.forgotten += 1
         self.last = self.tracker = None
@@ -212,6 +237,7 @@ class Subscriber:
                 self._lapsed.append(query)
             else:
                 self._asking_until = mark
+            self._tried.append(query)
             if not self.queries and not self.history:
                 self.flush(mark, query)
 
@@ -245,7 +271,7 @@ class Subscriber:
         """The capture is over."""
         if self.waiting is not None:
             self.flush(self.waiting, None)
-        if self.asked_at_all or self.recovers():
+        if self.asked_at_all or self.around.recovers():
             self._would_have_asked()
         elif self.learns and self.at_once.count >= MANY_GAPS:
             self._went_on_at_once()
@@ -264,7 +290,7 @@ class Subscriber:
         before = self.unrecovered
         self.unrecovered = RangeSet(span for span, _ in self.at_once.missed)
         self.misses = [
-            Miss(a, b, mark, self._cause(self, a, b, None, mark.at_ns), None)
+            Miss(a, b, mark, mark.at_ns, (), self.around.has_cache())
             for (a, b), mark in self.at_once.missed
         ]
         self.missed = self.unrecovered.total()
@@ -292,7 +318,11 @@ class Subscriber:
         lost, self._unasked = self._unasked, RangeSet()
         if not lost:
             return
-        self.misses = [miss for miss in self.misses if not lost.within(miss.first, miss.stop)]
+        self.misses = [
+            miss._replace(first=a, stop=b)
+            for miss in self.misses
+            for a, b in lost.missing(miss.first, miss.stop)
+        ]
         self.missed -= lost.total()
         for first, stop in lost:
             self.unrecovered.remove(first, stop)
@@ -374,6 +404,7 @@ class Subscriber:
             if self.last is not None:
                 first = max(first, self.last + 1)
             self._deliver(first, stop, mark)
+        self._tried.clear()
         self._release(mark)
 
     def _miss(
@@ -383,20 +414,21 @@ class Subscriber:
         if at_once and gap is not None:
             mark = gap.revealed
         since = mark if gap is None else gap.revealed
-        cause = self._cause(self, first, stop, query, since.at_ns)
+        asked = () if query is None else tuple(self._tried)
+        miss = Miss(first, stop, mark, since.at_ns, asked, self.around.has_cache())
         self.missed += stop - first
         if len(self.misses) < MAX_KEPT_MISSES:
-            number = None if query is None else query.number
-            self.misses.append(Miss(first, stop, mark, cause, number))
-        if at_once and cause is Cause.NOT_ASKED:
-            self._unasked.add(first, stop)
+            self.misses.append(miss)
+        for part in self.around.why(self, miss) if at_once else ():
+            if part.cause is Cause.NOT_ASKED:
+                self._unasked.add(part.first, part.stop)
         self.unrecovered.add(first, stop)
         if self.tracker is not None:
             self.tracker.close(stop, Outcome.UNRECOVERED, None)
 
     def _hold(self, first: int, stop: int, mark: Mark) -> None:
         new = self.pending.add(first, stop)
-        for a, b in _without(first, stop, new):
+        for a, b in RangeSet(new).missing(first, stop):
             self._repeated(a, b, mark)
         self._held = self._held or mark
         if self._filling is None:
@@ -448,7 +480,7 @@ class Subscriber:
             and (until is not None and until.frame >= since.frame)
             | any(one.open_at(since) for one in self._lapsed)
         )
-        for a, b in _without(first, query.first, self.pending.within(first, query.first)):
+        for a, b in self.pending.missing(first, query.first):
             if len(self.had) < MAX_KEPT_GAPS:
                 self.had.append(Had(a, b, query, since, asking))
 
@@ -565,15 +597,3 @@ class Subscriber:
         self.gap_count += 1
         if len(self.gaps) < MAX_KEPT_GAPS:
             self.gaps.append(gap)
-
-
-def _without(first: int, stop: int, parts: list[Range]) -> list[Range]:
-    """[first, stop) less some of its parts."""
-    left: list[Range] = []
-    for a, b in parts:
-        if first < a:
-            left.append((first, a))
-        first = b
-    if first < stop:
-        left.append((first, stop))
-    return left

@@ -235,7 +235,8 @@ def _counted(finding: Finding) -> bool:
     count = sum(last - first + 1 for first, last in finding["seqnos"])
     if not count or finding["rule"] not in COUNTING:
         return True
-    text = re.sub(r"\d+(?:\.\d+)+", " ", finding["text"])  # addresses and times are no counts
+    own = finding["text"].partition(" The capture at the other end shows: ")[0]
+    text = re.sub(r"\d+(?:\.\d+)+", " ", own)  # addresses and times are no counts
     return count in {int(n.replace(",", "")) for n in re.findall(r"\b\d[\d,]*\b", text)}
 
 

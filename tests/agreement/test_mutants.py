@@ -194,7 +194,8 @@ def of_gaps(key: str, change: Callable[[Any], Any]) -> Mutation:
 def swap_cause(report: Report) -> bool:
     for stream in report["streams"]:
         for miss in stream.get("misses") or ():
-            miss["cause"] = "no cache" if miss["cause"] != "no cache" else "reply lost"
+            cause = miss["causes"][0]
+            cause["cause"] = "no cache" if cause["cause"] != "no cache" else "reply lost"
             return True
     return False
 

@@ -4,7 +4,8 @@ Several subscribers of one node at one key expression are one on the wire; where
 handed differs, the report must tell them apart.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from tests.agreement.happened_zenoh import Happened, Identity, Life, numbers, to_ranges
 from tests.agreement.rows import Row
@@ -207,17 +208,31 @@ def _causes(
     part: Part, file: str, name: str, group: Sequence[Life], source: Identity,
     streams: Sequence[Stream], *, more: bool,
 ) -> Iterator[Row]:  # fmt: skip
-    """Why each miss did not come back: of every sample in it the same, else each says its own."""
+    """Why each sample of each miss did not come back."""
     for stream in streams:
         for miss in stream["misses"] or ():
             sns = sorted(numbers(miss["seqnos"]))
             true = [sorted(part.happened.why_missed(file, group, source, sn)) for sn in sns]
             ours = [
-                why if any(word in miss["cause"] for word in why) else [miss["cause"]]
-                for why in true
+                why if any(word in _cause_of(miss, sn) for word in why) else [_cause_of(miss, sn)]
+                for sn, why in zip(sns, true, strict=True)
             ]
-            if more or len({tuple(why) for why in true}) == 1:
-                yield part.row(file, f"{name} causes of {sns[0]}", ours, true)
+            yield part.row(file, f"{name} causes of {sns[0]}", ours, true)
+            for cause in miss["causes"]:
+                if cause["shown_by"] is not None:
+                    shown = sorted(numbers(cause["seqnos"]))
+                    why = set.intersection(
+                        *(part.happened.why_missed(file, group, source, sn) for sn in shown)
+                    )
+                    right = sorted(why) if any(word in cause["cause"] for word in why) else None
+                    figure = f"{name} shown cause of {shown[0]}"
+                    yield part.row(file, figure, right or [cause["cause"]], sorted(why))
+
+
+def _cause_of(miss: Mapping[str, Any], sn: int) -> str:
+    """The one cause of a sample."""
+    (cause,) = [c["cause"] for c in miss["causes"] if sn in numbers(c["seqnos"])]
+    return str(cause)
 
 
 def _evicted(
@@ -238,5 +253,5 @@ def _evicted(
             gone = set(published[:-depth])
             first, last = miss["seqnos"][0]
             truth = [sn for sn in range(first, last + 1) if sn in gone]
-            ours = list(range(first, last + 1)) if "evicted" in miss["cause"] else []
+            ours = [sn for sn in range(first, last + 1) if "evicted" in _cause_of(miss, sn)]
             yield part.row(file, f"{name} evicted when asked", ours, truth)

@@ -105,3 +105,61 @@ def test_one_end_alone_says_why_it_does_not_tell(fixtures: Path) -> None:
     assert report["both_ends"] == []
     rules = {rule["rule"]: rule for rule in report["rules"]}
     assert not rules["CP031"]["judged"]
+
+
+def causes(report: Any) -> list[tuple[list[list[int]], str, str | None]]:
+    """Seqnos, cause and what shows it, of all misses."""
+    return [
+        (cause["seqnos"], cause["cause"], cause["shown_by"])
+        for stream in report["streams"]
+        for miss in stream.get("misses") or ()
+        for cause in miss["causes"]
+    ]
+
+
+def said(report: Any) -> list[str]:
+    """What findings about misses say of the other end."""
+    told = [
+        f["text"].partition(" The capture at the other end shows: ") for f in report["findings"]
+    ]
+    return [text for _, _, text in told if text]
+
+
+OTHER = "the capture at the other end"
+
+
+def test_a_reply_that_left_one_end_is_the_cause_of_what_is_missing_at_the_other(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    folder = fixtures / "zenoh" / "reply-lost-1"
+    report = given(folder)
+    assert causes(report) == [([[11, 12]], "reply lost", OTHER)]
+    assert said(report) == ["a reply with 2 samples left there and did not come."]
+    assert [gap["causes"] for gap in report["gaps"] if gap.get("causes")] == [["reply lost"]]
+    (answer,) = [q["frame"] for q in report["queries"] if q["capture"] == 0]
+    hole = given(folder, {"pub": {answer + 1, answer + 2}}, tmp_path)  # what it replied is not here
+    assert [shown_by for _, _, shown_by in causes(hole)] == [None]
+
+
+def test_a_query_that_one_end_asks_and_the_other_does_not_have_was_lost(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    folder = fixtures / "zenoh" / "query-lost-1"
+    report = given(folder)
+    assert causes(report) == [([[10, 11]], "query lost", None)]
+    assert said(report) == ["the query for 2 samples is not there."]
+    early = given(folder, {"pub": set(range(20, 99))}, tmp_path)  # it ended before it was asked
+    assert [cause for _, cause, _ in causes(early)] == ["query lost or not answered in time"]
+
+
+def test_what_a_whole_answer_at_the_other_end_lacks_was_not_in_the_cache(
+    fixtures: Path, tmp_path: Path
+) -> None:
+    folder = fixtures / "zenoh" / "udp-cache-too-small-1"
+    whole = causes(given(folder))
+    (end,) = [q["ended_frame"] for q in given(folder)["queries"] if q["capture"] == 1]
+    assert {shown_by for *_, shown_by in whole} == {OTHER}
+    hole = given(folder, {"sub": {end}}, tmp_path)  # nothing of the answer is at its own end
+    assert [(seqnos, cause) for seqnos, cause, _ in causes(hole)] == [
+        (seqnos, cause) for seqnos, cause, _ in whole
+    ]

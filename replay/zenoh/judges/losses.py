@@ -17,12 +17,12 @@ from seqaudit.replay.sequence.durations import slowest
 from seqaudit.replay.sequence.gaps import Gap, Outcome
 from seqaudit.replay.sequence.ranges import RangeSet
 from seqaudit.replay.zenoh import certificates
-from seqaudit.replay.zenoh.query import Cause, Miss, Query
+from seqaudit.replay.zenoh.causes import Cause, Why, by_cause
+from seqaudit.replay.zenoh.query import Miss, Query
 from seqaudit.replay.zenoh.reporting import (
     OR_NOT_CAPTURED,
     Stream,
     ZenohReporter,
-    difference,
     rests,
     touches,
 )
@@ -46,14 +46,15 @@ def findings(
     shown_by_requests = RangeSet()
     if at_receiver:
         shown_by_requests = certificates.recovered(
-            source, subscriber, mine, in_order=report.engine.link.transport == "tcp"
+            source, subscriber.recovered, mine, in_order=report.engine.link.transport == "tcp"
         )
     yield from _recovered(report, stream, source, subscriber, gaps, shown_by_requests)
     if role != "sender":
         proven = RangeSet()
         if at_receiver:
             proven = certificates.missed(source, subscriber.misses, mine)
-        yield from _missed(report, stream, source, subscriber, subscriber.misses, proven)
+        misses = report.causes(subscriber)
+        yield from _missed(report, stream, source, subscriber, misses, proven)
         yield from _missed_by_some(report, stream, source, subscriber)
         yield from _tail(report, stream, source, subscriber)
     if at_receiver:
@@ -80,8 +81,8 @@ def _recovered(
     """What was missed and came back; of each gap a request proves the first sample (ZN001)."""
     found = [gap for gap in gaps if Outcome.RECOVERED in gap.parts]
     parts = RangeSet(parts_of(found, Outcome.RECOVERED))
-    sure = RangeSet(r for a, b in proven for r in parts.within(a, b))
-    rest = difference(parts, sure)
+    sure = proven & parts
+    rest = parts - sure
     for ranges, claim in (
         (sure, PLACED),
         (rest, Claim(Certainty.LIKELY, rests(found), why=ASKED_FROM if sure else "")),
@@ -153,9 +154,11 @@ def _missed_by_some(
     lanes = report.engine.audience.lanes_of(subscriber).all
     all_miss = {(miss.first, miss.stop) for miss in subscriber.misses}
     for number, lane in enumerate(lanes, 1):
-        own = [miss for miss in lane.misses if (miss.first, miss.stop) not in all_miss]
-        who = f" (subscriber {number} of {len(lanes)} with one key expression)"
-        yield from _missed(report, stream, source, subscriber, own, RangeSet(), who)
+        misses = report.causes(lane)
+        own = [(miss, why) for miss, why in misses if (miss.first, miss.stop) not in all_miss]
+        yield from _missed(
+            report, stream, source, subscriber, own, RangeSet(), (number, len(lanes))
+        )
 
 
 def _missed(
@@ -163,24 +166,23 @@ def _missed(
     stream: Stream,
     source: Source,
     subscriber: Subscriber,
-    missed: list[Miss],
+    missed: list[tuple[Miss, list[Why]]],
     proven: RangeSet,
-    who: str = "",
+    lane: tuple[int, int] | None = None,
 ) -> Iterator[Finding]:
     """Misses, by cause; those that captured frames prove apart from the others (ZN002)."""
     between = report.between_sessions(source, subscriber)
-    for cause in Cause:
-        misses = [miss for miss in missed if miss.cause is cause]
-        everything = RangeSet((miss.first, miss.stop) for miss in misses)
-        sure = RangeSet(r for a, b in everything for r in proven.within(a, b))
-        for ranges in (sure, difference(everything, sure)):
-            lost = RangeSet(r for a, b in ranges for r in between.within(a, b))
+    misses = [miss for miss, _ in missed]
+    for cause, everything in by_cause(why for _, parts in missed for why in parts).items():
+        sure = everything & proven
+        for ranges in (sure, everything - sure):
+            lost = ranges & between
             claim = _missed_claim(report, subscriber, cause, sure=ranges is sure, some=bool(sure))
-            for part in (difference(ranges, lost), lost):
+            for part in (ranges - lost, lost):
                 mine = [miss for miss in misses if part.within(miss.first, miss.stop)]
                 if mine:
                     yield _miss_finding(
-                        report, stream, mine, part, claim, who, session_lost=part is lost
+                        report, stream, mine, cause, part, claim, lane, session_lost=part is lost
                     )
 
 
@@ -193,7 +195,7 @@ def _missed_claim(
     if sure:
         return PLACED
     why = ASKED_FROM if some else OR_NOT_CAPTURED
-    if cause in (Cause.NOBODY, Cause.LATE):
+    if cause in (Cause.NOBODY, Cause.LATE, Cause.REFUSED):
         why = ""
     return Claim(Certainty.LIKELY, rests(subscriber.gaps), why=why)
 
@@ -202,17 +204,17 @@ def _miss_finding(
     report: ZenohReporter,
     stream: Stream,
     misses: list[Miss],
+    cause: Cause,
     ranges: RangeSet,
     claim: Claim,
-    who: str,
+    lane: tuple[int, int] | None,
     *,
     session_lost: bool,
 ) -> Finding:
     """Misses of one cause: ZN022 if their subscriber had no session, else ZN002."""
-    cause = misses[0].cause
     return report.make(
         stream, "ZN022" if session_lost else "ZN002", claim,
-        _missed_text(report, cause, who, session_lost=session_lost),
+        _missed_text(report, cause, lane, session_lost=session_lost),
         seqnos=listed(ranges),
         mark=misses[0].due,
         evidence=[(miss.due, f"{miss.stop - miss.first} missing")
@@ -222,15 +224,19 @@ def _miss_finding(
         facts={
             "count": ranges.total(),
             "cause": str(cause),
+            "lane": lane and lane[0],
             "callbacks": f"{len(misses)} miss callbacks"
             if len(misses) > 1 else "a miss callback",
         },
-        default="query_grace_ms" if cause is Cause.NOT_ASKED else None,
+        default="query_grace_ms" if cause in (Cause.NOT_ASKED, Cause.REFUSED) else None,
         severity=Severity.INFO if cause is Cause.CUT else None,
     )  # fmt: skip
 
 
-def _missed_text(report: ZenohReporter, cause: Cause, who: str, *, session_lost: bool) -> str:
+def _missed_text(
+    report: ZenohReporter, cause: Cause, lane: tuple[int, int] | None, *, session_lost: bool
+) -> str:
+    who = "" if lane is None else " (subscriber {} of {} with one key expression)".format(*lane)
     text = (
         "{count:sample} of {sender_member} {count|was|were} missed and did not come back "
         f"({{cause}}); due: {{callbacks}}{who}."

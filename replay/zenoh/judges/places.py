@@ -17,7 +17,6 @@ from seqaudit.replay.zenoh.reporting import (
     OR_NOT_CAPTURED,
     Stream,
     ZenohReporter,
-    difference,
     rests,
 )
 from seqaudit.replay.zenoh.sources import Source
@@ -117,7 +116,7 @@ def _discarded(
         for sn, mark in sorted(source.refused.items())
         if sure and sn in asked and asked[sn].asked > mark
     )
-    rest = difference(source.discarded.ranges, lacked)
+    rest = source.discarded.ranges - lacked
     for ranges, claim in (
         (lacked, Claim(rests=Rests(ordered=True, here=True))),
         (rest, Claim(Certainty.LIKELY, ORDERED.rests)),

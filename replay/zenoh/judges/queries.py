@@ -63,7 +63,7 @@ def findings(
             mark=min(marks, key=lambda mark: mark.at_ns, default=None),
             facts={"messages": messages, "samples": samples},
         )  # fmt: skip
-    finals = report.finals(source)
+    finals = list(report.engine.link.finals(source.sender, source.receiver))
     for sure in (True, False):
         late = [q for q in mine if q.timed_out and certificates.unanswered(q, finals) is sure]
         if late:

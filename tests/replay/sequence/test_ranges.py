@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seqaudit.replay.sequence.ranges import DeliveryOrder, RangeSet, inclusive, total
+from seqaudit.replay.sequence.ranges import DeliveryOrder, RangeSet, half_open, inclusive, total
 from tests.replay.builders import ranges
 
 seqnos = st.integers(0, 30)
@@ -49,8 +49,22 @@ def test_questions_agree_with_a_set_of_integers(
     assert (fast == RangeSet([*added, (40, 41)])) is False
 
 
+@given(st.lists(stretches, max_size=12), st.lists(stretches, max_size=12))
+def test_two_sets_are_combined_as_sets_of_integers_are(
+    one: list[tuple[int, int]], other: list[tuple[int, int]]
+) -> None:
+    left, right = RangeSet(one), RangeSet(other)
+    mine = {seqno for part in one for seqno in range(*part)}
+    theirs = {seqno for part in other for seqno in range(*part)}
+    assert list(left | right) == ranges(mine | theirs)
+    assert list(left & right) == ranges(mine & theirs)
+    assert list(left - right) == ranges(mine - theirs)
+    assert (list(left), list(right)) == (ranges(mine), ranges(theirs))
+
+
 def test_ranges_are_inclusive_only_in_the_report() -> None:
     assert inclusive([(1, 2), (5, 9)]) == [[1, 1], [5, 8]]
+    assert half_open([[1, 1], [5, 8]]) == RangeSet([(1, 2), (5, 9)])
     assert total([(1, 2), (5, 9)]) == 5
     assert repr(RangeSet([(1, 2), (2, 3)])) == "RangeSet([(1, 3)])"
 

@@ -183,7 +183,7 @@ def test_what_was_lost_while_a_query_stayed_open_was_never_asked_for() -> None:
     (row,) = [
         r.detail for r in session.played()[1] if r.kind == STREAM and r.detail["kind"] == "samples"
     ]
-    assert [(miss["seqnos"], miss["cause"]) for miss in row["misses"]] == [
+    assert [(c["seqnos"], c["cause"]) for miss in row["misses"] for c in miss["causes"]] == [
         ([[4, 4]], "not asked: an earlier query stayed open"),
         ([[6, 6]], "not asked: an earlier query stayed open"),
     ]

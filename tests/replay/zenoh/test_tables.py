@@ -23,6 +23,7 @@ from seqaudit.replay.zenoh.cache import (
     chosen,
     evicted,
 )
+from seqaudit.replay.zenoh.causes import Cause, Why
 from seqaudit.replay.zenoh.document_subscriber import DocumentSubscriber
 from seqaudit.replay.zenoh.hops import MAX_HELD, Held, HopCounter, initial_sn
 from seqaudit.replay.zenoh.keys import (
@@ -33,7 +34,7 @@ from seqaudit.replay.zenoh.keys import (
     matches,
     parameters,
 )
-from seqaudit.replay.zenoh.query import Cause, Query, Sort
+from seqaudit.replay.zenoh.query import Miss, Query, Sort
 from seqaudit.replay.zenoh.subscriber import BY_REPLY, Subscriber
 from tests.replay.zenoh.rows import ROWS
 
@@ -71,6 +72,22 @@ def mark(at: float) -> Mark:
     return Mark(int(at * 1000) + 1, int(at * SECOND))
 
 
+class Alone:
+    """Nothing is known of its session."""
+
+    def kept(self) -> bool:
+        return False
+
+    def has_cache(self) -> bool:
+        return True
+
+    def recovers(self) -> bool:
+        return False
+
+    def why(self, who: Subscriber, miss: Miss) -> list[Why]:
+        return [Why(miss.first, miss.stop, Cause.NOT_ASKED)]
+
+
 class Bench:
     """A subscriber and a clock."""
 
@@ -78,9 +95,7 @@ class Bench:
         self, *, document: bool = False, history: bool = False, newest: int | None = None
     ) -> None:
         sort = DocumentSubscriber if document else Subscriber
-        self.subscriber = sort(
-            "a/*", "ab/6", SECOND, lambda *_: Cause.NOT_ASKED, history=history, history_max=newest
-        )
+        self.subscriber = sort("a/*", "ab/6", SECOND, Alone(), history=history, history_max=newest)
         self.number = 0
 
     def live(self, first: int, stop: int | None = None, at: float = 0) -> "Bench":
