@@ -1,26 +1,40 @@
 """A cluster before its first job: who is there, and whether the job can run there at all.
 
-One small job asks every executor (``worker_look``); what would end the audit after minutes and
-retries is one line after seconds, and the plan follows the cores that answered.
+Every executor is asked one question (``worker_look``); what would end the audit after minutes and
+retries is one line after seconds, and the plan follows the cores that are there. Executors that
+come later are asked if the job fails.
 """
 
+import contextlib
 import json
 import re
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
-from pathlib import PurePath
-from typing import Any, Final
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from seqaudit.decoders.capture import remote
 from seqaudit.pipeline.shared.progress import Progress
+from seqaudit.pipeline.spark import worker_look
 from seqaudit.pipeline.spark.progress import FIRST_TASK_SECONDS, JobError, Step, run_watched
-from seqaudit.pipeline.spark.session import Session
-from seqaudit.pipeline.spark.worker_look import NEEDED, NO_MEMORY, Asked, installed, look
+from seqaudit.pipeline.spark.session import Session, within
+from seqaudit.pipeline.spark.worker_look import (
+    NEEDED,
+    NO_MEMORY,
+    Answer,
+    Asked,
+    Question,
+    has_no_memory,
+    installed,
+)
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 #: What a reader sees meanwhile.
 ASKING: Final = "asking the executors"
@@ -31,16 +45,36 @@ TOGETHER_SECONDS: Final = 1.0
 #: Without an executor for so long, a line says what is waited for.
 PATIENCE_SECONDS: Final = 20.0
 
-#: Rows of the question: each core has one at least.
+#: How long those are asked that came while a job ran which failed.
+LATE_SECONDS: Final = 15.0
+
+#: Rows of the question to a Connect server: each core has one at least.
 ROWS: Final = 1024
 
 #: So many captures are looked at by every executor; one of each folder.
 MOST_FILES: Final = 32
 
+#: An executor's shell runs the question in the Python that workers will have, and says how that
+#: ended, who it is, and all that Python said.
+_ASKS: Final = 'told=$("$0" -c "$1" 2>&1); echo "ANSWER $? $PPID $(uname -n)"; echo "$told"'
+_HEAD: Final = re.compile(r"ANSWER (\d+) (\d+) (\S+)")
+_NO_PROGRAM: Final = (126, 127)
+
+#: How much memory the Python of an executor may take, as Spark calls it.
+PYTHON_MEMORY: Final = "spark.executor.pyspark.memory"
+
 _PACKAGES: Final = (
     "pip install seqaudit there, point PYSPARK_PYTHON at a Python that has them, or send them "
     "along (seqaudit spark environment --help)"
 )
+
+
+class Told(NamedTuple):
+    """An answer and whose it is: a host, and a process there."""
+
+    host: str
+    executor: int
+    answer: Answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +104,17 @@ def ready(session: Session, files: Iterable[Asked], progress: Progress) -> Execu
     if session.place.local:
         return None
     progress.begin(ASKING, 0)
+    question = Question(tuple(one_of_each_folder(files)), remote.in_use())
     if session.place.remote is None:
         _await_executors(session, progress, time.monotonic, time.sleep)
-    asked = one_of_each_folder(files)
-    rows = run_watched(session, partial(_asked, session.spark, asked), [Step(ASKING)], progress)
-    answers = [json.loads(told) for _, told in rows if told is not None]
-    if problem := problem_of(answers, _here(), _least()):
+        executors = _Questioned(session, question)
+        ask, session.explain = executors.ask, executors.problem
+    else:
+        ask = partial(_asked_all, session.spark, question)
+    there, told = run_watched(session, ask, [Step(ASKING)], progress)
+    if problem := problem_of(told, _here(), _least()):
         raise JobError(problem)
-    return Executors(len(_by_executor(answers)), len({task for task, _ in rows}))
+    return there
 
 
 def one_of_each_folder(files: Iterable[Asked]) -> list[Asked]:
@@ -91,51 +128,63 @@ def one_of_each_folder(files: Iterable[Asked]) -> list[Asked]:
 
 
 def problem_of(
-    answers: Sequence[Mapping[str, Any]], here: Mapping[str, str], least: Mapping[str, str]
+    told: Sequence[Told], here: Mapping[str, str], least: Mapping[str, str]
 ) -> str | None:
     """The line that ends the audit; null: all can run it.
 
     Args:
-        answers: of ``worker_look.look``.
-        here: version of each package in this process; what it lacks is not in it.
-        least: the oldest version of each that will do.
+        here: version of Python and of each package in this process; what it lacks is not in it.
+        least: the oldest version of each package that will do.
     """
-    executors = _by_executor(answers)
-    small = [answer for answer in executors if NO_MEMORY in answer["lacking"].values()]
-    if small:
+    executors = _by_executor(told)
+    where = partial(_where, executors=executors)
+    if small := [t for t in executors if NO_MEMORY in t.answer.lacking.values()]:
         return (
-            f"{_where(small, executors)}: Python runs out of memory as it starts; give it more "
-            "(--spark-conf spark.executor.pyspark.memory=2g)"
+            f"{where(small)}: Python runs out of memory as it starts; give it more "
+            f"(--spark-conf {PYTHON_MEMORY}=2g)"
+        )
+    if ended := [t for t in executors if not t.answer.python]:
+        return f"{where(ended)}: {_end_of(ended[0].answer, here)}"
+    python = _minor(here["python"])
+    if other := [t for t in executors if _minor(t.answer.python) != python]:
+        return (
+            f"{where(other)}: the workers' Python is {_minor(other[0].answer.python)} and this one "
+            f"{python}; both have to be the same: point PYSPARK_PYTHON at a Python {python} of "
+            "the workers"
         )
     for package in NEEDED.values():  # one that does not fit may be why another cannot be loaded
-        for answer in executors:
-            there = answer["versions"].get(package, "")
-            if there and not _will_do(
-                package, there, here.get(package, ""), least.get(package, "")
-            ):
-                other = [a for a in executors if a["versions"].get(package) == there]
-                wanted = f"{here[package]} here" if package in here else f"{least[package]} wanted"
-                return (
-                    f"{_where(other, executors)}: {package} is {there}, and {wanted}; {_PACKAGES}"
-                )
-    lacking = [answer for answer in executors if answer["lacking"]]
-    if lacking:
-        first = lacking[0]["lacking"]
+        wanted = least.get(package, ""), here.get(package, "")
+        for version in dict.fromkeys(t.answer.versions.get(package, "") for t in executors):
+            if version and not _will_do(package, version, *wanted):
+                other = [t for t in executors if t.answer.versions.get(package) == version]
+                fits = f"{wanted[1]} here" if wanted[1] else f"{wanted[0]} wanted"
+                return f"{where(other)}: {package} is {version}, and {fits}; {_PACKAGES}"
+    if lacking := [t for t in executors if t.answer.lacking]:
         names = ", ".join(
-            name if why == "is not there" else f"{name} ({why})" for name, why in first.items()
+            name if why == "is not there" else f"{name} ({why})"
+            for name, why in lacking[0].answer.lacking.items()
         )
-        return f"{_where(lacking, executors)}: Python has no {names}; {_PACKAGES}"
-    for path in dict.fromkeys(path for answer in executors for path in answer["unseen"]):
-        blind = [answer for answer in executors if path in answer["unseen"]]
+        return f"{where(lacking)}: Python has no {names}; {_PACKAGES}"
+    for path in [path for t in executors for path in t.answer.unseen]:
+        blind = [t for t in executors if path in t.answer.unseen]
         return (
-            f"{path}: {blind[0]['unseen'][path]}, say{'s' if len(blind) == 1 else ''} "
-            f"{_where(blind, executors)}; every worker has to see a capture under the same path or "
+            f"{path}: {blind[0].answer.unseen[path]}, say{'s' if len(blind) == 1 else ''} "
+            f"{where(blind)}; every worker has to see a capture under the same path or "
             "URL; --engine direct reads it here"
         )
     return None
 
 
-def _will_do(package: str, there: str, here: str, least: str) -> bool:
+def _end_of(answer: Answer, here: Mapping[str, str]) -> str:
+    """Why a Python gave no answer."""
+    status, said = answer.ended
+    advice = f"point PYSPARK_PYTHON at a Python {_minor(here['python'])} of theirs"
+    if status in _NO_PROGRAM:
+        return f"the workers have no such program ({said}); {advice}"
+    return f"the workers' Python ends as it starts ({said or f'status {status}'}); {advice}"
+
+
+def _will_do(package: str, there: str, least: str, here: str) -> bool:
     """Whether a version is as new as it has to be; and numpy's arithmetic changed with its major
     version, so that of the workers is that of this process."""
     if least and _numbers(there) < _numbers(least):
@@ -147,34 +196,122 @@ def _numbers(version: str) -> list[int]:
     return [int(number) for number in re.findall(r"\d+", version)[:3]]
 
 
-def _where(some: Sequence[Mapping[str, Any]], executors: Sequence[Mapping[str, Any]]) -> str:
+def _minor(version: str) -> str:
+    """3.11 of 3.11.7."""
+    return ".".join(version.split(".")[:2])
+
+
+def _where(some: Sequence[Told], executors: Sequence[Told]) -> str:
     """all 2 executors; or: 1 of 2 executors (on host b)."""
     several = "s" if len(executors) != 1 else ""
     if len(some) == len(executors):
         return f"{'all ' if several else ''}{len(executors):,} executor{several}"
-    hosts = list(dict.fromkeys(answer["host"] for answer in some))
+    hosts = list(dict.fromkeys(told.host for told in some))
     more = f" and {len(hosts) - 3} more" if len(hosts) > 3 else ""
     return f"{len(some):,} of {len(executors):,} executors (on {', '.join(hosts[:3])}{more})"
 
 
-def _by_executor(answers: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def _by_executor(told: Sequence[Told]) -> list[Told]:
     """One answer of each, in an order that does not change from one run to the next."""
-    found = {(answer["host"], answer["executor"]): answer for answer in answers}
+    found = {(one.host, one.executor): one for one in told}
     return [found[key] for key in sorted(found)]
 
 
-def _asked(spark: Any, files: Sequence[Asked]) -> list[tuple[int, str | None]]:
-    """(task, answer or null) of every row. Not by Arrow, which the workers may not have."""
+class _Questioned:
+    """Executors of a classic session, of which each is asked once.
+
+    No Python of Spark's is started for it and nothing planned: that takes long, fails where the
+    question should be answered, and is tried again elsewhere then.
+    """
+
+    def __init__(self, session: Session, question: Question) -> None:
+        self._context: Any = session.spark.sparkContext
+        self._question = question._replace(code=session.shipped)
+        self._asked: set[str] = set()
+        self._told: list[Told] = []
+
+    def ask(self) -> tuple[Executors, list[Told]]:
+        """Who is there, and what all said until now: more may come while some are asked."""
+        scala = self._context._jsc.sc()
+        while True:
+            there = {
+                found.id(): (found.hostPort().rpartition(":")[0], found.totalCores())
+                for found in _each(scala.statusStore().executorList(True))
+                if found.id() != "driver"
+            }
+            if self._asked.issuperset(there):
+                return Executors(len(there), sum(cores for _, cores in there.values())), self._told
+            late = {number: there[number] for number in there.keys() - self._asked}
+            self._told += answers_in(self._lines(scala, late))
+            self._asked.update(late)
+
+    def problem(self) -> str | None:
+        """What those lack that came after the question; null: nobody came, or they are well."""
+        known = len(self._told)
+        with contextlib.suppress(Exception):  # the session ends, or they do
+            within(LATE_SECONDS, self.ask)
+        return problem_of(self._told, _here(), _least()) if len(self._told) > known else None
+
+    def _lines(self, scala: Any, some: Mapping[str, tuple[str, int]]) -> list[str]:
+        """What the shells of some executors print; each has a host and cores."""
+        memory = scala.conf().getSizeAsBytes(PYTHON_MEMORY, "0")
+        jvm = self._context._jvm
+        rows, asks = jvm.java.util.ArrayList(), jvm.java.util.ArrayList()
+        as_scala = jvm.scala.jdk.javaapi.CollectionConverters.asScala
+        for number, (host, cores) in some.items():
+            place = jvm.java.util.ArrayList()
+            place.append(f"executor_{host}_{number}")  # that one, as Spark names it
+            asked = self._question._replace(most_bytes=memory // max(cores, 1))
+            rows.append(jvm.scala.Tuple2(json.dumps(asked), as_scala(place).toSeq()))
+        program = Path(worker_look.__file__).read_text()
+        for word in ("sh", "-c", _ASKS, self._context.pythonExec, program):
+            asks.append(word)
+        kind = jvm.scala.reflect.ClassTag.AnyRef()
+        made = scala.makeRDD(as_scala(rows).toSeq(), kind)
+        lines = jvm.org.apache.spark.api.java.JavaRDD.fromRDD(made, kind).pipe(asks).collect()
+        return [str(line) for line in lines]
+
+
+def answers_in(lines: Iterable[str]) -> list[Told]:
+    """What shells of executors said: of a Python that gave no answer its last line counts."""
+    found: list[Told] = []
+    for line in map(str.strip, lines):
+        if head := _HEAD.fullmatch(line):
+            found.append(Told(head[3], int(head[2]), _ended(int(head[1]), "")))
+        elif line and found and not found[-1].answer.python:
+            status, _ = found[-1].answer.ended
+            answers = line.startswith("[") and not status
+            answer = Answer(*json.loads(line)) if answers else _ended(status, line)
+            found[-1] = found[-1]._replace(answer=answer)
+    return found
+
+
+def _ended(status: int, said: str) -> Answer:
+    lacking = {"memory": NO_MEMORY} if has_no_memory(said) else {}
+    return Answer("", lacking, {}, {}, (status, said[:200]))
+
+
+def _each(sequence: Any) -> Iterator[Any]:
+    """Of a sequence of Scala's."""
+    found = sequence.iterator()
+    while found.hasNext():
+        yield found.next()
+
+
+def _asked_all(spark: "SparkSession", question: Question) -> tuple[Executors, list[Told]]:
+    """The same of a Connect server, by a job of rows: each core has some. Not by Arrow, which the
+    workers may not have."""
     from pyspark.sql.types import StringType
 
-    connected = type(spark).__module__.startswith("pyspark.sql.connect")
-    functions: Any = import_module(f"pyspark.sql.{'connect.' if connected else ''}functions")
-    question = partial(look, uuid.uuid4().hex, list(files), remote.in_use())
-    question.__name__ = "look"  # type: ignore[attr-defined]  # PySpark wants one
-    told = functions.udf(question, StringType(), useArrow=False)  # Connect parses no name of one
+    functions: Any = import_module("pyspark.sql.connect.functions")
+    asks = partial(worker_look.answered_once, uuid.uuid4().hex, json.dumps(question))
+    asks.__name__ = "look"  # type: ignore[attr-defined]  # PySpark wants one
+    told = functions.udf(asks, StringType(), useArrow=False)  # Connect parses no name of one
     task = functions.spark_partition_id().alias("task")
-    rows = spark.range(ROWS).select(task, told("id").alias("told"))
-    return [(row.task, row.told) for row in rows.collect()]
+    rows = spark.range(ROWS).select(task, told("id").alias("told")).collect()
+    answers = [json.loads(row.told) for row in rows if row.told is not None]
+    found = [Told(host, executor, Answer(*answer)) for host, executor, answer in answers]
+    return Executors(len(_by_executor(found)), len({row.task for row in rows})), found
 
 
 def _await_executors(

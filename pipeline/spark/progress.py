@@ -134,9 +134,12 @@ def in_session(place: Place, progress: Progress, name: str = NAME) -> Iterator[S
     except KeyboardInterrupt:
         discard(place)
         raise StoppedError("interrupted while Spark was starting") from None
-    except (JobError, SessionError, JavaError):
+    except (JobError, SessionError, JavaError) as problem:
+        why = session.explain() if session is not None and session.ended is None else None
         discard(place)
-        raise
+        if why is None:
+            raise
+        raise JobError(why) from problem
     except SeqauditError:
         raise
     except Exception as problem:  # of Py4J, if its other end has gone between two jobs

@@ -101,6 +101,8 @@ class Session:
         self.jvm: java.Jvm | None = None
         self._port = 0  # of the gateway of a JVM of our own
         self._is_lent = False
+        self.explain: Callable[[], str | None] = lambda: None  # why a job failed, if it is known
+        self.shipped = ""  # our code as workers elsewhere have it, in the folder of each
         self._shipped: private_files.Held | None = None
         try:
             self.spark = self._spark()
@@ -167,7 +169,9 @@ class Session:
         """Have workers elsewhere run the code that runs here."""
         self._shipped = private_files.make_folder()  # until the end: workers fetch it late
         try:
-            add(str(archive(self._shipped.path)))
+            code = archive(self._shipped.path)
+            add(str(code))
+            self.shipped = code.name
         except Exception as problem:
             raise SessionError(f"Spark takes no code of ours: {first_line(problem)}") from problem
 

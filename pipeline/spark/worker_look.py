@@ -1,6 +1,7 @@
-"""What one worker has and sees, told by the worker itself (``cluster`` asks and judges).
+"""What a worker has and sees, told by a Python of its own (``cluster`` asks and judges).
 
-Its Python may lack every package of ours, so this imports none before it knows.
+The text of this file is a program, which executors run before any job of Spark's. Their Python may
+lack every package of ours, so nothing but the standard library is imported before that is known.
 """
 
 import importlib
@@ -9,7 +10,7 @@ import json
 import os
 import platform
 import socket
-from collections.abc import Sequence
+import sys
 from typing import Final, NamedTuple
 
 #: Packages that workers need: what is imported, and what it is called by pip.
@@ -28,7 +29,13 @@ _LOADED: Final = ("numpy", "pyarrow")
 
 #: Why a package cannot be loaded that is there.
 NO_MEMORY: Final = "out of memory"
-_NO_MEMORY: Final = ("failed to map segment", "cannot allocate memory", "out of memory")
+_NO_MEMORY: Final = (
+    "failed to map segment",
+    "cannot allocate memory",
+    "out of memory",
+    "memory allocation",
+    "memoryerr",
+)
 
 
 class Asked(NamedTuple):
@@ -39,37 +46,59 @@ class Asked(NamedTuple):
     mtime_ns: int = -1
 
 
-_answered: set[str] = set()
+class Question(NamedTuple):
+    """What a worker is asked.
 
-
-def look(
-    question: str,
-    files: Sequence[Asked],
-    storage: tuple[tuple[str, str], ...],
-    row: int,
-) -> str | None:
-    """One JSON object; null where this process has answered the question.
-
-    Args:
+    Attributes:
         files: captures to look at.
         storage: how stores of captures are reached.
-        row: without a meaning.
+        code: where seqaudit's code is there; empty: it can be imported.
+        most_bytes: of memory that the worker's Python may take; 0: nobody says.
     """
-    if question in _answered:
-        return None
-    _answered.add(question)
+
+    files: tuple[Asked, ...]
+    storage: tuple[tuple[str, str], ...] = ()
+    code: str = ""
+    most_bytes: int = 0
+
+
+class Answer(NamedTuple):
+    """What it says.
+
+    Attributes:
+        python: its version; empty: it did not start.
+        lacking: why each package that lacks cannot be had.
+        versions: of each package; empty where nobody knows.
+        unseen: why each capture cannot be read as it is at the driver.
+        ended: how Python ended that says none of these: its status, and its last line.
+    """
+
+    python: str
+    lacking: dict[str, str]
+    versions: dict[str, str]
+    unseen: dict[str, str]
+    ended: tuple[int, str] = (0, "")
+
+
+def look(question: Question) -> Answer:
+    """The answer, from this process."""
+    if question.most_bytes:
+        import resource  # not every system has it; Spark limits its workers in the same way
+
+        resource.setrlimit(resource.RLIMIT_AS, (question.most_bytes, question.most_bytes))
     lacking = {package: why for name, package in NEEDED.items() if (why := _lacks(name))}
-    told = {
-        "host": socket.gethostname(),
-        "executor": os.getppid(),  # all its workers are forks of one daemon
-        "lacking": lacking,
-        "versions": {package: installed(package) for package in NEEDED.values()},
-        "python": platform.python_version(),
-        "unseen": {}
-        if lacking
-        else {file.path: why for file in files if (why := _unseen(file, storage))},
-    }
-    return json.dumps(told)
+    unseen = {}
+    if not lacking:
+        sys.path[:0] = [question.code] if question.code else []
+        told = ((file.path, _unseen(file, question.storage)) for file in question.files)
+        unseen = {path: why for path, why in told if why}
+    versions = {package: installed(package) for package in NEEDED.values()}
+    return Answer(platform.python_version(), lacking, versions, unseen)
+
+
+def has_no_memory(said: str) -> bool:
+    """Whether what a library or Python says of its end is that."""
+    return any(words in said.lower() for words in _NO_MEMORY)
 
 
 def _lacks(name: str) -> str:
@@ -85,7 +114,7 @@ def _lacks(name: str) -> str:
         return "is not there" if problem.name == name else str(problem)
     except Exception as problem:  # a library of another machine, whatever
         said = str(problem).splitlines()[0] if str(problem) else type(problem).__name__
-        return NO_MEMORY if any(words in said.lower() for words in _NO_MEMORY) else said
+        return NO_MEMORY if has_no_memory(said) else said
     return ""
 
 
@@ -117,3 +146,30 @@ def _unseen(file: Asked, storage: tuple[tuple[str, str], ...]) -> str:
     if -1 not in (file.mtime_ns, found.mtime_ns) and found.mtime_ns != file.mtime_ns:
         return "was written at another time there than here (cp -p and rsync -t keep the time)"
     return ""
+
+
+def answer_to(text: str) -> Answer:
+    """The answer to a question of JSON."""
+    files, storage, *rest = json.loads(text)
+    return look(Question(tuple(Asked(*file) for file in files), tuple(map(tuple, storage)), *rest))
+
+
+_questions: set[str] = set()
+
+
+def answered_once(number: str, text: str, row: int) -> str | None:
+    """JSON of a host, an executor's process and its answer; null where this process has said it.
+
+    Args:
+        number: of the question.
+        row: without a meaning.
+    """
+    if number in _questions:
+        return None
+    _questions.add(number)
+    executor = os.getppid()  # all its workers are forks of one daemon
+    return json.dumps((socket.gethostname(), executor, answer_to(text)))
+
+
+if __name__ == "__main__":
+    print(json.dumps(answer_to(sys.stdin.readline())))

@@ -3,7 +3,8 @@
 A master and workers in network namespaces, with files of their own (``machines``), used by the
 command as a user gives it. Each report is compared with that of the direct engine, byte for byte,
 and each bad case has to end with one line and exit code 2. A row says how long the command took
-from its start, from when an executor was there, and its CPU here and on all machines. Needs root,
+from its start, from when its first executor had registered, which is the job's start, and its CPU
+here and on all machines. Needs root,
 ``ip`` and ``unshare``; for cases of S3 a server as well (``pip install 'moto[server]'``, or
 ``--s3-server PROGRAM``), for that of HDFS ``--hadoop FOLDER`` (``tests.cluster.hadoop`` makes it).
 The test run has a sample that needs none of these.
@@ -46,6 +47,7 @@ CASES: Final[dict[str, Callable[[Bench], str]]] = {
     "worker-slow": good.worker_slow,
     "worker-killed": good.worker_killed,
     "worker-added": good.worker_added,
+    "late-python": bad.late_python,
     "hot-conversation": scale.hot_conversation,
     "size": scale.size,
     "rotated": scale.rotated,

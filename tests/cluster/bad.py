@@ -8,7 +8,7 @@ import sys
 import threading
 from pathlib import Path
 
-from tests.cluster.bench import FIXTURES, Bench, Result
+from tests.cluster.bench import FIXTURES, Bench, Result, When
 from tests.cluster.machines import DRIVER, put
 
 
@@ -60,7 +60,7 @@ def other_python(b: Bench) -> str:
     assert f"Python is {other} and this one {here}" in done.line
     told = [f"{done.took}: {done.line}"]
     done = b.command(*b.words("C.pcap", python=b.otherwise("none", "exec false")))
-    assert "the workers' Python ends as it starts" in done.line
+    assert "1 of 2 executors (on seqaudit-two): the workers' Python ends as it starts" in done.line
     return "; ".join([*told, f"{done.took}: {done.line}"])
 
 
@@ -78,7 +78,22 @@ def other_numpy(b: Bench) -> str:
 def no_python(b: Bench) -> str:
     """workers without that program"""
     done = b.command(*b.words("C.pcap", python=Path("/nowhere/python")))
-    assert "the workers have no program /nowhere/python" in done.line
+    assert "all 2 executors: the workers have no such program" in done.line
+    assert "/nowhere/python" in done.line
+    return f"{done.took}: {done.line}"
+
+
+def late_python(b: Bench) -> str:
+    """a worker that is added in mid-run, whose Python does not start"""
+    name = b.folder("many")
+    first = b.cluster.workers[0]
+    late = f"late-{len(b.cluster.workers)}"
+    process = b.begin(b.words(name, python=b.otherwise("late", "exec false", f"*-{late}")))
+    meanwhile = When(process, lambda: first.has_python, 1.0, lambda: b.cluster.worker(late))
+    done = b.end(process)
+    meanwhile.was_in_time()
+    b.cluster.workers[-1].kill()
+    assert f"1 of 3 executors (on seqaudit-{late}): the workers' Python ends" in done.line
     return f"{done.took}: {done.line}"
 
 

@@ -27,7 +27,7 @@ class Result:
     err: str
     seconds: float
     cpu: float
-    since: tuple[float, float] | None  # seconds and CPU from when an executor was there
+    since: tuple[float, float] | None  # seconds and CPU from when the first executor registered
 
     @property
     def took(self) -> str:
@@ -89,9 +89,11 @@ class Bench:
         began = self._spent(process.pid)
         came: list[tuple[float, float]] = []
 
+        started = Path(f"/proc/{process.pid}").stat().st_ctime
+
         def watch() -> None:
             while process.poll() is None:
-                if any(w.running("CoarseGrainedExecutorBackend") for w in self.cluster.workers):
+                if any(worker.registered(started) for worker in self.cluster.workers):
                     came.append(self._spent(process.pid))
                     return
                 time.sleep(0.3)
@@ -138,10 +140,10 @@ class Bench:
                 put(FIXTURES / "C.pcap", f"{name}/{number:05}.pcap", *places)
         return name
 
-    def otherwise(self, name: str, second: str) -> Path:
-        """A Python that the second worker starts in another way."""
+    def otherwise(self, name: str, other: str, host: str = "*-two") -> Path:
+        """A Python that one worker starts in another way."""
         wrapper = self.cluster.folder / name
-        lines = ["#!/bin/sh", f'case "$(hostname)" in *-two) {second} "$@";; esac']
+        lines = ["#!/bin/sh", f'case "$(hostname)" in {host}) {other} "$@";; esac']
         wrapper.write_text("\n".join([*lines, f'exec {self.cluster.python} "$@"\n']))
         wrapper.chmod(0o755)
         return wrapper

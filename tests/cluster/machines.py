@@ -34,6 +34,9 @@ HIDDEN: Final = ("cli", "decoders", "replay", "pipeline")
 
 Command = Sequence[str | Path]
 
+#: What an executor writes when the driver has it.
+_REGISTERED: Final = b"Successfully registered with driver"
+
 
 def run(*words: str | Path) -> None:
     subprocess.run([*map(str, words)], check=True, capture_output=True)
@@ -103,6 +106,11 @@ class Machine:
     def has_python(self) -> bool:
         """Whether an executor here runs Python."""
         return bool(self.running("pyspark"))
+
+    def registered(self, since: float) -> bool:
+        """Whether an executor here is one of an application that began then or later."""
+        logs = (self.folder / "work").glob("app-*/*/stderr")
+        return any(log.stat().st_ctime >= since and _REGISTERED in log.read_bytes() for log in logs)
 
     def running(self, word: str) -> list[int]:
         """The processes here with a word in their command line, the class path left out."""

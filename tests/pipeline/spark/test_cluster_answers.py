@@ -2,6 +2,11 @@
 
 import importlib
 import json
+import os
+import platform
+import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,22 +14,21 @@ import numpy
 import pytest
 
 from seqaudit.pipeline.shared.progress import Silent
-from seqaudit.pipeline.spark import cluster, progress
-from seqaudit.pipeline.spark.cluster import Executors, one_of_each_folder, problem_of
+from seqaudit.pipeline.spark import cluster, progress, worker_look
+from seqaudit.pipeline.spark.cluster import Executors, Told, one_of_each_folder, problem_of
 from seqaudit.pipeline.spark.progress import JobError
 from seqaudit.pipeline.spark.session import about
-from seqaudit.pipeline.spark.worker_look import Asked, look
+from seqaudit.pipeline.spark.worker_look import Answer, Asked, Question, answered_once, look
 
-HERE: Final = {"numpy": "2.4.6", "pyarrow": "26.0.1"}
+HERE: Final = {"numpy": "2.4.6", "pyarrow": "26.0.1", "python": "3.11.7"}
 LEAST: Final = {"numpy": "1.26", "pyarrow": "17"}
 
 
-def answer(host: str, **more: Any) -> dict[str, Any]:
-    good = {"host": host, "executor": 7, "lacking": {}, "versions": HERE, "unseen": {}}
-    return good | more
+def answer(host: str, **more: Any) -> Told:
+    return Told(host, 7, Answer("3.11.2", {}, HERE, {})._replace(**more))
 
 
-def problem(*answers: dict[str, Any]) -> str:
+def problem(*answers: Told) -> str:
     return problem_of(answers, HERE, LEAST) or ""
 
 
@@ -45,9 +49,9 @@ def test_what_cannot_be_loaded_for_want_of_memory_is_not_lacking(
         raise ImportError(f"{name}.so: failed to map segment from shared object")
 
     monkeypatch.setattr(importlib, "import_module", no_room)
-    told = json.loads(look("memory", [], (), 0) or "")
-    assert told["lacking"] == {"numpy": "out of memory", "pyarrow": "out of memory"}
-    small = answer("b", lacking=told["lacking"])
+    told = look(Question(()))
+    assert told.lacking == {"numpy": "out of memory", "pyarrow": "out of memory"}
+    small = answer("b", lacking=told.lacking)
     assert problem(answer("a", lacking={"dpkt": "is not there"}), small).startswith(
         "1 of 2 executors (on b): Python runs out of memory as it starts; give it more "
     )
@@ -85,22 +89,141 @@ def test_of_many_hosts_three_are_named() -> None:
     assert told.endswith("--engine direct reads it here")
 
 
-def test_a_worker_says_what_it_sees_once(tmp_path: Path) -> None:
+def test_a_worker_says_what_it_sees(tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     seen.write_bytes(b"12345")
-    files = [Asked(str(seen), 5), Asked(str(seen)), Asked(f"{seen}2", 5)]
-    told = json.loads(look("first question", files, (), 0) or "")
-    assert told["lacking"] == {}
-    assert told["versions"]["numpy"] == numpy.__version__
-    assert told["unseen"] == {f"{seen}2": "does not exist"}
-    assert look("first question", files, (), 1) is None
-    told = json.loads(look("second question", [Asked(str(seen), 4)], (), 2) or "")
-    assert told["unseen"] == {str(seen): "has 5 bytes there, and 4 here"}
+    told = look(Question((Asked(str(seen), 5), Asked(str(seen)), Asked(f"{seen}2", 5))))
+    assert told.lacking == {}
+    assert told.versions["numpy"] == numpy.__version__
+    assert told.unseen == {f"{seen}2": "does not exist"}
+    told = look(Question((Asked(str(seen), 4),)))
+    assert told.unseen == {str(seen): "has 5 bytes there, and 4 here"}
     written = seen.stat().st_mtime_ns
-    told = json.loads(look("third question", [Asked(str(seen), 5, written)], (), 3) or "")
-    assert told["unseen"] == {}
-    told = json.loads(look("fourth question", [Asked(str(seen), 5, written + 1)], (), 4) or "")
-    assert told["unseen"][str(seen)].startswith("was written at another time there than here")
+    assert look(Question((Asked(str(seen), 5, written),))).unseen == {}
+    told = look(Question((Asked(str(seen), 5, written + 1),)))
+    assert told.unseen[str(seen)].startswith("was written at another time there than here")
+
+
+def test_a_worker_of_a_connect_server_answers_a_question_once() -> None:
+    asked = json.dumps(Question((Asked("/nowhere"),)))
+    host, executor, told = json.loads(answered_once("first", asked, 0) or "")
+    assert (host, executor) == (socket.gethostname(), os.getppid())
+    assert Answer(*told).unseen == {"/nowhere": "does not exist"}
+    assert answered_once("first", asked, 1) is None
+    assert answered_once("second", asked, 1)
+
+
+def asked_by_a_shell(python: str, question: Question) -> Told:
+    """As executors ask; on a machine with nothing of ours but the text."""
+    done = subprocess.run(
+        ["sh", "-c", cluster._ASKS, python, Path(worker_look.__file__).read_text()],
+        input=json.dumps(question) + "\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    (told,) = cluster.answers_in(done.stdout.splitlines())
+    return told
+
+
+def test_a_shell_asks_the_python_of_the_workers(tmp_path: Path) -> None:
+    stores = (("endpoint", "http://nobody"),)
+    told = asked_by_a_shell(sys.executable, Question((Asked("/nowhere"),), stores))
+    assert told.answer.python == platform.python_version()
+    assert told.answer.unseen == {"/nowhere": "does not exist"}
+    assert problem(answer("a"), told).startswith("/nowhere: does not exist, says 1 of 2 executors")
+
+
+@pytest.mark.parametrize(
+    ("program", "line"),
+    [
+        ("", "1 executor: the workers have no such program ("),
+        ("echo Fatal Python error >&2; exit 1", "1 executor: the workers' Python ends as it starts "
+         "(Fatal Python error); point PYSPARK_PYTHON at a Python 3.11 of theirs"),
+        ("exit 3", "1 executor: the workers' Python ends as it starts (status 3); "),
+        ("echo 'OpenBLAS error: Memory allocation still failed after 10 retries'; exit 1",
+         "1 executor: Python runs out of memory as it starts; "),
+        ("echo MemoryError; exit 1", "1 executor: Python runs out of memory as it starts; "),
+        ("echo a warning; echo", "1 executor: the workers' Python ends as it starts (a warning); "),
+    ],
+)  # fmt: skip
+def test_a_python_that_gives_no_answer_is_told_of(program: str, line: str, tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    if program:
+        python.write_text(f"#!/bin/sh\n{program}\n")
+        python.chmod(0o755)
+    assert problem(asked_by_a_shell(str(python), Question(()))).startswith(line)
+
+
+def test_what_python_says_before_its_answer_is_no_matter(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "a note: [1]" >&2\nexec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    assert asked_by_a_shell(str(python), Question(())).answer.versions["numpy"]
+
+
+class Found:
+    """An executor as Spark's status store has it."""
+
+    def __init__(self, number: str) -> None:
+        self.id, self.totalCores = (lambda: number), (lambda: 2)
+        self.hostPort = lambda: f"host-{number}:7"
+
+
+class Store:
+    """A session whose status store gives these executors, one list at each look."""
+
+    def __init__(self, *looks: str) -> None:
+        self.looks = list(looks)
+        self.shipped = "code.zip"
+        self.sparkContext = self._jsc = self.spark = self
+        self.sc = self.statusStore = lambda: self
+
+    def executorList(self, active: bool) -> "Store":  # noqa: N802
+        there = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        found = [Found("driver"), *map(Found, there)]
+        self.hasNext, self.next = (lambda: bool(found)), (lambda: found.pop(0))
+        return self
+
+    def iterator(self) -> "Store":
+        return self
+
+
+def questioned(monkeypatch: pytest.MonkeyPatch, *looks: str) -> cluster._Questioned:
+    """Of these executors those called x have no Python."""
+
+    def lines(self: object, scala: object, some: dict[str, tuple[str, int]]) -> list[str]:
+        good = json.dumps(answer("").answer)
+        said = ((f"ANSWER {int(n == 'x')} 7 {host}", "" if n == "x" else good)
+                for n, (host, _) in some.items())  # fmt: skip
+        return [line for both in said for line in both]
+
+    monkeypatch.setattr(cluster._Questioned, "_lines", lines)
+    session: Any = Store(*looks)
+    return cluster._Questioned(session, Question(()))
+
+
+def test_executors_that_come_during_the_question_are_asked_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there, told = questioned(monkeypatch, "a", "ab", "abx").ask()
+    assert there == Executors(3, 6)
+    assert problem(*told).startswith("1 of 3 executors (on host-x): the workers' Python ends as ")
+
+
+def test_why_a_job_fails_is_asked_of_executors_that_came_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = questioned(monkeypatch, "ab", "ab", "ab", "abx")
+    asked.ask()
+    assert asked.problem() is None
+    assert (asked.problem() or "").startswith("1 of 3 executors (on host-x): the workers' Python")
+
+
+def test_another_python_is_named() -> None:
+    assert problem(answer("a"), answer("b", python="3.10.1")).startswith(
+        "1 of 2 executors (on b): the workers' Python is 3.10 and this one 3.11; both have to be "
+    )
 
 
 def test_of_each_folder_one_capture_is_looked_at() -> None:
