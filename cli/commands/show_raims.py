@@ -30,10 +30,6 @@ _COUNTERS: Final = (
     ("msg loss", "loss time", "msg_loss"),
     ("ibx loss", "ibx time", "ibx_loss"),
 )
-_EARLIER: Final = (
-    "the daemon had subscriptions from before the capture; without --param raims.subscribed=... "
-    "what it wanted of them counts as null route"
-)
 _BEFORE: Final = "the daemon ran before the capture; its own counters may be higher"
 _DEFAULTS: Final = (
     "whether late copies count as loss or as repeats rests on defaults that nobody gave ({}): msg "
@@ -240,9 +236,7 @@ def _show(
             found.append(listing(path, own))
             if table == "loss":
                 found += [_losses(report, number, path), _others(report, number, path)]
-            if table == "loss" and any("null_rte" in row["unknown"] for row in own):
-                note(f"note: {path}: {_EARLIER}")
-            elif table == "loss" and any(row["unknown"] for row in own):
+            if table == "loss" and any(row["unknown"] for row in own):
                 for why in sorted({why for row in own for why in row["unknown"].values()}):
                     note(f"note: {path}: ?: {why}")
             elif table == "loss" and any(row["began_before"] for row in own):

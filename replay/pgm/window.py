@@ -108,7 +108,7 @@ class Hole:
     ended: Mark | None = None
     fate: Fate | None = None
     count: int = 1
-    paused_ns: int = 0  # a stretch without any packet, which was not counted
+    paused_ns: int = 0  # a stretch without any packet behind its last NAK, which was not counted
     used_up: bool = False
     until: int | None = None
     leaks: Leaks = field(default_factory=Leaks)
@@ -129,6 +129,11 @@ class Hole:
         if self.fate in (Fate.RETRIES, Fate.TRAIL) or (self.fate is Fate.FULL and self.naks):
             return Certainty.LIKELY
         return Certainty.UNDECIDABLE
+
+    def goes_on(self) -> None:
+        """A NAK or NCF says what time it is: from here on no stretch is left out."""
+        self.due_ns -= self.paused_ns
+        self.paused_ns = 0
 
     @property
     def last_wait(self) -> tuple[int, int]:
@@ -268,7 +273,8 @@ class PgmWindow:
                 continue
             if hole.naks and mark.at_ns - hole.last_nak_ns < SAME_ROUND_NS:
                 continue
-            if hole.naks and hole.wait_ends_ns < hole.last_nak_ns:
+            hole.goes_on()
+            if hole.naks and hole.wait_ends_ns - SLACK_NS <= hole.last_nak_ns:
                 hole.unconfirmed += 1
             hole.naks += 1
             hole.asked = hole.asked or mark
@@ -288,6 +294,7 @@ class PgmWindow:
             hole = self.holes.get(sqn)
             if hole is None:
                 continue
+            hole.goes_on()
             if mark.at_ns >= hole.wait_ends_ns - SLACK_NS:
                 hole.confirmed += 1
             hole.ncf = hole.ncf or mark

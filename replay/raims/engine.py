@@ -15,6 +15,7 @@ from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import Given
 from seqaudit.replay.contract.settings import MEMBER, Vantage
+from seqaudit.replay.pgm.window import SLACK_NS
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.clients import Clients
 from seqaudit.replay.raims.link_table import INBOX, PGM, link_of
@@ -121,6 +122,8 @@ class RaimsEngine:
         """Nothing follows: what is due by the last event is given up."""
         self._flush()
         self.links.resume(self.last_ns)
+        self._give_up(self.last_ns - SLACK_NS)
+        self.links.end(self.last_ns)
         self._give_up(self.last_ns)
         for observer in self.observers:
             end_ns = self._end_of(observer.bridge)

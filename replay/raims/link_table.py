@@ -4,6 +4,7 @@ import heapq
 from collections.abc import Iterable, Iterator
 from typing import Final
 
+from seqaudit.decoders.contract.events import Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.pgm.engine import window_settings
 from seqaudit.replay.raims.links import (
@@ -17,6 +18,7 @@ from seqaudit.replay.raims.links import (
     PgmLink,
     Ready,
 )
+from seqaudit.replay.raims.message import subject_of
 from seqaudit.replay.raims.settings import Settings
 from seqaudit.replay.raims.streams import Stream
 from seqaudit.replay.raims.truth import BY_END, Loss
@@ -39,6 +41,8 @@ class LinkTable:
         holes: of a TCP link the last place where bytes of it are missing or could not be read.
         encrypted: links of which nothing can be read.
         waiting: TSIs on which something may be missing.
+        untold: publishers and subjects of messages that waited when the capture ended, and of which
+            nobody can tell whether the daemon had them by then.
     """
 
     def __init__(self, settings: Settings, address: str | None) -> None:
@@ -49,6 +53,7 @@ class LinkTable:
         self.holes: dict[str, Mark] = {}
         self.encrypted: list[tuple[str, Mark]] = []
         self.waiting: set[str] = set()
+        self.untold: set[tuple[str, str]] = set()
         #: When a hole of a TSI may be due, first ones first: never later than it is.
         self._due: list[tuple[int, str]] = []
         self._noted: dict[str, int] = {}  # of each the first that stands there
@@ -124,6 +129,13 @@ class LinkTable:
         for link in self.pgm.values():
             link.window.resume(end_ns)
             self.note(link)
+
+    def end(self, end_ns: int) -> None:
+        """Nothing follows, and what was surely due by then has been given up."""
+        for link in self.pgm.values():
+            for event in link.held_to(end_ns):
+                if event.kind is Kind.DATA:
+                    self.untold.add((event.source or "", subject_of(event)))
 
     def could_not_read(self, event: Event) -> None:
         """What came on a link is no message, or lacks what every message has."""

@@ -6,13 +6,14 @@ any other (TCP) is in order by itself. Messages behind a hole wait here.
 
 import heapq
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests
-from seqaudit.replay.pgm.window import Fate, Hole, PgmWindow, WindowSettings
+from seqaudit.replay.pgm.window import SLACK_NS, Fate, Hole, PgmWindow, WindowSettings
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
@@ -132,6 +133,8 @@ class PgmLink:
         self.repairing = False  # the packet that came last is a repair
         self._address = address
         self._fresh: list[Range] = []
+        self._to_come: int | None = None  # the first sqn of those whose messages may follow yet
+        self._waits = False  # some of them had to wait when they came
         self._stop = -1
         self._mark: Mark | None = None
         self._gave_up = False
@@ -172,6 +175,7 @@ class PgmLink:
                 repair=event.kind is Kind.RETRANSMISSION,
             )
             self._came(fresh, first, first + event.count, run=event.kind is Kind.DATA)
+            self._waits = first + event.count > window.next
         elif event.wire_kind == "SPM" and event.seqno is not None:
             window.told_lead(window.unwrap(event.seqno), mark)
         elif event.wire_kind == "NAK" and event.source == self._address:
@@ -201,7 +205,7 @@ class PgmLink:
             if came is None:
                 return False
             self._came([came], *came, run=True)
-            self.repairing = False
+            self.repairing = self._waits = False
         elif word != "SPM" or seqno is None or not self.window.knows(seqno):
             return False
         self._mark = Mark(row[1], row[4])
@@ -219,12 +223,13 @@ class PgmLink:
             self._fresh[-1] = (self._fresh[-1][0], fresh[0][1])
             fresh = fresh[1:]
         self._fresh += fresh
+        self._to_come = self._fresh[0][0] if self._fresh else None
         self._stop = stop
 
     def passes(self, sqn: int | None, last_sqn: int | None) -> bool:
         """Would ``message`` hand on messages of these sqns (of the wire), and nothing else?"""
         window = self.window
-        if sqn is None or last_sqn is None or self._held or window.ended:
+        if sqn is None or last_sqn is None or self._held or self._waits or window.ended:
             return False
         first = window.unwrap(sqn)
         last = first if sqn == last_sqn else window.unwrap(last_sqn)
@@ -233,7 +238,8 @@ class PgmLink:
         return any(low <= last and first < stop for low, stop in reversed(self._fresh))
 
     def flush(self) -> list[Ready]:
-        """What waited for the packet that came last."""
+        """What waited for the packet that came last, whose messages have all come."""
+        self._to_come = None
         return self._release(self._mark) if self._mark is not None else []
 
     def message(self, event: Event) -> list[Ready]:
@@ -247,9 +253,11 @@ class PgmLink:
         if not any(a <= last and sqn < b for a, b in self._fresh):
             self.dropped += event.count
             return []
-        if last < self.window.next:
+        if last < self.window.next and not self._waits:
             before = self._release(self._mark, sqn) if self._mark is not None else []
             return [*before, (event, event.first_mark(), False)]
+        if last < self.window.next and self._mark is not None:  # it was freed since
+            return [*self._release(self._mark, sqn), (event, self._mark, True)]
         if len(self._held) < MAX_HELD:
             heapq.heappush(self._held, (sqn, self._order, event))
             self._order += 1
@@ -275,9 +283,9 @@ class PgmLink:
 
         A hole whose wait ends within the timer pass that gave up another one does not wake the
         receiver: what it freed goes on with the sender's next packet (``frame-unknown-loss-3``:
-        0.34 s later, with an SPM).
+        0.34 s later, with an SPM). Messages of the packet that came last may be on their way here.
         """
-        ready = self.flush()
+        ready = self._release(self._mark, self._to_come) if self._mark is not None else []
         self.window.give_up(at_ns, frame)
         asleep = at_ns - self._gave_up_ns < SAME_PASS_NS
         self._gave_up, self._gave_up_ns = asleep, at_ns
@@ -286,7 +294,7 @@ class PgmLink:
             return ready
         ended = self.window.ended[-1].ended if self.window.ended else None
         self._mark = Mark(ended.frame if ended is not None else 0, at_ns)
-        return [*ready, *self._release(self._mark)]
+        return [*ready, *self._release(self._mark, self._to_come)]
 
     def between(self, sqn: int, other: int) -> Missing:
         """What of the sqns in between did not come."""
@@ -310,6 +318,14 @@ class PgmLink:
         if any(one.came.at_ns >= at_ns for one in self.window.inside.values()):
             return True
         return self.partly_ns is not None and self.partly_ns >= at_ns
+
+    def held_to(self, end_ns: int) -> Iterator[Event]:
+        """Messages that wait when nothing follows, and that the daemon may have had: what they
+        waited for was given up by then, or as good as."""
+        holes = self.window.holes.values()
+        late = (hole.sqn for hole in holes if hole.due_ns > end_ns + SLACK_NS)
+        stop = next(late, self.window.lead or 0)
+        return (event for sqn, _, event in self._held if sqn < stop)
 
     def _release(self, mark: Mark, below: int | None = None) -> list[Ready]:
         for hole in self.window.take_ended():

@@ -35,6 +35,10 @@ DROPPED_INSIDE: Final = (
 HELD_UP: Final = (
     "messages waited for a packet that had been dropped inside (PG009) while subscriptions changed"
 )
+AT_THE_END: Final = (
+    "messages of it waited for packets that were given up at the end: whether the daemon had gone "
+    "on by then cannot be told"
+)
 UNSEEN: Final = "changes of this daemon's subscriptions are not in this capture"
 NO_OBSERVER: Final = "it is not known at whose interface the capture was taken"
 
@@ -113,6 +117,8 @@ class RaimsReporter(Reporter[Subject]):
         """Why nobody can tell what of a stream the observer got; null: it can be told."""
         if stream.ignored and self.seemed_dropped(stream):
             return SEEMED_SILENT
+        if (stream.publisher, stream.subject) in self.engine.links.untold:
+            return AT_THE_END
         if self.engine.links.refused(stream):
             return DROPPED_INSIDE
         if self.engine.links.held_up(stream, observer.changed_ns):

@@ -11,7 +11,7 @@ from seqaudit.replay.raims.link_table import INBOX
 from seqaudit.replay.raims.links import InboxLink
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.observer import Observer
-from seqaudit.replay.raims.peers import Peer
+from seqaudit.replay.raims.peers import Counted, Peer
 from seqaudit.replay.raims.publisher import Why
 from seqaudit.replay.raims.report_rows import (
     AdvisoryRow,
@@ -21,7 +21,7 @@ from seqaudit.replay.raims.report_rows import (
     PeerLossRow,
     RvAdvisoryRow,
 )
-from seqaudit.replay.raims.reporting import UNSEEN, RaimsReporter
+from seqaudit.replay.raims.reporting import AT_THE_END, UNSEEN, RaimsReporter
 from seqaudit.replay.raims.rotation import Rotation
 from seqaudit.replay.raims.seqno import base_of, shown, start_of
 from seqaudit.replay.raims.stream_rows import bounds
@@ -152,6 +152,8 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
     unknown: dict[str, str] = dict.fromkeys(_COUNTERS, _EARLIER) if report.earlier(observer) else {}
     if observer.unseen:
         unknown |= dict.fromkeys(_COUNTERS, UNSEEN)
+    if any(publisher == peer.bridge for publisher, _ in report.engine.links.untold):
+        unknown |= dict.fromkeys((*_COUNTERS, "lost", "false_loss"), AT_THE_END)
     for (publisher, _), stream in observer.streams.items():
         if publisher != peer.bridge:
             continue
@@ -167,6 +169,13 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         else:
             upper += most
     told = "lost" not in unknown
+
+    def count(name: str, counter: Counted) -> int | None:
+        return None if name in unknown else counter.count
+
+    def grew(name: str, counter: Counted) -> int | None:
+        return None if name in unknown else counter.at_ns
+
     return {
         "observer": observer.bridge,
         "start": number,
@@ -185,14 +194,14 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
         "unknown": unknown,
         "skew_least_ns": peer.skew[0] if peer.skew else None,
         "skew_most_ns": peer.skew[1] if peer.skew else None,
-        "null_rte": peer.null_route.count,
-        "null_rte_ns": peer.null_route.at_ns,
-        "repeat": peer.repeat.count,
-        "repeat_ns": peer.repeat.at_ns,
-        "not_sub": peer.not_subscribed.count,
-        "not_sub_ns": peer.not_subscribed.at_ns,
-        "msg_loss": peer.msg_loss.count if told else None,
-        "msg_loss_ns": peer.msg_loss.at_ns if told else None,
+        "null_rte": count("null_rte", peer.null_route),
+        "null_rte_ns": grew("null_rte", peer.null_route),
+        "repeat": count("repeat", peer.repeat),
+        "repeat_ns": grew("repeat", peer.repeat),
+        "not_sub": count("not_sub", peer.not_subscribed),
+        "not_sub_ns": grew("not_sub", peer.not_subscribed),
+        "msg_loss": count("msg_loss", peer.msg_loss),
+        "msg_loss_ns": grew("msg_loss", peer.msg_loss),
         "ibx_loss": peer.inbox_loss.count,
         "ibx_loss_ns": peer.inbox_loss.at_ns,
     }

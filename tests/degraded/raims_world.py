@@ -257,6 +257,13 @@ class Receiver:
             self.next += 1
 
 
+    def end(self, at_ns: int) -> None:
+        """What was given up never came, whether what is behind it was handed on by then or not."""
+        for sqn in self.world.truth.given_up[self.sender.tsi]:
+            if self.next is not None and sqn >= self.next:
+                self.world.gone(at_ns, self.sender.sent[sqn][1])
+
+
 class Observer:
     """The daemon that is captured at: its subscriptions, window, counters and notices."""
 
@@ -312,8 +319,10 @@ class Observer:
         at, s, c = (message.bridge, message.subject), message.seqno, message.chain or 0
         last, since = self._last.get(at, (0, 0))
         if not last or since != wanted:
-            if last and since != wanted:  # all publishers of the subject are forgotten
-                self._last = {k: v for k, v in self._last.items() if k[1] != message.subject}
+            if last and since != wanted:  # all publishers of the subject are forgotten, once
+                self._last = {
+                    k: v for k, v in self._last.items() if k[1] != message.subject or v[1] == wanted
+                }
             self._last[at] = s, wanted
             return
         self._last[at] = s, wanted
@@ -382,6 +391,9 @@ class World:
         while self._events and self._events[0][0] < end_ns:
             now_ns, _, do = heapq.heappop(self._events)
             do(now_ns)
+        self.observer.daemon.beat(end_ns)  # it is captured to the end
+        for receiver in self._receivers.values():
+            receiver.end(end_ns)
         frames = sorted(self.frames, key=lambda frame: frame[0])
         times = [frame[0] for frame in frames]
         for place in range(1, len(times)):

@@ -113,3 +113,27 @@ def test_what_is_given_up_is_proven_where_a_last_repair_would_be_captured(
     hole = leaky_window(leaky=leaky, confirmed=confirmed)
     assert (str(hole.fate), str(hole.loss)) == ("gave up after its retries", sure)
     assert hole.last_wait == (2, 90)
+
+
+def test_a_round_without_an_ncf_that_begins_as_the_last_wait_ends_counts() -> None:
+    """Ten in all, of which the first one begins as the wait for data ends."""
+    window = PgmWindow()
+    accept(window, 1, 3)
+    window.asked([2], mark(2, 0.0))
+    window.confirmed([2], mark(2, 0.1))
+    for turn in range(10):
+        window.asked([2], mark(2, 0.6 + turn / 5))
+    assert window.next_due_ns() == T0 + round((0.6 + 9 / 5 + 0.2) * SECOND)
+
+
+def test_a_silence_before_a_further_request_makes_no_wait_shorter() -> None:
+    window = PgmWindow()
+    accept(window, 1, 3)
+    for turn in range(10):
+        at = turn * 0.52 + (20 if turn >= 5 else 0)
+        if turn == 5:
+            window.pause(round(20.5 * SECOND))
+        window.asked([2], mark(2, at))
+        window.confirmed([2], mark(2, at))
+    window.resume(T0 + round((at + 0.4) * SECOND))
+    assert window.next_due_ns() == T0 + round((at + 0.5) * SECOND)

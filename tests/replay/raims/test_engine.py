@@ -6,7 +6,7 @@ import pytest
 
 from seqaudit.decoders.contract.events import Flag, Kind
 from seqaudit.replay.contract.event import Event
-from seqaudit.replay.contract.results import FINDING
+from seqaudit.replay.contract.results import FINDING, TABLE
 from seqaudit.replay.contract.settings import Vantage
 from seqaudit.replay.raims import convergence as raims_convergence
 from seqaudit.replay.raims import findings as raims_findings
@@ -436,3 +436,54 @@ def test_without_an_observer_nothing_is_counted_for_anybody() -> None:
     rows = raims_findings.results(engine, 0, T0)
     assert rules_of(rows) == []
     assert [row.detail["lost"] for row in rows if row.kind == "STREAM"] == [None]
+
+
+def ping(world: World, at: float) -> None:
+    """A row of another link."""
+    world.feed(at, kind=Kind.NOTICE, wire_kind="PING", source=ME, stream="tcp:x|me|.PING")
+
+
+def gives_up(*sqns: int) -> World:
+    """Packets 1 and 4 of a link; those in between are asked for until 2 s."""
+    world = World()
+    for sqn in (1, 4):
+        world.engine.feed(packet("ODATA", sqn, 0.0, stream=f"{LINK}|"))
+        world.data(F0 + sqn, 0.0, stream=f"{LINK}|{PEER}|_1.A", fresh_id=sqn)
+    for turn in range(10):
+        for sqn in sqns:
+            world.engine.feed(nak_on_link(sqn, turn / 5 + sqn / 10_000))
+    return world
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_messages_come_in_their_order_whatever_is_given_up_before_their_row(late: bool) -> None:
+    """The row of the last packet's messages may stand behind rows of other links."""
+    world = gives_up(2)
+    world.engine.feed(packet("RDATA", 3, 1.9, stream=f"{LINK}|"))
+    if late:
+        ping(world, 2.1)
+    world.data(F0 + 3, 1.9, stream=f"{LINK}|{PEER}|_1.A", fresh_id=3)
+    world.engine.feed(packet("SPM", 4, 2.2, stream=f"{LINK}|"))
+    (stream,) = [r.detail for r in world.rows() if r.kind == "STREAM"]
+    assert stream["delivered"] == [[F0 + 1, F0 + 1], [F0 + 3, F0 + 4]]
+    assert stream["counted_loss"] == 1
+    (loss,) = stream["losses"]
+    assert loss["at_ns"] == T0 + 2_000_200_000
+
+
+@pytest.mark.parametrize("then", ["SPM", None])
+def test_figures_of_what_waits_at_the_end_behind_packets_given_up_are_null(
+    then: str | None,
+) -> None:
+    """Given up in one pass of the timer, it goes on with the sender's next packet."""
+    world = gives_up(2, 3)
+    if then is not None:
+        world.engine.feed(packet(then, 4, 2.5, stream=f"{LINK}|"))
+    ping(world, 3.0)
+    rows = world.rows()
+    (stream,) = [r.detail for r in rows if r.kind == "STREAM"]
+    (row,) = [r.detail for r in rows if r.kind == TABLE and r.detail["table"] == "loss"]
+    figures = (stream["delivered"], stream["lost"], row["msg_loss"], row["null_rte"],
+               row["repeat"], row["not_sub"], row["lost_lower"])  # fmt: skip
+    had = [[F0 + 1, F0 + 1], [F0 + 4, F0 + 4]]
+    assert figures == ((None,) * 7 if then is None else (had, 2, 2, 0, 0, 0, 2))
