@@ -73,6 +73,16 @@ class WindowSettings:
     ncf_wait_ns: int = 200_000_000
     back_off_ns: int = 50_000_000
 
+    @property
+    def round_ns(self) -> int:
+        """One round: half a back-off on the average, then the wait for data."""
+        return self.back_off_ns // 2 + self.data_wait_ns
+
+    @property
+    def quiet_ns(self) -> int:
+        """No receiver that lacks something is silent for longer."""
+        return self.round_ns + self.back_off_ns
+
 
 @dataclass(slots=True)
 class Leaks:
@@ -301,7 +311,7 @@ class PgmWindow:
             hole.decided = mark
             hole.wait_ends_ns = mark.at_ns + self.settings.data_wait_ns
             left = self.settings.data_retries - hole.confirmed
-            self._set_due(hole, hole.wait_ends_ns + max(left, 0) * self._round_ns())
+            self._set_due(hole, hole.wait_ends_ns + max(left, 0) * self.settings.round_ns)
 
     def held_up(self, at_ns: int) -> bool:
         """Did messages wait then behind a packet that was dropped inside?"""
@@ -324,10 +334,10 @@ class PgmWindow:
     def pause(self, silent_ns: int) -> None:
         """So long no packet was captured.
 
-        A receiver that lacks something is never silent for longer than a round, so the clock may
-        have been set, or packets are missing: once it does not count.
+        For longer than a receiver is silent that lacks something: the clock may have been set, or
+        packets are missing: once it does not count.
         """
-        if silent_ns <= self._round_ns() + self.settings.back_off_ns:
+        if silent_ns <= self.settings.quiet_ns:
             return
         for hole in self.holes.values():
             if not hole.paused_ns and 0 < hole.naks < self.settings.data_retries:
@@ -338,7 +348,7 @@ class PgmWindow:
         """Nothing follows that could show that no such time had passed, or be a further NAK."""
         for sqn, mark in self._crossed:
             came = self._came_at(sqn)
-            recent = end_ns - mark.at_ns <= self._round_ns() + self._patience_ns()
+            recent = end_ns - mark.at_ns <= self.settings.round_ns + self._patience_ns()
             if recent and came is not None and came < mark:
                 self.refused.add(sqn, sqn + 1)
         for hole in self.holes.values():
@@ -361,10 +371,6 @@ class PgmWindow:
         return ended
 
     # -- inside ----------------------------------------------------------------------------------
-
-    def _round_ns(self) -> int:
-        """One round: half a back-off on the average, then the wait for data."""
-        return self.settings.back_off_ns // 2 + self.settings.data_wait_ns
 
     def _rounds_ns(self) -> int:
         """All rounds with the longest back-offs: nobody waits longer."""
@@ -416,7 +422,11 @@ class PgmWindow:
             hole.used_up = unconfirmed or hole.confirmed >= rules.data_retries
             if unconfirmed or hole.naks >= rules.data_retries:
                 return fate
-        elif 0 <= since_ns <= (self._round_ns() + SLACK_NS if hole.naks else self._patience_ns()):
+        elif (
+            0
+            <= since_ns
+            <= (self.settings.round_ns + SLACK_NS if hole.naks else self._patience_ns())
+        ):
             return fate  # it had no time to ask, or to ask again
         return Fate.ASKED if hole.naks else Fate.UNASKED
 

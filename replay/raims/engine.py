@@ -76,7 +76,10 @@ class RaimsEngine:
         Args:
             row: as ``stage`` has it.
         """
-        if self.links.waiting and not self.links.is_waiting_after(row[4]):
+        silent_ns = 0 if self._before_ns is None else row[4] - self._before_ns
+        if self.state.counts(row[4], silent_ns):
+            return False
+        if self.links.waiting and not self.links.is_waiting_after(row[4], silent_ns):
             return False
         if row[6] == "raims":
             if not self.state.steady.takes(row):

@@ -96,10 +96,12 @@ class LinkTable:
             self._noted[link.name] = due_ns
             heapq.heappush(self._due, (due_ns, link.name))
 
-    def is_waiting_after(self, now_ns: int) -> bool:
-        """Is nothing due to be given up by now?"""
+    def is_waiting_after(self, now_ns: int, silent_ns: int) -> bool:
+        """Is nothing due to be given up by now, nor what is missing put off by a silence?"""
         first = self._next_due()
-        return first is None or first[0] > now_ns
+        if first is None:
+            return True
+        return first[0] > now_ns and silent_ns <= self.pgm[first[1]].window.settings.quiet_ns
 
     def _next_due(self) -> tuple[int, str] | None:
         """When the next hole of any TSI is given up, and whose it is: there may be thousands, and

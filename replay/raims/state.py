@@ -12,6 +12,7 @@ from seqaudit.replay.raims.members import Members
 from seqaudit.replay.raims.message import Message
 from seqaudit.replay.raims.notices import Notice
 from seqaudit.replay.raims.observer import STARTED_NS, Observer
+from seqaudit.replay.raims.peers import SKEW_NS
 from seqaudit.replay.raims.publisher import PublisherWindow, Why
 from seqaudit.replay.raims.releases import APRIL_2024, AUGUST_2022
 from seqaudit.replay.raims.seqno import base_of
@@ -54,6 +55,13 @@ class State:
     def observer(self) -> Observer:
         """The daemon observed now."""
         return self.members.observer
+
+    def counts(self, at_ns: int, silent_ns: int) -> bool:
+        """Does an event end a long silence, or come so soon behind one that it may say that it was
+        none?"""
+        if silent_ns > STARTED_NS:
+            return True
+        return self.silence is not None and at_ns - self.silence[0] <= SKEW_NS
 
     def note(self, event: Event, detail: Mapping[str, object]) -> None:
         """A loss notice."""

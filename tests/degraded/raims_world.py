@@ -256,7 +256,6 @@ class Receiver:
                 self.world.gone(at_ns, self.sender.sent[self.next][1])
             self.next += 1
 
-
     def end(self, at_ns: int) -> None:
         """What was given up never came, whether what is behind it was handed on by then or not."""
         for sqn in self.world.truth.given_up[self.sender.tsi]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import EVENTS, Flag, Kind
@@ -268,7 +268,15 @@ def told(parts: list[list[tuple[Any, ...]]]) -> Story:
     return story
 
 
+#: A silence ends with a row that need not be fed, before one that says whether it was one.
+SILENT: Final = [
+    [("spm", "ME"), ("notice", "B", "HB"), ("skip", "B", "_1.A", 1), ("pause", 22.0)],
+    [("again", 2, "tcp:y"), *[("own", "_1.B")] * 3],
+]
+
+
 @settings(max_examples=400, deadline=None)
+@example(SILENT, HERE, {})
 @given(
     st.lists(st.one_of(SENDING, SENDING, TURNS, OTHERS), max_size=30),
     st.sampled_from([HERE, HERE, ADDRESSES["A"], None]),

@@ -6,6 +6,7 @@ from typing import cast
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from seqaudit.replay.pgm.window import WindowSettings
 from seqaudit.replay.raims.link_table import LinkTable
 from seqaudit.replay.raims.links import PgmLink, Ready
 from seqaudit.replay.raims.settings import Settings
@@ -16,6 +17,7 @@ class Window:
     """What is missing: when it is given up."""
 
     holes: list[int] = field(default_factory=list)
+    settings: WindowSettings = field(default_factory=WindowSettings)
 
 
 class Link:
@@ -61,7 +63,7 @@ def test_holes_are_given_up_in_the_order_of_their_times(story: list[tuple[str, s
         table.note(cast(PgmLink, links[name]))
         due = sorted((hole, one) for one, holes in plain.items() for hole in set(holes)
                      if hole <= now_ns)  # fmt: skip
-        assert table.is_waiting_after(now_ns) == (not due)
+        assert table.is_waiting_after(now_ns, 0) == (not due)
         naive += due
         plain = {one: [hole for hole in holes if hole > now_ns] for one, holes in plain.items()}
         list(table.give_up(now_ns))
