@@ -69,21 +69,14 @@ def feeds_of(
     return settled
 
 
-#: A feed that fewer bits tell from other datagrams is tried only if somebody names it, unless its
-#: streams are ones only where their numbers stay in step.
-LEAST_BITS: Final = 20
-
-
 def recognisable() -> list[Feed]:
     """The shipped feeds that are tried where nobody names them; where numbers begin anew, within
     the bits that they have, nothing tells."""
     known = [load_feed(path) for path in shipped().values()]
-    feeds = [feed for feed in known if feed.recognise and not feed.own_places and not feed.modulus]
-    feeds = [replace(feed, match=(Place(),), tried=True) for feed in feeds]
     feeds = [
-        feed
-        for feed in feeds
-        if feed.carrier or feed.on_probation or feed.told_apart_by >= LEAST_BITS
+        replace(feed, match=(Place(),), tried=True)
+        for feed in known
+        if feed.recognise and not feed.own_places and not feed.modulus
     ]
     return sorted(feeds, key=lambda feed: -feed.told_apart_by)
 

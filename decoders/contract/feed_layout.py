@@ -411,10 +411,10 @@ class Feed:
     @property
     def on_probation(self) -> bool:
         """Whether a stream is one only where its numbers stay in step: where nothing but what is in
-        datagrams tells them. What holds several units is told by their lengths, and brings streams
-        of a single one."""
+        datagrams tells them. Of several units in one datagram some may be single ones of their
+        stream: there all streams of a place are in step, or none."""
         told_by_content = self.is_anywhere and bool(self.require or self.recognise)
-        return told_by_content and self.repeat is None and not self.lines
+        return told_by_content and not self.lines and not (self.repeat and self.timestamp)
 
     @property
     def told_apart_by(self) -> float:

@@ -10,7 +10,8 @@ the same, A or B. A conversation is ``feed|NAME|FIELDS`` where requests or lines
 else ``feed|NAME|FIELDS|PLACE``. Columns that mean something else here than elsewhere:
 
 * ``conn_id``: ticks a second of the timestamps in the row; null: unknown, or the feed has none. Of
-  a row without timestamps, where the feed was only recognised: how many datagrams it is made of;
+  a row without timestamps, where the feed was only recognised: of how many units it is made, and
+  << 32 of how many datagrams it has the first unit that is in any row;
 * ``stamp``: datagrams of the row whose blocks do not add up to their count; null: the layout does
   not tell;
 * ``payload``: int64 records (seqno, at_ns) or (seqno, at_ns, timestamp), one a datagram.
@@ -267,12 +268,12 @@ class FeedDecoder:
         return pa.array(details, pa.string())
 
     def _rates(self, table: Int64s) -> pa.Array | None:
-        """Ticks a second of the rows that keep timestamps; datagrams of others on probation."""
+        """Ticks a second of the rows that keep timestamps; units of others on probation."""
         probation = [feed.on_probation for feed in self._feeds]
         if not any(feed.timestamp is not None for feed in self._feeds):
             if not any(probation):
                 return None
-            return int_column(table[:, k.DATAGRAMS], ~np.array(probation)[table[:, k.FEED]])
+            return int_column(table[:, k.UNITS], ~np.array(probation)[table[:, k.FEED]])
 
         def rate(code: tuple[int, int]) -> int | None:
             timestamp = self._feeds[code[0]].timestamp
@@ -280,11 +281,11 @@ class FeedDecoder:
 
         codes = set(zip(table[:, k.FEED].tolist(), table[:, k.BY].tolist(), strict=True))
         known = {code: rate(code) for code in codes}
-        rows = table[:, [k.FEED, k.BY, k.RUN, k.DATAGRAMS]].tolist()
+        rows = table[:, [k.FEED, k.BY, k.RUN, k.UNITS]].tolist()
         return pa.array(
             [
-                known[feed, by] if run else datagrams if probation[feed] else None
-                for feed, by, run, datagrams in rows
+                known[feed, by] if run else units if probation[feed] else None
+                for feed, by, run, units in rows
             ],
             pa.int64(),
         )
@@ -338,7 +339,11 @@ class FeedDecoder:
         if words[k.IDENT] & 0xFF == 2:  # requests and repairs, whose place is a server's
             return f"feed|{feed.name}|{said}", f"{feed.name}|{said}|"
         place, line = self._place(feed, words[k.PLACE], words[k.FROM])
-        conversation = f"feed|{feed.name}|{said}" if shared else f"feed|{feed.name}|{said}|{place}"
+        conversation = f"feed|{feed.name}|{said}"
+        if feed.on_probation and feed.repeat:  # the streams of a place pass together
+            conversation = f"feed|{feed.name}|"
+        if not shared:
+            conversation += f"|{place}"
         return conversation, f"{feed.name}|{said}|{place}|{line}"
 
     def _place(self, feed: Feed, to: int, start: int) -> tuple[str, str]:
@@ -368,7 +373,7 @@ def facts_of(feed: Feed) -> str:
         "hz": None if stamp is None else stamp.hz,
         **({} if feed.framing is None else {"in_order": True}),
         **({"modulus": feed.modulus} if feed.modulus else {}),
-        **({"probation": True} if feed.on_probation else {}),
+        **({"probation": "place" if feed.repeat else "stream"} if feed.on_probation else {}),
         **({"recognised": True} if feed.is_anywhere else {}),
         "stamp_bits": None if stamp is None else feed.field(stamp.field).bits,
     }

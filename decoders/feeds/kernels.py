@@ -445,7 +445,7 @@ def decode(data, count, starts, stops, lengths, sources, destinations, source_po
                         m[s + STOP] = seqno + items
                         m[s + COUNT] = m[s + COUNT] + items
                         m[s + SIZE] = m[s + SIZE] + length
-                        m[s + DATAGRAMS] = m[s + DATAGRAMS] + 1
+                        m[s + UNITS] = m[s + UNITS] + 1 + ONE_DATAGRAM
                         m[s + LAST_ID] = ids[i]
                         i = i + 1
                         continue
@@ -457,6 +457,8 @@ def decode(data, count, starts, stops, lengths, sources, destinations, source_po
         m[H_TO] = to
         m[H_START] = start
         m[H_FLAG] = flag
+        if m[H_UNITS] == 0:
+            m[H_TOLD] = 0
         found = datagram(data, c, at, room, length, m)
         if found == FULL:
             break

@@ -95,6 +95,14 @@ def alive(s, f, turn, m):
     return 0
 
 
+def one_more(m):
+    """A unit, as it is counted in UNITS."""
+    if m[H_TOLD] == 1:
+        return 1
+    m[H_TOLD] = 1
+    return 1 + ONE_DATAGRAM
+
+
 def take(s, f, sort, message, aside, turn, seqno, stop, length, by, odd, stamp, m):
     """Numbers [seqno, stop) into a stream's run."""
     flag = m[H_FLAG]
@@ -123,7 +131,7 @@ def take(s, f, sort, message, aside, turn, seqno, stop, length, by, odd, stamp, 
         m[s + SIZE] = m[s + SIZE] + length
         m[s + LAST_ID] = m[H_ID]
         m[s + ODD] = m[s + ODD] + odd
-        m[s + DATAGRAMS] = m[s + DATAGRAMS] + 1
+        m[s + UNITS] = m[s + UNITS] + one_more(m)
     else:
         end_run(s, m)
         single(s, wanted, f, message, seqno, stop, length, m)
@@ -155,7 +163,7 @@ def take(s, f, sort, message, aside, turn, seqno, stop, length, by, odd, stamp, 
         m[s + SIZE] = 0
         m[s + ID] = m[H_ID]
         m[s + ODD] = 0
-        m[s + DATAGRAMS] = 0
+        m[s + UNITS] = 0
         if m[s + RUN] > 0:
             m[H_RUN] = m[H_RUN] + 1
             m[s + RUN] = m[H_RUN]
@@ -175,7 +183,7 @@ def heard(s, f, message, turn, seqno, stop, length, m):
     if shown == 1 and kind != HIGHEST:
         m[s + LAST_FRAME] = m[H_FRAME]
         m[s + LAST_AT] = m[H_TIME]
-        m[s + DATAGRAMS] = m[s + DATAGRAMS] + 1
+        m[s + UNITS] = m[s + UNITS] + one_more(m)
     elif (
         shown == 1
         and m[s + STOP] == stop
@@ -187,7 +195,7 @@ def heard(s, f, message, turn, seqno, stop, length, m):
         m[s + COUNT] = m[s + COUNT] + 1
         m[s + SIZE] = m[s + SIZE] + length
         m[s + LAST_ID] = m[H_ID]
-        m[s + DATAGRAMS] = m[s + DATAGRAMS] + 1
+        m[s + UNITS] = m[s + UNITS] + one_more(m)
     else:
         end_run(s, m)
         single(s, HIGHEST, f, message, seqno, stop, length, m)
@@ -218,5 +226,5 @@ def single(s, kind, f, message, seqno, stop, length, m):
     m[s + BY] = 0
     m[s + RUN] = 0
     m[s + ODD] = 0
-    m[s + DATAGRAMS] = 1
+    m[s + UNITS] = one_more(m)
     return 0

@@ -27,7 +27,8 @@ LAST_ID = 17
 BY = 18  # value of the field that says the rate of the timestamp
 RUN = 19  # number of the run in LOG, 0: it keeps no log
 ODD = 20  # datagrams whose blocks do not add up to their count
-DATAGRAMS = 21  # that the row is made of
+UNITS = 21  # that the row is made of, and << 32 the datagrams whose first one in a row it has
+ONE_DATAGRAM = 4294967296
 WIDTH = 22
 # What further belongs to a stream.
 BARRIERS = 22  # H_BARRIERS when the run was last added to
@@ -104,6 +105,7 @@ H_ID = 52
 H_TO = 53
 H_START = 54
 H_FLAG = 55
+H_TOLD = 56  # 1: a unit of it is in a row
 HEAD = 64
 
 HOSTS = 65536  # as packet_kernels

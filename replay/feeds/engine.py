@@ -27,7 +27,7 @@ from seqaudit.replay.feeds import stream as feed_stream
 from seqaudit.replay.feeds.lines import LINES, LinePair
 from seqaudit.replay.feeds.notes import StreamSettings
 from seqaudit.replay.feeds.parameters import PARAMETERS
-from seqaudit.replay.feeds.probation import Probation
+from seqaudit.replay.feeds.probation import Probation, passed
 from seqaudit.replay.feeds.requests import Requests
 from seqaudit.replay.feeds.rows import CHUNK, STAMPED, UNSTAMPED, FeedRows, Row
 from seqaudit.replay.feeds.stream import FeedStream
@@ -83,6 +83,7 @@ class FeedEngine:
         self.recognised = False  # nobody said where the feed is
         self.in_order = False  # TCP carries it: nothing is lost on the way
         self.probation: dict[str, Probation] | None = None  # of its streams; null: they are known
+        self.by_place = False  # all streams of a place pass, or none
         self.stamp_bits: int | None = None
         self.blocks = False  # the layout tells where the messages are
         self._asked: set[tuple[str, str]] = set()  # (server, requester)
@@ -168,12 +169,14 @@ class FeedEngine:
         """The streams, less those that are in step with nothing."""
         if self.probation is None:
             return self.streams
-        known = self.probation
-        return {
-            key: stream
-            for key, stream in self.streams.items()
-            if key in known and known[key].passed()
-        }
+        together: dict[str, list[str]] = {}
+        for key in self.probation:
+            together.setdefault(place_of(key) if self.by_place else key, []).append(key)
+        in_step: set[str] = set()
+        for keys in together.values():
+            if passed([self.probation[key] for key in keys]):
+                in_step.update(keys)
+        return {key: stream for key, stream in self.streams.items() if key in in_step}
 
     # -- rows ------------------------------------------------------------------------------------
 
@@ -377,7 +380,7 @@ class FeedEngine:
             one = probation.get(word)
             if one is None:
                 one = probation[word] = Probation(self.space)
-            one.take(rows.picked(places), rows.datagrams(places))
+            one.take(rows.picked(places), rows.units(places))
             if self.stamp_bits is not None:
                 for hz, alike in rows.by_rate(places):
                     one.clock(rows.records(alike, STAMPED), self.stamp_bits, hz)
@@ -435,8 +438,9 @@ class FeedEngine:
         self.confirmed = facts.get("confirmed", True)
         self.recognised = facts.get("recognised", False)
         self.in_order = facts.get("in_order", False)
-        if self.probation is None and facts.get("probation", False):
+        if self.probation is None and "probation" in facts:
             self.probation = {}
+            self.by_place = facts["probation"] == "place"
         self.stamp_bits = facts.get("stamp_bits")
 
     def _settings(self) -> StreamSettings:
@@ -450,6 +454,11 @@ class FeedEngine:
             silence_ns=value("silence_ms") * 1_000_000,
             learns=not self.parameters.is_given("late_numbers"),
         )
+
+
+def place_of(key: str) -> str:
+    """Of a stream."""
+    return key.split("|")[-2]
 
 
 def _pair_key(key: str) -> str:

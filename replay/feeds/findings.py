@@ -10,7 +10,7 @@ from seqaudit.decoders.contract.events import NO_CONVERSATION
 from seqaudit.replay.contract.finding import Certainty, Finding
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, Reporter, Subject
 from seqaudit.replay.contract.results import ACCOUNT, GAP, STREAM, TABLE, Result
-from seqaudit.replay.feeds.engine import FeedEngine
+from seqaudit.replay.feeds.engine import FeedEngine, place_of
 from seqaudit.replay.feeds.evidence import (
     gaps_ended,
     gaps_missing,
@@ -162,7 +162,7 @@ class FeedReporter(Reporter[Subject]):
                 continue
             datagrams.update(one.datagrams)
             for piece, count in one.datagrams.items():
-                places.setdefault(piece, Counter())[key.split("|")[-2].rpartition(">")[2]] += count
+                places.setdefault(piece, Counter())[place_of(key).rpartition(">")[2]] += count
             for (piece, word), count in one.messages.items():
                 messages.setdefault(piece, Counter())[word] -= count
         for piece, count in sorted(datagrams.items()):

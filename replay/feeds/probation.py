@@ -7,6 +7,7 @@ row they are in.
 """
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any, Final
 
 import numpy as np
@@ -34,6 +35,7 @@ COMPARED_NS: Final = _SECOND_NS
 
 _DATA: Final = int(Kind.DATA)
 _HIGHEST: Final = int(Kind.HIGHEST)
+_UNITS: Final = (1 << 32) - 1
 _AGAIN: Final = int(Flag.NETWORK_DUPLICATE)
 
 
@@ -43,6 +45,7 @@ class Probation:
     Attributes:
         datagrams: by piece.
         messages: by piece and what the wire calls them.
+        steps: from one unit to the next; ``near``, and to the very next number: ``followed``.
     """
 
     def __init__(self, space: int) -> None:
@@ -50,9 +53,9 @@ class Probation:
         self.messages: Counter[tuple[int, str]] = Counter()
         self._space = space
         self._next: int | None = None
-        self._followed = 0
-        self._near = 0
-        self._steps = 0
+        self.followed = 0
+        self.near = 0
+        self.steps = 0
         self._stamps = 0
         self._far = 0
         self._ticks = 0
@@ -61,10 +64,12 @@ class Probation:
         self._last_ns = 0
         self._stamp = 0
 
-    def take(self, rows: Columns, datagrams: Int64s) -> None:
-        """Rows, and of how many each is made; what goes on behind a wrap has none of its own."""
+    def take(self, rows: Columns, units: Int64s) -> None:
+        """Rows, and of how many units and datagrams each is made (``FeedRows.units``); what goes on
+        behind a wrap has none of its own."""
         data, codes = rows.kind == _DATA, rows.wire_kind.codes
-        told = np.where(data, rows.stop - rows.first, datagrams)
+        units, datagrams = units & _UNITS, units >> 32
+        told = np.where(data, rows.stop - rows.first, units)
         pieces = rows.frame >> FRAME_BITS
         for piece in distinct(pieces).tolist():
             here = pieces == piece
@@ -74,9 +79,11 @@ class Probation:
                 self.messages[piece, rows.wire_kind.words[code]] += int(own.sum())
         new = (data | (rows.kind == _HIGHEST)) & (rows.flags & _AGAIN == 0)
         begins, ends = np.where(data, rows.first, rows.stop)[new], rows.stop[new]
-        if not len(ends):
-            return
-        within = int(datagrams[new].sum()) - len(ends)
+        if len(ends):
+            self._step(begins, ends, int(units[new].sum()) - len(ends))
+
+    def _step(self, begins: Int64s, ends: Int64s, within: int) -> None:
+        """From one row to the next, of each [begin, end); so many steps are within them."""
         known = [] if self._next is None else [self._next]
         self._next = int(ends[-1])
         before = np.concatenate((np.array(known, np.int64), ends[:-1]))
@@ -87,9 +94,9 @@ class Probation:
             apart = (apart + self._space // 2) % self._space - self._space // 2
             back, on = min(back, self._space // PART), min(on, self._space // PART)
         near = (-back <= apart) & (apart < on) & ~again  # what has the same number goes nowhere
-        self._followed += within + int(np.count_nonzero(apart == 0))
-        self._near += within + int(np.count_nonzero(near))
-        self._steps += within + len(apart)
+        self.followed += within + int(np.count_nonzero(apart == 0))
+        self.near += within + int(np.count_nonzero(near))
+        self.steps += within + len(apart)
 
     def clock(self, records: Any, bits: int, hz: int) -> None:
         """(n, 3) number, time and timestamp of the datagrams of rows, of so many bits.
@@ -118,11 +125,8 @@ class Probation:
         self._stamps += len(ticks)
         self._last_ns, self._stamp = int(times[-1]), int(stamps[-1])
 
-    def passed(self) -> bool:
-        """Whether it is a stream: one number followed another, and most are near the one before;
-        and its timestamps, if it has them, are those of a clock."""
-        if not self._followed or 2 * self._near < self._steps:
-            return False
+    def has_clock(self) -> bool:
+        """Whether its timestamps, if it has them, are those of a clock."""
         if self._began is None:
             return True
         if 2 * self._far > self._stamps:
@@ -131,3 +135,12 @@ class Probation:
         if lasted < COMPARED_NS:
             return True
         return SLOWEST_HZ * lasted <= self._ticks * _SECOND_NS <= self._fastest_hz * lasted
+
+
+def passed(together: Collection[Probation]) -> bool:
+    """Whether these are streams of a feed: one number followed another, and most are near the one
+    before; and what timestamps they have are those of a clock."""
+    followed = sum(one.followed for one in together)
+    if not followed or 2 * sum(one.near for one in together) < sum(one.steps for one in together):
+        return False
+    return all(one.has_clock() for one in together)

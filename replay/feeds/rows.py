@@ -205,16 +205,18 @@ class _Batch:
 
     @cached_property
     def conn_ids(self) -> Int64s:
-        """Ticks a second of the rows with records; of others the datagrams each is made of."""
+        """Ticks a second of the rows with records; of others the units each is made of."""
         told: Int64s = _numbers(self.batch.column("conn_id"))
         return told
 
     @cached_property
-    def datagrams(self) -> Int64s:
-        """Of how many datagrams of a feed on probation each row is made."""
+    def units(self) -> Int64s:
+        """Of how many units of a feed on probation each row is made, and << 32 how many of them are
+        the first of their datagram."""
         told: Int64s = np.maximum(self.conn_ids, 0)
         if self.payloads:
-            told[self.payloads] = np.diff(self.records[1])[self.payloads] // (8 * STAMPED)
+            samples = np.diff(self.records[1].astype(np.int64))[self.payloads] // (8 * STAMPED)
+            told[self.payloads] = samples << 32 | samples
         return told
 
     @cached_property
@@ -332,9 +334,9 @@ class FeedRows:
         for place in sorted({*known[:1], *odd}):
             yield place, column[self._start + place].as_py()
 
-    def datagrams(self, places: Int64s) -> Int64s:
-        """Of how many some rows are made, where the feed is on probation."""
-        return self._all.datagrams[self._start + places]
+    def units(self, places: Int64s) -> Int64s:
+        """Of how many some rows are made, as ``_Batch.units``."""
+        return self._all.units[self._start + places]
 
     def other_than(self, wire_kind: str) -> Int64s:
         """Places of rows that the wire calls otherwise."""

@@ -173,8 +173,8 @@ class NaiveFeeds:
             "last_fresh_id": packet.ip_id if packet.ip_id >= 0 else None, "conn_id": None,
             "stamp": None, "detail": None, "payload": None,
         }  # fmt: skip
-        if on_probation(feed):  # datagrams of the row
-            base["conn_id"] = 1
+        if on_probation(feed):
+            base["conn_id"] = ONE
         if stream not in self.known and sort not in (Is.REQUEST, Is.REPAIR):
             self.known.add(stream)
             facts = {"count": 0, "size": 0, "flags": 0, "kind": int(Kind.NOTICE), "seqno": None}
@@ -299,14 +299,18 @@ class NaiveFeeds:
         self.open[stream] = base | {"aside": is_aside(feed, packet, Is.HEARTBEAT)}
 
 
+#: A datagram of one unit.
+ONE = 1 << 32 | 1
+
+
 def on_probation(feed: Feed) -> bool:
     return Place() in feed.match and not feed.lines
 
 
 def one_more(feed: Feed, run: dict[str, Any]) -> int | None:
-    """Datagrams of a run, once another is in it; of one with timestamps, their rate."""
+    """Units of a run, once another is in it; of one with timestamps, their rate."""
     counted = on_probation(feed) and run["payload"] is None
-    told: int | None = run["conn_id"] + 1 if counted else run["conn_id"]
+    told: int | None = run["conn_id"] + ONE if counted else run["conn_id"]
     return told
 
 
@@ -462,5 +466,5 @@ def facts_of(feed: Feed) -> str:
     if Place() in feed.match:
         facts["recognised"] = True
     if on_probation(feed):
-        facts["probation"] = True
+        facts["probation"] = "stream"
     return json.dumps(facts, sort_keys=True, separators=(",", ":"))

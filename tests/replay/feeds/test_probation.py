@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Flag, Kind
 from seqaudit.replay.feeds.holes import Int64s
-from seqaudit.replay.feeds.probation import Probation
+from seqaudit.replay.feeds.probation import Probation, passed
 from seqaudit.replay.feeds.rows import Columns, FeedRows
 
 SECOND = 1_000_000_000
@@ -37,7 +37,7 @@ def _row(first: int, stop: int, kind: Kind, flags: int, frame: int) -> dict[str,
 
 
 def of(datagrams: int) -> Int64s:
-    return np.array([datagrams])
+    return np.array([datagrams << 32 | datagrams])
 
 
 def judged(numbers: Sequence[int], stamps: Sequence[int] = (), hz: int = -1) -> bool:
@@ -47,7 +47,7 @@ def judged(numbers: Sequence[int], stamps: Sequence[int] = (), hz: int = -1) -> 
         one.take(row(number, number + 1), of(1))
         if stamps:
             one.clock(np.array([[number, place * 20_000_000, stamps[place]]]), 32, hz)
-    return one.passed()
+    return passed([one])
 
 
 CHANCE = random.Random(4)
@@ -120,16 +120,16 @@ def test_what_came_twice_is_no_step() -> None:
     for number in (1, 2, 3, 4, 5, 6):
         one.take(row(number, number + 1), of(1))
         one.take(row(number, number + 1, flags=int(Flag.NETWORK_DUPLICATE)), of(1))
-    assert one.passed()
+    assert passed([one])
     assert one.datagrams == {0: 12}
 
 
 def test_heartbeats_that_say_what_comes_next_are_in_step() -> None:
     one = Probation(0)
     one.take(row(1, 4), of(1))
-    assert not one.passed()
+    assert not passed([one])
     one.take(row(3, 4, Kind.HIGHEST), of(2))
-    assert one.passed()
+    assert passed([one])
     assert one.messages[0, "DATA"] == 5
 
 
@@ -145,7 +145,7 @@ def test_it_does_not_depend_on_where_runs_are_cut(
             part = chance.randint(1, count)
             cut.take(row(first, first + part), of(part))
             first, count = first + part, count - part
-    assert whole.passed() == cut.passed()
+    assert passed([whole]) == passed([cut])
     assert (whole.datagrams, whole.messages) == (cut.datagrams, cut.messages)
 
 
@@ -165,7 +165,20 @@ def test_rows_at_once_say_what_they_say_one_by_one(
 ) -> None:
     told = [(a, a + count, kind, flags, frame) for a, count, kind, flags, frame in drawn]
     at_once, singly = Probation(space), Probation(space)
-    at_once.take(rows(told), np.array([stop - first for first, stop, *_ in told], np.int64))
+    at_once.take(rows(told), np.concatenate([of(0)[:0], *(of(b - a) for a, b, *_ in told)]))
     for each in told:
         singly.take(rows([each]), of(each[1] - each[0]))
     assert vars(at_once) == vars(singly)
+
+
+def test_streams_of_single_units_pass_with_those_beside_them() -> None:
+    single, steady, noise = Probation(256), Probation(256), Probation(256)
+    single.take(row(7, 8), np.array([1]))  # not the first of its datagram
+    steady.take(row(1, 5), of(4))
+    for number in (9, 60, 111, 162, 213):
+        noise.take(row(number, number + 1), of(1))
+    assert not passed([single])
+    assert passed([single, steady])
+    assert not passed([single, noise])
+    assert passed([steady, noise]) is False  # most of what is there is in step with nothing
+    assert (single.datagrams, steady.datagrams) == ({0: 0}, {0: 4})
