@@ -33,6 +33,8 @@ from seqaudit.pipeline.shared.plan import (
 from seqaudit.pipeline.shared.progress import Progress
 from seqaudit.pipeline.vantages import Member, members_of
 
+#: Networks that are decoded each by itself; the others stay together.
+MOST_APART: Final = 64
 #: Of each capture so much is decoded in the driver to guess its vantage.
 GUESS_BYTES: Final = 4 << 20
 
@@ -245,14 +247,15 @@ def _parts(
     Args:
         held: networks of which there is something in it.
     """
-    own = [networks for networks in found if networks & set(held)]
+    own = [networks for networks in found[:MOST_APART] if networks & set(held)]
+    together = sum(bool(networks & set(held)) for networks in found[MOST_APART:])
     for networks in own:
         yield replace(given, chosen=Chosen(tuple(sorted(networks))))
-    if not own:
+    if not own and not together:
         yield given
     elif set(held) - frozenset().union(*own):
         others = tuple(sorted(frozenset().union(*own)))
-        yield replace(given, chosen=Chosen(others, others=True))
+        yield replace(given, chosen=Chosen(others, others=True, together=together))
 
 
 def cores(place: Place) -> int:

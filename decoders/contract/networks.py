@@ -9,10 +9,15 @@ import numpy.typing as npt
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """Packets of some numbered networks, or of all but those (``others``); none named: all."""
+    """Packets of some numbered networks, or of all but those (``others``); none named: all.
+
+    Attributes:
+        together: how many there are among the others that use the same addresses.
+    """
 
     networks: tuple[int, ...] = ()
     others: bool = False
+    together: int = 0
 
     def takes(self, networks: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
         """Whether packets of a network are among them, one by one."""

@@ -36,8 +36,6 @@ MIRRORED: Final = 0.5
 BETWEEN_PORTS: Final = 1 << 61
 #: Bytes of a packet that are compared: a system's header with its numbers.
 HEAD_BYTES: Final = 64
-#: Networks that are decoded each by itself; the others stay together.
-MOST_APART: Final = 64
 #: Networks of a capture that are counted.
 MOST_NETWORKS: Final = 4096
 
@@ -143,7 +141,7 @@ def _numbered(one: int, other: int) -> bool:
 
 
 def apart(evidence: Evidence) -> list[frozenset[int]]:
-    """Networks that are decoded each by itself, those that are mirrors of each other together.
+    """Networks that use the same addresses, those that are mirrors of each other together.
 
     Routes may take what two hosts say to each other into several VLANs, connection by connection.
     So of VLANs all from one host to another says less than one flow in both.
@@ -164,7 +162,7 @@ def apart(evidence: Evidence) -> list[frozenset[int]]:
         for network in (one, other)
         if 0 not in group[network]  # what is of none stays with those that nothing tells apart
     }
-    return sorted(found, key=sorted)[:MOST_APART]
+    return sorted(found, key=sorted)
 
 
 class NetworksSeen:
@@ -319,6 +317,8 @@ class OfNetworks:
 
 def network_name(chosen: Chosen) -> str:
     """What the networks are called: ``VXLAN network 5``; empty: all, or all but others."""
+    if chosen.together:
+        return f"others, {chosen.together} with the same addresses"
     return "" if chosen.others else ", ".join(map(_name, chosen.networks))
 
 

@@ -98,7 +98,7 @@ def read(path: str) -> Decoded:
 
 
 def _chosen(kept: Mapping[str, Any]) -> Chosen:
-    return Chosen(tuple(kept["networks"]), kept["others"])
+    return Chosen(tuple(kept["networks"]), kept["others"], kept["together"])
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ import pytest
 
 from seqaudit.cli.output.outcomes import unjudged
 from seqaudit.decoders.contract.errors import SeqauditError
+from seqaudit.pipeline import planning
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.json_text import to_json
@@ -194,6 +195,26 @@ def test_the_same_packets_in_two_networks_are_one_capture(bench: Bench, carrier:
             for number in (5, 6)
         )
         assert len(bench.report(bench.write("mirrored", *parts))["captures"]) == 1
+
+
+def test_more_networks_than_are_told_apart_are_said_to_be_together(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(planning, "MOST_APART", 2)
+    records = bench.records(PAIRS[0][0])
+    parts = (behind(records, in_vxlan, n, 100 * n * SECOND) for n in (5, 6, 7, 8))
+    mixed = bench.write("mixed", *parts)
+    report = bench.report(mixed)
+    assert [capture["path"] for capture in report["captures"]] == [
+        f"{mixed} ({name})"
+        for name in ("VXLAN network 5", "VXLAN network 6", "others, 2 with the same addresses")
+    ]
+    assert sum(capture["frames"] for capture in report["captures"]) == 4 * len(records)
+    for fewer in (0, 1):
+        monkeypatch.setattr(planning, "MOST_APART", fewer)
+        (*alone, together) = bench.report(mixed)["captures"]
+        assert len(alone) == fewer
+        assert together["path"] == f"{mixed} (others, {4 - fewer} with the same addresses)"
 
 
 def test_what_is_of_no_system_beside_them_fails_nothing(bench: Bench) -> None:

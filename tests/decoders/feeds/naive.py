@@ -455,7 +455,7 @@ def text(feed: Feed, name: str, data: bytes) -> str:
 
 def facts_of(feed: Feed) -> str:
     stamp = feed.timestamp
-    facts = {
+    facts: dict[str, Any] = {
         "bits": feed.wrap,
         **({"modulus": feed.modulus} if feed.modulus else {}),
         "declares": sorted({str(m.sort) for m in feed.told_messages}),
