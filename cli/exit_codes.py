@@ -1,5 +1,6 @@
 """Exit codes of the command (cli/README.md 1)."""
 
+from collections.abc import Callable
 from enum import IntEnum
 from typing import Final
 
@@ -14,3 +15,8 @@ class ExitCode(IntEnum):
     FINDINGS = 1  # findings at or above --fail-on
     NOT_JUDGED = 2  # usage, no readable frame, nothing decodable
     INTERRUPTED = 130  # what is known so far is printed
+
+
+#: The function of a command, which says how it ended; and what gives it options.
+Command = Callable[..., int]
+Decorator = Callable[[Command], Command]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -14,18 +14,19 @@ if TYPE_CHECKING:
     from seqaudit.pipeline.options import Look
     from seqaudit.pipeline.shared.events_file import Decoded
     from seqaudit.pipeline.shared.plan import CaptureInput
+    from seqaudit.replay.contract.report_rows import Report
 
 
 def audited(
     captures: tuple[str, ...],
     at: tuple[str, ...],
     one_capture: bool | None,
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     *,
     quiet: bool = False,
     look: "Look | None" = None,
     measured: bool = False,
-) -> dict[str, Any]:
+) -> "Report":
     """The report.
 
     Args:
@@ -39,14 +40,14 @@ def audited(
     from seqaudit.pipeline.audit import audit
 
     inputs, shared_at = inputs_of(captures, at, one_capture)
-    choice, rest = engine_of(_files(inputs), **given)
+    choice, rest = engine_of(_files(inputs), **cast(Any, given))
     options = replace(options_of(choice, at=shared_at, **rest), look=look, measured=measured)
     with ShownProgress(choice.line, quiet=quiet) as progress:
-        return audit(inputs, options, progress)
+        return cast("Report", audit(inputs, options, progress))
 
 
 def decoded(
-    captures: tuple[str, ...], one_capture: bool | None, given: Mapping[str, Any]
+    captures: tuple[str, ...], one_capture: bool | None, given: Mapping[str, object]
 ) -> "Decoded":
     """The events.
 
@@ -57,7 +58,7 @@ def decoded(
     from seqaudit.pipeline.audit import decode
 
     inputs, _ = inputs_of(captures, (), one_capture)
-    choice, rest = engine_of(_files(inputs), **given)
+    choice, rest = engine_of(_files(inputs), **cast(Any, given))
     with ShownProgress(choice.line) as progress:
         return decode(inputs, options_of(choice, **rest), progress)
 
@@ -66,11 +67,11 @@ def audited_whole(
     captures: tuple[str, ...],
     at: tuple[str, ...],
     one_capture: bool | None,
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     look: "Look | None" = None,
     *,
     quiet: bool = False,
-) -> dict[str, Any]:
+) -> "Report":
     """The report; an interruption is said, and ends the command with its code: now if nothing is
     known, else once it has shown what is."""
     from seqaudit.pipeline.shared.progress import StoppedError
@@ -82,7 +83,7 @@ def audited_whole(
         if stopped.report is None:
             raise click.exceptions.Exit(ExitCode.INTERRUPTED) from None
         click.get_current_context().meta[STOPPED] = True
-        return stopped.report
+        return cast("Report", stopped.report)
 
 
 def _files(inputs: "Sequence[CaptureInput]") -> list[str]:

@@ -32,7 +32,7 @@ def _check(hint: Any) -> Check:
     if origin in (Union, types.UnionType):
         parts = [_check(part) for part in get_args(hint)]
         return lambda value, path: _one_of(parts, value, path)
-    if origin is list:
+    if origin in (list, Sequence):
         item = _check(get_args(hint)[0])
         return lambda value, path: _items(item, value, path)
     if origin is dict:

@@ -1,8 +1,8 @@
 """``seqaudit audit``: captures in, a report out."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import cast
 
 import click
 
@@ -28,6 +28,7 @@ from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle
 from seqaudit.cli.output.writers import outputs_of, write
 from seqaudit.cli.run import audited
+from seqaudit.replay.contract.report_rows import FindingRow, Report
 
 
 @click.command("audit")
@@ -77,7 +78,7 @@ def command(
     limit: int,
     everything: bool,
     quiet: bool,
-    **given: Any,
+    **given: object,
 ) -> int:
     """Replay captures and report what was lost, repeated, repaired and given up.
 
@@ -110,7 +111,7 @@ def command(
         )
     except StoppedError as stopped:
         if stopped.report is not None:
-            known_rows, left_out = selected(stopped.report, selection, whole=False)
+            known_rows, left_out = selected(cast(Report, stopped.report), selection, whole=False)
             write(of_audit(known_rows, replace(shown, left_out=left_out)), outputs)
         note(str(stopped))
         return ExitCode.INTERRUPTED
@@ -128,8 +129,8 @@ def _is_default(name: str) -> bool:
 
 
 def exit_code(
-    report: Mapping[str, Any],
-    findings: Iterable[Mapping[str, Any]],
+    report: Report,
+    findings: Iterable[FindingRow],
     fail_on: str,
     exit_zero: bool,
 ) -> ExitCode:
@@ -141,7 +142,7 @@ def exit_code(
     return ExitCode.NOT_JUDGED if tell_unjudged(report) else ExitCode.CLEAN
 
 
-def tell_unknown_vantages(report: Mapping[str, Any]) -> None:
+def tell_unknown_vantages(report: Report) -> None:
     """Say on stderr where --at names nobody: delivery and loss are not judged there."""
     for capture in report["captures"]:
         vantage = capture["vantage"]
@@ -149,7 +150,7 @@ def tell_unknown_vantages(report: Mapping[str, Any]) -> None:
             note(f"note: {safe(capture['path'])}: {safe(vantage['why'])}; not judged as a member's")
 
 
-def tell_unjudged(report: Mapping[str, Any]) -> bool:
+def tell_unjudged(report: Report) -> bool:
     """Say on stderr which captures could not be judged; whether there are any."""
     problems = list(unjudged(report))
     for _, problem in problems:

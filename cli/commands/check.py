@@ -1,6 +1,6 @@
 """``seqaudit check``: captures against a budget, for CI."""
 
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -57,7 +57,7 @@ def command(
     write_baseline: str | None,
     limit: int,
     quiet: bool,
-    **given: Any,
+    **given: object,
 ) -> int:
     """Hold captures to a budget: what of loss, repair and delay is put up with.
 

@@ -1,7 +1,5 @@
 """``seqaudit decode``: captures in, a file of events out (pipeline/README.md 3)."""
 
-from typing import Any
-
 import click
 
 from seqaudit.cli.exit_codes import ExitCode
@@ -20,7 +18,9 @@ from seqaudit.cli.run import decoded
     metavar="EVENTS.parquet",
     help="The file to write; one that is there is replaced.",
 )
-def command(captures: tuple[str, ...], one_capture: bool | None, output: str, **given: Any) -> int:
+def command(
+    captures: tuple[str, ...], one_capture: bool | None, output: str, **given: object
+) -> int:
     """Decode captures once and keep the events, to be audited many times.
 
     seqaudit audit EVENTS.parquet reports the same as on the captures, byte for byte. The file is

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import click
 
@@ -14,10 +14,10 @@ from seqaudit.cli.options.captures import judging_options, limit_option, reading
 from seqaudit.cli.options.outputs import output_options
 from seqaudit.cli.options.paths import expanded
 from seqaudit.cli.output.differences import Change, differences, is_worse
-from seqaudit.cli.output.outcomes import Report
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.writers import Document, outputs_of, write
 from seqaudit.cli.run import audited_whole
+from seqaudit.replay.contract.report_rows import Report
 
 SCHEMA: Final = "seqaudit/diff/1"
 _REPORT: Final = "seqaudit/report/1"
@@ -42,7 +42,7 @@ def command(
     formats: tuple[str, ...],
     files: tuple[str, ...],
     limit: int,
-    **given: Any,
+    **given: object,
 ) -> int:
     """Compare two runs: GOOD and BAD are captures, folders of captures, or JSON reports.
 
@@ -96,7 +96,7 @@ def _row(change: Change) -> dict[str, Any]:
 
 
 def _report(
-    path: str, other: str, at: Sequence[str], one_capture: bool | None, given: dict[str, Any]
+    path: str, other: str, at: Sequence[str], one_capture: bool | None, given: dict[str, object]
 ) -> Report:
     """The report of a run.
 
@@ -106,15 +106,14 @@ def _report(
     if not _is_json(path):
         return audited_whole((path,), _own(at, path, other), one_capture, dict(given))
     try:
-        report: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+        report: object = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as problem:
         raise click.UsageError(f"{safe(path)}: is no JSON report") from problem
     if not isinstance(report, dict) or report.get("schema") != _REPORT:
         raise click.UsageError(
             f"{safe(path)}: is no {_REPORT}; seqaudit audit --format json makes one"
         )
-    found: Report = report
-    return found
+    return cast(Report, report)
 
 
 def _is_json(path: str) -> bool:

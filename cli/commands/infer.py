@@ -5,7 +5,7 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -47,7 +47,7 @@ def command(
     no_decode: tuple[str, ...],
     shape: str,
     limit: int,
-    **given: Any,
+    **given: object,
 ) -> int:
     """Find the sequence number in UDP traffic that nothing recognises, and write a feed file.
 
@@ -80,7 +80,7 @@ def command(
     settings = decode_settings(decode_as, no_decode)
     if output is not None and any(_same_file(output, path) for path in files):
         raise click.UsageError(f"{safe(output)}: is a capture to be read; name another file")
-    choice, _ = engine_of(files, **given)
+    choice, _ = engine_of(files, **cast(Any, given))
     elsewhere = partial(look_on_spark, choice.place) if choice.engine == "spark" else None
     inputs = [CaptureInput(path) for path in files]
     try:

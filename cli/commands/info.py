@@ -1,7 +1,5 @@
 """``seqaudit info``: what is in a capture, and so why something cannot be judged."""
 
-from typing import Any
-
 import click
 
 from seqaudit.cli.commands.audit import tell_unjudged
@@ -27,7 +25,7 @@ def command(
     one_capture: bool | None,
     shape: str,
     limit: int,
-    **given: Any,
+    **given: object,
 ) -> int:
     """Say what is in captures: systems, members, ports, what is undecoded, what was dropped.
 
@@ -42,7 +40,7 @@ def command(
         from seqaudit.pipeline.report.json_text import to_json
 
         kept = ("schema", "captures", "unreadable", "members", "rules", "totals")
-        emit(to_json({key: report[key] for key in kept}))
+        emit(to_json({key: part for key, part in report.items() if key in kept}))
     else:
         from seqaudit.cli.output.tables.info import render_info
 

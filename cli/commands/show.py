@@ -1,13 +1,12 @@
 """``seqaudit show``: one thing of an audit as a table of its own."""
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from seqaudit.cli.commands.show_pictures import sequence, timeline
 from seqaudit.cli.commands.show_raims import advisories, convergence, loss, windows
-from seqaudit.cli.exit_codes import ExitCode
+from seqaudit.cli.exit_codes import Command, Decorator, ExitCode
 from seqaudit.cli.options.captures import (
     format_option,
     judging_options,
@@ -36,7 +35,7 @@ command.add_command(timeline)
 command.add_command(sequence)
 
 
-def _sort_option(part: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _sort_option(part: str) -> Decorator:
     """``--sort``: the orders of a listing; of one that has its own order it takes no other."""
     return click.option(
         "--sort",
@@ -53,7 +52,7 @@ def _sort_option(part: str) -> Callable[[Callable[..., Any]], Callable[..., Any]
 _OF_STREAMS: Final = ("streams", "connections", "findings")
 
 
-def _as_it_is(function: Callable[..., Any]) -> Callable[..., Any]:
+def _as_it_is(function: Command) -> Command:
     return function
 
 
@@ -78,18 +77,19 @@ def _part(name: str, text: str, keys: tuple[str, ...]) -> None:
         style: TimeStyle,
         order: str,
         limit: int,
-        **given: Any,
+        **given: object,
     ) -> int:
         from seqaudit.cli.commands.audit import tell_unjudged
+        from seqaudit.cli.output.several import rows_of
         from seqaudit.cli.output.table import numbered, render_part
 
         selection = selection_from(given) if name in _OF_STREAMS else Selection()
         whole = audited_whole(captures, at, one_capture, given)
-        report, _ = selected(whole if shape == "json" else numbered(whole, name), selection)
+        report, _ = selected(numbered(whole, name), selection)
         if shape == "json":
             from seqaudit.pipeline.report.json_text import to_json
 
-            emit(to_json({key: in_order(key, report[key], order) for key in keys}))
+            emit(to_json({key: in_order(key, rows_of(report, key), order) for key in keys}))
         else:
             render(render_part(name, report, style, limit, order))
         return ExitCode.NOT_JUDGED if tell_unjudged(whole) else ExitCode.CLEAN
@@ -126,7 +126,7 @@ def gaps(
     style: TimeStyle,
     order: str,
     limit: int,
-    **given: Any,
+    **given: object,
 ) -> int:
     """Every gap: revealed, asked for, repaired, delivered, and when.
 
@@ -148,12 +148,12 @@ def gaps(
             emit(to_json({"gaps": [gap_named(whole, number)]}))
         else:
             render(render_story(whole, number, style))
-    elif shape == "json":
-        report, _ = selected(whole, selection)
-        emit(to_json({"gaps": in_order("gaps", report["gaps"], order)}))
     else:
         report, _ = selected(numbered(whole, "gaps"), selection)
-        render(render_part("gaps", report, style, limit, order))
+        if shape == "json":
+            emit(to_json({"gaps": in_order("gaps", report["gaps"], order)}))
+        else:
+            render(render_part("gaps", report, style, limit, order))
     return ExitCode.NOT_JUDGED if tell_unjudged(whole) else ExitCode.CLEAN
 
 
@@ -170,7 +170,7 @@ def recovery(
     shape: str,
     style: TimeStyle,
     limit: int,
-    **given: Any,
+    **given: object,
 ) -> int:
     """List the recovery queries of zenoh: range, replies, cache, duration, outcome.
 

@@ -22,7 +22,7 @@ def timeline(
     at: tuple[str, ...],
     one_capture: bool | None,
     limit: int,
-    **given: Any,
+    **given: object,
 ) -> int:
     """A line a stream: when something was missing, when it came, and what never came.
 
@@ -77,7 +77,7 @@ def sequence(
     at: tuple[str, ...],
     one_capture: bool | None,
     number: int,
-    **given: Any,
+    **given: object,
 ) -> int:
     """Seqnos against time round one gap: data, copies and repairs, requests, ACKs.
 

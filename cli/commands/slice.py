@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -16,11 +16,10 @@ from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.verdict import plural
 from seqaudit.cli.run import audited_whole
+from seqaudit.replay.contract.report_rows import EvidenceRow, FindingRow, Report
 
 if TYPE_CHECKING:
     from seqaudit.decoders.capture.slices import Frame
-
-Row = Mapping[str, Any]
 
 #: By capture, place of the file in it, and number: what a frame is.
 Comments = dict[tuple[int, int, int], list[str]]
@@ -80,7 +79,7 @@ def command(
     streams: tuple[str, ...],
     around: int,
     output: str,
-    **given: Any,
+    **given: object,
 ) -> int:
     """Write the frames that show a gap, a finding or a stream, with comments that say what each is.
 
@@ -106,7 +105,7 @@ def command(
     return ExitCode.CLEAN
 
 
-def _of_gap(report: Row, number: int, comments: Comments) -> None:
+def _of_gap(report: Report, number: int, comments: Comments) -> None:
     gap = gap_named(report, number)
     from seqaudit.cli.output.cells import gap_seqnos
 
@@ -115,7 +114,7 @@ def _of_gap(report: Row, number: int, comments: Comments) -> None:
         _add(comments, gap["capture"], step, told)
 
 
-def _of_finding(report: Row, number: int, comments: Comments) -> None:
+def _of_finding(report: Report, number: int, comments: Comments) -> None:
     from seqaudit.cli.output.tables.findings import gravest_first
 
     listed = gravest_first(report["findings"])
@@ -127,7 +126,7 @@ def _of_finding(report: Row, number: int, comments: Comments) -> None:
     _about(report, listed[number - 1], comments)
 
 
-def _about(report: Row, finding: Row, comments: Comments) -> None:
+def _about(report: Report, finding: FindingRow, comments: Comments) -> None:
     rule = f"{finding['rule']} {finding['name']} ({finding['certainty']})"
     files = report["captures"][finding["capture"]]["files"]
     for evidence in finding["evidence"]:
@@ -135,14 +134,14 @@ def _about(report: Row, finding: Row, comments: Comments) -> None:
     _add(comments, finding["capture"], _placed(finding, files), f"{rule}: {finding['text']}")
 
 
-def _placed(row: Row, files: Sequence[str]) -> Row:
+def _placed(row: EvidenceRow | FindingRow, files: Sequence[str]) -> dict[str, object]:
     """With the place of its file instead of the name."""
     names = [Path(file).name for file in files]
     name = row.get("file")
     return {"frame": row["frame"], "frame_file": names.index(name) if name in names else 0}
 
 
-def _of_streams(report: Row, text: str, comments: Comments) -> None:
+def _of_streams(report: Report, text: str, comments: Comments) -> None:
     chosen = Selection(streams=(text,)).of(report)
     if not chosen["streams"]:
         raise click.UsageError(
@@ -150,8 +149,9 @@ def _of_streams(report: Row, text: str, comments: Comments) -> None:
             "streams lists them"
         )
     for stream in chosen["streams"]:
+        named = cast(Mapping[str, object], stream)
         for key, says in (("first_frame", "first frame"), ("last_frame", "last frame")):
-            step = {"frame": stream[key], "frame_file": stream.get(f"{key}_file") or 0}
+            step = {"frame": named[key], "frame_file": named.get(f"{key}_file") or 0}
             _add(comments, stream["capture"], step, f"{says} of {stream['system']} {stream['id']}")
     wanted = {(stream["capture"], stream["id"]) for stream in chosen["streams"]}
     for number, gap in enumerate(report["gaps"], 1):
@@ -161,16 +161,16 @@ def _of_streams(report: Row, text: str, comments: Comments) -> None:
         _about(report, finding, comments)
 
 
-def _add(comments: Comments, capture: int, row: Row, text: str) -> None:
+def _add(comments: Comments, capture: int, row: Mapping[str, object], text: str) -> None:
     if row["frame"] is None:
         return
-    at = capture, row.get("frame_file") or 0, row["frame"]
+    at = capture, cast(int, row.get("frame_file") or 0), cast(int, row["frame"])
     listed = comments.setdefault(at, [])
     if text not in listed:
         listed.append(safe(text))
 
 
-def _write(report: Row, comments: Comments, around: int, output: str) -> None:
+def _write(report: Report, comments: Comments, around: int, output: str) -> None:
     from seqaudit.decoders.capture.slices import write_frames
 
     by_path: dict[str, dict[int, list[str]]] = {}

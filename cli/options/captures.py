@@ -2,13 +2,14 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 from click.shell_completion import CompletionItem
 
+from seqaudit.cli.exit_codes import Command, Decorator
 from seqaudit.cli.options.paths import expanded
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TIME_STYLES
@@ -164,17 +165,17 @@ _JUDGING: Final = (
 )
 
 
-def reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def reading_options(function: Command) -> Command:
     """Captures, and how they are read."""
     return _decorated(function, _READING)
 
 
-def recognition_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def recognition_options(function: Command) -> Command:
     """Overrides of recognition."""
     return _decorated(function, _RECOGNITION)
 
 
-def engine_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def engine_options(function: Command) -> Command:
     """What runs the command."""
     return _decorated(function, _ENGINE)
 
@@ -280,14 +281,12 @@ def decode_settings(decode_as: Iterable[str], no_decode: Iterable[str]) -> "Deco
     )
 
 
-def judging_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def judging_options(function: Command) -> Command:
     """What the replay is told."""
     return _decorated(function, _JUDGING)
 
 
-def format_option(
-    text: str, more: Sequence[str] = ()
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def format_option(text: str, more: Sequence[str] = ()) -> Decorator:
     """``--format``: tables, JSON and ``more``; ``text`` says of what."""
     return click.option(
         "--format",
@@ -299,7 +298,7 @@ def format_option(
     )
 
 
-def limit_option(rows: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def limit_option(rows: int) -> Decorator:
     """``--limit``: rows a table shows unless it is given."""
     return click.option(
         "--limit",
@@ -416,7 +415,7 @@ def options_of(
     )
 
 
-def _decorated(function: Callable[..., Any], options: Iterable[Any]) -> Callable[..., Any]:
+def _decorated(function: Command, options: Iterable[Decorator]) -> Command:
     for option in reversed(list(options)):
         function = option(function)
     return function

@@ -2,24 +2,24 @@
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import click
 
+from seqaudit.cli.exit_codes import Command, Decorator
 from seqaudit.cli.output.baseline import baseline_of, new_in, read_baseline
 from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.verdict import plural
 from seqaudit.cli.output.writers import FORMATS, TABLE, write_file
-
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+from seqaudit.replay.contract.report_rows import FindingRow, Report
 
 
 def output_options(text: str, formats: Sequence[str] = FORMATS) -> Decorator:
     """``--format`` and ``-o``, as ``formats`` and ``files``; ``text`` says of what."""
 
-    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorated(function: Command) -> Command:
         function = click.option(
             "-o",
             "--output",
@@ -57,7 +57,7 @@ def _absolute(url: str | None) -> str | None:
     raise click.UsageError(f"--rules-url {safe(url)}: give an address with http:// or https://")
 
 
-def baseline_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def baseline_options(function: Command) -> Command:
     """``--baseline``, as the fingerprints ``known`` or null, and ``--write-baseline``."""
     function = click.option(
         "--write-baseline",
@@ -77,12 +77,12 @@ def baseline_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def told_new(
-    report: Mapping[str, Any],
+    report: Report,
     known: frozenset[str] | None,
     write_baseline: str | None,
     *,
     quiet: bool,
-) -> Sequence[Mapping[str, Any]]:
+) -> Sequence[FindingRow]:
     """The findings that count; the baseline is written, and what is known and what is new is said.
 
     Raises:
@@ -90,7 +90,7 @@ def told_new(
     """
     if write_baseline is not None:
         write_file(write_baseline, [baseline_of(report)])
-    findings: Sequence[Mapping[str, Any]] = report["findings"]
+    findings = report["findings"]
     if known is None:
         return findings
     counted = new_in(report, known)

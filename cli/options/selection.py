@@ -1,15 +1,17 @@
 """Options that choose what of an audit is shown."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import click
 
+from seqaudit.cli.exit_codes import Command
 from seqaudit.cli.output.selection import Moment, Selection
 from seqaudit.cli.output.terminal import note
 from seqaudit.cli.output.text import safe
+from seqaudit.replay.contract.report_rows import Report
 
 _NS: Final = 1_000_000_000
 _NAMES: Final = ("systems", "members", "streams", "since", "until", "select", "ignore")
@@ -33,7 +35,7 @@ _OPTIONS: Final = (
 )  # fmt: skip
 
 
-def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def selection_options(function: Command) -> Command:
     """Filters of what is shown."""
     for option in reversed(_OPTIONS):
         function = option(function)
@@ -41,8 +43,8 @@ def selection_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def selected(
-    report: Mapping[str, Any], selection: Selection, *, whole: bool = True
-) -> tuple[Mapping[str, Any], str | None]:
+    report: Report, selection: Selection, *, whole: bool = True
+) -> tuple[Report, str | None]:
     """What is to be shown, and one line on what is left out, which is said; null: nothing is
     filtered.
 
@@ -62,9 +64,9 @@ def selected(
     return chosen, left_out
 
 
-def selection_from(given: dict[str, Any]) -> Selection:
+def selection_from(given: dict[str, object]) -> Selection:
     """What ``selection_options`` say, taken out of a command's options."""
-    return selection_of(**{name: given.pop(name) for name in _NAMES})
+    return selection_of(**cast(Any, {name: given.pop(name) for name in _NAMES}))
 
 
 def selection_of(

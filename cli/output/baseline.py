@@ -3,13 +3,13 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from seqaudit.cli.output.ci import kinds
-from seqaudit.cli.output.outcomes import Report
 from seqaudit.cli.output.text import safe
+from seqaudit.replay.contract.report_rows import FindingRow, Report
 
 SCHEMA: Final = "seqaudit/baseline/1"
 
@@ -41,7 +41,7 @@ def read_baseline(path: str) -> frozenset[str]:
     return frozenset(map(str, findings))
 
 
-def new_in(report: Report, known: frozenset[str]) -> list[Mapping[str, Any]]:
+def new_in(report: Report, known: frozenset[str]) -> list[FindingRow]:
     """The findings of kinds that a baseline does not have, in the report's order."""
     return [
         finding

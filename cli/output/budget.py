@@ -9,13 +9,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from seqaudit.cli.output.cells import hop_lane
 from seqaudit.cli.output.ci import kinds
-from seqaudit.cli.output.outcomes import Report, failing
+from seqaudit.cli.output.outcomes import failing
+from seqaudit.cli.output.several import with_parts
 from seqaudit.cli.output.text import frame_at
 from seqaudit.cli.output.times import duration
+from seqaudit.replay.contract.report_rows import (
+    Certainty,
+    FindingRow,
+    Report,
+    Severity,
+    StreamRow,
+)
 from seqaudit.replay.contract.rule import Rule, error
 
 SCHEMA: Final = "seqaudit/check/1"
@@ -137,7 +145,7 @@ class Line:
     result: Result
     why: str = ""
     stream: str | None = None
-    finding: Mapping[str, Any] | None = None
+    finding: FindingRow | None = None
 
 
 def judged(report: Report, budget: Budget, known: Set[str] = frozenset()) -> list[Line]:
@@ -159,29 +167,29 @@ def check_of(lines: Sequence[Line]) -> dict[str, Any]:
     return {"schema": SCHEMA, "result": str(verdict_of(lines)), "lines": rows}
 
 
-def as_findings(lines: Iterable[Line], report: Report) -> dict[str, Any]:
+def as_findings(lines: Iterable[Line], report: Report) -> Report:
     """The report with what did not keep its budget as its findings: what is exceeded is an error,
     what is too little to judge a warning."""
     failed = [line for line in lines if line.result is not Result.KEPT]
     findings = [_finding(line) for line in failed]
     codes = {finding["rule"] for finding in findings}
     rules = [rule for rule in report["rules"] if rule["rule"] in codes] + [
-        {"rule": rule.code, "name": rule.name, "judged": [], "not_judged": []}
+        {"rule": rule.code, "name": rule.name, "judged": [], "not_judged": [], "findings": 0}
         for rule in FIGURE_RULES.values()
         if rule.code in codes
     ]
-    return {**report, "findings": findings, "rules": rules}
+    return with_parts(report, {"findings": findings, "rules": rules})
 
 
-def _finding(line: Line) -> Mapping[str, Any]:
-    severity = "error" if line.result is Result.EXCEEDED else "warning"
+def _finding(line: Line) -> FindingRow:
+    severity: Severity = "error" if line.result is Result.EXCEEDED else "warning"
     if line.finding is not None:
         return {**line.finding, "severity": severity}
     rule = FIGURE_RULES[f"budget-{line.figure.replace('_', '-')}"]
     return {
         "capture": line.capture, "rule": rule.code, "name": rule.name, "severity": severity,
-        "certainty": str(line.result), "system": None, "stream": line.stream, "frame": None,
-        "at_ns": None, "seqnos": [], "evidence": [], "filter": "",
+        "certainty": cast(Certainty, str(line.result)), "system": None, "stream": line.stream,
+        "frame": None, "at_ns": None, "seqnos": [], "evidence": [], "filter": "",
         "text": f"{line.about}: {told(line)}",
     }  # fmt: skip
 
@@ -205,7 +213,7 @@ def verdict_of(lines: Iterable[Line]) -> Result:
 
 
 def _of_streams(
-    streams: Iterable[Mapping[str, Any]], paths: Mapping[int, str], scopes: Sequence[Scope]
+    streams: Iterable[StreamRow], paths: Mapping[int, str], scopes: Sequence[Scope]
 ) -> Iterator[Line]:
     for stream in streams:
         limits: dict[str, int] = {}
@@ -217,7 +225,7 @@ def _of_streams(
                 yield _line(stream, paths[stream["capture"]], figure, limits[figure])
 
 
-def _line(stream: Mapping[str, Any], path: str, figure: str, limit: int) -> Line:
+def _line(stream: StreamRow, path: str, figure: str, limit: int) -> Line:
     value, why = measured(stream, figure)
     kept = Result.KEPT if value is not None and value <= limit else Result.EXCEEDED
     result = Result.UNKNOWN if value is None else kept
@@ -227,31 +235,32 @@ def _line(stream: Mapping[str, Any], path: str, figure: str, limit: int) -> Line
     )  # fmt: skip
 
 
-def measured(stream: Mapping[str, Any], figure: str) -> tuple[int | None, str]:
+def measured(stream: StreamRow, figure: str) -> tuple[int | None, str]:
     """A figure of a stream; null and why where it cannot be told."""
     unknown = stream.get("unknown") or {}
     if figure.startswith("recovery_"):
-        took = (stream.get("recovery_ns") or {}).get(figure.removeprefix("recovery_"))
+        times = cast(Mapping[str, int | None], stream.get("recovery_ns") or {})
+        took = times.get(figure.removeprefix("recovery_"))
         if took is not None:
-            return int(took), ""
+            return took, ""
         # Without anything recovered nothing was slow.
         return (0, "") if stream.get("recovered") == 0 else (None, _why(unknown, "recovered"))
     if figure == "requests":
-        asked = stream.get("requests") or {}
+        asked = cast(Mapping[str, int | None], stream.get("requests") or {})
         told = [count for count in asked.values() if count is not None]
         return (sum(told), "") if told else (None, _why(unknown, "requests"))
     key = {"loss_share": "lost", "repeats": "copies", "repeat_share": "copies"}.get(figure, figure)
-    count = stream.get(key)
+    count = cast(Mapping[str, int | None], stream).get(key)
     if count is None:
         return None, _why(unknown, key)
     if FIGURES[figure] is Unit.COUNT:
-        return int(count), ""
-    whole = int(stream.get("messages") or 0)
+        return count, ""
+    whole = stream.get("messages") or 0
     if figure == "loss_share":
-        whole += int(stream.get("unrecovered") or 0)
+        whole += stream.get("unrecovered") or 0
     if not whole:
         return None, "nothing was sent"
-    return -(-int(count) * _MILLION // whole), ""  # rounded up: a share is never called smaller
+    return -(-count * _MILLION // whole), ""  # rounded up: a share is never called smaller
 
 
 def _why(unknown: Mapping[str, str], key: str) -> str:
@@ -268,18 +277,18 @@ def shown(figure: str, value: int) -> str:
     return f"{value / 10_000:.4f}".rstrip("0").rstrip(".") + " %"
 
 
-def named(stream: Mapping[str, Any]) -> str:
+def named(stream: StreamRow) -> str:
     """A stream in words: system, sender, receiver, subject."""
     ends = f"{stream.get('sender_name') or '-'} > {stream.get('receiver_name') or 'all'}"
     subject = stream.get("subject") or stream.get("key") or hop_lane(stream)
     return " ".join(part for part in (stream["system"], ends, subject) if part)
 
 
-def _fits(match: Mapping[str, str], stream: Mapping[str, Any], path: str) -> bool:
-    texts: dict[str, list[Any]] = {
+def _fits(match: Mapping[str, str], stream: StreamRow, path: str) -> bool:
+    texts: dict[str, list[str | None]] = {
         "system": [stream["system"]],
-        "member": [stream.get(key) for key in ("sender", "sender_name", "receiver",
-                                               "receiver_name")],
+        "member": [stream.get("sender"), stream.get("sender_name"), stream.get("receiver"),
+                   stream.get("receiver_name")],
         "subject": [stream.get("subject"), stream.get("key")],
         "stream": [stream["id"]],
         "capture": [path, path.rpartition("/")[2]],
@@ -305,7 +314,7 @@ def _of_findings(
             yield Line(
                 finding["capture"],
                 paths[finding["capture"]],
-                streams.get((finding["capture"], finding["stream"]), ""),
+                streams.get((finding["capture"], finding["stream"] or ""), ""),
                 f"{code} {finding['name']}",
                 "forbidden" if forbidden else "none",
                 finding["severity"],

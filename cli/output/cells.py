@@ -2,14 +2,16 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from seqaudit.cli.output.verdict import plural
+from seqaudit.replay.contract.capture_rows import CaptureRow
+from seqaudit.replay.contract.report_rows import GapRow, Report, StreamRow
 
-Report = Mapping[str, Any]
+T = TypeVar("T")
 
 #: Ranges of seqnos shown in one cell; the rest is counted.
 RANGES_SHOWN: Final = 4
@@ -17,7 +19,7 @@ RANGES_SHOWN: Final = 4
 _DAY: Final = re.compile(r"\b\d{4}-\d\d-\d\dT")
 
 
-def count_of(gap: Mapping[str, Any]) -> str:
+def count_of(gap: GapRow) -> str:
     """How many are missing; where only bounds are known, these."""
     least, most = gap["count"], gap.get("count_upper", gap["count"])
     if least == most:
@@ -25,7 +27,7 @@ def count_of(gap: Mapping[str, Any]) -> str:
     return f"{least} or more" if most is None else f"{least} to {most}"
 
 
-def gap_seqnos(gap: Mapping[str, Any], *, short: bool = False) -> str:
+def gap_seqnos(gap: GapRow, *, short: bool = False) -> str:
     """What is missing: in the protocol's own words where it has some.
 
     Args:
@@ -53,7 +55,7 @@ def sentence(title: str, text: str) -> RenderableType:
     return Group(Text(title, style="bold"), Text(text), Text(""))
 
 
-def limited(rows: Sequence[Any], limit: int) -> tuple[Sequence[Any], int]:
+def limited(rows: Sequence[T], limit: int) -> tuple[Sequence[T], int]:
     if limit <= 0 or len(rows) <= limit:
         return rows, 0
     return rows[:limit], len(rows) - limit
@@ -63,28 +65,28 @@ def frames_of(report: Report) -> str:
     return plural(report["totals"]["frames"], "frame")
 
 
-def count(value: int | None) -> str:
+def count(value: object) -> str:
     return "-" if value is None else f"{value}"
 
 
-def frame(gap: Report, key: str) -> str:
+def frame(gap: Mapping[str, object], key: str) -> str:
     place = gap.get(f"{key}_file")
-    return count(gap.get(key)) + (f" of file {place + 1}" if place is not None else "")
+    return count(gap.get(key)) + (f" of file {place + 1}" if isinstance(place, int) else "")
 
 
-def feed_stream(stream: Mapping[str, Any]) -> str:
+def feed_stream(stream: StreamRow) -> str:
     """What tells a stream of a feed from others: its key and its line."""
     return " ".join(part for part in str(stream["id"]).split("|") if part)
 
 
-def hop_lane(stream: Mapping[str, Any]) -> str:
+def hop_lane(stream: StreamRow) -> str:
     """What tells the streams of two zenoh nodes' transport apart; nothing for others."""
     if stream.get("kind") != "transport":
         return ""
     return f"(priority {stream['priority']}{'' if stream['reliable'] else ', best effort'})"
 
 
-def capture_name(capture: Report) -> str:
+def capture_name(capture: CaptureRow) -> str:
     """The path of a capture; of a rotated one its first file and how many follow."""
     more = len(capture["files"]) - 1
     return str(capture["path"]) + (f" (+{more})" if more else "")

@@ -5,10 +5,11 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Final, cast
 
-from seqaudit.cli.output.outcomes import Report, unjudged
+from seqaudit.cli.output.outcomes import unjudged
 from seqaudit.cli.output.text import finding_text, frame_at, safe
+from seqaudit.replay.contract.report_rows import Report, StreamRow
 
 _GITHUB: Final = {"error": "error", "warning": "warning", "info": "notice"}
 _GITLAB: Final = {"error": "critical", "warning": "minor", "info": "info"}
@@ -72,7 +73,8 @@ def kinds(report: Report) -> list[str]:
     streams = {(stream["capture"], stream["id"]): stream for stream in report["streams"]}
     found = []
     for finding in report["findings"]:
-        stream = streams.get((finding["capture"], finding["stream"]), {})
+        of_none = cast(StreamRow, {})
+        stream = streams.get((finding["capture"], finding["stream"] or ""), of_none)
         found.append(
             _digest([
                 finding["rule"],
@@ -86,7 +88,7 @@ def kinds(report: Report) -> list[str]:
     return found
 
 
-def _digest(key: Sequence[Any]) -> str:
+def _digest(key: Sequence[object]) -> str:
     return hashlib.sha256(json.dumps(key).encode()).hexdigest()[:32]
 
 
@@ -102,5 +104,5 @@ def _data(text: str) -> str:
     return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
-def _property(text: Any) -> str:
+def _property(text: str) -> str:
     return _data(safe(text)).replace(":", "%3A").replace(",", "%2C")

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.cli.output.budget import (
     FIGURES,
@@ -22,9 +22,7 @@ from seqaudit.cli.output.budget import (
     shown,
 )
 from seqaudit.cli.output.ci import lasting
-from seqaudit.cli.output.outcomes import Report
-
-Stream = Mapping[str, Any]
+from seqaudit.replay.contract.report_rows import Report, StreamRow
 
 
 class Grade(StrEnum):
@@ -114,14 +112,14 @@ def _of_systems(good: Report, bad: Report) -> Iterable[Change]:
             yield from _compared("system", system, figure, *(_sum(s, figure) for s in own))
 
 
-def _by_system(report: Report) -> dict[str, list[Stream]]:
-    found: dict[str, list[Stream]] = {}
+def _by_system(report: Report) -> dict[str, list[StreamRow]]:
+    found: dict[str, list[StreamRow]] = {}
     for stream in report["streams"]:
         found.setdefault(stream["system"], []).append(stream)
     return found
 
 
-def _sum(streams: Sequence[Stream], figure: str) -> tuple[int | None, str]:
+def _sum(streams: Sequence[StreamRow], figure: str) -> tuple[int | None, str]:
     if figure == "messages":
         return sum(int(stream["messages"] or 0) for stream in streams), ""
     total = 0
@@ -136,22 +134,21 @@ def _sum(streams: Sequence[Stream], figure: str) -> tuple[int | None, str]:
 def _of_streams(good: Report, bad: Report) -> Iterable[Change]:
     sides = [_by_key(report) for report in (good, bad)]
     for key in {**sides[0], **sides[1]}:
-        own = [side.get(key) for side in sides]
-        about = named(own[0] or own[1] or {})
-        if own[0] is None or own[1] is None:
-            alone = own[0] or own[1] or {}
-            yield _only("stream", about, [alone], here=own[0] is not None)
+        own = [side[key] for side in sides if key in side]
+        about = named(own[0])
+        if len(own) == 1:
+            yield _only("stream", about, own, here=key in sides[0])
             continue
-        messages = [(int(s["messages"] or 0), "") for s in own if s is not None]
-        yield from _counted("stream", about, "messages", *messages)
+        yield from _counted(
+            "stream", about, "messages", *((s.get("messages") or 0, "") for s in own)
+        )
         for figure in _COMPARED:
-            told = [measured(s, figure) for s in own if s is not None]
-            yield from _compared("stream", about, figure, *told)
+            yield from _compared("stream", about, figure, *(measured(s, figure) for s in own))
 
 
-def _by_key(report: Report) -> dict[tuple[Any, ...], Stream]:
-    found: dict[tuple[Any, ...], Stream] = {}
-    seen: Counter[tuple[Any, ...]] = Counter()
+def _by_key(report: Report) -> dict[tuple[object, ...], StreamRow]:
+    found: dict[tuple[object, ...], StreamRow] = {}
+    seen: Counter[tuple[object, ...]] = Counter()
     places = {c["capture"]: lasting(c["vantage"]["name"]) for c in report["captures"]}
     for stream in report["streams"]:
         key = (
@@ -164,7 +161,7 @@ def _by_key(report: Report) -> dict[tuple[Any, ...], Stream]:
     return found
 
 
-def _only(part: str, about: str, streams: Sequence[Stream], *, here: bool) -> Change:
+def _only(part: str, about: str, streams: Sequence[StreamRow], *, here: bool) -> Change:
     lost = _sum(streams, "lost")[0]
     seen = f"seen, {lost:,} lost" if lost else "seen"
     there = (seen, _NEVER_SEEN) if here else (_NEVER_SEEN, seen)

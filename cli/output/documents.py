@@ -2,21 +2,21 @@
 
 import importlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from seqaudit.cli.output.budget import Line, as_findings, check_of
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle
 from seqaudit.cli.output.writers import Document
+from seqaudit.replay.contract.report_rows import Report
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from seqaudit.cli.output.points import EventsOfStreams
-
-Report = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def of_check(lines: Sequence[Line], report: Report, budget: str, shown: Shown) -
     )
 
 
-def _for_ci(report: Report, rules_url: str | None) -> Mapping[str, Any]:
+def _for_ci(report: Report, rules_url: str | None) -> Mapping[str, Callable[[], Iterable[str]]]:
     """Formats that are about findings alone."""
     return {
         "sarif": lambda: [_module("sarif").sarif(report, rules_url)],
@@ -113,7 +113,7 @@ def _verdict(report: Report) -> "list[RenderableType]":
     return [Text(safe(line)) for line in verdict(report)]
 
 
-def _module(name: str) -> Any:
+def _module(name: str) -> ModuleType:
     return importlib.import_module(f"seqaudit.cli.output.{name}")
 
 

@@ -12,13 +12,15 @@ suite, a testcase's group is the system of its stream.
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.cli.output.budget import Line, Result, named, told
-from seqaudit.cli.output.outcomes import Report, failing, findings_by_capture, unjudged
+from seqaudit.cli.output.outcomes import failing, findings_by_capture, unjudged
 from seqaudit.cli.output.table import vantage_text
 from seqaudit.cli.output.text import filter_of, frame_at, safe
 from seqaudit.cli.output.times import time_formatter
+from seqaudit.replay.contract.capture_rows import CaptureRow
+from seqaudit.replay.contract.report_rows import FindingRow, Report, StreamRow
 from seqaudit.replay.contract.version import VERSION
 
 #: The testcase of what no stream has.
@@ -32,7 +34,7 @@ def junit(report: Report, fail_on: str) -> str:
     for path, problem in unjudged(report):
         problems.setdefault(path, []).append(problem)
     findings = findings_by_capture(report)
-    streams: dict[int, list[Any]] = {}
+    streams: dict[int, list[StreamRow]] = {}
     for stream in report["streams"]:
         streams.setdefault(stream["capture"], []).append(stream)
     whole = _Document()
@@ -45,7 +47,7 @@ def junit(report: Report, fail_on: str) -> str:
         )  # fmt: skip
         for problem in problems.pop(path, []):
             _error(suite, path, problem)
-        by_stream: dict[str | None, list[Any]] = {}
+        by_stream: dict[str | None, list[FindingRow]] = {}
         known = {stream["id"] for stream in streams.get(number, ())}
         for finding in findings.get(number, ()):
             of_one = finding["stream"] if finding["stream"] in known else None
@@ -140,7 +142,7 @@ class _Document:
 _TOOL: Final = {"tool": "seqaudit", "version": VERSION}
 
 
-def _about(capture: Report, systems: Iterable[str]) -> dict[str, str]:
+def _about(capture: CaptureRow, systems: Iterable[str]) -> dict[str, str]:
     """What a capture's suite is about: its files, what is in it, where it was taken."""
     return _TOOL | {
         "capture": ", ".join(capture["files"]),
@@ -183,7 +185,7 @@ def _case(
     suite: ET.Element,
     path: str,
     name: str,
-    findings: Sequence[Any],
+    findings: Sequence[FindingRow],
     counted: Sequence[str],
     span: tuple[int | None, int | None] = (None, None),
     system: str | None = None,
@@ -208,7 +210,7 @@ def _error(suite: ET.Element, path: str, problem: str) -> None:
     ET.SubElement(case, "error", {"type": "not-judged", "message": safe(problem)})
 
 
-def _told(finding: Any) -> str:
+def _told(finding: FindingRow) -> str:
     """A finding as text: rule, how bad and how sure, what, where, evidence, display filter."""
     head = f"{finding['rule']} {finding['name']}, {finding['severity']} ({finding['certainty']})"
     lines = [f"{head}: {safe(finding['text'])}"]

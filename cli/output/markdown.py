@@ -5,9 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from seqaudit.cli.output.budget import Line
-from seqaudit.cli.output.outcomes import SEVERITIES, Report
+from seqaudit.cli.output.outcomes import SEVERITIES
 from seqaudit.cli.output.text import finding_text, frame_at, safe
 from seqaudit.cli.output.verdict import verdict
+from seqaudit.replay.contract.report_rows import Report
 
 #: A comment has a limit, and nobody reads more.
 _MOST: Final = 50

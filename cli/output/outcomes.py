@@ -1,12 +1,12 @@
 """What machine formats ask of a report: what counts as failing, and which captures say nothing."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Final
 
 from seqaudit.decoders.network.account import is_of_no_system
-
-Report = Mapping[str, Any]
+from seqaudit.replay.contract.capture_rows import CaptureRow
+from seqaudit.replay.contract.report_rows import FindingRow, Report, RuleRow
 
 #: Reasons that are named why something nearly of a system is not.
 NEAREST: Final = 3
@@ -55,7 +55,7 @@ def unjudged(report: Report) -> Iterator[tuple[str, str]]:
             )
 
 
-def _nearly(capture: Mapping[str, Any]) -> str:
+def _nearly(capture: CaptureRow) -> str:
     """What of a capture is nearly of a known system, and why it is not."""
     reasons = Counter(
         {
@@ -74,9 +74,9 @@ def _nearly(capture: Mapping[str, Any]) -> str:
     return f" (nearest: {'; '.join(told)}{f'; and {more} more' if more else ''})"
 
 
-def findings_by_capture(report: Report) -> dict[int, list[Mapping[str, Any]]]:
+def findings_by_capture(report: Report) -> dict[int, list[FindingRow]]:
     """The findings in each capture that has some, in the report's order."""
-    found: dict[int, list[Mapping[str, Any]]] = {}
+    found: dict[int, list[FindingRow]] = {}
     for finding in report["findings"]:
         found.setdefault(finding["capture"], []).append(finding)
     return found
@@ -85,7 +85,7 @@ def findings_by_capture(report: Report) -> dict[int, list[Mapping[str, Any]]]:
 class Judged:
     """In which captures a rule was judged, and why it was not in some or all of others."""
 
-    def __init__(self, rule: Mapping[str, Any]) -> None:
+    def __init__(self, rule: RuleRow) -> None:
         self.code: str = rule["rule"]
         self.name: str = rule["name"]
         self._judged = frozenset(entry["capture"] for entry in rule["judged"])

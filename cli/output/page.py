@@ -14,17 +14,17 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
 from seqaudit.cli.output.cells import capture_name
 from seqaudit.cli.output.listing import Listing
-from seqaudit.cli.output.outcomes import SEVERITIES, Report, unjudged
+from seqaudit.cli.output.outcomes import SEVERITIES, unjudged
 from seqaudit.cli.output.page_data import block
 from seqaudit.cli.output.points import EventsOfStreams, Point
-from seqaudit.cli.output.several import gravest_captures_first
+from seqaudit.cli.output.several import gravest_captures_first, with_parts
 from seqaudit.cli.output.several import names as names_of
 from seqaudit.cli.output.short_names import explained, shortened
 from seqaudit.cli.output.table import render_rules, render_tables
@@ -32,6 +32,8 @@ from seqaudit.cli.output.tables.findings import gravest_first
 from seqaudit.cli.output.text import filter_of, frame_at, safe
 from seqaudit.cli.output.times import TimeStyle, time_formatter
 from seqaudit.cli.output.verdict import verdict
+from seqaudit.replay.contract.capture_rows import CaptureRow
+from seqaudit.replay.contract.report_rows import FindingRow, GapRow, Report
 from seqaudit.replay.contract.version import VERSION
 from seqaudit.replay.stages.systems import RULES
 
@@ -89,7 +91,9 @@ def page(
     yield from _rules(shown)
     yield from _table(render_rules(report), tables)
     yield '</main>\n<script type="application/json" id="data">'
-    yield from block({**report, "streams": ranked["streams"]}, tables, gaps, about, seen, names)
+    yield from block(
+        with_parts(report, {"streams": ranked["streams"]}), tables, gaps, about, seen, names
+    )
     yield "</script>\n"
     for script in _scripts():
         yield f"<script>{script}</script>\n"
@@ -98,13 +102,11 @@ def page(
 
 def _numbered(report: Report) -> Report:
     """The report with the numbers of gaps that ``--gap`` takes."""
-    return {
-        **report,
-        "gaps": [{**gap, "number": number} for number, gap in enumerate(report["gaps"], 1)],
-    }
+    gaps = [{**gap, "number": number} for number, gap in enumerate(report["gaps"], 1)]
+    return with_parts(report, {"gaps": gaps})
 
 
-def _seen(gaps: Sequence[Any], events: EventsOfStreams | None) -> dict[int, list[Point]]:
+def _seen(gaps: Sequence[GapRow], events: EventsOfStreams | None) -> dict[int, list[Point]]:
     """What events show round the first gaps, by their numbers."""
     if not events:
         return {}
@@ -171,7 +173,9 @@ def _when(report: Report, style: TimeStyle) -> str:
 
 def _totals(report: Report) -> Iterator[str]:
     totals = report["totals"]
-    counts = [(totals["findings"][severity], severity, severity) for severity in SEVERITIES]
+    counts: list[tuple[int | None, str, str]] = [
+        (totals["findings"][severity], severity, severity) for severity in SEVERITIES
+    ]
     counts += [
         (totals[name], name, "")
         for name in ("frames", "streams", "messages", "gaps", "lost", "recovered", "unrecovered")
@@ -185,7 +189,7 @@ def _totals(report: Report) -> Iterator[str]:
 
 
 def _findings(
-    report: Report, style: TimeStyle, shown: Sequence[Any], more: int, links: "_Links"
+    report: Report, style: TimeStyle, shown: Sequence[FindingRow], more: int, links: "_Links"
 ) -> Iterator[str]:
     yield '<section aria-labelledby="findings"><h2 id="findings">Findings</h2>\n'
     if not report["findings"]:
@@ -208,7 +212,7 @@ def _findings(
 
 
 def _finding(
-    number: int, finding: Any, capture: Any, style: TimeStyle, links: "_Links"
+    number: int, finding: FindingRow, capture: CaptureRow, style: TimeStyle, links: "_Links"
 ) -> Iterator[str]:
     severity, rule = finding["severity"], finding["rule"]
     where = _text(capture_name(capture))
@@ -238,7 +242,7 @@ def _finding(
     yield "</article>\n"
 
 
-def _rules(findings: Iterable[Any]) -> Iterator[str]:
+def _rules(findings: Iterable[FindingRow]) -> Iterator[str]:
     """What the rules of these findings mean."""
     yield '<section aria-labelledby="rules"><h2 id="rules">Rules</h2>\n'
     for code in sorted({finding["rule"] for finding in findings}):
@@ -252,7 +256,7 @@ def _rules(findings: Iterable[Any]) -> Iterator[str]:
 class _Links:
     """From findings to streams and gaps of the page, and from gaps to findings."""
 
-    def __init__(self, report: Report, gaps: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(self, report: Report, gaps: Iterable[GapRow]) -> None:
         self._streams = {
             (stream["capture"], stream["id"]): place
             for place, stream in enumerate(report["streams"])
@@ -264,13 +268,13 @@ class _Links:
         for own in self._gaps.values():
             own.sort()
 
-    def stream(self, finding: Mapping[str, Any]) -> int | None:
+    def stream(self, finding: FindingRow) -> int | None:
         """The place of a finding's stream among the streams."""
-        return self._streams.get((finding["capture"], finding["stream"]))
+        return self._streams.get((finding["capture"], finding["stream"] or ""))
 
-    def gaps(self, finding: Mapping[str, Any]) -> list[int]:
+    def gaps(self, finding: FindingRow) -> list[int]:
         """The gaps that a finding's seqnos are of."""
-        own = self._gaps.get((finding["capture"], finding["stream"]), [])
+        own = self._gaps.get((finding["capture"], finding["stream"] or ""), [])
         found: dict[int, None] = {}
         for first, last in finding["seqnos"]:
             place = bisect_left(own, (first, -1, -1))
@@ -279,7 +283,7 @@ class _Links:
                 place += 1
         return list(found)
 
-    def of(self, findings: Iterable[Mapping[str, Any]]) -> dict[int, list[int]]:
+    def of(self, findings: Iterable[FindingRow]) -> dict[int, list[int]]:
         """Numbers of the findings about each gap."""
         about: dict[int, list[int]] = {}
         for number, finding in enumerate(findings, 1):
@@ -293,7 +297,7 @@ class _Links:
 # ---- What the script fills
 
 
-def _pictures(gaps: Sequence[Any]) -> Iterator[str]:
+def _pictures(gaps: Sequence[GapRow]) -> Iterator[str]:
     yield '<section aria-labelledby="pictures"><h2 id="pictures">Pictures</h2>\n'
     yield "<noscript><p>Pictures and tables need the script of this page, which does not run"
     yield " here.</p></noscript>\n"
@@ -303,7 +307,7 @@ def _pictures(gaps: Sequence[Any]) -> Iterator[str]:
     yield "</section>\n"
 
 
-def _table(renderable: Any, tables: list[Listing]) -> Iterator[str]:
+def _table(renderable: object, tables: list[Listing]) -> Iterator[str]:
     """What the terminal shows, as HTML: listings are tables that the script fills, bold lines are
     titles."""
     if isinstance(renderable, Group):

@@ -8,7 +8,7 @@ their gap: a browser's numbers have 53 bits.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.cli.output.budget import named
 from seqaudit.cli.output.cells import capture_name
@@ -19,8 +19,9 @@ from seqaudit.cli.output.story import step_frame, story_lines, who
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.verdict import UNITS
 from seqaudit.cli.output.windows import fullest_first, window_title
+from seqaudit.replay.contract.capture_rows import CaptureRow
+from seqaudit.replay.contract.report_rows import GapRow, Report, StreamRow
 
-Row = Mapping[str, Any]
 Key = tuple[int, str]
 
 #: Marks of the sequence plot that a step of a gap's story is drawn as.
@@ -42,9 +43,9 @@ class Texts:
 
 
 def block(
-    report: Row,
+    report: Report,
     tables: Sequence[Listing],
-    gaps: Sequence[Row],
+    gaps: Sequence[GapRow],
     findings: Mapping[int, list[int]],
     points: Mapping[int, Sequence[Point]],
     names: Mapping[str, str],
@@ -90,16 +91,16 @@ def block(
     yield _json(texts.all()) + "}"
 
 
-def _capture(capture: Row) -> dict[str, Any]:
+def _capture(capture: CaptureRow) -> dict[str, object]:
     start = capture["first_ns"]
     return {
         "name": safe(capture_name(capture)),
         "start": None if start is None else str(start),
-        "length": None if start is None else capture["last_ns"] - start,
+        "length": None if start is None else (capture["last_ns"] or start) - start,
     }
 
 
-def _table(table: Listing) -> dict[str, Any]:
+def _table(table: Listing) -> dict[str, object]:
     return {
         "title": table.title,
         "columns": [
@@ -110,7 +111,7 @@ def _table(table: Listing) -> dict[str, Any]:
     }
 
 
-def _stream(stream: Row, start: int) -> list[Any]:
+def _stream(stream: StreamRow, start: int) -> list[object]:
     first, last = stream.get("first_ns"), stream.get("last_ns")
     return [
         stream["capture"],
@@ -120,7 +121,7 @@ def _stream(stream: Row, start: int) -> list[Any]:
     ]
 
 
-def _gap(gap: Row, start: int, texts: Texts, path: str) -> dict[str, Any]:
+def _gap(gap: GapRow, start: int, texts: Texts, path: str) -> dict[str, object]:
     def after(at_ns: int | None) -> int | None:
         return None if at_ns is None else at_ns - start
 
@@ -152,20 +153,20 @@ def _gap(gap: Row, start: int, texts: Texts, path: str) -> dict[str, Any]:
     }
 
 
-def _windows(report: Row, starts: Mapping[int, int]) -> Iterator[dict[str, Any]]:
+def _windows(report: Report, starts: Mapping[int, int]) -> Iterator[dict[str, object]]:
     """How full windows were, in steps [when, how much]; the fullest of a capture first."""
     streams = {(stream["capture"], stream["id"]): stream for stream in report["streams"]}
     for row in fullest_first(report["windows"]):
         start = starts[row["capture"]]
         yield {
             "capture": row["capture"],
-            "title": safe(window_title(row, streams.get((row["capture"], row["stream"])))),
+            "title": safe(window_title(row, streams.get((row["capture"], row["stream"] or "")))),
             "limit": row["limit"],
             "most": row["most"],
             "steps": [[at_ns - start, value] for at_ns, value in row["points"]],
         }
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     text = json.dumps(value, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

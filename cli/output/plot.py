@@ -1,7 +1,7 @@
 """Pictures of plain characters: when streams lacked something; one gap's seqnos against time."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderResult
@@ -11,8 +11,7 @@ from seqaudit.cli.output.points import Point
 from seqaudit.cli.output.short_names import explained, short_names
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import duration
-
-Row = Mapping[str, Any]
+from seqaudit.replay.contract.report_rows import GapRow, StreamRow
 
 #: A picture is no wider than this, and so wide where nobody says how wide the paper is.
 WIDEST: Final = 160
@@ -37,7 +36,9 @@ SEQUENCE_KEY: Final = "+ data  o copy or repair  ? asked for  a ACK  x missing t
 class Timeline:
     """A line a stream: when it was seen, when something was missing, and what became of it."""
 
-    def __init__(self, streams: Sequence[tuple[Row, str]], gaps: Iterable[Row], more: int) -> None:
+    def __init__(
+        self, streams: Sequence[tuple[StreamRow, str]], gaps: Iterable[GapRow], more: int
+    ) -> None:
         """
         Args:
             streams: rows of streams with a label each.
@@ -45,7 +46,7 @@ class Timeline:
         """
         self._streams = streams
         self._more = more
-        self._gaps: dict[tuple[int, str], list[Row]] = {}
+        self._gaps: dict[tuple[int, str], list[GapRow]] = {}
         for gap in gaps:
             self._gaps.setdefault((gap["capture"], gap["stream"]), []).append(gap)
 
@@ -75,14 +76,14 @@ class Timeline:
             yield Text(f"... and {self._more} more streams; --limit 0 shows all", style="dim")
 
 
-def _span(streams: Iterable[Row]) -> tuple[int, int]:
-    firsts = [s["first_ns"] for s in streams if s.get("first_ns") is not None]
-    lasts = [s["last_ns"] for s in streams if s.get("last_ns") is not None]
+def _span(streams: Iterable[StreamRow]) -> tuple[int, int]:
+    firsts = [at for s in streams if (at := s.get("first_ns")) is not None]
+    lasts = [at for s in streams if (at := s.get("last_ns")) is not None]
     begin = min(firsts, default=0)
     return begin, max([*lasts, begin + 1])
 
 
-def _line(stream: Row, gaps: Iterable[Row], begin: int, end: int, columns: int) -> str:
+def _line(stream: StreamRow, gaps: Iterable[GapRow], begin: int, end: int, columns: int) -> str:
     cells = [" "] * columns
 
     def column(at_ns: int) -> int:
@@ -92,8 +93,9 @@ def _line(stream: Row, gaps: Iterable[Row], begin: int, end: int, columns: int) 
         if cells[place] == " " or _TIMELINE.index(mark) > _TIMELINE.index(cells[place]):
             cells[place] = mark
 
-    if stream.get("first_ns") is not None and stream.get("last_ns") is not None:
-        for place in range(column(stream["first_ns"]), column(stream["last_ns"]) + 1):
+    first_ns, last_ns = stream.get("first_ns"), stream.get("last_ns")
+    if first_ns is not None and last_ns is not None:
+        for place in range(column(first_ns), column(last_ns) + 1):
             draw(place, "-")
     for gap in gaps:
         shown_ns = gap["revealed_at_ns"]
@@ -112,7 +114,7 @@ def _line(stream: Row, gaps: Iterable[Row], begin: int, end: int, columns: int) 
     return "".join(cells).rstrip()
 
 
-def came_at(gap: Row) -> int | None:
+def came_at(gap: GapRow) -> int | None:
     """When the last of a gap came, as its story has it; null: it did not, or nobody knows when."""
     came = [s["at_ns"] for s in gap["story"]["steps"] if s["step"] in ("came", "had")]
     return next((at for at in reversed(came) if at is not None), None)

@@ -1,12 +1,13 @@
 """Marks of the picture of one gap: what events and its story show of the seqnos round it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from seqaudit.replay.contract.report_rows import GapRow
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-Row = Mapping[str, Any]
 
 #: Seqnos drawn below and above a gap, seqnos of it that are drawn, and events that are looked at.
 AROUND: Final = 4
@@ -62,9 +63,9 @@ class EventsOfStreams:
             pa.schema([f.with_type(texts) if f.name == "stream" else f for f in plain])
         )
 
-    def points(self, gaps: Iterable[Row]) -> Iterator[tuple[Row, list[Point]]]:
+    def points(self, gaps: Iterable[GapRow]) -> Iterator[tuple[GapRow, list[Point]]]:
         """Of each gap what is seen of its stream in its neighbourhood, stream by stream."""
-        by_stream: dict[tuple[int, str], list[Row]] = {}
+        by_stream: dict[tuple[int, str], list[GapRow]] = {}
         for gap in gaps:
             by_stream.setdefault((gap["capture"], gap["stream"]), []).append(gap)
         for (capture, stream), own in by_stream.items():
@@ -122,7 +123,7 @@ def _joined(events: "pa.Table") -> "pa.Table":
     )
 
 
-def of_story(gap: Row, seen: Iterable[Point]) -> Iterator[Point]:
+def of_story(gap: GapRow, seen: Iterable[Point]) -> Iterator[Point]:
     """What the gap's story says of its own seqnos: requests, when what events do not show
     (``seen``) had come, and where nothing came."""
     low, high, _, end = _bounds(gap)
@@ -139,7 +140,7 @@ def of_story(gap: Row, seen: Iterable[Point]) -> Iterator[Point]:
         yield from (Point(end, number, "x") for number in numbers)
 
 
-def _bounds(gap: Row) -> tuple[int, int, int, int]:
+def _bounds(gap: GapRow) -> tuple[int, int, int, int]:
     """Seqnos [low, high] and times [begin, end] that are drawn."""
     first = gap["seqnos"][0][0]
     last = min(gap["seqnos"][-1][1], first + MOST - 1)
@@ -155,7 +156,7 @@ def _marks() -> dict[int, str]:
     return {Kind.DATA: "+", Kind.RETRANSMISSION: "o", Kind.ACK: "a"}
 
 
-def _of_events(gap: Row, events: "pa.Table") -> Iterator[Point]:
+def _of_events(gap: GapRow, events: "pa.Table") -> Iterator[Point]:
     import pyarrow.compute as pc
 
     low, high, begin, end = _bounds(gap)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from seqaudit.cli.output.outcomes import Report
+from seqaudit.replay.contract.report_rows import Report
 
 #: Parts of a report that are rows, in the order of the report's own keys.
 PARTS: Final = (

@@ -17,13 +17,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import version
 from itertools import chain
-from typing import Any, Final
+from typing import Final
 from urllib.parse import quote
 
 from seqaudit.cli.output.budget import FIGURE_RULES
 from seqaudit.cli.output.ci import fingerprints
-from seqaudit.cli.output.outcomes import Judged, Report, unjudged
+from seqaudit.cli.output.outcomes import Judged, unjudged
 from seqaudit.cli.output.text import filter_of, finding_text, frame_at, safe
+from seqaudit.replay.contract.report_rows import EvidenceRow, FindingRow, Report
 from seqaudit.replay.stages.systems import RULES
 
 SCHEMA: Final = (
@@ -53,7 +54,9 @@ def sarif(report: Report, rules_url: str | None = None) -> str:
         file = {"uri": uri(capture["files"][0]), "index": artifacts[finding["capture"]]}
         results.append(_item(_result(finding, file, places, print_), 4))
     problems = list(unjudged(report))
-    told = [{"level": "error", "message": {"text": safe(text)}} for _, text in problems]
+    told: list[dict[str, object]] = [
+        {"level": "error", "message": {"text": safe(text)}} for _, text in problems
+    ]
     notes = [_item(note, 6) for note in chain(told, _not_judged(report, places))]
     run = {
         "tool": {
@@ -83,7 +86,7 @@ def sarif(report: Report, rules_url: str | None = None) -> str:
     return _filled(text, "results", results, 3)
 
 
-def _item(value: Mapping[str, Any], depth: int) -> str:
+def _item(value: Mapping[str, object], depth: int) -> str:
     """An item of a long list as text, which takes a tenth of the room; indented so deep."""
     written = json.dumps(value, indent=1, ensure_ascii=True)
     return " " * depth + written.replace("\n", "\n" + " " * depth)
@@ -106,7 +109,7 @@ def uri(path: str) -> str:
     return f"file://{quoted}" if path.startswith("/") else quoted
 
 
-def _rule(code: str, rules_url: str | None) -> dict[str, Any]:
+def _rule(code: str, rules_url: str | None) -> dict[str, object]:
     rule = RULES[code] if code in RULES else FIGURE_RULES[code]
     parts = (
         ("Meaning", rule.meaning),
@@ -128,8 +131,8 @@ def _rule(code: str, rules_url: str | None) -> dict[str, Any]:
 
 
 def _result(
-    finding: Mapping[str, Any], file: Mapping[str, Any], places: Mapping[str, int], print_: str
-) -> dict[str, Any]:
+    finding: FindingRow, file: Mapping[str, object], places: Mapping[str, int], print_: str
+) -> dict[str, object]:
     related = [
         _location(file, evidence, None)
         | {"id": number, "message": {"text": safe(evidence["shows"])}}
@@ -155,21 +158,21 @@ def _result(
 
 
 def _location(
-    file: Mapping[str, Any], shown: Mapping[str, Any], stream: str | None
-) -> dict[str, Any]:
+    file: Mapping[str, object], shown: FindingRow | EvidenceRow, stream: str | None
+) -> dict[str, object]:
     logical = []
     frame = shown["frame"]
     if frame is not None:
         logical.append({"name": f"frame {frame_at(shown)}", "kind": "frame"})
     if stream is not None:
         logical.append({"name": safe(stream), "kind": "stream"})
-    physical: dict[str, Any] = {"physicalLocation": {"artifactLocation": dict(file)}}
+    physical: dict[str, dict[str, object]] = {"physicalLocation": {"artifactLocation": dict(file)}}
     if frame is not None:  # a frame stands where a text has lines: services show no result without
         physical["physicalLocation"]["region"] = {"startLine": frame}
     return physical | ({"logicalLocations": logical} if logical else {})
 
 
-def _not_judged(report: Report, places: Mapping[str, int]) -> Iterator[dict[str, Any]]:
+def _not_judged(report: Report, places: Mapping[str, int]) -> Iterator[dict[str, object]]:
     """A note for every rule that could not be judged in a capture."""
     captures = [(capture["capture"], capture["path"]) for capture in report["captures"]]
     for rule in map(Judged, report["rules"]):

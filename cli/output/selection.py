@@ -1,12 +1,14 @@
 """What of a report is shown, and counts for the exit code. Judgements stay as they are."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import PurePath
 from typing import Any, Final, Literal, NamedTuple
 
-Report = Mapping[str, Any]
+from seqaudit.cli.output.several import rows_of, with_parts
+from seqaudit.replay.contract.report_rows import Report
+
 Row = Mapping[str, Any]
 
 #: Names that a message lists.
@@ -66,7 +68,7 @@ class Selection:
     def __bool__(self) -> bool:
         return self != Selection()
 
-    def of(self, report: Report) -> dict[str, Any]:
+    def of(self, report: Report) -> Report:
         """The report with the rows that are selected; totals and rules stay those of all."""
         starts = {
             capture["capture"]: Start(
@@ -86,11 +88,11 @@ class Selection:
             if (row["capture"], row["id"]) in wanted
         }
         narrowed = bool(self.systems or self.members or self.streams)
-        chosen: dict[str, Any] = dict(report)
+        chosen: dict[str, Sequence[object]] = {}
         for part in _OF_STREAMS:
             chosen[part] = [
                 row
-                for row in report[part]
+                for row in rows_of(report, part)
                 if self._in_time(row, starts)
                 and (not narrowed or self._has(row, part, wanted, addresses))
             ]
@@ -101,7 +103,7 @@ class Selection:
             and self._in_time(finding, starts)
             and (not narrowed or self._is_about(finding, wanted, conversations))
         ]
-        return chosen
+        return with_parts(report, chosen)
 
     def fits_nothing(self, report: Report) -> str | None:
         """What of a filter is the name of nothing in this report, in one line; of a report without

@@ -2,17 +2,17 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final, cast
 
-Report = Mapping[str, Any]
+from seqaudit.replay.contract.report_rows import Report
 
 GRAVITY: Final = ("error", "warning", "info")
 
-#: Names and ranges of numbers shown in a line; the rest is counted.
-SHOWN: Final = 6
-
 #: Parts of a report whose rows are about one capture each.
 _OF_CAPTURES: Final = ("captures", "streams", "connections", "gaps")
+
+#: Names and ranges of numbers shown in a line; the rest is counted.
+SHOWN: Final = 6
 
 
 def gravest_captures_first(report: Report, limit: int) -> Report:
@@ -22,10 +22,24 @@ def gravest_captures_first(report: Report, limit: int) -> Report:
         return report
     worst = worst_of(report)
 
-    def rank(row: Mapping[str, Any]) -> tuple[int, int]:
-        return worst.get(row["capture"], len(GRAVITY)), row["capture"]
+    def rank(row: Mapping[str, object]) -> tuple[int, int]:
+        capture = cast(int, row["capture"])
+        return worst.get(capture, len(GRAVITY)), capture
 
-    return {**report, **{part: sorted(report[part], key=rank) for part in _OF_CAPTURES}}
+    ranked: dict[str, Sequence[Mapping[str, object]]] = {
+        part: sorted(rows_of(report, part), key=rank) for part in _OF_CAPTURES
+    }
+    return with_parts(report, ranked)
+
+
+def with_parts(report: Report, parts: Mapping[str, Sequence[object]]) -> Report:
+    """The report with other rows in some of its parts."""
+    return cast(Report, {**report, **parts})
+
+
+def rows_of(report: Report, part: str) -> Sequence[Mapping[str, object]]:
+    """The rows of a part that is known by its name alone."""
+    return cast(Mapping[str, Sequence[Mapping[str, object]]], report)[part]
 
 
 def worst_of(report: Report) -> dict[int, int]:

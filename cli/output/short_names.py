@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final, TypeVar, cast
+
+T = TypeVar("T")
 
 #: Characters of an identity that stand for it.
 SHORT: Final = 8
@@ -24,18 +26,22 @@ def short_names(text: str, names: dict[str, str]) -> str:
     return _IDENTITY.sub(shortened, text)
 
 
-def shortened(value: Any, names: dict[str, str], whole: frozenset[str]) -> Any:
+def shortened(value: T, names: dict[str, str], whole: frozenset[str]) -> T:
     """A report, or a part of one, with long identities made short in all of its texts but those of
     the keys ``whole``; parts that have none are shared, not copied."""
+    return cast(T, _shortened(value, names, whole))
+
+
+def _shortened(value: object, names: dict[str, str], whole: frozenset[str]) -> object:
     if isinstance(value, str):
         return short_names(value, names)
     if isinstance(value, Mapping):
         return {
-            key: part if key in whole else shortened(part, names, whole)
+            key: part if key in whole else _shortened(part, names, whole)
             for key, part in value.items()
         }
     if isinstance(value, list) and value and not isinstance(value[0], int):
-        return [shortened(part, names, whole) for part in value]
+        return [_shortened(part, names, whole) for part in value]
     return value
 
 

@@ -1,7 +1,6 @@
 """The story of one gap for people: its steps, who waited, and where it was lost."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import click
 from rich.console import Group, RenderableType
@@ -11,11 +10,10 @@ from seqaudit.cli.output.listing import Column, Lines, Listing
 from seqaudit.cli.output.short_names import short_names
 from seqaudit.cli.output.text import frame_at
 from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
+from seqaudit.replay.contract.report_rows import GapRow, Report, StepRow
 
-Row = Mapping[str, Any]
 
-
-def gap_named(report: Row, number: int) -> Row:
+def gap_named(report: Report, number: int) -> GapRow:
     """The gap that tables give this number, from 1.
 
     Raises:
@@ -27,11 +25,10 @@ def gap_named(report: Row, number: int) -> Row:
         raise click.UsageError(
             f"--gap {number}: there {there}; seqaudit show gaps lists and numbers them"
         )
-    gap: Row = report["gaps"][number - 1]
-    return gap
+    return report["gaps"][number - 1]
 
 
-def who(step: Row) -> str:
+def who(step: StepRow) -> str:
     """Who did a step: a name, else a short identity; nothing where nobody is known."""
     name = step["by_name"] or step["by"]
     if name is None:
@@ -39,13 +36,13 @@ def who(step: Row) -> str:
     return short_names(str(name), {})
 
 
-def step_text(step: Row) -> str:
+def step_text(step: StepRow) -> str:
     """One step as a clause."""
     by = who(step)
     return f"{step['says']}, by {by}" if by else str(step["says"])
 
 
-def render_story(report: Row, number: int, style: TimeStyle) -> list[RenderableType]:
+def render_story(report: Report, number: int, style: TimeStyle) -> list[RenderableType]:
     """Gap ``number`` (from 1) of a report, step by step."""
     gap = gap_named(report, number)
     story = gap["story"]
@@ -75,7 +72,7 @@ def render_story(report: Row, number: int, style: TimeStyle) -> list[RenderableT
     return [Group(Listing(title, columns, rows), Lines(lines))]
 
 
-def story_lines(gap: Row, path: str) -> list[str]:
+def story_lines(gap: GapRow, path: str) -> list[str]:
     """What is said of a gap beside its steps: who waited, where it was lost, what is not known."""
     story = gap["story"]
     lines = [f"stream {gap['stream']} in {path}"]
@@ -91,8 +88,8 @@ def story_lines(gap: Row, path: str) -> list[str]:
         lines.append(
             f"{waiter} could hand on nothing behind it for {duration(story['waited_ns'])}."
         )
-    where, sure = story["where"], story["where_certainty"]
-    sure = "" if where == "cannot be told" else f" ({sure})"
+    where = story["where"]
+    sure = "" if where == "cannot be told" else f" ({story['where_certainty']})"
     lines.append(f"Where: {where}{sure}, because {story['where_why']}.")
     if story["where_evidence"]:
         frames = ", ".join(f"{step_frame(e)} ({e['shows']})" for e in story["where_evidence"])
@@ -111,9 +108,9 @@ def _after(after_ns: int | None) -> str:
     return f"+{duration(after_ns)}" if after_ns > 0 else duration(after_ns)
 
 
-def step_frame(step: Row) -> str:
+def step_frame(step: Mapping[str, object]) -> str:
     """The frame of a step or of an evidence, and of which file where there are several."""
     if step.get("file") is not None:
         return frame_at(step)
     place = step.get("frame_file")
-    return f"{step['frame']}" + (f" of file {place + 1}" if place is not None else "")
+    return f"{step['frame']}" + (f" of file {place + 1}" if isinstance(place, int) else "")

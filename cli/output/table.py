@@ -2,7 +2,7 @@
 is printed here."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal, cast
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -25,14 +25,24 @@ from seqaudit.cli.output.several import (
     captures_by_worst,
     gravest_captures_first,
     numbers,
+    rows_of,
+    with_parts,
 )
 from seqaudit.cli.output.sorting import REPORT, in_order
 from seqaudit.cli.output.tables.findings import gravest_first, render_findings
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
 from seqaudit.cli.output.verdict import plural, verdict
-
-Report = Mapping[str, Any]
+from seqaudit.replay.contract.capture_rows import CaptureRow, VantageRow
+from seqaudit.replay.contract.report_rows import (
+    Directions,
+    JitterRow,
+    PassageRow,
+    Report,
+    StateRow,
+    StreamRow,
+)
+from seqaudit.replay.sequence.durations import Percentiles
 
 _SEVERITY_STYLE: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _NUMERIC: Final = "right"
@@ -93,7 +103,7 @@ def render_part(
     """
     report = gravest_captures_first(report, limit)
     if order != REPORT:
-        report = {**report, name: in_order(name, report[name], order)}
+        report = with_parts(report, {name: in_order(name, rows_of(report, name), order)})
     if name == "streams":
         return [render_streams(report, limit), *_lines(report, limit), *_untold(report)]
     if name == "findings":
@@ -114,8 +124,9 @@ def numbered(report: Report, part: str) -> Report:
     and in which order."""
     if part not in ("gaps", "findings"):
         return report
-    rows = gravest_first(report[part]) if part == "findings" else report[part]
-    return {**report, part: [{**row, "number": number} for number, row in enumerate(rows, 1)]}
+    rows = gravest_first(report["findings"]) if part == "findings" else report["gaps"]
+    listed = [{**row, "number": number} for number, row in enumerate(rows, 1)]
+    return with_parts(report, {part: listed})
 
 
 def _untold(report: Report) -> list[RenderableType]:
@@ -359,7 +370,7 @@ def render_both_ends(report: Report, limit: int) -> RenderableType:
     return Listing("Both ends", columns, shown, more)
 
 
-def _passed(path: Sequence[Mapping[str, Any]]) -> list[str]:
+def _passed(path: Sequence[PassageRow]) -> list[str]:
     """Messages that were sent, and of messages, ACKs and requests those that were lost; of zenoh
     frames, which are acknowledged by nobody, and queries."""
     told = {row["kind"]: row for row in path}
@@ -379,7 +390,7 @@ def _between(bounds: Sequence[int | None] | None) -> str:
     return " to ".join("?" if bound is None else duration(bound) for bound in bounds)
 
 
-def _states(states: Sequence[Mapping[str, Any]]) -> str:
+def _states(states: Sequence[StateRow]) -> str:
     """``OPEN 24 > CLOSED 42``; of many only the first and the last ones."""
     texts = [f"{state['state']} {frame(state, 'frame')}" for state in states]
     if len(texts) > STATES_SHOWN:
@@ -427,13 +438,13 @@ def _codes(codes: Iterable[str], order: Sequence[str]) -> str:
     return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 2 else ", ".join(run) for run in runs)
 
 
-def capture_format(capture: Report) -> str:
+def capture_format(capture: CaptureRow) -> str:
     """``pcapng.zst`` and the like."""
     parts = (capture["format"], capture["compression"])
     return ".".join(part for part in parts if part)
 
 
-def vantage_text(vantage: Report) -> str:
+def vantage_text(vantage: VantageRow) -> str:
     """Where a capture was taken and who says so: ``member B 10.80.0.2 (inferred)``."""
     if vantage["kind"] == "member":
         name = f"{vantage['name']} " if vantage["name"] else ""
@@ -441,19 +452,19 @@ def vantage_text(vantage: Report) -> str:
     return f"{vantage['kind']} ({vantage['origin']})"
 
 
-def _pair(value: Mapping[str, int | None] | None) -> str:
+def _pair(value: Directions | None) -> str:
     if not value:
         return "-"
     return f"{count(value.get('sent'))}/{count(value.get('arrived'))}"
 
 
-def _span(capture: Report) -> str:
-    if capture["first_ns"] is None:
+def _span(capture: CaptureRow) -> str:
+    if capture["first_ns"] is None or capture["last_ns"] is None:
         return "-"
     return duration(capture["last_ns"] - capture["first_ns"])
 
 
-def _span_of_seqnos(stream: Mapping[str, Any]) -> str:
+def _span_of_seqnos(stream: StreamRow) -> str:
     """``1-17``, ``4``; with time frames ``21:54:01.513Z #1-17``, whose day is left out."""
     first = stream.get("first", stream.get("first_seqno"))
     last = stream.get("last", stream.get("last_seqno"))
@@ -467,13 +478,13 @@ def _span_of_seqnos(stream: Mapping[str, Any]) -> str:
     return without_day(f"{first} - {last}") if sign else f"{first}-{last}"
 
 
-def _durations(value: Mapping[str, int | None] | None, first: str) -> str:
+def _durations(value: Percentiles | JitterRow | None, first: Literal["p50", "mean"]) -> str:
     """``first`` and the maximum."""
     if not value or value.get("max") is None:
         return "-"
-    return f"{duration(value.get(first))}/{duration(value.get('max'))}"
+    return f"{duration(cast(int | None, value.get(first)))}/{duration(value['max'])}"
 
 
-def _group(stream: Mapping[str, Any]) -> str:
+def _group(stream: StreamRow) -> str:
     """Where a stream goes that has no one receiver."""
     return (stream.get("destination") if "feed" in stream else None) or "all"

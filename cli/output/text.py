@@ -6,26 +6,28 @@ the Unicode controls that reorder or hide text.
 
 import unicodedata
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
+
+from seqaudit.replay.contract.report_rows import FindingRow
 
 #: Categories that have no picture of their own: controls, formats (bidi, zero width), surrogates,
 #: private use, unassigned, line and paragraph separators.
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 
 
-def frame_at(entry: Mapping[str, Any]) -> str:
+def frame_at(entry: Mapping[str, object]) -> str:
     """``4``, or ``4 of cap.pcap2`` in a capture of several files: a number is one of a file."""
     file = entry.get("file")
     return f"{entry['frame']}" + (f" of {safe(file)}" if file is not None else "")
 
 
-def finding_text(finding: Mapping[str, Any]) -> str:
+def finding_text(finding: FindingRow) -> str:
     """What a finding says, and of which subject or key."""
     subject = finding.get("subject")
     return safe(finding["text"] if subject is None else f"On {subject}: {finding['text']}")
 
 
-def filter_of(finding: Mapping[str, Any]) -> str:
+def filter_of(finding: FindingRow) -> str:
     """A finding's display filter, and for which file of a capture of several it is."""
     file = finding.get("filter_file")
     return safe(finding["filter"]) + (f" (in {safe(file)})" if file is not None else "")

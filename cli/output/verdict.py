@@ -5,8 +5,7 @@ from typing import Any, Final
 
 from seqaudit.cli.output.outcomes import SEVERITIES
 from seqaudit.cli.output.times import duration
-
-Report = Mapping[str, Any]
+from seqaudit.replay.contract.report_rows import Report
 
 #: What the numbers of a stream count, where it is not messages: links that carry messages of
 #: others have losses of their own.

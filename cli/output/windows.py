@@ -1,7 +1,7 @@
 """How full windows were over time: what their pictures are called, and the terminal's own."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
@@ -10,24 +10,24 @@ from seqaudit.cli.output.plot import picture_width
 from seqaudit.cli.output.short_names import explained, short_names
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import duration
-
-Row = Mapping[str, Any]
+from seqaudit.replay.contract.capture_rows import CaptureRow
+from seqaudit.replay.contract.report_rows import StreamRow, WindowRow
 
 #: Lines of a picture.
 HEIGHT: Final = 6
 
 
-def fullest_first(rows: Iterable[Row]) -> list[Row]:
+def fullest_first(rows: Iterable[WindowRow]) -> list[WindowRow]:
     """By capture, those that were filled most by their limit, then those that held most."""
 
-    def rank(row: Row) -> tuple[int, float, int]:
+    def rank(row: WindowRow) -> tuple[int, float, int]:
         share = row["most"] / row["limit"] if row["limit"] else 0.0
         return row["capture"], -share, -row["most"]
 
     return sorted(rows, key=rank)
 
 
-def window_title(row: Row, stream: Row | None) -> str:
+def window_title(row: WindowRow, stream: StreamRow | None) -> str:
     """``Unacknowledged messages of B to A``."""
     what = row["what"][0].upper() + row["what"][1:]
     member = row["member_name"] or row["member"]
@@ -42,10 +42,10 @@ def window_title(row: Row, stream: Row | None) -> str:
 class WindowPlot:
     """Columns of time, as high as the most that was there in each."""
 
-    def __init__(self, row: Row, stream: Row | None, capture: Row) -> None:
+    def __init__(self, row: WindowRow, stream: StreamRow | None, capture: CaptureRow) -> None:
         self._row = row
         self._title = window_title(row, stream)
-        self._begin, self._end = capture["first_ns"], capture["last_ns"]
+        self._begin, self._end = capture["first_ns"] or 0, capture["last_ns"] or 0
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         names: dict[str, str] = {}
@@ -72,7 +72,7 @@ class WindowPlot:
         """The most in each column."""
         span = max(self._end - self._begin, 1)
         highs = [0] * columns
-        points: Sequence[Sequence[int]] = self._row["points"]
+        points = self._row["points"]
         for place, (at_ns, value) in enumerate(points):
             until_ns = points[place + 1][0] if place + 1 < len(points) else self._end
             first, last = (

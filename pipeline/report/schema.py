@@ -2,6 +2,7 @@
 
 import types
 import typing
+from collections.abc import Sequence
 from typing import Annotated, Any, Final, Literal, NotRequired, Union, get_args, get_origin
 
 from seqaudit.replay.contract.report_rows import Report, StreamPlace, StreamRow
@@ -59,7 +60,7 @@ def _of(hint: Any, defined: dict[str, Any]) -> dict[str, Any]:
         return {"enum": list(get_args(hint))}
     if origin in (Union, types.UnionType):
         return _any_of([_of(part, defined) for part in get_args(hint)])
-    if origin is list:
+    if origin in (list, Sequence):
         return {"type": "array", "items": _of(get_args(hint)[0], defined)}
     if origin is dict:
         return {"type": "object", "additionalProperties": _of(get_args(hint)[1], defined)}

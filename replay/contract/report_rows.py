@@ -9,6 +9,7 @@ field says otherwise. In a capture of several files a field that names a frame h
 The JSON schema is made from these types (``pipeline.report.schema``).
 """
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from seqaudit.replay.contract.capture_rows import CaptureRow, FramesBy
@@ -119,11 +120,28 @@ Delivered = Annotated[list[list[int]] | None, "ranges in the order of delivery"]
 Listed = Annotated[Ranges | None, "ranges of those, the first 10,000"]
 
 
+class JitterRow(TypedDict):
+    """Interarrival jitter in ns; null where nothing was measured."""
+
+    last: int | None
+    mean: int | None
+    max: int | None
+
+
 class StreamRow(StreamFigures, StreamPlace):
     """A stream as readers of all systems see it: what is of one system only is in its own type."""
 
     kind: NotRequired[str]
     role: NotRequired[Role]
+    subject: NotRequired[str]
+    key: NotRequired[str]
+    source: NotRequired[str | None]
+    feed: NotRequired[str]
+    destination: NotRequired[str | None]
+    priority: NotRequired[int]
+    reliable: NotRequired[bool]
+    first: NotRequired[str | None]
+    last: NotRequired[str | None]
     first_ns: NotRequired[Time]
     last_ns: NotRequired[Time]
     network_duplicates: NotRequired[NetworkDuplicates]
@@ -137,6 +155,7 @@ class StreamRow(StreamFigures, StreamPlace):
     syncs: NotRequired[Directions | None]
     retransmissions: NotRequired[Retransmissions]
     recovery_ns: NotRequired[Percentiles]
+    jitter_ns: NotRequired[JitterRow | None]
     unknown: NotRequired[Unknown]
 
 
@@ -251,6 +270,7 @@ class GapRow(TypedDict):
     capture: int
     system: str
     stream: str
+    number: NotRequired[Annotated[int, "what --gap takes, where gaps are listed"]]
     seqnos: Annotated[Ranges, "those that are known to exist"]
     shown: NotRequired[Annotated[str, "the same in the protocol's own words, where it has some"]]
     count: Annotated[int, "how many; where more may have been lost, the least"]
@@ -324,6 +344,7 @@ class FindingRow(TypedDict):
     """What a rule says."""
 
     capture: int
+    number: NotRequired[Annotated[int, "what --finding takes, where findings are listed"]]
     rule: str
     name: str
     severity: Severity
@@ -509,20 +530,20 @@ class Report(TypedDict):
 
     schema: Literal["seqaudit/report/1"]
     tool: ToolRow
-    captures: list[CaptureRow]
-    unreadable: list[Problem]
-    unjudged: list[Problem]
-    members: list[MemberRow]
-    views: list[ViewRow]
-    streams: list[StreamRow]
-    connections: list[ConnectionRow]
-    both_ends: list[BothEndsRow]
-    gaps: list[GapRow]
-    queries: list[QueryRow]
-    windows: list[WindowRow]
-    findings: list[FindingRow]
-    rules: list[RuleRow]
-    parameters: list[ParameterRow]
+    captures: Sequence[CaptureRow]
+    unreadable: Sequence[Problem]
+    unjudged: Sequence[Problem]
+    members: Sequence[MemberRow]
+    views: Sequence[ViewRow]
+    streams: Sequence[StreamRow]
+    connections: Sequence[ConnectionRow]
+    both_ends: Sequence[BothEndsRow]
+    gaps: Sequence[GapRow]
+    queries: Sequence[QueryRow]
+    windows: Sequence[WindowRow]
+    findings: Sequence[FindingRow]
+    rules: Sequence[RuleRow]
+    parameters: Sequence[ParameterRow]
     totals: TotalsRow
     tables: NotRequired[Annotated[dict[str, dict[str, list[Any]]], "a system's own tables"]]
     metrics: NotRequired[MetricsRow]

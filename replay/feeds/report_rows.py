@@ -5,6 +5,7 @@ from typing import Annotated, Literal, TypedDict
 from seqaudit.replay.contract.report_rows import (
     Bytes,
     Directions,
+    JitterRow,
     NetworkDuplicates,
     Ranges,
     Retransmissions,
@@ -12,14 +13,6 @@ from seqaudit.replay.contract.report_rows import (
     Time,
 )
 from seqaudit.replay.sequence.durations import Percentiles
-
-
-class JitterRow(TypedDict):
-    """Interarrival jitter in ns; null where nothing was measured."""
-
-    last: int | None
-    mean: int | None
-    max: int | None
 
 
 class AskedRow(TypedDict):

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from seqaudit.replay.feeds.report_rows import JitterRow
+from seqaudit.replay.contract.report_rows import JitterRow
 from seqaudit.replay.feeds.rows import Columns
 from seqaudit.replay.sequence.durations import Durations
 from seqaudit.replay.sequence.gaps import Mark

@@ -113,7 +113,7 @@ def _written(mutants: Sequence[Mutant], folder: Path) -> list[str]:
     return paths
 
 
-def _report(given: Sequence[CaptureInput], options: Options) -> dict[str, Any] | None:
+def _report(given: Sequence[CaptureInput], options: Options) -> Any:
     """Null: nothing could be read, and one line said so."""
     try:
         return audit(given, options)
@@ -149,7 +149,7 @@ def _account(
     return Failure("account", "a capture is lost", str(sorted(lost))) if lost else None
 
 
-def _format(report: dict[str, Any], shape: str, folder: Path) -> Failure | None:
+def _format(report: Any, shape: str, folder: Path) -> Failure | None:
     shown = Shown(limit=100, everything=True)
     write(of_audit(report, shown), [(shape, str(folder / "report.out"))])
     if shape == "sarif":

@@ -257,7 +257,7 @@ def test_interrupted_the_direct_engine_says_what_is_known_so_far(
 ) -> None:
     with pytest.raises(StoppedError, match="1 of 4 captures had been read") as stopped:
         audit(captures, DIRECT, Watcher(stop_after=1))
-    report = stopped.value.report
+    report: Any = stopped.value.report
     assert report is not None
     assert [capture["frames"] for capture in report["captures"]] == [117, 0, 0, 0]
     unread = [f"{c.path}: not read to its end before the interruption" for c in captures[1:]]

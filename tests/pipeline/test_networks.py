@@ -117,7 +117,7 @@ class Bench:
         path.write_bytes(Capture(Pcap(HEADER, "<", 1), tuple(records)).written())
         return path
 
-    def report(self, path: Path, options: Options = DIRECT) -> dict[str, Any]:
+    def report(self, path: Path, options: Options = DIRECT) -> Any:
         report: dict[str, Any] = json.loads(to_json(audit([CaptureInput(str(path))], options)))
         return report
 

@@ -1,14 +1,12 @@
 """Two lines that carry the same feed, as a table: values in, rich renderables out."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from rich.console import RenderableType
 
 from seqaudit.cli.output.listing import Column, Listing
 from seqaudit.cli.output.times import duration
-
-Report = Mapping[str, Any]
+from seqaudit.replay.contract.report_rows import Report
 
 
 def render_lines(report: Report, limit: int) -> RenderableType:

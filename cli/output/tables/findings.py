@@ -1,18 +1,19 @@
 """Findings as people read them: the gravest first, each with what shows it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from seqaudit.cli.output.cells import Report, capture_name, frames_of, limited, sentence
+from seqaudit.cli.output.cells import capture_name, frames_of, limited, sentence
 from seqaudit.cli.output.listing import Column, Lines, Listing
 from seqaudit.cli.output.several import GRAVITY, findings_by_rule, numbers
 from seqaudit.cli.output.text import filter_of, frame_at, safe
 from seqaudit.cli.output.times import TimeStyle, time_formatter
 from seqaudit.cli.output.verdict import plural
+from seqaudit.replay.contract.report_rows import EvidenceRow, FindingRow, Report
 
 _SEVERITY_STYLE: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _NUMERIC: Final = "right"
@@ -62,14 +63,14 @@ def render_findings(report: Report, style: TimeStyle, limit: int) -> RenderableT
     return Group(*parts)
 
 
-def _shown(evidence: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _shown(evidence: Sequence[EvidenceRow]) -> Iterator[str]:
     """A line for each thing that frames show, with those that show it one after the other."""
     for (shows, file), alike in groupby(evidence, lambda e: (e["shows"], e.get("file"))):
-        frames = [entry["frame"] for entry in alike]
+        frames = [entry["frame"] for entry in alike if entry["frame"] is not None]
         where = f" of {file}" if file is not None else ""
         yield f"frame{'s' if len(frames) > 1 else ''} {numbers(frames)}{where}: {shows}"
 
 
-def gravest_first(findings: Iterable[Any]) -> list[Any]:
+def gravest_first(findings: Iterable[FindingRow]) -> list[FindingRow]:
     """Findings by severity; within one in the report's order."""
     return sorted(findings, key=lambda finding: GRAVITY.index(finding["severity"]))

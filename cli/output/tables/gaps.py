@@ -1,12 +1,10 @@
 """The table of gaps (replay/README.md 5)."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from rich.console import RenderableType
 
 from seqaudit.cli.output.cells import (
-    Report,
     count_of,
     feed_stream,
     frame,
@@ -18,6 +16,7 @@ from seqaudit.cli.output.cells import (
 from seqaudit.cli.output.listing import Column, Listing
 from seqaudit.cli.output.times import duration
 from seqaudit.cli.output.verdict import plural
+from seqaudit.replay.contract.report_rows import Report, StoryRow
 
 _NUMERIC: Final = "right"
 
@@ -82,5 +81,5 @@ def render_gaps(report: Report, limit: int) -> RenderableType:
     return Listing("Gaps", columns, shown, more)
 
 
-def _where(story: Mapping[str, Any]) -> str:
-    return "-" if story["where"] == "nothing was lost" else str(story["where"])
+def _where(story: StoryRow) -> str:
+    return "-" if story["where"] == "nothing was lost" else story["where"]

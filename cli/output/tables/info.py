@@ -1,7 +1,7 @@
 """What is in a capture, as tables: values in, rich renderables out (``seqaudit info``)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final, cast
 
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -16,8 +16,8 @@ from seqaudit.cli.output.table import (
 )
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import duration, time_formatter
-
-Report = Mapping[str, Any]
+from seqaudit.replay.contract.capture_rows import CaptureRow, InterfaceRow
+from seqaudit.replay.contract.report_rows import Report
 
 _RIGHT: Final = "right"
 
@@ -32,7 +32,7 @@ def render_info(report: Report, limit: int) -> list[RenderableType]:
     return shown
 
 
-def _render_capture(report: Report, capture: Report, limit: int) -> list[RenderableType]:
+def _render_capture(report: Report, capture: CaptureRow, limit: int) -> list[RenderableType]:
     facts: list[RenderableType] = [
         Text(f"Capture {capture['capture']}: {safe(capture_name(capture))}", style="bold")
     ]
@@ -53,7 +53,7 @@ def _render_capture(report: Report, capture: Report, limit: int) -> list[Rendera
         )
     ]
     endpoints = [
-        [proto, str(address), str(port), system or "-", str(frames), str(size)]
+        [str(proto), str(address), str(port), str(system or "-"), str(frames), str(size)]
         for proto, address, port, system, frames, size in capture["endpoints"]
     ]
     tables = (
@@ -66,7 +66,7 @@ def _render_capture(report: Report, capture: Report, limit: int) -> list[Rendera
                 Column("versions", worth=4, whole=True),
             ],
             [
-                [m["name"], m["member"], ", ".join(m["addresses"]), ", ".join(m["versions"])]
+                [m["name"] or "-", m["member"], ", ".join(m["addresses"]), ", ".join(m["versions"])]
                 for m in members
             ],
         ),
@@ -114,13 +114,13 @@ def _listing(
     return Listing(title, columns, shown, len(rows) - len(shown))
 
 
-def _facts(capture: Report) -> list[tuple[str, str]]:
+def _facts(capture: CaptureRow) -> list[tuple[str, str]]:
     show_time = time_formatter("utc", None)
     frames = capture["frames"]
     by = capture["frames_by"]
     shares = ", ".join(
         f"{count:,} {outcome} ({100 * count / frames:.1f} %)"
-        for outcome, count in by.items()
+        for outcome, count in cast(Mapping[str, int], by).items()
         if count
     )
     facts = [
@@ -130,7 +130,7 @@ def _facts(capture: Report) -> list[tuple[str, str]]:
         ("first frame at", show_time(capture["first_ns"])),
         ("last frame at", show_time(capture["last_ns"])),
     ]
-    if capture["first_ns"] is not None:
+    if capture["first_ns"] is not None and capture["last_ns"] is not None:
         facts.append(("duration", duration(capture["last_ns"] - capture["first_ns"])))
     facts.append(("taken at", f"{vantage_text(capture['vantage'])}: {capture['vantage']['why']}"))
     facts.append(("frames by link type", _counts(capture["links"]) or "-"))
@@ -173,7 +173,7 @@ def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {name}" for name, count in sorted(counts.items()))
 
 
-def _interface(interface: Report) -> list[str]:
+def _interface(interface: InterfaceRow) -> list[str]:
     drops = [
         f"{key} {value}"
         for key, value in sorted(interface.items())

@@ -5,8 +5,8 @@ from rich.text import Text
 
 from seqaudit.cli.output.cells import seqno_ranges
 from seqaudit.cli.output.listing import Column, Listing
-from seqaudit.cli.output.table import Report
 from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
+from seqaudit.replay.contract.report_rows import Report
 
 COLUMNS = (
     Column("capture", "right", 6),

@@ -170,12 +170,13 @@ def test_a_baseline_excuses_findings_and_no_figure(tmp_path: Path) -> None:
 
 
 def test_a_figure_that_nothing_says_anything_of_is_unknown() -> None:
-    assert measured({"unknown": {"lost": "seen at the sender"}}, "lost") == (
-        None, "seen at the sender",
-    )  # fmt: skip
-    assert measured({"lost": 0, "messages": 0}, "loss_share") == (None, "nothing was sent")
-    assert measured({"recovered": 0}, "recovery_p99") == (0, "")
-    assert measured({"lost": 1, "messages": 3_000_000}, "loss_share")[0] == 1  # never called 0
+    unseen: Any = {"lost": None, "unknown": {"lost": "seen at the sender"}}
+    assert measured(unseen, "lost") == (None, "seen at the sender")
+    figures: Any = {"lost": 0, "messages": 0, "recovered": 0, "unrecovered": 0}
+    assert measured(figures, "loss_share") == (None, "nothing was sent")
+    assert measured(figures, "recovery_p99") == (0, "")
+    many = figures | {"lost": 1, "messages": 3_000_000}
+    assert measured(many, "loss_share")[0] == 1  # never called 0
 
 
 def test_the_verdict_is_the_worst_line() -> None:

@@ -31,11 +31,11 @@ def drawn(picture: Any, width: int) -> list[str]:
     return [line.rstrip() for line in file.getvalue().splitlines()]
 
 
-def stream(first: int, last: int) -> dict[str, Any]:
+def stream(first: int, last: int) -> Any:
     return {"capture": 0, "id": "a", "first_ns": first * S, "last_ns": last * S}
 
 
-def gap(revealed: int, came: int | None) -> dict[str, Any]:
+def gap(revealed: int, came: int | None) -> Any:
     steps = [] if came is None else [{"step": "came", "at_ns": came * S}]
     row = {"capture": 0, "stream": "a", "revealed_at_ns": revealed * S}
     return row | {"story": {"steps": steps}}

@@ -18,7 +18,7 @@ from seqaudit.cli.output.sarif import sarif, uri
 from seqaudit.cli.output.table import vantage_text
 from seqaudit.replay.stages.systems import RULES
 
-Report = dict[str, Any]
+Report = Any
 
 #: Text as a hostile sender would choose it.
 HOSTILE = "</p><script>alert(1)</script><img src=x onerror=alert(1)>\"'&]]>\x1b[31m\u202e\x00\ufffe"

@@ -17,7 +17,7 @@ from seqaudit.cli.output.short_names import shortened
 from seqaudit.cli.output.verdict import verdict
 from seqaudit.replay.stages.systems import RULES
 
-Report = dict[str, Any]
+Report = Any
 
 FIXTURES = Path(__file__).parents[3] / "fixtures"
 

@@ -58,12 +58,12 @@ def tab() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def report() -> dict[str, Any]:
+def report() -> Any:
     folder = FIXTURES / "jgroups"
     return audited(folder / "n4-loss-1" / "C.pcap", folder / "n2-last-lost-1" / "C.pcap")
 
 
-def written(report: dict[str, Any], folder: Path) -> Path:
+def written(report: Any, folder: Path) -> Path:
     file = folder / "report.html"
     file.write_text("".join(page(report, "utc")), encoding="utf-8")
     return file

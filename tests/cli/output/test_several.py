@@ -13,7 +13,7 @@ from seqaudit.cli.output.several import (
 )
 
 
-def report(findings: list[tuple[int, str, str]], captures: int = 5) -> dict[str, Any]:
+def report(findings: list[tuple[int, str, str]], captures: int = 5) -> Any:
     """Findings are (capture, rule, severity)."""
     rows = [{"capture": number} for number in range(captures)]
     return {

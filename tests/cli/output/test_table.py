@@ -3,6 +3,7 @@
 import io
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -166,7 +167,7 @@ def test_frames_that_show_the_same_are_one_line() -> None:
         "frame": None, "stream": None, "text": "t", "filter": "f", "evidence": evidence,
     }  # fmt: skip
     capture = {"capture": 0, "path": "a.pcap", "files": ["a.pcap"], "first_ns": 0}
-    report = {"findings": [finding], "streams": [], "captures": [capture]}
+    report: Any = {"findings": [finding], "streams": [], "captures": [capture]}
     console = Console(file=io.StringIO(), width=80)
     console.print(render_findings(report, "utc", 0))
     assert isinstance(console.file, io.StringIO)

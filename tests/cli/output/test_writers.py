@@ -120,7 +120,7 @@ def test_json_lines_are_all_rows_with_their_part(report: Any) -> None:
 
 
 def test_csv_has_a_row_for_each_finding_and_no_formula(report: Any) -> None:
-    changed = {**report, "findings": [{**f, "text": HOSTILE} for f in report["findings"]]}
+    changed: Any = {**report, "findings": [{**f, "text": HOSTILE} for f in report["findings"]]}
     rows = list(csv.DictReader(io.StringIO("".join(table(changed)), newline="")))
     assert [row["rule"] for row in rows] == [finding["rule"] for finding in report["findings"]]
     first, last = report["findings"][-1]["seqnos"][-1]
@@ -129,7 +129,7 @@ def test_csv_has_a_row_for_each_finding_and_no_formula(report: Any) -> None:
 
 
 def test_markdown_has_verdict_findings_and_streams_and_nothing_in_it_acts(report: Any) -> None:
-    changed = {**report, "findings": [{**f, "text": HOSTILE} for f in report["findings"]]}
+    changed: Any = {**report, "findings": [{**f, "text": HOSTILE} for f in report["findings"]]}
     text = "".join(markdown(changed, 100))
     assert text.startswith("**1 capture, 4 streams: 66 messages lost, all recovered")
     lines = text.splitlines()
@@ -147,7 +147,7 @@ def test_github_annotations_are_a_command_a_line(report: Any) -> None:
     last = report["findings"][-1]
     title = f",title={last['rule']} {last['name']} ({last['certainty']})::"
     assert title + last["text"] in lines[-1]
-    changed = {**report, "findings": [{**report["findings"][0], "text": HOSTILE}]}
+    changed: Any = {**report, "findings": [{**report["findings"][0], "text": HOSTILE}]}
     (line,) = "".join(github(changed)).splitlines()
     assert "\\x0a%250A" in line
 
