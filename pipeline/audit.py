@@ -393,7 +393,6 @@ class _Job:
             look: at the beginning of the captures, for their vantages, where that is soon done.
         """
         planned = self._planning.plan()
-        self._planning.compile_needed(planned)
         if not (look and self._planning.guessable(planned)):
             return _Guess(planned)
         accounts, members = self._planning.look(planned)

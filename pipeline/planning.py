@@ -1,5 +1,4 @@
-"""What is planned before a run: pieces, where captures were taken, compiled kernels
-(pipeline/README.md 1)."""
+"""What is planned before a run: pieces, and where captures were taken (pipeline/README.md 1)."""
 
 import os
 import re
@@ -17,7 +16,7 @@ from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.stages.registry import DecodeSettings
 from seqaudit.pipeline.direct import engine as direct
 from seqaudit.pipeline.direct import workers as forked
-from seqaudit.pipeline.direct.kernels_ready import compile_for, load_for
+from seqaudit.pipeline.direct.kernels_ready import load_for
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.report.accounts import Account, accounts_of, apart_in, held_in, much_carried
 from seqaudit.pipeline.shared import job
@@ -48,6 +47,9 @@ RECORD_BYTES: Final = 100
 
 #: How much a compressed capture grows, to foresee the same.
 INFLATION: Final = 5
+
+#: What a reader sees while decoders are loaded; the first time that is half a minute.
+LOADING: Final = "loading decoders, which are compiled once on a machine"
 
 #: Cores to plan for on a cluster.
 CLUSTER_CORES: Final = 16
@@ -126,7 +128,7 @@ class Planning:
             planned.pieces, settings, number
         ):
             return False
-        self.compile_needed(planned)
+        self._progress.begin(LOADING, 0)
         return not much_carried(load_for(planned.pieces, settings))
 
     def leave_out_unreadable(self, planned: Plan, accounts: Iterable[Account]) -> bool:
@@ -218,13 +220,6 @@ class Planning:
             chosen=tuple(files[0].chosen for files in planned.files),
             storage=remote.in_use(),
         )
-
-    def compile_needed(self, planned: Plan) -> None:
-        """Compile kernels here, before workers would each wait for it."""
-        settings = self.decode_settings(planned)
-        if settings.compile_it:
-            firsts = [planned.pieces[files[0].first_split] for files in planned.files]
-            compile_for(firsts, settings, self._progress)
 
     def compile_it(self, planned: Plan) -> bool:
         """Whether all pieces together are worth compiled kernels; one piece could not tell."""

@@ -2,19 +2,21 @@
 (pipeline/README.md 2).
 
 A fork has all that this process has, compiled kernels and rows in memory, so nothing is handed to
-it but the numbers of jobs: the next one whenever it is ready. It hands back Arrow batches as it
-makes them. Each process has a pipe of its own for them, so what a killed one leaves undone shows as
-its pipe's end, and is done here.
+it but the numbers of jobs. It hands back Arrow batches as it makes them, so that neither it nor a
+pipe holds all of a job's (pools of the standard library would). What a killed one leaves undone
+shows as its pipe's end, and is done here.
 """
 
 import contextlib
 import gc
 import os
-import select
 import signal
-import struct
 import threading
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Final, NoReturn
 
 import pyarrow as pa
@@ -37,11 +39,12 @@ FORK_FROM_BYTES: Final = 150_000_000
 #: Rows that one process replays in about a third of a second.
 FORK_FROM_ROWS: Final = 10_000
 
-#: What goes ahead of a batch: its job and its size; ``_END`` as its size ends the job, and as the
-#: number of a job the process.
-_HEAD: Final = struct.Struct("<iq")
-_NUMBER: Final = struct.Struct("<i")
+#: In place of the number of a job: there is none left; and in place of a batch: the job is done.
 _END: Final = -1
+_DONE: Final = b""
+
+#: Each process has so many jobs, so that a next one is there when one is done.
+_JOBS_AHEAD: Final = 2
 
 #: Between two forks none may be made by another thread: it would have ends of their pipes open.
 _FORKING: Final = threading.Lock()
@@ -82,128 +85,77 @@ def share(
     Args:
         hold: what a batch is held as until its job is done.
     """
-    undone = set(range(jobs))
-    with _Processes(work, min(processes, jobs)) as pool:
-        following = pool.order(0, min(2 * processes, jobs))  # a next one is there when one is done
-        if following == jobs:
-            pool.no_more()
+    undone, following = set(range(jobs)), iter(range(jobs))
+    with _forked(work, min(processes, jobs)) as pool:
         made: dict[int, list[pa.RecordBatch]] = {}
-        for number, message in pool.messages():
-            if message is not None:
-                batch = pa.ipc.read_record_batch(message, schema)
-                made.setdefault(number, []).extend(hold([batch]))
-                continue
-            undone.remove(number)
-            if following < jobs:
-                following = pool.order(following, following + 1)
-                if following == jobs:
-                    pool.no_more()
-            yield number, made.pop(number, [])
+        in_hand: dict[Connection, deque[int]] = {line: deque() for line in pool}
+        for line in [*pool] * _JOBS_AHEAD:
+            _order(line, following, in_hand[line])
+        idle = _Idle(pool.values())
+        while lines := [line for line, numbers in in_hand.items() if numbers]:
+            ready = wait(lines, LOOK_SECONDS)
+            if not ready:
+                idle.end_stuck()
+            for line in (line for line in lines if line in ready):
+                try:
+                    message = line.recv_bytes()
+                except (EOFError, OSError):  # it was killed
+                    made.pop(in_hand.pop(line)[0], None)
+                    continue
+                number = in_hand[line][0]
+                if message != _DONE:
+                    batch = pa.ipc.read_record_batch(pa.py_buffer(message), schema)
+                    made.setdefault(number, []).extend(hold([batch]))
+                    continue
+                in_hand[line].popleft()
+                undone.remove(number)
+                _order(line, following, in_hand[line])
+                yield number, made.pop(number, [])
     for number in sorted(undone):
         yield number, list(hold(work(number)))
 
 
-class _Processes:
-    """Forked processes that take numbers from one pipe and write what they make to one each."""
-
-    def __init__(self, work: Work, number: int) -> None:
-        self._pids: list[int] = []
-        self._results: list[int] = []
-        self._idle: dict[int, tuple[int | None, int]] = {}
-        self._take, self._give = os.pipe()
-        try:
-            with _FORKING, kernels.nothing_compiled(), interrupts.none_in_a_fork():
-                for _ in range(number):
-                    with contextlib.suppress(OSError):  # no more processes than these, then
-                        self._fork(work)
-        finally:
-            os.close(self._take)
-
-    def __enter__(self) -> "_Processes":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End the processes, in the middle of a job or not."""
-        self.no_more()
-        for result in self._results:
-            os.close(result)
-        for pid in self._pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):  # whoever started us ignores such ends
-                os.waitpid(pid, 0)
-
-    def order(self, first: int, stop: int) -> int:
-        """Give out some numbers; the number that follows."""
-        with contextlib.suppress(BrokenPipeError):  # nobody is left to take them
-            os.write(self._give, b"".join(map(_NUMBER.pack, range(first, stop))))
-        return stop
-
-    def no_more(self) -> None:
-        """No numbers follow: who is ready ends.
-
-        Each is told so. The end of the pipe would not do: what another thread forked in the
-        meantime, for whatever, has it open.
-        """
-        if self._give >= 0:
-            with contextlib.suppress(BrokenPipeError):
-                os.write(self._give, _NUMBER.pack(_END) * len(self._pids))
-            os.close(self._give)
-        self._give = -1
-
-    def messages(self) -> Iterator[tuple[int, pa.Buffer | None]]:
-        """Numbers of jobs and what comes of them; null: the job is done. Ends with the last
-        process."""
-        ready = select.poll()
-        for result in self._results:
-            ready.register(result, select.POLLIN)
-        open_results = set(self._results)
-        while open_results:
-            some = ready.poll(LOOK_SECONDS * 1000)
-            if not some:
-                self._end_stuck()
-            for result, _ in some:
-                head = _read(result, _HEAD.size)
-                if head is not None:
-                    number, size = _HEAD.unpack(head)
-                    if size == _END:
-                        yield number, None
-                        continue
-                    message = _read(result, size)
-                    if message is not None:
-                        yield number, message
-                        continue
-                ready.unregister(result)
-                open_results.remove(result)
-
-    def _end_stuck(self) -> None:
-        """End processes that have long used no processor: a fork can find something locked by a
-        thread that it has not got. What they leave is done here, whatever the reason was."""
-        for pid in self._pids:
-            before, looks = self._idle.get(pid, (None, 0))
-            now = _used(pid)
-            looks = looks + 1 if now is not None and now == before else 0
-            self._idle[pid] = now, looks
-            if looks * LOOK_SECONDS >= STUCK_SECONDS:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-
-    def _fork(self, work: Work) -> None:
-        result, sink = os.pipe()
-        try:
-            pid = os.fork()
-        except OSError:
-            os.close(result)
-            os.close(sink)
-            raise
-        if pid == 0:
-            _serve(work, self._take, sink, (self._give, result, *self._results))
-        os.close(sink)
-        self._pids.append(pid)
-        self._results.append(result)
+def _order(line: Connection, following: Iterator[int], in_hand: deque[int]) -> None:
+    """Give a process the next job. At the end it is told so: the end of its pipe would not do, as
+    what another thread forked in the meantime, for whatever, has it open."""
+    number = next(following, _END)
+    with contextlib.suppress(OSError):  # it was killed
+        line.send(number)
+    if number != _END:
+        in_hand.append(number)
 
 
-def _serve(work: Work, take: int, sink: int, others: Iterable[int]) -> NoReturn:
+@contextlib.contextmanager
+def _forked(work: Work, number: int) -> Iterator[dict[Connection, BaseProcess]]:
+    """Processes that take numbers from a line each and give batches for them; at the end they are
+    killed, in the middle of a job or not."""
+    fork = get_context("fork")
+    pool: dict[Connection, BaseProcess] = {}
+    try:
+        with (
+            # no more processes than these, then; and one of a pool of somebody's may have none
+            contextlib.suppress(OSError, AssertionError),
+            _FORKING,
+            kernels.nothing_compiled(),
+            interrupts.none_in_a_fork(),
+        ):
+            for _ in range(number):
+                ours, theirs = fork.Pipe()
+                process: BaseProcess = fork.Process(
+                    target=_serve, args=(work, theirs, [ours, *pool]), daemon=True
+                )
+                process.start()
+                theirs.close()
+                pool[ours] = process
+        yield pool
+    finally:
+        for line, process in pool.items():
+            line.close()
+            process.kill()
+            process.join()
+
+
+def _serve(work: Work, line: Connection, others: Iterable[Connection]) -> NoReturn:
     """A forked process: jobs until no more come. One that fails is done again in the first process,
     which then says why.
 
@@ -213,20 +165,33 @@ def _serve(work: Work, take: int, sink: int, others: Iterable[int]) -> NoReturn:
     """
     try:
         interrupts.alone()
-        for descriptor in others:
-            os.close(descriptor)
+        for other in others:
+            other.close()
         gc.freeze()  # looking for garbage in what was there before would copy all of it
-        while taken := os.read(take, _NUMBER.size):
-            (number,) = _NUMBER.unpack(taken)
-            if number == _END:
-                break
+        while (number := line.recv()) != _END:
             for batch in work(number):
-                message = batch.serialize()
-                _write(sink, _HEAD.pack(number, message.size))
-                _write(sink, message)
-            _write(sink, _HEAD.pack(number, _END))
+                line.send_bytes(batch.serialize())
+            line.send_bytes(_DONE)
     finally:
         os._exit(0)  # nothing of the first process is flushed or cleaned up twice
+
+
+class _Idle:
+    """How long processes have used no processor."""
+
+    def __init__(self, processes: Iterable[BaseProcess]) -> None:
+        self._seen: dict[int, tuple[int | None, int]] = {p.pid or 0: (None, 0) for p in processes}
+
+    def end_stuck(self) -> None:
+        """End those that have long used none: a fork can find something locked by a thread that it
+        has not got. What they leave is done here, whatever the reason was."""
+        for pid, (before, looks) in self._seen.items():
+            now = _used(pid)
+            looks = looks + 1 if now is not None and now == before else 0
+            self._seen[pid] = now, looks
+            if looks * LOOK_SECONDS >= STUCK_SECONDS:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
 
 
 def _used(pid: int) -> int | None:
@@ -237,21 +202,3 @@ def _used(pid: int) -> int | None:
         return None if status.state in "DR" else status.ticks
     except (OSError, ValueError, IndexError):
         return None
-
-
-def _write(sink: int, data: bytes | pa.Buffer) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(sink, rest) :]
-
-
-def _read(source: int, size: int) -> pa.Buffer | None:
-    """So many bytes; null where they do not come any more."""
-    buffer = pa.allocate_buffer(size)
-    rest = memoryview(buffer).cast("B")
-    while rest:
-        read = os.readv(source, [rest])
-        if read == 0:
-            return None
-        rest = rest[read:]
-    return buffer

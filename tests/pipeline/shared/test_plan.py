@@ -173,7 +173,6 @@ def test_a_standard_input_of_unknown_length_is_worth_compiled_kernels(
 
     monkeypatch.setattr(sys, "stdin", Pipe())
     monkeypatch.setattr(direct, "decode", decoded)
-    monkeypatch.setattr("seqaudit.pipeline.planning.compile_for", lambda *_: None)
     with pytest.raises(SeqauditError, match="enough"):
         audit([CaptureInput("-")], Options(engine="direct"))
     assert wanted == [compiled]
