@@ -22,6 +22,7 @@ from seqaudit.cli.output.cells import (
 )
 from seqaudit.cli.output.listing import Column, Listing
 from seqaudit.cli.output.several import (
+    GRAVITY,
     captures_by_worst,
     gravest_captures_first,
     numbers,
@@ -29,7 +30,7 @@ from seqaudit.cli.output.several import (
     with_parts,
 )
 from seqaudit.cli.output.sorting import REPORT, in_order
-from seqaudit.cli.output.tables.findings import gravest_first, render_findings
+from seqaudit.cli.output.tables.findings import render_findings
 from seqaudit.cli.output.text import safe
 from seqaudit.cli.output.times import TimeStyle, duration, time_formatter
 from seqaudit.cli.output.verdict import plural, verdict
@@ -124,8 +125,13 @@ def numbered(report: Report, part: str) -> Report:
     and in which order."""
     if part not in ("gaps", "findings"):
         return report
-    rows = gravest_first(report["findings"]) if part == "findings" else report["gaps"]
-    listed = [{**row, "number": number} for number, row in enumerate(rows, 1)]
+    numbers_of: Mapping[int, int] = {}
+    if part == "findings":
+        ranks = [GRAVITY.index(finding["severity"]) for finding in report["findings"]]
+        order = sorted(range(len(ranks)), key=ranks.__getitem__)
+        numbers_of = {place: number for number, place in enumerate(order, 1)}
+    rows = enumerate(rows_of(report, part))
+    listed = [{**row, "number": numbers_of.get(place, place + 1)} for place, row in rows]
     return with_parts(report, {part: listed})
 
 

@@ -1,9 +1,11 @@
 """A row of ``windows``: how full a window was over time, as its engine saw it."""
 
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.fills import Fill
+
+if TYPE_CHECKING:
+    from seqaudit.replay.contract.results import Row
 
 What = Literal[
     "unacknowledged messages",
@@ -18,7 +20,7 @@ _LEAST: Final = 2
 
 def fill_row(
     what: What, member: str | None, limit: int | None, fill: Fill, begin_ns: int | None = None
-) -> Row | None:
+) -> "Row | None":
     """The detail of a WINDOW row; null where it was never worth one.
 
     Args:

@@ -1,9 +1,10 @@
 """Durations in bounded memory, for percentiles that do not depend on how a capture was cut."""
 
-from typing import Annotated, Final, TypedDict
+from typing import TYPE_CHECKING, Annotated, Final, TypedDict
 
-import numpy
-import numpy.typing as npt
+if TYPE_CHECKING:  # who reads rows by their types needs no columns
+    import numpy
+    import numpy.typing as npt
 
 #: Distinct values kept exactly; above it, values are rounded to three significant digits.
 EXACT_VALUES: Final = 65_536
@@ -72,8 +73,10 @@ class Durations:
         else:
             self._values.pop(place, None)
 
-    def add_many(self, durations_ns: npt.NDArray[numpy.int64]) -> None:
+    def add_many(self, durations_ns: "npt.NDArray[numpy.int64]") -> None:
         """Count an array of durations."""
+        import numpy
+
         values, counts = numpy.unique(durations_ns, return_counts=True)
         for value, count in zip(values.tolist(), counts.tolist(), strict=True):
             self.add(value, count)

@@ -403,10 +403,15 @@ def test_verbose_shows_every_table(lossy: Path) -> None:
 def test_show_has_each_part_of_an_audit_as_a_table_and_as_json(
     part: str, shows: str, lossy: Path
 ) -> None:
+    severities = ["error", "warning", "info"]
     assert shows in run("show", part, lossy).stdout
     rows = json.loads(run("show", part, "--format", "json", lossy).stdout)
     whole = json.loads(run("audit", "--format", "json", lossy).stdout)
+    numbers = [row.pop("number", None) for row in rows[part]]
     assert rows[part] == whole[part] and rows[part]
+    listed = sorted(rows[part], key=lambda row: severities.index(row.get("severity", "error")))
+    order = [listed.index(row) + 1 for row in rows[part]]
+    assert numbers == (order if part in ("gaps", "findings") else [None] * len(order))
 
 
 @pytest.mark.parametrize("last", [True, False])
