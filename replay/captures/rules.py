@@ -57,11 +57,11 @@ CAPTURE: Final[tuple[Rule, ...]] = (
         "it cannot be told whether it had them, the finding says so.",
         "The member at whose interface the capture was taken sends an ACK (or digest) above the "
         "highest seqno that could be delivered from the capture, or a tick's xmit-request that "
-        "leaves out a lower seqno, or does not ask when "
-        "HIGHEST_SEQNO names a message, or asks for nothing for three ticks, or stops asking. What "
-        "it had asked for before was lost or late and repaired: UC001 and MC001 say so. Of zenoh: "
-        "a query that begins above the missing samples while its subscriber's own counter shows no "
-        "other between, or no query from one that asks at its other gaps.",
+        "leaves out a lower seqno, or does not ask when HIGHEST_SEQNO names a message, or asks for "
+        "nothing for three ticks of xmit_interval, or stops asking. What it had asked for before "
+        "was lost or late and repaired: UC001 and MC001 say so. Of zenoh: a query that begins "
+        "above the missing samples while its subscriber's own counter shows no other between, or "
+        "no query from one that asks at its other gaps.",
         "Capture with a larger buffer; what was lost of these cannot be told from this capture.",
         "jgroups.md 6"),
     warning(

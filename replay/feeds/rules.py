@@ -133,7 +133,8 @@ FEED: Final[tuple[Rule, ...]] = (
         "Numbers were lost in a silence: nothing of the stream came for longer than "
         "feed.silence_ms, and what followed skips numbers.",
         "A gap between two datagrams of a stream that are more than feed.silence_ms apart.",
-        "Look for a failed link, a re-converging network or a left group at that time.",
+        "Look for a failed link, a re-converging network, or a multicast group that was left at "
+        "that time.",
         _SOURCE),
     info(
         "FD019", "feed-silence",
@@ -146,7 +147,7 @@ FEED: Final[tuple[Rule, ...]] = (
         "FD020", "feed-count-uncertain",
         "More numbers were lost at once than a small number space tells apart for sure: the "
         "numbering may have begun anew, or wrapped more than once.",
-        "A loss of 3000 numbers or more (RFC 3550 A.1, MAX_DROPOUT) in a space of 16 bits or less.",
+        "A loss of 3000 numbers or more in a space of 16 bits or less, as RTP has it (RFC 3550).",
         "Use the stream's timestamps or the sender's own counters to learn the number.",
         "RFC 3550 A.1"),
     info(
@@ -178,8 +179,8 @@ FEED: Final[tuple[Rule, ...]] = (
     warning(
         "FD025", "feed-jitter",
         "The jitter of a stream went over the limit given.",
-        "Interarrival jitter by RFC 3550 6.4.1 above feed.max_jitter_us; judged only if that is "
-        "given.",
+        "Interarrival jitter, as RTP measures it (RFC 3550), above feed.max_jitter_us; judged only "
+        "if that is given.",
         "Look for congestion on the path at that time.",
         "RFC 3550 6.4.1, A.8"),
     warning(

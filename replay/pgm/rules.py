@@ -7,25 +7,29 @@ from seqaudit.replay.contract.rule import Rule, error, info, warning
 PGM: Final[tuple[Rule, ...]] = (
     warning(
         "PG001", "pgm-loss-recovered",
-        "PGM packets were lost on the way to this receiver, or late, and repaired by RDATA.",
-        "A hole in the sqns of a TSI that this receiver asked for and an RDATA filled. Where only "
-        "another one asked, the capture may have missed the original (CP007).",
+        "PGM packets were lost on the way to this receiver, or late, and repaired by RDATA, the "
+        "copies that PGM sends on a request.",
+        "A hole in the sequence numbers (sqn) of a PGM session (TSI) that this receiver asked for "
+        "and an RDATA filled. Where only another one asked, the capture may have missed the "
+        "original (CP007).",
         "Look at when and how much was lost; everything behind a hole waited for its repair.",
         "raims.md 2"),
     error(
         "PG002", "pgm-loss-not-recovered",
         "PGM packets never reached this receiver: it gave up and went on behind them.",
-        "A hole that was abandoned: ten NAKs or more and no RDATA, or below the sender's trail or "
-        "out of the full receive window after a NAK. A receiver that asked less often and then no "
-        "more had it in the end, or the capture missed the rest (CP007). Proven by ten NAKs that "
-        "were confirmed, or as many that were not, where the capture lacks no other packet of the "
-        "sender: it may be the last repair. The time is that of the give-up.",
+        "A hole that was abandoned: ten NAKs (requests) or more and no RDATA (repair), or below "
+        "the sender's trail or out of the full receive window after a NAK. A receiver that asked "
+        "less often and then no more had it in the end, or the capture missed the rest (CP007). "
+        "Proven by ten NAKs that were confirmed, or as many that were not, where the capture lacks "
+        "no other packet of the sender: it may be the last repair. The time is that of the "
+        "give-up.",
         "Find where RDATA is lost; raise txw_sqns where the trail had passed.",
         "raims.md 2"),
     info(
         "PG003", "pgm-reordered",
         "PGM packets overtook each other; holes were filled by the originals.",
-        "A hole in the sqns of a TSI that an ODATA filled.",
+        "A hole in the sequence numbers (sqn) of a PGM session (TSI) that an original (ODATA) "
+        "filled.",
         "Nothing: the originals filled the holes, and early NAKs and needless RDATA are the only "
         "cost.",
         "raims.md 2"),
@@ -53,8 +57,8 @@ PGM: Final[tuple[Rule, ...]] = (
         "PG007", "pgm-vantage-unknown",
         "Packets are missing here, and whether a receiver gave them up cannot be told: it is not "
         "known whose interface this is.",
-        "Holes in the sqns of a TSI at no member's interface; who asked for them is said, as a NAK "
-        "shows wherever it passes that its sender lacked the packet.",
+        "Holes in the sequence numbers of a PGM session (TSI) at no member's interface; who asked "
+        "for them is said, as a NAK shows wherever it passes that its sender lacked the packet.",
         "Give the receiver at whose interface it was captured (--at IP).",
         "replay/README.md 4"),
     info(

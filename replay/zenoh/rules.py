@@ -11,9 +11,10 @@ RULES: Final[tuple[Rule, ...]] = (
     warning(
         "ZN001", "samples-recovered",
         "Samples were missed and came back by a query to a cache.",
-        "A gap in the sns of a source (zid, eid), then a reply with the missing sn that the "
-        "transport accepted. A query proves that its first sn was missing, the one after a "
-        "heartbeat all that it names; the others of the gap may be missing in the capture only.",
+        "A gap in the sequence numbers (sn) of a source (its node's zid and its own eid there), "
+        "then a reply with the missing sn that the transport accepted. A query proves that its "
+        "first sn was missing, the one after a heartbeat all that it names; the others of the gap "
+        "may be missing in the capture only.",
         "Look at when and how much was missed; everything behind it waited for the recovery.",
         "zenoh.md 9.4, 11"),
     error(
@@ -97,7 +98,7 @@ RULES: Final[tuple[Rule, ...]] = (
     info(
         "ZN012", "samples-without-source-info",
         "Samples carry no SourceInfo, so nobody can notice that one is missing.",
-        "Put or Del without extension 1, no heartbeat.",
+        "A Put or Del without the SourceInfo extension, and no heartbeat.",
         "Use an advanced publisher with sample miss detection.",
         "zenoh.md 9.2, 11"),
     warning(

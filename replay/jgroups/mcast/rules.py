@@ -30,8 +30,8 @@ MCAST: Final[tuple[Rule, ...]] = (
         "HIGHEST_SEQNO did.",
         "This member asks for it within 20 ms of the HIGHEST_SEQNO that names it (proven); who "
         "does not ask has it.",
-        "If it is rare, nothing: it is asked for and delayed by one to two ticks. If it is "
-        "frequent, look for loss at the ends of bursts.",
+        "If it is rare, nothing: it is asked for and delayed by one to two ticks of xmit_interval. "
+        "If it is frequent, look for loss at the ends of bursts.",
         "jgroups.md 5.3, 5.5"),
     info(
         "MC004", "needless-retransmission",
@@ -47,10 +47,11 @@ MCAST: Final[tuple[Rule, ...]] = (
         "MC005", "dropped-inside-receiver",
         "This member asked for messages that had arrived at its interface: they were lost inside "
         "it (full queue, socket buffer, DISCARD), not on the network.",
-        "An xmit-request by the tick rule names a seqno that arrived before, and no ACK or digest "
-        "covers it before the copy. Proven if it came well before and before all that told of it: "
-        "what came later was read, and it was not; and if nothing but its own interface shows what "
-        "the capture holds, or --at says so. What was delivered then cannot be told.",
+        "An xmit-request by the tick rule (what a tick of xmit_interval finds missing twice is "
+        "asked for) names a seqno that arrived before, and no ACK or digest covers it before the "
+        "copy. Proven if it came well before and before all that told of it: what came later was "
+        "read, and it was not; and if nothing but its own interface shows what the capture holds, "
+        "or --at says so. What was delivered then cannot be told.",
         "Look at the receiver: socket buffer, thread pool, transport queue.",
         "jgroups.md 5.4, 6"),
     warning(
@@ -72,8 +73,9 @@ MCAST: Final[tuple[Rule, ...]] = (
         "MC008", "ack-lost-or-late",
         "A member's ACK came only after the sender had multicast HIGHEST_SEQNO, although the "
         "member had asked for nothing: its earlier ACK was lost on the path, or it was late.",
-        "At the sender: ACK below HIGHEST_SEQNO at the tick, no xmit-request of that member, ACK "
-        "at or above it afterwards. Which of the two it was cannot be told at the sender alone.",
+        "At the sender: ACK below HIGHEST_SEQNO when it is multicast at a tick of xmit_interval, "
+        "no xmit-request of that member, ACK at or above it afterwards. Which of the two it was "
+        "cannot be told at the sender alone.",
         "Compare with a capture at that member: an ACK there and not here was lost.",
         "jgroups.md 5.4 (JGRP-2874), 6"),
     info(
@@ -114,8 +116,8 @@ MCAST: Final[tuple[Rule, ...]] = (
     info(
         "MC014", "open-at-end",
         "A gap was still open when the capture ended, too early to call it lost.",
-        "Less than three ticks between its revelation and the end of the capture. That it was "
-        "asked for, and no copy captured, is proven; that none came is not.",
+        "Less than three ticks of xmit_interval between its revelation and the end of the capture. "
+        "That it was asked for, and no copy captured, is proven; that none came is not.",
         "Let the capture go on for some seconds after the traffic; whether it was filled is not in "
         "this one.",
         "jgroups.md 5.4"),
@@ -128,7 +130,7 @@ MCAST: Final[tuple[Rule, ...]] = (
         "jgroups.md 6 (JGRP-1873)"),
     warning(
         "MC016", "request-too-early",
-        "A member asked for messages sooner than the two-tick rule allows.",
+        "A member asked for messages before a second tick of xmit_interval had missed them.",
         "Request within 80 % of xmit_interval less 50 ms of the gap's revelation; judged only if "
         "mcast.xmit_interval_ms is given.",
         "Check the configuration; another implementation may be in use.",
@@ -158,7 +160,7 @@ MCAST: Final[tuple[Rule, ...]] = (
     info(
         "MC020", "ack-of-non-member",
         "ACKs came from members that are not in the sender's view; they are rightly ignored.",
-        "ACK from a UUID that is not in the ack map.",
+        "An ACK from a UUID that is not among the members whose ACKs the sender counts.",
         "Nothing, just before or after a view change. If it goes on, the two members have "
         "different views: look at their logs.",
         "jgroups.md 5.3 (JGRP-2904)"),
@@ -178,8 +180,9 @@ MCAST: Final[tuple[Rule, ...]] = (
         "MC023", "ack-overdue",
         "This member did not acknowledge what it had delivered when its ack schedule says so: it "
         "was paused, overloaded or dead. Its senders may block on it.",
-        "At the receiver: delivered messages without an ACK for longer than a tick (with 20 % and "
-        "50 ms of tolerance), or for 200 ms after ack_threshold deliveries where it is known.",
+        "At the receiver: delivered messages without an ACK for longer than a tick of "
+        "xmit_interval (with 20 % and 50 ms of tolerance), or for 200 ms after ack_threshold "
+        "deliveries where it is known.",
         "Look at the process: garbage collection, thread pool, CPU.",
         "jgroups.md 5.4 \"delivering n messages\""),
 )  # fmt: skip

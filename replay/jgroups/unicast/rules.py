@@ -33,13 +33,13 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "meanwhile. At the sender: a SEND_FIRST_SEQNO while nothing was "
         "acknowledged, or resends of seqno 1; whether the message or its ACK was lost cannot be "
         "told there.",
-        "If it is rare, nothing: it costs one round trip, or one to two ticks. Otherwise look for "
-        "loss when connections begin.",
+        "If it is rare, nothing: it costs one round trip, or one to two ticks of xmit_interval. "
+        "Otherwise look for loss when connections begin.",
         "jgroups.md 4.3, 4.4; UNICAST3 document, \"Motivation\""),
     info(
         "UC004", "last-message-resent",
-        "The highest message was resent at ticks because no ACK for it came: it, or its ACKs, "
-        "were lost or late.",
+        "The highest message was resent at ticks of xmit_interval because no ACK for it came: it, "
+        "or its ACKs, were lost or late.",
         "At the sender: resends of the highest seqno, then the ACK, and no gap below it that was "
         "asked for in time; or resends that stop though the sender lives, so that the ACK came and "
         "is not in the capture. Whether the message or its ACK was lost or late needs both ends; a "
@@ -66,8 +66,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "UC007", "acks-out-of-order",
         "ACKs or SEND_FIRST_SEQNO arrived out of order, by their timestamps; the sender rightly "
         "ignores them.",
-        "At the sender: int32(timestamp - last accepted) <= 0; proven beyond the 20 ms within "
-        "which a capturing machine may exchange two frames.",
+        "At the sender: a timestamp that is not newer than that of the last accepted one; proven "
+        "beyond the 20 ms within which a capturing machine may exchange two frames.",
         "Look for reordering on the path.",
         "jgroups.md 4.2, 4.3; UNICAST3-SYNC document"),
     info(
@@ -151,9 +151,9 @@ UNICAST: Final[tuple[Rule, ...]] = (
     info(
         "UC018", "unicast-ack-overdue",
         "A message was acknowledged later than the guaranteed time.",
-        "At the receiver: from an arrival to the next ACK more than a tick, with 20 % and 50 ms of "
-        "tolerance; or 200 ms after ack_threshold was reached (UNICAST3: a list of as many "
-        "messages; UNICAST4: as many deliveries, judged if unicast.ack_threshold or "
+        "At the receiver: from an arrival to the next ACK more than a tick of xmit_interval, with "
+        "20 % and 50 ms of tolerance; or 200 ms after ack_threshold was reached (UNICAST3: a list "
+        "of as many messages; UNICAST4: as many deliveries, judged if unicast.ack_threshold or "
         "unicast.capacity is given).",
         "Look at the receiving process: garbage collection, thread pool, CPU; over TCP the tick "
         "may wait for a connection to a member that is not there.",
@@ -161,8 +161,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
     warning(
         "UC019", "resend-overdue",
         "The highest unacknowledged message was not resent within the guaranteed time.",
-        "At the sender: acked < sent without change for more than two ticks, with 20 % and 50 ms "
-        "of tolerance, and no resend, though the member sends other messages.",
+        "At the sender: acked < sent without change for more than two ticks of xmit_interval, with "
+        "20 % and 50 ms of tolerance, and no resend, though the member sends other messages.",
         "Look at the sending process: garbage collection, CPU.",
         "jgroups.md 4.3 \"tick\"; UNICAST3 document, \"guaranteed max time\""),
     info(
@@ -212,9 +212,9 @@ UNICAST: Final[tuple[Rule, ...]] = (
     warning(
         "UC026", "unacknowledged-at-end",
         "Messages were still unacknowledged when the capture ended.",
-        "At the sender: acked < sent for three ticks or more before the end, and resends to the "
-        "end: a tick resends until the ACK comes, so silence shows that it came and was not "
-        "captured (UC004). The ACK may also be missing in the capture: likely.",
+        "At the sender: acked < sent for three ticks of xmit_interval or more before the end, and "
+        "resends to the end: a tick resends until the ACK comes, so silence shows that it came and "
+        "was not captured (UC004). The ACK may also be missing in the capture: likely.",
         "See whether the peer is alive.",
         "jgroups.md 4.3"),
     warning(
@@ -229,7 +229,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "A connection was removed with messages that were never acknowledged; if the peer has "
         "not got them they are lost.",
         "At the sender: CLOSE, or a new conn_id, while acked < sent, and no silence of more than "
-        "two ticks before it, which would show that the ACK came. Likely.",
+        "two ticks of xmit_interval before it, which would show that the ACK came. Likely.",
         "Look why the peer did not acknowledge; raise conn_close_timeout.",
         "jgroups.md 4.3 \"tick\""),
     info(
@@ -262,8 +262,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
     info(
         "UC033", "unicast-open-at-end",
         "A gap was still open when the capture ended, too early to call it lost.",
-        "Less than three ticks between its revelation and the end of the capture. That it was "
-        "asked for, and no copy captured, is proven; that none came is not.",
+        "Less than three ticks of xmit_interval between its revelation and the end of the capture. "
+        "That it was asked for, and no copy captured, is proven; that none came is not.",
         "Let the capture go on for some seconds after the traffic; whether it was filled is not in "
         "this one.",
         "jgroups.md 4.4"),
@@ -279,7 +279,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "jgroups.md 4.4, 6"),
     warning(
         "UC035", "unicast-request-too-early",
-        "A member asked for messages sooner than the two-tick rule allows.",
+        "A member asked for messages before a second tick of xmit_interval had missed them.",
         "Request within 80 % of xmit_interval less 50 ms of the gap's revelation; judged only if "
         "unicast.xmit_interval_ms is given.",
         "Check the configuration; another implementation may be in use.",
@@ -299,7 +299,7 @@ UNICAST: Final[tuple[Rule, ...]] = (
     info(
         "UC038", "ack-of-other-connection",
         "ACKs came for a connection that is not the current one; they are rightly ignored.",
-        "At the sender: another conn_id, or no entry.",
+        "At the sender: an ACK with another conn_id, or for no connection that is open.",
         "Nothing: the sender ignores them, and the ACKs of the current connection count.",
         "jgroups.md 4.3"),
     warning(
@@ -359,8 +359,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
     info(
         "UC046", "unicast-slow-recovery",
         "Lost messages came much later than one request and one answer take.",
-        "At the receiver: from the moment when the gap showed to its repair more than four ticks; "
-        "a gap is asked for within two.",
+        "At the receiver: from the moment when the gap showed to its repair more than four ticks "
+        "of xmit_interval; a gap is asked for within two.",
         "See whether requests or answers are lost, or the sender is slow.",
         "jgroups.md 4.4, 6 \"slow recovery\""),
     warning(
@@ -368,7 +368,8 @@ UNICAST: Final[tuple[Rule, ...]] = (
         "A member removed another from its view, and not the other way round: the other goes on "
         "sending to it (an asymmetric split).",
         "At the receiver: a view without the sender is installed, and its messages come more than "
-        "a tick later. Likely: a view that brings it back may not be in the capture.",
+        "a tick of xmit_interval later. Likely: a view that brings it back may not be in the "
+        "capture.",
         "Look for a path that is cut in one direction, and for UC015 when it heals: the window is "
         "closed at one end only.",
         "UNICAST3-SYNC document, \"Issue\""),

@@ -37,7 +37,8 @@ RULES: Final[tuple[Rule, ...]] = (
         "A publisher's clock differs from the clock of the capture.",
         "Publisher time against capture time of three messages or more that did not wait and are "
         "no repairs, beyond 2 s. Where several daemons are off alike it is the capture's clock.",
-        "Synchronise the clocks: rule 0 of the window and convergence depend on them.",
+        "Synchronise the clocks: the age at which windows drop messages, and convergence, depend "
+        "on them.",
         "raims.md 15.6"),
     warning(
         "RA019", "window-time-too-short",

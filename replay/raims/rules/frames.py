@@ -24,13 +24,14 @@ RULES: Final[tuple[Rule, ...]] = (
     warning(
         "RA006", "seqno-zero",
         "Messages went out with seqno 0: published on a console for a subject that a client uses.",
-        "Base 0 in a per-subject number.",
+        "The low part of a number per subject, which counts from 1 in each time frame, is 0.",
         "Do not publish them from the console: receivers count a false loss and drop some.",
         "raims.md 7"),
     warning(
         "RA015", "time-outside-frame",
         "The first message of a time frame has a time that is not in the frame.",
-        "frame(time) is not frame(seqno) for base 1.",
+        "The message that has the first number of a time frame was published at a time of another "
+        "frame.",
         "Check the publisher's clock.",
         "raims.md 9.3"),
     warning(

@@ -25,16 +25,16 @@ RULES: Final[tuple[Rule, ...]] = (
     error(
         "RA001", "message-loss",
         "Messages of a publisher were lost on the way to this daemon, and raims counts them.",
-        "The numbers of one frame, or chain_seqno, say how many. Proven where the "
-        "daemon's own notice tells the publisher of it, where every PGM packet in between was "
-        "given up, or where no byte of the TCP connection is missing in between. Else the messages "
-        "are lost, or not captured.",
+        "The numbers of one time frame, or the chain number that a new frame begins with "
+        "(chain_seqno), say how many. Proven where the daemon's own notice tells the publisher of "
+        "it, where every PGM packet in between was given up, or where no byte of the TCP "
+        "connection is missing in between. Else the messages are lost, or not captured.",
         "See show loss; look for the PGM give-up (PG002) or the cut link before it.",
         "raims.md 9"),
     error(
         "RA002", "loss-of-unknown-size",
         "Messages were lost and raims counts 1, whatever the number.",
-        "A new frame of which the first message did not come. Lower and upper "
+        "A new time frame of which the first message did not come. Lower and upper "
         "bound are told; proven as RA001 is.",
         "Compare with a capture at the publisher: audited together, the bounds meet.",
         "raims.md 9"),
@@ -74,7 +74,7 @@ RULES: Final[tuple[Rule, ...]] = (
         "RA008", "repeated",
         "Messages came again and were dropped.",
         "A number at or below the last one of its frame, a message older than the subscription "
-        "window, or a GLSNO number that came before.",
+        "window, or a number per publisher and path that came before.",
         "Look for a redundant path that carries the messages twice.",
         "raims.md 9, 10.1"),
 )  # fmt: skip
