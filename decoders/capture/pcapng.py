@@ -133,7 +133,6 @@ class Section:
     interfaces: list[Interface] = field(default_factory=list)
     reports: list[dict[str, object]] = field(default_factory=list)  # one an interface
     table: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(k.TABLE_ROW, np.int64))
-    beyond: int = 0  # interface descriptions over MAX_INTERFACES
     comments: list[str] = field(default_factory=list)  # of control blocks, not yet fetched
     fresh_comments: int = 0  # not yet counted by the walker
 
@@ -144,7 +143,6 @@ class Section:
         """Append to the table; rows are doubled so that many interfaces stay linear."""
         number = len(self.interfaces)
         if number >= MAX_INTERFACES:
-            self.beyond += 1
             return
         if len(self.table) < (number + 1) * k.TABLE_ROW:
             self.table = np.concatenate([self.table, np.zeros_like(self.table)])

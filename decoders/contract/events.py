@@ -5,6 +5,8 @@ differ in nothing an engine looks at. Only signed integers, strings and binary, 
 no unsigned and no dictionary columns and its timestamps lose nanoseconds.
 """
 
+import json
+from collections.abc import Callable
 from enum import IntEnum, IntFlag, unique
 from typing import Final
 
@@ -13,6 +15,16 @@ import pyarrow as pa
 #: ``frame`` inside a job is ``split << FRAME_BITS | number in the split``, the number from 1;
 #: splits are numbered over the whole job in the order of the files (decoders/README.md 3).
 FRAME_BITS: Final = 40
+
+#: JSON with sorted keys and no spaces: the same value gives the same bytes.
+#: Escaped, since the name of a file may be no UTF-8 and Arrow takes nothing else.
+compact: Final[Callable[[object], str]] = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":")
+).encode
+#: The same of texts that are UTF-8, as they are.
+unescaped: Final[Callable[[object], str]] = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False
+).encode
 
 #: ``conversation`` of rows that no engine replays: accounts of pieces and names of members.
 NO_CONVERSATION: Final = ""

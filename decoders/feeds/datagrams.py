@@ -19,7 +19,6 @@ else ``feed|NAME|FIELDS|PLACE``. Columns that mean something else here than else
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Sequence
 from typing import Any, Final
@@ -28,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import as_column, int_column, text_column
-from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Kind
+from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Kind, compact
 from seqaudit.decoders.contract.feed_layout import LINE_NAMES, Feed, Field, Type
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.feeds import words as k
@@ -264,7 +263,7 @@ class FeedDecoder:
                 details[at] = self._facts[int(table[at, k.FEED])]
             else:
                 ranges = _ranges(int(table[at, k.SEQNO]), int(table[at, k.STOP]), feed.space)
-                details[at] = json.dumps(ranges, separators=(",", ":"))
+                details[at] = compact(ranges)
         return pa.array(details, pa.string())
 
     def _rates(self, table: Int64s) -> pa.Array | None:
@@ -377,7 +376,7 @@ def facts_of(feed: Feed) -> str:
         **({"recognised": True} if feed.is_anywhere else {}),
         "stamp_bits": None if stamp is None else feed.field(stamp.field).bits,
     }
-    return json.dumps(said, sort_keys=True, separators=(",", ":"))
+    return compact(said)
 
 
 def end_text(address: str, port: int) -> str:

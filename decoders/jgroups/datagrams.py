@@ -15,7 +15,7 @@ from typing import Final, NotRequired, TypedDict
 import numpy as np
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import FRAME_BITS, Kind
+from seqaudit.decoders.contract.events import FRAME_BITS, Kind, unescaped
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.jgroups import kernels as wire
 from seqaudit.decoders.jgroups import objects
@@ -38,7 +38,6 @@ from seqaudit.decoders.jgroups.rows import (
     Member,
     Names,
     Rare,
-    compact,
     event_batch,
     for_unicast,
     member_batch,
@@ -246,7 +245,7 @@ class JGroupsDecoder:
             if ranges is None:
                 self._not_read(datagrams, row, "xmit-req without a list of seqnos")
                 ranges = []
-            rare.detail[at] = compact(ranges)
+            rare.detail[at] = unescaped(ranges)
             rare.ranges[at] = ranges
             return True
         if what in (wire.PING, wire.BARE_PING):
@@ -269,7 +268,7 @@ class JGroupsDecoder:
             digest = objects.digest(payload, version)
             if digest is None and payload:
                 self._not_read(datagrams, row, "digest")
-            rare.detail[at] = compact({"digest": digest})
+            rare.detail[at] = unescaped({"digest": digest})
             return True
         return self._read_membership(datagrams, rare, at, row, header[0], payload)
 
@@ -296,7 +295,7 @@ class JGroupsDecoder:
         rare.kind[at] = kind
         rare.word[at] = WIRE_CODE[word]
         if found is not None:
-            rare.detail[at] = compact(found)
+            rare.detail[at] = unescaped(found)
         return True
 
     def _not_read(self, datagrams: Datagrams, row: list[int], what: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -12,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import as_column, int_column, taken, text_column
-from seqaudit.decoders.contract.events import EVENTS, Kind
+from seqaudit.decoders.contract.events import EVENTS, Kind, unescaped
 from seqaudit.decoders.jgroups import kernels as wire
 from seqaudit.decoders.jgroups import objects
 from seqaudit.decoders.jgroups.names import SYSTEM_NAMES, WIRE_KINDS
@@ -28,10 +27,6 @@ _SHARED: Final = np.array(
 def escaped(name: str) -> str:
     """A cluster name for use between the bars of a conversation or stream."""
     return name.replace("%", "%25").replace("|", "%7C")
-
-
-def compact(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +220,7 @@ def member_batch(datagrams: Datagrams, members: list[Member]) -> pa.RecordBatch:
                 "count": 0,
                 "flags": 0,
                 "size": 0,
-                "detail": compact(
+                "detail": unescaped(
                     {
                         key: value
                         for key, value in (

@@ -6,8 +6,7 @@ whatever way it was cut. Frames that are fragments are accounted by the stage th
 together, in rows of their own with ``"frames": 0``.
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from heapq import nsmallest
 from typing import Any, Final
@@ -16,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import distinct
-from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Kind
+from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Kind, compact
 from seqaudit.decoders.kernels.loader import Int64s, argument, kernel, memory
 from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.checksums import Counted, Sender, Senders, rows_of
@@ -386,6 +385,66 @@ class Account:
             self._ttl[source] = [low, high]
 
 
+class Accounts:
+    """Of the pieces that a stage sees, and problems, until they are told.
+
+    Attributes:
+        problems: rows that wait.
+    """
+
+    def __init__(self) -> None:
+        self._of: dict[tuple[int, int], Account] = {}
+        self.problems: list[dict[str, object]] = []
+
+    def __len__(self) -> int:
+        return len(self._of)
+
+    def of(self, capture: int, split: int) -> Account:
+        """That of a piece."""
+        key = capture, split
+        if key not in self._of:
+            self._of[key] = Account(capture, split, [])
+        return self._of[key]
+
+    def problem(
+        self, capture: int, wire_kind: str, frames: tuple[int, int], at_ns: int,
+        detail: Mapping[str, object], *, count: int = 1, size: int = 0, fresh_id: int | None = None,
+    ) -> None:  # fmt: skip
+        """A PROBLEM row, from its first to its last frame, which its detail names as well."""
+        first, last = frames
+        self.problems.append(
+            {
+                "capture": capture,
+                "frame": first,
+                "index": 0,
+                "last_frame": last,
+                "at_ns": at_ns,
+                "last_at_ns": at_ns,
+                "system": CAPTURE_SYSTEM,
+                "conversation": NO_CONVERSATION,
+                "kind": int(Kind.PROBLEM),
+                "wire_kind": wire_kind,
+                "count": count,
+                "flags": 0,
+                "size": size,
+                "fresh_id": fresh_id,
+                "detail": compact({"first_frame": first, "last_frame": last, **detail}),
+            }
+        )
+
+    def told_problems(self) -> Iterator[pa.RecordBatch]:
+        """Those that wait."""
+        if self.problems:
+            yield pa.RecordBatch.from_pylist(self.problems, schema=EVENTS)
+            self.problems = []
+
+    def told(self) -> list[tuple[tuple[int, int], Account]]:
+        """All of them, by piece; others begin."""
+        told = sorted(self._of.items())
+        self._of = {}
+        return told
+
+
 def is_of_no_system(reason: str) -> bool:
     """Whether a frame was left undecoded before anybody could say of which system it is."""
     return reason in _BELOW_SYSTEMS or reason == OF_NOBODY or reason.startswith(UNKNOWN_LINK_REASON)
@@ -400,7 +459,7 @@ def account_batch(capture: int, split: int, detail: Mapping[str, Any]) -> pa.Rec
         "last_frame": frame,
         "at_ns": detail.get("first_ns") or 0,
         "last_at_ns": detail.get("last_ns") or 0,
-        "detail": json.dumps(detail, sort_keys=True, separators=(",", ":")),
+        "detail": compact(detail),
     }
     columns = [
         pa.array([row[field.name]], field.type) if field.name in row else column

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from seqaudit.decoders.contract.arrow import int_column, taken
 from seqaudit.decoders.contract.event_columns import Rows, event_batch, grouped, repeated, texts
-from seqaudit.decoders.contract.events import EVENTS, Flag, Kind
+from seqaudit.decoders.contract.events import EVENTS, Flag, Kind, unescaped
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network.packets import Datagrams
 from seqaudit.decoders.raims import pgm_kernels as wire
@@ -25,7 +25,7 @@ from seqaudit.decoders.raims.messages import (
     read_message,
 )
 from seqaudit.decoders.raims.pgm import MODE_BESIDE, Walk, wanted_of
-from seqaudit.decoders.raims.rows import RAIMS, RaimsRows, Where, compact
+from seqaudit.decoders.raims.rows import RAIMS, RaimsRows, Where
 
 INBOX: Final = "inbox"
 INBOX_HEADER_BYTES: Final = 24
@@ -175,7 +175,7 @@ class RaimsDecoder:
             # the connection, and what its sender calls its peer: neither may change within a run
             "conn_id": code >> 12 & 1023 | (0 if source_uid == NO_UID else source_uid + 1) << 10,
             "stamp": acknowledged,
-            "detail": compact(
+            "detail": unescaped(
                 {
                     "ident": code >> 12 & 1023,
                     "dest_id": code >> 22,

@@ -29,7 +29,7 @@ from seqaudit.decoders.contract.event_columns import (
     repeated,
     texts,
 )
-from seqaudit.decoders.contract.events import EVENTS, Flag, Kind
+from seqaudit.decoders.contract.events import EVENTS, Flag, Kind, unescaped
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network.packets import Datagrams
 from seqaudit.decoders.raims import pgm_kernels as wire
@@ -223,7 +223,7 @@ class RaimsRows:
         if time is not None:
             event["stamp"] = signed(time)
         if detail:
-            event["detail"] = compact(detail)
+            event["detail"] = unescaped(detail)
         return [event, *self._member(event, message, datagrams, row)]
 
     def base(self, datagrams: Datagrams, row: list[int], link: str) -> dict[str, Any]:
@@ -282,7 +282,7 @@ class RaimsRows:
             }
             | {
                 "index": -1, "kind": int(Kind.MEMBER), "wire_kind": "MEMBER", "count": 0,
-                "flags": 0, "size": 0, "detail": compact(fact),
+                "flags": 0, "size": 0, "detail": unescaped(fact),
             }
         ]  # fmt: skip
 
@@ -308,10 +308,12 @@ class RaimsRows:
                 return [self.data_event(datagrams, row, link, message, Flag.PARTIAL, place)]
             found = self.events(datagrams, row, link, message, flags=int(Flag.PARTIAL))
             told_so_far = json.loads(found[0].get("detail") or "{}")
-            found[0]["detail"] = compact(told_so_far | place)
+            found[0]["detail"] = unescaped(told_so_far | place)
             return found
         self.messages["PIECE"] += 1
-        return [self.base(datagrams, row, link) | {"wire_kind": "PIECE", "detail": compact(place)}]
+        return [
+            self.base(datagrams, row, link) | {"wire_kind": "PIECE", "detail": unescaped(place)}
+        ]
 
     def data_event(
         self,
@@ -339,7 +341,7 @@ class RaimsRows:
             "conn_id": None if chain is None else signed(chain),
             "flags": row[wire.FLAGS] | flag,
             "size": message.size,
-            "detail": compact(detail) if detail else None,
+            "detail": unescaped(detail) if detail else None,
         }
 
     def inbox_message(
@@ -378,7 +380,7 @@ class RaimsRows:
         self.undecoded["raims link: bytes that are no message"] += 1
         return [
             self.base(datagrams, row, link)
-            | {"wire_kind": "UNREAD", "detail": compact({"bytes": len(body)})}
+            | {"wire_kind": "UNREAD", "detail": unescaped({"bytes": len(body)})}
         ]
 
 
@@ -448,7 +450,3 @@ def told(fields: Mapping[str, Value]) -> dict[str, int | str | bool]:
         else:
             found[name] = value
     return found
-
-
-def compact(value: object) -> str:
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, sort_keys=True)

@@ -14,10 +14,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import EVENTS, Kind
+from seqaudit.decoders.contract.events import EVENTS, Kind, unescaped
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.network.packets import Outcome
-from seqaudit.decoders.raims.rows import RAIMS, compact
+from seqaudit.decoders.raims.rows import RAIMS
 from seqaudit.decoders.raims.rv import (
     CANDIDATE,
     HEAD,
@@ -245,7 +245,7 @@ def _told(envelope: Envelope) -> dict[str, Any]:
     told: dict[str, Any] = {"destination": envelope.subject}
     fields = {} if envelope.word == "DATA" and "data" not in envelope.fields else envelope.fields
     if fields:
-        told["detail"] = compact(_pairs(fields))
+        told["detail"] = unescaped(_pairs(fields))
     return told
 
 

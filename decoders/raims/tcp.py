@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import EVENTS, Flag, Kind
+from seqaudit.decoders.contract.events import EVENTS, Flag, Kind, unescaped
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s, data_argument, kernel
 from seqaudit.decoders.network.packets import Datagrams, Outcome
 from seqaudit.decoders.raims import pgm_kernels as wire
 from seqaudit.decoders.raims.messages import crc32c, is_message, message_size
 from seqaudit.decoders.raims.pgm import MODE_STREAM, Walk
-from seqaudit.decoders.raims.rows import RAIMS, RaimsRows, Where, compact
+from seqaudit.decoders.raims.rows import RAIMS, RaimsRows, Where
 from seqaudit.decoders.tcp.framing import (
     MESSAGE,
     Framing,
@@ -268,7 +268,7 @@ class RaimsStreamDecoder:
             "stream": f"tcp:{links[direction + 1]}|",
             "kind": int(Kind.NOTICE),
             "wire_kind": "ENCRYPTED" if key else "HOLE",
-            "detail": compact(
+            "detail": unescaped(
                 {
                     "source": source[0],
                     "destination": destination[0],

@@ -12,7 +12,6 @@ was within 2 s.
 """
 
 import ipaddress
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -21,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.capture.reader import Records
-from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Flag, Kind
+from seqaudit.decoders.contract.events import FRAME_BITS, Flag
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS
 from seqaudit.decoders.network import packet_kernels as k
-from seqaudit.decoders.network.account import CAPTURE_SYSTEM, OF_NOBODY, Account
+from seqaudit.decoders.network.account import OF_NOBODY, Accounts
 from seqaudit.decoders.network.checksums import Checksums
 from seqaudit.decoders.network.fragment_rows import read_segments
 from seqaudit.decoders.network.ip_datagram import Assembly, Fragment
@@ -131,9 +130,8 @@ class Assembler:
         self._ready: list[Whole] = []
         self._ready_bytes = 0
         self._seen_bytes = 0
-        self._accounts: dict[tuple[int, int], Account] = {}
+        self._accounts = Accounts()
         self._seen: dict[tuple[int, int], NetworksSeen] = {}
-        self._problems: list[dict[str, object]] = []
 
     def feed(self, segments: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         """Take SEGMENT rows in; yields the events of what they complete."""
@@ -146,7 +144,7 @@ class Assembler:
             self._add(key, fragment)
             while self._held > self._limit:
                 self._give_up(next(iter(self._open)))
-            waiting = max(len(self._ready), len(self._problems))
+            waiting = max(len(self._ready), len(self._accounts.problems))
             if waiting >= BATCH_DATAGRAMS or self._ready_bytes >= BATCH_BYTES:
                 yield from self._flush()
 
@@ -259,7 +257,7 @@ class Assembler:
         for split, frames in assembly.frames.items():
             reason = "incomplete IP datagram" if system else ""
             self._count(capture, split, outcome, frames, reason)
-        counts = self._account(capture, assembly.first.frame >> FRAME_BITS).fragments
+        counts = self._accounts.of(capture, assembly.first.frame >> FRAME_BITS).fragments
         counts["incomplete"] += 1
         counts["missing"] += assembly.lacking()
         self._problem(
@@ -274,46 +272,22 @@ class Assembler:
         )
 
     def _problem(self, assembly: Assembly, what: str, more: Mapping[str, object]) -> None:
-        first = assembly.first
-        facts = first.facts
+        first, facts = assembly.first, assembly.first.facts
         detail = {
             "what": what,
             "source": facts["source"],
             "destination": facts["destination"],
             "id": facts["id"],
             "fragments": assembly.frame_count,
-            "first_frame": first.frame,
-            "last_frame": assembly.last_frame,
             **more,
         }
-        self._problems.append(
-            {
-                "capture": first.capture,
-                "frame": first.frame,
-                "index": 0,
-                "last_frame": assembly.last_frame,
-                "at_ns": first.at_ns,
-                "last_at_ns": first.at_ns,
-                "system": CAPTURE_SYSTEM,
-                "conversation": NO_CONVERSATION,
-                "kind": int(Kind.PROBLEM),
-                "wire_kind": "FRAGMENT",
-                "count": assembly.frame_count,
-                "flags": 0,
-                "size": 0,
-                "fresh_id": facts["id"],
-                "detail": json.dumps(detail, sort_keys=True, separators=(",", ":")),
-            }
-        )
-
-    def _account(self, capture: int, split: int) -> Account:
-        key = capture, split
-        if key not in self._accounts:
-            self._accounts[key] = Account(capture, split, [])
-        return self._accounts[key]
+        self._accounts.problem(
+            first.capture, "FRAGMENT", (first.frame, assembly.last_frame), first.at_ns, detail,
+            count=assembly.frame_count, fresh_id=facts["id"],
+        )  # fmt: skip
 
     def _count(self, capture: int, split: int, outcome: Outcome, frames: int, reason: str) -> None:
-        account = self._account(capture, split)
+        account = self._accounts.of(capture, split)
         account.count(outcome, frames, reason)
         account.fragments["frames"] += frames
 
@@ -330,18 +304,15 @@ class Assembler:
             if whole_ones:
                 batches, accounts = self._decode(key, whole_ones)
                 decoder_accounts[key] = accounts
-                self._account(*key)
+                self._accounts.of(*key)
                 yield from batches
             if len(whole_ones) < len(wholes):
                 self._recognise(key, [whole for whole in wholes if whole.incomplete])
-        if self._problems:
-            yield pa.RecordBatch.from_pylist(self._problems, schema=EVENTS)
-            self._problems = []
-        for key in sorted(self._accounts):
+        yield from self._accounts.told_problems()
+        for key, account in self._accounts.told():
             seen = self._seen.pop(key, None)
             facts = {} if seen is None else {"networks": seen.rows()}
-            yield self._accounts[key].row(facts, decoder_accounts.get(key, ()))
-        self._accounts = {}
+            yield account.row(facts, decoder_accounts.get(key, ()))
 
     def _decode(
         self, key: tuple[int, int], wholes: list[Whole]
@@ -349,7 +320,7 @@ class Assembler:
         """Complete datagrams of one piece: rows, and the decoders' accounts."""
         dispatcher = Dispatcher(self._settings)
         batches: list[pa.RecordBatch] = []
-        account = self._account(*key)
+        account = self._accounts.of(*key)
         checksums = Checksums(self._settings.damaged_of(key[0]), fragmented=True)
         for one in self._offer(key, wholes, dispatcher, batches, checksums):
             whole, system = one.whole, one.system

@@ -16,7 +16,6 @@ flows are other, whoever saw them.
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
@@ -25,10 +24,10 @@ import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.contract.event_columns import grouped
-from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, NO_CONVERSATION, Kind
+from seqaudit.decoders.contract.events import FRAME_BITS
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import COMPILE_FROM_RECORDS, Int64s
-from seqaudit.decoders.network.account import CAPTURE_SYSTEM, Account
+from seqaudit.decoders.network.account import Account, Accounts
 from seqaudit.decoders.network.packets import Outcome
 from seqaudit.decoders.tcp.connection import COUNTERS, Flow
 from seqaudit.decoders.tcp.direction import DECODED, UNDECODABLE, Hole, Taken
@@ -257,9 +256,8 @@ class TcpAssembler:
         self._undecided: dict[Key, Tracked] = {}  # oldest first
         self._undecided_bytes = 0
         self._decoders: dict[tuple[int, StreamSystem], tuple[StreamDecoder, int]] = {}
-        self._accounts: dict[tuple[int, int], Account] = {}
+        self._accounts = Accounts()
         self._counts: dict[tuple[int, int], dict[str, int]] = {}
-        self._problems: list[dict[str, object]] = []
         self._batches: list[pa.RecordBatch] = []
         self._gone: list[Key] = []  # nobody's, found out in this call of ``feed``
         self._runs: Runs | None = None  # of this call, and the row that it is at
@@ -382,7 +380,7 @@ class TcpAssembler:
             if tracked.state == UNDECIDED:
                 tracked.state = NOBODY
             self._settled(key)
-        account = self._account(key[0], tracked.split)
+        account = self._accounts.of(key[0], tracked.split)
         if tracked.state == OURS:
             left = tracked.flow.finish()
             tracked.kept -= tracked.flow.unkept
@@ -440,7 +438,7 @@ class TcpAssembler:
     def _settle_parts(
         self, tracked: Tracked, taken: list[list[Taken]], frames: StreamFrames
     ) -> None:
-        account = self._account(tracked.connection.capture, tracked.split)
+        account = self._accounts.of(tracked.connection.capture, tracked.split)
         counts = self._counts_of(tracked)
         messages = 0
         for number, stretches in enumerate(taken):
@@ -471,8 +469,23 @@ class TcpAssembler:
         for hole in tracked.flow.holes:
             tracked.problems += 1
             if tracked.problems <= MAX_PROBLEMS:
-                self._problems.append(_problem(tracked, hole))
+                self._tell_hole(tracked, hole)
         tracked.flow.holes.clear()
+
+    def _tell_hole(self, tracked: Tracked, hole: Hole) -> None:
+        ends = tracked.connection.ends
+        assert tracked.system is not None
+        detail = {
+            "what": "TCP bytes cut by the snap length" if hole.cut else "TCP bytes not captured",
+            "source": socket_text(*ends[hole.direction]),
+            "destination": socket_text(*ends[1 - hole.direction]),
+            "system": tracked.system.system,
+            "bytes": hole.length,
+        }
+        self._accounts.problem(
+            tracked.connection.capture, WIRE_KIND, (hole.frame, hole.next_frame or hole.frame),
+            hole.at_ns, detail, size=hole.length,
+        )  # fmt: skip
 
     def _decoder(self, tracked: Tracked) -> StreamDecoder:
         assert tracked.system is not None
@@ -487,12 +500,6 @@ class TcpAssembler:
         ):
             self._batches.append(Account(capture, split, []).row({}, [decoder.account()]))
         self._decoders = {}
-
-    def _account(self, capture: int, split: int) -> Account:
-        key = capture, split
-        if key not in self._accounts:
-            self._accounts[key] = Account(capture, split, [])
-        return self._accounts[key]
 
     def _counts_of(self, tracked: Tracked) -> dict[str, int]:
         key = tracked.connection.capture, tracked.split
@@ -509,14 +516,11 @@ class TcpAssembler:
     def _flushed(self, *, final: bool = False) -> Iterator[pa.RecordBatch]:
         batches, self._batches = self._batches, []
         yield from batches
-        if self._problems:
-            yield pa.RecordBatch.from_pylist(self._problems, schema=EVENTS)
-            self._problems = []
+        yield from self._accounts.told_problems()
         if final or len(self._accounts) > MAX_PROBLEMS:
-            for key in sorted(self._accounts):
+            for key, account in self._accounts.told():
                 counts = self._counts.pop(key, None)
-                yield self._accounts[key].row({}, [{"tcp": counts}] if counts else [])
-            self._accounts = {}
+                yield account.row({}, [{"tcp": counts}] if counts else [])
 
 
 def _merged(tracked: Tracked, taken: list[list[Taken]], *, compile_it: bool) -> StreamFrames:
@@ -570,34 +574,3 @@ def _places(tracked: Tracked, number: int, frames: Int64s) -> Int64s:
         places[: int(sizes[0])] += last + 1
     tracked.placed[number] = int(frames[-1]), int(places[-1])
     return places
-
-
-def _problem(tracked: Tracked, hole: Hole) -> dict[str, object]:
-    """The PROBLEM row of a hole."""
-    ends = tracked.connection.ends
-    assert tracked.system is not None
-    detail = {
-        "what": "TCP bytes cut by the snap length" if hole.cut else "TCP bytes not captured",
-        "source": socket_text(*ends[hole.direction]),
-        "destination": socket_text(*ends[1 - hole.direction]),
-        "system": tracked.system.system,
-        "bytes": hole.length,
-        "first_frame": hole.frame,
-        "last_frame": hole.next_frame or hole.frame,
-    }
-    return {
-        "capture": tracked.connection.capture,
-        "frame": hole.frame,
-        "index": 0,
-        "last_frame": hole.next_frame or hole.frame,
-        "at_ns": hole.at_ns,
-        "last_at_ns": hole.at_ns,
-        "system": CAPTURE_SYSTEM,
-        "conversation": NO_CONVERSATION,
-        "kind": int(Kind.PROBLEM),
-        "wire_kind": WIRE_KIND,
-        "count": 1,
-        "flags": 0,
-        "size": hole.length,
-        "detail": json.dumps(detail, sort_keys=True, separators=(",", ":")),
-    }

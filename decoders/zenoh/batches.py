@@ -14,7 +14,6 @@ the snap length cut off, as far as it reads.
 """
 
 import base64
-import json
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ import lz4.block
 import numpy as np
 import pyarrow as pa
 
-from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Flag, Kind
+from seqaudit.decoders.contract.events import EVENTS, FRAME_BITS, Flag, Kind, compact
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s, argument, data_argument, kernel
 from seqaudit.decoders.kernels.loader import memory as kernel_memory
@@ -351,7 +350,7 @@ class BatchDecoder:
             }
         if doubt:
             detail["doubt"] = 1
-        event["detail"] = json.dumps(detail, separators=(",", ":"), sort_keys=True)
+        event["detail"] = compact(detail)
         yield event
         if word in ("InitSyn", "InitAck", "Join") and not doubt:
             yield event | {
@@ -362,11 +361,7 @@ class BatchDecoder:
                 "wire_kind": "MEMBER",
                 "count": 0,
                 "size": 0,
-                "detail": json.dumps(
-                    {"address": sender, "whatami": detail["whatami"]},
-                    separators=(",", ":"),
-                    sort_keys=True,
-                ),
+                "detail": compact({"address": sender, "whatami": detail["whatami"]}),
             }
 
     def _read(self, data: Any, row: list[int]) -> tuple[str, dict[str, Any]]:

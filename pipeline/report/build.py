@@ -149,7 +149,7 @@ class _Sections:
         """Streams and tables, with what they say of each other."""
         rows: Iterable[Row] = self._noted
         others: Mapping[tuple[int, str], Row] = {}
-        if self._together.reads_first():
+        if self._together.reads_first:
             deque(self._noted, maxlen=0)
             others = self._together.figures(self._rows.of)
             rows = self._rows.of(rows_of.STREAM)

@@ -190,13 +190,13 @@ class Reporter(Generic[S]):
         self,
         stream: S,
         rule: str,
-        note: Note,
+        note: Note | Times,
         claim: Claim | Certainty,
         text: str,
         shows: str,
         **facts: object,
     ) -> Iterator[Finding]:
-        """A finding about noticed seqnos; none if there are none."""
+        """A finding about noticed seqnos, or what happened several times; none if nothing is."""
         if note:
             yield self.make(
                 stream,
@@ -206,29 +206,7 @@ class Reporter(Generic[S]):
                 seqnos=listed(note.ranges),
                 mark=note.marks[0] if note.marks else None,
                 evidence=[(mark, shows) for mark in note.marks[:MAX_EVIDENCE]],
-                facts={"count": note.ranges.total()} | facts,
-            )
-
-    def times(
-        self,
-        stream: S,
-        rule: str,
-        times: Times,
-        claim: Claim | Certainty,
-        text: str,
-        shows: str,
-        **facts: object,
-    ) -> Iterator[Finding]:
-        """A finding about something that happened; none if it did not."""
-        if times:
-            yield self.make(
-                stream,
-                rule,
-                claim,
-                text,
-                mark=times.marks[0],
-                evidence=[(mark, shows) for mark in times.marks[:MAX_EVIDENCE]],
-                facts={"times": times.count} | facts,
+                facts={**note.facts(), **facts},
             )
 
     def gap_finding(

@@ -1,13 +1,14 @@
 """What the replay stage emits: streams, gaps, findings, views, members, accounts, judged rules."""
 
-import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 from typing import Any, Final
 
 import pyarrow as pa
+
+from seqaudit.decoders.contract.events import compact
 
 STREAM: Final = "STREAM"
 GAP: Final = "GAP"
@@ -60,13 +61,6 @@ class Result:
     at_ns: int | None = None
     rule: str | None = None
     text: str | None = None
-
-
-#: JSON with sorted keys and no spaces: the same value gives the same bytes.
-#: Escaped, since the name of a file may be no UTF-8 and Arrow takes nothing else.
-compact: Final[Callable[[object], str]] = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=True
-).encode
 
 
 def to_batch(results: list[Result]) -> pa.RecordBatch:

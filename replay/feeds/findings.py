@@ -374,7 +374,7 @@ class FeedReporter(Reporter[Subject]):
                 evidence=[(r.mark, "a reset") for r in declared[:MAX_EVIDENCE]],
                 facts={"count": len(declared)},
             )  # fmt: skip
-        yield from self.times(
+        yield from self.note(
             about, "FD010", stream.switches, FROM_ONE_PLACE,
             "Two numberings of {sender_member} run at the same time; they changed {times:time}.",
             "the other numbering goes on",

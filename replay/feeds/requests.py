@@ -38,7 +38,6 @@ class Requests:
         self.arrived_here = Noted()  # asked for although they had arrived at it
         self.repeated = 0
         self.answered = Durations()
-        self.answers = 0
         self.first: Mark | None = None
         self._waiting: list[tuple[int, int, Mark]] = []  # disjoint, ascending
 
@@ -74,7 +73,6 @@ class Requests:
                 continue
             del self._waiting[place]
             self.answered.add(max(mark.at_ns - asked.at_ns, 0), high - low)
-            self.answers += high - low
             for part in ((begin, low), (high, end)):
                 if part[0] < part[1]:
                     self._waiting.insert(place, (*part, asked))

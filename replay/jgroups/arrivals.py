@@ -470,10 +470,10 @@ class Arrivals(Judged):
             self.tracker.expect_from(first)
             self.start = first
 
-    def reveal_from(self, first: int, stop: int, mark: Mark, by: str = BY_REQUEST) -> None:
+    def reveal_from(self, first: int, stop: int, mark: Mark) -> None:
         """The receiver says that [first, stop) exists."""
         self.expect_from(first)
-        self.tracker.reveal(stop, mark, by)
+        self.tracker.reveal(stop, mark, BY_REQUEST)
 
     def level(self, seqno: int, mark: Mark) -> list[Range]:
         """The receiver says that it has everything up to ``seqno``; returns what was not captured.

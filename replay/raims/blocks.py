@@ -49,12 +49,11 @@ class _Block:
     high: int
     entries: list[tuple[int, int]] = field(default_factory=list)  # hash, bytes
     used: int = 0
-    removed: int = 0
     removed_bytes: int = 0
 
     def adjust(self) -> None:
         self.used -= self.removed_bytes
-        self.removed = self.removed_bytes = 0
+        self.removed_bytes = 0
 
 
 class Blocks:
@@ -90,7 +89,6 @@ class Blocks:
         at = bisect_left(self._highs, number)
         block = self._blocks[at]
         block.entries.remove((number, size))
-        block.removed += 1
         block.removed_bytes += size
         if at:
             self._join(at)

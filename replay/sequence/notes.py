@@ -23,6 +23,10 @@ class Note:
         if len(self.marks) < MAX_KEPT_MARKS:
             self.marks.append(mark)
 
+    def facts(self) -> dict[str, int]:
+        """How much, as a finding counts it."""
+        return {"count": self.ranges.total()}
+
     def __bool__(self) -> bool:
         return bool(self.ranges)
 
@@ -31,6 +35,7 @@ class Times:
     """Something that happened again and again: how often, and the first moments of it."""
 
     __slots__ = ("count", "marks")
+    ranges: Final = RangeSet()  # of no seqnos
 
     def __init__(self) -> None:
         self.count = 0
@@ -41,6 +46,10 @@ class Times:
         self.count += 1
         if len(self.marks) < MAX_KEPT_MARKS:
             self.marks.append(mark)
+
+    def facts(self) -> dict[str, int]:
+        """How often, as a finding counts it."""
+        return {"times": self.count}
 
     def __bool__(self) -> bool:
         return self.count > 0

@@ -135,7 +135,7 @@ class ReceiverFindings(UnicastReporter):
             )  # fmt: skip
         if not stream.kinds("SEND_FIRST_SEQNO"):
             return
-        yield from self.times(
+        yield from self.note(
             stream, "UC044", machine.redundant_syncs, Certainty.LIKELY,
             "{times} SEND_FIRST_SEQNO of {receiver_member} {times|was|were} sent just after the "
             "first message that {times|it asks|they ask} {sender_member} for had arrived.",
@@ -147,7 +147,7 @@ class ReceiverFindings(UnicastReporter):
                 machine.would.row(),
             )  # fmt: skip
         if machine.unanswered_syncs:
-            yield from self.times(
+            yield from self.note(
                 stream, "UC014", machine.unanswered_syncs, Certainty.LIKELY,
                 "{times} SEND_FIRST_SEQNO of {receiver_member} brought no first message before the "
                 "next one: it or the answer was lost, or {sender_member} had nothing "
@@ -237,7 +237,7 @@ class ReceiverFindings(UnicastReporter):
                 },
                 default="xmit_interval_ms",
             )  # fmt: skip
-        yield from self.times(
+        yield from self.note(
             stream, "UC042", facts.early_acks, Certainty.LIKELY,
             "{times:ACK} of {receiver_member} to {sender_member} came sooner than the document's "
             "minimum time of {least} ms after the one before.",

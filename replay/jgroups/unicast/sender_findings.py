@@ -122,7 +122,7 @@ class SenderFindings(UnicastReporter):
                 ],
                 facts={"times": facts.ignored_count},
             )  # fmt: skip
-        yield from self.times(
+        yield from self.note(
             stream, "UC007", facts.syncs_stale, LIKELY,
             "{times} SEND_FIRST_SEQNO of {receiver_member} came with a timestamp that is not above "
             "that of an earlier message and {times|is|are} ignored.",
@@ -158,13 +158,13 @@ class SenderFindings(UnicastReporter):
             )  # fmt: skip
 
     def _sync_answers(self, facts: SenderFacts, stream: Stream) -> Iterator[Finding]:
-        yield from self.times(
+        yield from self.note(
             stream, "UC003", facts.syncs_first, Certainty.LIKELY,
             "{receiver_member} had no window when messages of {sender_member} came and nothing "
             "had been acknowledged: the first message was lost or late.",
             "SEND_FIRST_SEQNO",
         )  # fmt: skip
-        yield from self.times(
+        yield from self.note(
             stream, "UC015", facts.syncs_after_ack, LIKELY,
             "{receiver_member} asked {times:time} for the first message of connection {conn_id}, "
             "of which it had acknowledged messages before: it has lost its window.",
@@ -172,14 +172,14 @@ class SenderFindings(UnicastReporter):
         )  # fmt: skip
         if facts.syncs_close:
             yield self.storm(stream, facts.syncs_close, facts.syncs_close_count, LIKELY, None)
-        yield from self.times(
+        yield from self.note(
             stream, "UC044", facts.answered_again, Certainty.UNDECIDABLE,
             "{times} SEND_FIRST_SEQNO of {receiver_member} asked for a message that "
             "{sender_member} had sent in answer to the one before; whether that answer was lost "
             "cannot be told here.",
             "SEND_FIRST_SEQNO",
         )  # fmt: skip
-        yield from self.times(
+        yield from self.note(
             stream, "UC014", facts.syncs_unanswered, self.since(facts.syncs_unanswered),
             "{times} SEND_FIRST_SEQNO of {receiver_member} {times|was|were} not answered "
             "although "
@@ -270,7 +270,7 @@ class SenderFindings(UnicastReporter):
             "{count|was|were} not sent again.",
             "the request",
         )  # fmt: skip
-        yield from self.times(
+        yield from self.note(
             stream, "UC038", facts.other_conn, LIKELY,
             "{times:ACK} of {receiver_member} are for connection {conn_id}, which is not the "
             "current one.",

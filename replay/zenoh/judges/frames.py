@@ -45,7 +45,7 @@ def findings(
             facts={"count": counter.lost.total()},
         )  # fmt: skip
     copies = counter.network_duplicates
-    yield from report.times(
+    yield from report.note(
         stream, "ZN006", counter.discarded,
         Claim(Certainty.LIKELY, ORDERED.rests),
         "{times:frame} from {sender_member} {times|is|are} thrown away by the transport of "
@@ -56,12 +56,12 @@ def findings(
         "a frame whose sn is not newer than the last",
         late=counter.late.ranges.total(), repeated=counter.repeated, copies=copies,
     )  # fmt: skip
-    yield from report.times(
+    yield from report.note(
         stream, "ZN015", counter.abandoned, Certainty.LIKELY,
         "{sender_member} gave up {times:fragmented message} half way.",
         "the next message begins",
     )  # fmt: skip
-    yield from report.times(
+    yield from report.note(
         stream, "ZN016", counter.broken,
         Claim(Certainty.LIKELY, Rests((BEGINNING, END), ordered=True), why=OR_NOT_CAPTURED),
         "{times:fragmented message} of {sender_member} lost a piece and with it everything.",

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from seqaudit.decoders.contract.events import compact
 from seqaudit.pipeline.report import result_store as held
 from seqaudit.pipeline.report.result_store import ORDER, HeldResults
-from seqaudit.replay.contract.results import FINDING, GAP, Result, compact, to_batch
+from seqaudit.replay.contract.results import FINDING, GAP, Result, to_batch
 
 TEXTS = st.sampled_from(["", "a", "a|b", "b", "ä", "z\U0001f600", "\uffff"])
 DETAILS = st.fixed_dictionaries({"n": st.integers(0, 2)})

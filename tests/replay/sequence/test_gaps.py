@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seqaudit.replay.contract.results import compact
+from seqaudit.decoders.contract.events import compact
 from seqaudit.replay.sequence import gaps
 from seqaudit.replay.sequence.gaps import Arrival, Gap, GapTracker, Mark, Outcome, Part
 from seqaudit.replay.sequence.ranges import Range, RangeSet
