@@ -183,9 +183,9 @@ def pgm(data, at, end, length, text, m):
     body = at + 24
     if u8(data, at + 5) & 1 == 1:
         body = body + u16be(data, at + 26)
-    if m[place + L_SEEN] == 0:
+    if m[place + L_SEEN] == 0:  # what is missing may have been shown before this piece began
         m[place + L_SEEN] = 1
-        m[place + L_LOW] = trail
+        m[place + L_LOW] = 0
         m[place + L_HIGH] = sqn
     index = 0
     if trail > m[place + L_LOW] and m[place + L_LOW] < m[place + L_HIGH]:

@@ -223,6 +223,7 @@ class PgmEngine:
         self.bytes += event.size
         if event.stamp is not None and self.window.start is not None:
             self.window.told_trail(self.window.unwrap(event.stamp), mark)
+        known = self.seen.within(first, stop)
         fresh = sum(b - a for a, b in self.seen.add(first, stop))
         lacked = sum(b - a for a, b in self.window.refused.within(first, stop))
         if self.ends is not None and repair:
@@ -234,8 +235,9 @@ class PgmEngine:
             self.repaired += event.count
             self.useful += fresh + lacked
             self.needless += event.count - fresh - lacked
-        elif fresh < event.count:
-            self.copies.add(first, stop, mark)
+        elif known:
+            for low, high in known:
+                self.copies.add(low, high, mark)
             for low, high in self._repaired.within(first, stop):
                 self._repaired.remove(low, high)
                 self.overtaken.add(low, high, mark)
@@ -348,7 +350,7 @@ def summary(engine: PgmEngine) -> PgmStreamRow:
         "messages": engine.seen.total(),
         "arrivals": engine.arrivals,
         "copies": engine.arrivals - engine.seen.total(),
-        "network_duplicates": engine.copies.count,
+        "network_duplicates": engine.network_duplicates,
         "bytes": engine.bytes,
         "by_wire_kind": dict(sorted(engine.packets.items())),
         "by_source": {k: dict(sorted(v.items())) for k, v in sorted(engine.by_source.items())},

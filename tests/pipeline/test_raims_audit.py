@@ -9,6 +9,9 @@ import pytest
 from seqaudit.pipeline.audit import audit
 from seqaudit.pipeline.options import Options
 from seqaudit.pipeline.shared.plan import CaptureInput
+from tests.decoders.network.builders import ethernet, ipv4, pcap, record_offsets, udp
+from tests.decoders.raims.builders import data, odata
+from tests.replay.raims.builders import F0
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "raims"
 HEADER, RECORD, ETHERNET, UDP = 24, 16, 14, 8
@@ -125,3 +128,20 @@ def test_other_systems_reports_have_no_tables() -> None:
     report = audit([CaptureInput(str(capture))], Options(engine="direct"))
     assert "tables" not in report
     assert not {"pgm", "raims"} & set(report["captures"][0]["messages_by"])
+
+
+def test_a_trail_passes_what_is_missing_wherever_a_piece_begins(tmp_path: Path) -> None:
+    """Packets 14 to 27 are missing; with 29, that follows 28, the trail goes beyond 20 of them."""
+    payloads = [odata(sqn, data("_7500.A", F0 + sqn), trail=trail)
+                for sqn, trail in ((13, 0), (28, 20), (29, 21))]  # fmt: skip
+    content = pcap([
+        ethernet(ipv4(udp(payload, 50_000, 7239, checksum=0), "10.77.0.1", "239.77.0.1"))
+        for payload in payloads
+    ])  # fmt: skip
+    path = tmp_path / "B.pcap"
+    path.write_bytes(content)
+    whole = audited(path)
+    (stream,) = [row for row in whole["streams"] if row["system"] == "pgm"]
+    assert stream["open"] == 7
+    for place in record_offsets(content)[1:-1]:
+        assert audited(path, cuts={str(path): (place,)}) == whole

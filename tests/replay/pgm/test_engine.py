@@ -298,3 +298,10 @@ def test_a_damaged_packet_in_the_last_wait_may_be_the_repair() -> None:
     found = only(pgm_findings.results(engine, 0, T0), "PG002")
     assert (found["certainty"], found["rests"]["absent"]) == ("proven", [12, 13])
     assert only(lossy_world().rows(), "RA001")["rests"]["absent"] is not None
+
+
+def test_of_a_run_that_came_in_part_before_that_part_are_copies() -> None:
+    rows = received(packet("ODATA", 1), packet("ODATA", 2), replace(packet("ODATA", 2), count=3,
+                    stop_seqno=5))  # fmt: skip
+    assert only(rows, "PG004")["facts"]["count"] == 1
+    assert (rows[0].detail["copies"], rows[0].detail["network_duplicates"]) == (1, 0)
