@@ -163,7 +163,8 @@ def member(name: str) -> Event:
 
 
 def dated(story: Iterable[Step]) -> list[Event]:
-    """The events of a story with frames and times."""
+    """The events of a story with frames and times; a run's ``last_frame`` is how many frames of
+    others its messages stand among."""
     events: list[Event] = []
     now_ms = 0
     for step in story:
@@ -172,9 +173,9 @@ def dated(story: Iterable[Step]) -> list[Event]:
             continue
         now_ms += 1
         frame = len(events) + 1
-        events.append(
-            replace(step, frame=frame, last_frame=frame, at_ns=now_ms * MS, last_at_ns=now_ms * MS)
-        )
+        more = max(step.last_frame, 0)
+        stamped = replace(step, frame=frame, at_ns=now_ms * MS)
+        events.append(replace(stamped, last_frame=frame + more, last_at_ns=(now_ms + more) * MS))
     return events
 
 

@@ -24,7 +24,6 @@ The rows are those of ``tests.replay.jgroups.mcast.rows``.
 
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
 
 from seqaudit.decoders.contract.events import Flag, Kind
@@ -46,6 +45,7 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet
 
 SYSTEMS: Final = frozenset({"nakack4", "nakack3", "nakack2"})
 MAX_VIEWS: Final = 1_000
+MOST_WAITING: Final = 1_000  # messages before a join: no digest is older than these
 #: Why windows end where the member is followed by another one at its host.
 ANEW: Final = "it began anew"
 LONGEST_DEFAULT_INTERVAL_MS: Final = 1_000  # NAKACK4's own default (5.1)
@@ -80,6 +80,7 @@ class Stream(Counted):
     Attributes:
         further_sends: first sends to one more member: over TCP each gets its own.
         receiver, sender_model: the window of the end that is replayed here.
+        outsiders: the last that came from outside the membership; null if nothing did.
     """
 
     def __init__(self, key: str, sender: str, system: str) -> None:
@@ -90,6 +91,7 @@ class Stream(Counted):
         self.receiver: ReceiverModel | None = None
         self.sender_model: SenderModel | None = None
         self.pending_views: deque[tuple[int, Event]] = deque()
+        self.outsiders: Event | None = None
 
     def peer(self, member: str) -> Peer:
         """The counters of one member."""
@@ -154,12 +156,14 @@ class McastEngine:
         self._bases: dict[str, int] = {}  # where a window begins that has not been opened yet
         self._queued: deque[Event] = deque()
         self._queued_messages = 0
+        self._at = self._installed_at = -1  # frame of this event, and with which a view came in
         self._document = self.parameters.value("rules") == "document"
 
     # -- events --------------------------------------------------------------------------------
 
     def feed(self, event: Event) -> None:
         """Replay one event."""
+        self._at = event.frame
         if self._began is None:
             self._began = event.first_mark()
             self._elapsed.saw(self._began)
@@ -305,10 +309,9 @@ class McastEngine:
         if event.destination is not None and self.members.local not in (None, event.destination):
             return  # a repair for somebody else
         if self.excluded is not None or (stream.receiver and stream.receiver.ended):
-            if not self.joined:
-                self._queue(event)
-            stream.outside_membership += event.count
-            self._note_view(event)
+            if self.excluded is not None or not self.joined:
+                self._queue(event)  # what a process that begins here anew may take with its join
+            self._outside(stream, event)
             return
         if not self.joined:
             self._queue(event)
@@ -318,8 +321,7 @@ class McastEngine:
                 and stream.sender not in self._bases
                 and self._not_a_member(stream.sender)
             ):
-                stream.outside_membership += event.count  # R2
-                self._note_view(event)
+                self._outside(stream, event)  # R2
                 return
             base = self._bases.get(stream.sender)
             low = event.seqno - 1 if base is None else base
@@ -327,6 +329,7 @@ class McastEngine:
             stream.receiver = self._receiver(
                 low, known=known, system=stream.system, based=base is not None
             )
+            self._came_meanwhile(stream, stream.receiver)
         receiver = stream.receiver
         receiver.two_members = self.view is not None and len(self.view.members) == 2
         receiver.arrive(event)
@@ -338,6 +341,21 @@ class McastEngine:
             if stream.receiver is not receiver:
                 break
 
+    def _outside(self, stream: Stream, event: Event) -> None:
+        stream.outside_membership += event.count
+        stream.outsiders = event
+        self._note_view(event)
+
+    def _came_meanwhile(self, stream: Stream, receiver: ReceiverModel) -> None:
+        """A new window: a run that had begun before the view and went on behind it belongs to it in
+        part, and no row says in which."""
+        run, stream.outsiders = stream.outsiders, None
+        if run is not None and run.last_mark().frame > self._installed_at:
+            assert run.seqno is not None and run.stop_seqno is not None
+            stream.outside_membership -= run.count
+            receiver.arrive(run)
+            receiver.may_have_dropped(run.seqno, run.stop_seqno)
+
     def _note_view(self, event: Event) -> None:
         if event.kind is Kind.VIEW:
             self._see_view(event)
@@ -346,11 +364,10 @@ class McastEngine:
         return self.view is not None and sender not in self.view.members
 
     def _queue(self, event: Event) -> None:
-        """Not yet a server: the last messages wait for the join (R1)."""
+        """Not yet a server: messages wait for the join (R1)."""
         self._queued.append(event)
         self._queued_messages += event.count
-        size = self.parameters.value("become_server_queue_size")
-        while self._queued and self._queued_messages - self._queued[0].count >= size:
+        while self._queued_messages - self._queued[0].count >= MOST_WAITING:
             self._queued_messages -= self._queued.popleft().count
 
     # -- views -----------------------------------------------------------------------------------
@@ -385,8 +402,6 @@ class McastEngine:
             self.excluded = self.leaving = self.view = None
             self.joined = False
             self._bases.clear()
-            self._queued.clear()
-            self._queued_messages = 0
         return view
 
     def _exclude(self, event: Event, mark: Mark, why: str) -> None:
@@ -422,7 +437,7 @@ class McastEngine:
             and view.number <= current.number
         ):
             return  # a copy, or older than the one it joined with
-        self.view = view
+        self.view, self._installed_at = view, self._at
         self.views = [
             (seen, at, here or (seen.creator, seen.number) == (view.creator, view.number))
             for seen, at, here in self.views
@@ -439,8 +454,10 @@ class McastEngine:
                 receiver.end(mark, "its sender left the view", member_gone=False)  # R15, W3
             elif receiver.ended is not None:  # it is back: no window, so R17, or R16 without digest
                 receiver.begin_again(
-                    int(digest[stream.sender][0]) if stream.sender in digest else 0
+                    int(digest[stream.sender][0]) if stream.sender in digest else 0,
+                    merged=bool(detail.get("merge")),
                 )
+                self._came_meanwhile(stream, receiver)
             elif detail.get("merge") and stream.sender in digest:
                 receiver.merge(int(digest[stream.sender][0]), mark)
         before = set(current.members) if current is not None else None
@@ -476,17 +493,15 @@ class McastEngine:
                 stream.receiver = None
                 stream.pending_views.clear()
         self._install(view, event)
-        surplus = self._queued_messages - self.parameters.value("become_server_queue_size")
-        waiting, self._queued = self._queued, deque()
+        full = self._queued_messages > self.parameters.value("become_server_queue_size")
+        waiting, self._queued, self._queued_messages = self._queued, deque(), 0
         for queued in waiting:
             assert queued.seqno is not None and queued.source is not None
-            skip = min(max(surplus, 0), queued.count - 1)
-            surplus -= queued.count
             stream = self._stream(queued.source, queued)
-            stream.outside_membership -= queued.count - skip
-            self._arrive(
-                stream, replace(queued, seqno=queued.seqno + skip, count=queued.count - skip)
-            )
+            stream.outside_membership -= queued.count
+            self._arrive(stream, queued)
+            if full and stream.receiver is not None:
+                stream.receiver.may_have_dropped(queued.seqno, queued.seqno + queued.count)
 
     # -- control messages --------------------------------------------------------------------------
 
@@ -537,6 +552,7 @@ class McastEngine:
         if window is None:
             window = self._receiver(begins, known=known, system=stream.system, based=known)
             stream.receiver = window
+            self._came_meanwhile(stream, window)
         elif window.ended is not None and window.ended[1] == ANEW:
             window.begin_again(begins)
         return window

@@ -128,6 +128,7 @@ class ReceiverModel(Judged):
         self._id_at_level: int | None = None  # and before it said so
         self.ended: tuple[Mark, str] | None = None
         self.skipped = RangeSet()  # by a merge digest
+        self.waited = RangeSet()  # for the join or a view: it may have dropped them
         self._interval_given = interval_given
         self._asked_had = RangeSet()  # own requests for what had arrived
         self._asked_had_highest = RangeSet()  # the same, in answer to a HIGHEST_SEQNO
@@ -207,6 +208,7 @@ class ReceiverModel(Judged):
         self.tracker.reveal(ranges[-1][1], mark, BY_REQUEST)
         at_tick = self._at_a_tick(ranges)
         if at_tick:
+            self.waited.remove(self.start, ranges[-1][1])  # what it lost it asks for
             for had in self._had_others(ranges, mark):
                 accepted = self.window.accept(*had)
                 if accepted.delivered is not None:
@@ -249,6 +251,7 @@ class ReceiverModel(Judged):
         self.own_level, self._level_at, self._id_at_level = seqno, mark, self._last_id
         self._threshold_at = None
         stop = seqno + 1
+        self.waited.remove(self.start, stop)
         for pending in (self._asked_had, self._asked_had_highest):
             for part in pending.remove(self.start, stop):
                 self.spurious.add(*part, mark)
@@ -279,8 +282,12 @@ class ReceiverModel(Judged):
             self.finish(mark.at_ns, only_long=True)
             self.ended = (mark, why)
 
-    def begin_again(self, low: int) -> None:
-        """The sender is back in the view (a merge): a new window at ``low`` (R16, R17)."""
+    def begin_again(self, low: int, *, merged: bool = False) -> None:
+        """The sender is back in the view: a new window at ``low`` (R16, R17). With a merge's digest
+        what lies between the old window and the new one is skipped as by R19."""
+        if merged:
+            for part in RangeSet(self.delivery.ranges).missing(self.window.low + 1, low + 1):
+                self.skipped.add(*part)
         self._begin(low + 1)
         self.start_known = True
         self.window = Window(low, self.window.capacity, document=self.window.document)
@@ -289,7 +296,7 @@ class ReceiverModel(Judged):
         self.own_level, self._level_at = low, None
         self._asked_had, self._asked_had_highest = RangeSet(), RangeSet()
         self._in_order, self._asked_late = RangeSet(), RangeSet()
-        self._out_of_band = RangeSet()
+        self._out_of_band, self.waited = RangeSet(), RangeSet()
         self._recent.clear()
         self._unacked = self._threshold_at = self._silent_since = None
 
@@ -307,6 +314,13 @@ class ReceiverModel(Judged):
         for pending in (self._asked_had, self._asked_had_highest):
             for first, stop in list(pending):
                 self.undecided.ranges.add(first, stop)
+
+    def may_have_dropped(self, first: int, stop: int) -> None:
+        """These came about when this member joined or its sender did. A queue that was full dropped
+        some (the first since 5.2.13, before that the last) and nobody sees when it was opened (R1);
+        of a run that goes on behind a view the messages before it were dropped (R2)."""
+        if max(first, self.start) < stop:
+            self.waited.add(max(first, self.start), stop)
 
     # -- copies ----------------------------------------------------------------------------------
 
@@ -338,6 +352,7 @@ class ReceiverModel(Judged):
                 self._original_came(part, event)
             size = part[1] - part[0]
             in_doubt = total(self.inner_loss.ranges.within(*part))
+            in_doubt += total(self.waited.within(*part))
             if event.fresh_id is None and not self.spurious.ranges.within(*part):
                 in_doubt = size  # without an IP id it may be a network duplicate as well
             self.undecidable += in_doubt

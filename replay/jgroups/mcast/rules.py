@@ -167,7 +167,8 @@ MCAST: Final[tuple[Rule, ...]] = (
     error(
         "MC021", "skipped-by-merge",
         "A merge moved this member's window forward; the messages in between are never delivered.",
-        "A MergeView's digest is above this member's delivered seqno.",
+        "A MergeView's digest is above the seqno that this member had delivered, now or when the "
+        "sender left its view.",
         "The application must transfer state after a merge.",
         "jgroups.md 5.4 \"digest\""),
     warning(

@@ -62,6 +62,12 @@ def _received(
         )
     stream_rows.received(row, receiver)
     row["outside_window"] = receiver.outside_window.ranges.total()
+    if receiver.waited:
+        row["delivered"] = None
+        row["unknown"]["delivered"] = (
+            "messages came about when it joined, or when their sender did, and nothing tells which "
+            "of them it took"
+        )
     if receiver.inner_loss:
         row["delivered"] = None
         row["unknown"]["delivered"] = (

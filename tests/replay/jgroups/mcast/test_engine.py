@@ -175,6 +175,15 @@ def test_a_merge_digest_moves_a_window_that_is_behind_it() -> None:
 
 
 @pytest.mark.rule("R19")
+@pytest.mark.rule("R16")
+def test_a_merge_digest_skips_what_was_sent_while_its_sender_was_out_of_the_view() -> None:
+    merge = view("ABC", 4, 3, digest={"A": (3, 3), "C": (6, 6)}, merge=True)
+    told = heard("B", JOINED, msg(1, 2, by=C), msg(1), view("AB", 3, 2), merge, msg(7, by=C))
+    assert told.delivered(C) == [[1, 2], [7, 7]]
+    assert told.findings() == [("MC021", "likely", [[3, 6]])]
+
+
+@pytest.mark.rule("R19")
 def test_a_merge_digest_at_or_below_the_window_changes_nothing() -> None:
     merge = view("ABC", 3, 1, digest={"C": (2, 2)}, merge=True)
     told = heard("B", JOINED, msg(1, 2, by=C), merge, msg(3, by=C))
