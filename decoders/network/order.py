@@ -111,6 +111,7 @@ class Order:
             behind belongs before it, or might if more were known.
         begins_unsure, ends_unsure: something is out of order so near to the first or last record
             that what stands before or behind them would tell more of it.
+        beyond: first and last number between which those lie that are not named; null: all are.
         overlapping: whether records were put in order across the borders of chunks and pieces.
     """
 
@@ -127,6 +128,7 @@ class Order:
     steps_more: int = 0
     guessed: list[tuple[int, int]] = field(default_factory=list)
     torn: list[int] = field(default_factory=list)
+    beyond: tuple[int, int] | None = None
     begins_unsure: bool = False
     ends_unsure: bool = False
     overlapping: bool = False
@@ -186,6 +188,7 @@ class Order:
             "steps_more": self.steps_more,
             "guessed": [list(pair) for pair in self.guessed],
             "torn": self.torn,
+            "beyond": self.beyond,
             "unsure": [self.begins_unsure, self.ends_unsure],
             "overlapping": self.overlapping,
         }
@@ -207,18 +210,25 @@ class Order:
             self.steps.append(step)
         else:
             self.steps_more += 1
+            self._not_named(step.frame, step.frame)
 
     def guess(self, place: int, stood: int) -> None:
-        """A late record that may stand behind a step; the last that is named is open behind."""
+        """A late record that may stand behind a step."""
         if len(self.guessed) < NAMED_STEPS:
             self.guessed.append((place, stood))
         else:
-            self.guessed[-1] = (self.guessed[-1][0], stood)
+            self._not_named(place, stood)
 
     def tears(self, number: int) -> None:
         """A record behind which one stands that belongs before it, and was not put there."""
         if len(self.torn) < NAMED_STEPS:
             self.torn.append(number)
+        else:
+            self._not_named(number, number)
+
+    def _not_named(self, first: int, last: int) -> None:
+        low, high = self.beyond or (first, last)
+        self.beyond = min(low, first), max(high, last)
 
     def move(self, places: Int64s, numbers: Int64s) -> None:
         """Records that stand in other places than in the file."""

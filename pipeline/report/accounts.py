@@ -316,9 +316,8 @@ class _Borders:
         if not order or order["high_ns"] is None:
             return
         self.ends_unsure = bool(order["unsure"][1])
-        stepped = order["steps"] or order["steps_more"]
         high = int(order["high_ns"])
-        self._high = high if stepped or self._high is None else max(high, self._high)
+        self._high = high if order["steps"] or self._high is None else max(high, self._high)
         self._file = _file_of(piece, self._files)
 
 
@@ -333,7 +332,8 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> dict[str,
         moved: job frame, a place in the order of times, to that of Wireshark's number.
         steps: (frame behind it, its time, how far back, flows that agree, flows that do not), with
             ``steps_more``; guessed: (where a late record was put, where it stood) if it may stand
-            behind a step; torn: frames that belong before a border and are not there.
+            behind a step; torn: frames that belong before a border and are not there; beyond:
+            first and last frame between which lie those that are not named.
     """
     told: dict[str, Any] = {"late": 0, "most_ns": 0, "first_late": None, "first_late_ns": None}
     told["steps_more"] = 0
@@ -341,6 +341,7 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> dict[str,
     steps: list[list[int]] = []
     guessed: list[list[int]] = []
     torn: list[int] = []
+    beyond: list[list[int]] = []
     border = _Borders(files)
     frames = frames_of_splits(accounts)
     for account in accounts:
@@ -370,7 +371,10 @@ def merge_order(accounts: Sequence[Account], files: Sequence[File]) -> dict[str,
         steps += [[base + frame, *more] for frame, *more in own["steps"]]
         guessed += [[_job_frame(piece, n, frames) for n in pair] for pair in own["guessed"]]
         torn += [base + frame for frame in own["torn"]]
-    return told | {"moved": moved, "steps": steps, "guessed": guessed, "torn": torn}
+        if own["beyond"]:
+            beyond.append([_job_frame(piece, n, frames) for n in own["beyond"]])
+    lists = {"steps": steps, "guessed": guessed, "torn": torn, "beyond": beyond}
+    return told | {"moved": moved} | lists
 
 
 def _job_frame(piece: int, number: int, frames: Mapping[int, int]) -> int:

@@ -35,7 +35,7 @@ from seqaudit.pipeline.shared.plan import File
 from seqaudit.replay.captures import findings as capture_rules
 from seqaudit.replay.captures.borders import Borders
 from seqaudit.replay.contract import results as rows_of
-from seqaudit.replay.contract.engine import Compared
+from seqaudit.replay.contract.engine import Compared, Replayed
 from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.settings import ReplaySettings, Vantage
 from seqaudit.replay.contract.story import with_story
@@ -193,7 +193,7 @@ class _Sections:
         """What streams and captures say together."""
         accounts = self._accounts
         return self._together.judge(
-            accounts.extents, accounts.holes, accounts.unread, self._rows.of
+            Replayed(accounts.extents, accounts.holes, accounts.unread, self._rows.of)
         )
 
     def findings(self, compared: Iterable[Compared]) -> Iterator[Row]:

@@ -88,6 +88,10 @@ def spans_of(account: Account, vantage: Vantage) -> list[Span]:
         spans.append(Span(Doubt.CLOCK_STEPPED, place, stood, what))
     for frame in order.get("torn") or ():
         spans.append(Span(Doubt.OUT_OF_ORDER, frame - 1, frame, "records are out of order"))
+    for first, last in order.get("beyond") or ():
+        what = "more records are late, or the clock was set back more often, than are named"
+        spans.append(Span(Doubt.OUT_OF_ORDER, first - 1, last, what))
+        spans.append(Span(Doubt.CLOCK_STEPPED, first - 1, last, what))
     return spans
 
 

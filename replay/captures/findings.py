@@ -229,6 +229,17 @@ def _order(order: Account) -> Iterator[Finding]:
             evidence=[Evidence(frame, "the first record behind the step")],
             facts={"by": shown(back_ns), "at_frame": frame, "count": agree},
         )  # fmt: skip
+    if order.get("steps_more"):
+        first, last = order["beyond"][0][0], order["beyond"][-1][1]
+        yield Finding(
+            "CP014", Certainty.LIKELY,
+            "The clock stepped back {count:further time} between frames {from_frame} and "
+            "{to_frame}, or records are out of order by as much. No duration or order there is "
+            "judged as proven.",
+            system=SYSTEM,
+            frame=first,
+            facts={"count": order["steps_more"], "from_frame": first, "to_frame": last},
+        )  # fmt: skip
 
 
 def _twice(seen: Mapping[str, int]) -> Iterator[Finding]:

@@ -165,13 +165,13 @@ class Replayed(NamedTuple):
 
     Attributes:
         extents: of each capture.
-        holes: captures that are known to lack something, and what tells it.
+        holes: captures that are known to lack something, and what tells it; grows.
         unread: captures with packets that were not read to their end, and what tells it: what seems
             to be missing may be in these.
     """
 
     extents: Sequence[Extent]
-    holes: Mapping[int, str]
+    holes: dict[int, str]
     unread: Mapping[int, str]
     rows: Rows
 

@@ -301,6 +301,7 @@ class Judged:
         """What was sent before the capture began is neither lost nor repaired for certain."""
         bound = self.beginning.bound
         stop = self.tracker.known_stop if bound is None else bound + 1
+        self.left_out.remove(-(2**63), stop)
         for gap in self.gaps:
             if gap.first < stop:
                 self._settle(gap, stop)

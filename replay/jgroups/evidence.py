@@ -181,6 +181,12 @@ class Beginning:
         """The receiver said that it has everything up to it."""
         self._least = max(self._least, seqno)
 
+    def begins(self, level: int) -> None:
+        """Its window may begin as late as behind ``level``: what was before it may not have had."""
+        if self.bound is not None:
+            self.bound = max(self.bound, level)
+        self._least = max(self._least, level)
+
     def arrived(self, event: Event) -> None:
         """A message or run came: is one of it certain to be an original?
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from seqaudit.replay.contract.engine import Compared, Comparison, Detail, Extent, Replayed, Rows
+from seqaudit.replay.contract.engine import Compared, Comparison, Detail, Replayed, Rows
 from seqaudit.replay.contract.wall import Wall
 from seqaudit.replay.stages.systems import SYSTEMS
 
@@ -69,29 +69,16 @@ class Comparisons:
             gap = comparison.restated_gap(gap)
         return gap
 
-    def judge(
-        self,
-        extents: Sequence[Extent],
-        holes: dict[int, str],
-        unread: Mapping[int, str],
-        rows: Rows,
-    ) -> list[Compared]:
-        """What each says.
-
-        Args:
-            extents: of each capture.
-            holes: captures that lack something, and what tells it; grows.
-            unread: captures with packets that were not read to their end, and what tells it.
-            rows: of a kind of results, of all systems.
-        """
+    def judge(self, replayed: Replayed) -> list[Compared]:
+        """What each says; the holes of ``replayed`` grow."""
         found = []
         for own, comparison, names in self._each():
-            replayed = Replayed(extents, holes, unread, self._rows_by_kind(own, names, rows))
-            part = self._wall.part(_together(names), comparison.judge, replayed)
+            asked = replayed._replace(rows=self._rows_by_kind(own, names, replayed.rows))
+            part = self._wall.part(_together(names), comparison.judge, asked)
             if part is not None:
-                holes |= part.holes
+                replayed.holes.update(part.holes)
                 found.append(part)
-            self._replayed[comparison] = replayed
+            self._replayed[comparison] = asked
         return found
 
     def both_ends(self, row: Detail) -> Detail:

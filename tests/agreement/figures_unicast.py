@@ -10,8 +10,8 @@ from typing import Any, Final
 from tests.agreement.report import ABSENT, CaptureReport, StreamReport, to_ranges
 from tests.agreement.rows import Audited, Row, row
 from tests.agreement.truth import Payload, Scenario, to_runs
+from tests.agreement.wire import DATA
 
-DATA: Final = 0
 OOB: Final = 0x0001
 
 #: Figure of the truth's connection -> path in our stream, by the end at which it shows.

@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from tests.agreement import wire
-from tests.agreement.figures_unicast import DATA, hidden_at_receiver, of_pair
+from tests.agreement.figures_unicast import hidden_at_receiver, of_pair
 from tests.agreement.report import ABSENT, CaptureReport, to_ranges
 from tests.agreement.rows import Audited, Row, row
 from tests.agreement.truth import Scenario
+from tests.agreement.wire import DATA
 
 UNICAST_SYNC: Final = 2
 UNICAST_REQUEST: Final = 3

@@ -6,7 +6,6 @@ from typing import Any
 from tests.agreement import wire
 from tests.agreement.figures_unicast import (
     CONNECTION_AT,
-    DATA,
     PAIR_AT,
     counters_of,
     hidden_at_receiver,
@@ -15,6 +14,7 @@ from tests.agreement.figures_unicast import (
 )
 from tests.agreement.report import to_ranges
 from tests.agreement.truth import Scenario
+from tests.agreement.wire import DATA
 
 
 def add_unicast(report: dict[str, Any], scenario: Scenario, number: int, vantage: str) -> None:

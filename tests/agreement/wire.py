@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+DATA: Final = 0  # of UNICAST
 NAKACK_MSG: Final = 1
 NAKACK_XMIT_REQ: Final = 2
 NAKACK_XMIT_RSP: Final = 3
@@ -95,12 +96,13 @@ class Nakack:
 
 @dataclass(frozen=True, slots=True)
 class Unicast:
-    """UnicastHeader(3): kind and, where the kind has them, seqno and conn-id."""
+    """UnicastHeader(3): kind and, where the kind has them, seqno, conn-id and timestamp."""
 
     kind: int
     seqno: int
     conn_id: int
     system: str
+    stamp: int | None
 
 
 class Cursor:
@@ -416,6 +418,7 @@ def _nakack(cursor: Cursor, message: Message, class_id: int) -> None:
 def _unicast(cursor: Cursor, message: Message, class_id: int) -> None:
     kind = cursor.u8()
     seqno = conn_id = 0
+    stamp: int | None = None
     stamped = message.version >= (3, 5, 1)
     if kind == 0:
         seqno, conn_id = cursor.vlong(), cursor.i16()
@@ -423,13 +426,13 @@ def _unicast(cursor: Cursor, message: Message, class_id: int) -> None:
     elif kind == 1:
         seqno, conn_id = cursor.vlong(), cursor.i16()
         if stamped:
-            cursor.vlong()
+            stamp = cursor.vlong()
     elif kind == 2 and stamped:
-        cursor.vlong()
+        stamp = cursor.vlong()
     elif kind == 4:
         conn_id = cursor.i16()
     system = "unicast4" if class_id == 100 else "unicast3"
-    message.unicast = Unicast(kind, seqno, conn_id, system)
+    message.unicast = Unicast(kind, seqno, conn_id, system, stamp)
 
 
 def _tp(cursor: Cursor, message: Message, class_id: int) -> None:

@@ -1,8 +1,8 @@
 """``python -m tests.degraded FOLDER``: what is called proven of spoiled captures, and is not so.
 
 Every capture of every recording (a folder with a truth.json) below FOLDER is spoiled in each way
-and audited. Counted are proven findings (those of the capture itself, CP, aside) that the truth
-refutes, those that are new (the whole capture does not prove them), findings of one report that
+and audited. Counted are proven findings that the truth refutes, those that are new (the whole
+capture does not prove them; those of the capture itself, CP, aside), findings of one report that
 contradict each other, figures that are others without --at, findings that are others because the
 capture was written to several files, and audits that did not end well.
 """

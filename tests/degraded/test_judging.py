@@ -142,14 +142,22 @@ def test_the_truth_refutes_a_multicast_loss_that_the_path_did_not_make(fixtures:
     true = row("MC001", [[min(lost), min(lost)]], system="nakack2")
     false = row("MC001", [[kept, kept]], system="nakack2")
     never = row("MC002", [[kept, kept]], system="nakack2")
-    spared = row(
-        "CP007", [[min(lost), min(lost)]], system="nakack2",
-        text="1 message was acknowledged: the network did not lose it.",
-    )  # fmt: skip
+    had = row("CP007", [[kept, kept]], system="nakack2")
+    unsent = row("CP007", [[999, 999]], system="nakack2")
     assert refuted(of, file, true, **stream) == []
     assert refuted(of, file, false, **stream) == ["MC001"]
     assert refuted(of, file, never, **stream) == ["MC002"]
-    assert refuted(of, file, spared, **stream) == ["CP007"]
+    assert refuted(of, file, had, **stream) == []
+    assert refuted(of, file, unsent, **stream) == ["CP007"]
+
+
+def test_the_truth_refutes_own_acks_missing_that_were_never_sent(fixtures: Path) -> None:
+    of = recording(fixtures, "u3-sync-storm-1")
+    file = of.truth["captures"]["C"]["file"]
+    true = row("CP030", [], text="2 ACKs are not in this capture: timestamp 1-2.")
+    false = row("CP030", [], text="1 ACK is not in this capture: timestamp 1, 99999.")
+    assert refuted(of, file, true, id=STREAM) == []
+    assert refuted(of, file, false, id=STREAM) == ["CP030"]
 
 
 def test_the_truth_refutes_packets_lost_that_the_switch_let_pass(fixtures: Path) -> None:

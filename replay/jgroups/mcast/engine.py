@@ -14,7 +14,8 @@ Life of this member's windows (5.4):
     #   event                               windows
     W1  JOIN_RSP to this member, first one  all new, each at the digest's delivered seqno (R17);
                                             what arrived before waits in a queue of 50 (R1)
-    W2  VIEW delivered: P is new            a window at 0 (R16), unless there is one (R18)
+    W2  VIEW delivered: P is new, or P is   a window at 0 (R16), unless there is one (R18)
+        told JOIN_RSP by this member
     W3  VIEW delivered: P is gone           P's window is removed (R15)
     W4  MergeView with digest               a window behind the digest is replaced (R19)
     W5  VIEW without this member            all end: it is dead, has left or was excluded (V12)
@@ -472,6 +473,8 @@ class McastEngine:
         view = self._see_view(event)
         if view is None or event.wire_kind != "JOIN_RSP":
             return
+        if self._from_local(event) and event.destination is not None:
+            self._bases.setdefault(event.destination, 0)  # its coordinator is a member (R16)
         if (
             self.vantage.kind != MEMBER
             or self.members.local is None

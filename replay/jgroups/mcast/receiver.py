@@ -122,6 +122,7 @@ class ReceiverModel(Judged):
         self._highest_first: Mark | None = None  # the first that named it
         self._life = life
         self._told: deque[int] = deque(maxlen=LAST_TOLD)  # by HIGHEST_SEQNO
+        self._floor = low if based else None  # it begins no later; null: nothing tells yet
         self.own_level = low if known else 0
         self._level_at: Mark | None = None  # when it said so
         self._last_id: int | None = None  # the newest of the datagrams so far
@@ -204,6 +205,7 @@ class ReceiverModel(Judged):
             self.oversized_requests.append((mark, event.count))
         if not ranges:
             return  # T4: it had become empty
+        self._shows(ranges[0][0] - 1)
         for_highest = event.count == 1 and ranges[0][0] == self.highest_told
         self.tracker.reveal(ranges[-1][1], mark, BY_REQUEST)
         at_tick = self._at_a_tick(ranges)
@@ -246,6 +248,7 @@ class ReceiverModel(Judged):
         The same level again (R12, D5) says nothing new.
         """
         self._see_time(mark)
+        self._shows(seqno)
         if seqno <= self.own_level:
             return
         self.own_level, self._level_at, self._id_at_level = seqno, mark, self._last_id
@@ -260,6 +263,13 @@ class ReceiverModel(Judged):
         if skipped is not None:
             self._hand_on(skipped, mark)
         self._unacked = mark if self.window.low > seqno else None
+
+    def _shows(self, level: int) -> None:
+        """The first that this member says of a window that nothing told of: it begins no later, and
+        of what is below nobody can tell whether it was for it."""
+        if self._floor is None:
+            self._floor = level
+            self.beginning.begins(level)
 
     def merge(self, low: int, mark: Mark) -> bool:
         """A merge digest: a window that is behind it is replaced, what is between skipped (R19)."""
@@ -293,7 +303,8 @@ class ReceiverModel(Judged):
         self.window = Window(low, self.window.capacity, document=self.window.document)
         self.ended = None
         self.highest_told = None
-        self.own_level, self._level_at = low, None
+        self._floor = self.own_level = low
+        self._level_at = None
         self._asked_had, self._asked_had_highest = RangeSet(), RangeSet()
         self._in_order, self._asked_late = RangeSet(), RangeSet()
         self._out_of_band, self.waited = RangeSet(), RangeSet()
@@ -346,6 +357,8 @@ class ReceiverModel(Judged):
             self._asked_had_highest.remove(*part)
             rest.remove(*part)
             self.undecided.add(*part, mark)
+            self.undecidable += part[1] - part[0]
+        for part in rest.remove(self.start, (self._floor or 0) + 1):
             self.undecidable += part[1] - part[0]
         for part in list(rest):
             if self.two_members:
@@ -482,7 +495,7 @@ class ReceiverModel(Judged):
 
     def _owe_ack(self, mark: Mark) -> None:
         """Something was delivered: an ACK is owed (R7 threshold, R8 flag, D4; not R3)."""
-        if self._acks_due is None or self._silent_since == self.own_level:
+        if self._acks_due is None or self._silent_since == self.own_level or self._floor is None:
             return
         if self._unacked is None:
             self._unacked = mark

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from seqaudit.decoders.capture.reader import Records
-from seqaudit.decoders.network.order import HORIZON_NS, Order
+from seqaudit.decoders.network.order import HORIZON_NS, NAMED_STEPS, Order
 
 MS = 1_000_000
 #: (time in ms, sender, IP id)
@@ -144,3 +144,15 @@ def test_records_of_another_piece_tell_nothing() -> None:
     order = Order()
     assert order.arranged(primes) is primes
     assert order.account()["first_ns"] is None
+
+
+def test_of_more_steps_than_are_named_the_stretch_is() -> None:
+    back = range(NAMED_STEPS + 50)
+    packets = [(100_000 - 100 * n + at, 1, 2 * n + at) for n in back for at in (0, 1)]
+    _, order = told(*packets)
+    assert (len(order.steps), order.steps_more) == (NAMED_STEPS, 49)
+    assert order.beyond == (2 * NAMED_STEPS + 3, 2 * back[-1] + 1)
+    torn = Order()
+    for number in (*range(1, NAMED_STEPS + 1), 700, 650):
+        torn.tears(number)
+    assert (len(torn.torn), torn.beyond) == (NAMED_STEPS, (650, 700))

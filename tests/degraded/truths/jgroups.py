@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+from tests.agreement import wire
 from tests.agreement.truth import Scenario
 from tests.degraded.claims import Finding, shown
 from tests.degraded.subjects import Recording
@@ -14,7 +15,8 @@ from tests.degraded.subjects import Recording
 Predicate = Callable[[Recording, str | None, Finding], str | None]
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
-_NOT_LOST: Final = re.compile(r"did not lose|not lost")
+_NUMBERED: Final = (wire.NAKACK_MSG, wire.NAKACK_XMIT_RSP)
+_STAMPS: Final = re.compile(r"timestamp ([\d, -]+)")
 _ON_THE_WAY: Final = re.compile(r"lost on the way")
 
 
@@ -67,6 +69,36 @@ class Facts:
         conn_id = found.stream.rpartition("|")[2]
         of = [conns[conn_id]] if conn_id in conns else list(conns.values())
         return {seqno for conn in of for seqno in conn["never_arrived"]}
+
+    def came(self, sender: str, receiver: str, found: Finding) -> set[int] | None:
+        """Seqnos that the whole capture at the receiver holds; null where there is none."""
+        if receiver not in self.scenario.captures:
+            return None
+        numbers: set[int] = set()
+        for message in self.scenario.messages(receiver):
+            if message.sender != self.scenario.uuids[sender]:
+                continue
+            sent, of = message.unicast, message.nakack
+            if found.unicast and sent is not None and sent.kind == wire.DATA:
+                if str(sent.conn_id) == found.stream.rpartition("|")[2]:
+                    numbers.add(sent.seqno)
+            elif not found.unicast and of is not None and of.kind in _NUMBERED:
+                numbers.add(of.seqno)
+        return numbers
+
+    def own_stamps(self, file: str | None) -> set[int] | None:
+        """Timestamps of the ACKs and SEND_FIRST_SEQNO that a member sent, as its whole capture
+        holds them."""
+        member = self._member_at(file)
+        if member is None:
+            return None
+        return {
+            message.unicast.stamp
+            for message in self.scenario.messages(member)
+            if message.unicast is not None
+            and message.unicast.stamp is not None
+            and message.sender == self.scenario.uuids[member]
+        }
 
     def delayed(self, sender: str, receiver: str, unicast: bool) -> set[int]:
         """Seqnos of data that the path held back."""
@@ -139,11 +171,20 @@ def _arrived(known: Facts, sender: str, receiver: str, found: Finding) -> set[in
     return set(found.seqnos) - never
 
 
-def _network_lost_it(known: Facts, sender: str, receiver: str, found: Finding) -> set[int] | None:
-    """Said not to be lost by the network, and the path dropped its first copy."""
-    lost = known.lost(sender, receiver, found.unicast)
-    said = _NOT_LOST.search(found.text) and "likelihood" not in found.text
-    return None if lost is None or not said else set(found.seqnos) & lost
+def _did_not_come(known: Facts, sender: str, receiver: str, found: Finding) -> set[int] | None:
+    """Said to have been had, and it never came to the receiver's interface."""
+    came = known.came(sender, receiver, found)
+    return None if came is None else set(found.seqnos) - came
+
+
+def _own_not_captured(recording: Recording, file: str | None, found: Finding) -> str | None:
+    """Said to be missing in the capture, and never sent."""
+    named, sent = _STAMPS.search(found.text), facts(recording).own_stamps(file)
+    if named is None or sent is None:
+        return None
+    ends = [part.split("-") for part in named[1].strip(" ,").split(", ")]
+    told = {stamp for pair in ends for stamp in range(int(pair[0]), int(pair[-1]) + 1)}
+    return f"never sent: {shown(told - sent)}" if told - sent else ""
 
 
 def _not_delayed(known: Facts, sender: str, receiver: str, found: Finding) -> set[int] | None:
@@ -172,7 +213,8 @@ _LATE: Final = _each(_not_delayed, "the path did not delay")
 _CAME: Final = _each(_arrived, "arrived in the end")
 
 PREDICATES: Final[Mapping[str, Predicate]] = {
-    "CP007": _never_confirmed(_each(_network_lost_it, "the path dropped")),
+    "CP007": _each(_did_not_come, "never came"),
+    "CP030": _own_not_captured,
     "MC001": _REPAIRED,
     "MC002": _CAME,
     "MC003": _never_confirmed(_NOT_LOST_ON_PATH),

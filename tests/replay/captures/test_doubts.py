@@ -121,6 +121,14 @@ def test_a_late_record_that_may_stand_behind_a_step_leaves_order_and_times_in_do
     assert Worth(spans).judge(PLACED, None).certainty is Certainty.LIKELY
 
 
+def test_where_more_steps_are_than_are_named_order_and_times_are_in_doubt() -> None:
+    spans = spans_of({"order": {"beyond": [[5, 80]]}}, Vantage())
+    assert [(s.doubt, s.first, s.last) for s in spans] == [
+        (Doubt.OUT_OF_ORDER, 4, 80), (Doubt.CLOCK_STEPPED, 4, 80),
+    ]  # fmt: skip
+    assert Worth(spans).judge(PLACED, None).certainty is Certainty.LIKELY
+
+
 @pytest.mark.parametrize("who", ["unclear", "untold"])
 def test_packets_of_which_nobody_can_tell_whether_they_are_damaged_prove_nothing(who: str) -> None:
     none: dict[str, Any] = {"named": [], "last": None, "count": 0, "first_ns": None}

@@ -92,6 +92,26 @@ def test_a_new_member_gets_a_window_at_zero() -> None:
 
 
 @pytest.mark.rule("W2")
+def test_who_joins_through_this_member_gets_a_window_at_zero() -> None:
+    told = heard(A, join_rsp("ABD", 3, to=D, digest={}), msg(2, by=D), ack(2, by=A, of=D))
+    assert told.told("start_known", "not_captured", sender=D) == {
+        "start_known": True,
+        "not_captured": 1,
+    }
+
+
+@pytest.mark.rule("R18")
+def test_of_what_is_below_a_members_first_ack_nobody_can_tell_whether_it_had_it() -> None:
+    told = heard("B", msg(3), msg(4), 2000, msg(5), msg(6), 500, ack(9), 500, msg(8, ip_id=9))
+    assert told.findings() == []
+    assert told.told("not_captured", "sent_before", "retransmissions") == {
+        "not_captured": 0,
+        "sent_before": 3,
+        "retransmissions": {"useful": 0, "needless": 0, "undecidable": 1},
+    }
+
+
+@pytest.mark.rule("W2")
 def test_a_member_that_has_a_window_keeps_it_at_the_next_view() -> None:
     told = heard("B", JOINED, msg(1, 2, by=C), view("ABCD", 3, 1), msg(3, by=C))
     assert told.delivered(C) == [[1, 3]]

@@ -34,7 +34,8 @@ class Plan:
     spread: int = 0  # most that a datagram is delayed
     multicast_repairs: bool = True
     pauses: tuple[tuple[str, int, int], ...] = ()  # member, from when to when it reads nothing
-    joins: int = 0  # when B joins; before that its interface is in the group already for a while
+    joins: int = 0  # when B joins
+    early: int = 400  # for how long its interface is in the group before
 
 
 @dataclass
@@ -242,7 +243,7 @@ class World:
 
     def _arrives(self, to: str, event: Event, arrives: Any) -> None:
         if not self._is_in(to):
-            if self.now >= self.plan.joins - 400 and event.destination is None:
+            if self.now >= self.plan.joins - self.plan.early and event.destination is None:
                 self._tap(to, event)
                 if arrives == self._message and self.waiting is not None:
                     self._note(event, to)

@@ -51,10 +51,11 @@ def true(point: str, row: Any, world: World, events: Events) -> bool:
             for first, last in row.detail["seqnos"]
             for seqno in range(first, last + 1)
         )
-    if (point, row.rule) == (B, "UC001"):
+    if row.rule in ("UC001", "CP007") and point == B:
         conn = int(row.stream.rpartition("|")[2])
         told = {n for first, last in row.detail["seqnos"] for n in range(first, last + 1)}
-        return {(conn, n) for n in told} <= world.truth.lacked
+        so = world.truth.lacked if row.rule == "UC001" else world.truth.arrived
+        return {(conn, n) for n in told} <= so
     if (point, row.rule) == (B, "UC003"):  # lost, or late
         came = world.came[int(row.stream.rpartition("|")[2])]
         if came[1] > min(came.values()):
