@@ -4,6 +4,7 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const STEP_ROWS = 100;   // rows of a table that are drawn at once
 const PRINT_ROWS = 1000; // and at most on paper
+const PRINT_STORIES = 50; // of gaps, besides the chosen one's
 const say = (number) => data.texts[number];
 
 function element(tag, attributes, ...children) {
@@ -269,12 +270,14 @@ addEventListener("beforeprint", () => {
   paper = true;
   for (const table of Object.values(tables)) { table.held = table.count; table.count = PRINT_ROWS; table.fit(); }
   for (const one of document.querySelectorAll("details")) { one.dataset.was = one.open; one.open = true; }
+  if (data.gaps.length) panel.after(storiesOnPaper());
   redraw();
 });
 addEventListener("afterprint", () => {
   paper = false;
   for (const table of Object.values(tables)) { table.count = table.held; table.fit(); }
   for (const one of document.querySelectorAll("details")) one.open = one.dataset.was === "true";
+  document.getElementById("stories")?.remove();
   redraw();
 });
 
@@ -596,10 +599,33 @@ let sequence = null;
 
 function link(hash, text) { return element("a", { href: `#${hash}` }, text); }
 
+function titleOf(at, more) {
+  const gap = data.gaps[at];
+  const { rows, columns } = tables.gaps.told;
+  const seqnos = rows[at][columns.findIndex(([header]) => header === "seqnos")];
+  return element("h3", more, `Gap ${gap.number}: ${say(gap.system)} ${seqnos}, ${say(gap.outcome)}`);
+}
+
+function storyOf(gap) {
+  const capture = data.captures[gap.capture];
+  return [element("ol", { class: "story" }, ...gap.steps.map(([ns, since, name, frame, by, says]) =>
+    element("li", {}, element("span", { class: "when", title: clock(capture, ns) }, since === null ? "" : after(since)),
+      element("span", {}, element("strong", {}, say(name)), say(frame) ? ` in frame ${say(frame)}` : "",
+        say(by) ? ` by ${say(by)}` : "", `: ${say(says)}`)))), ...gap.lines.map((line) => element("p", {}, say(line)))];
+}
+
+// On paper nobody can click: the stories of the gaps that the list shows follow the chosen one's.
+function storiesOnPaper() {
+  const listed = tables.gaps.matching().filter((at) => at !== tables.gaps.chosen);
+  const told = listed.slice(0, PRINT_STORIES);
+  const more = listed.length - told.length;
+  return element("div", { id: "stories" },
+    ...told.map((at) => element("article", {}, titleOf(at, {}), ...storyOf(data.gaps[at]))),
+    ...(more ? [element("p", {}, `${plural(more, "more gap")} of the list ${more === 1 ? "has its story" : "have their stories"} on the page only.`)] : []));
+}
+
 function tellGap(at, scroll) {
   const gap = data.gaps[at];
-  const capture = data.captures[gap.capture];
-  const { rows, columns } = tables.gaps.told;
   sequence?.end();
   sequence = null;
   const step = (by, text, label) => {
@@ -607,15 +633,9 @@ function tellGap(at, scroll) {
     made.addEventListener("click", () => { location.hash = `gap-${data.gaps[at + by].number}`; });
     return made;
   };
-  const seqnos = rows[at][columns.findIndex(([header]) => header === "seqnos")];
-  const title = element("h3", { id: "gap-title", tabindex: "-1" },
-    `Gap ${gap.number}: ${say(gap.system)} ${seqnos}, ${say(gap.outcome)}`);
+  const title = titleOf(at, { id: "gap-title", tabindex: "-1" });
   const picture = element("div", { class: "picture", role: "img",
     "aria-label": `Sequence numbers of gap ${gap.number} against time; the story beside it says the same` });
-  const story = element("ol", { class: "story" }, ...gap.steps.map(([ns, since, name, frame, by, says]) =>
-    element("li", {}, element("span", { class: "when", title: clock(capture, ns) }, since === null ? "" : after(since)),
-      element("span", {}, element("strong", {}, say(name)), say(frame) ? ` in frame ${say(frame)}` : "",
-        say(by) ? ` by ${say(by)}` : "", `: ${say(says)}`))));
   const links = [];
   if (gap.stream !== null && tables.streams) links.push(link(`streams-${gap.stream}`, "its stream"));
   for (const number of gap.findings) links.push(link(`finding-${number}`, `finding ${number}`));
@@ -630,7 +650,7 @@ function tellGap(at, scroll) {
     title,
     element("div", { class: "beside" },
       element("div", {}, picture, key),
-      element("div", {}, story, ...gap.lines.map((line) => element("p", {}, say(line))),
+      element("div", {}, ...storyOf(gap),
         element("p", {}, ...links.flatMap((one, place) => (place ? [", ", one] : [one]))))));
   if (gap.shown === null) picture.replaceChildren(element("p", {}, "Nobody knows when this gap showed."));
   else if (marksOf(gap).length) sequence = sequenceOf(picture, gap);

@@ -303,6 +303,42 @@ def test_ten_thousand_gaps_are_filtered_and_only_what_is_seen_is_drawn(
     assert took[-2][1:] == [2, "2 of 10,000 rows"]
 
 
+def test_on_paper_the_stories_of_all_gaps_that_the_list_shows_are_told(
+    tab: Browser, shown: Path
+) -> None:
+    told = "[...document.querySelectorAll('#gap h3, #stories h3')].map((one) => one.textContent)"
+    tab.open(shown)
+    assert len(tab.run(told)) == 1
+    tab.run("dispatchEvent(new Event('beforeprint'))")
+    numbers = [int(title.split(":")[0].removeprefix("Gap ")) for title in tab.run(told)]
+    assert numbers == list(range(1, 11))
+    assert "never came here" in tab.run("document.getElementById('stories').textContent")
+    tab.run("dispatchEvent(new Event('afterprint'))")
+    assert len(tab.run(told)) == 1
+    tab.run("""(() => {
+        const filter = document.querySelector('[aria-label^="Gaps: show only"]');
+        filter.value = "HIGHEST_SEQNO";
+        filter.dispatchEvent(new Event("input"));
+    })()""")
+    listed = tab.run("document.querySelectorAll('#gaps ~ div tbody tr').length")
+    tab.run("dispatchEvent(new Event('beforeprint'))")
+    assert len(tab.run(told)) == 1 + listed == 3  # the chosen one's is not of the list
+    tab.run("dispatchEvent(new Event('afterprint'))")
+
+
+def test_of_many_gaps_paper_says_how_many_stories_it_leaves_out(
+    tab: Browser, report: Any, tmp_path: Path
+) -> None:
+    many = copy.deepcopy(report)
+    many["gaps"] = [many["gaps"][0] | {"seqnos": [[n, n]], "count": 1} for n in range(200)]
+    tab.open(written(many, tmp_path))
+    tab.run("dispatchEvent(new Event('beforeprint'))")
+    last = tab.run("document.querySelector('#stories > p').textContent")
+    assert last == "149 more gaps of the list have their stories on the page only."
+    assert tab.run("document.querySelectorAll('#stories article').length") == 50
+    tab.run("dispatchEvent(new Event('afterprint'))")
+
+
 def test_on_paper_all_is_open_and_dark_on_white(tab: Browser, shown: Path) -> None:
     tab.open(shown, dark=True)
     assert tab.paper().startswith(b"%PDF-")
