@@ -45,7 +45,6 @@ from seqaudit.replay.contract.report_rows import (
 )
 from seqaudit.replay.sequence.durations import Percentiles
 
-_SEVERITY_STYLE: Final = {"error": "bold red", "warning": "yellow", "info": "cyan"}
 _NUMERIC: Final = "right"
 
 

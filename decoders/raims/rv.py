@@ -36,7 +36,6 @@ WORDS: Final = {
     "D": "DATA", "A": "ADVISORY", "L": "LISTEN", "C": "CANCEL", "I": "INIT", "R": "RESPONSE",
 }  # fmt: skip
 
-DATALOSS: Final = "_RV.ERROR.SYSTEM.DATALOSS."
 #: Nested messages deeper than this are not read.
 DEPTH: Final = 2
 

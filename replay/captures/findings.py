@@ -32,53 +32,47 @@ def judge_vantage(capture: int, vantage: Vantage, hidden: int) -> Iterator[Row]:
     if vantage.kind != UNKNOWN:
         return
     if vantage.origin == "given":
-        yield _detail(
-            capture,
-            Finding(
-                "CP020", Certainty.LIKELY, "The capture contradicts {why}, unless that host has "
-                "other addresses as well. Nothing is judged as at a member's interface.",
-                system=SYSTEM,
-                facts={"why": vantage.why},
-            ),
-        )  # fmt: skip
+        contradicted = _finding(
+            "CP020",
+            "The capture contradicts {why}, unless that host has other addresses as well. Nothing "
+            "is judged as at a member's interface.",
+            Certainty.LIKELY,
+            why=vantage.why,
+        )
+        yield _detail(capture, contradicted)
     elif hidden:
-        yield _detail(
-            capture,
-            Finding(
-                "CP010", Certainty.UNDECIDABLE,
-                "It is not known at whose interface this was captured ({why}): what was delivered "
-                "and lost of {count:stream} cannot be told. Give --at NAME or --at IP, or the "
-                "capture of the other end as well.",
-                system=SYSTEM,
-                facts={"why": vantage.why, "count": hidden},
-            ),
-        )  # fmt: skip
+        unknown = _finding(
+            "CP010",
+            "It is not known at whose interface this was captured ({why}): what was delivered and "
+            "lost of {count:stream} cannot be told. Give --at NAME or --at IP, or the capture of "
+            "the other end as well.",
+            Certainty.UNDECIDABLE,
+            why=vantage.why,
+            count=hidden,
+        )
+        yield _detail(capture, unknown)
 
 
 def judge_borders(capture: int, border: Border) -> Iterator[Row]:
     """Finding details about what was under way when a capture began and when it ended."""
     if border.begun:
-        yield _detail(
-            capture,
-            _finding(
-                "CP015",
-                "{count} of {total:stream} {count|was|were} under way when the capture began: "
-                "what was sent before it, and lost or repaired, cannot be told.",
-                count=border.begun,
-                total=border.known,
-            ),
+        begun = _finding(
+            "CP015",
+            "{count} of {total:stream} {count|was|were} under way when the capture began: what was "
+            "sent before it, and lost or repaired, cannot be told.",
+            count=border.begun,
+            total=border.known,
         )
+        yield _detail(capture, begun)
     if border.going_on:
-        yield _detail(
-            capture,
-            _finding(
-                "CP016",
-                "{count} of {total:stream} went on when the capture ended, with messages missing: "
-                "whether these came later cannot be told.",
-                count=border.going_on,
-                total=border.timed,
-            ),
+        going_on = _finding(
+            "CP016",
+            "{count} of {total:stream} went on when the capture ended, with messages missing: "
+            "whether these came later cannot be told.",
+            count=border.going_on,
+            total=border.timed,
         )
+        yield _detail(capture, going_on)
 
 
 def _detail(capture: int, finding: Finding) -> Row:
@@ -100,8 +94,7 @@ def _judged(account: Account) -> Iterator[Finding]:
         yield _finding(
             "CP002",
             "{count:damaged stretch} {count|was|were} skipped, {bytes:byte} in all, the first at "
-            "byte "
-            "{start} ({why}); frame numbers behind it are ours, not Wireshark's.",
+            "byte {start} ({why}); frame numbers behind it are ours, not Wireshark's.",
             count=len(stretches) + int(account.get("skipped_more") or 0),
             bytes=account.get("skipped_bytes", 0),
             start=first["from"],
@@ -163,8 +156,8 @@ def _judged(account: Account) -> Iterator[Finding]:
                        problem=account["problem"])  # fmt: skip
 
 
-def _finding(rule: str, text: str, **facts: object) -> Finding:
-    return Finding(rule, Certainty.PROVEN, text, system=SYSTEM, facts=facts)
+def _finding(rule: str, text: str, sure: Certainty = Certainty.PROVEN, **facts: object) -> Finding:
+    return Finding(rule, sure, text, system=SYSTEM, facts=facts)
 
 
 def _damaged(account: Account) -> Iterator[Finding]:
@@ -188,13 +181,13 @@ def _damaged(account: Account) -> Iterator[Finding]:
             facts={"count": damaged["count"], "untold": _listed(untold)},
         )  # fmt: skip
     if unclear:
-        yield Finding(
-            "CP021", Certainty.LIKELY,
+        yield _finding(
+            "CP021",
             "Most packets of {senders} have a wrong checksum, and some a right one: whether they "
             "are damaged cannot be told, so nothing is proven here.",
-            system=SYSTEM,
-            facts={"senders": _listed(unclear)},
-        )  # fmt: skip
+            Certainty.LIKELY,
+            senders=_listed(unclear),
+        )
 
 
 def _order(order: Account) -> Iterator[Finding]:
@@ -255,14 +248,15 @@ def _twice(seen: Mapping[str, int]) -> Iterator[Finding]:
             total=seen["datagrams"],
         )
     elif doubled:
-        yield Finding(
-            "CP017", doubled,
+        yield _finding(
+            "CP017",
             "{count} of {total} datagrams without IP ids came a second time with the same bytes: "
             "either all was captured twice or all was sent twice. The second ones were left out, "
             "and nothing is judged as proven.",
-            system=SYSTEM,
-            facts={"count": seen["pairs"], "total": seen["once"]},
-        )  # fmt: skip
+            doubled,
+            count=seen["pairs"],
+            total=seen["once"],
+        )
 
 
 def _is_the_cut(account: Account, stretch: Account) -> bool:

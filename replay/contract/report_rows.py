@@ -13,7 +13,6 @@ from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 from seqaudit.replay.contract.capture_rows import CaptureRow, FramesBy
-from seqaudit.replay.contract.fill_row import What
 from seqaudit.replay.sequence.durations import Percentiles
 
 Ranges = list[list[int]]
@@ -323,6 +322,14 @@ class QueryRow(TypedDict):
     outcome: str
     ended_frame: Annotated[int | None, "null: it was not seen to end"]
     duration_ns: Annotated[int | None, "null: it was not seen to end"]
+
+
+What = Literal[
+    "unacknowledged messages",
+    "packets from the first missing one on",
+    "bytes in the publishers' window",
+    "bytes in the subscribers' window",
+]
 
 
 class WindowRow(TypedDict):

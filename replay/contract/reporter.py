@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Final, Generic, Protocol, TypeVar
 
-from seqaudit.replay.contract.fill_row import What, fill_row
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Severity
 from seqaudit.replay.contract.parameters import EngineParameters, Value
+from seqaudit.replay.contract.report_rows import What
 from seqaudit.replay.contract.results import FINDING, GAP, JUDGED, PARAMETER, WINDOW, Result, Row
 from seqaudit.replay.contract.story import doubts_over
 from seqaudit.replay.contract.worth import Claim, Worth
@@ -19,6 +19,8 @@ from seqaudit.replay.sequence.ranges import Range, RangeSet
 MAX_RANGES: Final = 10_000  # of seqnos listed in a stream; the counts are complete
 MAX_EVIDENCE: Final = 8
 MAX_NAMED: Final = 4  # ranges that a line of evidence names
+#: Less than this at once is no picture: one message is always under way.
+LEAST_FILL: Final = 2
 
 
 class Subject(Protocol):
@@ -81,10 +83,22 @@ class Reporter(Generic[S]):
         self, what: What, member: str | None, limit: int | None, fill: Fill,
         stream: S | None = None, begin_ns: int | None = None,
     ) -> Iterator[Result]:  # fmt: skip
-        """How full something was over time; nothing where it hardly held anything."""
-        detail = fill_row(what, member, limit, fill, begin_ns)
-        if detail is not None:
-            yield self.row(WINDOW, detail, stream)
+        """How full something was over time; nothing where it hardly held anything.
+
+        Args:
+            member: whose window it is.
+            begin_ns: when it was known to be empty; null: nobody knows.
+        """
+        if fill.most < LEAST_FILL:
+            return
+        points = fill.points()
+        if begin_ns is not None and points[0][0] > begin_ns:
+            points.insert(0, [begin_ns, 0])
+        detail = {
+            "what": what, "member": member, "limit": limit, "most": fill.most,
+            "thinned": fill.thinned, "points": points,
+        }  # fmt: skip
+        yield self.row(WINDOW, detail, stream)
 
     def _for_the_story(self, gap: Row, stream: S | None) -> Row:
         """What a gap's story needs and its row does not say (``contract.story``)."""

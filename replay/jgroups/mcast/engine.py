@@ -44,7 +44,6 @@ from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.ranges import Range, RangeSet
 
-SYSTEMS: Final = frozenset({"nakack4", "nakack3", "nakack2"})
 MAX_VIEWS: Final = 1_000
 MOST_WAITING: Final = 1_000  # messages before a join: no digest is older than these
 #: Why windows end where the member is followed by another one at its host.

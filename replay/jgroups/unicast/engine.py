@@ -35,7 +35,6 @@ from seqaudit.replay.jgroups.unicast.streams import Stream
 from seqaudit.replay.sequence.elapsed import Elapsed
 from seqaudit.replay.sequence.gaps import Mark, Outcome
 
-SYSTEMS: Final = frozenset({"unicast3", "unicast4"})
 MS: Final = 1_000_000
 #: Requests that wait for a frame which names their connection.
 MAX_NAMELESS: Final = 1_000
