@@ -243,6 +243,9 @@ class Reporter(Generic[S]):
             these = are(span(gap))
             evidence.append((gap.revealed, f"{gap.revealed_by} shows that {these} missing"))
             if gap.requested is not None:
+                number = next((ask.number or 0 for ask in gap.asks), 0)
+                if 0 < number < gap.stop - gap.first:
+                    these = f"{number} of {span(gap)} {'is' if number == 1 else 'are'}"
                 evidence.append((gap.requested, f"{these} asked for"))
             for outcome, part in gap.parts.items():
                 if part.last is not None:
