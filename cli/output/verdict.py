@@ -1,6 +1,6 @@
 """The verdict: a report in one or two lines, which stay on the screen whatever is above them."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from seqaudit.cli.output.outcomes import SEVERITIES
@@ -10,6 +10,9 @@ from seqaudit.replay.contract.report_rows import Report
 #: What the numbers of a stream count, where it is not messages: links that carry messages of
 #: others have losses of their own.
 UNITS: Final = {"pgm": "packet", "zenoh-hop": "transport frame", "feed": "number"}
+
+#: The rule that says so of numbers which are among the lost of their stream.
+OPEN_AT_END: Final = "FD017"
 
 
 def verdict(report: Report) -> list[str]:
@@ -38,7 +41,7 @@ def _streams(report: Report) -> int:
     return int(report.get("totals", {}).get("streams", 0))
 
 
-def _losses(report: Report, streams: Iterable[Mapping[str, Any]]) -> list[str]:
+def _losses(report: Report, streams: Sequence[Mapping[str, Any]]) -> list[str]:
     """What was lost, a clause a unit; of two lines that carry the same, what both lost counts."""
     by_unit: dict[str, list[int]] = {}
     slowest: dict[str, int] = {}
@@ -52,11 +55,25 @@ def _losses(report: Report, streams: Iterable[Mapping[str, Any]]) -> list[str]:
         took = (stream.get("recovery_ns") or {}).get("max")
         if took is not None:
             slowest[unit] = max(took, slowest.get(unit, 0))
-    for pair in report.get("tables", {}).get("feed", {}).get("lines", ()):
+    pairs = report.get("tables", {}).get("feed", {}).get("lines", ())
+    for pair in pairs:
         counts = by_unit.setdefault(UNITS["feed"], [0, 0])
         counts[0] += pair["recovered"] + pair["lost_on_both"]
         counts[1] += pair["lost_on_both"]
-    return [_loss(unit, lost, gone, slowest.get(unit)) for unit, (lost, gone) in by_unit.items()]
+    early = _early(report, [*streams, *pairs])
+    if early:
+        for place in (0, 1):
+            by_unit[UNITS["feed"]][place] -= early
+    told = [_loss(unit, lost, gone, slowest.get(unit)) for unit, (lost, gone) in by_unit.items()]
+    if early:
+        told.append(f"{plural(early, UNITS['feed'])} missing at the end, too early to call lost")
+    return told
+
+
+def _early(report: Report, rows: Iterable[Mapping[str, Any]]) -> int:
+    """What of the numbers of feeds may still have come when the capture ended."""
+    told = {(f["capture"], f["stream"]) for f in report["findings"] if f.get("rule") == OPEN_AT_END}
+    return sum(row["open_at_end"] for row in rows if told and (row["capture"], row["id"]) in told)
 
 
 def _loss(unit: str, lost: int, gone: int, slowest: int | None) -> str:

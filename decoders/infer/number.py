@@ -38,6 +38,7 @@ STILL_BYTES: Final = 3
 FEWEST_STEPS: Final = 31
 FEWEST_FOLLOWING: Final = 24
 FOLLOWING_SHARE: Final = 0.5  # of the datagrams that are not behind: the others are after a gap
+ORDERLY_FOLLOWING: Final = 0.6  # where nothing came late or twice; a third lost leaves 0.67
 UNEXPLAINED_SHARE: Final = 0.005  # and one more: a restart in a short sample
 ORDERLY_MISSING: Final = 0.01  # of those that arrived, before that speaks against a layout
 ARRIVED_SHARE: Final = 0.2  # of the numbers between first and last
@@ -74,7 +75,9 @@ class Evidence:
         return (
             self.steps >= FEWEST_STEPS
             and self.following >= FEWEST_FOLLOWING
-            and self.following >= FOLLOWING_SHARE * (self.following + self.ahead)
+            and self.following
+            >= (ORDERLY_FOLLOWING if self.too_orderly else FOLLOWING_SHARE)
+            * (self.following + self.ahead)
             and self.unexplained <= 1 + UNEXPLAINED_SHARE * self.steps
             and self.arrived >= ARRIVED_SHARE * (self.arrived + self.missing)
         )

@@ -29,7 +29,7 @@ from seqaudit.decoders.network import packet_kernels as k
 from seqaudit.decoders.network.account import Account
 from seqaudit.decoders.network.packets import Packets
 from seqaudit.decoders.tcp.connection import SILENT_NS
-from seqaudit.decoders.tcp.flows import placed
+from seqaudit.decoders.tcp.flows import Placed
 from seqaudit.decoders.tcp.framing import Heads, StreamSystem
 from seqaudit.decoders.tcp.segments import (
     COLUMNS,
@@ -77,7 +77,7 @@ class FirstLook:
         self._ports = np.array(
             [port for transport, port, _ in settings.decode_as if transport == "tcp"], np.int64
         )
-        self._places = [place for feed, _ in placed(settings, systems) for place in feed.match]
+        self._placed = Placed(settings, systems)
         self._carriers = settings.carriers
         self._account = account
         self._finder = finder
@@ -169,17 +169,14 @@ class FirstLook:
         if len(self._ports):
             for ports in self._finder.ports(numbers):
                 forced |= np.isin(ports, self._ports)
-        if self._carriers or self._places:
+        if self._carriers or self._placed:
             keys = [self._finder.keys[one] for one in numbers.tolist()]
-            forced |= np.array([self._is_known(key) for key in keys], np.bool_)
+            named = (
+                key in self._carriers or self._placed.of(ends_of(key[1])) is not None
+                for key in keys
+            )
+            forced |= np.fromiter(named, np.bool_, len(keys))
         return forced
-
-    def _is_known(self, key: Key) -> bool:
-        """Whether a connection is named, or at a place that is."""
-        if key in self._carriers or not self._places:
-            return key in self._carriers
-        ends = ends_of(key[1])
-        return any(place.joins(ends) for place in self._places)
 
 
 class _Fates:

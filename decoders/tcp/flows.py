@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from seqaudit.decoders.contract.feed_layout import Feed
 from seqaudit.decoders.contract.settings import DecodeSettings
 from seqaudit.decoders.kernels.loader import Int64s
 from seqaudit.decoders.network.account import Account
@@ -31,6 +30,7 @@ from seqaudit.decoders.tcp.segments import (
     MARK_SHIFT,
     OUTGOING_BIT,
     WIRE_SHIFT,
+    End,
     Key,
     ends_of,
 )
@@ -202,11 +202,23 @@ class Tracked:
             account.count(Outcome.OTHER, self.frames)
 
 
-def placed(
-    settings: DecodeSettings, systems: Mapping[str, StreamSystem]
-) -> list[tuple[Feed, StreamSystem]]:
-    """The feeds over TCP, whose connections are known by where they are."""
-    return [(feed, systems[feed.over_tcp]) for feed in settings.feeds if feed.over_tcp in systems]
+class Placed:
+    """The feeds over TCP: their connections are known by where they are."""
+
+    def __init__(self, settings: DecodeSettings, systems: Mapping[str, StreamSystem]) -> None:
+        self._places = [
+            (place, systems[feed.over_tcp])
+            for feed in settings.feeds
+            if feed.over_tcp in systems
+            for place in feed.match
+        ]
+
+    def __bool__(self) -> bool:
+        return bool(self._places)
+
+    def of(self, ends: tuple[End, End]) -> StreamSystem | None:
+        """Whose the connection between two ends is; null: no place says it."""
+        return next((system for place, system in self._places if place.joins(ends)), None)
 
 
 class FlowTable:
@@ -224,7 +236,7 @@ class FlowTable:
             for transport, port, name in settings.decode_as
             if transport == "tcp"
         }
-        self._placed = placed(settings, systems)
+        self._placed = Placed(settings, systems)
         self.flows: dict[Key, Tracked] = {}
 
     @property
@@ -245,10 +257,9 @@ class FlowTable:
                     else:
                         tracked.claim(system)
                     return tracked
-        for feed, system in self._placed:
-            if any(place.joins(tracked.connection.ends) for place in feed.match):
-                tracked.claim(system)
-                break
+        named = self._placed.of(tracked.connection.ends)
+        if named is not None:
+            tracked.claim(named)
         return tracked
 
     def is_new(self, tracked: Tracked, direction: int, seq: int, flags: int) -> bool:

@@ -30,11 +30,12 @@ class FeedComparison(BothEnds):
     """Streams of feeds that have an end of session, and those with captures at both ends."""
 
     def __init__(self) -> None:
-        self._seen: list[tuple[int, str, Detail]] = []
+        self._seen: list[sessions.Session] = []
 
     def note(self, capture: int, stream: str, row: Detail) -> None:
-        if sessions.wanted(row):
-            self._seen.append((capture, stream, sessions.kept(row)))
+        one = sessions.session_of(capture, stream, row)
+        if one is not None:
+            self._seen.append(one)
 
     def judge(self, replayed: Replayed) -> Compared:
         met = super().judge(replayed)

@@ -84,6 +84,7 @@ class PairRow(TypedDict):
     compared: int
     lost_on_both: int
     lost_on_both_seqnos: Ranges
+    open_at_end: Annotated[int, "of these, what could still have come when the capture ended"]
     recovered: int
     repairs_needless: int
     requests: int

@@ -206,7 +206,7 @@ FEED: Final[tuple[Rule, ...]] = (
         "decoders/README.md 5"),
     warning(
         "FD029", "feed-left-out-between-connections",
-        "A client came back to a session behind what it had been sent: what lies between came on "
+        "A client came back to a session beyond what it had been sent: what lies between came on "
         "none of its connections in the capture.",
         "Of a feed whose numbers a login tells: the first number of a connection against the "
         "highest of those of the same client and session that had ended before.",

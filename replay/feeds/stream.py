@@ -280,8 +280,6 @@ class FeedStream(Stretches):
         now = self.now
         if now is not None and row.kind == REPAIR and row.first < row.stop == now.high:
             now.before_frame, now.before_ns = row.last_frame, row.last_ns  # it is complete
-        if self._trial is not None and row.flags & DUPLICATE:
-            self._trial.alive(row.stop, row.last())
         if held is not None and row.first == held.stop and _continues(held, row):
             known = self._known() if row.flags & DUPLICATE else -1 if now is None else now.high
             limit = max(known, held.stop)

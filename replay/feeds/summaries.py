@@ -91,6 +91,7 @@ def pair_summary(engine: FeedEngine, pair: LinePair, requests: Requests | None) 
         "compared": pair.compared,
         "lost_on_both": pair.lost + pair.young_count,
         "lost_on_both_seqnos": inclusive(pair.lost_ranges),
+        "open_at_end": pair.young_count,
         "recovered": pair.recovered.count,
         "repairs_needless": pair.needless,
         "requests": 0 if requests is None else requests.requests,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from seqaudit.decoders.contract.events import Flag, Kind
@@ -556,15 +556,21 @@ def test_jitter_is_that_of_rfc_3550() -> None:
 @pytest.mark.rule("FD013")
 def test_a_session_that_another_follows_without_an_end_is_told() -> None:
     facts = {"declares": ["end"], "first_frame": 1, "last_frame": 9, "last_seqno": 5,
-             "kind": "feed", "sender": "s"}  # fmt: skip
+             "first_seqno": 1, "kind": "feed", "sender": "s"}  # fmt: skip
     one = facts | {"first_ns": 0, "last_ns": 10, "ended": None}
     two = facts | {"first_ns": 11, "last_ns": 20, "ended": None}
-    seen = [(0, "f|session=1|g:1|", one), (0, "f|session=2|g:1|", two)]
-    assert [f["stream"] for f in feed_sessions.judge(seen)] == ["f|session=1|g:1|"]
-    assert feed_sessions.judge([(0, seen[0][1], one | {"ended": 6}), seen[1]]) == []
-    assert feed_sessions.judge([seen[0], (0, "f|session=2|g:2|", two)]) == []
-    assert feed_sessions.judge([seen[0], (0, seen[1][1], two | {"first_ns": 9})]) == []
-    assert feed_sessions.judge([(0, "f||g:1|", one), (0, "f||g:1|", two)]) == []
+
+    def told(*seen: tuple[str, dict[str, Any]]) -> list[str]:
+        found = [feed_sessions.session_of(0, stream, row) for stream, row in seen]
+        return [f["stream"] for f in feed_sessions.judge(filter(None, found))]
+
+    first, second = "f|session=1|g:1|", "f|session=2|g:1|"
+    assert told((second, two), (first, one)) == [first]
+    assert told((first, one | {"ended": 6}), (second, two)) == []
+    assert told((first, one), ("f|session=2|g:2|", two)) == []
+    assert told((first, one), (second, two | {"first_ns": 9})) == []
+    assert told(("f||g:1|", one), ("f||g:1|", two)) == []
+    assert told((first, one | {"declares": []}), (second, two)) == []
 
 
 @pytest.mark.rule("FD027")
@@ -696,6 +702,9 @@ def test_the_engine_agrees_with_the_naive_model(story: list[Datagram | int], few
     stories(restarts=True), st.sets(st.integers(1, 130)), st.sampled_from([1, 2, 7, 50]),
     st.sampled_from([2, 10, 48]),
 )  # fmt: skip
+@example(
+    [*map(data, range(1000, 1004)), heartbeat(1), 2000, *(copy(n) for n in (0, 1))], set(), 1, 2
+)
 @settings(max_examples=150, deadline=None)
 def test_nothing_depends_on_where_the_capture_is_cut(
     story: list[Datagram | int], cuts: set[int], size: int, few: int
