@@ -25,7 +25,7 @@ rest on, and are weighed once more here.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Rests, Severity
 from seqaudit.replay.contract.results import Row
@@ -33,7 +33,7 @@ from seqaudit.replay.contract.settings import MAY_BE_MIRROR, Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span, Worth
 
 #: What a capture is known to hold or to lack, or a row of a finding about it: as JSON has it.
-Account = Mapping[str, Any]
+Account = Row
 
 #: Rules that speak of the capture itself, where doubts about it are what they say. What a
 #: conversation shows to be missing rests on its order and times as other findings do.

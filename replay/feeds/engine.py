@@ -14,12 +14,13 @@ from bisect import bisect_left, insort
 from collections.abc import Mapping
 from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
 from seqaudit.decoders.contract.events import EVENTS, Flag, Kind
+from seqaudit.replay.contract.engine import Detail
 from seqaudit.replay.contract.event import Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import Vantage
@@ -467,6 +468,6 @@ def _pair_key(key: str) -> str:
 
 
 @lru_cache(maxsize=64)
-def _parsed(detail: str) -> dict[str, Any]:
-    facts: dict[str, Any] = json.loads(detail)
+def _parsed(detail: str) -> Detail:
+    facts: Detail = json.loads(detail)
     return facts

@@ -6,12 +6,12 @@ with the same feed, group and port (FD013); and of one whose numbers a login tel
 came back beyond what it had been sent (FD029).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
+from seqaudit.replay.contract.results import Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Session:
     sender: str | None
 
 
-def session_of(capture: int, stream: str, row: Mapping[str, Any]) -> Session | None:
+def session_of(capture: int, stream: str, row: Row) -> Session | None:
     """What ``judge`` needs of a STREAM row of any system; null where it looks at none: most feeds
     have neither an end of session nor a login."""
     if row.get("kind") not in ("feed", "line") or row["first_ns"] is None:
@@ -45,7 +45,7 @@ def session_of(capture: int, stream: str, row: Mapping[str, Any]) -> Session | N
     )  # fmt: skip
 
 
-def judge(seen: Iterable[Session]) -> list[dict[str, Any]]:
+def judge(seen: Iterable[Session]) -> list[Row]:
     """Finding details, each with its ``capture`` and ``stream``."""
     places: dict[tuple[int, str, str], list[Session]] = {}
     clients: dict[tuple[int, str, str], list[Session]] = {}

@@ -9,10 +9,11 @@ The subject that was lost last for the first time comes first (sassrv: src/rv_ho
 ``send_inbound_data_loss``; ``rv-dataloss-1``, ``-3``).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.raims.report_rows import LossEventRow
 from seqaudit.replay.sequence.gaps import Mark
 
@@ -59,7 +60,7 @@ class LossEvent:
         }
 
     @staticmethod
-    def of(row: Mapping[str, Any]) -> "LossEvent":
+    def of(row: Row) -> "LossEvent":
         """The event that a row tells."""
         return LossEvent(
             row["service"], row["subject"], row["count"], row["publisher"], row["hostid"],

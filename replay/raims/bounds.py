@@ -7,8 +7,9 @@ there the bounds meet. Works on streams and tables as the report has them.
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.raims.seqno import BASE_BITS, key
 from seqaudit.replay.raims.truth import BY_NOTICE
 from seqaudit.replay.sequence.ranges import RangeSet
@@ -17,8 +18,6 @@ BY_OTHER: Final = "another capture of this job"
 
 #: In place of an upper bound where nothing bounds a loss.
 UNBOUNDED: Final = "an unknown number of"
-
-Row = dict[str, Any]
 
 
 def tighten(streams: Sequence[Row], tables: Mapping[str, Sequence[Row]]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.gaps import Mark
 
 DATALOSS: Final = "_RV.ERROR.SYSTEM.DATALOSS."
@@ -52,7 +53,7 @@ class Client:
     advisories: list[Seen] = field(default_factory=list)
     unlisted: int = 0
 
-    def row(self) -> dict[str, Any]:
+    def row(self) -> Row:
         """For the report."""
         return {
             "client": self.client,
@@ -171,6 +172,6 @@ _WORDS: Final = {
 }  # fmt: skip
 
 
-def _fields(event: Event) -> dict[str, Any]:
+def _fields(event: Event) -> Row:
     """The fields of a message, by name; nested ones stay pairs."""
     return dict(json.loads(event.detail)) if event.detail else {}

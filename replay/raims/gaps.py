@@ -10,9 +10,10 @@ were have a lower bound alone, and a row counts that.
 
 from collections.abc import Iterator
 from operator import attrgetter
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.finding import Certainty
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.story import Where, placed
 from seqaudit.replay.pgm.window import Hole
 from seqaudit.replay.raims.links import Missing
@@ -21,8 +22,6 @@ from seqaudit.replay.raims.seqno import base_of, frame_of, seqno, shown
 from seqaudit.replay.raims.streams import NumberGap, Stream
 from seqaudit.replay.raims.truth import BY_CHAIN, BY_CHAIN_FRAME, BY_NUMBERS, Loss
 from seqaudit.replay.sequence.gaps import MAX_ASKS, Mark, Outcome, between
-
-Row = dict[str, Any]
 
 #: Inclusive ranges of seqnos.
 Ranges = list[list[int]]

@@ -8,12 +8,13 @@ advisory tells by up to a second.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding, Rests
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.raims.advisories import (
     INBOUND,
     INTERVAL_NS,
@@ -38,8 +39,6 @@ NO_CLIENT: Final = "no RV client connection was captured"
 NO_DAEMON: Final = "no capture is known to be of the client's daemon"
 TOO_MANY: Final = "too many clients and losses to compare each with each"
 NO_BEGIN: Final = "the client's subscriptions began before the capture"
-
-Row = Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -81,7 +80,7 @@ class _Daemon:
     outbound: list[Row] = field(default_factory=list)
 
 
-def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[Row], list[Row]]:
     """Finding details, each with its ``capture``; and JUDGED rows of the rules.
 
     Args:
@@ -114,8 +113,8 @@ def judge(rows: Iterable[tuple[int, Row]]) -> tuple[list[dict[str, Any]], list[d
         client.advisories = sorted(
             told.get(place, []), key=lambda row: (row["at_ns"], row["frame"], row["index"])
         )
-    found: list[dict[str, Any]] = []
-    judged: list[dict[str, Any]] = []
+    found: list[Row] = []
+    judged: list[Row] = []
     for client in clients.values():
         found += [f.detail() | {"capture": client.capture} for f in _unthrottled(client)]
         judged.append(_judged("RA026", client.capture, None))
@@ -155,7 +154,7 @@ def _serves(daemon: _Daemon, client: _Client) -> bool:
     )
 
 
-def _judged(rule: str, capture: int, why: str | None) -> dict[str, Any]:
+def _judged(rule: str, capture: int, why: str | None) -> Row:
     return {
         "rule": rule,
         "capture": capture,
@@ -180,7 +179,7 @@ def _unthrottled(client: _Client) -> Iterator[Finding]:
             )  # fmt: skip
 
 
-def _compared(daemon: _Daemon, clients: list[_Client]) -> Iterator[dict[str, Any]]:
+def _compared(daemon: _Daemon, clients: list[_Client]) -> Iterator[Row]:
     """What each client must have been told, beside what it was told."""
     replayed = Advisories(lambda event: [c.key for c in clients if c.gets(event)])
     for event in daemon.events:

@@ -5,11 +5,10 @@ publisher and path are plain counters and stay what they are.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.raims.seqno import hexadecimal
-
-Row = dict[str, Any]
 
 _OF_STREAM: Final = ("first_seqno", "last_seqno")
 _IN_LISTS: Final = {"begins": ("seqno", "chain"), "time_frames": ("chain",),

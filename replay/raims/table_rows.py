@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
-from seqaudit.replay.contract.results import Result
+from seqaudit.replay.contract.results import Result, Row
 from seqaudit.replay.raims import own_words
 from seqaudit.replay.raims.advisories import INBOUND, OUTBOUND, Advisory, Outbound
 from seqaudit.replay.raims.convergence import Convergence, Join
@@ -207,10 +207,10 @@ def _loss(report: RaimsReporter, observer: Observer, number: int, peer: Peer) ->
     }
 
 
-def _windows(report: RaimsReporter, observer: Observer, number: int) -> dict[str, Any]:
+def _windows(report: RaimsReporter, observer: Observer, number: int) -> Row:
     """What ``show windows`` says of the observer."""
     sub = observer.window.rotation
-    row: dict[str, Any] = {
+    row: Row = {
         "observer": observer.bridge,
         "start": number,
         "address": report.engine.address,
@@ -243,7 +243,7 @@ def _fills(report: RaimsReporter, observer: Observer) -> Iterator[Result]:
         )
 
 
-def _memory(side: str, window: Rotation[Any]) -> dict[str, Any]:
+def _memory(side: str, window: Rotation[Any]) -> Row:
     """A window's tables: entries, and memory by the code and by the document (raims.md 8, 9.3)."""
     return {
         f"{side}_count": window.entries,

@@ -1,9 +1,10 @@
 """What the ends of one leg declared: keys, subscribers, caches, tokens (zenoh.md 4.5)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from seqaudit.replay.contract.event import Details
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.keys import KeyTables, advanced, document_query, matches
 from seqaudit.replay.zenoh.link import Link
@@ -65,7 +66,7 @@ class Declarations:
         self._cached_at.clear()
         self._tokens.clear()
 
-    def key(self, what: str, detail: Mapping[str, Any], sender: str, receiver: str) -> None:
+    def key(self, what: str, detail: Details, sender: str, receiver: str) -> None:
         """D_KEYEXPR or U_KEYEXPR."""
         if what == "keyexpr":
             text = self.keys.resolve(sender, receiver, detail["key"])
@@ -73,7 +74,7 @@ class Declarations:
         else:
             self.keys.forget(sender, detail["id"])
 
-    def subscriber(self, detail: Mapping[str, Any], sender: str, receiver: str) -> str | None:
+    def subscriber(self, detail: Details, sender: str, receiver: str) -> str | None:
         """D_SUBSCRIBER: its key expression; null if there are too many."""
         subject = self._add(self.subscriptions, detail, sender, receiver)
         if subject is not None:
@@ -84,7 +85,7 @@ class Declarations:
         return subject
 
     def subscriber_gone(
-        self, detail: Mapping[str, Any], sender: str, receiver: str, mark: Mark
+        self, detail: Details, sender: str, receiver: str, mark: Mark
     ) -> str | None:
         """U_SUBSCRIBER: its key expression, if it was the last of its node there."""
         name = self._declared(sender, receiver, detail)
@@ -95,12 +96,12 @@ class Declarations:
             self._unsubscribed[sender, subject] = mark
         return subject
 
-    def queryable(self, detail: Mapping[str, Any], sender: str, receiver: str) -> None:
+    def queryable(self, detail: Details, sender: str, receiver: str) -> None:
         """D_QUERYABLE."""
         self._cached_at.pop(sender, None)
         self._add(self._queryables, detail, sender, receiver)
 
-    def queryable_gone(self, detail: Mapping[str, Any], sender: str, receiver: str) -> None:
+    def queryable_gone(self, detail: Details, sender: str, receiver: str) -> None:
         """U_QUERYABLE."""
         self._cached_at.pop(sender, None)
         name = self._declared(sender, receiver, detail)
@@ -109,7 +110,7 @@ class Declarations:
     def _add(
         self,
         table: dict[str, dict[Declared, str]],
-        detail: Mapping[str, Any],
+        detail: Details,
         sender: str,
         receiver: str,
     ) -> str | None:
@@ -119,7 +120,7 @@ class Declarations:
         subject = declared[name] = self.keys.resolve(sender, receiver, detail["key"])
         return subject
 
-    def _declared(self, sender: str, receiver: str, detail: Mapping[str, Any]) -> Declared:
+    def _declared(self, sender: str, receiver: str, detail: Details) -> Declared:
         """How a declaration is told from others: to a group all of them have id 0.
 
         Not in zenoh.md; recorded with two subscribers of one node on a multicast link.
@@ -127,7 +128,7 @@ class Declarations:
         key = detail.get("key") if self._link.multicast else None
         return detail["id"], None if key is None else self.keys.resolve(sender, receiver, key)
 
-    def token(self, declared: bool, detail: Mapping[str, Any], sender: str, receiver: str) -> None:
+    def token(self, declared: bool, detail: Details, sender: str, receiver: str) -> None:
         """A publisher or subscriber says that it lives; the token keeps what is known of it."""
         tokens = self._tokens.setdefault(sender, {})
         name = self._declared(sender, receiver, detail)

@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from seqaudit.decoders.contract.events import FRAME_BITS, Flag, Kind
-from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.event import Details, Event
 from seqaudit.replay.contract.parameters import EngineParameters, Given
 from seqaudit.replay.contract.settings import Read, Vantage
 from seqaudit.replay.contract.worth import BEGINNING, END, Doubt, Span
@@ -157,7 +157,7 @@ class ZenohEngine:
         else:
             self._message(word, detail, event, self.link.accepted(event))
 
-    def _cut_off(self, event: Event, detail: Mapping[str, Any]) -> None:
+    def _cut_off(self, event: Event, detail: Details) -> None:
         """What a frame said behind its beginning is cut off or cannot be read: it may be all."""
         if detail.get("unread"):
             why = "a batch could not be read to its end"
@@ -177,7 +177,7 @@ class ZenohEngine:
         why = "a frame stands behind a newer one, which over TCP none does: bytes may be damaged"
         self.moments.doubt(Doubt.DAMAGED, BEGINNING, END, why)
 
-    def _note_passing(self, passing: Ends, event: Event, detail: Mapping[str, Any]) -> None:
+    def _note_passing(self, passing: Ends, event: Event, detail: Details) -> None:
         """What is compared with the capture at the other end."""
         word = event.wire_kind
         if word in ("Frame", "Fragment"):
@@ -189,7 +189,7 @@ class ZenohEngine:
         elif (kind := self._kind_passing(word, event, detail)) is not None:
             passing.message(kind, event)
 
-    def _kind_passing(self, word: str, event: Event, detail: Mapping[str, Any]) -> str | None:
+    def _kind_passing(self, word: str, event: Event, detail: Details) -> str | None:
         if word != "push":
             return kind_of(word)
         if "value" not in detail or detail.get("source"):
@@ -231,7 +231,7 @@ class ZenohEngine:
 
     # -- sessions ------------------------------------------------------------------------------
 
-    def _transport(self, word: str, detail: Mapping[str, Any], event: Event) -> None:
+    def _transport(self, word: str, detail: Details, event: Event) -> None:
         assert event.source is not None
         mark = event.first_mark()
         if word in ("InitSyn", "InitAck"):
@@ -256,7 +256,7 @@ class ZenohEngine:
 
     # -- fragments -----------------------------------------------------------------------------
 
-    def _fragment(self, event: Event, detail: dict[str, Any]) -> None:
+    def _fragment(self, event: Event, detail: Details) -> None:
         assert event.seqno is not None
         mark = event.first_mark()
         taken, message = self.link.counter(event).fragment_came(
@@ -305,7 +305,7 @@ class ZenohEngine:
             source.key = self.declared.keys.resolve(event.source, event.destination, key)
         return source
 
-    def _samples(self, event: Event, detail: Mapping[str, Any]) -> None:
+    def _samples(self, event: Event, detail: Details) -> None:
         """A run of samples; its transport refuses it as a whole or from its beginning."""
         assert event.seqno is not None and event.stop_seqno is not None
         source = self._source(event, f"{detail['zid']}/{detail['eid']}", detail["key"])
@@ -421,7 +421,7 @@ class ZenohEngine:
 
     # -- everything else -----------------------------------------------------------------------
 
-    def _message(self, word: str, detail: dict[str, Any], event: Event, accepted: bool) -> None:
+    def _message(self, word: str, detail: Details, event: Event, accepted: bool) -> None:
         if event.stamp is None and word[:1].isupper():
             self._transport(word, detail, event)
         elif not accepted:
@@ -441,7 +441,7 @@ class ZenohEngine:
         elif word[:1].isupper():
             self._transport(word, detail, event)
 
-    def _push(self, detail: dict[str, Any], event: Event) -> None:
+    def _push(self, detail: Details, event: Event) -> None:
         """A Put or Del without SourceInfo: a heartbeat, or a sample nobody can count (S1, D1)."""
         assert event.source is not None and event.destination is not None
         zid, eid, sn = detail.get("source") or (None, None, None)
@@ -471,7 +471,7 @@ class ZenohEngine:
             return
         self._without_number(key, detail, event)
 
-    def _without_number(self, key: str, detail: Mapping[str, Any], event: Event) -> None:
+    def _without_number(self, key: str, detail: Details, event: Event) -> None:
         assert event.source is not None and event.destination is not None
         identity = (event.source, event.destination, key)
         found = self.unnumbered.get(identity)
@@ -481,7 +481,7 @@ class ZenohEngine:
             found = self.unnumbered[identity] = Unnumbered(event.source, event.destination, key)
         found.came(detail, event)
 
-    def _response(self, detail: Mapping[str, Any], event: Event) -> None:
+    def _response(self, detail: Details, event: Event) -> None:
         query = self.queries.replied(detail, event)
         told = detail.get("source")
         source = None if told is None else self._source(
@@ -501,7 +501,7 @@ class ZenohEngine:
         else:
             self.queries.brought(source, sn, query, event)
 
-    def _declare(self, what: str, detail: Mapping[str, Any], event: Event) -> None:
+    def _declare(self, what: str, detail: Details, event: Event) -> None:
         assert event.source is not None and event.destination is not None
         sender, receiver, declared = event.source, event.destination, self.declared
         if what in ("keyexpr", "u_keyexpr"):

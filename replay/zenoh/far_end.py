@@ -6,8 +6,9 @@ lacks was lost on the way back; what a whole answer there lacks the cache no lon
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.ranges import RangeSet, half_open, inclusive
 from seqaudit.replay.zenoh.causes import (
     Cause,
@@ -20,8 +21,6 @@ from seqaudit.replay.zenoh.causes import (
     within,
 )
 from seqaudit.replay.zenoh.report_rows import OTHER_END, CauseRow, MissRow
-
-Row = Mapping[str, Any]
 
 #: Rules whose findings name causes.
 RULES: Final = frozenset({"ZN002", "ZN022"})
@@ -67,7 +66,7 @@ class FarEnds:
     def __init__(
         self,
         streams: Iterable[tuple[int, str, Row]],
-        queries: Callable[[], Iterator[dict[str, Any]]],
+        queries: Callable[[], Iterator[Row]],
     ) -> None:
         self._senders: dict[tuple[str, str], list[tuple[int, Row]]] = {}
         self._asked: dict[_Key, list[Row]] = {}
@@ -104,9 +103,9 @@ class FarEnds:
             for part in _of_miss(miss, row, sender, (capture, there), self._asked)
         )
 
-    def figures(self, capture: int, row: Row) -> dict[str, Any]:
+    def figures(self, capture: int, row: Row) -> Row:
         """The figures of a stream that name causes, with what the far end shows."""
-        found: dict[str, Any] = {
+        found: Row = {
             "misses": [_restated(miss, self._of(capture, row, miss)) for miss in row["misses"]]
         }
         if row.get("subscribers"):
@@ -194,7 +193,7 @@ def _left(rows: Iterable[CauseRow], told: Iterable[Why]) -> Iterator[CauseRow]:
             yield CauseRow(seqnos=inclusive(rest), cause=row["cause"], shown_by=row["shown_by"])
 
 
-def restated_gap(gap: dict[str, Any], known: list[Why]) -> dict[str, Any]:
+def restated_gap(gap: Row, known: list[Why]) -> Row:
     """A gap with the causes that the far end shows."""
     wanted = half_open(gap["seqnos"])
     told = within(known, wanted)
@@ -206,7 +205,7 @@ def restated_gap(gap: dict[str, Any], known: list[Why]) -> dict[str, Any]:
     return gap | {"causes": better}
 
 
-def restated_finding(finding: dict[str, Any], known: list[Why]) -> dict[str, Any]:
+def restated_finding(finding: Row, known: list[Why]) -> Row:
     """A finding about misses, and what the far end shows of them."""
     told = by_cause(within(known, half_open(finding["seqnos"])))
     if finding["rule"] not in RULES or not told or finding["facts"].get("lane"):

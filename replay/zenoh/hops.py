@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Any, Final
 
+from seqaudit.replay.contract.event import Details
 from seqaudit.replay.contract.settings import Read
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.notes import Note, Times
@@ -87,7 +88,7 @@ class Message:
     pieces: int = 0
     raw: bytearray | None = None  # null: not needed, or no more room
 
-    def grow(self, detail: dict[str, Any], read: Read, held: Held) -> None:
+    def grow(self, detail: Details, read: Read, held: Held) -> None:
         """One more piece (H15)."""
         if self.told is not None or self.raw is None or "piece" not in detail:
             return
@@ -188,7 +189,7 @@ class HopCounter:
         return taken
 
     def fragment_came(
-        self, sn: int, came: Mark, detail: dict[str, Any], *, said_drop: bool
+        self, sn: int, came: Mark, detail: Details, *, said_drop: bool
     ) -> tuple[Taken, Message | None]:
         """A fragment; the message that it completes, if it does (H8)."""
         begins = bool(detail["first"]) or (self._patch == 0 and self._message is None)
@@ -202,7 +203,7 @@ class HopCounter:
         return taken, complete
 
     def _assemble(
-        self, place: int, came: Mark, detail: dict[str, Any], *, more: bool, said_drop: bool
+        self, place: int, came: Mark, detail: Details, *, more: bool, said_drop: bool
     ) -> Message | None:
         begins = bool(detail["first"]) or (self._patch == 0 and self._message is None)  # H13
         if begins:

@@ -19,6 +19,7 @@ from itertools import permutations
 from typing import Any, Final
 
 from seqaudit.replay.contract.finding import Certainty, Evidence, Finding
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.sequence.ranges import RangeSet, half_open, inclusive
 from seqaudit.replay.zenoh.report_rows import CauseRow, MissRow
 
@@ -47,15 +48,13 @@ FIRST_LOST: Final = (
 #: Kinds of streams that are looked at.
 COMPARED: Final = frozenset({"samples", "transport"})
 
-Row = Mapping[str, Any]
-
 Place = tuple[int, str, Row]  # capture, stream, detail
 Judged = dict[str, set[tuple[int, str]]]  # rule -> (capture, conversation)
 
 
 def judge(
     streams: Iterable[tuple[int, str, Row]], spans: Sequence[tuple[int | None, int | None]]
-) -> tuple[list[dict[str, Any]], Judged]:
+) -> tuple[list[Row], Judged]:
     """Finding details, each with its ``capture`` and ``stream``; and what could be compared.
 
     Args:
@@ -70,7 +69,7 @@ def judge(
             legs.setdefault(row["source"], {}).setdefault(place, (capture, stream, row))
         elif row.get("kind") == "transport":
             heard.setdefault((capture, row["leg"]), row)
-    found: list[dict[str, Any]] = []
+    found: list[Row] = []
     judged: Judged = {rule: set() for rule in RULES}
     for _, places in sorted(legs.items()):
         chosen = [places[place] for place in sorted(places)[:MAX_LEGS]]
@@ -90,7 +89,7 @@ def judge(
 
 def across_sessions(
     streams: Iterable[tuple[int, str, Row]],
-) -> dict[tuple[int, str], dict[str, Any]]:
+) -> dict[tuple[int, str], Row]:
     """A subscriber outlives the sessions of its node: what lies between two of them it missed.
 
     Its last sn is that of the session before (zenoh.md 9.4 keeps it by source, not by session), so
@@ -131,7 +130,7 @@ def _same_subscriber(near: Row, far: Row) -> bool:
     )
 
 
-def _missed_between(last: int, row: Row) -> dict[str, Any]:
+def _missed_between(last: int, row: Row) -> Row:
     known = half_open(row["unrecovered_seqnos"] or ())
     between = RangeSet(known.missing(last + 1, row["delivered"][0][0]))
     if not between:
@@ -149,7 +148,7 @@ def _missed_between(last: int, row: Row) -> dict[str, Any]:
         )
         for span in lost
     ]
-    figures: dict[str, Any] = {
+    figures: Row = {
         "unrecovered_seqnos": lost,
         "lost_seqnos": lost,
         "unrecovered": between.total(),
@@ -163,7 +162,7 @@ def _missed_between(last: int, row: Row) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _taken_for_repeats(last: int, row: Row) -> dict[str, Any]:
+def _taken_for_repeats(last: int, row: Row) -> Row:
     """Of a source that began again under its id: what its subscriber has had, it drops."""
     left = [[max(a, last + 1), b] for a, b in row["delivered"] if b > last]
     return {} if left == row["delivered"] else {"delivered": left}

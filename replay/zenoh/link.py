@@ -1,10 +1,10 @@
 """The transport of one leg: who its ends are, and their counters (zenoh.md 2.4, 8)."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.event import Details, Event
 from seqaudit.replay.contract.settings import MEMBER, Read, Vantage
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.zenoh.both_ends import address
@@ -78,7 +78,7 @@ class Link:
             self._cookies.add(cookie)
         return False
 
-    def introduced(self, endpoint: str, detail: Mapping[str, Any]) -> bool:
+    def introduced(self, endpoint: str, detail: Details) -> bool:
         """An Init of an endpoint; whether another node than this was there before."""
         end = self._end(endpoint)
         other = end.zid not in (None, detail["zid"])
@@ -90,7 +90,7 @@ class Link:
         """An Open."""
         self._end(endpoint).initial = initial
 
-    def joined(self, event: Event, detail: Mapping[str, Any]) -> None:
+    def joined(self, event: Event, detail: Details) -> None:
         """A Join; the first of a member counts (8.6)."""
         assert event.source is not None
         end = self._end(event.source)
@@ -111,7 +111,7 @@ class Link:
             return End()
         return self.ends.setdefault(endpoint, End())
 
-    def _join(self, event: Event, detail: Mapping[str, Any]) -> None:
+    def _join(self, event: Event, detail: Details) -> None:
         """Initial sns of a member of the group (8.6)."""
         assert event.source is not None and event.destination is not None
         pairs = detail["sns"]

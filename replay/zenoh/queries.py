@@ -1,9 +1,8 @@
 """Queries for missing and for historical samples, from Request to end (zenoh.md 9.1, 9.3)."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.event import Details, Event
 from seqaudit.replay.contract.parameters import EngineParameters
 from seqaudit.replay.contract.worth import Doubt
 from seqaudit.replay.sequence.gaps import Arrival, Mark
@@ -69,7 +68,7 @@ class Queries:
         """The open query of that requester and id."""
         return self._open.get(identity)
 
-    def request(self, detail: Mapping[str, Any], event: Event) -> None:
+    def request(self, detail: Details, event: Event) -> None:
         """A Request; one that asks for nothing that was missed, or is older, is none of these."""
         assert event.source is not None and event.destination is not None
         requester = event.source
@@ -155,7 +154,7 @@ class Queries:
             return Sort.RECOVERY
         return Sort.PERIODIC
 
-    def replied(self, detail: Mapping[str, Any], event: Event) -> Query | None:
+    def replied(self, detail: Details, event: Event) -> Query | None:
         """A Response: the query that it is for, if that is open."""
         assert event.destination is not None
         query = self._open.get((event.destination, detail["id"]))
@@ -166,7 +165,7 @@ class Queries:
                 query.responders.add("{}/{}".format(*detail["responder"]))
         return query
 
-    def thrown_away(self, detail: Mapping[str, Any], event: Event) -> None:
+    def thrown_away(self, detail: Details, event: Event) -> None:
         """A Response in a frame that the transport does not take."""
         told = detail.get("source")
         if told is None or event.source is None or event.destination is None:
@@ -224,7 +223,7 @@ class Queries:
         )
         return not source.live and missing > query.last - query.replied.first()
 
-    def final(self, detail: Mapping[str, Any], event: Event) -> None:
+    def final(self, detail: Details, event: Event) -> None:
         """A ResponseFinal."""
         assert event.destination is not None
         identity, mark = (event.destination, detail["id"]), event.first_mark()

@@ -1,10 +1,10 @@
 """What publishers sent over one leg: their samples, numbered or not (zenoh.md 5.2, 9.2)."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-from seqaudit.replay.contract.event import Event
+from seqaudit.replay.contract.event import Details, Event
 from seqaudit.replay.sequence.elapsed import Watch
 from seqaudit.replay.sequence.gaps import Mark
 from seqaudit.replay.sequence.notes import Note, Times
@@ -75,7 +75,7 @@ class Source:
         """The same for a number that says nothing about where the source is now."""
         return raw if self.near is None else unwrap(raw, self.near, SAMPLE_MASK)
 
-    def note_qos(self, detail: Mapping[str, Any], event: Event, count: int) -> None:
+    def note_qos(self, detail: Details, event: Event, count: int) -> None:
         """Whether samples may be dropped: congestion control and their channel (zenoh.md 4)."""
         if not detail["qos"] & BLOCK:
             self.unblocked += count
@@ -97,7 +97,7 @@ class Unnumbered:
     last: Mark | None = None
     clocks: dict[str, int] = field(default_factory=dict)
 
-    def came(self, detail: Mapping[str, Any], event: Event) -> None:
+    def came(self, detail: Details, event: Event) -> None:
         """A run of them."""
         self.count += event.count
         self.first = self.first or event.first_mark()

@@ -1,7 +1,8 @@
 """What the stories of zenoh's gaps say: where samples were lost, and how queries ended."""
 
-from typing import Any, Final
+from typing import Final
 
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.story import SENDER, Where, by_outcome, placed
 from seqaudit.replay.zenoh.query import Query
 
@@ -42,7 +43,7 @@ def lost_where(place: str | None, outcome: str, role: str, requests: int) -> tup
     return by_outcome(outcome, role, requests)
 
 
-def query_end(query: Query, seqnos: list[list[int]]) -> dict[str, Any]:
+def query_end(query: Query, seqnos: list[list[int]]) -> Row:
     """How a query for a gap ended, as a step of the gap's story; it has ended.
 
     Args:
@@ -74,7 +75,7 @@ _HOP_PLACES: Final = {
 }  # fmt: skip
 
 
-def hop_place(outcome: str) -> dict[str, Any]:
+def hop_place(outcome: str) -> Row:
     """Where frames of a gap in transport sns were lost."""
     why = "a transport's frames are not asked for again"
     return placed(*_HOP_PLACES[outcome]) | {"never_asked": why}

@@ -1,7 +1,7 @@
 """Rows of zenoh streams, gaps and queries (replay/README.md 5)."""
 
 from bisect import bisect_right
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.reporter import listed
 from seqaudit.replay.contract.results import Row
@@ -58,7 +58,7 @@ UNSEEN: Final = {
 }
 
 
-def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None) -> dict[str, Any]:
+def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None) -> Row:
     """A stream of numbered samples to one subscriber; null: to nobody that is known."""
     engine = report.engine
     mine = report.queries_of(source, subscriber)
@@ -96,7 +96,7 @@ def summary(report: ZenohReporter, source: Source, subscriber: Subscriber | None
 
 def _that_passed(
     report: ZenohReporter, source: Source, subscriber: Subscriber | None, mine: list[Query]
-) -> dict[str, Any]:
+) -> Row:
     """What frames show of a source, whoever they are for; the rest is null."""
     engine = report.engine
     role = engine.link.role(source.sender, source.receiver)
@@ -104,7 +104,7 @@ def _that_passed(
     arrivals = source.arrivals + source.replies
     side = {"receiver": "sent", "sender": "arrived"}.get(role, "passed")
     zid = source.source.partition("/")[0]
-    row: dict[str, Any] = {
+    row: Row = {
         "kind": "samples",
         "leg": engine.conversation,
         "transport": engine.link.transport,
@@ -170,7 +170,7 @@ def _that_passed(
     return row
 
 
-def _outcomes(source: Source, subscriber: Subscriber) -> dict[str, Any]:
+def _outcomes(source: Source, subscriber: Subscriber) -> Row:
     """What became of what was missing."""
     counts = subscriber.counts
     return {
@@ -197,7 +197,7 @@ def _outcomes(source: Source, subscriber: Subscriber) -> dict[str, Any]:
     }
 
 
-def _handed_on(report: ZenohReporter, row: dict[str, Any], subscriber: Subscriber) -> None:
+def _handed_on(report: ZenohReporter, row: Row, subscriber: Subscriber) -> None:
     """What its application was handed and told, and what had to wait."""
     row["delivered"] = inclusive(subscriber.delivery.ranges)
     row["misses"] = _misses(report, subscriber)
@@ -223,7 +223,7 @@ def _handed_on(report: ZenohReporter, row: dict[str, Any], subscriber: Subscribe
 
 
 def _endpoints(
-    report: ZenohReporter, row: dict[str, Any], source: Source, subscriber: Subscriber | None
+    report: ZenohReporter, row: Row, source: Source, subscriber: Subscriber | None
 ) -> None:
     """What kind of publisher and subscriber these are, and what they keep.
 
@@ -244,7 +244,7 @@ def _endpoints(
         row["queries_max"] = subscriber.queries_max
 
 
-def _in_document(report: ZenohReporter, row: dict[str, Any], subscriber: Subscriber) -> None:
+def _in_document(report: ZenohReporter, row: Row, subscriber: Subscriber) -> None:
     """What the document's machine would have done with what came here."""
     world = report.engine.world
     if world is None or not isinstance(subscriber, DocumentSubscriber):
@@ -297,7 +297,7 @@ def story(report: ZenohReporter, source: Source, subscriber: Subscriber, gap: Ga
     return told | {"heard": known + ends}
 
 
-def query_row(report: ZenohReporter, query: Query) -> dict[str, Any]:
+def query_row(report: ZenohReporter, query: Query) -> Row:
     """A row of ``seqaudit show recovery``."""
     outcome = "open at the end of the capture"
     if query.gone:
@@ -333,7 +333,7 @@ def query_row(report: ZenohReporter, query: Query) -> dict[str, Any]:
     }
 
 
-def unnumbered(report: ZenohReporter, stream: Stream, found: Unnumbered) -> dict[str, Any]:
+def unnumbered(report: ZenohReporter, stream: Stream, found: Unnumbered) -> Row:
     """A stream of samples without SourceInfo: of a classic publisher."""
     why = "samples carry no sn"
     return {
@@ -371,7 +371,7 @@ def hop(
     identity: tuple[str, str, int],
     counter: HopCounter,
     session: int,
-) -> dict[str, Any]:
+) -> Row:
     """A stream of transport sns: frames from one end to the other."""
     sender, receiver, code = identity
     return {
@@ -414,7 +414,7 @@ def hop(
     }
 
 
-def hop_gap(gap: HopGap, counter: HopCounter) -> dict[str, Any]:
+def hop_gap(gap: HopGap, counter: HopCounter) -> Row:
     """A row of frames that are missing."""
     late = counter.late.ranges.within(gap.first, gap.stop)
     missing = gap.stop - gap.first

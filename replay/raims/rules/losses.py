@@ -1,10 +1,11 @@
 """Losses of messages, and copies of them (raims.md 9)."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 from seqaudit.replay.contract.finding import ON_NOTHING, Certainty, Finding, Rests, Severity
 from seqaudit.replay.contract.reporter import MAX_EVIDENCE, MAX_RANGES
+from seqaudit.replay.contract.results import Row
 from seqaudit.replay.contract.rule import Rule, error, info, warning
 from seqaudit.replay.contract.worth import LIKELY, SHOWN, Claim
 from seqaudit.replay.raims import own_words
@@ -220,7 +221,7 @@ def _step(
     )  # fmt: skip
 
 
-def _places(stream: Stream, steps: list[Step]) -> dict[str, Any]:
+def _places(stream: Stream, steps: list[Step]) -> Row:
     """Where the losses of a finding are in the list of its stream, whose bounds other captures
     may tighten; nothing where some are not listed."""
     places = {id(loss): place for place, loss in enumerate(stream.truth.losses)}
